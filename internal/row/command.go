@@ -1,0 +1,113 @@
+package row
+
+import "time"
+
+// Claim asks for pending rows in one guarded UPDATE per distinct version. It changes
+//
+//	status=executing, version+1, attempt+1, executor, ip_address, due_time = later of now and due_time, plus ttr
+//
+// of every named row that is still pending at the named version.
+type Claim struct {
+	Rows     []Ref
+	Executor string // fresh for each claim: the read-back finds the winners by it
+	IP       uint32
+}
+
+// Claimed is what a claim won, read back on the same connection.
+type Claimed struct {
+	Rows    []Row // with body; Due is the lease's end
+	Reading Reading
+	// Broken lists rows that were claimed but cannot be decoded, each with the reason.
+	Broken []Broken
+}
+
+// Broken is a row that cannot be decoded: garbage written by hand, or a status nobody knows.
+type Broken struct {
+	Ref
+	Status Status // as stored, whatever it is
+	Reason string
+}
+
+// Lease is a claimed row whose lease shall be moved to now + TTR.
+type Lease struct {
+	Ref
+	TTR time.Duration
+}
+
+// Change is one fenced transition, with the new values in whole: whoever holds (ID, Version) knows the row, so nothing is
+// computed from what is stored. It applies if and only if the row is still at Version with status From; the version grows by 1.
+type Change struct {
+	ID      int64
+	Version int64
+	From    Status
+	To      Status
+
+	// LeaseOver adds the guard due_time < now on the server: for rescues, because a renewal moves due_time without a version.
+	LeaseOver bool
+
+	Due        Time // new due_time: next attempt, or the finish time when To is final
+	Attempt    int
+	CrashCount int
+	Execution  Time // new execution_time; zero stores NULL
+	Finish     Time // new finish_time; zero stores NULL
+	ErrorStack string
+	Errors     []byte
+	Expected   Time // zero keeps expected_time; set only by a reschedule
+	Delay      time.Duration
+	Executor   string // new executor; a settle writes the one it holds, a rescue ""
+	Body       []byte // nil keeps the body
+}
+
+// Window asks for pending rows by due time, in the order (due, id).
+type Window struct {
+	Tags    []string // only these; none means no rows
+	From    Time     // inclusive; zero means from the beginning, rows without a due time included
+	AfterID int64    // keyset within a pass: of the rows due exactly at From only those with a larger id; 0 for all
+	To      Time     // exclusive
+	Limit   int
+}
+
+// Filter selects rows for List and for bulk operations. Zero fields do not filter.
+type Filter struct {
+	Tag       string
+	Status    *Status
+	Key       string
+	DueBefore Time // due_time < DueBefore
+	AfterID   int64
+	Limit     int // 1..1000
+}
+
+// TagState is one row of delay_task_tag.
+type TagState struct {
+	Tag    string
+	Paused bool
+}
+
+// Node is one row of delay_task_node: a process that leased a node number.
+type Node struct {
+	Number    int
+	Token     string // drawn at start; guards every write to the row
+	Name      string
+	Host      string // which machine and pid namespace PID belongs to
+	PID       int
+	StartedAt int64 // start time of the process as the kernel counts it; tells a reused pid from the same process
+	Address   string
+	Version   string
+	Tags      []string // served, sorted; a node that was not started serves none
+	Leaving   bool
+	Heartbeat Time
+}
+
+// TagCount is one line of Stats.
+type TagCount struct {
+	Tag    string
+	Status Status
+	Count  int64
+	Oldest Time // smallest due_time
+}
+
+// Lateness is execution_time - expected_time of one finished row.
+type Lateness struct {
+	Tag  string
+	Late time.Duration
+}

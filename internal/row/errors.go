@@ -1,0 +1,73 @@
+package row
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Class says what an error of a store means for the statement that met it, and so what the caller may do next.
+type Class uint8
+
+const (
+	// ClassUnknown: the statement may or may not have been applied, and may still be applied later. Read back before deciding.
+	ClassUnknown Class = iota
+	// ClassNotApplied: nothing changed; the whole unit may be tried again after a pause.
+	ClassNotApplied
+	// ClassLocked: nothing changed because somebody else's transaction holds one of the rows.
+	ClassLocked
+	// ClassDuplicate: a unique key refused the statement; nothing changed.
+	ClassDuplicate
+	// ClassCaller: the data was refused; trying again cannot help.
+	ClassCaller
+	// ClassOperator: somebody has to repair something (privileges, a missing table, a full disk); nothing changed.
+	ClassOperator
+)
+
+func (c Class) String() string {
+	switch c {
+	case ClassNotApplied:
+		return "not_applied"
+	case ClassLocked:
+		return "locked"
+	case ClassDuplicate:
+		return "duplicate"
+	case ClassCaller:
+		return "caller"
+	case ClassOperator:
+		return "operator"
+	default:
+		return "unknown"
+	}
+}
+
+// Error is what every method of a store returns when it fails.
+type Error struct {
+	Class Class
+	Op    string // what was tried, in plain words
+	Hint  string // what an operator can do, or ""
+	Err   error
+}
+
+func (e *Error) Error() string {
+	if e.Hint != "" {
+		return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, e.Hint)
+	}
+	return fmt.Sprintf("%s: %v", e.Op, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ClassOf classifies any error that came out of a store. What is not an *Error is of unknown outcome: a context that ended
+// while a statement was in flight, or a fault nobody foresaw.
+func ClassOf(err error) Class {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Class
+	}
+	return ClassUnknown
+}
+
+// Ended reports whether err only says that the caller's context ended.
+func Ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

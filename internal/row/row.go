@@ -1,0 +1,120 @@
+// Package row holds what is stored: the row of delay_task_message, the commands that change it, and the classes of errors a
+// store can answer with. It knows no database and no engine; both sides of the store's contract speak in its types.
+package row
+
+import (
+	"time"
+)
+
+// Status is where a task stands. The numbers are stored.
+type Status uint8
+
+const (
+	Pending   Status = 0
+	Completed Status = 1
+	Failed    Status = 2
+	Executing Status = 3
+	Cancelled Status = 4
+)
+
+// Final reports whether no transition but an operator's retry leaves the status.
+func (s Status) Final() bool { return s == Completed || s == Failed || s == Cancelled }
+
+func (s Status) String() string {
+	switch s {
+	case Pending:
+		return "pending"
+	case Completed:
+		return "completed"
+	case Failed:
+		return "failed"
+	case Executing:
+		return "executing"
+	case Cancelled:
+		return "cancelled"
+	default:
+		return "unknown"
+	}
+}
+
+// LatePolicy says what happens to a task whose claim comes later than its max lateness.
+type LatePolicy uint8
+
+const (
+	LateRun  LatePolicy = 0 // run anyway
+	LateSkip LatePolicy = 1 // cancel it, with the reason
+	LateFail LatePolicy = 2 // fail it, with the reason
+)
+
+// Row is one task as it is stored.
+type Row struct {
+	ID          int64
+	Tag         string
+	Key         string // "" means none (NULL)
+	Body        []byte
+	Status      Status
+	Version     int64 // +1 at every transition: the fencing token
+	Attempt     int   // number of this attempt: +1 at claim
+	MaxAttempts int   // 0 means no limit (NULL)
+	CrashCount  int   // leases that a rescue had to end
+	TTR         time.Duration
+	Priority    int
+	Headers     []byte // a JSON object, or nil (NULL)
+	MaxLate     time.Duration
+	LatePolicy  LatePolicy
+	IPAddress   uint32
+	Executor    string // "host:pid:process token:claim number" of the last claim
+	Delay       time.Duration
+	Expected    Time // the promise to the user
+	Execution   Time // when the first attempt's processor started
+	Finish      Time // when a final status was reached
+	Due         Time // when this row next needs attention
+	ErrorStack  string
+	Errors      []byte // JSON array of the last attempts' errors, or nil (NULL)
+	Created     Time
+	Updated     Time
+}
+
+// Attempt is one entry of the errors column.
+type Attempt struct {
+	N        int       `json:"n"`
+	Due      time.Time `json:"due,omitzero"`     // zero when not known: the executor is gone
+	Started  time.Time `json:"started,omitzero"` // zero when not known, or when the processor never started
+	Finished time.Time `json:"finished"`
+	Executor string    `json:"executor"`
+	Error    string    `json:"error"`
+}
+
+// Due is what the look-ahead, the peek and the scan read of a pending row: enough to arm or claim it, never its body.
+type Due struct {
+	ID         int64
+	Version    int64
+	Tag        string
+	Due        Time // zero for a row that a plain INSERT left without one: it has to be adopted
+	Priority   int
+	CrashCount int
+}
+
+// State is the part of a row that tells who holds it.
+type State struct {
+	ID       int64
+	Version  int64
+	Status   Status
+	Due      Time // the lease's end while executing
+	Executor string
+}
+
+// Ref names a row and the version it was seen at.
+type Ref struct {
+	ID      int64
+	Version int64
+}
+
+// TagKey names the unfinished task that carries a key.
+type TagKey struct{ Tag, Key string }
+
+// Reading is one look at the database's clock.
+type Reading struct {
+	Time   Time
+	Server string // which server answered; a cluster behind one address has several
+}

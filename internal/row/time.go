@@ -1,0 +1,100 @@
+package row
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Time is a moment on the database's clock: microseconds since the Unix epoch, UTC. The zero value means "not set" and is
+// stored as NULL; no valid moment of delaytask lies that early (see [MinTime]).
+//
+// It travels to and from the database as text, so that a connection's loc, parseTime and time_zone change nothing.
+type Time int64
+
+const timeLayout = "2006-01-02 15:04:05.000000"
+
+// The range that every database we support stores without surprise.
+var (
+	MinTime = At(time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC))
+	MaxTime = At(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+)
+
+// At converts a wall-clock moment, rounding up to the microsecond: a due time may move later by rounding, never earlier.
+func At(t time.Time) Time {
+	if t.IsZero() {
+		return 0
+	}
+	micros := t.UnixMicro()
+	if t.Nanosecond()%1000 != 0 {
+		micros++
+	}
+	return Time(micros)
+}
+
+// Std returns the moment in UTC; the zero Time gives the zero time.Time.
+func (t Time) Std() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(t)).UTC()
+}
+
+// IsZero reports whether the moment is not set.
+func (t Time) IsZero() bool { return t == 0 }
+
+// Add returns the moment d later, rounded up to the microsecond.
+func (t Time) Add(d time.Duration) Time {
+	micros := d / time.Microsecond
+	if d%time.Microsecond > 0 {
+		micros++
+	}
+	return t + Time(micros)
+}
+
+// Sub returns how much later t is than u, at most what a time.Duration can hold (292 years).
+func (t Time) Sub(u Time) time.Duration {
+	const most = Time(math.MaxInt64 / int64(time.Microsecond))
+	return time.Duration(max(min(t-u, most), -most)) * time.Microsecond
+}
+
+// String renders the moment the way it is stored.
+func (t Time) String() string {
+	if t == 0 {
+		return ""
+	}
+	return t.Std().Format(timeLayout)
+}
+
+// Value implements driver.Valuer.
+func (t Time) Value() (driver.Value, error) {
+	if t == 0 {
+		return nil, nil
+	}
+	return t.String(), nil
+}
+
+// Scan implements sql.Scanner for the text that the database returns; NULL gives the zero Time.
+func (t *Time) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*t = 0
+		return nil
+	case []byte:
+		return t.parse(string(v))
+	case string:
+		return t.parse(v)
+	default:
+		return fmt.Errorf("time column arrived as %T, want text", src)
+	}
+}
+
+func (t *Time) parse(s string) error {
+	std, err := time.ParseInLocation("2006-01-02 15:04:05.999999", s, time.UTC)
+	if err != nil {
+		return fmt.Errorf("time column holds %q: %w", s, err)
+	}
+	*t = Time(std.UnixMicro())
+	return nil
+}
