@@ -1,0 +1,117 @@
+package processor
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors about what a caller passed in. Nothing was stored or changed when one of them is returned.
+var (
+	// ErrInvalidTag is returned when a tag is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
+	ErrInvalidTag = errors.New("delaytask: invalid tag: want 1-128 bytes of A-Z a-z 0-9 . _ - : /")
+	// ErrInvalidKey is returned when a key is longer than 255 characters, is not valid UTF-8, or begins with the reserved "s3:".
+	ErrInvalidKey = errors.New("delaytask: invalid key: want valid UTF-8 of at most 255 characters, not beginning with \"s3:\"")
+	// ErrInvalidBody is returned when a body is not valid UTF-8 or cannot be marshalled to JSON.
+	ErrInvalidBody = errors.New("delaytask: invalid body: want valid UTF-8, or a value that marshals to JSON")
+	// ErrBodyTooLarge is returned when a body is longer than the limit (default 1 MiB).
+	ErrBodyTooLarge = errors.New("delaytask: body too large")
+	// ErrInvalidDelay is returned when a delay is negative.
+	ErrInvalidDelay = errors.New("delaytask: invalid delay: must not be negative")
+	// ErrDelayTooLong is returned when a due time would lie after the year 9998.
+	ErrDelayTooLong = errors.New("delaytask: delay too long: the due time must lie before the year 9999")
+	// ErrInvalidTime is returned when an absolute time is zero or lies before 1970-01-02.
+	ErrInvalidTime = errors.New("delaytask: invalid time: must be set and lie in 1970-01-02 to 9998-12-31")
+	// ErrInvalidID is returned when an id is not positive, or was not made by NewID.
+	ErrInvalidID = errors.New("delaytask: invalid id: want one from NewID or from an OutcomeUnknownError")
+	// ErrInvalidTTR is returned when a TTR is negative or longer than 24 hours. A shorter one than 1 s is raised to 1 s.
+	ErrInvalidTTR = errors.New("delaytask: invalid TTR: must not be negative or longer than 24h")
+	// ErrInvalidMaxAttempts is returned when max attempts is negative or over 1,000,000. 0 means the default.
+	ErrInvalidMaxAttempts = errors.New("delaytask: invalid max attempts: want 0 (default) to 1000000")
+	// ErrInvalidPriority is returned when a priority is outside −100…100.
+	ErrInvalidPriority = errors.New("delaytask: invalid priority: want -100 to 100")
+	// ErrInvalidHeaders is returned when headers are not valid UTF-8 or longer than 16 KiB as JSON.
+	ErrInvalidHeaders = errors.New("delaytask: invalid headers: want valid UTF-8 of at most 16 KiB as JSON")
+	// ErrInvalidOption is returned when another option is out of its range, or two options contradict each other.
+	ErrInvalidOption = errors.New("delaytask: invalid option")
+	// ErrBatchTooLarge is returned when a bulk save holds more tasks than the limit (10,000).
+	ErrBatchTooLarge = errors.New("delaytask: batch too large: at most 10000 tasks in one call")
+	// ErrNilContext is returned when the context is nil.
+	ErrNilContext = errors.New("delaytask: context is nil")
+	// ErrNilTx is returned when the transaction is nil.
+	ErrNilTx = errors.New("delaytask: transaction is nil")
+	// ErrNilProcessor is returned when a nil processor is registered.
+	ErrNilProcessor = errors.New("delaytask: processor is nil")
+	// ErrTagRegistered is returned when a tag already has a processor.
+	ErrTagRegistered = errors.New("delaytask: tag already has a processor")
+)
+
+// Errors about what was met.
+var (
+	// ErrDuplicate is returned when an unfinished task of the tag carries the key. [DuplicateError] holds its id.
+	ErrDuplicate = errors.New("delaytask: an unfinished task carries this key")
+	// ErrConflict is returned when the id belongs to a task with another content.
+	ErrConflict = errors.New("delaytask: the id belongs to a task with another content")
+	// ErrOutcomeUnknown is returned when it could not be learnt in time whether the task was stored. Saving again with the id
+	// that [OutcomeUnknownError] holds is safe.
+	ErrOutcomeUnknown = errors.New("delaytask: outcome unknown: the task may or may not be stored")
+	// ErrLeaseLost is returned when the caller no longer holds the task: its lease ended and somebody else took it, or it was
+	// cancelled. Nothing was changed.
+	ErrLeaseLost = errors.New("delaytask: lease lost")
+	// ErrNotFound is returned when no task has the id, or no unfinished task has the key.
+	ErrNotFound = errors.New("delaytask: task not found")
+	// ErrNotPending is returned when the task is no longer pending and the call asked for that.
+	ErrNotPending = errors.New("delaytask: task is not pending")
+	// ErrFinished is returned when the task has reached a final status that the call cannot change.
+	ErrFinished = errors.New("delaytask: task is finished")
+	// ErrNotFailed is returned by Retry when the task has not failed.
+	ErrNotFailed = errors.New("delaytask: task has not failed")
+	// ErrContended is returned when the task changed each time it was about to be changed; trying again may succeed. Inside a
+	// transaction it also means that the transaction reads an older state than it would change.
+	ErrContended = errors.New("delaytask: the task keeps changing; try again")
+	// ErrClosed is returned after Stop.
+	ErrClosed = errors.New("delaytask: scheduler is stopped")
+	// ErrStarted is returned when something must be done before Start.
+	ErrStarted = errors.New("delaytask: scheduler is already started")
+	// ErrNotStarted is returned when something needs a started scheduler.
+	ErrNotStarted = errors.New("delaytask: scheduler is not started")
+	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered. Nothing was stored.
+	ErrOverloaded = errors.New("delaytask: too many saves are waiting for the database; slow down and try again")
+)
+
+// Causes with which a processor's context ends, told by context.Cause. Losing the lease is [ErrLeaseLost].
+var (
+	// ErrTimeout is the cause when the attempt's timeout has passed.
+	ErrTimeout = errors.New("delaytask: the attempt's timeout has passed")
+	// ErrCancelled is the cause when the task was cancelled while it ran.
+	ErrCancelled = errors.New("delaytask: the task was cancelled")
+	// ErrStopping is the cause when the scheduler stops and its grace has ended. The attempt is not counted.
+	ErrStopping = errors.New("delaytask: the scheduler is stopping")
+)
+
+// DuplicateError says which unfinished task carries the key. It Is [ErrDuplicate].
+type DuplicateError struct {
+	ID int64 // the existing task
+}
+
+func (e *DuplicateError) Error() string { return fmt.Sprintf("%v (task %d)", ErrDuplicate, e.ID) }
+func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
+
+// OutcomeUnknownError carries the id to save again with. It Is [ErrOutcomeUnknown].
+type OutcomeUnknownError struct {
+	ID  int64
+	Err error // what ended the wait
+}
+
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("%v (save again with id %d): %v", ErrOutcomeUnknown, e.ID, e.Err)
+}
+func (e *OutcomeUnknownError) Unwrap() []error { return []error{ErrOutcomeUnknown, e.Err} }
+
+// BatchError names the task of a bulk save that was refused. Nothing of the batch was stored.
+type BatchError struct {
+	Index int
+	Err   error
+}
+
+func (e *BatchError) Error() string { return fmt.Sprintf("task %d of the batch: %v", e.Index, e.Err) }
+func (e *BatchError) Unwrap() error { return e.Err }

@@ -1,0 +1,68 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Middleware puts something around a processor.
+type Middleware func(Processor) Processor
+
+// Chain makes one middleware of many. The first one is outermost.
+func Chain(mw ...Middleware) Middleware {
+	return func(p Processor) Processor {
+		for i := len(mw) - 1; i >= 0; i-- {
+			p = mw[i](p)
+		}
+		return p
+	}
+}
+
+// Logging writes one line for each attempt: completed and snoozed ones at level info, others at warn. Bodies and headers are
+// never written. A nil logger means slog.Default.
+func Logging(log *slog.Logger) Middleware {
+	if log == nil {
+		log = slog.Default()
+	}
+	return func(next Processor) Processor {
+		next = Recovery()(next) // a panic shall be logged too
+		return Func(func(ctx context.Context, task *Task) error {
+			start := time.Now()
+			err := next.Process(ctx, task)
+			logAttempt(ctx, log, task, time.Since(start), err)
+			return err
+		})
+	}
+}
+
+func logAttempt(ctx context.Context, log *slog.Logger, task *Task, took time.Duration, err error) {
+	log = log.With("task", task.ID, "tag", task.Tag, "version", task.Version, "attempt", task.Attempt, "took", took)
+	switch snooze, ok := errors.AsType[*SnoozeError](err); {
+	case err == nil:
+		log.InfoContext(ctx, "task completed")
+	case ok:
+		log.InfoContext(ctx, "task snoozed", "after", snooze.After)
+	default:
+		log.WarnContext(ctx, "task attempt failed", "err", err)
+	}
+}
+
+// TraceHook is called before each attempt. It returns the context that the processor gets and a function that is called with the
+// attempt's error when it is over. It is all that a tracing library has to be connected to; task.Headers carries what
+// [WithHeaders] stored. Neither result may be nil.
+type TraceHook func(ctx context.Context, task *Task) (context.Context, func(err error))
+
+// Tracing calls the hook around each attempt. A panic reaches the hook's function as a [PanicError].
+func Tracing(hook TraceHook) Middleware {
+	return func(next Processor) Processor {
+		next = Recovery()(next)
+		return Func(func(ctx context.Context, task *Task) error {
+			ctx, end := hook(ctx, task)
+			err := next.Process(ctx, task)
+			end(err)
+			return err
+		})
+	}
+}

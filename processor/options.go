@@ -1,0 +1,120 @@
+package processor
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// Option is a setting of one task, given when it is saved. Where an option is given twice, the last one counts; headers add up.
+type Option func(*Save) error
+
+// LatePolicy says what happens to a task that is claimed later than its max lateness. The numbers are stored.
+type LatePolicy uint8
+
+const (
+	LateRun  LatePolicy = 0 // run anyway
+	LateSkip LatePolicy = 1 // cancel it, with the reason
+	LateFail LatePolicy = 2 // fail it, with the reason
+)
+
+// WithTime makes the task due at t instead of after a delay; the delay must be 0 then ([ErrInvalidOption]). A time in the past
+// runs now. It returns [ErrInvalidTime] when t is zero or before 1970-01-02, and [ErrDelayTooLong] after the year 9998.
+func WithTime(t time.Time) Option {
+	return func(s *Save) error {
+		s.At = t.UTC() // which also drops the monotonic reading: it means nothing on another machine
+		return checkTime(t)
+	}
+}
+
+// WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate]. Letter case
+// counts. "" means no key. It returns [ErrInvalidKey].
+func WithKey(key string) Option {
+	return func(s *Save) error {
+		s.Key = key
+		return checkKey(key)
+	}
+}
+
+// WithID saves under an id from NewID or from an [OutcomeUnknownError]; doing so twice stores the task once. It returns
+// [ErrInvalidID].
+func WithID(id int64) Option {
+	return func(s *Save) error {
+		if id <= 0 {
+			return fmt.Errorf("%w: got %d", ErrInvalidID, id)
+		}
+		s.ID = id
+		return nil
+	}
+}
+
+// WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It returns
+// [ErrInvalidMaxAttempts].
+func WithMaxAttempts(n int) Option {
+	return func(s *Save) error {
+		s.MaxAttempts = n
+		return checkMaxAttempts(n)
+	}
+}
+
+// WithNoAttemptLimit tries the task until it succeeds or is cancelled. It contradicts [WithMaxAttempts] ([ErrInvalidOption]).
+func WithNoAttemptLimit() Option {
+	return func(s *Save) error {
+		s.Unlimited = true
+		return nil
+	}
+}
+
+// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of the tag,
+// then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative or over 24 h.
+func WithTTR(d time.Duration) Option {
+	return func(s *Save) error {
+		ttr, err := checkTTR(d)
+		s.TTR = ttr
+		return err
+	}
+}
+
+// WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority] outside
+// −100…100.
+func WithPriority(p int) Option {
+	return func(s *Save) error {
+		if p < -maxPriority || p > maxPriority {
+			return fmt.Errorf("%w: got %d", ErrInvalidPriority, p)
+		}
+		s.Priority = p
+		return nil
+	}
+}
+
+// WithHeader adds one header, as [WithHeaders] does.
+func WithHeader(name, value string) Option {
+	return WithHeaders(map[string]string{name: value})
+}
+
+// WithHeaders adds metadata that travels beside the body, such as a trace context. A name that was given before is replaced. All
+// headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
+func WithHeaders(headers map[string]string) Option {
+	return func(s *Save) error {
+		if s.Headers == nil && len(headers) > 0 {
+			s.Headers = make(map[string]string, len(headers))
+		}
+		maps.Copy(s.Headers, headers)
+		return nil
+	}
+}
+
+// WithMaxLateness says what happens when the task is claimed more than d after it was due. 0 means no limit. It returns
+// [ErrInvalidOption] when d is negative or over 290 years, or the policy is unknown.
+func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
+	return func(s *Save) error {
+		if d < 0 || d > longestDelay {
+			return fmt.Errorf("%w: max lateness %v is out of range", ErrInvalidOption, d)
+		}
+		if policy > LateFail {
+			return fmt.Errorf("%w: late policy %d is unknown", ErrInvalidOption, policy)
+		}
+		s.MaxLate, s.LatePolicy = roundUp(d), policy
+		return nil
+	}
+}

@@ -1,0 +1,37 @@
+package processor
+
+import (
+	"context"
+	"time"
+)
+
+// Task is what a processor sees of the row it was handed.
+type Task struct {
+	ID       int64
+	Tag      string
+	Key      string // the caller's own name for the task, "" when it has none
+	Body     []byte
+	Attempt  int   // 1 for the first
+	Version  int64 // with ID the fencing token: pass both to systems that can refuse an older one
+	Expected time.Time
+	Due      time.Time // when this attempt was due
+	Headers  map[string]string
+	Priority int
+}
+
+// Processor runs the tasks of one tag.
+//
+// A nil error completes the task. Any other error spends the attempt: the task is tried again with backoff until its attempts
+// are used up, unless the error is made by [Permanent], [Snooze] or [RetryAfter]. A panic counts as an error and its stack is kept.
+//
+// The context ends when the attempt's timeout passes, when the lease is lost, when the task is cancelled, and when the grace of a
+// stop ends; context.Cause tells which. A task may run more than once: make the work idempotent, or complete it with CompleteTx.
+type Processor interface {
+	Process(ctx context.Context, task *Task) error
+}
+
+// Func lets a plain function be a [Processor].
+type Func func(ctx context.Context, task *Task) error
+
+// Process calls f.
+func (f Func) Process(ctx context.Context, task *Task) error { return f(ctx, task) }
