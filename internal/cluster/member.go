@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	// LeaseTime is how long a node number stays with a node that is not heard of.
+	LeaseTime = 5 * time.Second
+	// forgetAfter is when the row of a silent node is removed by the next one that joins.
+	forgetAfter = time.Hour
+	// joinTries bounds how many numbers one Join asks for; others may be joining at the same moment.
+	joinTries = 16
+)
+
+// ErrNoFreeNumber is returned when live processes hold all node numbers.
+var ErrNoFreeNumber = errors.New("no free node number: at most 512 processes can share one database")
+
+// Registry is what a member needs of the table of nodes.
+type Registry interface {
+	// Nodes returns all nodes and a reading of the clock that their heartbeats are judged by.
+	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)
+	// Join leases n.Number for n.Token, or returns false when another token holds it that was heard of within staleAfter.
+	Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error)
+	// Beat renews the lease and stores n, or returns false when n.Token no longer holds n.Number.
+	Beat(ctx context.Context, n row.Node) (bool, error)
+	// Leave deletes the rows of the tokens.
+	Leave(ctx context.Context, tokens []string) error
+}
+
+// Member is this process in the registry. It holds a leased node number as long as Beat is called about every second.
+type Member struct {
+	registry Registry
+	process  Process
+	random   int // carried by ids while no lease holds
+
+	talking chan struct{} // holds one token during an exchange with the registry: a late Beat must not undo a Leave
+
+	mu        sync.Mutex
+	node      row.Node
+	joined    bool      // node.Number is ours unless the lease ran out
+	confirmed time.Time // taken before the last request that the registry confirmed; has a monotonic reading
+	left      bool
+}
+
+// MemberConfig describes the process to the other nodes.
+type MemberConfig struct {
+	Process Process
+	Address string // where its HTTP service listens, or ""
+	Version string // of the program
+}
+
+// Join leases a free node number. Numbers of processes of this host that have ended are free at once, others when their node was
+// silent for [LeaseTime]. It returns [ErrNoFreeNumber] or an error of the registry.
+func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, error) {
+	p := cfg.Process
+	m := &Member{
+		registry: registry,
+		process:  p,
+		random:   RandomNode(),
+		talking:  make(chan struct{}, 1),
+		node: row.Node{
+			Token: p.Token, Name: p.Name, Host: p.Host, PID: p.PID, StartedAt: p.StartedAt,
+			Address: cfg.Address, Version: cfg.Version,
+		},
+	}
+	if err := m.join(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Number returns the node number that ids may carry at this moment, and whether it is leased. Without a lease (the registry has
+// not confirmed it for [LeaseTime]) it is a random number that no lease ever covers.
+func (m *Member) Number() (number int, leased bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.joined && time.Since(m.confirmed) < LeaseTime {
+		return m.node.Number, true
+	}
+	return m.random, false
+}
+
+// SetTags says which tags the node serves, from the next Beat on.
+func (m *Member) SetTags(tags []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.node.Tags = slices.Sorted(slices.Values(tags))
+}
+
+// SetLeaving says that the node takes no new tasks, from the next Beat on.
+func (m *Member) SetLeaving() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.node.Leaving = true
+}
+
+// Beat tells the registry that the node is alive. When somebody else has taken the number meanwhile, another one is leased.
+func (m *Member) Beat(ctx context.Context) error {
+	if err := m.talk(ctx); err != nil {
+		return err
+	}
+	defer m.hush()
+
+	node, joined, left := m.snapshot()
+	if left {
+		return nil
+	}
+	if !joined {
+		return m.join(ctx)
+	}
+	sent := time.Now()
+	held, err := m.registry.Beat(ctx, node)
+	if err != nil {
+		return fmt.Errorf("send the heartbeat of node %d: %w", node.Number, err)
+	}
+	if !held {
+		m.lost()
+		return m.join(ctx)
+	}
+	m.confirm(node.Number, sent)
+	return nil
+}
+
+// Leave gives the number back. Later calls of Beat do nothing.
+func (m *Member) Leave(ctx context.Context) error {
+	if err := m.talk(ctx); err != nil {
+		return err
+	}
+	defer m.hush()
+
+	m.mu.Lock()
+	m.left, m.joined = true, false
+	m.mu.Unlock()
+	if err := m.registry.Leave(ctx, []string{m.process.Token}); err != nil {
+		return fmt.Errorf("leave the registry of nodes: %w", err)
+	}
+	return nil
+}
+
+// join leases any number that nobody holds.
+func (m *Member) join(ctx context.Context) error {
+	nodes, reading, err := m.registry.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("read the registry of nodes: %w", err)
+	}
+	nodes, dead := m.sortOut(nodes, reading.Time)
+	if len(dead) > 0 {
+		if err := m.registry.Leave(ctx, dead); err != nil {
+			return fmt.Errorf("remove dead nodes from the registry: %w", err)
+		}
+	}
+	free := freeNumbers(nodes, reading.Time)
+	for _, number := range free[:min(len(free), joinTries)] {
+		node, _, _ := m.snapshot()
+		node.Number = number
+		sent := time.Now()
+		won, err := m.registry.Join(ctx, node, LeaseTime)
+		if err != nil {
+			return fmt.Errorf("lease node number %d: %w", number, err)
+		}
+		if won {
+			m.confirm(number, sent)
+			return nil
+		}
+	}
+	return ErrNoFreeNumber
+}
+
+// sortOut separates the nodes that certainly ended, or were silent for very long, from those that may live.
+func (m *Member) sortOut(nodes []row.Node, now row.Time) (rest []row.Node, dead []string) {
+	for _, n := range nodes {
+		if m.process.Gone(n) || now.Sub(n.Heartbeat) > forgetAfter {
+			dead = append(dead, n.Token)
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	return rest, dead
+}
+
+// freeNumbers returns the numbers that can be leased, in random order, so that nodes that start together rarely ask for the same;
+// those of silent nodes come last, because they may wake up and want theirs back.
+func freeNumbers(nodes []row.Node, now row.Time) []int {
+	held, silent := make(map[int]bool), make(map[int]bool)
+	for _, n := range nodes {
+		if now.Sub(n.Heartbeat) > LeaseTime {
+			silent[n.Number] = true
+		} else {
+			held[n.Number] = true
+		}
+	}
+	var free, taken []int
+	for _, number := range rand.Perm(LeasedNodes) {
+		switch {
+		case silent[number]:
+			taken = append(taken, number)
+		case !held[number]:
+			free = append(free, number)
+		}
+	}
+	return append(free, taken...)
+}
+
+// talk waits until no other exchange with the registry goes on.
+func (m *Member) talk(ctx context.Context) error {
+	select {
+	case m.talking <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for another exchange with the registry of nodes: %w", ctx.Err())
+	}
+}
+
+func (m *Member) hush() { <-m.talking }
+
+func (m *Member) snapshot() (node row.Node, joined, left bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.node, m.joined, m.left
+}
+
+func (m *Member) confirm(number int, sent time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.node.Number, m.joined, m.confirmed = number, true, sent
+}
+
+func (m *Member) lost() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined = false
+}

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+func asNode(p Process) row.Node {
+	return row.Node{Token: p.Token, Host: p.Host, PID: p.PID, StartedAt: p.StartedAt}
+}
+
+func TestProcessKnowsWhoIsGone(t *testing.T) {
+	t.Parallel()
+	self := NewProcess()
+	if self.Host == "" {
+		t.Skip("this system does not tell which processes live")
+	}
+	// A child that waits for its standard input to end.
+	child := exec.Command(os.Args[0], "-test.run=^TestHelperWaits$")
+	child.Env = append(os.Environ(), "CLUSTER_HELPER=1")
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	started, err := startTime(child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := row.Node{Host: self.Host, PID: child.Process.Pid, StartedAt: started}
+	if self.Gone(node) {
+		t.Error("a living process is gone")
+	}
+	reused := node
+	reused.StartedAt--
+	if !self.Gone(reused) {
+		t.Error("a process whose pid was reused lives")
+	}
+
+	stdin.Close()
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if !self.Gone(node) {
+		t.Error("a process that ended lives")
+	}
+	elsewhere := node
+	elsewhere.Host = "another/host"
+	if self.Gone(elsewhere) {
+		t.Error("a process of another host is gone")
+	}
+	unknown := node
+	unknown.StartedAt = 0
+	if self.Gone(unknown) {
+		t.Error("a process of unknown start time is gone")
+	}
+}
+
+func TestHelperWaits(t *testing.T) {
+	if os.Getenv("CLUSTER_HELPER") == "" {
+		t.Skip("runs as a child process only")
+	}
+	os.Stdin.Read(make([]byte, 1))
+}
+
+func TestProcessIsNotGoneToItself(t *testing.T) {
+	t.Parallel()
+	p := NewProcess()
+	if p.Gone(asNode(p)) {
+		t.Error("the running process is gone")
+	}
+	if other := NewProcess(); p.Token == other.Token || len(p.Token) != 16 {
+		t.Errorf("tokens %q and %q, want two different ones of 16 digits", p.Token, other.Token)
+	}
+}

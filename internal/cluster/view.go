@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Rule holds the times by which a [View] is made. All nodes must use the same.
+type Rule struct {
+	Alive time.Duration       // a node is alive while its heartbeat is at most this old; default 2 s
+	Near  time.Duration       // two look-ahead periods: what is due sooner after its save stays with its saver; default 2 s
+	Gone  func(row.Node) bool // reports nodes that are known to be dead whatever their heartbeat says; nil knows of none
+}
+
+// View is one look at the live nodes: who serves which tag, and which tasks are this node's to arm. It never changes.
+type View struct {
+	near time.Duration
+	tags map[string]servers
+}
+
+// servers are the nodes that take new tasks of one tag, ordered by number.
+type servers struct {
+	numbers []int
+	self    int // position of this node, or -1
+}
+
+// NewView reads the registry's rows as the node with the token self. A node counts while its heartbeat is fresh at now (the time
+// of the same read), it is not leaving and not gone; that holds for self as for any other, so that all nodes see the same.
+func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
+	alive := cmp.Or(rule.Alive, 2*time.Second)
+	v := &View{near: cmp.Or(rule.Near, 2*time.Second), tags: make(map[string]servers)}
+
+	byNumber := slices.SortedFunc(slices.Values(nodes), func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
+	for _, n := range byNumber {
+		if n.Leaving || now.Sub(n.Heartbeat) > alive || rule.Gone != nil && rule.Gone(n) {
+			continue
+		}
+		for _, tag := range n.Tags {
+			v.add(tag, n.Number, n.Token == self)
+		}
+	}
+	return v
+}
+
+func (v *View) add(tag string, number int, self bool) {
+	s, ok := v.tags[tag]
+	if !ok {
+		s.self = -1
+	}
+	if self {
+		s.self = len(s.numbers)
+	}
+	s.numbers = append(s.numbers, number)
+	v.tags[tag] = s
+}
+
+// Mine reports whether this node arms a new task, decided by the row alone: a task due soon after its save belongs to the node
+// whose number its id carries, because nobody else can have seen it in time; any other is dealt out over the nodes that serve
+// its tag. It is false on every node for a tag that nobody serves.
+func (v *View) Mine(id int64, due row.Time, tag string) bool {
+	s := v.tags[tag]
+	if len(s.numbers) == 0 {
+		return false
+	}
+	saved, number, _ := Split(id)
+	if due.Sub(row.At(saved)) < v.near {
+		if saver, serves := slices.BinarySearch(s.numbers, number); serves {
+			return saver == s.self
+		}
+	}
+	return int(Mix(id)%uint64(len(s.numbers))) == s.self
+}
+
+// Serving returns how many nodes take new tasks of the tag.
+func (v *View) Serving(tag string) int { return len(v.tags[tag].numbers) }
+
+// Others reports whether a node other than this one takes new tasks of the tag.
+func (v *View) Others(tag string) bool {
+	s, ok := v.tags[tag]
+	return ok && (s.self < 0 || len(s.numbers) > 1)
+}

@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+var viewTime = row.At(noon)
+
+func node(number int, tags ...string) row.Node {
+	return row.Node{Number: number, Token: fmt.Sprint("node-", number), Tags: tags, Heartbeat: viewTime}
+}
+
+func silent(n row.Node, d time.Duration) row.Node { n.Heartbeat = viewTime.Add(-d); return n }
+func leaving(n row.Node) row.Node                 { n.Leaving = true; return n }
+
+// owner returns the number of the only node that says the task is its own, or -1 when none does.
+func owner(t interface{ Fatalf(string, ...any) }, nodes []row.Node, id int64, due row.Time, tag string) int {
+	owner := -1
+	for _, n := range nodes {
+		if !NewView(n.Token, nodes, viewTime, Rule{}).Mine(id, due, tag) {
+			continue
+		}
+		if owner >= 0 {
+			t.Fatalf("nodes %d and %d both say task %d is theirs", owner, n.Number, id)
+		}
+		owner = n.Number
+	}
+	return owner
+}
+
+func TestViewNamesTheNodeThatArms(t *testing.T) {
+	t.Parallel()
+	const soon, late = time.Second, time.Minute
+	id := func(number int) int64 { return NewIDs(number, at(noon)).Next() }
+	for _, tc := range []struct {
+		name  string
+		nodes []row.Node
+		id    int64
+		delay time.Duration
+		want  []int // any of these
+	}{
+		{"due soon stays with its saver", []row.Node{node(3, "a"), node(5, "a"), node(9, "a")}, id(5), soon, []int{5}},
+		{"due soon, the saver does not serve the tag", []row.Node{node(3, "a"), node(5, "b")}, id(5), soon, []int{3}},
+		{"due soon, the saver is silent", []row.Node{node(3, "a"), silent(node(5, "a"), 2001*time.Millisecond)}, id(5), soon, []int{3}},
+		{"due soon, the saver is leaving", []row.Node{node(3, "a"), leaving(node(5, "a"))}, id(5), soon, []int{3}},
+		{"due soon, the saver holds no lease", []row.Node{node(3, "a")}, id(700), soon, []int{3}},
+		{"due later is dealt out", []row.Node{node(3, "a"), node(5, "a")}, id(700), late, []int{3, 5}},
+		{"a heartbeat of two seconds is alive", []row.Node{silent(node(3, "a"), 2*time.Second)}, id(3), late, []int{3}},
+		{"a row of a plain insert", []row.Node{node(3, "a"), node(5, "a")}, 42, late, []int{3, 5}},
+		{"nobody serves the tag", []row.Node{node(3, "b")}, id(3), soon, []int{-1}},
+		{"everybody leaves", []row.Node{leaving(node(3, "a"))}, id(3), soon, []int{-1}},
+		{"no nodes", nil, id(3), late, []int{-1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := owner(t, tc.nodes, tc.id, row.At(noon.Add(tc.delay)), "a"); !slices.Contains(tc.want, got) {
+				t.Errorf("node %d arms the task, want one of %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestViewKeepsExactlyTwoPeriodsWithTheSaver(t *testing.T) {
+	t.Parallel()
+	nodes := []row.Node{node(3, "a"), node(5, "a")}
+	ids := NewIDs(5, at(noon))
+	mine := func(delay time.Duration, rule Rule) (n int) {
+		v := NewView("node-5", nodes, viewTime, rule)
+		for range 100 {
+			id := ids.Next()
+			saved, _, _ := Split(id)
+			if v.Mine(id, row.At(saved).Add(delay), "a") {
+				n++
+			}
+		}
+		return n
+	}
+	if n := mine(2*time.Second-time.Microsecond, Rule{}); n != 100 {
+		t.Errorf("just under two periods: the saver arms %d of 100, want all", n)
+	}
+	if n := mine(2*time.Second, Rule{}); n == 0 || n == 100 {
+		t.Errorf("two periods: the saver arms %d of 100, want a share", n)
+	}
+	if n := mine(2*time.Second, Rule{Near: 3 * time.Second}); n != 100 {
+		t.Errorf("two seconds of a longer period: the saver arms %d of 100, want all", n)
+	}
+}
+
+func TestViewBelievesThatANodeIsGone(t *testing.T) {
+	t.Parallel()
+	nodes := []row.Node{node(3, "a"), node(5, "a")}
+	v := NewView("node-3", nodes, viewTime, Rule{Gone: func(n row.Node) bool { return n.Number == 5 }})
+	if !v.Mine(NewIDs(5, at(noon)).Next(), viewTime.Add(time.Minute), "a") || v.Serving("a") != 1 || v.Others("a") {
+		t.Error("a node that is gone still has a share")
+	}
+}
+
+func TestViewCountsWhoServes(t *testing.T) {
+	t.Parallel()
+	nodes := []row.Node{node(3, "a", "b"), node(5, "a"), leaving(node(7, "b")), silent(node(9, "c"), time.Minute)}
+	v := NewView("node-3", nodes, viewTime, Rule{})
+	for _, tc := range []struct {
+		tag     string
+		serving int
+		others  bool
+	}{{"a", 2, true}, {"b", 1, false}, {"c", 0, false}, {"d", 0, false}} {
+		if v.Serving(tc.tag) != tc.serving || v.Others(tc.tag) != tc.others {
+			t.Errorf("%s: serving %d, others %t; want %d, %t", tc.tag, v.Serving(tc.tag), v.Others(tc.tag), tc.serving, tc.others)
+		}
+	}
+	if !NewView("node-7", nodes, viewTime, Rule{}).Others("b") {
+		t.Error("a leaving node does not see that another one serves its tag")
+	}
+}
+
+func TestExactlyOneNodeArmsATask(t *testing.T) {
+	t.Parallel()
+	tags := []string{"a", "b", "c"}
+	rapid.Check(t, func(t *rapid.T) {
+		numbers := rapid.SliceOfNDistinct(rapid.IntRange(0, LeasedNodes-1), 0, 12, rapid.ID).Draw(t, "numbers")
+		serving := map[string]bool{}
+		var nodes []row.Node
+		for _, number := range numbers {
+			n := node(number, rapid.SliceOfDistinct(rapid.SampledFrom(tags), rapid.ID).Draw(t, "tags")...)
+			n = silent(n, time.Duration(rapid.IntRange(0, 4000).Draw(t, "silent"))*time.Millisecond)
+			n.Leaving = rapid.Bool().Draw(t, "leaving")
+			nodes = append(nodes, n)
+			for _, tag := range n.Tags {
+				serving[tag] = serving[tag] || !n.Leaving && viewTime.Sub(n.Heartbeat) <= 2*time.Second
+			}
+		}
+		for range 20 {
+			id := NewIDs(rapid.IntRange(0, nodeMask).Draw(t, "saver"), at(noon)).Next()
+			due := viewTime.Add(time.Duration(rapid.IntRange(-1000, 10_000).Draw(t, "delay")) * time.Millisecond)
+			tag := rapid.SampledFrom(tags).Draw(t, "tag")
+			if got := owner(t, nodes, id, due, tag); (got >= 0) != serving[tag] {
+				t.Fatalf("node %d arms the task; tag served: %t", got, serving[tag])
+			}
+		}
+	})
+}
+
+func BenchmarkMine(b *testing.B) {
+	var nodes []row.Node
+	for n := range 16 {
+		nodes = append(nodes, node(n, "a", "b", "c"))
+	}
+	v := NewView("node-3", nodes, viewTime, Rule{})
+	id := NewIDs(3, at(noon)).Next()
+	for b.Loop() {
+		v.Mine(id, viewTime.Add(time.Minute), "a")
+	}
+}
