@@ -1,0 +1,185 @@
+package scanner
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	// overdue is how late a pending row must be before its timer counts as lost.
+	overdue = time.Second
+	// compensateReaders bounds the reads that run at a time, whatever the number of tags.
+	compensateReaders = 4
+	// pagesPerTurn is when a long backlog is read from its beginning again: rows whose transaction committed late, or whose claim
+	// failed, lie behind the reader.
+	pagesPerTurn = 32
+)
+
+// Compensate finds pending rows that nobody runs although they are overdue.
+//
+// A pass costs one small read when there is no backlog. When a page does not hold all, every tag is read by itself, page by page,
+// as fast as Offer takes them and beyond the end of the pass; later passes leave the tag out until it is through. So neither a
+// tag with a million overdue rows nor one whose workers are slow holds up another.
+type Compensate struct {
+	Due   func(ctx context.Context, w row.Window) ([]row.Due, error)
+	Adopt func(ctx context.Context, rows []row.Ref) error // gives rows of a plain INSERT the due time that they lack
+	Tags  func() []string                                 // served here and not paused
+	Now   func() (now row.Time, ok bool)                  // the database's clock; not ok holds the pass back
+	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error ends the
+	// tag's turn.
+	Offer func(ctx context.Context, tag string, page []row.Due) error
+	Page  int // rows in one read
+	Log   *slog.Logger
+
+	once    sync.Once
+	readers chan struct{}
+
+	mu      sync.Mutex
+	turns   sync.WaitGroup
+	running map[string]bool // tags that are read on by themselves
+}
+
+// Pass looks once for overdue rows. What it finds is handed over in the background; the context must live as long as that.
+func (c *Compensate) Pass(ctx context.Context) error {
+	c.once.Do(func() {
+		c.readers = make(chan struct{}, compensateReaders)
+		c.running = make(map[string]bool)
+	})
+	now, ok := c.Now()
+	tags := c.resting()
+	if !ok || len(tags) == 0 {
+		return nil
+	}
+	page, err := c.read(ctx, row.Window{Tags: tags, To: now.Add(-overdue), Limit: c.Page})
+	if err != nil {
+		return err
+	}
+	if len(page) < c.Page {
+		for tag, rows := range byTag(page) {
+			c.turn(tag, func() error { return c.hand(ctx, tag, rows) })
+		}
+		return nil
+	}
+	// One tag may have filled the page and hide the others, so each is asked for itself.
+	for _, tag := range tags {
+		c.turn(tag, func() error { return c.drain(ctx, tag) })
+	}
+	return nil
+}
+
+// Wait returns when everything that was found has been handed over, or its context has ended. No Pass may begin meanwhile.
+func (c *Compensate) Wait() { c.turns.Wait() }
+
+// resting returns the tags that no turn is working on.
+func (c *Compensate) resting() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var tags []string
+	for _, tag := range c.Tags() {
+		if !c.running[tag] {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// turn works on one tag in the background.
+func (c *Compensate) turn(tag string, work func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[tag] = true
+	c.turns.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				c.Log.Error("a scan panicked", "tag", tag, "panic", v, "stack", string(debug.Stack()))
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.running, tag)
+		}()
+		if err := work(); err != nil && !row.Ended(err) {
+			c.Log.Warn("could not hand over overdue tasks; the next scan tries again", "tag", tag, "err", err)
+		}
+	})
+}
+
+// drain hands over one tag's overdue rows until there are none, the tag is paused, or the clock is lost.
+func (c *Compensate) drain(ctx context.Context, tag string) error {
+	for {
+		now, ok := c.Now()
+		if !ok {
+			return nil
+		}
+		more, err := c.drainTurn(ctx, row.Window{Tags: []string{tag}, To: now.Add(-overdue), Limit: c.Page})
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// drainTurn reads on through the window, so that no row is read twice, and reports whether there may be more to read.
+func (c *Compensate) drainTurn(ctx context.Context, w row.Window) (more bool, err error) {
+	for range pagesPerTurn {
+		if !slices.Contains(c.Tags(), w.Tags[0]) {
+			return false, nil
+		}
+		page, err := c.read(ctx, w)
+		if err != nil || len(page) == 0 {
+			return false, err
+		}
+		if err := c.hand(ctx, w.Tags[0], page); err != nil {
+			return false, err
+		}
+		if len(page) < w.Limit {
+			return false, nil
+		}
+		last := page[len(page)-1]
+		if last.Due.IsZero() {
+			return true, nil // a whole page has just got its due times: begin again without them
+		}
+		w.From, w.AfterID = last.Due, last.ID
+	}
+	return true, nil
+}
+
+func (c *Compensate) read(ctx context.Context, w row.Window) ([]row.Due, error) {
+	select {
+	case c.readers <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.readers }()
+	return c.Due(ctx, w)
+}
+
+// hand offers the rows of one tag. Rows without a due time are not known to be due: they get one, and are found again by it.
+func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due) error {
+	var lacking []row.Ref
+	for len(rows) > 0 && rows[0].Due.IsZero() {
+		lacking = append(lacking, row.Ref{ID: rows[0].ID, Version: rows[0].Version})
+		rows = rows[1:]
+	}
+	if len(lacking) > 0 {
+		if err := c.Adopt(ctx, lacking); err != nil {
+			return err
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return c.Offer(ctx, tag, rows)
+}
+
+func byTag(rows []row.Due) map[string][]row.Due {
+	tags := make(map[string][]row.Due)
+	for _, r := range rows {
+		tags[r.Tag] = append(tags[r.Tag], r)
+	}
+	return tags
+}

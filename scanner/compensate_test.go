@@ -1,0 +1,331 @@
+package scanner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// backlog is a table of overdue rows that are handed to one slow or quick worker per tag.
+type backlog struct {
+	mu      sync.Mutex
+	began   time.Time
+	rows    map[string][]row.Due // by tag, ordered by (due, id)
+	tags    []string
+	work    map[string]time.Duration // how long Offer blocks
+	readErr error
+	panics  bool
+
+	reads   int
+	readers int // at this moment
+	most    int // readers at a time
+	offered map[string][]int64
+	firstAt map[string]time.Duration
+	adopted []int64
+}
+
+func newBacklog(tags ...string) *backlog {
+	return &backlog{
+		began: time.Now(), tags: tags, rows: map[string][]row.Due{}, work: map[string]time.Duration{},
+		offered: map[string][]int64{}, firstAt: map[string]time.Duration{},
+	}
+}
+
+// add stores n rows of the tag that were due late ago, ten at each microsecond.
+func (b *backlog) add(tag string, n int, late time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range n {
+		id := int64(len(b.rows[tag]) + 1)
+		due := row.At(time.Now().Add(-late)) + row.Time(i/10)
+		b.rows[tag] = append(b.rows[tag], row.Due{ID: id, Tag: tag, Due: due, Version: 3})
+	}
+}
+
+func (b *backlog) due(_ context.Context, w row.Window) ([]row.Due, error) {
+	b.mu.Lock()
+	b.reads++
+	b.readers++
+	b.most = max(b.most, b.readers)
+	b.mu.Unlock()
+	time.Sleep(time.Millisecond)
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readers--
+	var found []row.Due
+	for _, tag := range w.Tags {
+		for _, r := range b.rows[tag] {
+			if r.Due < w.To && (r.Due > w.From || r.Due == w.From && r.ID > w.AfterID) {
+				found = append(found, r)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b row.Due) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID)) })
+	return found[:min(len(found), w.Limit)], b.readErr
+}
+
+func (b *backlog) offer(ctx context.Context, tag string, page []row.Due) error {
+	if b.panics {
+		panic("a bug")
+	}
+	b.mu.Lock()
+	if _, ok := b.firstAt[tag]; !ok {
+		b.firstAt[tag] = time.Since(b.began)
+	}
+	work := b.work[tag]
+	b.mu.Unlock()
+	select {
+	case <-time.After(work):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	taken := map[int64]bool{}
+	for _, r := range page {
+		if r.Tag != tag {
+			return fmt.Errorf("row %d of tag %s was offered as %s", r.ID, r.Tag, tag)
+		}
+		b.offered[tag] = append(b.offered[tag], r.ID)
+		taken[r.ID] = true
+	}
+	b.rows[tag] = slices.DeleteFunc(b.rows[tag], func(r row.Due) bool { return taken[r.ID] })
+	return nil
+}
+
+func (b *backlog) adopt(_ context.Context, rows []row.Ref) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, ref := range rows {
+		b.adopted = append(b.adopted, ref.ID)
+		for tag := range b.rows {
+			for i := range b.rows[tag] {
+				if r := &b.rows[tag][i]; r.ID == ref.ID && r.Version == ref.Version && r.Due.IsZero() {
+					r.Due = row.At(b.began)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (b *backlog) served() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.tags)
+}
+
+func (b *backlog) scan() *Compensate {
+	return &Compensate{
+		Due: b.due, Adopt: b.adopt, Tags: b.served, Offer: b.offer, Page: 50, Log: slog.New(slog.DiscardHandler),
+		Now: func() (row.Time, bool) { return row.At(time.Now()), true },
+	}
+}
+
+func mustPass(t *testing.T, pass func(context.Context) error) {
+	t.Helper()
+	if err := pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func manyTags(n int) []string {
+	tags := make([]string, n)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("tag-%03d", i)
+	}
+	return tags
+}
+
+func TestScanOfNothingIsOneRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog(manyTags(300)...)
+		b.add("tag-007", 10, 900*time.Millisecond) // a timer may still be on it
+		c := b.scan()
+		mustPass(t, c.Pass)
+		c.Wait()
+		if b.reads != 1 || len(b.offered) != 0 {
+			t.Fatalf("%d reads, offered %v; want one read and nothing", b.reads, b.offered)
+		}
+	})
+}
+
+func TestScanHandsOverEachTagsOverdueRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a", "b")
+		b.add("a", 20, time.Minute)
+		b.add("b", 20, 1001*time.Millisecond)
+		b.add("paused", 20, time.Minute)
+		c := b.scan()
+		mustPass(t, c.Pass)
+		c.Wait()
+		if len(b.offered["a"]) != 20 || len(b.offered["b"]) != 20 || len(b.offered["paused"]) != 0 || b.reads != 1 {
+			t.Fatalf("%d reads, offered %v", b.reads, b.offered)
+		}
+	})
+}
+
+func TestScanReadsALongBacklogOnceAndInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 5000 // several turns of pages
+		b := newBacklog("a")
+		b.add("a", n, time.Minute)
+		b.work["a"] = time.Second
+		c := b.scan()
+		mustPass(t, c.Pass)
+		c.Wait()
+		if got := b.offered["a"]; len(got) != n || !slices.IsSorted(got) || slices.Contains(got[1:], got[0]) {
+			t.Fatalf("offered %d rows, in order: %t; want %d", len(got), slices.IsSorted(got), n)
+		}
+		if want := n/50 + 3; b.reads > want {
+			t.Errorf("%d reads, want at most %d", b.reads, want)
+		}
+	})
+}
+
+func TestRowsAreNotReadTwiceWhileTheyWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		b.add("a", 500, time.Minute)
+		var mu sync.Mutex
+		seen := map[int64]int{}
+		c := b.scan()
+		c.Offer = func(_ context.Context, _ string, page []row.Due) error { // takes rows, and leaves them in the table
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range page {
+				seen[r.ID]++
+			}
+			return nil
+		}
+		mustPass(t, c.Pass)
+		c.Wait()
+		if len(seen) != 500 {
+			t.Fatalf("%d rows were offered, want 500", len(seen))
+		}
+		for id, n := range seen {
+			if n != 1 {
+				t.Fatalf("row %d was offered %d times in one pass", id, n)
+			}
+		}
+	})
+}
+
+func TestASlowTagWithALongBacklogHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tags := manyTags(300)
+		b := newBacklog(tags...)
+		b.add("tag-000", 20_000, time.Hour)
+		b.work["tag-000"] = time.Minute
+		for _, tag := range tags[1:] {
+			b.add(tag, 3, 10*time.Second) // younger, so behind the 20,000 in a read over all tags
+		}
+		c := b.scan()
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := c.Pass(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for _, tag := range tags[1:] {
+			if len(b.offered[tag]) != 3 {
+				t.Fatalf("%s has waited for the slow tag", tag)
+			}
+		}
+		if b.most > compensateReaders {
+			t.Errorf("%d reads at a time", b.most)
+		}
+
+		// Later passes leave the slow tag to its own turn, and are cheap again.
+		before := b.reads
+		b.add("tag-299", 3, 10*time.Second)
+		if err := c.Pass(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := b.reads - before; got != 1 || len(b.offered["tag-299"]) != 6 {
+			t.Errorf("the next pass took %d reads and handed over %d rows of another tag, want 1 and 6", got, len(b.offered["tag-299"]))
+		}
+		cancel()
+		c.Wait()
+	})
+}
+
+func TestScanLeavesATagThatIsPausedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		b.add("a", 5000, time.Minute)
+		b.work["a"] = time.Second
+		c := b.scan()
+		mustPass(t, c.Pass)
+		time.Sleep(10 * time.Second)
+		b.mu.Lock()
+		b.tags = nil
+		b.mu.Unlock()
+		c.Wait()
+		if n := len(b.offered["a"]); n > 550 {
+			t.Fatalf("%d rows were handed over after the pause at 500", n)
+		}
+	})
+}
+
+func TestScanGivesRowsOfPlainInsertsTheirDueTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		for id := range int64(120) {
+			b.rows["a"] = append(b.rows["a"], row.Due{ID: id + 1, Tag: "a"})
+		}
+		b.rows["a"] = append(b.rows["a"], row.Due{ID: 500, Tag: "a", Due: row.At(time.Now().Add(-time.Minute))})
+		c := b.scan()
+		mustPass(t, c.Pass)
+		c.Wait()
+		if len(b.adopted) != 120 || !slices.Equal(b.offered["a"], []int64{500}) {
+			t.Fatalf("adopted %d rows, offered %v; want 120 and [500]", len(b.adopted), b.offered["a"])
+		}
+	})
+}
+
+func TestScanWaitsForAClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		b.add("a", 5, time.Minute)
+		c := b.scan()
+		c.Now = func() (row.Time, bool) { return 0, false }
+		mustPass(t, c.Pass)
+		if b.reads != 0 {
+			t.Fatal("the scan read without a clock")
+		}
+	})
+}
+
+func TestScanComesBackAfterFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		b.add("a", 500, time.Minute)
+		c := b.scan()
+		b.readErr = errors.New("the database is away")
+		if err := c.Pass(t.Context()); !errors.Is(err, b.readErr) {
+			t.Fatalf("Pass: %v, want the reader's error", err)
+		}
+		b.readErr, b.panics = nil, true
+		mustPass(t, c.Pass)
+		c.Wait()
+		b.panics = false
+		mustPass(t, c.Pass)
+		c.Wait()
+		if n := len(b.offered["a"]); n != 500 {
+			t.Fatalf("%d rows were handed over after the failures, want 500", n)
+		}
+	})
+}

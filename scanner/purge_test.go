@@ -1,0 +1,103 @@
+package scanner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// history is what there is to purge, by status.
+type history struct {
+	rows   map[row.Status]int
+	takes  time.Duration // of one statement
+	fail   map[row.Status]error
+	before map[row.Status]row.Time
+	calls  int
+	busy   time.Duration
+}
+
+func (h *history) delete(_ context.Context, s row.Status, before row.Time, limit int) (int, error) {
+	time.Sleep(h.takes)
+	h.calls++
+	h.busy += h.takes
+	if h.before == nil {
+		h.before = map[row.Status]row.Time{}
+	}
+	h.before[s] = before
+	if err := h.fail[s]; err != nil {
+		return 0, err
+	}
+	n := min(limit, h.rows[s])
+	h.rows[s] -= n
+	return n, nil
+}
+
+func (h *history) pass(keep map[row.Status]time.Duration) *Purge {
+	return &Purge{
+		Delete: h.delete, Keep: keep, Batch: 500, Limit: 100,
+		Now: func() (row.Time, bool) { return row.At(time.Now()), true },
+	}
+}
+
+const day = 24 * time.Hour
+
+func TestPurgeKeepsEachStatusForItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{rows: map[row.Status]int{row.Completed: 1200, row.Failed: 10, row.Cancelled: 10, row.Pending: 10}}
+		now := row.At(time.Now())
+		mustPass(t, h.pass(map[row.Status]time.Duration{row.Completed: 7 * day, row.Failed: 30 * day, row.Cancelled: 0}).Pass)
+		if h.rows[row.Completed] != 0 || h.rows[row.Failed] != 0 || h.rows[row.Cancelled] != 10 || h.rows[row.Pending] != 10 {
+			t.Fatalf("left: %v", h.rows)
+		}
+		if got := now.Sub(h.before[row.Failed]); got > 30*day || got < 30*day-time.Minute {
+			t.Errorf("failed tasks are kept for %v", got)
+		}
+	})
+}
+
+func TestPurgeLeavesTheDatabaseAloneForMostOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{rows: map[row.Status]int{row.Completed: 20_000}, takes: 50 * time.Millisecond}
+		began := time.Now()
+		mustPass(t, h.pass(map[row.Status]time.Duration{row.Completed: day}).Pass)
+		if all := time.Since(began); h.rows[row.Completed] != 0 || all < 3*h.busy || all > 5*h.busy {
+			t.Fatalf("%d rows left; busy for %v of %v, want between a third and a fifth", h.rows[row.Completed], h.busy, all)
+		}
+	})
+}
+
+func TestPurgeIsBoundedAndServesEveryStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{rows: map[row.Status]int{row.Completed: 1 << 30, row.Failed: 1000}}
+		mustPass(t, h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day}).Pass)
+		if h.calls != 100 || h.rows[row.Failed] != 0 {
+			t.Fatalf("%d statements, %d failed tasks left; want 100 and none", h.calls, h.rows[row.Failed])
+		}
+	})
+}
+
+func TestPurgeOfOneStatusFailsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locked := errors.New("locked")
+		h := &history{rows: map[row.Status]int{row.Completed: 700, row.Failed: 700}, fail: map[row.Status]error{row.Completed: locked}}
+		err := h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day}).Pass(t.Context())
+		if !errors.Is(err, locked) || h.rows[row.Failed] != 0 || h.rows[row.Completed] != 700 {
+			t.Fatalf("%v, left %v", err, h.rows)
+		}
+	})
+}
+
+func TestPurgeEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{rows: map[row.Status]int{row.Completed: 1 << 30}, takes: time.Second}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := h.pass(map[row.Status]time.Duration{row.Completed: day}).Pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Pass: %v, want the context's error", err)
+		}
+	})
+}

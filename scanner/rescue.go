@@ -1,0 +1,193 @@
+package scanner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// setAside is how long a rescue leaves out a row that somebody's transaction holds, or that the database refuses to change.
+const setAside = 10 * time.Second
+
+// Leases is what a rescue needs of a store.
+type Leases interface {
+	// Expired returns executing rows whose lease is over on the server's clock, the oldest lease first.
+	Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error)
+	// States returns who holds the rows now. Missing rows are left out.
+	States(ctx context.Context, ids []int64) ([]row.State, error)
+	// Locked returns those of the rows that another transaction holds a lock on.
+	Locked(ctx context.Context, ids []int64) ([]int64, error)
+	// Discard sets rows that cannot be decoded to failed.
+	Discard(ctx context.Context, broken []row.Broken) error
+}
+
+// Rescue ends the leases of executors that are gone. See [Verdict] for what becomes of the rows.
+type Rescue struct {
+	Leases Leases
+	Update func(ctx context.Context, changes []row.Change) (applied int, err error) // fenced, all in one statement
+	Now    func() (now row.Time, ok bool)                                           // the database's clock
+	// Held says that another clock was met, so that leases which seem over may not be. The pass does nothing meanwhile.
+	Held func() bool
+	// Rescued is told the rows as they are after the change: pending again, or failed.
+	Rescued    func(rows []row.Row)
+	Quarantine int // a row that lost this many leases is failed
+	Page       int // rows in one read and one statement
+	Log        *slog.Logger
+
+	aside map[int64]row.Time // locked rows, until when they are left out
+}
+
+// Pass rescues page by page until no lease is over. It must not run twice at a time.
+func (r *Rescue) Pass(ctx context.Context) error {
+	for {
+		now, ok := r.Now()
+		if !ok || r.Held() {
+			return nil
+		}
+		r.takeBack(now)
+		// Set-aside rows lie at the front of what is read, so they must not use up the page.
+		limit := r.Page + len(r.aside)
+		rows, broken, err := r.Leases.Expired(ctx, limit)
+		if err != nil {
+			return err
+		}
+		full := len(rows)+len(broken) >= limit
+		discardErr := r.discard(ctx, broken)
+		rows = r.without(rows)
+		rescued, err := r.apply(ctx, rows, now)
+		if err := errors.Join(discardErr, err); err != nil || !full || rescued+len(broken) == 0 {
+			return err
+		}
+	}
+}
+
+func (r *Rescue) discard(ctx context.Context, broken []row.Broken) error {
+	if len(broken) == 0 {
+		return nil
+	}
+	for _, b := range broken {
+		r.Log.Error("a task cannot be read and is set to failed", "task", b.ID, "version", b.Version, "err", b.Reason)
+	}
+	return r.Leases.Discard(ctx, broken)
+}
+
+// apply ends the leases in one statement, so that it waits for somebody else's transaction at most twice, and returns how many it
+// ended. Rows that cannot be changed now are set aside, so that they hold up no other.
+func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, error) {
+	rescued, err := r.update(ctx, rows, now)
+	switch row.ClassOf(err) {
+	case row.ClassLocked:
+		locked, err := r.Leases.Locked(ctx, idsOf(rows))
+		if err != nil {
+			return 0, err
+		}
+		r.leaveOut(now, locked...)
+		return r.update(ctx, r.without(rows), now)
+	case row.ClassCaller, row.ClassDuplicate:
+		if len(rows) == 1 {
+			r.leaveOut(now, rows[0].ID)
+			return 0, err
+		}
+		half := len(rows) / 2
+		first, firstErr := r.apply(ctx, rows[:half], now)
+		second, secondErr := r.apply(ctx, rows[half:], now)
+		return first + second, errors.Join(firstErr, secondErr)
+	default:
+		return rescued, err
+	}
+}
+
+// update ends the leases in one statement and reports the rows that it changed.
+func (r *Rescue) update(ctx context.Context, rows []row.Row, now row.Time) (int, error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	changes := make([]row.Change, len(rows))
+	for i := range rows {
+		changes[i] = Verdict(rows[i], now, r.Quarantine)
+	}
+	applied, err := r.Update(ctx, changes)
+	if err != nil && row.ClassOf(err) != row.ClassUnknown {
+		return 0, err
+	}
+	if err != nil || applied < len(changes) {
+		var readErr error
+		rows, changes, readErr = r.confirmed(ctx, rows, changes)
+		err = errors.Join(err, readErr)
+	}
+	if len(rows) == 0 {
+		return 0, err
+	}
+	after := make([]row.Row, len(rows))
+	for i := range rows {
+		after[i] = changed(rows[i], changes[i])
+	}
+	r.Rescued(after)
+	return len(after), err
+}
+
+// confirmed keeps the changes that are to be seen in the table. A row that its late executor settled, or that another node has
+// claimed since, carries an executor; one that another node rescued looks the same and is reported twice, which does no harm.
+func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Change) ([]row.Row, []row.Change, error) {
+	states, err := r.Leases.States(ctx, idsOf(rows))
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := make(map[int64]row.State, len(states))
+	for _, s := range states {
+		seen[s.ID] = s
+	}
+	var keptRows []row.Row
+	var kept []row.Change
+	for i, c := range changes {
+		s, ok := seen[c.ID]
+		if ok && s.Version == c.Version+1 && s.Status == c.To && s.Executor == c.Executor {
+			keptRows, kept = append(keptRows, rows[i]), append(kept, c)
+		}
+	}
+	return keptRows, kept, nil
+}
+
+// leaveOut sets rows aside for a while.
+func (r *Rescue) leaveOut(now row.Time, ids ...int64) {
+	for _, id := range ids {
+		r.aside[id] = now.Add(setAside)
+	}
+	if len(ids) > 0 {
+		r.Log.Warn("leases that are over cannot be ended now; the rows are set aside", "tasks", ids, "for", setAside)
+	}
+}
+
+// takeBack forgets the rows whose time aside is over.
+func (r *Rescue) takeBack(now row.Time) {
+	if r.aside == nil {
+		r.aside = make(map[int64]row.Time)
+	}
+	for id, until := range r.aside {
+		if until <= now {
+			delete(r.aside, id)
+		}
+	}
+}
+
+// without leaves out the rows that are set aside.
+func (r *Rescue) without(rows []row.Row) []row.Row {
+	var rest []row.Row
+	for _, candidate := range rows {
+		if _, aside := r.aside[candidate.ID]; !aside {
+			rest = append(rest, candidate)
+		}
+	}
+	return rest
+}
+
+func idsOf(rows []row.Row) []int64 {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	return ids
+}

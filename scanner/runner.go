@@ -1,0 +1,148 @@
+package scanner
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Pass is one piece of work that is repeated.
+type Pass struct {
+	Name  string
+	Every time.Duration
+	// Run does the work once. Its context ends when the runner stops. An error is logged; the next turn comes anyway.
+	Run func(ctx context.Context) error
+}
+
+// Runner repeats passes. One pass never runs twice at a time; different passes do not wait for each other.
+type Runner struct {
+	log    *slog.Logger
+	cron   *cron.Cron
+	passes []*job
+	wg     sync.WaitGroup // jobs and the watchdog
+
+	mu      sync.Mutex
+	ctx     context.Context // nil before Start
+	cancel  context.CancelFunc
+	stopped bool
+}
+
+// NewRunner returns a runner of the passes; nothing runs before Start.
+func NewRunner(log *slog.Logger, passes ...Pass) *Runner {
+	r := &Runner{log: log, cron: cron.New(cron.WithLocation(time.UTC), cron.WithLogger(cron.DiscardLogger))}
+	for _, p := range passes {
+		r.passes = append(r.passes, newJob(p))
+	}
+	return r
+}
+
+// Start begins to run the passes, each first after a random part of its interval; use Kick to run one at once. The passes'
+// context carries the values of ctx and ends with it. Start does not block and does nothing when called again or after Stop.
+func (r *Runner) Start(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx != nil || r.stopped {
+		return
+	}
+	ctx, r.cancel = context.WithCancel(ctx)
+	r.ctx = ctx
+	for _, j := range r.passes {
+		r.schedule(j)
+		r.wg.Go(func() { r.watch(ctx, j) })
+	}
+	r.cron.Start()
+}
+
+// Kick runs the named pass now, or once more as soon as the run in progress ends. Kicks that meet a waiting one are one with it.
+// It does not block, and does nothing before Start and after Stop.
+func (r *Runner) Kick(name string) {
+	for _, j := range r.passes {
+		if j.pass.Name == name {
+			r.spawn(func(ctx context.Context) { j.kick(ctx, r.log) })
+		}
+	}
+}
+
+// Stop ends the passes' context and waits until all have returned. It may be called more than once and before Start. It returns
+// the context's error when that ends first.
+func (r *Runner) Stop(ctx context.Context) error {
+	r.mu.Lock()
+	if r.ctx != nil && !r.stopped {
+		r.cancel()
+		r.cron.Stop()
+	}
+	r.stopped = true
+	r.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() {
+		r.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// spawn runs f unless the runner is not running; Stop waits for it.
+func (r *Runner) spawn(f func(ctx context.Context)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx == nil || r.stopped {
+		return
+	}
+	ctx := r.ctx
+	r.wg.Go(func() { f(ctx) })
+}
+
+func (r *Runner) schedule(j *job) {
+	phase := rand.N(j.pass.Every)
+	j.entry = r.cron.Schedule(rhythm{j.pass.Every, phase}, cron.FuncJob(func() {
+		r.spawn(func(ctx context.Context) { j.tick(ctx, r.log) })
+	}))
+}
+
+// watch notices when the pass's turns stop coming. Cron goes by the wall clock: set back by an hour, it would rest for an hour.
+func (r *Runner) watch(ctx context.Context, j *job) {
+	ticker := time.NewTicker(2 * j.pass.Every)
+	defer ticker.Stop()
+	turns := j.turns.Load()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if now := j.turns.Load(); now != turns {
+			turns = now
+			continue
+		}
+		r.log.Warn("a pass missed its turns; was the machine's clock set back? It is started again", "pass", j.pass.Name)
+		r.reschedule(j)
+		r.Kick(j.pass.Name)
+	}
+}
+
+func (r *Runner) reschedule(j *job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return
+	}
+	r.cron.Remove(j.entry)
+	r.schedule(j)
+}
+
+// rhythm is a cron schedule of any interval; cron's own "@every" knows whole seconds only and has no phase.
+type rhythm struct{ every, phase time.Duration }
+
+func (s rhythm) Next(t time.Time) time.Time {
+	return t.Add(-s.phase).Truncate(s.every).Add(s.every + s.phase)
+}
