@@ -1,0 +1,98 @@
+// Package config reads the settings of the delaytask command: from a YAML file, from the environment, and from flags, each
+// overriding the one before. A key that nobody knows and a value that makes no sense are refused, never ignored.
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Config is every setting. config.yaml explains each one.
+type Config struct {
+	DSN         string
+	Migrate     bool
+	Log         Log
+	Workers     int
+	TTR         time.Duration
+	Timeout     time.Duration // 0: none
+	MaxAttempts int
+	Backoff     Backoff
+	Lookahead   Lookahead
+	Horizon     time.Duration
+	HeapCap     int
+	BodyLimit   int // bytes
+	ErrorLimit  int // bytes
+	StopGrace   time.Duration
+	Node        Node
+	Quarantine  int
+	Retention   Retention
+	Tags        map[string]Tag // nil when no tag has settings of its own
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string // debug, info, warn, error
+	Format string // text, json
+}
+
+// Backoff is the wait between attempts.
+type Backoff struct {
+	Base   time.Duration
+	Cap    time.Duration
+	Jitter float64 // share, 0 to 1
+}
+
+// Lookahead says how often the near future is read, and how far.
+type Lookahead struct {
+	Every  time.Duration
+	Window time.Duration
+}
+
+// Node is this process among the others.
+type Node struct {
+	Name      string // "": the host's name
+	Heartbeat time.Duration
+	Dead      time.Duration
+}
+
+// Retention is how long finished tasks are kept; 0 keeps them for ever.
+type Retention struct {
+	Completed time.Duration
+	Cancelled time.Duration
+	Failed    time.Duration
+}
+
+// Tag holds the settings of one tag. Zero fields take the process's.
+type Tag struct {
+	Concurrency int
+	Timeout     time.Duration
+	NoTimeout   bool // the timeout 0 was asked for
+	TTR         time.Duration
+	MaxAttempts int
+}
+
+// Default returns the settings that hold where nothing is said.
+func Default() Config {
+	const day = 24 * time.Hour
+	return Config{
+		DSN:         "sqlite:delaytask.db",
+		Log:         Log{Level: "info", Format: "text"},
+		Workers:     64,
+		TTR:         15 * time.Second,
+		Timeout:     5 * time.Minute,
+		MaxAttempts: 20,
+		Backoff:     Backoff{Base: time.Second, Cap: time.Hour, Jitter: 0.2},
+		Lookahead:   Lookahead{Every: time.Second, Window: 2 * time.Second},
+		Horizon:     time.Hour,
+		HeapCap:     250_000,
+		BodyLimit:   1 << 20,
+		ErrorLimit:  8 << 10,
+		StopGrace:   30 * time.Second,
+		Node:        Node{Heartbeat: time.Second, Dead: 5 * time.Second},
+		Quarantine:  5,
+		Retention:   Retention{Completed: 7 * day, Cancelled: 7 * day, Failed: 30 * day},
+	}
+}
+
+// LogValue keeps passwords out of logs.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseDuration reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. Negative durations
+// are refused: no setting has a use for one.
+func ParseDuration(s string) (time.Duration, error) {
+	days, rest, err := cutDays(s)
+	if err != nil {
+		return 0, err
+	}
+	if rest == "" {
+		return days, nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 || days+d < days || strings.HasPrefix(rest, "+") {
+		return 0, badDuration(s)
+	}
+	return days + d, nil
+}
+
+// FormatDuration writes d so that [ParseDuration] reads it back, without parts that are zero.
+func FormatDuration(d time.Duration) string {
+	var b strings.Builder
+	if days := d / day; days > 0 {
+		fmt.Fprintf(&b, "%dd", days)
+		d -= days * day
+		if d == 0 {
+			return b.String()
+		}
+	}
+	rest := d.String()
+	if strings.HasSuffix(rest, "m0s") {
+		rest = strings.TrimSuffix(rest, "0s")
+	}
+	if strings.HasSuffix(rest, "h0m") {
+		rest = strings.TrimSuffix(rest, "0m")
+	}
+	b.WriteString(rest)
+	return b.String()
+}
+
+// cutDays takes a leading number of days off. What is left is empty only after days.
+func cutDays(s string) (days time.Duration, rest string, err error) {
+	number, rest, ok := strings.Cut(s, "d")
+	if !ok {
+		if s == "" {
+			return 0, "", badDuration(s)
+		}
+		return 0, s, nil
+	}
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || n > uint64(math.MaxInt64/day) {
+		return 0, "", badDuration(s)
+	}
+	return time.Duration(n) * day, rest, nil
+}
+
+func badDuration(s string) error {
+	return fmt.Errorf("want a duration such as 500ms, 30s, 5m, 1h30m or 7d, got %q", s)
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// keyAnnotation marks the flags that are settings. A command's own flags may have the same names: --ttr of one task is not the
+// default of all.
+const keyAnnotation = "delaytask-config-key"
+
+// FlagName returns the flag of a key: log.level is --log-level.
+func FlagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
+
+// AddFlags adds a flag for each of the keys, or for all of them when none is named. It panics when a key is unknown, as pflag
+// does when a flag is defined twice.
+func AddFlags(flags *pflag.FlagSet, keys ...string) {
+	if len(keys) == 0 {
+		keys = Keys()
+	}
+	for _, key := range keys {
+		s, ok := find(key)
+		if !ok {
+			panic(fmt.Sprintf("config: no setting is called %q", key))
+		}
+		s.addFlag(flags)
+	}
+}
+
+func (s setting) addFlag(flags *pflag.FlagSet) {
+	byDefault := Default()
+	name := FlagName(s.key)
+	flags.String(name, fmt.Sprint(plain(s.get(&byDefault))), fmt.Sprintf("setting %s, also %s", s.key, EnvName(s.key)))
+	flag := flags.Lookup(name)
+	flag.Annotations = map[string][]string{keyAnnotation: {s.key}}
+	if _, isBool := s.get(&byDefault).(bool); isBool {
+		flag.NoOptDefVal = "true"
+	}
+}
+
+func (c *Config) readFlags(flags *pflag.FlagSet) error {
+	if flags == nil {
+		return nil
+	}
+	setting := func(f *pflag.Flag) (string, any) {
+		key := f.Annotations[keyAnnotation]
+		if len(key) == 0 {
+			return "", nil
+		}
+		return strings.ReplaceAll(key[0], ".", pathSeparator), f.Value.String()
+	}
+	k := koanf.New(pathSeparator)
+	if err := k.Load(posflag.ProviderWithFlag(flags, pathSeparator, nil, setting), nil); err != nil {
+		return fmt.Errorf("read settings from the flags: %w", err)
+	}
+	return c.apply(k, func(path []string) string { return "--" + FlagName(strings.Join(path, ".")) }, "")
+}

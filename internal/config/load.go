@@ -1,0 +1,110 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// DefaultPath is the file that is read, if it is there, when no other is named.
+const DefaultPath = "config.yaml"
+
+// pathSeparator stands between the parts of a key inside koanf. Tags are keys too, and may hold a dot.
+const pathSeparator = "\x00"
+
+// Source says where settings come from. Flags win over the environment, the environment over the file.
+type Source struct {
+	Path    string         // "" reads DefaultPath if there is one; a file that is named must exist
+	Environ []string       // as os.Environ returns it; nil: none
+	Flags   *pflag.FlagSet // those that AddFlags made; nil: none
+}
+
+// Load reads and checks the settings. Its error names everything that is wrong, not just the first.
+func Load(src Source) (Config, error) {
+	c := Default()
+	err := errors.Join(c.readFile(src.Path), c.readEnviron(src.Environ), c.readFlags(src.Flags))
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+func (c *Config) readFile(path string) error {
+	named := path != ""
+	if !named {
+		path = DefaultPath
+	}
+	k := koanf.New(pathSeparator)
+	err := k.Load(file.Provider(path), yaml.Parser())
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read settings from %s: %w", path, err)
+	}
+	err = c.apply(k, func(path []string) string { return strings.Join(path, ".") }, path+": ")
+	if err != nil && !named {
+		return fmt.Errorf("%w\n(%s was read because it lies in this folder; if it belongs to something else, name another file)",
+			err, path)
+	}
+	return err
+}
+
+// apply sets every value of one source in the order of the keys. name is what the source calls a key.
+func (c *Config) apply(k *koanf.Koanf, name func(path []string) string, origin string) error {
+	values := k.All()
+	var errs []error
+	for _, joined := range slices.Sorted(maps.Keys(values)) {
+		path := strings.Split(joined, pathSeparator)
+		if err := c.set(path, values[joined]); err != nil {
+			errs = append(errs, fmt.Errorf("%s%s: %w", origin, name(path), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) set(path []string, value any) error {
+	if path[0] == "tags" {
+		return c.setTag(path[1:], value)
+	}
+	s, known := find(strings.Join(path, "."))
+	known = known && len(path) == len(strings.Split(s.key, ".")) // not log.level in one piece
+	if isEmpty(value) && (known || isSection(path)) {
+		return nil // a key without a value says nothing
+	}
+	if !known {
+		return unknownKey(path)
+	}
+	return s.set(c, value)
+}
+
+func isEmpty(value any) bool {
+	m, isMap := value.(map[string]any)
+	return value == nil || isMap && len(m) == 0
+}
+
+// check looks at what only several settings together can break.
+func (c *Config) check() error {
+	var errs []error
+	refuse := func(wrong bool, sentence string) {
+		if wrong {
+			errs = append(errs, errors.New(sentence))
+		}
+	}
+	refuse(c.Backoff.Base > c.Backoff.Cap, "backoff.base must not be longer than backoff.cap")
+	refuse(c.Lookahead.Window < 2*c.Lookahead.Every, "lookahead.window must be at least twice lookahead.every")
+	refuse(c.Horizon < c.Lookahead.Window, "horizon must not be shorter than lookahead.window")
+	refuse(c.Node.Dead < 3*c.Node.Heartbeat, "node.dead must be at least three times node.heartbeat")
+	return errors.Join(errs...)
+}

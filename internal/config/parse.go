@@ -1,0 +1,80 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The parsers take what YAML made of a value, or the text of a variable or flag. Their errors say what is wanted.
+
+func text(shortest int) func(any) (string, error) {
+	return func(value any) (string, error) {
+		s, ok := value.(string)
+		if !ok {
+			return "", errors.New("want text; put it in quotes") // not shown: a DSN holds a password
+		}
+		if len(s) < shortest {
+			return "", errors.New("must not be empty")
+		}
+		return s, nil
+	}
+}
+
+func choice(allowed ...string) func(any) (string, error) {
+	return func(value any) (string, error) {
+		s, ok := value.(string)
+		if !ok || !slices.Contains(allowed, s) {
+			return "", fmt.Errorf("want one of %s, got %q", strings.Join(allowed, ", "), fmt.Sprint(value))
+		}
+		return s, nil
+	}
+}
+
+func boolean(value any) (bool, error) {
+	switch fmt.Sprint(value) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	default:
+		return false, fmt.Errorf("want true or false, got %q", fmt.Sprint(value))
+	}
+}
+
+func integer(low, high int) func(any) (int, error) {
+	return func(value any) (int, error) {
+		n, err := strconv.Atoi(fmt.Sprint(value))
+		if err != nil || n < low || n > high {
+			return 0, fmt.Errorf("want a whole number from %d to %d, got %q", low, high, fmt.Sprint(value))
+		}
+		return n, nil
+	}
+}
+
+func number(low, high float64) func(any) (float64, error) {
+	return func(value any) (float64, error) {
+		f, err := strconv.ParseFloat(fmt.Sprint(value), 64)
+		if err != nil || math.IsNaN(f) || f < low || f > high {
+			return 0, fmt.Errorf("want a number from %v to %v, got %q", low, high, fmt.Sprint(value))
+		}
+		return f, nil
+	}
+}
+
+func duration(low, high time.Duration) func(any) (time.Duration, error) {
+	return func(value any) (time.Duration, error) {
+		d, err := ParseDuration(fmt.Sprint(value))
+		if err != nil {
+			return 0, err
+		}
+		if d < low || d > high {
+			return 0, fmt.Errorf("want a duration from %s to %s, got %s", FormatDuration(low), FormatDuration(high), FormatDuration(d))
+		}
+		return d, nil
+	}
+}

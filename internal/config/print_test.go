@@ -1,0 +1,63 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPrintedSettingsCanBeReadBack(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.Workers, c.Timeout, c.Node.Name = 3, 0, "007"
+	c.Tags = map[string]Tag{"a.b": {NoTimeout: true, TTR: 90 * time.Second}, "c/d:e": {Concurrency: 1, MaxAttempts: 2}}
+	var printed strings.Builder
+	if err := c.Print(&printed); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(Source{Path: writeFile(t, printed.String())})
+	if err != nil || !reflect.DeepEqual(got, c) {
+		t.Errorf("got  %+v, %v\nwant %+v\nfrom\n%s", got, err, c, printed.String())
+	}
+}
+
+func TestPasswordIsNeverPrinted(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.DSN = "root:secret@tcp(localhost:3306)/app"
+	var logged bytes.Buffer
+	slog.New(slog.NewJSONHandler(&logged, nil)).Info("start", "config", c)
+	for name, text := range map[string]string{
+		"Print": c.String(), "%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", c), "pointer": fmt.Sprint(&c),
+		"slog": logged.String(),
+	} {
+		if strings.Contains(text, "secret") || !strings.Contains(text, "root:***@tcp(localhost:3306)/app") {
+			t.Errorf("%s shows %s", name, text)
+		}
+	}
+}
+
+func TestMaskDSN(t *testing.T) {
+	t.Parallel()
+	for dsn, want := range map[string]string{
+		"sqlite:delaytask.db":              "sqlite:delaytask.db",
+		"sqlite:/data/a:b@c.db":            "sqlite:/data/a:b@c.db",
+		"root@tcp(localhost)/db":           "root@tcp(localhost)/db",
+		"tcp(localhost:3306)/db":           "tcp(localhost:3306)/db",
+		"u:p@tcp(h:3306)/db?charset=x":     "u:***@tcp(h:3306)/db?charset=x",
+		"u:p@:/w:@tcp(h:3306)/db":          "u:***@tcp(h:3306)/db",
+		"mysql://u:p@h:3306/db":            "mysql://u:***@h:3306/db",
+		"mysql://u@h:3306/db":              "mysql://u@h:3306/db",
+		"u:a://b@tcp(h)/db":                "u:***@tcp(h)/db",
+		"u:p@tcp(h)/db?x=secret@elsewhere": "u:***@elsewhere",
+		"":                                 "",
+	} {
+		if got := MaskDSN(dsn); got != want {
+			t.Errorf("MaskDSN(%q) = %q, want %q", dsn, got, want)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"math"
+	"time"
+)
+
+// setting ties a key to its field. The table below is the only place that knows all keys.
+type setting struct {
+	key string
+	set func(c *Config, value any) error
+	get func(c *Config) any
+}
+
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+var settings = []setting{
+	of("dsn", text(1), func(c *Config) *string { return &c.DSN }),
+	of("migrate", boolean, func(c *Config) *bool { return &c.Migrate }),
+	of("log.level", choice("debug", "info", "warn", "error"), func(c *Config) *string { return &c.Log.Level }),
+	of("log.format", choice("text", "json"), func(c *Config) *string { return &c.Log.Format }),
+	of("workers", integer(1, 100_000), func(c *Config) *int { return &c.Workers }),
+	of("ttr", duration(time.Second, day), func(c *Config) *time.Duration { return &c.TTR }),
+	of("timeout", duration(0, year), func(c *Config) *time.Duration { return &c.Timeout }),
+	of("max_attempts", integer(1, 1_000_000), func(c *Config) *int { return &c.MaxAttempts }),
+	of("backoff.base", duration(time.Millisecond, year), func(c *Config) *time.Duration { return &c.Backoff.Base }),
+	of("backoff.cap", duration(time.Millisecond, year), func(c *Config) *time.Duration { return &c.Backoff.Cap }),
+	of("backoff.jitter", number(0, 1), func(c *Config) *float64 { return &c.Backoff.Jitter }),
+	of("lookahead.every", duration(100*time.Millisecond, time.Minute), func(c *Config) *time.Duration { return &c.Lookahead.Every }),
+	of("lookahead.window", duration(200*time.Millisecond, time.Hour), func(c *Config) *time.Duration { return &c.Lookahead.Window }),
+	of("horizon", duration(0, year), func(c *Config) *time.Duration { return &c.Horizon }),
+	of("heap_cap", integer(1000, 100_000_000), func(c *Config) *int { return &c.HeapCap }),
+	of("body_limit", integer(1, 1<<30), func(c *Config) *int { return &c.BodyLimit }),
+	of("error_limit", integer(256, 16<<20), func(c *Config) *int { return &c.ErrorLimit }),
+	of("stop_grace", duration(0, day), func(c *Config) *time.Duration { return &c.StopGrace }),
+	of("node.name", text(0), func(c *Config) *string { return &c.Node.Name }),
+	of("node.heartbeat", duration(100*time.Millisecond, time.Minute), func(c *Config) *time.Duration { return &c.Node.Heartbeat }),
+	of("node.dead", duration(time.Second, time.Hour), func(c *Config) *time.Duration { return &c.Node.Dead }),
+	of("quarantine", integer(3, math.MaxInt32), func(c *Config) *int { return &c.Quarantine }),
+	of("retention.completed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Completed }),
+	of("retention.cancelled", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Cancelled }),
+	of("retention.failed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Failed }),
+}
+
+// of makes a setting of a parser and the field that the parsed value goes to.
+func of[T any](key string, parse func(any) (T, error), field func(*Config) *T) setting {
+	return setting{
+		key: key,
+		set: func(c *Config, value any) error {
+			parsed, err := parse(value)
+			if err == nil {
+				*field(c) = parsed
+			}
+			return err
+		},
+		get: func(c *Config) any { return *field(c) },
+	}
+}
+
+func find(key string) (setting, bool) {
+	for _, s := range settings {
+		if s.key == key {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+// Keys returns every key but those below tags, in the order of config.yaml.
+func Keys() []string {
+	keys := make([]string, len(settings))
+	for i, s := range settings {
+		keys[i] = s.key
+	}
+	return keys
+}
