@@ -1,0 +1,38 @@
+package metrics
+
+// What became of a save.
+const (
+	SaveStored    = "stored"
+	SaveDuplicate = "duplicate" // an unfinished task carries the key
+	SaveConflict  = "conflict"  // the id belongs to another task
+	SaveRefused   = "refused"   // the input was wrong, or too many saves were waiting
+	SaveUnknown   = "unknown"   // the outcome could not be learnt in time
+	SaveFailed    = "failed"    // the database could not store it
+)
+
+// What became of an attempt.
+const (
+	RunCompleted   = "completed"
+	RunRetried     = "retried"
+	RunFailed      = "failed" // attempts used up, or permanent
+	RunPanicked    = "panicked"
+	RunCancelled   = "cancelled"
+	RunSnoozed     = "snoozed"
+	RunReleased    = "released"   // interrupted by a stop, no attempt spent
+	RunLeaseLost   = "lease_lost" // somebody else holds the task
+	RunSkippedLate = "skipped_late"
+	RunFailedLate  = "failed_late"
+)
+
+// What a rescue did with a lease that was over.
+const (
+	RescueReturned    = "returned" // pending again
+	RescueQuarantined = "quarantined"
+	RescueLost        = "lost" // its holder or another rescue was faster
+)
+
+const (
+	claimWon   = "won"
+	claimLost  = "lost"
+	claimError = "error"
+)

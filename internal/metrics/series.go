@@ -1,0 +1,76 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+const namespace = "delaytask"
+
+// latenessBuckets are dense around what is promised: 2 ms on time, 600 ms for short delays of other processes, 6 s caught up.
+var latenessBuckets = []float64{
+	0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.05,
+	0.1, 0.25, 0.6, 1, 2.5, 6, 15, 60, 300, 900, 3600,
+}
+
+var batchBuckets = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
+
+func (c *Collector) addCounters() {
+	c.saves = c.counterVec("saves_total", "Saves by the answer that their caller got.", "result")
+	c.claims = c.counterVec("claims_total", "Rows that this process tried to claim; lost ones went to somebody else.", "result")
+	c.runs = c.counterVec("runs_total", "Attempts that ended, by tag and by what became of the task.", "tag", "result")
+	c.retries = c.counterVec("retries_total", "Attempts that ended in an error and will be followed by another one.", "tag")
+	c.rescues = c.counterVec("rescues_total", "Leases of dead or stuck executors that a rescue looked at, by what it did.", "result")
+	c.quarantined = c.counter("quarantined_total", "Tasks failed because they lost their process too often.")
+	c.ignoredContext = c.counter("ignored_context_total", "Processors that went on working after their context had ended.")
+	c.purged = c.counterVec("purged_total", "Finished rows deleted after their retention, by status.", "status")
+	c.databaseErrors = c.counterVec("database_errors_total", "Errors of the database by class.", "class")
+
+	start(c.saves, SaveStored, SaveDuplicate, SaveConflict, SaveRefused, SaveUnknown, SaveFailed)
+	start(c.claims, claimWon, claimLost, claimError)
+	start(c.rescues, RescueReturned, RescueQuarantined, RescueLost)
+	start(c.purged, "completed", "cancelled", "failed")
+	start(c.databaseErrors, "unknown", "not_applied", "locked", "duplicate", "caller", "operator")
+}
+
+func (c *Collector) addHistograms() {
+	c.lateness = c.histogramVec("lateness_seconds",
+		"How much later than expected the first attempt started: in total, and the shares of timer, claim and worker pool.",
+		latenessBuckets, "tag", "part")
+	c.batchSize = c.histogramVec("batch_size", "Rows in one statement, by operation.", batchBuckets, "op")
+}
+
+func (c *Collector) addGauges() {
+	c.heapEntries = c.gauge("heap_entries", "Tasks armed in the timer heap.")
+	c.running = c.gauge("running_tasks", "Tasks whose processor is running in this process.")
+	c.workers = c.gauge("workers", "Worker slots of this process.")
+	c.nodesAlive = c.gauge("nodes_alive", "Processes that serve tags and have a fresh heartbeat.")
+	c.clockWidth = c.gauge("clock_width_seconds", "Distance between the two bounds held for the database's clock.")
+	c.clockSkew = c.gauge("clock_skew_seconds", "Wall clock of this machine minus the database's clock.")
+}
+
+// start makes series visible before their first event: a rate from nothing to one cannot be seen.
+func start(vec *prometheus.CounterVec, values ...string) {
+	for _, v := range values {
+		vec.WithLabelValues(v)
+	}
+}
+
+func (c *Collector) counter(name, help string) prometheus.Counter {
+	return add(c, prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}))
+}
+
+func (c *Collector) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	return add(c, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
+}
+
+func (c *Collector) gauge(name, help string) prometheus.Gauge {
+	return add(c, prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}))
+}
+
+func (c *Collector) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	opts := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
+	return add(c, prometheus.NewHistogramVec(opts, labels))
+}
+
+func add[T prometheus.Collector](c *Collector, series T) T {
+	c.all = append(c.all, series)
+	return series
+}
