@@ -1,0 +1,153 @@
+package batch
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// Coalescer gathers items and hands them to Flush in batches. Its goroutines start when there is something to flush and end when
+// there is nothing left, so an idle coalescer costs nothing and needs no Close.
+type Coalescer[T any] struct {
+	cfg Config[T]
+
+	mu       sync.Mutex
+	queue    []T
+	bytes    int // sum of the sizes in queue
+	flushers int // running now
+	closed   bool
+	idle     chan struct{} // closed when closed and the last flusher has ended
+}
+
+// New returns a coalescer that works as cfg says.
+func New[T any](cfg Config[T]) *Coalescer[T] {
+	cfg.Flushers = max(cfg.Flushers, 1)
+	if cfg.Size == nil {
+		cfg.Size = func(T) int { return 0 }
+	}
+	if cfg.Panicked == nil {
+		cfg.Panicked = logPanic[T]
+	}
+	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{})}
+}
+
+// Add queues the item and returns without waiting. It returns [ErrFull] when the item would exceed the queue's bound, and
+// [ErrClosed] after Close.
+func (c *Coalescer[T]) Add(item T) error {
+	size := c.cfg.Size(item)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	if c.cfg.QueueBytes > 0 && len(c.queue) > 0 && c.bytes+size > c.cfg.QueueBytes {
+		return ErrFull
+	}
+	c.queue = append(c.queue, item)
+	c.bytes += size
+	if c.flushers < c.cfg.Flushers {
+		c.flushers++
+		go c.run()
+	}
+	return nil
+}
+
+// Depth returns how much waits to be flushed; what is in flight does not count.
+func (c *Coalescer[T]) Depth() (items, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue), c.bytes
+}
+
+// Close takes no further items and waits until those taken have been flushed. When ctx ends first it returns the context's cause;
+// the flushing goes on, and Close may be called again to wait for it.
+func (c *Coalescer[T]) Close(ctx context.Context) error {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		c.signalIdle()
+	}
+	c.mu.Unlock()
+	select {
+	case <-c.idle:
+		return nil
+	default:
+	}
+	select {
+	case <-c.idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (c *Coalescer[T]) signalIdle() {
+	if c.closed && c.flushers == 0 {
+		close(c.idle)
+	}
+}
+
+// run flushes batch after batch until nothing is queued. When a flush breaks off, a successor takes its place.
+func (c *Coalescer[T]) run() {
+	var batch []T
+	defer func() {
+		if batch != nil {
+			c.cfg.Panicked(batch, recover())
+			go c.run()
+		}
+	}()
+	for batch = c.next(); batch != nil; batch = c.next() {
+		c.cfg.Flush(batch)
+	}
+}
+
+// next lets whoever is ready to run go first, and takes what they have added. The callers that the last batch has just answered
+// often come straight back: in one batch with those who waited they need one flush, in two crowds that take turns they need two.
+// Where nobody is ready to run, yielding costs nothing, so this is no wait.
+func (c *Coalescer[T]) next() []T {
+	runtime.Gosched()
+	return c.take()
+}
+
+// take returns the next batch, or nil when nothing is queued; then the calling flusher counts as ended.
+func (c *Coalescer[T]) take() []T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.flushers--
+		c.signalIdle()
+		return nil
+	}
+	n, size := c.fit()
+	c.bytes -= size
+	if n == len(c.queue) {
+		batch := c.queue
+		c.queue = nil
+		return batch
+	}
+	// Copied and cleared, or the rest of the queue would keep alive what this batch holds.
+	batch := slices.Clone(c.queue[:n])
+	clear(c.queue[:n])
+	c.queue = c.queue[n:]
+	return batch
+}
+
+// fit returns how many items from the head of the queue make up the next batch, and their size.
+func (c *Coalescer[T]) fit() (n, size int) {
+	for n < len(c.queue) && (c.cfg.MaxItems <= 0 || n < c.cfg.MaxItems) {
+		next := c.cfg.Size(c.queue[n])
+		if n > 0 && c.cfg.MaxBytes > 0 && size+next > c.cfg.MaxBytes {
+			break
+		}
+		size += next
+		n++
+	}
+	return n, size
+}
+
+func logPanic[T any](items []T, value any) {
+	slog.Error("flushing a batch broke off", "items", len(items), "panic", value, "stack", string(debug.Stack()))
+}

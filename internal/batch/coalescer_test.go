@@ -1,0 +1,310 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// flight records batches; each takes a second, so what arrives meanwhile is the next batch.
+type flight struct {
+	mu      sync.Mutex
+	batches [][]int
+	now     int
+	most    int // flushes at once
+}
+
+func (f *flight) flush(batch []int) {
+	f.mu.Lock()
+	f.batches = append(f.batches, batch)
+	f.now++
+	f.most = max(f.most, f.now)
+	f.mu.Unlock()
+	time.Sleep(time.Second)
+	f.mu.Lock()
+	f.now--
+	f.mu.Unlock()
+}
+
+func add(t *testing.T, c *Coalescer[int], items ...int) {
+	t.Helper()
+	for _, item := range items {
+		if err := c.Add(item); err != nil {
+			t.Fatalf("Add(%d): %v", item, err)
+		}
+	}
+}
+
+func wantBatches(t *testing.T, f *flight, want ...[]int) {
+	t.Helper()
+	if !slices.EqualFunc(f.batches, want, slices.Equal) {
+		t.Errorf("batches %v, want %v", f.batches, want)
+	}
+}
+
+func itself(n int) int { return n }
+
+func TestABatchIsWhatArrivedWhileTheLastWasInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := New(Config[int]{Flush: f.flush})
+		add(t, c, 1)
+		synctest.Wait()
+		add(t, c, 2, 3)
+		time.Sleep(500 * time.Millisecond)
+		add(t, c, 4)
+		if items, _ := c.Depth(); items != 3 {
+			t.Errorf("%d items wait, want 3", items)
+		}
+		time.Sleep(600 * time.Millisecond)
+		add(t, c, 5)
+		time.Sleep(time.Minute)
+		add(t, c, 6)
+		c.Close(t.Context())
+		wantBatches(t, f, []int{1}, []int{2, 3, 4}, []int{5}, []int{6})
+	})
+}
+
+func TestBatchesAreBoundedByItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := New(Config[int]{Flush: f.flush, MaxItems: 2})
+		add(t, c, 1, 2, 3, 4, 5)
+		c.Close(t.Context())
+		wantBatches(t, f, []int{1, 2}, []int{3, 4}, []int{5})
+	})
+}
+
+func TestBatchesAreBoundedByBytesAndALargerItemTravelsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := New(Config[int]{Flush: f.flush, MaxBytes: 10, Size: itself})
+		add(t, c, 4, 6, 1, 99, 2, 3, 6)
+		c.Close(t.Context())
+		wantBatches(t, f, []int{4, 6}, []int{1}, []int{99}, []int{2, 3}, []int{6})
+	})
+}
+
+func TestAFullQueueRefusesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := New(Config[int]{Flush: f.flush, QueueBytes: 10, Size: itself})
+		add(t, c, 1)
+		synctest.Wait()
+		add(t, c, 99) // fits, because nothing else waits
+		if err := c.Add(1); !errors.Is(err, ErrFull) {
+			t.Errorf("Add to a full queue: %v", err)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		add(t, c, 4, 6)
+		if err := c.Add(1); !errors.Is(err, ErrFull) {
+			t.Errorf("Add to a full queue: %v", err)
+		}
+		if items, bytes := c.Depth(); items != 2 || bytes != 10 {
+			t.Errorf("Depth = %d, %d", items, bytes)
+		}
+		c.Close(t.Context())
+		wantBatches(t, f, []int{1}, []int{99}, []int{4, 6})
+	})
+}
+
+func TestAtMostFlushersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := New(Config[int]{Flush: f.flush, Flushers: 3, MaxItems: 1})
+		for i := range 10 {
+			add(t, c, i)
+			synctest.Wait()
+		}
+		c.Close(t.Context())
+		if f.most != 3 || len(f.batches) != 10 {
+			t.Errorf("%d batches, %d at once", len(f.batches), f.most)
+		}
+	})
+}
+
+func TestCloseFlushesWhatIsQueuedAndRefusesMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := New(Config[int]{Flush: f.flush, MaxItems: 1})
+		add(t, c, 1, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		if err := c.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close with too little time: %v", err)
+		}
+		if err := c.Add(3); !errors.Is(err, ErrClosed) {
+			t.Errorf("Add after Close: %v", err)
+		}
+		for range 2 {
+			if err := c.Close(t.Context()); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}
+		if f.now != 0 {
+			t.Error("Close did not wait for the flush in flight")
+		}
+		wantBatches(t, f, []int{1}, []int{2})
+		if err := c.Close(ctx); err != nil {
+			t.Errorf("Close of a closed coalescer, with an ended context: %v", err)
+		}
+	})
+}
+
+func TestCloseOfAnIdleCoalescerReturnsAtOnce(t *testing.T) {
+	c := New(Config[int]{Flush: func([]int) {}})
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABrokenFlushDoesNotWedge(t *testing.T) {
+	for name, breakOff := range map[string]func(){
+		"Panic":  func() { panic("broken") },
+		"Goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &flight{}
+				var told []int
+				var value any
+				c := New(Config[int]{
+					MaxItems: 2,
+					Flush: func(batch []int) {
+						if batch[0] == 1 {
+							breakOff()
+						}
+						f.flush(batch)
+					},
+					Panicked: func(batch []int, v any) { told, value = batch, v },
+				})
+				add(t, c, 1, 2, 3)
+				c.Close(t.Context())
+				wantBatches(t, f, []int{3})
+				if !slices.Equal(told, []int{1, 2}) || (value == nil) != (name == "Goexit") {
+					t.Errorf("told of %v, %v", told, value)
+				}
+			})
+		})
+	}
+}
+
+func TestABatchIsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := New(Config[int]{MaxItems: 2, Flush: func(batch []int) {
+			f.flush(batch)
+			_ = append(batch, -1)
+		}})
+		add(t, c, 1, 2, 3)
+		time.Sleep(500 * time.Millisecond)
+		add(t, c, 4, 5)
+		c.Close(t.Context())
+		wantBatches(t, f, []int{1, 2}, []int{3, 4}, []int{5})
+	})
+}
+
+// Callers that wait for their answers and come back at once share the flushes. Half of them to a batch is the least: two crowds
+// that take turns.
+func TestWaitingCallersFillTheBatches(t *testing.T) {
+	const callers, rounds = 64, 50
+	synctest.Test(t, func(t *testing.T) {
+		var batches atomic.Int64
+		c := New(Config[chan struct{}]{Flush: func(batch []chan struct{}) {
+			batches.Add(1)
+			time.Sleep(time.Millisecond)
+			for _, done := range batch {
+				close(done)
+			}
+		}})
+		var group sync.WaitGroup
+		for range callers {
+			group.Go(func() {
+				for range rounds {
+					done := make(chan struct{})
+					if err := c.Add(done); err != nil {
+						t.Error(err)
+						return
+					}
+					<-done
+				}
+			})
+		}
+		group.Wait()
+		size := callers * rounds / float64(batches.Load())
+		t.Logf("%.1f items per batch", size)
+		if size < callers/2-2 {
+			t.Errorf("%.1f items per batch of %d callers", size, callers)
+		}
+	})
+}
+
+func TestEveryItemIsFlushedOnceAndInOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		cfg := Config[int]{
+			Size:     itself,
+			MaxItems: rapid.IntRange(0, 5).Draw(rt, "max items"),
+			MaxBytes: rapid.IntRange(0, 20).Draw(rt, "max bytes"),
+		}
+		items := rapid.SliceOf(rapid.IntRange(0, 30)).Draw(rt, "items")
+		pauses := rapid.SliceOfN(rapid.IntRange(0, 1500), len(items), len(items)).Draw(rt, "pauses in ms")
+		f := &flight{}
+		synctest.Test(t, func(t *testing.T) {
+			cfg.Flush = f.flush
+			c := New(cfg)
+			for i, item := range items {
+				add(t, c, item)
+				time.Sleep(time.Duration(pauses[i]) * time.Millisecond)
+			}
+			c.Close(t.Context())
+		})
+		if got := slices.Concat(f.batches...); !slices.Equal(got, items) {
+			rt.Fatalf("flushed %v, want %v", got, items)
+		}
+		for _, batch := range f.batches {
+			sum := 0
+			for _, item := range batch {
+				sum += item
+			}
+			if len(batch) == 0 || cfg.MaxItems > 0 && len(batch) > cfg.MaxItems ||
+				cfg.MaxBytes > 0 && sum > cfg.MaxBytes && len(batch) > 1 {
+				rt.Fatalf("batch %v exceeds %d items or %d bytes", batch, cfg.MaxItems, cfg.MaxBytes)
+			}
+		}
+	})
+}
+
+func TestManyGoroutinesAddAndClose(t *testing.T) {
+	var flushed, accepted atomic.Int64
+	c := New(Config[int]{Flushers: 3, MaxItems: 7, Flush: func(batch []int) { flushed.Add(int64(len(batch))) }})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for i := range 2000 {
+				if c.Add(i) == nil {
+					accepted.Add(1)
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for accepted.Load() < 4000 {
+			runtime.Gosched()
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	group.Wait()
+	if flushed.Load() != accepted.Load() {
+		t.Errorf("%d accepted, %d flushed", accepted.Load(), flushed.Load())
+	}
+}

@@ -1,0 +1,152 @@
+package timer
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const farFuture = row.Time(1) << 62
+
+// fill adds n entries with random due times and ids that look like real ones: a time, a node, a sequence.
+func fill(h *Heap, n int) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range int64(n) {
+		h.Set(Entry{ID: (i/7)<<22 | 5<<12 | i, Due: 1 + row.Time(random.Int64N(1<<40))})
+	}
+}
+
+func TestEqualDueTimesLeaveByID(t *testing.T) {
+	var h Heap
+	for _, id := range rand.Perm(100) {
+		h.Set(Entry{ID: int64(id), Due: 7})
+	}
+	for id := range int64(100) {
+		if e, ok := h.PopBefore(7); !ok || e.ID != id {
+			t.Fatalf("popped %d, %v; want %d", e.ID, ok, id)
+		}
+	}
+}
+
+func TestPopBeforeLeavesWhatIsNotDue(t *testing.T) {
+	var h Heap
+	h.Set(Entry{ID: 1, Due: 10})
+	if e, ok := h.PopBefore(9); ok {
+		t.Errorf("popped %v", e)
+	}
+	if _, ok := h.PopBefore(10); !ok {
+		t.Error("an entry due exactly now was left")
+	}
+}
+
+func TestSetReplacesTheEntryWithTheSameID(t *testing.T) {
+	var h Heap
+	fill(&h, 3000)
+	for _, due := range []row.Time{1 << 39, farFuture, 0} {
+		moved := Entry{ID: 5<<12 | 3, Version: int64(due), Due: due}
+		h.Set(moved)
+		checkHeap(t, &h)
+		if got, ok := h.Get(moved.ID); !ok || got != moved || h.Len() != 3000 {
+			t.Fatalf("got %v, %v of %d entries; want %v", got, ok, h.Len(), moved)
+		}
+	}
+	if first, _ := h.Peek(); first.ID != 5<<12|3 {
+		t.Errorf("first is %v", first)
+	}
+}
+
+func TestManyEntriesLeaveInOrder(t *testing.T) {
+	var h Heap
+	fill(&h, 50_000)
+	checkHeap(t, &h)
+	var last Entry
+	for n := 50_000; n > 0; n-- {
+		e, ok := h.PopBefore(farFuture)
+		if !ok || e.before(&last) {
+			t.Fatalf("%v, %v after %v with %d left", e, ok, last, n)
+		}
+		last = e
+	}
+}
+
+func TestTrimActsOnlyOnceTheHeapHasOutgrownTheBound(t *testing.T) {
+	var h Heap
+	dropped, passes := 0, 0
+	for i := range 10_000 {
+		h.Set(Entry{ID: int64(i), Due: row.Time(10_000 - i)})
+		before := dropped
+		h.Trim(800, func(Entry) { dropped++ })
+		if dropped > before {
+			passes++
+		}
+		if h.Len() > 900 {
+			t.Fatalf("%d entries after a trim to 800", h.Len())
+		}
+	}
+	checkHeap(t, &h)
+	for due := row.Time(1); due <= 800; due++ {
+		if e, ok := h.PopBefore(farFuture); !ok || e.Due != due {
+			t.Fatalf("popped %v, %v; want the one due at %d", e, ok, due)
+		}
+	}
+	if passes > 9200/100 {
+		t.Errorf("%d passes over all entries", passes)
+	}
+	if dropped+h.Len()+800 != 10_000 {
+		t.Errorf("%d dropped, %d left", dropped, h.Len())
+	}
+}
+
+// held returns how many bytes the heap holds on to.
+func held(h *Heap) int {
+	pages := len(h.entries.pages) * pageSize * int(unsafe.Sizeof(Entry{}))
+	return int(unsafe.Sizeof(*h)) + cap(h.entries.pages)*8 + pages + cap(h.places.slots)*4
+}
+
+func TestAMillionEntriesFitIn45MB(t *testing.T) {
+	before := liveBytes()
+	h := new(Heap)
+	fill(h, 1_000_000)
+	live := liveBytes() - before
+	t.Logf("%.1f bytes per entry, index included", float64(live)/1e6)
+	if live > 45<<20 {
+		t.Errorf("%d bytes live", live)
+	}
+	runtime.KeepAlive(h)
+}
+
+func liveBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestMemoryIsGivenBack(t *testing.T) {
+	for name, shrink := range map[string]func(h *Heap){
+		"ByPops": func(h *Heap) {
+			for h.Len() > 1000 {
+				h.PopBefore(farFuture)
+			}
+		},
+		"ByRemoves": func(h *Heap) {
+			for h.Len() > 1000 {
+				h.Remove(h.entries.at(h.Len() / 2).ID)
+			}
+		},
+		"ByTrim": func(h *Heap) { h.Trim(1000, func(Entry) {}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h Heap
+			fill(&h, 100_000)
+			shrink(&h)
+			checkHeap(t, &h)
+			if b := held(&h); b > 128<<10 {
+				t.Errorf("%d entries hold %d bytes", h.Len(), b)
+			}
+		})
+	}
+}
