@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// armer decides whether this process arms a row. Of all live nodes that serve the tag exactly one arms a new row; overlap is
+// harmless, a gap would be late.
+type armer struct {
+	*core
+	tags *tags
+	view atomic.Pointer[cluster.View] // nil until the first look at the nodes
+}
+
+// saved arms new rows of this process at once, as far as they are due within the horizon.
+func (a *armer) saved(rows []row.Due) {
+	limit := a.now().Add(a.cfg.Horizon)
+	for _, d := range rows {
+		if d.Due <= limit && a.mine(d.ID, d.Due, d.Tag) {
+			a.hands.arm(d, false)
+		}
+	}
+}
+
+// written arms rows that this process has just put back to pending. What is due soon it arms whatever the shares say: the
+// look-ahead of another node might come too late.
+func (a *armer) written(d row.Due) {
+	if d.Due <= a.now().Add(a.cfg.shortTerm()) {
+		if a.tags.open(d.Tag) {
+			a.hands.arm(d, true)
+		}
+		return
+	}
+	a.saved([]row.Due{d})
+}
+
+// mine reports whether this process arms the row.
+func (a *armer) mine(id int64, due row.Time, tag string) bool {
+	view := a.view.Load()
+	return view != nil && a.tags.open(tag) && view.Mine(id, due, tag)
+}
+
+// dueOf is the sighting of a row that is known in full.
+func dueOf(r *row.Row) row.Due {
+	return row.Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}
+}

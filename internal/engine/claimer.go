@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// claimer takes what waits in the lines, slots first, and claims it in one guarded statement. While statements are in flight the
+// next ones gather, so a claim is as large as the load asks for.
+type claimer struct {
+	*core
+	arm      *armer
+	lead     *lead
+	start    func(*run) // hands a claimed row on
+	executor string     // "host:pid:process token"
+	ip       uint32
+	number   atomic.Int64
+	inFlight chan struct{}
+	probes   probes
+}
+
+func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor string, ip uint32) *claimer {
+	return &claimer{
+		core: c, arm: arm, lead: lead, start: start, executor: executor, ip: ip, inFlight: make(chan struct{}, claimsInFlight),
+	}
+}
+
+// idle returns a channel that is closed when no claim is in flight any more. The loop must have ended.
+func (c *claimer) idle() <-chan struct{} {
+	done := make(chan struct{})
+	c.goFunc(func() {
+		for range claimsInFlight {
+			c.inFlight <- struct{}{}
+		}
+		close(done)
+	})
+	return done
+}
+
+func (c *claimer) loop(ctx context.Context) {
+	for {
+		select {
+		case <-c.hands.claimWake:
+		case <-ctx.Done():
+			return
+		}
+		for {
+			select {
+			case c.inFlight <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			items := c.hands.pick(claimRows)
+			if len(items) == 0 {
+				<-c.inFlight
+				break
+			}
+			c.goFunc(func() {
+				forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
+				c.claim(forWorkers, "")
+				c.claim(forPops, row.PopMark)
+				<-c.inFlight
+				signal(c.hands.claimWake)
+			})
+		}
+	}
+}
+
+// claim claims the rows, which are held and have their slots, and starts those that were won. The mark tells rows that are handed
+// to a pop from those that a processor runs.
+func (c *claimer) claim(items []*item, mark string) {
+	items = c.setAsideLocked(items)
+	if len(items) == 0 {
+		return
+	}
+	claim := row.Claim{Executor: c.freshExecutor(mark), IP: c.ip, Rows: make([]row.Ref, len(items))}
+	for i, it := range items {
+		claim.Rows[i] = row.Ref{ID: it.ID, Version: it.Version}
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	sent := time.Now()
+	claimed, err := c.store.Claim(ctx, claim)
+	received := time.Now()
+	c.metrics.Batch("claim", len(items))
+	if err != nil {
+		c.metrics.ClaimFailed(len(items))
+		c.failed("claiming", err)
+		c.refused(items, claim.Executor, sent, err)
+		return
+	}
+	c.lead.took(received.Sub(sent))
+	c.clock.Add(claimed.Reading, sent, received)
+	c.won(items, claimed, sent)
+}
+
+// freshExecutor names one claim statement, so that the read-back finds just its winners.
+func (c *claimer) freshExecutor(mark string) string {
+	return fmt.Sprintf("%s%s:%d", mark, c.executor, c.number.Add(1))
+}
+
+// split parts a list in two, in order.
+func split[T any](all []T, first func(T) bool) (yes, no []T) {
+	for _, v := range all {
+		if first(v) {
+			yes = append(yes, v)
+		} else {
+			no = append(no, v)
+		}
+	}
+	return yes, no
+}
+
+// won starts the rows that the claim has won and lets the others go: somebody else has them, or they changed.
+func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
+	won := make(map[int64]*row.Row, len(claimed.Rows))
+	for i := range claimed.Rows {
+		won[claimed.Rows[i].ID] = &claimed.Rows[i]
+	}
+	c.metrics.Claimed(len(won), len(items)-len(won)-len(claimed.Broken))
+	for _, it := range items {
+		r := won[it.ID]
+		if r == nil {
+			c.hands.letGo(it)
+			continue
+		}
+		c.start(newRun(it, *r, sent))
+	}
+	c.discard(claimed.Broken)
+}
+
+// discard fails rows that cannot be decoded, each alone.
+func (c *core) discard(broken []row.Broken) {
+	if len(broken) == 0 {
+		return
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	for _, b := range broken {
+		c.log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID, "reason", b.Reason)
+	}
+	if err := c.store.Discard(ctx, broken); err != nil {
+		c.failed("failing rows that cannot be decoded", err)
+	}
+}
+
+// refused decides what becomes of a claim that ended with an error.
+func (c *claimer) refused(items []*item, executor string, sent time.Time, err error) {
+	switch row.ClassOf(err) {
+	case row.ClassUnknown:
+		for _, it := range items {
+			c.hands.freeSlot(it)
+		}
+		c.goFunc(func() { c.findOut(items, executor, sent) })
+	case row.ClassLocked:
+		c.probes.note(items)
+		rest := c.setAsideLocked(items)
+		c.later(rest, 0)
+	case row.ClassNotApplied:
+		c.later(items, pause(1))
+	default:
+		c.later(items, pause(8))
+	}
+}
+
+// later returns the rows to their lines after d. Until then they stay in hand, without slots.
+func (c *claimer) later(items []*item, d time.Duration) {
+	if len(items) == 0 {
+		return
+	}
+	for _, it := range items {
+		c.hands.freeSlot(it)
+	}
+	c.goFunc(func() {
+		sleep(c.life, d)
+		for _, it := range items {
+			c.hands.putBack(it)
+		}
+	})
+}
+
+// setAsideLocked asks which rows somebody else's transaction holds, and leaves them out for a while: each time longer, so that
+// one open transaction costs little. It asks only for tags that have met a lock within the last minute.
+func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
+	ids := c.probes.suspects(items)
+	if len(ids) == 0 {
+		return items
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	found, err := c.store.Locked(ctx, ids)
+	if err != nil {
+		c.failed("looking for locked rows", err)
+		return items
+	}
+	locked := make(map[int64]bool, len(found))
+	for _, id := range found {
+		locked[id] = true
+	}
+	held, rest := split(items, func(it *item) bool { return locked[it.ID] })
+	for _, it := range held {
+		it.tries++
+		c.later([]*item{it}, min(50*time.Millisecond<<min(it.tries, 8), 5*time.Second))
+	}
+	return rest
+}
+
+// probes remembers which tags have met a locked row lately.
+type probes struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (p *probes) note(items []*item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.until == nil {
+		p.until = map[string]time.Time{}
+	}
+	for _, it := range items {
+		p.until[it.line.tag] = time.Now().Add(lockProbeFor)
+	}
+}
+
+func (p *probes) suspects(items []*item) (ids []int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.until) == 0 {
+		return nil
+	}
+	now := time.Now()
+	for _, it := range items {
+		until, ok := p.until[it.line.tag]
+		switch {
+		case !ok:
+		case now.Before(until):
+			ids = append(ids, it.ID)
+		default:
+			delete(p.until, it.line.tag)
+		}
+	}
+	return ids
+}

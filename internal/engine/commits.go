@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// commits waits for rows that were written in a caller's transaction. They enter the heap only when a plain read has seen them
+// committed, since a claim would wait for the transaction. What stays unseen for long is left to the look-ahead.
+type commits struct {
+	*core
+	arm *armer
+
+	mu   sync.Mutex
+	open []uncommitted
+	wake chan struct{}
+}
+
+type uncommitted struct {
+	due   row.Due
+	next  time.Time
+	wait  time.Duration
+	until time.Time
+}
+
+const (
+	firstCommitLook = 2 * time.Millisecond
+	lastCommitLook  = 5 * time.Second
+	commitLooks     = 500 // rows in one look
+)
+
+func newCommits(c *core, arm *armer) *commits {
+	return &commits{core: c, arm: arm, wake: make(chan struct{}, 1)}
+}
+
+// add watches rows that this process would arm and that the look-ahead might see too late.
+func (c *commits) add(rows []row.Due) {
+	now := time.Now()
+	soon := c.core.now().Add(c.cfg.shortTerm() + c.cfg.LookAhead)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range rows {
+		if d.Due <= soon && c.arm.mine(d.ID, d.Due, d.Tag) {
+			c.open = append(c.open, uncommitted{due: d, next: now.Add(firstCommitLook), wait: firstCommitLook, until: now.Add(lastCommitLook)})
+		}
+	}
+	if len(c.open) > 0 {
+		signal(c.wake)
+	}
+}
+
+func (c *commits) loop(ctx context.Context) {
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		for c.look() {
+			if !sleep(ctx, firstCommitLook) {
+				return
+			}
+		}
+	}
+}
+
+// look asks for the rows whose turn it is and arms those that are there. It reports whether any are still awaited.
+func (c *commits) look() bool {
+	turn := c.turn()
+	if len(turn) == 0 {
+		return c.awaited()
+	}
+	ids := make([]int64, len(turn))
+	for i, u := range turn {
+		ids[i] = u.due.ID
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	states, err := c.store.States(ctx, ids)
+	if err != nil {
+		c.failed("looking for commits", err)
+	}
+	seen := make(map[int64]row.State, len(states))
+	for _, s := range states {
+		seen[s.ID] = s
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, u := range turn {
+		s, committed := seen[u.due.ID]
+		switch {
+		case committed && s.Version >= u.due.Version:
+			if s.Status == row.Pending && s.Version == u.due.Version {
+				c.hands.arm(u.due, true)
+			}
+		case now.Before(u.until):
+			u.wait *= 2
+			u.next = now.Add(u.wait)
+			c.open = append(c.open, u)
+		}
+	}
+	return len(c.open) > 0
+}
+
+// turn takes out the rows that are to be looked for now.
+func (c *commits) turn() (turn []uncommitted) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	rest := c.open[:0]
+	for _, u := range c.open {
+		if len(turn) < commitLooks && !u.next.After(now) {
+			turn = append(turn, u)
+		} else {
+			rest = append(rest, u)
+		}
+	}
+	c.open = rest
+	return turn
+}
+
+func (c *commits) awaited() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open) > 0
+}

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Config is what an engine runs with. Every field is set: the facade fills in defaults and checks ranges.
+type Config struct {
+	Store    Store
+	Registry *processor.Registry
+	Logger   *slog.Logger
+	Metrics  *metrics.Collector // nil for none
+
+	Workers     int               // tasks that run at once in this process
+	TTR         time.Duration     // lease of a task that names none
+	Timeout     time.Duration     // longest attempt of a tag that names none; 0 for no limit
+	MaxAttempts int               // of a task that names none
+	Backoff     processor.Backoff // of a tag that names none
+	ErrorLimit  int               // bytes of error text that are kept
+	Quarantine  int               // crash count at which a task is failed
+
+	LookAhead time.Duration // period of the look-ahead; its window is twice as long
+	Horizon   time.Duration // a save due within it is armed at once
+	HeapCap   int           // timers in memory
+
+	NodeName  string
+	Address   string
+	Heartbeat time.Duration // period of the node's heartbeat
+	Dead      time.Duration // age of a heartbeat after which a node number may be taken over
+	StopGrace time.Duration // how long a stop waits for running processors
+
+	Retention Retention
+
+	OnFailed  func(context.Context, *processor.Task, error)
+	OnRescued func(context.Context, *processor.Task)
+}
+
+// Retention says how long rows stay after they reached a final status; 0 keeps them for ever.
+type Retention struct {
+	Completed, Cancelled, Failed time.Duration
+}
+
+const (
+	callTimeout     = 10 * time.Second // longest wait for one answer of the store
+	claimRows       = 200              // rows in one claim; the drain of a prototype was the same at 200 and 500
+	claimsInFlight  = 2
+	settleRows      = 500
+	backlogPerTag   = 1000
+	lookAheadRows   = 2000
+	scanEvery       = 5 * time.Second
+	rescueEvery     = 2 * time.Second
+	watchEvery      = 2 * time.Second
+	readClockEvery  = time.Second
+	overdue         = time.Second            // from here on a row belongs to the scan
+	peekFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
+	peekBusy        = 100 * time.Millisecond
+	peekIdle        = 400 * time.Millisecond
+	clockDrift      = 1000 // ppm: NTP may slew a server by 500, and this machine as well
+	maxLead         = 100 * time.Millisecond
+	lockProbeFor    = time.Minute
+	stopReleaseWait = time.Second // how long an interrupted processor may take to return
+)
+
+// shortTerm is how soon after its save a row must be due so that the saving node arms it whatever the shares say: the
+// look-ahead of another node might come too late.
+func (c *Config) shortTerm() time.Duration { return 2 * c.LookAhead }

@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Ref names a task by its id, or by tag and key when the id is 0.
+type Ref struct {
+	ID       int64
+	Tag, Key string
+}
+
+// controlTries bounds how often a change is tried against a row that keeps changing.
+const controlTries = 20
+
+// Cancel ends a task that is not finished. It returns the status that it met: from pending the task will not start, from
+// executing it may have, and its processor's context ends.
+func (e *Engine) Cancel(ctx context.Context, tx Tx, ref Ref, onlyPending bool) (row.Status, error) {
+	met, _, err := e.change(ctx, tx, ref, func(r *row.Row, now row.Time) (row.Change, error) {
+		switch {
+		case r.Status.Final():
+			return row.Change{}, processor.ErrFinished
+		case onlyPending && r.Status != row.Pending:
+			return row.Change{}, processor.ErrNotPending
+		}
+		return cancelOf(r, now), nil
+	})
+	if err == nil && met.Status == row.Executing && tx == nil {
+		e.renewer.cancelled(met.ID)
+	}
+	return met.Status, err
+}
+
+func cancelOf(r *row.Row, now row.Time) row.Change {
+	c := changeOf(r, row.Cancelled)
+	c.From = r.Status
+	c.Due, c.Finish = now, now
+	return c
+}
+
+// Reschedule moves the promise of a pending task to a new moment: after a delay, or at a time when that is set.
+func (e *Engine) Reschedule(ctx context.Context, tx Tx, ref Ref, delay time.Duration, at time.Time) (row.Status, error) {
+	met, after, err := e.change(ctx, tx, ref, func(r *row.Row, _ row.Time) (row.Change, error) {
+		switch {
+		case r.Status.Final():
+			return row.Change{}, processor.ErrFinished
+		case r.Status != row.Pending:
+			return row.Change{}, processor.ErrNotPending
+		}
+		now, err := e.saver.atMost(ctx)
+		if err != nil {
+			return row.Change{}, err
+		}
+		c := changeOf(r, row.Pending)
+		c.From = row.Pending
+		c.Expected = now.Add(ceilMillis(delay))
+		if !at.IsZero() {
+			c.Expected = max(row.At(at), now)
+		}
+		if c.Expected >= row.MaxTime {
+			return row.Change{}, processor.ErrDelayTooLong
+		}
+		c.Due, c.Delay, c.Execution = c.Expected, ceilMillis(c.Expected.Sub(now)), 0
+		return c, nil
+	})
+	if err == nil {
+		e.armAfter(tx, after)
+	}
+	return met.Status, err
+}
+
+// Retry runs a failed task again: with all its attempts, and with the errors of the old ones kept.
+func (e *Engine) Retry(ctx context.Context, ref Ref) error {
+	_, after, err := e.change(ctx, nil, ref, func(r *row.Row, now row.Time) (row.Change, error) {
+		if r.Status != row.Failed {
+			return row.Change{}, processor.ErrNotFailed
+		}
+		return retryOf(r, now), nil
+	})
+	if err == nil {
+		e.armAfter(nil, after)
+	}
+	return err
+}
+
+func retryOf(r *row.Row, now row.Time) row.Change {
+	c := changeOf(r, row.Pending)
+	c.From = row.Failed
+	c.Due, c.Finish, c.Execution, c.Attempt, c.CrashCount = now, 0, 0, 0, 0
+	return c
+}
+
+// armAfter arms a row that an operator has just changed; one that was changed in a transaction when it is seen committed.
+func (e *Engine) armAfter(tx Tx, d row.Due) {
+	if tx != nil {
+		e.commits.add([]row.Due{d})
+		return
+	}
+	e.arm.written(d)
+}
+
+// change applies one fenced transition to a row as it is found, and finds it again when it moved meanwhile. It returns the row as
+// it was met, and the sighting of it as it is now.
+func (e *Engine) change(
+	ctx context.Context, tx Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
+) (met row.Row, after row.Due, err error) {
+	var unsure *row.Change // sent, and its reply was lost: it may be applied by now
+	for n := range controlTries {
+		if n > 0 && (tx != nil || !sleep(ctx, pause(n))) {
+			break
+		}
+		r, err := e.find(ctx, tx, ref)
+		if err != nil {
+			return met, after, err
+		}
+		if unsure != nil && r.Version == unsure.Version+1 && r.Status == unsure.To {
+			return met, afterChange(&met, *unsure), nil
+		}
+		c, err := decide(r, e.now())
+		if err != nil {
+			return *r, after, err
+		}
+		applied, err := e.store.Update(ctx, tx, []row.Change{c})
+		if row.ClassOf(err) == row.ClassDuplicate && err != nil {
+			return *r, after, e.keyTaken(ctx, r, err)
+		}
+		if err != nil && (tx != nil || !mayRetry(err)) {
+			return *r, after, err
+		}
+		if applied == 1 || err != nil && isApplied(ctx, e.store, c) {
+			return *r, afterChange(r, c), nil
+		}
+		if row.ClassOf(err) == row.ClassUnknown && err != nil {
+			met, unsure, ref = *r, &c, Ref{ID: r.ID}
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return met, after, err
+	}
+	return met, after, processor.ErrContended
+}
+
+// afterChange is the sighting of a row once the change has been applied to it.
+func afterChange(r *row.Row, c row.Change) row.Due {
+	return row.Due{ID: r.ID, Version: r.Version + 1, Tag: r.Tag, Due: c.Due, Priority: r.Priority, CrashCount: c.CrashCount}
+}
+
+// mayRetry reports whether trying again, or reading back, can help.
+func mayRetry(err error) bool {
+	switch row.ClassOf(err) {
+	case row.ClassNotApplied, row.ClassLocked, row.ClassUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// isApplied reads back a transition of unknown outcome. Somebody else may have made the same one: the effect is the one asked for.
+func isApplied(ctx context.Context, store Finder, c row.Change) bool {
+	states, err := store.States(ctx, []int64{c.ID})
+	return err == nil && len(states) == 1 && states[0].Version == c.Version+1 && states[0].Status == c.To
+}
+
+func (e *Engine) find(ctx context.Context, tx Tx, ref Ref) (*row.Row, error) {
+	var rows []row.Row
+	var err error
+	if ref.ID != 0 {
+		rows, _, err = e.store.Get(ctx, tx, []int64{ref.ID})
+	} else {
+		rows, err = e.store.FindActive(ctx, tx, []row.TagKey{{Tag: ref.Tag, Key: ref.Key}})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, processor.ErrNotFound
+	}
+	return &rows[0], nil
+}
+
+// keyTaken says which unfinished task has the key that a retried one would need.
+func (e *Engine) keyTaken(ctx context.Context, r *row.Row, refusal error) error {
+	active, err := e.store.FindActive(ctx, nil, []row.TagKey{{Tag: r.Tag, Key: r.Key}})
+	if err != nil {
+		return err
+	}
+	if len(active) == 0 {
+		return refusal
+	}
+	return &processor.DuplicateError{ID: active[0].ID}
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/clock"
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// core is what every part of the engine works with.
+type core struct {
+	cfg     Config
+	store   Store
+	clock   *clock.Clock
+	hands   *hands
+	log     *slog.Logger
+	metrics *metrics.Collector
+
+	wg   sync.WaitGroup
+	life context.Context // ends when the last write is done
+}
+
+// goFunc is the only way to start a goroutine: all are waited for.
+func (c *core) goFunc(f func()) {
+	c.wg.Go(f)
+}
+
+// call bounds one call of the store. It hangs on the engine's life alone: a write that was begun is not torn by a caller who leaves.
+func (c *core) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.life, callTimeout)
+}
+
+// now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due at.
+func (c *core) now() row.Time {
+	t, _ := c.clock.AtLeast()
+	return t
+}
+
+// failed counts and logs an error of the store.
+func (c *core) failed(op string, err error) {
+	class := row.ClassOf(err)
+	c.metrics.DatabaseError(class.String())
+	if c.life.Err() != nil {
+		return
+	}
+	c.log.Warn(op+" failed", "class", class.String(), "err", err)
+}
+
+// sleep waits for d, or until ctx ends; it reports whether the time has passed.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// pause is the wait before the n-th repetition of something the database refused: 10 ms, doubling up to 2 s, and jittered so
+// that processes which failed together do not come back together.
+func pause(n int) time.Duration {
+	return jitter(min(10*time.Millisecond<<min(n, 10), 2*time.Second), 0.5)
+}
+
+// jitter moves d by up to the given share in both directions.
+func jitter(d time.Duration, share float64) time.Duration {
+	return time.Duration(float64(d) * (1 + share*(2*rand.Float64()-1)))
+}

@@ -1,0 +1,20 @@
+// Package engine turns rows into running processors, on time.
+//
+// The table is the queue; everything this package holds in memory is a cache of it and may be lost at any moment. A task passes
+// through these files:
+//
+//	save.go       coalesces concurrent saves into multi-row inserts
+//	arm.go        decides whether this process arms a row, and puts it into the timer heap
+//	lookahead.go  finds the rows that other processes saved, every second
+//	peek.go       finds rows that have just become overdue and that nobody took
+//	timers.go     sleeps until the head of the heap is due, minus the lead
+//	lines.go      what is due waits here for a worker slot, tag by tag
+//	claimer.go    claims what has a slot, in one guarded statement
+//	dispatch.go   starts each claimed task at its exact due time
+//	run.go        runs the processor
+//	renew.go      keeps the leases of what runs, and ends what has lost its lease
+//	settle.go     writes the results, coalesced and fenced
+//	passes.go     what the scanner does every few seconds: scan, rescue, purge
+//
+// hands.go is what all of them go through: one hand per id in a process.
+package engine

@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/clock"
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Engine wires the parts together and starts and stops them in order: sources before sinks.
+type Engine struct {
+	*core
+	member *cluster.Member
+	ids    *ids
+	tags   *tags
+	arm    *armer
+	runs   *runs
+
+	saver      *saver
+	commits    *commits
+	settler    *settler
+	runner     *runner
+	dispatcher *dispatcher
+	claimer    *claimer
+	renewer    *renewer
+	timers     *timers
+	lookahead  *lookahead
+	peek       *peek
+	passes     *passes
+	pops       *pops
+
+	endLife       context.CancelFunc      // of everything
+	endProcessors context.CancelCauseFunc // of what runs
+	sources       context.Context         // of what finds and claims work
+	endSources    context.CancelFunc
+	sourcesDone   sync.WaitGroup
+
+	mu      sync.Mutex
+	started bool
+	stopped chan struct{} // closed when a stop is complete; nil before it began
+	stopErr error
+}
+
+// New reads the database's clock, leases a node number and begins to keep both. Tasks can be saved from then on; none runs before
+// Start.
+func New(ctx context.Context, cfg Config) (*Engine, error) {
+	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	c := &core{
+		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(clockDrift)), log: cfg.Logger, metrics: cfg.Metrics, life: life,
+		hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
+	}
+	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
+	if err := e.anchor(ctx); err != nil {
+		endLife()
+		return nil, err
+	}
+	process := cluster.NewProcess()
+	if cfg.NodeName != "" {
+		process.Name = cfg.NodeName
+	}
+	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Address: cfg.Address, Version: Version})
+	if err != nil {
+		endLife()
+		return nil, fmt.Errorf("joining the nodes of this database: %w", err)
+	}
+	e.member = member
+	e.wire(process)
+	e.metrics.SetWorkers(cfg.Workers)
+	c.goFunc(func() { e.readClock(life) })
+	c.goFunc(func() { e.heartbeat(life) })
+	c.goFunc(func() { e.commits.loop(life) })
+	return e, nil
+}
+
+// wire makes the parts and tells each whom it hands its work to.
+func (e *Engine) wire(process cluster.Process) {
+	c := e.core
+	executor := fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
+	var processors context.Context
+	processors, e.endProcessors = context.WithCancelCause(c.life)
+	e.sources, e.endSources = context.WithCancel(c.life)
+
+	e.ids = newIDs(e.member, c.clock)
+	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) })
+	e.arm = &armer{core: c, tags: e.tags}
+	lead := &lead{}
+	e.saver = newSaver(c, e.ids, e.arm)
+	e.commits = newCommits(c, e.arm)
+	e.settler = newSettler(c, e.arm, e.runs)
+	e.runner = &runner{core: c, runs: e.runs, settler: e.settler, base: processors}
+	e.pops = newPops(e.runner, e.tags, e.arm)
+	e.dispatcher = newDispatcher(c, e.begin)
+	e.claimer = newClaimer(c, e.arm, lead, e.take, executor, process.IP)
+	e.renewer = &renewer{core: c, runs: e.runs}
+	e.timers = &timers{core: c, arm: e.arm, lead: lead}
+	e.lookahead = newLookahead(c, e.arm, process)
+	e.peek = &peek{core: c, tags: e.tags, runs: e.runs}
+	e.passes = newPasses(c, e.arm, executor)
+}
+
+// take receives a claimed row.
+func (e *Engine) take(u *run) {
+	e.runs.add(u)
+	e.metrics.SetRunning(e.runs.len())
+	e.dispatcher.add(u)
+}
+
+// begin hands a row whose time has come to a worker or to a waiting pop.
+func (e *Engine) begin(u *run) {
+	if u.forPop {
+		go e.pops.deliver(u) // it may have to wait for the settler
+		return
+	}
+	e.runner.begin(u)
+}
+
+// Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed] after Stop.
+func (e *Engine) Start(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped != nil {
+		return processor.ErrClosed
+	}
+	if e.started {
+		return nil
+	}
+	e.started = true
+	e.member.SetTags(e.tags.served())
+	if err := e.member.Beat(ctx); err != nil {
+		e.failed("announcing the node", err)
+	}
+	e.tags.run(true)
+	e.goFunc(func() { e.dispatcher.loop(e.life) })
+	e.goFunc(func() { e.renewer.loop(e.life) })
+	e.goFunc(func() { e.renewer.deadlines(e.life) })
+	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop, e.lookahead.loop, e.peek.loop} {
+		e.sourcesDone.Go(func() { loop(e.sources) })
+	}
+	e.passes.runner.Start(e.sources)
+	for _, pass := range []string{passStrays, passRescue, passScan} {
+		e.passes.runner.Kick(pass)
+	}
+	return nil
+}
+
+// running reports whether the engine was started and not stopped.
+func (e *Engine) running() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.started && e.stopped == nil
+}
+
+// Registered tells the engine that a tag has got its processor after Start.
+func (e *Engine) Registered() {
+	if e.running() {
+		e.tags.refresh()
+	}
+}
+
+// Save stores one task and returns its id when it is committed.
+func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, error) {
+	return e.saver.save(ctx, task)
+}
+
+// SaveTx stores one task inside the caller's transaction.
+func (e *Engine) SaveTx(ctx context.Context, tx Tx, task processor.Save) (int64, error) {
+	return e.saver.saveTx(ctx, tx, task, e.commits)
+}
+
+// SaveAll stores many tasks; ids and errors stand in the order of the tasks.
+func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]int64, []error) {
+	return e.saver.saveAll(ctx, tasks)
+}
+
+// NewID draws an id to save with.
+func (e *Engine) NewID() int64 { return e.ids.Next() }
+
+// Pause stops claims of a tag on all nodes within two look-aheads; what runs goes on.
+func (e *Engine) Pause(ctx context.Context, tag string) error { return e.tags.set(ctx, tag, true) }
+
+// Resume ends a pause. Every node that sees it scans at once.
+func (e *Engine) Resume(ctx context.Context, tag string) error { return e.tags.set(ctx, tag, false) }
+
+// Ready reports whether the clock has an anchor and the node holds its number.
+func (e *Engine) Ready() bool {
+	_, anchored := e.clock.AtLeast()
+	_, leased := e.member.Number()
+	return anchored && leased
+}
+
+// Now returns the database's time as far as it is certain, zero while there is no anchor.
+func (e *Engine) Now() row.Time { return e.now() }
+
+// Version is what the node's row says of the program.
+const Version = "0.1.0"
+
+// startReadings are taken one after the other at the start: the quickest of them gives the narrowest bounds.
+const startReadings = 3
+
+func (e *Engine) anchor(ctx context.Context) error {
+	for range startReadings {
+		if err := e.takeReading(ctx); err != nil {
+			return fmt.Errorf("reading the database's clock: %w", err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) takeReading(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	sent := time.Now()
+	reading, err := e.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	e.clock.Add(reading, sent, time.Now())
+	return nil
+}

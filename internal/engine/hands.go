@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer"
+)
+
+// hands knows every row that this process has in hand, and where. A row is in at most one place: a timer in the heap, an item in
+// the lines, or held by an open claim, a worker or a pop. Timer, scan, look-ahead, peek, pop and save all go through it, so that
+// no two parts of one process ever claim the same row.
+type hands struct {
+	mu     sync.Mutex
+	heap   timer.Heap
+	lines  lines
+	held   map[int64]struct{}
+	limits limits
+
+	timerWake chan struct{} // the head of the heap may have changed
+	claimWake chan struct{} // something waits in the lines, or a slot became free
+}
+
+// limits bounds what the hands hold.
+type limits struct {
+	heap    int // timers; over it the latest-due are dropped, and the look-ahead finds them again in time
+	backlog int // overdue rows of one tag that wait in memory
+}
+
+func newHands(workers int, l limits) *hands {
+	return &hands{
+		lines:     newLines(workers),
+		held:      map[int64]struct{}{},
+		limits:    l,
+		timerWake: make(chan struct{}, 1),
+		claimWake: make(chan struct{}, 1),
+	}
+}
+
+// signal leaves a message in a channel of capacity one; a message that is already there says the same.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// entry makes a timer entry of a sighting.
+func (h *hands) entry(d row.Due, own bool) timer.Entry {
+	return timer.Entry{
+		ID: d.ID, Version: d.Version, Due: d.Due, Tag: h.lines.intern(d.Tag),
+		Priority: int8(d.Priority), Suspect: d.CrashCount >= suspectAt, Own: own,
+	}
+}
+
+// arm puts a sighting into the heap. A row that is already armed or waiting is replaced when the sighting is newer; one that is
+// held is left alone. own marks a timer that fires here whatever the shares say.
+func (h *hands) arm(d row.Due, own bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.free(d.ID, d.Version, d.Due) {
+		return
+	}
+	h.heap.Set(h.entry(d, own))
+	if h.heap.Len() > h.limits.heap+h.limits.heap/8 {
+		h.heap.Trim(h.limits.heap, func(timer.Entry) {})
+	}
+	if head, ok := h.heap.Peek(); ok && head.ID == d.ID {
+		signal(h.timerWake)
+	}
+}
+
+// free reports whether a sighting may take the row's place, and clears an older one out of the lines.
+func (h *hands) free(id, version int64, due row.Time) bool {
+	if _, held := h.held[id]; held {
+		return false
+	}
+	if e, ok := h.heap.Get(id); ok && (e.Version > version || e.Version == version && e.Due == due) {
+		return false
+	}
+	if it := h.lines.get(id); it != nil {
+		if it.Version > version || it.Version == version && it.Due == due {
+			return false
+		}
+		h.lines.drop(it)
+	}
+	return true
+}
+
+// due puts sightings of rows that are due by now into the lines, past the heap. It returns how many of them were taken.
+func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range ds {
+		if _, held := h.held[d.ID]; held {
+			continue
+		}
+		if e, ok := h.heap.Get(d.ID); ok {
+			if e.Version > d.Version {
+				continue
+			}
+			h.heap.Remove(d.ID)
+		}
+		if !h.free(d.ID, d.Version, d.Due) {
+			continue
+		}
+		e := h.entry(d, true)
+		e.Backlog = backlog
+		h.lines.push(&item{Entry: e, fired: now})
+		taken++
+	}
+	if taken > 0 {
+		signal(h.claimWake)
+	}
+	return taken
+}
+
+// known reports whether the row is in hand anywhere but in the heap.
+func (h *hands) known(id int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, held := h.held[id]
+	return held || h.lines.get(id) != nil
+}
+
+// holds reports whether an open claim, a worker or a pop has the row.
+func (h *hands) holds(id int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, held := h.held[id]
+	return held
+}
+
+// pick takes up to max waiting rows that have a free slot, slot included. They are held from then on, until let go.
+func (h *hands) pick(max int) []*item {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	picked := h.lines.pick(max)
+	for _, it := range picked {
+		h.held[it.ID] = struct{}{}
+	}
+	return picked
+}
+
+// freeSlot gives the slot of a picked row back, or takes back what was promised to a pop; the row stays held. It is safe to call
+// more than once.
+func (h *hands) freeSlot(it *item) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lines.release(it) {
+		signal(h.claimWake)
+	}
+}
+
+// letGo ends the hold, and the slot with it.
+func (h *hands) letGo(it *item) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.held, it.ID)
+	if h.lines.release(it) {
+		signal(h.claimWake)
+	}
+}
+
+// putBack returns a picked row that was not claimed to the line that it came from.
+func (h *hands) putBack(it *item) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.held, it.ID)
+	h.lines.release(it)
+	h.lines.push(it)
+	signal(h.claimWake)
+}
+
+// serve says whether tasks of a tag may be taken here, and how many of them workers may run at once. Rows of a closed tag that wait
+// are forgotten; rows that are held go on.
+func (h *hands) serve(tag string, open bool, limit int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	line := h.lines.line(tag)
+	line.open, line.limit = open, limit
+	if !open {
+		h.lines.dropTag(line)
+	}
+	signal(h.claimWake)
+}
+
+// room returns how many overdue rows of the tag may still be taken into memory.
+func (h *hands) room(tag string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.limits.backlog - len(h.lines.line(tag).backlog)
+}
+
+// idle reports whether a slot is free.
+func (h *hands) idle() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lines.free > 0
+}
+
+// clear forgets everything that is not held: the table still has it.
+func (h *hands) clear() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heap = timer.Heap{}
+	h.lines.clear()
+}
+
+// timers returns how many timers are armed.
+func (h *hands) timers() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.heap.Len()
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/clock"
+)
+
+// skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
+const skewLimit = 500 * time.Millisecond
+
+// readClock keeps the bounds of the database's clock narrow, and notices when the machine slept.
+func (e *Engine) readClock(ctx context.Context) {
+	var gap clock.Gap
+	warned, behind := false, false
+	for {
+		wait := jitter(readClockEvery, 0.1)
+		if _, anchored := e.clock.AtLeast(); !anchored {
+			wait = pause(2)
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+		if slept, ok := gap.Tick(); ok {
+			e.log.Warn("the machine was suspended; reading the database's clock again", "slept", slept)
+			e.clock.Drop()
+			behind = true
+		}
+		if err := e.takeReading(ctx); err != nil {
+			e.failed("reading the database's clock", err)
+			continue
+		}
+		if behind {
+			behind = false
+			e.passes.runner.Kick(passScan)
+		}
+		width, _ := e.clock.Width()
+		skew := e.clock.Skew()
+		e.metrics.Clock(width, skew)
+		if !warned && skew.Abs() > skewLimit {
+			warned = true
+			e.log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same", "skew", skew)
+		}
+	}
+}
+
+// heartbeat keeps the node's lease of its number.
+func (e *Engine) heartbeat(ctx context.Context) {
+	for sleep(ctx, jitter(e.cfg.Heartbeat, 0.05)) {
+		if e.running() {
+			e.member.SetTags(e.tags.served())
+		}
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		if err := e.member.Beat(call); err != nil {
+			e.failed("sending the heartbeat", err)
+		}
+		cancel()
+	}
+}

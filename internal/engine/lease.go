@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// lease is what a processor's context carries.
+type lease struct {
+	runner *runner
+	run    *run
+}
+
+// CompleteTx implements [processor.Lease]. From here on the row leaves the renewal and settle batches: the caller's transaction
+// holds its lock.
+func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
+	u := l.run
+	now := l.runner.now()
+	c := changeOf(&u.row, row.Completed)
+	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
+
+	u.mu.Lock()
+	u.handed = true
+	u.mu.Unlock()
+	applied, err := l.runner.store.Update(ctx, tx, []row.Change{c})
+	if err != nil {
+		return err
+	}
+	if applied == 0 {
+		return processor.ErrLeaseLost
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer"
+)
+
+// suspectAt is the crash count from which on a row runs as the only such row in its process, so that a further loss is its own.
+const suspectAt = 2
+
+// item is a due row on its way through the lines, a claim and a worker.
+type item struct {
+	timer.Entry
+	line  *tagLine
+	slot  bool     // it occupies a worker slot
+	pop   bool     // it goes to a waiting pop instead of a worker
+	index int      // place in the line's heap, -1 outside of it
+	tries int      // claims that failed on a lock
+	fired row.Time // when it came into its line
+}
+
+// tagLine is what waits of one tag, and what runs of it.
+type tagLine struct {
+	tag     string
+	open    bool // served here and not paused
+	limit   int  // worker slots that the tag may occupy
+	busy    int
+	now     nowQueue
+	backlog []*item // oldest first
+	pops    popDemand
+}
+
+// lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
+// time, gets at least half of the free slots; the backlog gets the rest, tag after tag. A line that is empty leaves its slots
+// to the other. Suspects wait apart, so that they hold up nobody. The caller locks.
+type lines struct {
+	tags        []*tagLine
+	byTag       map[string]uint32
+	waiting     map[int64]*item
+	suspects    []*item // oldest first
+	suspectBusy bool
+	free        int  // worker slots
+	wanted      int  // rows that waiting pops want and were not promised yet, over all tags
+	turn        bool // the backlog has the next odd slot
+	next        int  // tag that the backlog's round begins with
+}
+
+func newLines(workers int) lines {
+	return lines{byTag: map[string]uint32{}, waiting: map[int64]*item{}, free: workers}
+}
+
+// intern returns the index of a tag; the heap's entries carry it instead of the name.
+func (l *lines) intern(tag string) uint32 {
+	i, ok := l.byTag[tag]
+	if !ok {
+		i = uint32(len(l.tags))
+		l.byTag[tag] = i
+		l.tags = append(l.tags, &tagLine{tag: tag})
+	}
+	return i
+}
+
+func (l *lines) line(tag string) *tagLine { return l.tags[l.intern(tag)] }
+
+func (l *lines) get(id int64) *item { return l.waiting[id] }
+
+// push lets a row wait for a slot. A row of a tag that is closed by now is forgotten.
+func (l *lines) push(it *item) {
+	it.line = l.tags[it.Tag]
+	if !it.line.open {
+		return
+	}
+	it.index = -1
+	l.waiting[it.ID] = it
+	switch {
+	case it.Suspect:
+		l.suspects = append(l.suspects, it)
+	case it.Backlog:
+		it.line.backlog = append(it.line.backlog, it)
+	default:
+		heap.Push(&it.line.now, it)
+	}
+}
+
+func (l *lines) drop(it *item) {
+	delete(l.waiting, it.ID)
+	isIt := func(other *item) bool { return other == it }
+	switch {
+	case it.index >= 0:
+		heap.Remove(&it.line.now, it.index)
+	case it.Suspect:
+		l.suspects = slices.DeleteFunc(l.suspects, isIt)
+	default:
+		it.line.backlog = slices.DeleteFunc(it.line.backlog, isIt)
+	}
+}
+
+// dropTag takes everything of a tag out of the lines.
+func (l *lines) dropTag(line *tagLine) {
+	for _, it := range slices.Concat(line.now, line.backlog) {
+		delete(l.waiting, it.ID)
+	}
+	line.now, line.backlog = nil, nil
+	l.suspects = slices.DeleteFunc(l.suspects, func(it *item) bool {
+		if it.line == line {
+			delete(l.waiting, it.ID)
+		}
+		return it.line == line
+	})
+}
+
+// pick takes up to max items, each with a slot.
+func (l *lines) pick(max int) []*item {
+	n := min(max, l.free+l.wanted)
+	if n <= 0 || len(l.waiting) == 0 {
+		return nil
+	}
+	share := (n + 1) / 2
+	if n%2 == 1 && l.turn {
+		share = n / 2
+	}
+	l.turn = !l.turn
+	picked := l.pickNow(nil, share)
+	if len(picked) < n {
+		picked = l.pickSuspect(picked)
+	}
+	picked = l.pickBacklog(picked, n-len(picked))
+	return l.pickNow(picked, n-len(picked))
+}
+
+// pickSuspect takes a row that has outlived several processes, when no other such row runs.
+func (l *lines) pickSuspect(picked []*item) []*item {
+	if l.suspectBusy {
+		return picked
+	}
+	for i, it := range l.suspects {
+		if l.hasTaker(it.line) {
+			l.suspects = slices.Delete(l.suspects, i, i+1)
+			return append(picked, l.occupy(it))
+		}
+	}
+	return picked
+}
+
+// pickNow takes the best of all lines of what is due now.
+func (l *lines) pickNow(picked []*item, n int) []*item {
+	for ; n > 0; n-- {
+		var best *tagLine
+		for _, line := range l.tags {
+			if len(line.now) == 0 || !l.hasTaker(line) {
+				continue
+			}
+			if best == nil || before(line.now[0], best.now[0]) {
+				best = line
+			}
+		}
+		if best == nil {
+			break
+		}
+		picked = append(picked, l.occupy(heap.Pop(&best.now).(*item)))
+	}
+	return picked
+}
+
+// pickBacklog goes round the tags, one row each.
+func (l *lines) pickBacklog(picked []*item, n int) []*item {
+	for idle := 0; n > 0 && idle < len(l.tags); {
+		line := l.tags[l.next%len(l.tags)]
+		l.next++
+		if len(line.backlog) == 0 || !l.hasTaker(line) {
+			idle++
+			continue
+		}
+		idle = 0
+		it := line.backlog[0]
+		line.backlog[0] = nil
+		line.backlog = line.backlog[1:]
+		picked = append(picked, l.occupy(it))
+		n--
+	}
+	return picked
+}
+
+// hasSlot reports whether a worker may take a row of the tag.
+func (l *lines) hasSlot(line *tagLine) bool { return l.free > 0 && line.busy < line.limit }
+
+// hasTaker reports whether anybody may.
+func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || line.pops.open() > 0 }
+
+// occupy gives the row to a worker or to a waiting pop; where both are free they take turns.
+func (l *lines) occupy(it *item) *item {
+	delete(l.waiting, it.ID)
+	it.pop = it.line.pops.open() > 0 && (it.line.pops.turn || !l.hasSlot(it.line))
+	it.line.pops.turn = !it.pop
+	if it.pop {
+		l.promise(it.line, 1)
+	} else {
+		it.slot = true
+		it.line.busy++
+		l.free--
+	}
+	if it.Suspect {
+		l.suspectBusy = true
+	}
+	return it
+}
+
+// release ends what occupy began, once.
+func (l *lines) release(it *item) bool {
+	switch {
+	case it.slot:
+		it.slot = false
+		it.line.busy--
+		l.free++
+	case it.pop:
+		it.pop = false
+		l.promise(it.line, -1)
+	default:
+		return false
+	}
+	if it.Suspect {
+		l.suspectBusy = false
+	}
+	return true
+}
+
+func (l *lines) clear() {
+	clear(l.waiting)
+	l.suspects = nil
+	for _, line := range l.tags {
+		line.now, line.backlog = nil, nil
+	}
+}
+
+// before orders what is due now: larger priority first, then the earlier due time, then the id.
+func before(a, b *item) bool {
+	if a.Priority != b.Priority {
+		return a.Priority > b.Priority
+	}
+	if a.Due != b.Due {
+		return a.Due < b.Due
+	}
+	return a.ID < b.ID
+}
+
+// nowQueue is the heap of one tag's rows that are due now.
+type nowQueue []*item
+
+func (q nowQueue) Len() int           { return len(q) }
+func (q nowQueue) Less(i, j int) bool { return before(q[i], q[j]) }
+func (q nowQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+func (q *nowQueue) Push(x any) {
+	it := x.(*item)
+	it.index = len(*q)
+	*q = append(*q, it)
+}
+
+func (q *nowQueue) Pop() any {
+	old := *q
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	it.index = -1
+	*q = old[:len(old)-1]
+	return it
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within the next two seconds;
+// those that are this node's to arm go into the heap. It finds whatever other processes saved.
+type lookahead struct {
+	*core
+	arm   *armer
+	token string // of this node
+	gone  func(row.Node) bool
+
+	adopting atomic.Bool
+}
+
+func newLookahead(c *core, arm *armer, process cluster.Process) *lookahead {
+	return &lookahead{core: c, arm: arm, token: process.Token, gone: process.Gone}
+}
+
+func (l *lookahead) loop(ctx context.Context) {
+	for {
+		if err := l.runOnce(ctx); err != nil && ctx.Err() == nil {
+			l.failed("looking ahead", err)
+		}
+		// The jitter keeps nodes that started together from asking together.
+		if !sleep(ctx, jitter(l.cfg.LookAhead, 0.05)) {
+			return
+		}
+	}
+}
+
+func (l *lookahead) runOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := l.arm.tags.read(ctx); err != nil {
+		return err
+	}
+	if err := l.readNodes(ctx); err != nil {
+		return err
+	}
+	tags := l.arm.tags.list()
+	if len(tags) == 0 {
+		return nil
+	}
+	if l.adopting.CompareAndSwap(false, true) {
+		// Not in line with the rest: it may wait for the lock of somebody's transaction.
+		l.goFunc(func() {
+			defer l.adopting.Store(false)
+			l.adoptFound(tags)
+		})
+	}
+	return l.readWindow(ctx, tags)
+}
+
+func (l *lookahead) readNodes(ctx context.Context) error {
+	nodes, reading, err := l.store.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	l.arm.view.Store(cluster.NewView(l.token, nodes, reading.Time, cluster.Rule{Alive: 2 * l.cfg.Heartbeat, Near: l.cfg.shortTerm(), Gone: l.gone}))
+	l.metrics.SetNodes(len(nodes))
+	l.metrics.SetHeap(l.hands.timers())
+	return nil
+}
+
+// adoptFound adopts the rows without a due time, which only SQL by hand leaves behind.
+func (l *lookahead) adoptFound(tags []string) {
+	ctx, cancel := l.call()
+	defer cancel()
+	found, err := l.store.Due(ctx, row.Window{Tags: tags, To: row.MinTime, Limit: lookAheadRows})
+	if err != nil {
+		l.failed("looking for rows without a due time", err)
+		return
+	}
+	var refs []row.Ref
+	for _, d := range found {
+		if d.Due.IsZero() {
+			refs = append(refs, row.Ref{ID: d.ID, Version: d.Version})
+		}
+	}
+	if err := l.adopt(ctx, refs); err != nil {
+		l.failed("giving rows a due time", err)
+	}
+}
+
+// readWindow arms what falls due from a second ago to two periods ahead.
+func (l *lookahead) readWindow(ctx context.Context, tags []string) error {
+	now, anchored := l.clock.AtLeast()
+	if !anchored {
+		return nil
+	}
+	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(l.cfg.shortTerm()), Limit: lookAheadRows}
+	for {
+		page, err := l.store.Due(ctx, w)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if l.arm.mine(d.ID, d.Due, d.Tag) {
+				l.hands.arm(d, false)
+			}
+		}
+		if len(page) < w.Limit {
+			return nil
+		}
+		last := page[len(page)-1]
+		w.From, w.AfterID = last.Due, last.ID
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/clock"
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Manual is an engine that runs a task only when it is told to, in the calling goroutine, and whose time is told by the caller:
+// for tests of code that uses delaytask. What a result does to a row is decided and written by the same code as ever.
+type Manual struct{ *Engine }
+
+// NewManual returns an engine on a store that tells the time now. None of the loops of an engine runs.
+func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, error) {
+	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	c := &core{
+		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)), log: cfg.Logger, metrics: cfg.Metrics,
+		life: life, hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
+	}
+	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
+	at := now()
+	c.clock.Add(row.Reading{Time: row.At(at), Server: "manual"}, at.Add(time.Microsecond), at)
+
+	process := cluster.NewProcess()
+	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version})
+	if err != nil {
+		endLife()
+		return nil, err
+	}
+	m := &Manual{Engine: &Engine{core: c, endLife: endLife, runs: newRuns(), member: member, started: true}}
+	m.wire(process)
+	m.tags.run(true)
+	return m, nil
+}
+
+// nextPage is how many due rows are compared by priority.
+const nextPage = 1000
+
+// Next returns the task that would run next if the time went on to until, in the order of an engine that has one worker.
+func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found bool, err error) {
+	if err := m.open(); err != nil {
+		return next, false, err
+	}
+	// As the look-ahead and the heartbeat would.
+	m.Registered()
+	if err := cmp.Or(m.tags.read(ctx), m.member.Beat(ctx)); err != nil {
+		return next, false, err
+	}
+	page, err := m.store.Due(ctx, row.Window{Tags: m.tags.list(), To: until + 1, Limit: nextPage})
+	if err != nil || len(page) == 0 {
+		return next, false, err
+	}
+	start := max(page[0].Due, m.now())
+	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > start })
+	return slices.MinFunc(page, func(a, b row.Due) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
+	}), true, nil
+}
+
+func (m *Manual) open() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stopped != nil {
+		return processor.ErrClosed
+	}
+	return nil
+}
+
+// Run claims a due task, runs its processor, and writes the result; hooks have returned when it does. It returns what the
+// processor returned, and whether the task could be claimed.
+func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, err error) {
+	m.hands.due([]row.Due{d}, false, m.now())
+	for _, it := range m.hands.pick(1) {
+		claim := row.Claim{
+			Executor: m.claimer.freshExecutor(""), IP: m.claimer.ip, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
+		}
+		claimed, err := m.store.Claim(ctx, claim)
+		if err != nil || len(claimed.Rows) == 0 {
+			m.hands.letGo(it)
+			return nil, false, err
+		}
+		result, ran = m.execute(newRun(it, claimed.Rows[0], time.Now())), true
+	}
+	m.wg.Wait()
+	return result, ran, nil
+}
+
+func (m *Manual) execute(u *run) error {
+	m.runs.add(u)
+	started := m.now()
+	if s, late := tooLate(u, started); late {
+		m.settler.flush([]settlement{s})
+		return s.err
+	}
+	reg, _ := m.cfg.Registry.Lookup(u.row.Tag)
+	ctx, end := m.runner.context(u, &reg, started)
+	err := m.runner.process(ctx, u, reg.Processor)
+	cause := context.Cause(ctx)
+	end(nil)
+
+	u.mu.Lock()
+	u.thread = ""
+	handed := u.handed
+	u.mu.Unlock()
+	if handed {
+		m.runner.askRow(u, &reg, err)
+		return err
+	}
+	m.settler.flush([]settlement{m.runner.judge(u, &reg, err, cause)})
+	return err
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// settlement is the result of an attempt, ready to be written.
+type settlement struct {
+	run    *run
+	change row.Change
+	kind   string // what the metrics call it
+	err    error  // why the task failed for good, nil otherwise
+	tries  int    // writes that failed
+}
+
+// outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it did not.
+func (r *runner) outcome(u *run, reg *processor.Registration, now row.Time, err, cause error) settlement {
+	if err == nil {
+		c := changeOf(&u.row, row.Completed)
+		c.Due, c.Finish, c.Execution = now, now, u.firstStart()
+		return settlement{run: u, change: c, kind: metrics.RunCompleted}
+	}
+	if errors.Is(cause, processor.ErrStopping) || errors.Is(cause, processor.ErrLeaseLost) {
+		return released(u, now)
+	}
+	if snooze, ok := errors.AsType[*processor.SnoozeError](err); ok {
+		c := releaseOf(&u.row, after(now, snooze.After))
+		c.Execution = u.firstStart()
+		return settlement{run: u, change: c, kind: metrics.RunSnoozed}
+	}
+	if errors.Is(cause, processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
+		err = processor.ErrTimeout
+	}
+	if _, ok := errors.AsType[*processor.PermanentError](err); ok {
+		return r.clipped(failed(u, row.Failed, now, err, metrics.RunFailed))
+	}
+	return r.failure(u, now, err, r.backoff(reg, err))
+}
+
+// failure is an attempt that ended with an error: another one follows unless attempts are used up.
+func (r *runner) failure(u *run, now row.Time, err error, backoff processor.Backoff) settlement {
+	if u.row.MaxAttempts > 0 && u.row.Attempt >= u.row.MaxAttempts {
+		return r.clipped(failed(u, row.Failed, now, err, metrics.RunFailed))
+	}
+	s := failed(u, row.Pending, now, err, metrics.RunRetried)
+	s.err = nil
+	s.change.Due, s.change.Finish = after(now, backoff(u.row.Attempt)), 0
+	return r.clipped(s)
+}
+
+// backoff says how long the next attempt waits: what the error asks for, else what the tag does.
+func (r *runner) backoff(reg *processor.Registration, err error) processor.Backoff {
+	if asked, ok := errors.AsType[*processor.RetryAfterError](err); ok {
+		return processor.Constant(asked.After)
+	}
+	if reg.Backoff != nil {
+		return reg.Backoff
+	}
+	return r.cfg.Backoff
+}
+
+// after is a moment that the database can store, whatever wait a processor asks for.
+func after(now row.Time, wait time.Duration) row.Time {
+	return min(now.Add(max(wait, 0)), row.MaxTime-1)
+}
+
+// failed is an unsuccessful attempt: the error and the attempt are kept with the row.
+func failed(u *run, to row.Status, now row.Time, err error, kind string) settlement {
+	c := changeOf(&u.row, to)
+	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
+	text := fmt.Sprint(err)
+	c.ErrorStack = text
+	if panicked, ok := errors.AsType[*processor.PanicError](err); ok {
+		c.ErrorStack += "\n\n" + string(panicked.Stack)
+		kind = metrics.RunPanicked
+	}
+	c.Errors = row.AppendAttempt(u.row.Errors, row.Attempt{
+		N: u.row.Attempt, Due: u.due.Std(), Started: u.started.Std(), Finished: now.Std(), Executor: u.row.Executor, Error: text,
+	})
+	return settlement{run: u, change: c, kind: kind, err: err}
+}
+
+// clipped bounds the error text to what is kept.
+func (r *runner) clipped(s settlement) settlement {
+	s.change.ErrorStack = row.Clip(s.change.ErrorStack, r.cfg.ErrorLimit)
+	return s
+}
+
+// released gives the task back as it was before the claim: no attempt is burned, and it is due no earlier than it was.
+func released(u *run, now row.Time) settlement {
+	c := releaseOf(&u.row, max(u.due, now))
+	c.Execution = u.firstStart()
+	return settlement{run: u, change: c, kind: metrics.RunReleased}
+}
+
+// firstStart is what execution_time holds: the start of the first attempt that really started.
+func (u *run) firstStart() row.Time { return cmp.Or(u.row.Execution, u.started) }

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/scanner"
+)
+
+// The names of the scanner's passes.
+const (
+	passScan   = "scan"
+	passStrays = "strays"
+	passRescue = "rescue"
+	passPurge  = "purge"
+)
+
+// passes is what the scanner does every few seconds, so that nothing which slipped through memory is ever forgotten.
+type passes struct {
+	*core
+	arm      *armer
+	executor string // of this process
+	runner   *scanner.Runner
+	backlog  *scanner.Compensate
+}
+
+const (
+	scanPage    = 500
+	rescuePage  = 200
+	purgeBatch  = 500
+	purgeRounds = 40 // statements in one pass
+)
+
+func newPasses(c *core, arm *armer, executor string) *passes {
+	p := &passes{core: c, arm: arm, executor: executor}
+	p.backlog = &scanner.Compensate{
+		Due: c.store.Due, Adopt: c.adopt, Tags: arm.tags.list, Now: c.clock.AtLeast, Offer: p.offer, Page: scanPage, Log: c.log,
+	}
+	rescue := &scanner.Rescue{
+		Leases: c.store, Now: c.clock.AtLeast, Held: c.clock.RescueHeld, Rescued: p.rescued,
+		Update: func(ctx context.Context, changes []row.Change) (int, error) {
+			return c.store.Update(ctx, nil, changes)
+		},
+		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.log,
+	}
+	purge := &scanner.Purge{
+		Delete: p.purge, Now: c.clock.AtLeast, Batch: purgeBatch, Limit: purgeRounds,
+		Keep: map[row.Status]time.Duration{
+			row.Completed: c.cfg.Retention.Completed, row.Cancelled: c.cfg.Retention.Cancelled, row.Failed: c.cfg.Retention.Failed,
+		},
+	}
+	p.runner = scanner.NewRunner(c.log,
+		scanner.Pass{Name: passScan, Every: scanEvery, Run: p.backlog.Pass},
+		scanner.Pass{Name: passStrays, Every: scanEvery, Run: p.strays},
+		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: rescue.Pass},
+		scanner.Pass{Name: passPurge, Every: scanEvery, Run: purge.Pass},
+	)
+	return p
+}
+
+// stop ends the passes and what is left of a backlog's reading.
+func (p *passes) stop() error {
+	ctx, cancel := p.call()
+	defer cancel()
+	err := p.runner.Stop(ctx)
+	p.backlog.Wait()
+	return err
+}
+
+// offer puts overdue rows into the backlog's line of their tag, and waits until there is room for them.
+func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
+	for p.hands.room(tag) < len(page) {
+		if !p.arm.tags.open(tag) {
+			return nil
+		}
+		if !sleep(ctx, 20*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	p.hands.due(page, true, p.now())
+	return nil
+}
+
+// strays releases rows that carry this process's token and are in no hand here: a claim whose reply was lost was applied after
+// all, or its rows were forgotten.
+func (p *passes) strays(ctx context.Context) error {
+	for _, mark := range []string{"", row.PopMark} {
+		found, err := p.store.Strays(ctx, mark+p.executor+":", scanPage)
+		if err != nil {
+			return err
+		}
+		lost, _ := split(found, func(s row.State) bool { return !p.hands.holds(s.ID) })
+		for _, r := range p.release(lost, "executing here, but in no hand") {
+			p.arm.written(dueOf(&r))
+		}
+	}
+	return nil
+}
+
+// rescued runs rescued rows at once, if this process serves them.
+func (p *passes) rescued(rows []row.Row) {
+	var again []row.Due
+	for i := range rows {
+		r := &rows[i]
+		if r.Status == row.Failed {
+			if r.CrashCount >= p.cfg.Quarantine {
+				p.metrics.Rescued(metrics.RescueQuarantined, 1)
+				p.metrics.Quarantined()
+			}
+			p.log.Error("task failed after its leases were lost; see its errors", "task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
+			p.onFailed(r, r.Due, errLeasesLost)
+			continue
+		}
+		p.metrics.Rescued(metrics.RescueReturned, 1)
+		p.log.Warn("task rescued: its lease was over", "task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
+		p.onRescued(r)
+		if p.arm.tags.open(r.Tag) {
+			again = append(again, dueOf(r))
+		}
+	}
+	p.hands.due(again, false, p.now())
+}
+
+func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
+	n, err := p.store.Purge(ctx, status, before, limit)
+	p.metrics.Purged(status.String(), n)
+	return n, err
+}

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/scanner"
+)
+
+// pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, fed by the same claimer as the
+// workers. A task that was handed out stays in hand until it is finished or its lease ends; then its attempt is spent.
+type pops struct {
+	*core
+	runner *runner
+	tags   *tags
+	arm    *armer
+
+	mu      sync.Mutex
+	waiting []*popper // the longest first
+	handed  map[int64]*handed
+	closed  bool
+}
+
+// popper is a caller who waits.
+type popper struct {
+	tags  []string
+	want  int
+	got   []*run
+	ready chan struct{}
+}
+
+// handed is a task in a caller's hand, and the alarm at the end of its lease.
+type handed struct {
+	run   *run
+	alarm *time.Timer
+}
+
+// gather is how long a pop that asked for more waits for the rest of a batch.
+const gather = 2 * time.Millisecond
+
+func newPops(r *runner, tags *tags, arm *armer) *pops {
+	return &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
+}
+
+// Pop waits until a task of one of the tags is due and hands out up to max of them, each with a lease of its TTR. When ctx ends
+// first it returns the context's cause.
+func (e *Engine) Pop(ctx context.Context, tags []string, max int) ([]*processor.Task, error) {
+	if !e.running() {
+		return nil, processor.ErrNotStarted
+	}
+	if e.tags.pop(tags) {
+		e.member.SetTags(e.tags.served())
+	}
+	return e.pops.pop(ctx, tags, max)
+}
+
+func (p *pops) pop(ctx context.Context, tags []string, max int) ([]*processor.Task, error) {
+	w := &popper{tags: tags, want: max, ready: make(chan struct{}, 1)}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, processor.ErrClosed
+	}
+	p.waiting = append(p.waiting, w)
+	p.mu.Unlock()
+	p.hands.want(tags, max)
+
+	select {
+	case <-w.ready:
+		if max > 1 {
+			sleep(ctx, gather)
+		}
+	case <-ctx.Done():
+	}
+	got := p.leave(w)
+	if len(got) > 0 {
+		return tasksOf(got), nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return nil, processor.ErrClosed
+}
+
+// leave takes a popper out of the line and returns what it got.
+func (p *pops) leave(w *popper) []*run {
+	p.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(other *popper) bool { return other == w })
+	got, rest := w.got, w.want
+	p.mu.Unlock()
+	p.hands.want(w.tags, -rest)
+	return got
+}
+
+func tasksOf(runs []*run) []*processor.Task {
+	tasks := make([]*processor.Task, len(runs))
+	for i, u := range runs {
+		tasks[i] = taskOf(&u.row, u.due)
+	}
+	return tasks
+}
+
+// deliver gives a claimed row to the caller who waits longest. When none waits any more it is released.
+func (p *pops) deliver(u *run) {
+	now := p.now()
+	if s, late := tooLate(u, now); late {
+		p.runner.settler.add(u, s)
+		return
+	}
+	if !p.give(u, now) {
+		p.runner.settler.add(u, released(u, now))
+		return
+	}
+	p.runner.measure(u, now)
+	p.runner.runs.remove(u)
+	p.hands.freeSlot(u.item)
+}
+
+func (p *pops) give(u *run, now row.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.waiting, func(w *popper) bool { return w.want > 0 && slices.Contains(w.tags, u.row.Tag) })
+	if i < 0 || p.closed {
+		return false
+	}
+	w := p.waiting[i]
+	w.got = append(w.got, u)
+	w.want--
+	u.started = now
+	p.hands.want(w.tags, -1)
+	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}
+	signal(w.ready)
+	return true
+}
+
+// alarm ends the hold when the lease is over.
+func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
+	wait, _ := p.clock.Until(leaseEnd)
+	return time.AfterFunc(max(wait, 0), func() { p.expire(id) })
+}
+
+// expire returns a task that was not finished in time to pending: an attempt is spent, nothing crashed, and there is no backoff.
+func (p *pops) expire(id int64) {
+	ctx, cancel := p.call()
+	defer cancel()
+	rows, _, err := p.store.Get(ctx, nil, []int64{id})
+	p.mu.Lock()
+	h := p.handed[id]
+	closed := p.closed
+	p.mu.Unlock()
+	switch {
+	case h == nil || closed:
+		return
+	case err != nil:
+		p.failed("looking at a lease that ended", err)
+		p.again(h, p.now().Add(time.Second))
+		return
+	case len(rows) == 0 || rows[0].Status != row.Executing || rows[0].Version != h.run.row.Version:
+		p.letGo(h)
+		return
+	case rows[0].Due > p.now():
+		p.again(h, rows[0].Due)
+		return
+	}
+	change := scanner.Verdict(rows[0], p.now(), p.cfg.Quarantine)
+	applied, err := p.store.Update(ctx, nil, []row.Change{change})
+	if err != nil || applied == 0 {
+		p.again(h, p.now().Add(100*time.Millisecond))
+		return
+	}
+	p.metrics.Run(h.run.row.Tag, metrics.RunRetried)
+	p.letGo(h)
+	if change.To == row.Failed {
+		p.onFailed(&rows[0], h.run.due, errLeasesLost)
+		return
+	}
+	d := dueOf(&rows[0])
+	d.Version, d.Due = d.Version+1, change.Due
+	p.arm.written(d)
+}
+
+func (p *pops) again(h *handed, at row.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		h.alarm = p.alarm(h.run.row.ID, at)
+	}
+}
+
+func (p *pops) letGo(h *handed) {
+	p.mu.Lock()
+	h.alarm.Stop()
+	delete(p.handed, h.run.row.ID)
+	p.mu.Unlock()
+	p.hands.letGo(h.run.item)
+}
+
+func (p *pops) get(id, version int64) *handed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.handed[id]; h != nil && h.run.row.Version == version {
+		return h
+	}
+	return nil
+}
+
+// close sends waiting callers away. What was handed out stays with its holders; when their leases end, other nodes take it.
+func (p *pops) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, h := range p.handed {
+		h.alarm.Stop()
+	}
+	for _, w := range p.waiting {
+		signal(w.ready)
+	}
+}

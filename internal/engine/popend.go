@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Finish completes a task that was popped, on this node or another. It returns [processor.ErrLeaseLost] when the version is no
+// longer the holder's; nothing is changed then.
+func (e *Engine) Finish(ctx context.Context, id, version int64) error {
+	return e.pops.end(ctx, id, version, func(u *run, reg *processor.Registration, now row.Time) settlement {
+		return e.runner.outcome(u, reg, now, nil, nil)
+	})
+}
+
+// Fail spends the attempt of a popped task, as a processor's error does.
+func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) error {
+	return e.pops.end(ctx, id, version, func(u *run, reg *processor.Registration, now row.Time) settlement {
+		return e.runner.outcome(u, reg, now, failure, nil)
+	})
+}
+
+// Release gives a popped task back without spending its attempt.
+func (e *Engine) Release(ctx context.Context, id, version int64) error {
+	return e.pops.end(ctx, id, version, func(u *run, _ *processor.Registration, now row.Time) settlement {
+		return released(u, now)
+	})
+}
+
+// Touch moves the lease of a popped task to now plus ttr, or plus the task's own TTR when that is 0.
+func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
+	if ttr == 0 {
+		r, err := e.pops.row(ctx, id, version)
+		if err != nil {
+			return err
+		}
+		ttr = r.TTR
+	}
+	states, err := e.store.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}})
+	if err != nil {
+		return err
+	}
+	if len(states) == 0 {
+		return processor.ErrNotFound
+	}
+	if states[0].Version != version || states[0].Status != row.Executing {
+		return processor.ErrLeaseLost
+	}
+	if h := e.pops.get(id, version); h != nil {
+		h.alarm.Stop()
+		e.pops.again(h, states[0].Due)
+	}
+	return nil
+}
+
+// end settles a popped task. A lost reply is read back, so a repeated call by the same holder finds its own result.
+func (p *pops) end(
+	ctx context.Context, id, version int64, decide func(*run, *processor.Registration, row.Time) settlement,
+) error {
+	for n := range controlTries {
+		if n > 0 && !sleep(ctx, pause(n)) {
+			return context.Cause(ctx)
+		}
+		r, err := p.row(ctx, id, version)
+		if err != nil {
+			return err
+		}
+		reg, _ := p.cfg.Registry.Lookup(r.Tag)
+		s := decide(p.runOf(r), &reg, p.now())
+		applied, err := p.store.Update(ctx, nil, []row.Change{s.change})
+		switch {
+		case err == nil && applied == 1, err != nil && isApplied(ctx, p.store, s.change):
+			p.ended(r, s)
+			return nil
+		case err != nil && !mayRetry(err):
+			return err
+		}
+	}
+	return processor.ErrContended
+}
+
+// row returns the task if the version still holds it.
+func (p *pops) row(ctx context.Context, id, version int64) (*row.Row, error) {
+	if h := p.get(id, version); h != nil {
+		return &h.run.row, nil
+	}
+	rows, _, err := p.store.Get(ctx, nil, []int64{id})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0:
+		return nil, processor.ErrNotFound
+	case rows[0].Status != row.Executing || rows[0].Version != version:
+		return nil, processor.ErrLeaseLost
+	}
+	return &rows[0], nil
+}
+
+// runOf returns what is known here of the task's attempt: all of it on the node that handed it out.
+func (p *pops) runOf(r *row.Row) *run {
+	if h := p.get(r.ID, r.Version); h != nil {
+		return h.run
+	}
+	return &run{row: *r, due: r.Expected, started: p.now()}
+}
+
+// ended is what follows the end of a popped task.
+func (p *pops) ended(r *row.Row, s settlement) {
+	p.metrics.Run(r.Tag, s.kind)
+	if h := p.get(r.ID, r.Version); h != nil {
+		p.letGo(h)
+	}
+	switch s.change.To {
+	case row.Pending:
+		d := dueOf(r)
+		d.Version, d.Due = d.Version+1, s.change.Due
+		p.arm.written(d)
+	case row.Failed:
+		p.onFailed(r, r.Expected, s.err)
+	}
+}

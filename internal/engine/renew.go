@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// renewer keeps the leases of what this process has claimed, many in one statement, and ends the context of a task that is no
+// longer its own. Between two renewals it looks at the versions, so that a cancel or a lost lease is noticed within seconds
+// whatever the TTR.
+type renewer struct {
+	*core
+	runs *runs
+}
+
+const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
+
+// loop renews and looks. What ends attempts by this process's own reckoning is a loop of its own: it must not wait for a
+// database that hangs.
+func (r *renewer) loop(ctx context.Context) {
+	tick := time.NewTicker(renewTick)
+	defer tick.Stop()
+	watched := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		held := r.runs.all()
+		now := time.Now()
+		r.renew(dueForRenewal(held, now))
+		if now.Sub(watched) >= watchEvery && len(held) > 0 {
+			watched = now
+			r.watch(held)
+		}
+	}
+}
+
+// deadlines ends attempts whose lease is over for all that this process knows.
+func (r *renewer) deadlines(ctx context.Context) {
+	tick := time.NewTicker(renewTick)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			r.endLost(r.runs.all(), now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// dueForRenewal leaves out rows that a caller's transaction holds, and attempts that have outlived their timeout and its grace.
+func dueForRenewal(held []*run, now time.Time) (due []*run) {
+	for _, u := range held {
+		u.mu.Lock()
+		if !u.handed && !u.lost && !now.Before(u.renewAt) && (u.quietAt.IsZero() || now.Before(u.quietAt)) {
+			due = append(due, u)
+		}
+		u.mu.Unlock()
+	}
+	return due
+}
+
+// renewTimeout leaves time for another try before the shortest of the leases ends.
+func renewTimeout(due []*run) time.Duration {
+	shortest := callTimeout
+	for _, u := range due {
+		shortest = min(shortest, u.row.TTR/4)
+	}
+	return shortest
+}
+
+// renew moves the leases. The own deadline moves only when the answer confirms it.
+func (r *renewer) renew(due []*run) {
+	if len(due) == 0 {
+		return
+	}
+	leases := make([]row.Lease, len(due))
+	for i, u := range due {
+		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR}
+	}
+	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due))
+	defer cancel()
+	sent := time.Now()
+	states, err := r.store.Renew(ctx, leases)
+	r.metrics.Batch("renew", len(due))
+	if err != nil {
+		r.failed("renewing leases", err)
+		if row.ClassOf(err) == row.ClassLocked || ctx.Err() != nil {
+			r.renewUnlocked(due)
+		}
+		return
+	}
+	r.compare(due, states, func(u *run) {
+		u.deadline = sent.Add(u.row.TTR)
+		u.renewAt = sent.Add(u.row.TTR / 3)
+	})
+}
+
+// renewUnlocked renews the rows that no other transaction holds. The others are left out for a while: each try with one of them
+// costs all that travel along the wait for its lock.
+func (r *renewer) renewUnlocked(due []*run) {
+	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due))
+	defer cancel()
+	ids := make([]int64, len(due))
+	for i, u := range due {
+		ids[i] = u.row.ID
+	}
+	found, err := r.store.Locked(ctx, ids)
+	if err != nil || len(found) == 0 {
+		return
+	}
+	isLocked := make(map[int64]bool, len(found))
+	for _, id := range found {
+		isLocked[id] = true
+	}
+	locked, rest := split(due, func(u *run) bool { return isLocked[u.row.ID] })
+	for _, u := range locked {
+		u.mu.Lock()
+		u.renewAt = time.Now().Add(u.row.TTR / 6)
+		u.mu.Unlock()
+	}
+	r.renew(rest)
+}
+
+// watch compares what is held with the table.
+func (r *renewer) watch(held []*run) {
+	ids := make([]int64, 0, len(held))
+	for _, u := range held {
+		ids = append(ids, u.row.ID)
+	}
+	ctx, cancel := context.WithTimeout(r.life, watchEvery)
+	defer cancel()
+	states, err := r.store.States(ctx, ids)
+	if err != nil {
+		r.failed("looking at running tasks", err)
+		return
+	}
+	r.compare(held, states, func(*run) {})
+}
+
+// compare ends what is no longer ours and calls confirmed, with the run locked, for the rest.
+func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run)) {
+	byID := make(map[int64]row.State, len(states))
+	for _, s := range states {
+		byID[s.ID] = s
+	}
+	for _, u := range held {
+		s, exists := byID[u.row.ID]
+		if exists && s.Version == u.row.Version && s.Status == row.Executing {
+			u.mu.Lock()
+			confirmed(u)
+			u.mu.Unlock()
+			continue
+		}
+		cause := processor.ErrLeaseLost
+		if exists && s.Status == row.Cancelled {
+			cause = processor.ErrCancelled
+		}
+		r.lose(u, cause)
+	}
+}
+
+func (r *renewer) endLost(held []*run, now time.Time) {
+	for _, u := range held {
+		u.mu.Lock()
+		over := !u.handed && now.After(u.deadline)
+		u.mu.Unlock()
+		if over {
+			r.lose(u, processor.ErrLeaseLost)
+		}
+	}
+}
+
+// lose ends the context of an attempt. A processor that ignores it does not keep its slot; its row stays in hand until it returns.
+func (r *renewer) lose(u *run, cause error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.lost {
+		return
+	}
+	if u.handed {
+		return // it may well have completed the row itself
+	}
+	u.lost = true
+	if u.end == nil {
+		return // not started yet: the fence refuses its result
+	}
+	u.end(cause)
+	r.goFunc(func() { r.expectReturn(u) })
+}
+
+// expectReturn gives a processor a moment to obey its context before it is reported.
+func (r *renewer) expectReturn(u *run) {
+	sleep(r.life, stopReleaseWait)
+	u.mu.Lock()
+	thread := u.thread
+	u.mu.Unlock()
+	if thread == "" {
+		return
+	}
+	r.metrics.IgnoredContext()
+	r.log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
+		"attempt", u.row.Attempt, "stack", stackOf(thread))
+	r.hands.freeSlot(u.item)
+}
+
+// cancelled ends a task that was cancelled through this process, without waiting for the next look.
+func (r *renewer) cancelled(id int64) {
+	if u := r.runs.get(id); u != nil {
+		r.lose(u, processor.ErrCancelled)
+	}
+}

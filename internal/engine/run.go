@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// run is one claimed row on its way through a processor.
+type run struct {
+	item   *item
+	row    row.Row
+	due    row.Time  // the due time that the claim took
+	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
+	forPop bool
+
+	mu       sync.Mutex
+	deadline time.Time // until then the lease holds for certain
+	renewAt  time.Time
+	quietAt  time.Time // from then on the lease is no longer renewed: the attempt has outlived its timeout and its grace; zero for never
+	end      context.CancelCauseFunc
+	started  row.Time
+	thread   string // the processor's goroutine, while it runs
+	handed   bool   // CompleteTx was called: from then on only the row decides
+	lost     bool
+}
+
+func newRun(it *item, r row.Row, sent time.Time) *run {
+	return &run{
+		item: it, row: r, due: it.Due, sent: sent, forPop: row.Popped(r.Executor),
+		deadline: sent.Add(r.TTR), renewAt: sent.Add(r.TTR / 3),
+	}
+}
+
+// runner runs processors.
+type runner struct {
+	*core
+	runs    *runs
+	settler *settler
+	base    context.Context // of every processor; ends when the grace of a stop has ended
+}
+
+// begin runs the task in a goroutine of its own. It is not waited for like the engine's own goroutines: a processor may ignore
+// that its context has ended, and a stop must end all the same.
+func (r *runner) begin(u *run) { go r.execute(u) }
+
+func (r *runner) execute(u *run) {
+	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
+	started := r.now()
+	if !ok || r.base.Err() != nil || time.Now().After(u.deadline) {
+		r.settler.add(u, released(u, started))
+		return
+	}
+	if u.isLost() {
+		r.settler.refused(u)
+		return
+	}
+	if s, late := tooLate(u, started); late {
+		r.settler.add(u, s)
+		return
+	}
+	r.measure(u, started)
+	ctx, end := r.context(u, &reg, started)
+	err := errGoexit
+	defer func() {
+		cause := context.Cause(ctx)
+		end(nil)
+		r.settle(u, &reg, err, cause)
+	}()
+	err = r.process(ctx, u, reg.Processor)
+}
+
+// isLost reports whether the row was seen in other hands, or cancelled.
+func (u *run) isLost() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.lost
+}
+
+// settle hands the result on. After CompleteTx only the row decides.
+func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
+	u.mu.Lock()
+	u.thread = ""
+	handed := u.handed
+	u.mu.Unlock()
+	if handed {
+		r.askRow(u, reg, err)
+		return
+	}
+	r.settler.add(u, r.judge(u, reg, err, cause))
+}
+
+// judge is outcome, guarded against what a user's error or backoff may do when it is looked at.
+func (r *runner) judge(u *run, reg *processor.Registration, err, cause error) (s settlement) {
+	now := r.now()
+	defer func() {
+		if v := recover(); v != nil {
+			s = r.failure(u, now, fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v), processor.DefaultBackoff)
+		}
+	}()
+	return r.outcome(u, reg, now, err, cause)
+}
+
+// context makes the processor's context: it carries the lease, and ends with the attempt's timeout.
+func (r *runner) context(u *run, reg *processor.Registration, started row.Time) (context.Context, context.CancelCauseFunc) {
+	ctx, end := context.WithCancelCause(processor.WithLease(r.base, &lease{runner: r, run: u}))
+	timeout := cmp.Or(reg.Timeout, r.cfg.Timeout)
+	if reg.NoTimeout {
+		timeout = 0
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.started, u.end = started, end
+	if u.lost {
+		end(processor.ErrLeaseLost)
+	}
+	if timeout > 0 {
+		u.quietAt = time.Now().Add(timeout + r.cfg.StopGrace)
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, timeout, processor.ErrTimeout)
+		return ctx, func(cause error) { end(cause); stop() }
+	}
+	return ctx, end
+}
+
+// process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit standing.
+func (r *runner) process(ctx context.Context, u *run, p processor.Processor) (err error) {
+	u.mu.Lock()
+	u.thread = currentThread()
+	u.mu.Unlock()
+	defer func() {
+		if v := recover(); v != nil {
+			err = &processor.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return p.Process(ctx, taskOf(&u.row, u.due))
+}
+
+var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
+
+// errNotCommitted is what an attempt fails with that called CompleteTx and left its transaction open or rolled it back.
+var errNotCommitted = errors.New("CompleteTx was called but its transaction was not committed")
+
+// askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has failed.
+func (r *runner) askRow(u *run, reg *processor.Registration, err error) {
+	for n := 0; ; n++ {
+		ctx, cancel := r.call()
+		states, readErr := r.store.States(ctx, []int64{u.row.ID})
+		cancel()
+		switch {
+		case readErr != nil:
+			r.failed("reading a task that was completed in a transaction", readErr)
+			if !sleep(r.life, pause(n)) {
+				return
+			}
+			continue
+		case len(states) == 1 && states[0].Status == row.Completed && states[0].Version == u.row.Version+1:
+			r.settler.finish(u, settlement{change: row.Change{To: row.Completed}, kind: metrics.RunCompleted})
+		case len(states) == 1 && states[0].Status == row.Executing && states[0].Version == u.row.Version:
+			r.settler.add(u, r.judge(u, reg, errors.Join(errNotCommitted, err), nil))
+		default:
+			r.settler.refused(u)
+		}
+		return
+	}
+}
+
+// measure records how late the first attempt starts, and where the time went.
+func (r *runner) measure(u *run, started row.Time) {
+	if !u.row.Execution.IsZero() || u.row.Attempt > 1 || u.row.CrashCount > 0 {
+		return
+	}
+	sent := started.Add(-time.Since(u.sent))
+	fired := max(u.item.fired, u.due)
+	r.metrics.Late(u.row.Tag, started.Sub(u.due), fired.Sub(u.due), max(started.Sub(max(sent, u.due)), 0), max(sent.Sub(fired), 0))
+}
+
+// taskOf is what the processor sees of the row.
+func taskOf(r *row.Row, due row.Time) *processor.Task {
+	return &processor.Task{
+		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Attempt: r.Attempt, Version: r.Version,
+		Expected: r.Expected.Std(), Due: due.Std(), Headers: decodeHeaders(r.Headers), Priority: r.Priority,
+	}
+}
+
+// tooLate decides about a task whose claim came later than it allows.
+func tooLate(u *run, now row.Time) (settlement, bool) {
+	late := now.Sub(u.due)
+	if u.row.LatePolicy == row.LateRun || u.row.MaxLate == 0 || late <= u.row.MaxLate {
+		return settlement{}, false
+	}
+	reason := fmt.Errorf("claimed %v after it was due, over its max lateness of %v", late.Round(time.Millisecond), u.row.MaxLate)
+	if u.row.LatePolicy == row.LateFail {
+		return failed(u, row.Failed, now, reason, metrics.RunFailedLate), true
+	}
+	return failed(u, row.Cancelled, now, reason, metrics.RunSkippedLate), true
+}

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// saver stores new tasks. Saves that arrive while a statement is in flight travel together in the next one, but each caller is
+// answered for himself: a duplicate, a refused row or a context that ends changes the answer of that caller alone.
+type saver struct {
+	*core
+	ids   *ids
+	arm   *armer
+	plain *batch.Coalescer[*saving] // rows that nothing can refuse and no lock can delay
+	keyed *batch.Coalescer[*saving] // rows that can meet another row: a unique key, a caller's id
+	bulk  *batch.Coalescer[*saving] // plain rows that came many at a time: several connections, so that single saves do not wait
+}
+
+// The bounds of one INSERT and of what may wait for it. A statement stays far below the smallest packet limit in use (16 MiB).
+const (
+	saveRows  = 500
+	saveBytes = 4 << 20
+	saveQueue = 64 << 20
+)
+
+func newSaver(c *core, ids *ids, arm *armer) *saver {
+	s := &saver{core: c, ids: ids, arm: arm}
+	lane := func(flushers int) *batch.Coalescer[*saving] {
+		return batch.New(batch.Config[*saving]{
+			Flush: s.flush, Panicked: s.panicked, Flushers: flushers, MaxItems: saveRows, MaxBytes: saveBytes, QueueBytes: saveQueue, Size: (*saving).size,
+		})
+	}
+	s.plain, s.keyed, s.bulk = lane(1), lane(1), lane(4)
+	return s
+}
+
+// close stores what is queued and stops taking more.
+func (s *saver) close(ctx context.Context) error {
+	return errors.Join(s.plain.Close(ctx), s.keyed.Close(ctx), s.bulk.Close(ctx))
+}
+
+// saving is one row on its way into the table.
+type saving struct {
+	row    row.Row
+	id     atomic.Int64 // row.ID for a caller who does not wait for the answer
+	drawn  bool         // the id was drawn here: when a stranger has it, another one is drawn
+	alone  bool         // it has met a lock and is sent by itself, beside its lane
+	unsure bool         // a statement that carried the row ended with an unknown outcome
+	state  atomic.Int32
+	done   chan error
+
+	refusals int // how often the row was refused and nothing was found in its way
+}
+
+// The states of a saving. Only the caller withdraws or abandons, only the flusher sends.
+const (
+	waiting   int32 = iota
+	sent            // in a statement: its outcome decides
+	withdrawn       // the caller left before a statement carried it: nothing was stored
+	abandoned       // the caller left while a statement was in flight
+)
+
+func newSaving(r row.Row, drawn bool) *saving {
+	s := &saving{row: r, drawn: drawn, done: make(chan error, 1)}
+	s.id.Store(r.ID)
+	return s
+}
+
+func (s *saving) size() int {
+	return 256 + len(s.row.Tag) + len(s.row.Key) + len(s.row.Body) + len(s.row.Headers)
+}
+
+// wait returns what became of the row, or what is known when ctx ends first.
+func (s *saving) wait(ctx context.Context) error {
+	select {
+	case err := <-s.done:
+		return err
+	case <-ctx.Done():
+	}
+	if s.state.CompareAndSwap(waiting, withdrawn) {
+		return context.Cause(ctx)
+	}
+	s.state.CompareAndSwap(sent, abandoned)
+	select {
+	case err := <-s.done:
+		return err
+	default:
+		return &processor.OutcomeUnknownError{ID: s.id.Load(), Err: context.Cause(ctx)}
+	}
+}
+
+// redraw gives the row another id, unless its caller has already left with the one it had.
+func (s *saving) redraw(id int64) bool {
+	s.id.Store(id)
+	s.row.ID = id
+	return s.state.Load() != abandoned
+}
+
+func (s *saving) answer(err error) {
+	if err != nil && s.unsure {
+		if _, met := errors.AsType[*processor.DuplicateError](err); !met && !errors.Is(err, processor.ErrConflict) {
+			err = &processor.OutcomeUnknownError{ID: s.row.ID, Err: err}
+		}
+	}
+	s.done <- err
+}
+
+// save stores one task and returns its id.
+func (s *saver) save(ctx context.Context, task processor.Save) (int64, error) {
+	it, err := s.prepare(ctx, task)
+	if err != nil {
+		return 0, err
+	}
+	lane := s.plain
+	if it.row.Key != "" || !it.drawn {
+		lane = s.keyed
+	}
+	return s.await(ctx, it, s.add(lane, it))
+}
+
+// saveAll stores many tasks; the answers stand in the order of the tasks.
+func (s *saver) saveAll(ctx context.Context, tasks []processor.Save) ([]int64, []error) {
+	ids, errs := make([]int64, len(tasks)), make([]error, len(tasks))
+	items := make([]*saving, len(tasks))
+	for i, task := range tasks {
+		if items[i], errs[i] = s.prepare(ctx, task); errs[i] != nil {
+			continue
+		}
+		lane := s.bulk
+		if items[i].row.Key != "" || !items[i].drawn {
+			lane = s.keyed
+		}
+		errs[i] = s.add(lane, items[i])
+	}
+	for i, it := range items {
+		if it != nil {
+			ids[i], errs[i] = s.await(ctx, it, errs[i])
+		}
+	}
+	return ids, errs
+}
+
+func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
+	switch err := lane.Add(it); {
+	case errors.Is(err, batch.ErrFull):
+		return processor.ErrOverloaded
+	case errors.Is(err, batch.ErrClosed):
+		return processor.ErrClosed
+	default:
+		return err
+	}
+}
+
+// await turns the answer into what the caller sees: the id of a new task, or of the one that was met.
+func (s *saver) await(ctx context.Context, it *saving, err error) (int64, error) {
+	if err == nil {
+		err = it.wait(ctx)
+	}
+	s.metrics.Saved(saveResult(err), 1)
+	if err == nil {
+		return it.row.ID, nil
+	}
+	return existing(err), err
+}
+
+// existing is the id of the task that a duplicate key met, 0 for any other error.
+func existing(err error) int64 {
+	if dup, ok := errors.AsType[*processor.DuplicateError](err); ok {
+		return dup.ID
+	}
+	return 0
+}
+
+func saveResult(err error) string {
+	switch {
+	case err == nil:
+		return metrics.SaveStored
+	case errors.Is(err, processor.ErrDuplicate):
+		return metrics.SaveDuplicate
+	case errors.Is(err, processor.ErrOutcomeUnknown):
+		return metrics.SaveUnknown
+	case errors.Is(err, processor.ErrConflict):
+		return metrics.SaveConflict
+	case errors.Is(err, processor.ErrOverloaded), row.ClassOf(err) == row.ClassCaller:
+		return metrics.SaveRefused
+	default:
+		return metrics.SaveFailed
+	}
+}
+
+// prepare makes the row. The promise is counted from a moment that the database's clock has not passed yet, so it is never
+// shorter than the delay asked for.
+func (s *saver) prepare(ctx context.Context, task processor.Save) (*saving, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	now, err := s.atMost(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := row.Row{
+		ID: task.ID, Tag: task.Tag, Key: task.Key, Body: task.Body, Priority: task.Priority,
+		MaxLate: task.MaxLate, LatePolicy: row.LatePolicy(task.LatePolicy),
+		TTR: task.TTR, MaxAttempts: task.MaxAttempts, Headers: encodeHeaders(task.Headers), Created: now, Updated: now,
+	}
+	if task.At.IsZero() {
+		r.Delay = ceilMillis(task.Delay)
+		r.Expected = now.Add(r.Delay)
+	} else {
+		r.Expected = max(row.At(task.At), now)
+		r.Delay = ceilMillis(r.Expected.Sub(now))
+	}
+	if r.Expected >= row.MaxTime {
+		return nil, processor.ErrDelayTooLong
+	}
+	r.Due = r.Expected
+	s.defaults(&r, task.Unlimited)
+	if task.ID == 0 {
+		r.ID = s.ids.Next()
+	}
+	return newSaving(r, task.ID == 0), nil
+}
+
+// defaults fills in what the task left to the tag, and the tag to the engine.
+func (s *saver) defaults(r *row.Row, unlimited bool) {
+	reg, _ := s.cfg.Registry.Lookup(r.Tag)
+	if r.TTR == 0 {
+		r.TTR = cmp.Or(reg.TTR, s.cfg.TTR)
+	}
+	if r.MaxAttempts == 0 && !unlimited {
+		r.MaxAttempts = cmp.Or(reg.MaxAttempts, s.cfg.MaxAttempts)
+	}
+}
+
+// atMost waits for an anchor of the clock if there is none.
+func (s *saver) atMost(ctx context.Context) (row.Time, error) {
+	for {
+		if now, ok := s.clock.AtMost(); ok {
+			return now, nil
+		}
+		select {
+		case <-s.clock.Anchored():
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-s.life.Done():
+			return 0, processor.ErrClosed
+		}
+	}
+}
+
+// ceilMillis rounds a delay up to whole milliseconds, the unit it is stored in.
+func ceilMillis(d time.Duration) time.Duration {
+	if rest := d % time.Millisecond; rest > 0 {
+		return d - rest + time.Millisecond
+	}
+	return d
+}
+
+// sameTask reports whether a stored row is what the saving wanted to store. A repeated save counts its delay from another
+// moment, so either the delay or the promise has to agree.
+func sameTask(stored, wanted *row.Row) bool {
+	return stored.Tag == wanted.Tag && stored.Key == wanted.Key && string(stored.Body) == string(wanted.Body) &&
+		(stored.Delay == wanted.Delay || stored.Expected == wanted.Expected)
+}

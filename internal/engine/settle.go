@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// settler writes the results of attempts. Results that arrive while a statement is in flight travel together in the next one.
+// A result is kept and sent until it is stored or the fence refuses it.
+type settler struct {
+	*core
+	arm   *armer
+	runs  *runs
+	queue *batch.Coalescer[settlement]
+}
+
+const (
+	settleBytes = 4 << 20
+	settleQueue = 64 << 20
+)
+
+func newSettler(c *core, arm *armer, runs *runs) *settler {
+	s := &settler{core: c, arm: arm, runs: runs}
+	s.queue = batch.New(batch.Config[settlement]{
+		Flush: s.flush, Panicked: s.panicked, Flushers: 2, MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
+	})
+	return s
+}
+
+func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.change.Errors) }
+
+// add queues a result. Once it is queued its worker slot is free; while the queue is full the worker waits.
+func (s *settler) add(u *run, result settlement) {
+	result.run = u
+	for n := 0; ; n++ {
+		err := s.queue.Add(result)
+		if err == nil {
+			s.hands.freeSlot(u.item)
+			return
+		}
+		if errors.Is(err, batch.ErrClosed) || !sleep(s.life, pause(n)) {
+			return
+		}
+	}
+}
+
+func (s *settler) close(ctx context.Context) error { return s.queue.Close(ctx) }
+
+func (s *settler) flush(results []settlement) {
+	s.metrics.Batch("settle", len(results))
+	for n := 0; len(results) > 0 && s.life.Err() == nil; n++ {
+		if n > 0 {
+			sleep(s.life, pause(n-1))
+		}
+		results = s.write(results)
+	}
+}
+
+// panicked lets go of results that a bug kept from being stored: their leases end, and a rescue runs the tasks again.
+func (s *settler) panicked(results []settlement, value any) {
+	s.log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
+	for _, r := range results {
+		s.runs.remove(r.run)
+		s.hands.letGo(r.run.item)
+	}
+}
+
+// write sends the results once and returns those that have to be sent again.
+func (s *settler) write(results []settlement) (again []settlement) {
+	changes := make([]row.Change, len(results))
+	for i := range results {
+		changes[i] = results[i].change
+	}
+	ctx, cancel := s.call()
+	defer cancel()
+	applied, err := s.store.Update(ctx, nil, changes)
+	if err == nil && applied == len(changes) {
+		for _, r := range results {
+			s.finish(r.run, r)
+		}
+		return nil
+	}
+	if err != nil {
+		s.failed("settling", err)
+		switch row.ClassOf(err) {
+		case row.ClassNotApplied, row.ClassOperator:
+			return results
+		case row.ClassLocked:
+			return s.setAsideLocked(results)
+		case row.ClassCaller, row.ClassDuplicate:
+			return s.oneByOne(results, err)
+		}
+	}
+	return s.readBack(results)
+}
+
+// readBack finds out which results are stored. A row that is at the next version and names our claim was changed by us; one
+// that is still as it was claimed is sent again; anything else belongs to somebody else by now.
+func (s *settler) readBack(results []settlement) (again []settlement) {
+	ids := make([]int64, len(results))
+	for i := range results {
+		ids[i] = results[i].change.ID
+	}
+	ctx, cancel := s.call()
+	defer cancel()
+	found, err := s.store.States(ctx, ids)
+	if err != nil {
+		s.failed("reading back results", err)
+		return results
+	}
+	states := make(map[int64]row.State, len(found))
+	for _, state := range found {
+		states[state.ID] = state
+	}
+	for _, r := range results {
+		state, exists := states[r.change.ID]
+		switch {
+		case exists && state.Version == r.change.Version && state.Status == r.change.From:
+			again = append(again, r)
+		case exists && state.Version == r.change.Version+1 && state.Status == r.change.To && state.Executor == r.change.Executor:
+			s.finish(r.run, r)
+		default:
+			s.refused(r.run)
+		}
+	}
+	return again
+}
+
+// setAsideLocked leaves out the rows that somebody else's transaction holds; they are sent again on their own.
+func (s *settler) setAsideLocked(results []settlement) (rest []settlement) {
+	ids := make([]int64, len(results))
+	for i := range results {
+		ids[i] = results[i].change.ID
+	}
+	ctx, cancel := s.call()
+	defer cancel()
+	found, err := s.store.Locked(ctx, ids)
+	if err != nil {
+		s.failed("looking for locked rows", err)
+		return results
+	}
+	locked := make(map[int64]bool, len(found))
+	for _, id := range found {
+		locked[id] = true
+	}
+	held, rest := split(results, func(r settlement) bool { return locked[r.change.ID] })
+	for _, r := range held {
+		r.tries++
+		s.goFunc(func() {
+			sleep(s.life, min(50*time.Millisecond<<min(r.tries, 8), 5*time.Second))
+			s.flush([]settlement{r})
+		})
+	}
+	return rest
+}
+
+// oneByOne finds the result that the database refuses for what it holds, and stores the bare transition instead: a task must not
+// stay executing because its error text cannot be stored.
+func (s *settler) oneByOne(results []settlement, err error) (again []settlement) {
+	if len(results) > 1 {
+		for _, r := range results {
+			again = append(again, s.write([]settlement{r})...)
+		}
+		return again
+	}
+	r := results[0]
+	s.log.Error("a result could not be stored; its error text is dropped", "task", r.change.ID, "err", err)
+	r.change.ErrorStack, r.change.Errors = "the error could not be stored: "+row.Clip(err.Error(), 200), nil
+	return []settlement{r}
+}
+
+// finish is what follows a stored result.
+func (s *settler) finish(u *run, r settlement) {
+	s.runs.remove(u)
+	s.hands.letGo(u.item)
+	s.metrics.Run(u.row.Tag, r.kind)
+	switch r.change.To {
+	case row.Pending:
+		if r.change.ErrorStack != u.row.ErrorStack {
+			s.metrics.Retried(u.row.Tag)
+		}
+		s.arm.written(row.Due{
+			ID: u.row.ID, Version: u.row.Version + 1, Tag: u.row.Tag, Due: r.change.Due,
+			Priority: u.row.Priority, CrashCount: u.row.CrashCount,
+		})
+	case row.Failed:
+		s.log.Warn("task failed", "task", u.row.ID, "tag", u.row.Tag, "attempt", u.row.Attempt, "err", r.err)
+		s.onFailed(&u.row, u.due, r.err)
+	}
+}
+
+// refused is what follows a result that the fence kept out.
+func (s *settler) refused(u *run) {
+	s.runs.remove(u)
+	s.hands.letGo(u.item)
+	s.metrics.Run(u.row.Tag, metrics.RunLeaseLost)
+	s.log.Warn("lease lost: the result of a late attempt is refused", "task", u.row.ID, "tag", u.row.Tag,
+		"version", u.row.Version, "attempt", u.row.Attempt, "err", processor.ErrLeaseLost)
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Stop ends the engine: nothing more is claimed, what runs may finish within the grace, what is still running then is released
+// without burning an attempt, and every result and save is written. It returns the cause of ctx when that ended before the
+// processors did; they are released then. Calls after the first wait for it and return the same.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.mu.Lock()
+	if e.stopped != nil {
+		e.mu.Unlock()
+		<-e.stopped
+		return e.stopErr
+	}
+	e.stopped = make(chan struct{})
+	e.mu.Unlock()
+	defer close(e.stopped)
+	e.stopErr = e.stop(ctx)
+	return e.stopErr
+}
+
+func (e *Engine) stop(ctx context.Context) error {
+	e.tags.run(false)
+	e.endSources()
+	e.sourcesDone.Wait()
+	sourcesErr := e.passes.stop()
+	e.announceLeaving()
+	e.pops.close()
+	e.hands.clear()
+
+	drainErr := e.drain(ctx)
+	e.endProcessors(processor.ErrStopping)
+	if drainErr != nil {
+		e.releaseRest()
+	}
+	last, cancel := context.WithTimeout(e.life, callTimeout)
+	defer cancel()
+	err := errors.Join(sourcesErr, e.settler.close(last), e.saver.close(last), e.member.Leave(last))
+	e.endLife()
+	e.wg.Wait()
+	return errors.Join(drainErr, err)
+}
+
+// announceLeaving lets the other nodes take this node's shares.
+func (e *Engine) announceLeaving() {
+	e.member.SetLeaving()
+	ctx, cancel := context.WithTimeout(e.life, leaveTimeout)
+	defer cancel()
+	if err := e.member.Beat(ctx); err != nil {
+		e.failed("announcing that the node leaves", err)
+	}
+}
+
+// leaveTimeout is how long a stop may be held up by a registry that does not answer.
+const leaveTimeout = time.Second
+
+// errGrace is returned by Stop when processors were still running at the end of the grace. Their tasks were released.
+var errGrace = errors.New("processors were still running when the grace of the stop ended; their tasks were released")
+
+// drain waits until all claims have been answered and all rows in hand are settled.
+func (e *Engine) drain(ctx context.Context) error {
+	grace := time.NewTimer(e.cfg.StopGrace)
+	defer grace.Stop()
+	wait := func(c <-chan struct{}) error {
+		select {
+		case <-c:
+			return nil
+		case <-grace.C:
+			return errGrace
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err := wait(e.claimer.idle()); err != nil {
+		return err
+	}
+	for e.runs.len() > 0 {
+		if err := wait(e.runs.gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseRest waits a moment for processors to obey their ended context, and releases the rows of those that do not: their late
+// results meet the fence.
+func (e *Engine) releaseRest() {
+	until := time.NewTimer(stopReleaseWait)
+	defer until.Stop()
+	for e.runs.len() > 0 {
+		select {
+		case <-e.runs.gone:
+			continue
+		case <-until.C:
+		}
+		break
+	}
+	for _, u := range e.runs.all() {
+		u.mu.Lock()
+		thread, handed := u.thread, u.handed
+		u.mu.Unlock()
+		if thread == "" || handed {
+			continue
+		}
+		e.metrics.IgnoredContext()
+		e.log.Error("a processor ignores that the scheduler stops; its task is released", "task", u.row.ID, "tag", u.row.Tag,
+			"stack", stackOf(thread))
+		e.settler.add(u, released(u, e.now()))
+	}
+}

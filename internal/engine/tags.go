@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
+type tags struct {
+	*core
+	resumed func() // called when a paused tag opens again
+
+	mu      sync.RWMutex
+	running bool
+	limits  map[string]int       // worker slots of the tags that are open
+	names   []string             // the same, sorted
+	popped  map[string]time.Time // tags that were popped here, and when
+	paused  map[string]bool
+}
+
+// popServes is how long after the last Pop the node counts as serving the tag.
+const popServes = 30 * time.Second
+
+func newTags(c *core, resumed func()) *tags {
+	return &tags{core: c, resumed: resumed, limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{}}
+}
+
+// open reports whether tasks of the tag may be claimed here.
+func (t *tags) open(tag string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	_, ok := t.limits[tag]
+	return ok
+}
+
+// list returns the open tags, sorted. The caller must not change it.
+func (t *tags) list() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.names
+}
+
+// run opens the registered tags, or closes all of them.
+func (t *tags) run(running bool) {
+	t.mu.Lock()
+	t.running = running
+	t.mu.Unlock()
+	t.refresh()
+}
+
+// read takes over what is paused from the table.
+func (t *tags) read(ctx context.Context) error {
+	states, err := t.store.Tags(ctx)
+	if err != nil {
+		return err
+	}
+	paused := map[string]bool{}
+	for _, s := range states {
+		if s.Paused {
+			paused[s.Tag] = true
+		}
+	}
+	t.mu.Lock()
+	t.paused = paused
+	t.mu.Unlock()
+	t.refresh()
+	return nil
+}
+
+// set pauses or resumes a tag for all nodes; the others see it at their next look-ahead.
+func (t *tags) set(ctx context.Context, tag string, paused bool) error {
+	if err := t.store.SetTag(ctx, row.TagState{Tag: tag, Paused: paused}); err != nil {
+		return err
+	}
+	return t.read(ctx)
+}
+
+// served returns the tags that this node announces: those with a processor, and those popped lately.
+func (t *tags) served() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	served := t.cfg.Registry.Tags()
+	for tag := range t.popped {
+		if !slices.Contains(served, tag) {
+			served = append(served, tag)
+		}
+	}
+	slices.Sort(served)
+	return served
+}
+
+// pop notes that the tags are being popped here. It reports whether one of them is new.
+func (t *tags) pop(tags []string) (fresh bool) {
+	t.mu.Lock()
+	for _, tag := range tags {
+		if _, known := t.popped[tag]; !known {
+			fresh = true
+		}
+		t.popped[tag] = time.Now()
+	}
+	t.mu.Unlock()
+	if fresh {
+		t.refresh()
+	}
+	return fresh
+}
+
+// refresh works out which tags are open, and tells the lines.
+func (t *tags) refresh() {
+	t.mu.Lock()
+	old := t.limits
+	t.limits, t.names = map[string]int{}, nil
+	maps.DeleteFunc(t.popped, func(_ string, last time.Time) bool { return time.Since(last) > popServes })
+	if t.running {
+		for _, tag := range t.cfg.Registry.Tags() {
+			reg, _ := t.cfg.Registry.Lookup(tag)
+			t.limits[tag] = min(cmp.Or(reg.Concurrency, t.cfg.Workers), t.cfg.Workers)
+		}
+		for tag := range t.popped {
+			t.limits[tag] += 0
+		}
+		maps.DeleteFunc(t.limits, func(tag string, _ int) bool { return t.paused[tag] })
+	}
+	t.names = slices.Sorted(maps.Keys(t.limits))
+	now := t.limits
+	t.mu.Unlock()
+
+	opened := false
+	for tag, limit := range now {
+		if before, was := old[tag]; !was || before != limit {
+			t.hands.serve(tag, true, limit)
+			opened = true
+		}
+	}
+	for tag := range old {
+		if _, still := now[tag]; !still {
+			t.hands.serve(tag, false, 0)
+		}
+	}
+	if opened {
+		t.resumed()
+	}
+}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer"
+)
+
+// timers sleeps until the head of the heap is due, minus the lead, and moves everything that is due within the lead into the
+// lines. Because tasks are claimed ahead of their time, one statement claims many of them, and each still starts on its own
+// millisecond.
+type timers struct {
+	*core
+	arm  *armer
+	lead *lead
+}
+
+// insurance bounds a sleep: the machine may have been suspended, or the clock has found its anchor again.
+const insurance = time.Second
+
+func (t *timers) loop(ctx context.Context) {
+	for {
+		wait := t.fire()
+		alarm := time.NewTimer(wait)
+		select {
+		case <-alarm.C:
+		case <-t.hands.timerWake:
+		case <-ctx.Done():
+			alarm.Stop()
+			return
+		}
+		alarm.Stop()
+	}
+}
+
+// fire moves what is due into the lines and returns how long the loop may sleep.
+func (t *timers) fire() time.Duration {
+	now, anchored := t.clock.AtLeast()
+	if !anchored {
+		return insurance
+	}
+	first, window := t.lead.span()
+	wait := t.hands.fire(now, now.Add(first), now.Add(window), t.stillMine)
+	return min(wait, insurance)
+}
+
+// stillMine is asked once more when a timer fires: nodes come and go, and a tag may have been paused meanwhile.
+func (t *timers) stillMine(e timer.Entry, tag string) bool {
+	if e.Own {
+		return t.arm.tags.open(tag)
+	}
+	return t.arm.mine(e.ID, e.Due, tag)
+}
+
+// fire moves all timers that are due at window into the lines, once the first one is due at first. It returns how long it is
+// until the head is.
+func (h *hands) fire(now, first, window row.Time, mine func(timer.Entry, string) bool) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	head, ok := h.heap.Peek()
+	if !ok {
+		return time.Hour
+	}
+	if head.Due > first {
+		return head.Due.Sub(first)
+	}
+	for {
+		e, ok := h.heap.PopBefore(window)
+		if !ok {
+			break
+		}
+		if mine(e, h.lines.tags[e.Tag].tag) {
+			h.lines.push(&item{Entry: e, fired: now})
+		}
+	}
+	signal(h.claimWake)
+	if head, ok = h.heap.Peek(); !ok {
+		return time.Hour
+	}
+	return max(head.Due.Sub(first), 0)
+}
