@@ -1,0 +1,112 @@
+// Package faultstore makes a store fail on purpose: before a call, after it, or by hanging. A test that runs a scenario with
+// the n-th call failing, for n = 1, 2, 3 … until [Store.Faults] says that no fault was met, has seen every call of it fail.
+//
+// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call, so it works in a
+// testing/synctest bubble.
+package faultstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+var _ engine.Store = (*Store)(nil)
+
+// LateBy is how long after the end of the caller's wait a call of the mode [Late] is made.
+const LateBy = 50 * time.Millisecond
+
+var errFault = errors.New("fault on purpose")
+
+// Store passes calls on to another store, as far as its plans let it. Make one with [New].
+type Store struct {
+	inner engine.Store
+	plans []Plan
+	late  sync.WaitGroup // calls that are still to be made
+
+	mu     sync.Mutex
+	calls  map[string]int // by method
+	total  int
+	faults int
+}
+
+// New wraps a store. Of several plans the first one that does not let a call pass decides.
+func New(inner engine.Store, plans ...Plan) *Store {
+	return &Store{inner: inner, plans: plans, calls: make(map[string]int)}
+}
+
+// Calls returns how many calls were made of any method.
+func (s *Store) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// CallsOf returns how many calls were made of the method.
+func (s *Store) CallsOf(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
+// Faults returns how many calls a plan did not let pass.
+func (s *Store) Faults() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults
+}
+
+// Wait returns when every call of the mode [Late] whose caller has given up has been made.
+func (s *Store) Wait() { s.late.Wait() }
+
+func (s *Store) decide(method string) Mode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total++
+	s.calls[method]++
+	call := Call{Method: method, N: s.total, OfKind: s.calls[method]}
+	for _, plan := range s.plans {
+		if mode := plan(call); mode != Pass {
+			s.faults++
+			return mode
+		}
+	}
+	return Pass
+}
+
+// call does what the plans want with one call. The answer of a call that failed on purpose is empty.
+func call[T any](ctx context.Context, s *Store, method string, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	switch s.decide(method) {
+	case Before:
+		return none, fault(row.ClassNotApplied, method, errFault)
+	case After:
+		_, err := do(ctx)
+		return none, fault(row.ClassUnknown, method, errors.Join(errFault, err))
+	case Hang:
+		<-ctx.Done()
+		return none, fault(row.ClassUnknown, method, ctx.Err())
+	case Late:
+		s.late.Add(1)
+		<-ctx.Done()
+		time.AfterFunc(LateBy, func() {
+			defer s.late.Done()
+			do(context.WithoutCancel(ctx))
+		})
+		return none, fault(row.ClassUnknown, method, ctx.Err())
+	case Twice:
+		do(ctx)
+		return do(ctx)
+	default:
+		return do(ctx)
+	}
+}
+
+func fault(class row.Class, method string, err error) error {
+	return &row.Error{Class: class, Op: fmt.Sprintf("call %s", method), Err: err}
+}

@@ -1,0 +1,169 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Claim implements [engine.Holder].
+func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
+	if err := s.enterRows(ctx, "claim tasks", idsOf(c.Rows)); err != nil {
+		return row.Claimed{}, err
+	}
+	defer s.mu.Unlock()
+	var won page
+	now := s.now()
+	for _, ref := range sortedByID(c.Rows) {
+		r, ok := s.at(ref, row.Pending)
+		if !ok {
+			continue
+		}
+		r.Status = row.Executing
+		r.Version++
+		r.Attempt++
+		r.Executor = c.Executor
+		r.IPAddress = c.IP
+		r.Due = max(now, r.Due).Add(r.TTR)
+		r.Updated = now
+		s.tasks.put(r)
+		won.add(r)
+	}
+	return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}, nil
+}
+
+// Renew implements [engine.Holder].
+func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+	ids := make([]int64, len(leases))
+	for i, l := range leases {
+		ids[i] = l.ID
+	}
+	if err := s.enterRows(ctx, "renew leases", ids); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, l := range leases {
+		if r, ok := s.at(l.Ref, row.Executing); ok {
+			r.Due = now.Add(l.TTR)
+			r.Updated = now
+			s.tasks.put(r)
+		}
+	}
+	return s.states(ids), nil
+}
+
+// Adopt implements [engine.Holder].
+func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
+	if err := s.enterRows(ctx, "adopt tasks", idsOf(rows)); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, ref := range rows {
+		if r, ok := s.at(ref, row.Pending); ok && r.Due.IsZero() {
+			r.Due = cmp.Or(r.Expected, now)
+			r.Updated = now
+			s.tasks.put(r)
+		}
+	}
+	return nil
+}
+
+// Discard implements [engine.Holder].
+func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
+	ids := make([]int64, len(broken))
+	for i, b := range broken {
+		ids[i] = b.ID
+	}
+	if err := s.enterRows(ctx, "discard tasks", ids); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, b := range broken {
+		if r, ok := s.at(b.Ref, b.Status); ok {
+			r.Status = row.Failed
+			r.Version++
+			r.ErrorStack = b.Reason
+			r.Due, r.Finish, r.Updated = now, now, now
+			s.tasks.put(r)
+		}
+	}
+	return nil
+}
+
+// Update implements [engine.Holder].
+func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Change) (int, error) {
+	const op = "settle tasks"
+	if tx != nil {
+		return 0, &row.Error{Class: row.ClassCaller, Op: op, Err: errTx}
+	}
+	ids := make([]int64, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ID
+	}
+	if err := s.enterRows(ctx, op, ids); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	var before []row.Row
+	for _, c := range changes {
+		old, ok := s.at(row.Ref{ID: c.ID, Version: c.Version}, c.From)
+		if !ok || c.LeaseOver && old.Due >= s.now() {
+			continue
+		}
+		if !s.tasks.put(changed(old, c, s.now())) {
+			for _, r := range slices.Backward(before) {
+				s.tasks.put(r)
+			}
+			return 0, &row.Error{Class: row.ClassDuplicate, Op: op, Err: errKeyTaken}
+		}
+		before = append(before, old)
+	}
+	return len(before), nil
+}
+
+func changed(r row.Row, c row.Change, now row.Time) row.Row {
+	r.Status = c.To
+	r.Version++
+	r.Due = c.Due
+	r.Attempt = c.Attempt
+	r.CrashCount = c.CrashCount
+	r.Execution = c.Execution
+	r.Finish = c.Finish
+	r.ErrorStack = c.ErrorStack
+	r.Errors = bytes.Clone(c.Errors)
+	r.Executor = c.Executor
+	r.Updated = now
+	if !c.Expected.IsZero() {
+		r.Expected = c.Expected
+		r.Delay = c.Delay
+	}
+	if c.Body != nil {
+		r.Body = bytes.Clone(c.Body)
+	}
+	return r
+}
+
+// at returns the row if it is still at the version, with the status.
+func (s *Store) at(ref row.Ref, status row.Status) (row.Row, bool) {
+	r, ok := s.tasks.rows[ref.ID]
+	return r, ok && r.Version == ref.Version && r.Status == status
+}
+
+func idsOf(refs []row.Ref) []int64 {
+	ids := make([]int64, len(refs))
+	for i, ref := range refs {
+		ids[i] = ref.ID
+	}
+	return ids
+}
+
+func sortedByID(refs []row.Ref) []row.Ref {
+	return slices.SortedFunc(slices.Values(refs), func(a, b row.Ref) int { return cmp.Compare(a.ID, b.ID) })
+}

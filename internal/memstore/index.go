@@ -1,0 +1,119 @@
+package memstore
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// entry orders rows by (due, id). A due time that is not set comes first, as NULL does in an index.
+type entry struct {
+	due row.Time
+	id  int64
+}
+
+func (e entry) compare(other entry) int {
+	return cmp.Or(cmp.Compare(e.due, other.due), cmp.Compare(e.id, other.id))
+}
+
+// blockSize keeps an insertion cheap: it moves half a block, however many rows there are.
+const blockSize = 512
+
+// index is a sorted list cut into blocks, none of them empty. The zero value is an empty index.
+type index struct {
+	blocks [][]entry
+}
+
+// find returns where e is, or where it belongs: the block, the place in it, and whether it is there.
+func (x *index) find(e entry) (block, place int, found bool) {
+	block, _ = slices.BinarySearchFunc(x.blocks, e, func(b []entry, e entry) int { return b[len(b)-1].compare(e) })
+	if block == len(x.blocks) {
+		return block, 0, false
+	}
+	place, found = slices.BinarySearchFunc(x.blocks[block], e, entry.compare)
+	return block, place, found
+}
+
+func (x *index) insert(e entry) {
+	block, place, _ := x.find(e)
+	if block == len(x.blocks) {
+		if block == 0 {
+			x.blocks = [][]entry{{e}}
+			return
+		}
+		block--
+		place = len(x.blocks[block])
+	}
+	b := slices.Insert(x.blocks[block], place, e)
+	x.blocks[block] = b
+	if len(b) > blockSize {
+		half := len(b) / 2
+		x.blocks = slices.Insert(x.blocks, block+1, slices.Clone(b[half:]))
+		x.blocks[block] = b[:half]
+	}
+}
+
+func (x *index) remove(e entry) {
+	block, place, found := x.find(e)
+	if !found {
+		return
+	}
+	if b := slices.Delete(x.blocks[block], place, place+1); len(b) > 0 {
+		x.blocks[block] = b
+	} else {
+		x.blocks = slices.Delete(x.blocks, block, block+1)
+	}
+}
+
+func (x *index) len() int {
+	n := 0
+	for _, b := range x.blocks {
+		n += len(b)
+	}
+	return n
+}
+
+// after yields the entries after e, in order.
+func (x *index) after(e entry) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		block, place, found := x.find(e)
+		if found {
+			place++
+		}
+		for ; block < len(x.blocks); block++ {
+			for _, e := range x.blocks[block][place:] {
+				if !yield(e) {
+					return
+				}
+			}
+			place = 0
+		}
+	}
+}
+
+// between returns up to limit entries after the given one that are due before the bound.
+func (x *index) between(after entry, bound row.Time, limit int) []entry {
+	var found []entry
+	for e := range x.after(after) {
+		if len(found) >= limit || e.due >= bound {
+			break
+		}
+		found = append(found, e)
+	}
+	return found
+}
+
+// backward yields all entries, the last one first.
+func (x *index) backward() iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		for _, b := range slices.Backward(x.blocks) {
+			for _, e := range slices.Backward(b) {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}

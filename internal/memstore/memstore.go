@@ -1,0 +1,102 @@
+// Package memstore keeps tasks in memory behind the same contract as the SQL store, for simulations and tests.
+//
+// It waits on nothing but its mutex and, for a row that [Store.Lock] holds, on a timer; no goroutine outlives a call. So it runs
+// in a testing/synctest bubble, where its clock is the bubble's and days pass in milliseconds.
+package memstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Store is a database in memory. Make one with [New].
+type Store struct {
+	clock func() time.Time
+
+	mu       sync.Mutex
+	offset   time.Duration
+	server   string
+	tasks    *table
+	tags     map[string]row.TagState
+	nodes    map[int]row.Node
+	locked   map[int64]int // how many calls of Lock hold the row
+	unlocked chan struct{} // closed, and replaced, whenever a lock ends
+}
+
+// Option changes what [New] returns.
+type Option func(*Store)
+
+// WithClock sets where the store's clock reads the time; the default is time.Now.
+func WithClock(now func() time.Time) Option { return func(s *Store) { s.clock = now } }
+
+// WithServer sets the identity of the server that the readings name; the default is "memory".
+func WithServer(name string) Option { return func(s *Store) { s.server = name } }
+
+// New returns an empty store.
+func New(opts ...Option) *Store {
+	s := &Store{
+		clock:    time.Now,
+		server:   "memory",
+		tasks:    newTable(),
+		tags:     make(map[string]row.TagState),
+		nodes:    make(map[int]row.Node),
+		locked:   make(map[int64]int),
+		unlocked: make(chan struct{}),
+	}
+	for _, opt := range opts {
+		opt(s)
+	}
+	return s
+}
+
+// SetOffset makes the store's clock differ from its source by d: the clock of a database that somebody stepped.
+func (s *Store) SetOffset(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset = d
+}
+
+// SetServer changes the identity that the readings name, as a failover does.
+func (s *Store) SetServer(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.server = name
+}
+
+// Now implements [engine.Clock].
+func (s *Store) Now(ctx context.Context) (row.Reading, error) {
+	if err := s.enter(ctx, "read the clock"); err != nil {
+		return row.Reading{}, err
+	}
+	defer s.mu.Unlock()
+	return s.reading(), nil
+}
+
+func (s *Store) reading() row.Reading { return row.Reading{Time: s.now(), Server: s.server} }
+
+// now cuts off below the microsecond, as a database's clock does: rounding up would let a task start early.
+func (s *Store) now() row.Time { return row.Time(s.clock().Add(s.offset).UnixMicro()) }
+
+// enter takes the mutex, unless the caller's context has ended.
+func (s *Store) enter(ctx context.Context, op string) error {
+	if err := ctx.Err(); err != nil {
+		return &row.Error{Class: row.ClassNotApplied, Op: op, Err: err}
+	}
+	s.mu.Lock()
+	return nil
+}
+
+var errTx = errors.New("the in-memory store cannot take part in a transaction")
+
+// enterTx is enter for the methods that a caller may want to be part of a transaction.
+func (s *Store) enterTx(ctx context.Context, tx processor.Tx, op string) error {
+	if tx != nil {
+		return &row.Error{Class: row.ClassCaller, Op: op, Err: errTx}
+	}
+	return s.enter(ctx, op)
+}

@@ -1,0 +1,86 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+var (
+	errIDTaken  = errors.New("the id is taken")
+	errKeyTaken = errors.New("an unfinished task carries the key")
+)
+
+// Insert implements [engine.Saver].
+func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) error {
+	const op = "insert tasks"
+	if err := s.enterTx(ctx, tx, op); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	for i, r := range rows {
+		if err := s.insert(r, now); err != nil {
+			for _, undo := range rows[:i] {
+				s.tasks.delete(undo.ID)
+			}
+			return &row.Error{Class: row.ClassDuplicate, Op: op, Err: err}
+		}
+	}
+	return nil
+}
+
+// insert takes over the columns that a save decides; the others start as they do in a fresh row.
+func (s *Store) insert(r row.Row, now row.Time) error {
+	if _, taken := s.tasks.rows[r.ID]; taken {
+		return errIDTaken
+	}
+	fresh := row.Row{
+		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body,
+		MaxAttempts: r.MaxAttempts, TTR: r.TTR, Priority: r.Priority, Headers: r.Headers,
+		MaxLate: r.MaxLate, LatePolicy: r.LatePolicy,
+		Delay: r.Delay, Expected: r.Expected, Due: r.Due,
+		Created: now, Updated: now,
+	}
+	if !s.tasks.put(clone(fresh)) {
+		return errKeyTaken
+	}
+	return nil
+}
+
+// Get implements [engine.Saver].
+func (s *Store) Get(ctx context.Context, tx processor.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+	if err := s.enterTx(ctx, tx, "read tasks"); err != nil {
+		return nil, nil, err
+	}
+	defer s.mu.Unlock()
+	var page page
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if r, ok := s.tasks.rows[id]; ok {
+			page.add(r)
+		}
+	}
+	return page.rows, page.broken, nil
+}
+
+// FindActive implements [engine.Saver].
+func (s *Store) FindActive(ctx context.Context, tx processor.Tx, keys []row.TagKey) ([]row.Row, error) {
+	if err := s.enterTx(ctx, tx, "find tasks by key"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var ids []int64
+	for _, k := range keys {
+		if id, ok := s.tasks.active[activeKey(k.Tag, k.Key)]; ok {
+			ids = append(ids, id)
+		}
+	}
+	var page page
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		page.add(s.tasks.rows[id])
+	}
+	return page.rows, nil
+}

@@ -1,0 +1,104 @@
+package memstore
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// table holds the rows and what finds them. A stored row is never changed in place, only replaced.
+type table struct {
+	rows   map[int64]row.Row
+	ids    index                            // of all rows, without due times
+	active map[row.TagKey]int64             // the unfinished row that carries a key
+	queues map[row.Status]map[string]*index // by status and tag
+}
+
+func newTable() *table {
+	return &table{
+		rows:   make(map[int64]row.Row),
+		active: make(map[row.TagKey]int64),
+		queues: make(map[row.Status]map[string]*index),
+	}
+}
+
+// activeKey names what a key must be unique in: its tag, or for the keys of the compatibility routes all tags.
+func activeKey(tag, key string) row.TagKey {
+	if strings.HasPrefix(key, "s3:") {
+		return row.TagKey{Key: key}
+	}
+	return row.TagKey{Tag: tag, Key: key}
+}
+
+func holdsKey(r row.Row) bool {
+	return r.Key != "" && (r.Status == row.Pending || r.Status == row.Executing)
+}
+
+// put stores r in place of the row with its id. It reports false and changes nothing when another unfinished row carries the key.
+func (t *table) put(r row.Row) bool {
+	key := activeKey(r.Tag, r.Key)
+	if holdsKey(r) {
+		if id, taken := t.active[key]; taken && id != r.ID {
+			return false
+		}
+	}
+	t.delete(r.ID)
+	if holdsKey(r) {
+		t.active[key] = r.ID
+	}
+	t.rows[r.ID] = r
+	t.ids.insert(entry{id: r.ID})
+	t.queue(r.Status, r.Tag).insert(entry{r.Due, r.ID})
+	return true
+}
+
+func (t *table) delete(id int64) {
+	r, ok := t.rows[id]
+	if !ok {
+		return
+	}
+	if holdsKey(r) {
+		delete(t.active, activeKey(r.Tag, r.Key))
+	}
+	delete(t.rows, id)
+	t.ids.remove(entry{id: id})
+	t.queue(r.Status, r.Tag).remove(entry{r.Due, id})
+}
+
+func (t *table) queue(status row.Status, tag string) *index {
+	tags, ok := t.queues[status]
+	if !ok {
+		tags = make(map[string]*index)
+		t.queues[status] = tags
+	}
+	q, ok := tags[tag]
+	if !ok {
+		q = new(index)
+		tags[tag] = q
+	}
+	return q
+}
+
+// dueBefore returns up to limit entries of a status, whatever their tag, that have a due time before the bound; in order.
+func (t *table) dueBefore(status row.Status, bound row.Time, limit int) []entry {
+	var found []entry
+	for _, q := range t.queues[status] {
+		found = append(found, q.between(entry{due: 1}, bound, limit)...)
+	}
+	return firstOf(found, limit)
+}
+
+func firstOf(found []entry, limit int) []entry {
+	slices.SortFunc(found, entry.compare)
+	return found[:min(limit, len(found))]
+}
+
+// clone keeps the bytes inside the store apart from those of its callers.
+func clone(r row.Row) row.Row {
+	r.Body = bytes.Clone(r.Body)
+	r.Headers = bytes.Clone(r.Headers)
+	r.Errors = bytes.Clone(r.Errors)
+	return r
+}

@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+var insertTests = []test{
+	{"A new task is pending and untouched", func(t *tester) {
+		t.insert(t.task(1))
+		got, want := t.get(1), t.task(1)
+		if got.Created.IsZero() || got.Updated.IsZero() {
+			t.Fatalf("created %v, updated %v, want both set", got.Created, got.Updated)
+		}
+		want.Created, want.Updated = got.Created, got.Updated
+		t.same(got, want)
+	}},
+	{"Every column comes back as it was saved", everyColumnComesBack},
+	{"Extreme values come back as they were saved", extremesComeBack},
+	{"Bodies come back byte by byte", bodiesComeBack},
+	{"Many rows are stored by one call", func(t *tester) {
+		ids := make([]int64, 500)
+		for i := range ids {
+			ids[i] = int64(i + 1)
+		}
+		t.insertTasks(plain, ids...)
+		if found := t.list(row.Filter{Limit: 1000}); len(found) != len(ids) {
+			t.Fatalf("stored %d rows of %d", len(found), len(ids))
+		}
+	}},
+	{"No rows are no error", func(t *tester) { t.insert() }},
+	{"A taken id refuses the whole batch", func(t *tester) {
+		t.insert(t.task(2))
+		before := t.get(2)
+		other := t.task(2)
+		other.Body = []byte(`"other"`)
+		t.refused(t.store.Insert(t.Context(), nil, []row.Row{t.task(1), other, t.task(3)}), row.ClassDuplicate)
+		t.missing(1, 3)
+		t.unchanged(before)
+	}},
+	{"An id twice in a batch refuses the whole batch", func(t *tester) {
+		t.refused(t.store.Insert(t.Context(), nil, []row.Row{t.task(1), t.task(2), t.task(1)}), row.ClassDuplicate)
+		t.missing(1, 2)
+	}},
+	{"The id of a finished task stays taken", func(t *tester) {
+		t.insertAs(t.task(1), row.Completed, t.start)
+		t.refused(t.store.Insert(t.Context(), nil, []row.Row{t.task(1)}), row.ClassDuplicate)
+	}},
+	{"A row without a due time is stored without one", func(t *tester) {
+		t.insertTasks(withoutDue, 1)
+		if due := t.get(1).Due; !due.IsZero() {
+			t.Fatalf("due %v, want none", due)
+		}
+	}},
+	{"The caller's bytes are not kept", func(t *tester) {
+		r := t.task(1)
+		body := []byte("before")
+		r.Body = body
+		t.insert(r)
+		copy(body, "after!")
+		if got := t.get(1).Body; string(got) != "before" {
+			t.Fatalf("the stored body followed the caller's slice: %q", got)
+		}
+		copy(t.get(1).Body, "after!")
+		if got := t.get(1).Body; string(got) != "before" {
+			t.Fatalf("the stored body followed a reader's slice: %q", got)
+		}
+	}},
+}
+
+func withoutDue(r *row.Row) { r.Due = 0 }
+
+func everyColumnComesBack(t *tester) {
+	want := row.Row{
+		ID:          7_301_234_567_890_123_456,
+		Tag:         "Pay:card/2026-11_eu.west",
+		Key:         "invoice 4711",
+		Body:        []byte("plain text, not JSON"),
+		MaxAttempts: 7,
+		TTR:         90*time.Second + 123*time.Millisecond,
+		Priority:    -100,
+		Headers:     []byte(`{"traceparent": "00-0af7", "user": "Zoë 🚀"}`),
+		MaxLate:     1500 * time.Millisecond,
+		LatePolicy:  row.LateFail,
+		Delay:       1234 * time.Millisecond,
+		Expected:    t.start.Add(17 * time.Microsecond),
+		Due:         t.start.Add(23 * time.Microsecond),
+	}
+	t.insert(want)
+	got := t.get(want.ID)
+	if !equalJSON(got.Headers, want.Headers) {
+		t.Fatalf("headers %s, want %s", got.Headers, want.Headers)
+	}
+	want.Headers, want.Created, want.Updated = got.Headers, got.Created, got.Updated
+	t.same(got, want)
+}
+
+func extremesComeBack(t *tester) {
+	longest := time.Duration(math.MaxInt64).Truncate(time.Millisecond)
+	smallest := row.Row{ID: 1, Tag: "x", TTR: time.Millisecond, Priority: -100, Expected: row.MinTime, Due: row.MinTime}
+	largest := row.Row{
+		ID: math.MaxInt64, Tag: strings.Repeat("t", 128), Key: strings.Repeat("🚀", 255), Body: []byte("1"),
+		MaxAttempts: 1_000_000, TTR: 24 * time.Hour, Priority: 100, MaxLate: longest, LatePolicy: row.LateSkip,
+		Delay: longest, Expected: row.MaxTime, Due: row.MaxTime,
+	}
+	odd := t.task(2)
+	odd.Expected, odd.Due = row.MaxTime-1, row.MinTime+1
+	for _, want := range []row.Row{smallest, largest, odd} {
+		t.insert(want)
+		got := t.get(want.ID)
+		want.Created, want.Updated = got.Created, got.Updated
+		t.same(got, want)
+	}
+}
+
+func bodiesComeBack(t *tester) {
+	// Every code point but the surrogates, which UTF-8 does not have.
+	var all bytes.Buffer
+	for r := range rune(0x110000) {
+		if r < 0xd800 || r > 0xdfff {
+			all.WriteRune(r)
+		}
+	}
+	bodies := map[string][]byte{
+		"nothing":                  nil,
+		"no bytes":                 {},
+		"a NUL":                    []byte("a\x00b\x00"),
+		"spaces at the end":        []byte("a  \n"),
+		"quotes and backslashes":   []byte(`'";\' -- \0 \Z % _ ? $1 :name`),
+		"four-byte characters":     []byte("🚀🇪🇺👩‍👩‍👧"),
+		"composed and decomposed":  []byte("\u00e9 e\u0301"),
+		"a mebibyte":               bytes.Repeat([]byte("0123456789abcdef"), 1<<16),
+		"every character there is": all.Bytes(),
+	}
+	id := int64(0)
+	for name, body := range bodies {
+		id++
+		r := t.task(id)
+		r.Body = body
+		t.insert(r)
+		if got := t.get(id).Body; !bytes.Equal(got, body) {
+			t.Errorf("%s: a body of %d bytes came back changed, with %d", name, len(body), len(got))
+		}
+		claimed := t.claim(ref(r))
+		if len(claimed.Rows) != 1 || !bytes.Equal(claimed.Rows[0].Body, body) {
+			t.Errorf("%s: a claim did not bring the body back", name)
+		}
+	}
+}

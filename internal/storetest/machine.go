@@ -1,0 +1,262 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// machine does each operation to the store and to the model.
+type machine struct {
+	*rapid.T
+	ctx    context.Context
+	store  engine.Store
+	base   row.Time // the moment that the due times are chosen around
+	rows   map[int64]row.Row
+	claims int // gives every claim an executor of its own
+}
+
+// with makes the operations draw from, and fail, the action that is running.
+func (m *machine) with(t *rapid.T) *machine {
+	m.T = t
+	return m
+}
+
+func (m *machine) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatalf("the store failed: %v (class %v)", err, row.ClassOf(err))
+	}
+}
+
+func (m *machine) insert() {
+	batch := make([]row.Row, rapid.IntRange(1, 3).Draw(m.T, "rows"))
+	after := maps.Clone(m.rows)
+	refused := false
+	for i := range batch {
+		r := row.Row{
+			ID: someIDs.Draw(m.T, "id"), Tag: someTags.Draw(m.T, "tag"), Key: someKeys.Draw(m.T, "key"),
+			Body: []byte(rapid.StringN(0, 5, -1).Draw(m.T, "body")), TTR: time.Hour, Expected: m.someTime("expected"),
+			Priority: rapid.IntRange(-100, 100).Draw(m.T, "priority"),
+		}
+		if rapid.IntRange(0, 4).Draw(m.T, "has a due time") > 0 {
+			r.Due = m.someTime("due")
+		}
+		batch[i] = r
+		_, taken := after[r.ID]
+		refused = refused || taken || carrier(after, r) != 0
+		after[r.ID] = r
+	}
+	err := m.store.Insert(m.ctx, nil, batch)
+	if refused {
+		if row.ClassOf(err) != row.ClassDuplicate || err == nil {
+			m.Fatalf("insert: %v, want it refused as a duplicate", err)
+		}
+		return
+	}
+	m.must(err)
+	m.rows = after
+}
+
+func (m *machine) claim() {
+	m.claims++
+	c := row.Claim{Rows: m.someRefs(), Executor: fmt.Sprintf("e%d", m.claims), IP: 7}
+	claimed, err := m.store.Claim(m.ctx, c)
+	m.must(err)
+	got := make(map[int64]row.Row)
+	for _, r := range claimed.Rows {
+		got[r.ID] = r
+	}
+	for _, ref := range c.Rows {
+		r, ok := m.at(ref, row.Pending)
+		if !ok {
+			continue
+		}
+		r.Status, r.Version, r.Attempt, r.Executor, r.IPAddress = row.Executing, r.Version+1, r.Attempt+1, c.Executor, c.IP
+		r.Due = max(claimed.Reading.Time, r.Due).Add(r.TTR)
+		r.Due = m.about(got[ref.ID].Due, r.Due)
+		m.rows[ref.ID] = r
+		m.equal(got[ref.ID], r)
+		delete(got, ref.ID)
+	}
+	if len(got) != 0 || len(claimed.Broken) != 0 {
+		m.Fatalf("the claim won %v and broken %v beyond what it may", slices.Collect(maps.Keys(got)), claimed.Broken)
+	}
+}
+
+func (m *machine) renew() {
+	var leases []row.Lease
+	for _, ref := range m.someRefs() {
+		leases = append(leases, row.Lease{Ref: ref, TTR: time.Duration(rapid.IntRange(1, 3).Draw(m.T, "ttr")) * time.Hour})
+	}
+	now := m.now()
+	found, err := m.store.Renew(m.ctx, leases)
+	m.must(err)
+	states := make(map[int64]row.State)
+	for _, s := range found {
+		states[s.ID] = s
+	}
+	for _, l := range leases {
+		if r, ok := m.at(l.Ref, row.Executing); ok {
+			r.Due = m.about(states[l.ID].Due, now.Add(l.TTR))
+			m.rows[l.ID] = r
+		}
+		r, exists := m.rows[l.ID]
+		s, told := states[l.ID]
+		if exists != told {
+			m.Fatalf("renew: task %d exists %v, its state is told %v", l.ID, exists, told)
+		}
+		if want := (row.State{ID: r.ID, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}); exists && s != want {
+			m.Fatalf("renew: state %+v, want %+v", s, want)
+		}
+	}
+}
+
+func (m *machine) update() {
+	var changes []row.Change
+	after := maps.Clone(m.rows)
+	refused, applied := false, 0
+	touched := make(map[string]bool)
+	for _, ref := range m.someRefs() {
+		old := m.rows[ref.ID]
+		if old.Key != "" && touched[old.Key] {
+			continue // which of two rows with one key comes first inside a statement is the database's own affair
+		}
+		touched[old.Key] = true
+		c := m.someChange(ref, old.Status)
+		changes = append(changes, c)
+		r, ok := m.at(ref, c.From)
+		if !ok || c.LeaseOver && (r.Due.IsZero() || r.Due >= m.base) {
+			continue
+		}
+		r = changedBy(r, c)
+		refused = refused || !r.Status.Final() && carrier(m.rows, r) != 0
+		after[ref.ID] = r
+		applied++
+	}
+	got, err := m.store.Update(m.ctx, nil, changes)
+	if refused {
+		if row.ClassOf(err) != row.ClassDuplicate || err == nil {
+			m.Fatalf("update: %v, want it refused as a duplicate", err)
+		}
+		return
+	}
+	m.must(err)
+	if got != applied {
+		m.Fatalf("update: applied %d, want %d", got, applied)
+	}
+	m.rows = after
+}
+
+func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
+	c := row.Change{
+		ID: ref.ID, Version: ref.Version, From: status, To: someStatuses.Draw(m.T, "to"), Due: m.someTime("due"),
+		Attempt: rapid.IntRange(0, 20).Draw(m.T, "attempt"), CrashCount: rapid.IntRange(0, 5).Draw(m.T, "crashes"),
+		ErrorStack: rapid.StringN(0, 5, -1).Draw(m.T, "error"), Executor: rapid.SampledFrom([]string{"", "other"}).Draw(m.T, "executor"),
+	}
+	if rapid.IntRange(0, 4).Draw(m.T, "other status") == 0 {
+		c.From = someStatuses.Draw(m.T, "from")
+	}
+	c.LeaseOver = c.From == row.Executing && rapid.Bool().Draw(m.T, "lease over")
+	if rapid.Bool().Draw(m.T, "executed") {
+		c.Execution, c.Finish = m.someTime("execution"), m.someTime("finish")
+	}
+	if rapid.Bool().Draw(m.T, "rescheduled") {
+		c.Expected, c.Delay = m.someTime("expected"), time.Minute
+	}
+	if rapid.Bool().Draw(m.T, "new body") {
+		c.Body = []byte(rapid.StringN(0, 5, -1).Draw(m.T, "body"))
+	}
+	return c
+}
+
+func changedBy(r row.Row, c row.Change) row.Row {
+	r.Status, r.Version, r.Due, r.Attempt, r.CrashCount = c.To, r.Version+1, c.Due, c.Attempt, c.CrashCount
+	r.Execution, r.Finish, r.ErrorStack, r.Executor = c.Execution, c.Finish, c.ErrorStack, c.Executor
+	if !c.Expected.IsZero() {
+		r.Expected, r.Delay = c.Expected, c.Delay
+	}
+	if c.Body != nil {
+		r.Body = c.Body
+	}
+	return r
+}
+
+func (m *machine) adopt() {
+	refs := m.someRefs()
+	m.must(m.store.Adopt(m.ctx, refs))
+	for _, ref := range refs {
+		if r, ok := m.at(ref, row.Pending); ok && r.Due.IsZero() {
+			r.Due = r.Expected
+			m.rows[ref.ID] = r
+		}
+	}
+}
+
+func (m *machine) discard() {
+	ref := m.someRef()
+	b := row.Broken{Ref: ref, Status: someStatuses.Draw(m.T, "status"), Reason: "because"}
+	now := m.now()
+	m.must(m.store.Discard(m.ctx, []row.Broken{b}))
+	r, ok := m.at(ref, b.Status)
+	if !ok {
+		return
+	}
+	got := m.read()[ref.ID]
+	r.Status, r.Version, r.ErrorStack = row.Failed, r.Version+1, got.ErrorStack
+	r.Due, r.Finish = m.about(got.Due, now), m.about(got.Finish, now)
+	m.rows[ref.ID] = r
+}
+
+func (m *machine) purge() {
+	status := rapid.SampledFrom([]row.Status{row.Completed, row.Failed, row.Cancelled}).Draw(m.T, "status")
+	before := m.someTime("before")
+	deleted, err := m.store.Purge(m.ctx, status, before, 100)
+	m.must(err)
+	old := m.matching(func(r row.Row) bool { return r.Status == status && !r.Due.IsZero() && r.Due < before })
+	if deleted != len(old) {
+		m.Fatalf("purge: deleted %d, want %d", deleted, len(old))
+	}
+	for _, r := range old {
+		delete(m.rows, r.ID)
+	}
+}
+
+func (m *machine) at(ref row.Ref, status row.Status) (row.Row, bool) {
+	r, ok := m.rows[ref.ID]
+	return r, ok && r.Version == ref.Version && r.Status == status
+}
+
+func (m *machine) now() row.Time {
+	m.Helper()
+	reading, err := m.store.Now(m.ctx)
+	m.must(err)
+	return reading.Time
+}
+
+// about returns what the store wrote from its clock, once it is known to lie near what the model thinks.
+func (m *machine) about(got, want row.Time) row.Time {
+	m.Helper()
+	if apart := got.Sub(want).Abs(); apart > time.Minute {
+		m.Fatalf("the store wrote %v, want about %v", got, want)
+	}
+	return got
+}
+
+// equal compares all columns but the two that only the store knows, and the text of a body that is empty or absent.
+func (m *machine) equal(got, want row.Row) {
+	m.Helper()
+	sameBody := bytes.Equal(got.Body, want.Body)
+	got.Created, got.Updated, got.Body, want.Body = 0, 0, nil, nil
+	if !sameBody || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		m.Fatalf("task %d (same body: %v):\n got %s\nwant %s", want.ID, sameBody, show(got), show(want))
+	}
+}

@@ -1,0 +1,88 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+var statsTests = []test{
+	{"Counts tell number and oldest due time per tag and status", func(t *tester) {
+		t.insert(t.keyed(1, "a", ""), t.keyed(2, "A", ""), t.keyed(3, "a", ""))
+		t.insertAs(t.keyed(4, "a", ""), row.Pending, t.start.Add(-time.Hour))
+		t.insertAs(t.keyed(5, "a", ""), row.Failed, t.start.Add(-time.Minute))
+		t.insertTasks(func(r *row.Row) { r.Tag, r.Due = "none", 0 }, 6)
+		t.insertTasks(func(r *row.Row) { r.Tag, r.Due = "a", 0 }, 7)
+		counts, err := t.store.Counts(t.Context())
+		t.must(err)
+		got := make(map[row.TagCount]bool)
+		for _, c := range counts {
+			got[c] = true
+		}
+		want := map[row.TagCount]bool{
+			{Tag: "a", Status: row.Pending, Count: 4, Oldest: t.start.Add(-time.Hour)}:  true,
+			{Tag: "A", Status: row.Pending, Count: 1, Oldest: t.task(0).Due}:            true,
+			{Tag: "a", Status: row.Failed, Count: 1, Oldest: t.start.Add(-time.Minute)}: true,
+			{Tag: "none", Status: row.Pending, Count: 1}:                                true,
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}},
+	{"An empty table counts nothing", func(t *tester) {
+		counts, err := t.store.Counts(t.Context())
+		t.must(err)
+		if len(counts) != 0 {
+			t.Fatalf("got %v", counts)
+		}
+	}},
+	{"Lateness is that of the newest completed rows of each tag", func(t *tester) {
+		for id := range int64(6) {
+			t.finish(id+1, "a", row.Completed, time.Duration(id)*time.Millisecond)
+		}
+		t.finish(7, "b", row.Completed, 1234567*time.Microsecond)
+		t.finish(8, "b", row.Failed, time.Hour)
+		t.finish(9, "c", row.Completed, time.Hour)
+		t.insertAs(t.keyed(10, "b", ""), row.Completed, t.start.Add(time.Hour))
+		found, err := t.store.Lateness(t.Context(), []string{"a", "b", "none"}, 3)
+		t.must(err)
+		got := make(map[string][]time.Duration)
+		for _, l := range found {
+			got[l.Tag] = append(got[l.Tag], l.Late)
+		}
+		for tag, want := range map[string][]time.Duration{
+			"a": {3 * time.Millisecond, 4 * time.Millisecond, 5 * time.Millisecond},
+			"b": {1234567 * time.Microsecond},
+		} {
+			slices.Sort(got[tag])
+			if !slices.Equal(got[tag], want) {
+				t.Errorf("tag %s: lateness %v, want %v", tag, got[tag], want)
+			}
+		}
+		if len(got) != 2 {
+			t.Errorf("got lateness of %d tags, want 2", len(got))
+		}
+	}},
+	{"No tags have no lateness", func(t *tester) {
+		t.finish(1, "a", row.Completed, time.Second)
+		found, err := t.store.Lateness(t.Context(), nil, 10)
+		t.must(err)
+		if len(found) != 0 {
+			t.Fatalf("got %v", found)
+		}
+	}},
+}
+
+// finish inserts a task that started late and reached its status in the order of the ids.
+func (t *tester) finish(id int64, tag string, status row.Status, late time.Duration) {
+	t.Helper()
+	r := t.keyed(id, tag, "")
+	t.insert(r)
+	c := change(r, status)
+	c.Execution = r.Expected.Add(late)
+	c.Finish = t.start.Add(time.Duration(id) * time.Second)
+	c.Due = c.Finish
+	t.apply(c)
+}

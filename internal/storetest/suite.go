@@ -1,0 +1,53 @@
+// Package storetest is the conformance suite of engine.Store. Whatever passes it can stand under the engine.
+//
+// [Run] holds for every store. [RunTx], [RunLocks] and [RunBroken] need a way to do what the interface cannot: open a
+// transaction, lock a row from outside, store garbage. [Model] compares a store with a reference model under random operations.
+package storetest
+
+import (
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/engine"
+)
+
+// test is one sentence of the contract.
+type test struct {
+	name string
+	run  func(t *tester)
+}
+
+// Run tests the contract on stores that open returns: each one empty and closed by t.Cleanup. Where stores do not disturb each
+// other, open may call t.Parallel.
+func Run(t *testing.T, open func(t *testing.T) engine.Store) {
+	topics := []struct {
+		name  string
+		tests []test
+	}{
+		{"Clock", clockTests},
+		{"Context", contextTests},
+		{"Insert", insertTests},
+		{"Get", getTests},
+		{"Key", keyTests},
+		{"Due", dueTests},
+		{"Claim", claimTests},
+		{"Race", raceTests},
+		{"Renew", renewTests},
+		{"Update", updateTests},
+		{"Expired", expiredTests},
+		{"States", statesTests},
+		{"Adopt", adoptTests},
+		{"Discard", discardTests},
+		{"Purge", purgeTests},
+		{"List", listTests},
+		{"Stats", statsTests},
+		{"Nodes", nodesTests},
+		{"Tags", tagsTests},
+	}
+	for _, topic := range topics {
+		t.Run(topic.name, func(t *testing.T) {
+			for _, test := range topic.tests {
+				t.Run(test.name, func(t *testing.T) { test.run(newTester(t, open(t))) })
+			}
+		})
+	}
+}

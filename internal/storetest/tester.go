@@ -1,0 +1,193 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// tester is a test with a store of its own. Its methods end the test when the store fails.
+type tester struct {
+	*testing.T
+	store engine.Store
+	start row.Time // the store's clock when the test began
+}
+
+func newTester(t *testing.T, store engine.Store) *tester {
+	tt := &tester{T: t, store: store}
+	tt.start = tt.now()
+	return tt
+}
+
+func (t *tester) now() row.Time {
+	t.Helper()
+	reading, err := t.store.Now(t.Context())
+	t.must(err)
+	return reading.Time
+}
+
+// waitUntilAfter returns when the store's clock has passed the moment. It asks again and again instead of sleeping, because the
+// store's clock need not be the machine's.
+func (t *tester) waitUntilAfter(moment row.Time) {
+	t.Helper()
+	for giveUp := time.Now().Add(time.Minute); t.now() <= moment; {
+		if time.Now().After(giveUp) {
+			t.Fatalf("the store's clock has not passed %v within a minute", moment)
+		}
+	}
+}
+
+func (t *tester) must(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("the store failed: %v (class %v)", err, row.ClassOf(err))
+	}
+}
+
+// refused ends the test unless err is of the class.
+func (t *tester) refused(err error, want row.Class) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("the store took it, want class %v", want)
+	}
+	if got := row.ClassOf(err); got != want {
+		t.Fatalf("class %v, want %v: %v", got, want, err)
+	}
+}
+
+// task returns a new row that has been due for a second, its lease lasts a minute.
+func (t *tester) task(id int64) row.Row {
+	return row.Row{
+		ID: id, Tag: "order.close", Body: []byte(`{"order":1}`), MaxAttempts: 20, TTR: time.Minute,
+		Delay: 30 * time.Minute, Expected: t.start.Add(-time.Second), Due: t.start.Add(-time.Second),
+	}
+}
+
+func (t *tester) insert(rows ...row.Row) {
+	t.Helper()
+	t.must(t.store.Insert(t.Context(), nil, rows))
+}
+
+// insertTasks inserts tasks that change may adapt, one for each id.
+func (t *tester) insertTasks(change func(*row.Row), ids ...int64) {
+	t.Helper()
+	rows := make([]row.Row, len(ids))
+	for i, id := range ids {
+		rows[i] = t.task(id)
+		change(&rows[i])
+	}
+	t.insert(rows...)
+}
+
+func plain(*row.Row) {}
+
+// get returns the row, which has to exist and to be readable.
+func (t *tester) get(id int64) row.Row {
+	t.Helper()
+	rows, broken, err := t.store.Get(t.Context(), nil, []int64{id})
+	t.must(err)
+	if len(rows) != 1 || len(broken) != 0 {
+		t.Fatalf("task %d: got %d rows and broken %v, want one row", id, len(rows), broken)
+	}
+	return rows[0]
+}
+
+func (t *tester) missing(ids ...int64) {
+	t.Helper()
+	rows, broken, err := t.store.Get(t.Context(), nil, ids)
+	t.must(err)
+	if len(rows) != 0 || len(broken) != 0 {
+		t.Fatalf("found %d rows and %d broken ones of %v, want none", len(rows), len(broken), ids)
+	}
+}
+
+const executor = "host:1:token:1"
+
+func (t *tester) claim(refs ...row.Ref) row.Claimed {
+	t.Helper()
+	claimed, err := t.store.Claim(t.Context(), row.Claim{Rows: refs, Executor: executor, IP: 0x0a000001})
+	t.must(err)
+	return claimed
+}
+
+// take inserts the task and claims it.
+func (t *tester) take(r row.Row) row.Row {
+	t.Helper()
+	t.insert(r)
+	claimed := t.claim(ref(r))
+	if len(claimed.Rows) != 1 {
+		t.Fatalf("claimed %d rows of one that is pending", len(claimed.Rows))
+	}
+	return claimed.Rows[0]
+}
+
+func (t *tester) update(changes ...row.Change) int {
+	t.Helper()
+	applied, err := t.store.Update(t.Context(), nil, changes)
+	t.must(err)
+	return applied
+}
+
+// apply is update for changes that all have to apply.
+func (t *tester) apply(changes ...row.Change) {
+	t.Helper()
+	if applied := t.update(changes...); applied != len(changes) {
+		t.Fatalf("applied %d of %d changes", applied, len(changes))
+	}
+}
+
+// insertAs inserts the task and brings it to the status, due at the given time.
+func (t *tester) insertAs(r row.Row, status row.Status, due row.Time) row.Row {
+	t.Helper()
+	t.insert(r)
+	c := change(r, status)
+	c.Due = due
+	t.apply(c)
+	return t.get(r.ID)
+}
+
+// unchanged fails the test when the row is not as it was.
+func (t *tester) unchanged(before row.Row) {
+	t.Helper()
+	t.same(t.get(before.ID), before)
+}
+
+// same compares all columns; an empty body equals none.
+func (t *tester) same(got, want row.Row) {
+	t.Helper()
+	if !bytes.Equal(got.Body, want.Body) {
+		t.Fatalf("task %d: body of %d bytes differs from the one of %d bytes", got.ID, len(got.Body), len(want.Body))
+	}
+	got.Body, want.Body = nil, nil
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("task %d:\n got %s\nwant %s", got.ID, show(got), show(want))
+	}
+}
+
+func show(r row.Row) string {
+	return fmt.Sprintf("%+v headers=%s errors=%s", r, r.Headers, r.Errors)
+}
+
+func ref(r row.Row) row.Ref { return row.Ref{ID: r.ID, Version: r.Version} }
+
+// change returns a transition of the row that keeps what it can keep.
+func change(r row.Row, to row.Status) row.Change {
+	return row.Change{
+		ID: r.ID, Version: r.Version, From: r.Status, To: to,
+		Due: r.Due, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish,
+		ErrorStack: r.ErrorStack, Errors: r.Errors, Delay: r.Delay, Executor: r.Executor,
+	}
+}
+
+func idsOf(rows []row.Row) []int64 {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
+}

@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Tx is a transaction that the test ends; *sql.Tx and *sqlx.Tx fit.
+type Tx interface {
+	engine.Tx
+	Commit() error
+	Rollback() error
+}
+
+// RunTx tests what a store does inside a caller's transaction. begin opens one on a connection that is not the store's own.
+func RunTx(t *testing.T, open func(t *testing.T) (store engine.Store, begin func() Tx)) {
+	for _, test := range txTests {
+		t.Run(test.name, func(t *testing.T) {
+			store, begin := open(t)
+			test.run(newTester(t, store), begin)
+		})
+	}
+}
+
+var txTests = []struct {
+	name string
+	run  func(t *tester, begin func() Tx)
+}{
+	{"A task is there once its transaction has committed", func(t *tester, begin func() Tx) {
+		tx := begin()
+		t.must(t.store.Insert(t.Context(), tx, []row.Row{t.task(1), t.task(2)}))
+		t.missing(1, 2)
+		t.must(tx.Commit())
+		t.lists(row.Filter{Limit: 10}, 1, 2)
+	}},
+	{"A task is never there when its transaction rolls back", func(t *tester, begin func() Tx) {
+		tx := begin()
+		t.must(t.store.Insert(t.Context(), tx, []row.Row{t.keyed(1, "a", "k")}))
+		t.must(tx.Rollback())
+		t.missing(1)
+		t.insert(t.keyed(1, "a", "k"))
+	}},
+	{"A transaction reads its own rows", func(t *tester, begin func() Tx) {
+		tx := begin()
+		t.must(t.store.Insert(t.Context(), tx, []row.Row{t.keyed(1, "a", "k")}))
+		rows, _, err := t.store.Get(t.Context(), tx, []int64{1})
+		t.must(err)
+		active, err := t.store.FindActive(t.Context(), tx, []row.TagKey{{Tag: "a", Key: "k"}})
+		t.must(err)
+		if len(rows) != 1 || len(active) != 1 {
+			t.Fatalf("found %d rows by id and %d by key, want one each", len(rows), len(active))
+		}
+		t.must(tx.Commit())
+		t.unchanged(rows[0])
+	}},
+	{"A change applies once its transaction has committed", func(t *tester, begin func() Tx) {
+		held := t.take(t.task(1))
+		tx := begin()
+		t.updatesIn(tx, 1, change(held, row.Completed))
+		t.unchanged(held)
+		t.must(tx.Commit())
+		if got := t.get(1); got.Status != row.Completed || got.Version != held.Version+1 {
+			t.Fatalf("got %s, want it completed", show(got))
+		}
+	}},
+	{"A change leaves nothing when its transaction rolls back", func(t *tester, begin func() Tx) {
+		held := t.take(t.keyed(1, "a", "k"))
+		tx := begin()
+		t.updatesIn(tx, 1, change(held, row.Completed))
+		t.must(tx.Rollback())
+		t.unchanged(held)
+		t.taken(t.keyed(2, "a", "k"))
+		t.apply(change(held, row.Completed))
+	}},
+	{"A fenced change is refused in a transaction too", func(t *tester, begin func() Tx) {
+		late := t.take(t.task(1))
+		t.apply(change(late, row.Pending))
+		before := t.get(1)
+		tx := begin()
+		t.updatesIn(tx, 0, change(late, row.Completed))
+		t.must(tx.Commit())
+		t.unchanged(before)
+	}},
+	{"A refused task leaves the caller's other work alone", func(t *tester, begin func() Tx) {
+		t.insert(t.keyed(1, "a", "k"))
+		tx := begin()
+		t.must(t.store.Insert(t.Context(), tx, []row.Row{t.task(2)}))
+		t.refused(t.store.Insert(t.Context(), tx, []row.Row{t.task(3), t.keyed(4, "a", "k")}), row.ClassDuplicate)
+		t.must(tx.Commit())
+		t.lists(row.Filter{Limit: 10}, 1, 2)
+	}},
+	{"A retry whose key is taken is refused in a transaction too", func(t *tester, begin func() Tx) {
+		failed := t.insertAs(t.keyed(1, "a", "k"), row.Failed, t.start)
+		t.insert(t.keyed(2, "a", "k"))
+		tx := begin()
+		_, err := t.store.Update(t.Context(), tx, []row.Change{change(failed, row.Pending)})
+		t.refused(err, row.ClassDuplicate)
+		t.must(tx.Rollback())
+		t.unchanged(failed)
+	}},
+}
+
+func (t *tester) updatesIn(tx Tx, want int, c row.Change) {
+	t.Helper()
+	applied, err := t.store.Update(t.Context(), tx, []row.Change{c})
+	t.must(err)
+	if applied != want {
+		t.Fatalf("applied %d, want %d", applied, want)
+	}
+}
