@@ -1,0 +1,69 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+DELAYTASK_DSN ?= root@tcp(127.0.0.1:3306)/delaytask
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/delaytask
+	go build -o bin/delaytask ./cmd/delaytask
+
+# The tests name the servers they ran on in a file, because go test shows no output of packages that pass.
+define tested
+report=$$(mktemp); trap 'rm -f "$$report"' EXIT; DELAYTASK_TEST_REPORT=$$report $(1); sort -u "$$report"
+endef
+
+.PHONY: test
+test: ## run the tests on SQLite and on every server found (see internal/dbtest)
+	@$(call tested,go test ./...)
+
+.PHONY: test-race
+test-race: ## the same with the race detector
+	@$(call tested,go test -race ./...)
+
+.PHONY: test-db
+test-db: ## run the tests and fail unless MariaDB and MySQL are both there
+	@$(call tested,DELAYTASK_REQUIRE_DB=mariadb$(comma)mysql go test ./...)
+
+comma := ,
+
+.PHONY: lint
+lint: ## vet and golangci-lint
+	go vet ./...
+	golangci-lint run ./...
+
+.PHONY: fmt
+fmt: ## format all Go files
+	gofmt -w .
+
+.PHONY: tidy
+tidy: ## tidy go.mod and go.sum
+	go mod tidy
+
+.PHONY: bench
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: proof
+proof: ## show the promises with figures; fails when one is broken
+	go run ./test/proof
+
+.PHONY: migrate-up
+migrate-up: ## bring the schema of DELAYTASK_DSN up to date
+	go run ./cmd/delaytask migrate up --dsn '$(DELAYTASK_DSN)'
+
+.PHONY: up
+up: ## start MySQL in Docker and wait until it answers
+	docker compose up --detach --wait
+
+.PHONY: down
+down: ## stop it and remove its data
+	docker compose down --volumes
+
+.PHONY: verify
+verify: ## all that a change must pass; installs the servers it needs, so it wants root on Debian
+	.ci/run

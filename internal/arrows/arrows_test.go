@@ -1,0 +1,219 @@
+package arrows
+
+import (
+	"cmp"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/delaytask/delaytask"
+
+// floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
+var floors = [][]string{
+	{"processor", "internal/row"},
+	{"internal/timer", "internal/batch", "internal/clock", "internal/cluster", "internal/metrics", "internal/dbtest",
+		"internal/arrows", "scanner", "client", "processor/webhook"},
+	{"internal/engine"},
+	{"internal/store", "internal/memstore", "internal/faultstore", "internal/storetest", "internal/seam"},
+	{"migrations"},
+	{"."},
+	{"delaytasktest", "internal/config", "internal/httpapi", "docs", "examples"},
+	{"cmd", "test"},
+}
+
+// own narrows the floors where a package may know only a few others.
+var own = map[string][]string{
+	"processor":         {},
+	"internal/row":      {},
+	"internal/dbtest":   {},
+	"client":            {"processor"},
+	"scanner":           {"internal/row", "processor"},
+	"internal/store":    {"internal/row", "internal/engine", "processor"}, // of engine: the interface and its Tx
+	"internal/memstore": {"internal/row", "internal/engine", "processor"},
+}
+
+// standard lists packages that import the standard library alone, so that importing them costs a user nothing.
+var standard = []string{"processor", "internal/row"}
+
+// only says where a foreign module may be imported, tests included where the value says so.
+var only = map[string]struct {
+	packages []string
+	tests    bool
+}{
+	"github.com/robfig/cron":       {packages: []string{"scanner"}, tests: true},
+	"github.com/testcontainers":    {packages: []string{"internal/dbtest"}, tests: true},
+	"github.com/go-sql-driver":     {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
+	"modernc.org/sqlite":           {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
+	"github.com/pressly/goose":     {packages: []string{"migrations"}},
+	"github.com/knadh/koanf":       {packages: []string{"internal/config"}},
+	"github.com/spf13/cobra":       {packages: []string{"cmd"}},
+	"github.com/danielgtaylor":     {packages: []string{"internal/httpapi"}},
+	"github.com/prometheus":        {packages: []string{"internal/metrics", "internal/httpapi", "."}},
+	"github.com/stretchr/testify":  {},
+	"go.uber.org/goleak":           {},
+	"pgregory.net/rapid":           {packages: []string{"internal/storetest"}},
+	"github.com/jmoiron/sqlx":      {packages: []string{"internal/store", ".", "cmd", "test"}},
+	"github.com/Shopify/toxiproxy": {},
+}
+
+// noDatabase lists packages that must work where there is no database.
+var noDatabase = []string{"client", "internal/timer", "internal/batch", "internal/clock", "internal/cluster"}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	for file, imports := range sources(t) {
+		pkg, test := path.Dir(file), strings.HasSuffix(file, "_test.go")
+		if floor(pkg) < 0 {
+			t.Errorf("%s: package %s has no floor yet: give it one", file, pkg)
+		}
+		for _, imported := range imports {
+			if why := forbidden(pkg, imported, test); why != "" {
+				t.Errorf("%s imports %s: %s", file, imported, why)
+			}
+		}
+	}
+}
+
+func TestWrongArrowsAreSeen(t *testing.T) {
+	for _, tt := range []struct {
+		pkg, imported string
+		test          bool
+		want          string
+	}{
+		{"internal/engine", module + "/internal/store", false, "arrows point down"},
+		{"internal/timer", module + "/internal/clock", false, "arrows point down"},
+		{"internal/store", module + "/internal/timer", false, "may know only"},
+		{"processor", "golang.org/x/sync/errgroup", false, "standard library"},
+		{"client", "database/sql", false, "no database"},
+		{"internal/engine", "github.com/robfig/cron/v3", true, "only scanner"},
+		{".", "github.com/testcontainers/testcontainers-go", true, "only internal/dbtest"},
+		{"internal/engine", "go.uber.org/goleak", false, "only tests"},
+
+		{"internal/engine", module + "/internal/memstore", true, ""},
+		{"internal/engine", "go.uber.org/goleak", true, ""},
+		{"internal/engine", module + "/internal/clock", false, ""},
+		{"cmd/delaytask", module, false, ""},
+		{"processor/webhook", module + "/processor", false, ""},
+	} {
+		got := forbidden(tt.pkg, tt.imported, tt.test)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s imports %s: got %q, want %q", tt.pkg, tt.imported, got, tt.want)
+		}
+	}
+}
+
+// forbidden says why pkg must not import the path, or "". Tests may import upwards: they need stores and databases.
+func forbidden(pkg, imported string, test bool) string {
+	rel, inside := within(imported)
+	if !inside {
+		return foreign(pkg, imported, test)
+	}
+	allowed, narrow := own[pkg]
+	switch {
+	case test, sameTree(pkg, rel):
+		return ""
+	case narrow && !slices.Contains(allowed, rel):
+		return "it may know only " + cmp.Or(strings.Join(allowed, ", "), "itself")
+	case floor(rel) >= floor(pkg):
+		return "arrows point down only"
+	}
+	return ""
+}
+
+func foreign(pkg, imported string, test bool) string {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case slices.Contains(noDatabase, pkg) && !test && strings.HasPrefix(imported, "database/sql"):
+		return "it knows no database"
+	case !strings.Contains(first, "."):
+		return "" // standard library
+	case slices.Contains(standard, pkg) && !test:
+		return "it imports the standard library alone"
+	}
+	for prefix, rule := range only {
+		in := slices.ContainsFunc(rule.packages, func(p string) bool { return covers(p, pkg) })
+		if strings.HasPrefix(imported, prefix) && !in && (!test || rule.tests) {
+			return "only " + cmp.Or(strings.Join(rule.packages, ", "), "tests") + " may"
+		}
+	}
+	return ""
+}
+
+// within returns a path of this module relative to its root.
+func within(imported string) (rel string, ok bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// floor returns the floor of the nearest folder that has one, or -1.
+func floor(pkg string) int {
+	for ; ; pkg = path.Dir(pkg) {
+		for i, packages := range floors {
+			if slices.Contains(packages, pkg) {
+				return i
+			}
+		}
+		if dir := path.Dir(pkg); dir == "." || pkg == "." {
+			return -1
+		}
+	}
+}
+
+func covers(folder, pkg string) bool {
+	return folder == pkg || folder != "." && strings.HasPrefix(pkg, folder+"/")
+}
+
+// sameTree lets a program's own packages know each other.
+func sameTree(a, b string) bool {
+	return covers("cmd", a) && covers("cmd", b) || covers("test", a) && covers("test", b)
+}
+
+// sources returns the imports of every Go file of the module by its path from the root. Files are read instead of built, so
+// that files for other systems count too.
+func sources(t *testing.T) map[string][]string {
+	t.Helper()
+	const root = "../.."
+	files := map[string][]string{}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() && name != root && (strings.HasPrefix(base, ".") || base == "testdata" || base == "bin") {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || path.Ext(base) != ".go" {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		files[rel] = nil
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			files[rel] = append(files[rel], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

@@ -1,0 +1,100 @@
+// Package dbtest gives tests real databases: a SQLite file, and fresh databases on every kind of MySQL server it can find.
+//
+// Servers are looked for when the first test asks for one, in this order, until each kind is there:
+//
+//  1. DELAYTASK_TEST_DSN, a comma-separated list of go-sql-driver DSNs whose users may create databases;
+//  2. a mariadbd or mysqld binary on this machine, started as a private server in a temporary folder;
+//  3. Docker, when DELAYTASK_TEST_DOCKER=1 or the image is already local.
+//
+// A kind that is missing skips its tests, with the reason; DELAYTASK_REQUIRE_DB=mariadb,mysql turns that into a failure.
+// With DELAYTASK_TEST_REPORT=FILE every server used is appended to the file, because "go test ./..." hides what packages print.
+package dbtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Kind is what a server says it is when asked for its version; the name of its binary says nothing.
+type Kind string
+
+const (
+	SQLite  Kind = "sqlite"
+	MariaDB Kind = "mariadb"
+	MySQL   Kind = "mysql"
+)
+
+// Database is an empty database of one test's own. It is gone when the test ends.
+type Database struct {
+	Kind   Kind
+	DSN    string // in the form that delaytask takes
+	Server string // which server and version, for messages
+}
+
+// Each runs f on every kind of database, each in a subtest named after it.
+func Each(t *testing.T, f func(t *testing.T, db Database)) {
+	t.Helper()
+	t.Run(string(SQLite), func(t *testing.T) { f(t, New(t, SQLite)) })
+	MySQLs(t, f)
+}
+
+// MySQLs is [Each] without SQLite. Where several servers of one kind are named, f runs on each.
+func MySQLs(t *testing.T, f func(t *testing.T, db Database)) {
+	t.Helper()
+	for _, kind := range []Kind{MariaDB, MySQL} {
+		servers := found().of(kind)
+		if len(servers) == 0 {
+			t.Run(string(kind), func(t *testing.T) { missing(t, kind) })
+		}
+		for _, s := range servers {
+			t.Run(string(kind), func(t *testing.T) { f(t, s.fresh(t)) })
+		}
+	}
+}
+
+// New returns one database of the kind, or skips the test when there is no such server.
+func New(tb testing.TB, kind Kind) Database {
+	tb.Helper()
+	if kind == SQLite {
+		dsn := "sqlite:" + filepath.Join(tb.TempDir(), "test.db")
+		return Database{Kind: SQLite, DSN: dsn, Server: "SQLite"}
+	}
+	servers := found().of(kind)
+	if len(servers) == 0 {
+		missing(tb, kind)
+	}
+	return servers[0].fresh(tb)
+}
+
+func missing(tb testing.TB, kind Kind) {
+	tb.Helper()
+	reasons := strings.Join(found().reasons, "; ")
+	if slices.Contains(strings.Split(os.Getenv("DELAYTASK_REQUIRE_DB"), ","), string(kind)) {
+		tb.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, and there is none: %s", kind, reasons)
+	}
+	tb.Skipf("no %s here: %s", kind, reasons)
+}
+
+// Main runs the tests of a package, stops the servers that were started for them, and names those that were used. A package
+// that tests on databases calls it from TestMain.
+func Main(m *testing.M) { os.Exit(WithServers(m).Run()) }
+
+// WithServers is [Main] for a TestMain that wraps the run itself, as a check for leaked goroutines does.
+func WithServers(m *testing.M) Runner { return Runner{m} }
+
+// Runner runs tests and then ends the servers.
+type Runner struct{ m *testing.M }
+
+// Run returns the exit code of the tests, or 1 when a server could not be ended or reported.
+func (r Runner) Run() int {
+	code := r.m.Run()
+	if err := finish(); err != nil {
+		fmt.Fprintln(os.Stderr, "dbtest:", err)
+		code = max(code, 1)
+	}
+	return code
+}

@@ -1,0 +1,111 @@
+package dbtest_test
+
+import (
+	"bufio"
+	"database/sql"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	_ "modernc.org/sqlite" // registers the driver
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+// hangEnv makes the test binary start its servers, print the address of one, and wait to be killed.
+const hangEnv = "DBTEST_HANG"
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestEveryDatabaseIsEmptyAndIsWhatItSays(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db := open(t, d)
+		if _, err := db.ExecContext(t.Context(), "CREATE TABLE thing (id INT PRIMARY KEY)"); err != nil {
+			t.Fatal(err)
+		}
+		version := "SELECT VERSION()"
+		if d.Kind == dbtest.SQLite {
+			version = "SELECT sqlite_version()"
+		}
+		var v string
+		if err := db.QueryRowContext(t.Context(), version).Scan(&v); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(v, "MariaDB"); got != (d.Kind == dbtest.MariaDB) {
+			t.Errorf("%s says that it is %s", d.Kind, v)
+		}
+	})
+}
+
+func TestDatabaseIsGoneAfterItsTest(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, outer dbtest.Database) {
+		var inner dbtest.Database
+		t.Run("inner", func(t *testing.T) { inner = dbtest.New(t, outer.Kind) })
+		cfg, err := mysql.ParseDSN(inner.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		err = open(t, outer).QueryRowContext(t.Context(),
+			"SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", cfg.DBName).Scan(&n)
+		if err != nil || n != 0 {
+			t.Errorf("%d databases named %s, error %v; want it dropped", n, cfg.DBName, err)
+		}
+	})
+}
+
+// TestKilledTestProcessLeavesNoServer is what the keeper is for.
+func TestKilledTestProcessLeavesNoServer(t *testing.T) {
+	if os.Getenv(hangEnv) != "" {
+		db := dbtest.New(t, dbtest.MariaDB)
+		_, _ = os.Stdout.WriteString("DSN " + db.DSN + "\n")
+		select {}
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), hangEnv+"=1", "DELAYTASK_TEST_DSN=")
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var dsn string
+	for lines := bufio.NewScanner(out); dsn == "" && lines.Scan(); {
+		_, dsn, _ = strings.Cut(lines.Text(), "DSN ")
+	}
+	if dsn == "" {
+		_ = child.Wait()
+		t.Skip("no private MariaDB here")
+	}
+	conn := open(t, dbtest.Database{Kind: dbtest.MariaDB, DSN: dsn})
+	if err := conn.PingContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+
+	// The statement ends when its server does; a server that stayed would let it sleep on and answer.
+	var slept int
+	if err := conn.QueryRowContext(t.Context(), "SELECT SLEEP(20)").Scan(&slept); err == nil {
+		t.Error("the server outlives the test process that started it")
+	}
+}
+
+func open(t *testing.T, d dbtest.Database) *sql.DB {
+	t.Helper()
+	driver, dsn := "mysql", d.DSN
+	if d.Kind == dbtest.SQLite {
+		driver, dsn = "sqlite", strings.TrimPrefix(d.DSN, "sqlite:")
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}

@@ -1,0 +1,121 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// findTimeout covers the slowest case, a container whose image has to be pulled.
+const findTimeout = 3 * time.Minute
+
+// finding is what was found in this process, and why something was not.
+type finding struct {
+	servers []*server
+	reasons []string
+}
+
+func (f *finding) of(kind Kind) []*server {
+	var servers []*server
+	for _, s := range f.servers {
+		if s.kind == kind {
+			servers = append(servers, s)
+		}
+	}
+	return servers
+}
+
+func (f *finding) add(s *server, err error) {
+	if err != nil {
+		f.reasons = append(f.reasons, err.Error())
+		return
+	}
+	f.servers = append(f.servers, s)
+}
+
+var (
+	once  sync.Once
+	state finding // written in once, and by finish after the last test
+)
+
+func found() *finding {
+	once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), findTimeout)
+		defer cancel()
+		state.addNamed(ctx)
+		state.addPrivate(ctx)
+		state.addContainer(ctx)
+	})
+	return &state
+}
+
+// addNamed adds the servers that the user named.
+func (f *finding) addNamed(ctx context.Context) {
+	const env = "DELAYTASK_TEST_DSN"
+	list := os.Getenv(env)
+	if list == "" {
+		f.reasons = append(f.reasons, env+" is not set")
+		return
+	}
+	for dsn := range strings.SplitSeq(list, ",") {
+		cfg, err := mysql.ParseDSN(strings.TrimSpace(dsn))
+		if err != nil {
+			f.reasons = append(f.reasons, env+" holds what is not a go-sql-driver DSN")
+			continue
+		}
+		s, err := dial(ctx, cfg, env)
+		if err != nil {
+			err = fmt.Errorf("%s at %s: %w", env, cfg.Addr, err)
+		}
+		f.add(s, err)
+	}
+}
+
+// addPrivate starts the binaries of this machine for the kinds that are missing.
+func (f *finding) addPrivate(ctx context.Context) {
+	binaries := serverBinaries(ctx)
+	if len(binaries) == 0 {
+		f.reasons = append(f.reasons, "no mariadbd or mysqld on this machine")
+	}
+	for _, b := range binaries {
+		if len(f.of(b.kind)) == 0 {
+			f.add(b.start(ctx))
+		}
+	}
+}
+
+// finish stops the servers of our own and reports all that were used.
+func finish() error {
+	var errs []error
+	for _, s := range state.servers {
+		fmt.Println("tested on", s)
+		if s.stop != nil {
+			errs = append(errs, s.stop())
+		}
+	}
+	return errors.Join(append(errs, report(state.servers))...)
+}
+
+// report appends one line for each server; a line is short enough to be appended whole beside other packages.
+func report(servers []*server) error {
+	path := os.Getenv("DELAYTASK_TEST_REPORT")
+	if path == "" || len(servers) == 0 {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if _, err := fmt.Fprintf(file, "tested on %s\n", s); err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	return file.Close()
+}
