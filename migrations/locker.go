@@ -1,0 +1,48 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// sessionLocker lets processes that migrate the same schema of a MySQL server take turns. Its lock belongs to the connection
+// that goose migrates on, so it ends with the process whatever happens.
+//
+// Clusters like Galera refuse such locks. There the processes migrate at the same time, which the migrations allow.
+type sessionLocker struct {
+	locked bool
+}
+
+// The name is of the schema, because a server knows the locks of all schemas; hashed, because a name has at most 64 characters.
+// (MySQL 9 has no SHA1.)
+const lockName = `CONCAT('delay.', SHA2(DATABASE(), 224))`
+
+func (l *sessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	// Short waits, so that an ended context is noticed without a connection that dies in the middle of a statement.
+	const lock = `SELECT GET_LOCK(` + lockName + `, 1)`
+	for !l.locked {
+		var got sql.NullInt64
+		err := conn.QueryRowContext(ctx, lock).Scan(&got)
+		if _, refused := errors.AsType[*mysql.MySQLError](err); refused && ctx.Err() == nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("wait for another process that migrates: %w", err)
+		}
+		l.locked = got.Int64 == 1
+	}
+	return nil
+}
+
+func (l *sessionLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	if !l.locked {
+		return nil
+	}
+	l.locked = false
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+lockName+`)`)
+	return err
+}

@@ -1,0 +1,214 @@
+package migrations_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/migrations"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestTenProcessesMigrateAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		start := make(chan struct{})
+		errs := make([]error, 10)
+		var all sync.WaitGroup
+		for i := range errs {
+			db, kind := connect(t, d) // a pool each, as separate processes have
+			all.Go(func() {
+				<-start
+				errs[i] = migrations.Up(t.Context(), db.DB, kind)
+			})
+		}
+		close(start)
+		all.Wait()
+		for i, err := range errs {
+			if err != nil {
+				t.Errorf("process %d: %v", i, err)
+			}
+		}
+		db, kind := connect(t, d)
+		if n, err := migrations.Pending(t.Context(), db.DB, kind); n != 0 || err != nil {
+			t.Errorf("%d migrations are pending (%v), want none", n, err)
+		}
+		var twice []int64
+		if err := db.Select(&twice, "SELECT version_id FROM delay_task_goose_version GROUP BY version_id HAVING COUNT(*) > 1"); err != nil {
+			t.Fatal(err)
+		}
+		if len(twice) != 0 {
+			t.Errorf("migrations %v are noted twice", twice)
+		}
+	})
+}
+
+func TestUpAgainChangesNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		for range 2 {
+			if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestStatusNamesWhatIsMissingAndChangesNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		states, err := migrations.Status(t.Context(), db.DB, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(states) == 0 || slices.ContainsFunc(states, func(s migrations.State) bool { return s.Applied }) {
+			t.Errorf("an empty database is at %+v, want nothing applied", states)
+		}
+		if tables := tablesOf(t, db, kind); len(tables) != 0 {
+			t.Errorf("looking created %v", tables)
+		}
+	})
+}
+
+func TestDownTakesBackOneStepAndResetAll(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		pending := func(want int) {
+			t.Helper()
+			if n, err := migrations.Pending(t.Context(), db.DB, kind); n != want || err != nil {
+				t.Errorf("%d migrations are pending (%v), want %d", n, err, want)
+			}
+		}
+		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+			t.Fatal(err)
+		}
+		pending(0)
+		if err := migrations.Down(t.Context(), db.DB, kind); err != nil {
+			t.Fatal(err)
+		}
+		pending(1)
+		for range 2 {
+			if err := migrations.Reset(t.Context(), db.DB, kind); err != nil {
+				t.Fatal(err)
+			}
+			pending(4)
+		}
+		if err := migrations.Down(t.Context(), db.DB, kind); err != nil {
+			t.Errorf("down from nothing: %v", err)
+		}
+		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+			t.Fatal(err)
+		}
+		pending(0)
+	})
+}
+
+func TestPrintedSQLMakesWhatUpMakes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		script := migrations.SQL(kind)
+		if strings.Contains(script, "goose") || strings.Contains(script, "DROP") {
+			t.Errorf("the script is not for a client:\n%s", script)
+		}
+		for range 2 { // a DBA may run it again
+			for _, statement := range statements(script) {
+				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatalf("%v in\n%s", err, statement)
+				}
+			}
+		}
+		want := columns(t, db, kind)
+		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+			t.Fatal(err)
+		}
+		if got := columns(t, db, kind); !slices.Equal(got, want) || len(got) == 0 {
+			t.Errorf("Up makes %v, the script %v", got, want)
+		}
+	})
+}
+
+func TestBothTreesEndInTheSameColumns(t *testing.T) {
+	embedded, kind := connect(t, dbtest.New(t, dbtest.SQLite))
+	if err := migrations.Up(t.Context(), embedded.DB, kind); err != nil {
+		t.Fatal(err)
+	}
+	want := columns(t, embedded, kind)
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+			t.Fatal(err)
+		}
+		if got := columns(t, db, kind); !slices.Equal(got, want) {
+			t.Errorf("columns\n%v\nand on SQLite\n%v", got, want)
+		}
+	})
+}
+
+func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, store.Kind) {
+	t.Helper()
+	db, kind, err := store.Connect(t.Context(), d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db, kind
+}
+
+func tablesOf(t *testing.T, db *sqlx.DB, kind store.Kind) []string {
+	t.Helper()
+	query := "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY name"
+	if kind == store.SQLite {
+		query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' ORDER BY name"
+	}
+	var names []string
+	if err := db.Select(&names, query); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// columns returns table.column of all our tables and views, but goose's.
+func columns(t *testing.T, db *sqlx.DB, kind store.Kind) []string {
+	t.Helper()
+	query := "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?"
+	if kind == store.SQLite {
+		query = "SELECT name FROM pragma_table_xinfo(?)"
+	}
+	var all []string
+	for _, table := range tablesOf(t, db, kind) {
+		if strings.HasSuffix(table, "goose_version") {
+			continue
+		}
+		var names []string
+		if err := db.Select(&names, query, table); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			all = append(all, table+"."+name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// statements splits a script as a client does: at a semicolon that ends a line, outside of a trigger's body.
+func statements(script string) []string {
+	var all []string
+	var current strings.Builder
+	inBody := false
+	for line := range strings.Lines(script) {
+		current.WriteString(line)
+		text := strings.TrimSpace(line)
+		inBody = inBody && text != "END;" || text == "BEGIN"
+		if strings.HasSuffix(text, ";") && !inBody {
+			all = append(all, current.String())
+			current.Reset()
+		}
+	}
+	return all
+}

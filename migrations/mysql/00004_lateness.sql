@@ -1,0 +1,12 @@
+-- +goose Up
+-- +goose StatementBegin
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW delay_task_lateness AS
+SELECT id, tag, expected_time, execution_time,
+  TIMESTAMPDIFF(MICROSECOND, expected_time, execution_time) / 1000 AS lateness_ms,
+  attempt, status
+FROM delay_task_message
+WHERE execution_time IS NOT NULL;
+-- +goose StatementEnd
+
+-- +goose Down
+DROP VIEW IF EXISTS delay_task_lateness;

@@ -1,0 +1,83 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// State tells of one migration whether it is applied.
+type State struct {
+	Version int64
+	Name    string // file name
+	Applied bool
+}
+
+// Status lists all migrations by version. It changes nothing and needs no more than the right to read.
+func Status(ctx context.Context, db *sql.DB, kind store.Kind) ([]State, error) {
+	files, err := files(kind)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := applied(ctx, db, kind)
+	if err != nil {
+		return nil, fmt.Errorf("read which migrations are applied: %w", err)
+	}
+	states := make([]State, len(files))
+	for i, name := range files {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", name, err)
+		}
+		states[i] = State{Version: version, Name: name, Applied: applied[version]}
+	}
+	return states, nil
+}
+
+// Pending counts the migrations that [Up] would apply. Like Status, it changes nothing.
+func Pending(ctx context.Context, db *sql.DB, kind store.Kind) (int, error) {
+	states, err := Status(ctx, db, kind)
+	if err != nil {
+		return 0, err
+	}
+	pending := 0
+	for _, s := range states {
+		if !s.Applied {
+			pending++
+		}
+	}
+	return pending, nil
+}
+
+func files(kind store.Kind) ([]string, error) {
+	tree, err := tree(kind)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Glob(tree, "*.sql")
+}
+
+func applied(ctx context.Context, db *sql.DB, kind store.Kind) (map[int64]bool, error) {
+	versions, err := newVersions(kind)
+	if err != nil {
+		return nil, err
+	}
+	exists, err := versions.TableExists(ctx, db)
+	if err != nil || !exists {
+		return nil, err
+	}
+	found, err := versions.ListMigrations(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	applied := make(map[int64]bool, len(found))
+	for _, m := range found {
+		applied[m.Version] = true
+	}
+	return applied, nil
+}
