@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Warning is something that works, but not as well as it should: one sentence that says what to do.
+type Warning string
+
+// Check looks whether the store can work on the database, before anything relies on it. The error is a *row.Error whose text says
+// in a sentence what is wrong and whose hint says what to do.
+func (s *Store) Check(ctx context.Context) ([]Warning, error) {
+	var warnings []Warning
+	for _, check := range s.checks() {
+		found, err := check(ctx)
+		if err != nil {
+			return nil, classify("check the database", err)
+		}
+		warnings = append(warnings, found...)
+	}
+	return warnings, nil
+}
+
+type check func(context.Context) ([]Warning, error)
+
+func (s *Store) checks() []check {
+	if s.dialect.reserves {
+		return []check{s.checkPool, s.checkServer, s.checkSchema, s.checkEngine, s.checkPrivileges, s.checkTime}
+	}
+	return []check{s.checkSchema, s.checkPrivileges, s.checkTime, s.checkSQLite}
+}
+
+// refuse is what is wrong, and what an operator does about it.
+func refuse(hint, format string, args ...any) error {
+	return &row.Error{Class: row.ClassOperator, Op: "check the database", Hint: hint, Err: fmt.Errorf(format, args...)}
+}
+
+const migrate = "run: delaytask migrate up"
+
+// schema names the columns that the statements need. More may be there, as long as a row can be inserted without them.
+var schema = map[string][]string{
+	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts", "crash_count",
+		"ttr", "priority", "headers", "max_late_ms", "late_policy", "ip_address", "executor", "delay_time", "expected_time",
+		"execution_time", "finish_time", "due_time", "error_stack", "errors", "create_time", "update_time"},
+	nodeTable:        append([]string{"number"}, nodeColumns...),
+	"delay_task_tag": {"tag", "paused", "update_time"},
+}
+
+func (s *Store) checkSchema(ctx context.Context) ([]Warning, error) {
+	for _, name := range []string{table, nodeTable, "delay_task_tag"} {
+		var there []string
+		err := scan(ctx, s.db, s.dialect.columns, []any{name}, func(r *struct {
+			Name     string `db:"name"`
+			Required bool   `db:"required"`
+		}) error {
+			there = append(there, r.Name)
+			if r.Required && !slices.Contains(schema[name], r.Name) {
+				return refuse("give the column a default, or let it be NULL",
+					"column %s.%s is not delaytask's and must be given", name, r.Name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		missing := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return slices.Contains(there, c) })
+		switch {
+		case len(there) == 0:
+			return nil, refuse(migrate, "table %s is missing", name)
+		case len(missing) > 0:
+			return nil, refuse(migrate, "table %s lacks the columns %s", name, strings.Join(missing, ", "))
+		}
+	}
+	return nil, nil
+}
+
+// checkPrivileges runs one statement of each kind on each table. None of them matches a row.
+func (s *Store) checkPrivileges(ctx context.Context) ([]Warning, error) {
+	const grant = "grant the user SELECT, INSERT, UPDATE and DELETE" +
+		" on the tables delay_task_message, delay_task_node and delay_task_tag"
+	for _, name := range []string{table, nodeTable, "delay_task_tag"} {
+		all := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return c == "active_key" }) // it is generated
+		columns, last := strings.Join(all, ", "), all[len(all)-1]
+		for _, statement := range []string{
+			"UPDATE " + name + " SET " + last + " = " + last + " WHERE 1 = 0",
+			"DELETE FROM " + name + " WHERE 1 = 0",
+			"INSERT INTO " + name + " (" + columns + ") SELECT " + columns + " FROM " + name + " WHERE 1 = 0",
+		} {
+			if _, err := s.db.ExecContext(ctx, statement); err != nil {
+				err = classify("check the database", err)
+				if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator {
+					return nil, refuse(grant, "the user may not write to %s: %w", name, e.Err)
+				}
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// checkTime sends a moment there and back through a connection of the pool, whatever its settings do to times.
+func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
+	before, err := readClock(ctx, s.dialect, s.db)
+	if err != nil {
+		return nil, err
+	}
+	const query = "SELECT CAST(CAST(? AS %s) AS CHAR) AS db_time, 'x' AS db_server"
+	var back row.Time
+	err = scan(ctx, s.db, fmt.Sprintf(query, s.dialect.timeType), []any{before.Time}, func(r *record) error {
+		reading, err := r.reading()
+		back = reading.Time
+		return err
+	})
+	if err == nil && back != before.Time {
+		err = refuse("report this with the server's version and the DSN without its password",
+			"a moment does not survive the way to the database and back: sent %s, got %s", before.Time, back)
+	}
+	return nil, err
+}

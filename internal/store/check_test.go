@@ -1,0 +1,132 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+func TestCheckAcceptsAMigratedDatabase(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		exec(t, pool.DB, "ALTER TABLE delay_task_message ADD COLUMN customer VARCHAR(20) NULL")
+		warnings, err := s.Check(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range warnings { // a server may be set up for speed
+			if d.Kind == dbtest.SQLite || !strings.Contains(string(w), "set it to 1") {
+				t.Errorf("warning %q", w)
+			}
+		}
+	})
+}
+
+func TestCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
+	tests := []struct {
+		name, change string
+		want         []string
+	}{
+		{"table missing", "DROP TABLE delay_task_tag", []string{"delay_task_tag", "missing", "delaytask migrate up"}},
+		{"column missing", "ALTER TABLE delay_task_node DROP COLUMN leaving", []string{"leaving", "delaytask migrate up"}},
+		{"column that must be given", "ALTER TABLE delay_task_tag ADD COLUMN owner INT NOT NULL", []string{"owner", "default"}},
+		{"wrong engine", "ALTER TABLE delay_task_message ENGINE=MyISAM", []string{"MyISAM", "ENGINE=InnoDB"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+				s, pool := open(t, d)
+				exec(t, pool.DB, tt.change)
+				refused(t, s, tt.want...)
+			})
+		})
+	}
+	t.Run("table missing on SQLite", func(t *testing.T) {
+		s, pool := open(t, dbtest.New(t, dbtest.SQLite))
+		exec(t, pool.DB, tests[0].change)
+		refused(t, s, tests[0].want...)
+	})
+}
+
+func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		_, pool := open(t, d)
+		pool.SetMaxOpenConns(9)
+		refused(t, store.New(pool, store.MySQL, store.Options{}), "9 connections", "10")
+		if _, err := store.New(pool, store.MySQL, store.Options{Save: 1}).Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCheckLooksAtTheSessionsOfTheCallersPool(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		open(t, d)
+		refused(t, store.New(callersPool(t, d, "autocommit", "0"), store.MySQL, store.Options{}), "autocommit")
+		warnings, err := store.New(callersPool(t, d, "sql_mode", "''"), store.MySQL, store.Options{}).Check(t.Context())
+		if err != nil || !slices.ContainsFunc(warnings, func(w store.Warning) bool { return strings.Contains(string(w), "sql_mode") }) {
+			t.Errorf("warnings %q, %v; want one about sql_mode", warnings, err)
+		}
+	})
+}
+
+func TestCheckNamesMissingPrivileges(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		_, pool := open(t, d)
+		cfg := config(t, d)
+		user := "dt" + cfg.DBName[len(cfg.DBName)-12:]
+		exec(t, pool.DB, "CREATE USER '"+user+"'@'%'")
+		t.Cleanup(func() { _, _ = pool.Exec("DROP USER '" + user + "'@'%'") })
+		exec(t, pool.DB, "GRANT SELECT, INSERT, UPDATE ON `"+cfg.DBName+"`.* TO '"+user+"'@'%'")
+		cfg.User, cfg.Passwd = user, ""
+		limited, err := sqlx.Open("mysql", cfg.FormatDSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer limited.Close()
+		refused(t, store.New(limited, store.MySQL, store.Options{}), "delay_task_message", "grant", "DELETE")
+	})
+}
+
+func refused(t *testing.T, s *store.Store, want ...string) {
+	t.Helper()
+	_, err := s.Check(t.Context())
+	if err == nil || row.ClassOf(err) != row.ClassOperator {
+		t.Errorf("error %v of class %s, want one for the operator", err, row.ClassOf(err))
+		return
+	}
+	for _, part := range want {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+}
+
+// callersPool is a pool as an application opens it, with one session variable.
+func callersPool(t *testing.T, d dbtest.Database, variable, value string) *sqlx.DB {
+	t.Helper()
+	cfg := config(t, d)
+	cfg.Params = map[string]string{variable: value}
+	db, err := sqlx.Open("mysql", cfg.FormatDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func config(t *testing.T, d dbtest.Database) *mysql.Config {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}

@@ -1,0 +1,52 @@
+package store
+
+import "strings"
+
+// dialect holds what differs between the two kinds of database. Expressions with a verb take the expression they work on.
+type dialect struct {
+	now      string // the time that decides
+	server   string // who answers
+	greatest string // function: the later of two times
+	add      string // time %[1]s plus %[2]s milliseconds
+
+	bindText string // placeholder for text: stores the bytes it is given whatever the character set of the connection
+	bindJSON string // the same for a JSON column
+	readText string // the stored bytes of %s
+	sameText string // %s equals the text that is bound
+
+	byID  string // hint: enter by primary key
+	byDue string // hint: enter by the index (status, tag, due_time)
+	byKey string // hint: enter by active_key
+
+	rowsOpen, rowsNext, rowsClose string // around and between the rows of a derived table
+	aliasRow                      bool   // its columns are named in the first row, not in a list after the table's name
+	updateJoined                  string // fenced update: %[1]s columns, %[2]s rows, %[3]s assignments, %[4]s guards
+	updateListed                  string // for rows that differ in nothing but their id: %[1]s assignments, %[2]s ids and guards
+	deleteFrom                    string // up to the WHERE, table %s
+	upsert                        string // after an INSERT into a table with the key %s, before the assignments
+
+	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
+
+	hashesKeys bool // active_key is a hash, not the plain bytes
+
+	columns  string // of table ?: name, and whether an INSERT must give it a value
+	timeType string // of a moment
+
+	rowLocks bool     // another transaction can hold a lock on a single row
+	reserves bool     // lanes keep connections of their own
+	session  []string // sets up a reserved connection
+}
+
+func dialectOf(kind Kind) dialect {
+	if kind == SQLite {
+		return sqliteDialect
+	}
+	return mysqlDialect
+}
+
+const table = "delay_task_message"
+
+// marks returns n placeholders, or other expressions, for an IN list or a VALUES row.
+func marks(n int, mark string) string {
+	return strings.TrimSuffix(strings.Repeat(mark+", ", n), ", ")
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, _ := connect(t, d)
+		createTables(t, db, MySQL)
+		mustExec(t, db, "INSERT INTO "+table+" (id, tag, message_body) VALUES (1,'a',''), (2,'a',''), (3,'a',''), (4,'a',''), (5,'a','')")
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		for _, statement := range []string{
+			"UPDATE " + table + " SET version = 1 WHERE id = 2",
+			"DELETE FROM " + table + " WHERE id = 4",
+			"INSERT INTO " + table + " (id, tag, message_body) VALUES (6, 'a', '')",
+		} {
+			if _, err := tx.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		conn, err := db.DB.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ids, want := []int64{1, 2, 3, 4, 5, 6, 7}, []int64{2, 4, 6}
+		if got, err := refused(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("by halving: %v, %v; want %v", got, err, want)
+		}
+		if got, err := skipped(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("by skipping: %v, %v; want %v", got, err, want)
+		}
+	})
+}
+
+func TestParseVersion(t *testing.T) {
+	f := func(in, want string, supported, skips bool) {
+		t.Helper()
+		v := parseVersion(in)
+		if v.String() != want || v.supported() != supported || v.skipsLocked() != skips {
+			t.Errorf("%q is %s, supported %v, skips %v", in, v, v.supported(), v.skipsLocked())
+		}
+	}
+	f("9.7.4-2", "MySQL 9.7", true, true)
+	f("8.0.36", "MySQL 8.0", true, true)
+	f("5.7.44-log", "MySQL 5.7", false, false)
+	f("10.11.19-MariaDB-0+deb12u1", "MariaDB 10.11", true, true)
+	f("5.5.5-10.6.2-MariaDB", "MariaDB 10.6", true, true)
+	f("10.5.29-MariaDB", "MariaDB 10.5", false, false)
+	f("8.0.11-TiDB-v8.5.0", "TiDB 8.5", true, false)
+	f("", "MySQL 0.0", false, false)
+}

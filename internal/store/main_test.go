@@ -1,0 +1,9 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const nodeTable = "delay_task_node"
+
+// nodeRecord is a row of delay_task_node, beside the clock; all but the clock is NULL when there is no node.
+type nodeRecord struct {
+	DBTime   sql.RawBytes `db:"db_time"`
+	DBServer sql.RawBytes `db:"db_server"`
+
+	Number    sql.Null[int]    `db:"number"`
+	Token     sql.Null[string] `db:"token"`
+	Name      sql.Null[string] `db:"name"`
+	Host      sql.Null[string] `db:"host"`
+	PID       sql.Null[int]    `db:"pid"`
+	StartedAt sql.Null[int64]  `db:"started_at"`
+	Address   sql.Null[string] `db:"address"`
+	Version   sql.Null[string] `db:"version"`
+	Tags      sql.RawBytes     `db:"tags"`
+	Leaving   sql.Null[bool]   `db:"leaving"`
+	Heartbeat row.Time         `db:"heartbeat"`
+}
+
+func (r *nodeRecord) node() (row.Node, error) {
+	n := row.Node{
+		Number: r.Number.V, Token: r.Token.V, Name: r.Name.V, Host: r.Host.V, PID: r.PID.V, StartedAt: r.StartedAt.V,
+		Address: r.Address.V, Version: r.Version.V, Leaving: r.Leaving.V, Heartbeat: r.Heartbeat,
+	}
+	if err := json.Unmarshal(r.Tags, &n.Tags); err != nil {
+		return row.Node{}, fmt.Errorf("tags of node %d: %w", n.Number, err)
+	}
+	return n, nil
+}
+
+// Nodes implements [engine.Registry]. The clock is read in the same statement as the heartbeats that it judges.
+func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
+	d := s.dialect
+	query := "SELECT c.*, number, " + strings.Join([]string{d.text("token"), d.text("name"), d.text("host"), "pid", "started_at",
+		d.text("address"), d.text("version"), d.text("tags"), "leaving", d.time("heartbeat")}, ", ") +
+		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
+	var nodes []row.Node
+	var reading row.Reading
+	err := scan(ctx, s.db, query, nil, func(r *nodeRecord) (err error) {
+		if reading, err = (&record{DBTime: r.DBTime, DBServer: r.DBServer}).reading(); err != nil || !r.Number.Valid {
+			return err
+		}
+		n, err := r.node()
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, n)
+		return nil
+	})
+	return nodes, reading, classify("read nodes", err)
+}
+
+// nodeColumns are all columns of a node but its number; their values are bound in this order.
+var nodeColumns = []string{"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "heartbeat"}
+
+func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
+	tags := n.Tags
+	if tags == nil {
+		tags = []string{}
+	}
+	list, err := json.Marshal(tags)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tags of node %d: %w", n.Number, err)
+	}
+	text := d.bindText
+	return []string{text, text, text, "?", "?", text, text, text, "?", d.now},
+		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, string(list), n.Leaving}, nil
+}
+
+// Join implements [engine.Registry]. Whoever comes second, to a stale row as to a free number, meets the first one's row.
+func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
+	d := s.dialect
+	stale := "(token = ? OR heartbeat < " + fmt.Sprintf(d.add, d.now, "?") + ")"
+	taken, err := s.writeNode(ctx, "join as a node", n, stale, n.Token, -staleAfter.Milliseconds())
+	if taken || err != nil {
+		return taken, err
+	}
+	binds, args, err := d.nodeValues(n)
+	if err != nil {
+		return false, err
+	}
+	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeColumns, ", ") + ")" +
+		" VALUES (?, " + strings.Join(binds, ", ") + ")"
+	err = s.renew.do(ctx, "join as a node", func(ctx context.Context, conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, insert, append([]any{n.Number}, args...)...)
+		return err
+	})
+	if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassDuplicate {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Beat implements [engine.Registry].
+func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
+	return s.writeNode(ctx, "keep the node alive", n, "token = ?", n.Token)
+}
+
+// writeNode writes the row of n.Number if the guard holds. The heartbeat differs each time, so a row that is met is a row changed.
+func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard string, guardArgs ...any) (bool, error) {
+	binds, args, err := s.dialect.nodeValues(n)
+	if err != nil {
+		return false, err
+	}
+	sets := make([]string, len(nodeColumns))
+	for i, name := range nodeColumns {
+		sets[i] = name + " = " + binds[i]
+	}
+	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") + " WHERE number = ? AND " + guard
+	args = append(append(args, n.Number), guardArgs...)
+	var written int
+	err = s.renew.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+		written, err = execute(ctx, conn, query, args)
+		return err
+	})
+	return written > 0, err
+}
+
+// Leave implements [engine.Registry].
+func (s *Store) Leave(ctx context.Context, tokens []string) error {
+	const op = "leave as a node"
+	if len(tokens) == 0 {
+		return nil
+	}
+	held := " WHERE token IN (" + marks(len(tokens), "?") + ")"
+	numbers, err := selectIDs(ctx, s.db, "SELECT number AS id FROM "+nodeTable+held, anys(tokens)...)
+	if err != nil || len(numbers) == 0 {
+		return classify(op, err)
+	}
+	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + held + " AND number IN (" + idList(numbers) + ")"
+	return s.renew.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, query, anys(tokens)...)
+		return err
+	})
+}

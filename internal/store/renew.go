@@ -1,0 +1,46 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Renew implements [engine.Holder].
+func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+	if len(leases) == 0 {
+		return nil, nil
+	}
+	query, args := s.dialect.renew(leases)
+	ids := sortedIDs(leases, func(l row.Lease) int64 { return l.ID })
+	var states []row.State
+	err := s.renew.do(ctx, "renew leases", func(ctx context.Context, conn *sql.Conn) error {
+		if _, err := conn.ExecContext(ctx, query, args...); err != nil {
+			return err
+		}
+		var err error
+		states, err = statesOf(ctx, s.dialect, conn, ids)
+		return afterWrite("read back renewed leases", err)
+	})
+	return states, err
+}
+
+func (d dialect) renew(leases []row.Lease) (string, []any) {
+	leases = slices.SortedFunc(slices.Values(leases), func(a, b row.Lease) int { return cmp.Compare(a.ID, b.ID) })
+	ids := make([]int64, len(leases))
+	versions := make([]any, len(leases))
+	ttrs := make([]any, len(leases))
+	for i, l := range leases {
+		ids[i], versions[i], ttrs[i] = l.ID, l.Version, l.TTR.Milliseconds()
+	}
+	b := newBatch(d, ids)
+	b.set("due_time", fmt.Sprintf(d.add, d.now, "%s"), b.each("ttr", "?", ttrs))
+	b.setNow("update_time")
+	b.guard("version = %s", b.each("version", "?", versions))
+	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Executing)})
+	return b.statement()
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Counts implements [engine.Keeper].
+func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
+	var counts []row.TagCount
+	err := scan(ctx, s.db, s.dialect.counts(), nil, func(r *struct {
+		record
+		N int64 `db:"n"`
+	}) error {
+		state := r.state()
+		counts = append(counts, row.TagCount{Tag: string(r.Tag), Status: state.Status, Count: r.N, Oldest: state.Due})
+		return nil
+	})
+	return counts, classify("count tasks", err)
+}
+
+func (d dialect) counts() string {
+	return "SELECT status, " + d.text("tag") + ", COUNT(*) AS n, CAST(MIN(due_time) AS CHAR) AS due_time FROM " +
+		table + d.byDue + " GROUP BY status, " + table + ".tag"
+}
+
+// Lateness implements [engine.Keeper].
+func (s *Store) Lateness(ctx context.Context, tags []string, perTag int) ([]row.Lateness, error) {
+	var found []row.Lateness
+	if perTag <= 0 {
+		return nil, nil
+	}
+	for group := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(tags))), maxBranches) {
+		query, args := s.dialect.lateness(group, perTag)
+		err := scan(ctx, s.db, query, args, func(r *record) error {
+			var d decoder
+			started, expected := d.time("execution_time", r.Execution), d.time("expected_time", r.Expected)
+			if !started.IsZero() && !expected.IsZero() {
+				found = append(found, row.Lateness{Tag: string(r.Tag), Late: started.Sub(expected)})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, classify("read lateness", err)
+		}
+	}
+	return found, nil
+}
+
+// lateness reads the newest rows of each tag by the index, whose last column is the finish time when a row is final.
+func (d dialect) lateness(tags []string, perTag int) (string, []any) {
+	branches := make([]clause, len(tags))
+	for i, tag := range tags {
+		branches[i] = clause{"SELECT " + d.text("tag") + ", " + d.time("execution_time") + ", " + d.time("expected_time") +
+			" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d", row.Completed) +
+			" AND tag = ? AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT " + fmt.Sprint(perTag), []any{tag}}
+	}
+	all := unionAll(branches)
+	return all.sql, all.args
+}
