@@ -81,10 +81,10 @@ func (e *Engine) Retry(ctx context.Context, ref Ref) error {
 		}
 		return retryOf(r, now), nil
 	})
-	if err == nil {
-		e.armAfter(nil, after)
+	if err != nil {
+		return err
 	}
-	return err
+	return e.processTask(ctx, after.ID)
 }
 
 func retryOf(r *row.Row, now row.Time) row.Change {

@@ -48,7 +48,7 @@ func (c *core) failed(op string, err error) {
 	if c.life.Err() != nil {
 		return
 	}
-	c.log.Warn(op+" failed", "class", class.String(), "err", err)
+	c.log.Warn("the database refused or did not answer", "op", op, "class", class.String(), "err", err)
 }
 
 // sleep waits for d, or until ctx ends; it reports whether the time has passed.

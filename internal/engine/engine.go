@@ -120,7 +120,7 @@ func (e *Engine) begin(u *run) {
 }
 
 // Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed] after Stop.
-func (e *Engine) Start(ctx context.Context) error {
+func (e *Engine) Start(_ context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped != nil {
@@ -131,16 +131,17 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.started = true
 	e.member.SetTags(e.tags.served())
-	if err := e.member.Beat(ctx); err != nil {
-		e.failed("announcing the node", err)
-	}
 	e.tags.run(true)
 	e.goFunc(func() { e.dispatcher.loop(e.life) })
 	e.goFunc(func() { e.renewer.loop(e.life) })
 	e.goFunc(func() { e.renewer.deadlines(e.life) })
-	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop, e.lookahead.loop, e.peek.loop} {
+	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop, e.peek.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
+	e.sourcesDone.Go(func() {
+		e.announce() // or the first look at the nodes would not find this one
+		e.lookahead.loop(e.sources)
+	})
 	e.passes.runner.Start(e.sources)
 	for _, pass := range []string{passStrays, passRescue, passScan} {
 		e.passes.runner.Kick(pass)
@@ -153,6 +154,15 @@ func (e *Engine) running() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.started && e.stopped == nil
+}
+
+// announce tells the other nodes at once which tags are served here.
+func (e *Engine) announce() {
+	ctx, cancel := context.WithTimeout(e.sources, callTimeout)
+	defer cancel()
+	if err := e.member.Beat(ctx); err != nil && e.sources.Err() == nil {
+		e.failed("announcing the node", err)
+	}
 }
 
 // Registered tells the engine that a tag has got its processor after Start.
@@ -211,14 +221,14 @@ func (e *Engine) anchor(ctx context.Context) error {
 	return nil
 }
 
-func (e *Engine) takeReading(ctx context.Context) error {
+func (c *core) takeReading(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	sent := time.Now()
-	reading, err := e.store.Now(ctx)
+	reading, err := c.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	e.clock.Add(reading, sent, time.Now())
+	c.clock.Add(reading, sent, time.Now())
 	return nil
 }

@@ -29,9 +29,12 @@ func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
 			switch {
 			case exists && s.Status == row.Executing && s.Executor == executor:
 				ours = append(ours, s)
-			case !exists || s.Status != row.Pending || s.Version != it.Version || time.Since(sent) > c.longestClaim():
+			case !exists || s.Status != row.Pending || s.Version != it.Version:
 				delete(open, id)
 				c.hands.letGo(it)
+			case time.Since(sent) > c.longestClaim():
+				delete(open, id)
+				c.hands.putBack(it)
 			}
 		}
 		for _, r := range c.release(ours, "claim with a lost reply") {

@@ -39,19 +39,23 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	return m, nil
 }
 
+// Tick does what the look-ahead and the heartbeat do in the course of time; it is called when the time has moved.
+func (m *Manual) Tick(ctx context.Context) error {
+	if !m.running() {
+		return processor.ErrClosed
+	}
+	if err := m.tags.read(ctx); err != nil {
+		return err
+	}
+	m.member.SetTags(m.tags.served())
+	return m.member.Beat(ctx)
+}
+
 // nextPage is how many due rows are compared by priority.
 const nextPage = 1000
 
 // Next returns the task that would run next if the time went on to until, in the order of an engine that has one worker.
 func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found bool, err error) {
-	if err := m.open(); err != nil {
-		return next, false, err
-	}
-	// As the look-ahead and the heartbeat would.
-	m.Registered()
-	if err := cmp.Or(m.tags.read(ctx), m.member.Beat(ctx)); err != nil {
-		return next, false, err
-	}
 	page, err := m.store.Due(ctx, row.Window{Tags: m.tags.list(), To: until + 1, Limit: nextPage})
 	if err != nil || len(page) == 0 {
 		return next, false, err
@@ -61,15 +65,6 @@ func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found 
 	return slices.MinFunc(page, func(a, b row.Due) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
 	}), true, nil
-}
-
-func (m *Manual) open() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stopped != nil {
-		return processor.ErrClosed
-	}
-	return nil
 }
 
 // Run claims a due task, runs its processor, and writes the result; hooks have returned when it does. It returns what the
@@ -91,7 +86,7 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 	return result, ran, nil
 }
 
-func (m *Manual) execute(u *run) error {
+func (m *Manual) execute(u *run) (result error) {
 	m.runs.add(u)
 	started := m.now()
 	if s, late := tooLate(u, started); late {
@@ -100,18 +95,24 @@ func (m *Manual) execute(u *run) error {
 	}
 	reg, _ := m.cfg.Registry.Lookup(u.row.Tag)
 	ctx, end := m.runner.context(u, &reg, started)
-	err := m.runner.process(ctx, u, reg.Processor)
-	cause := context.Cause(ctx)
-	end(nil)
+	result = errGoexit
+	defer func() { // also when the processor ends the test, and its goroutine with it
+		cause := context.Cause(ctx)
+		end(nil)
+		m.settle(u, &reg, result, cause)
+	}()
+	result = m.runner.process(ctx, u, reg.Processor)
+	return result
+}
 
+func (m *Manual) settle(u *run, reg *processor.Registration, err, cause error) {
 	u.mu.Lock()
 	u.thread = ""
 	handed := u.handed
 	u.mu.Unlock()
 	if handed {
-		m.runner.askRow(u, &reg, err)
-		return err
+		m.runner.askRow(u, reg, err, cause)
+		return
 	}
-	m.settler.flush([]settlement{m.runner.judge(u, &reg, err, cause)})
-	return err
+	m.settler.flush([]settlement{m.runner.judge(u, reg, err, cause)})
 }

@@ -39,7 +39,7 @@ func newPasses(c *core, arm *armer, executor string) *passes {
 		Due: c.store.Due, Adopt: c.adopt, Tags: arm.tags.list, Now: c.clock.AtLeast, Offer: p.offer, Page: scanPage, Log: c.log,
 	}
 	rescue := &scanner.Rescue{
-		Leases: c.store, Now: c.clock.AtLeast, Held: c.clock.RescueHeld, Rescued: p.rescued,
+		Leases: c.store, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
 			return c.store.Update(ctx, nil, changes)
 		},
@@ -97,6 +97,16 @@ func (p *passes) strays(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rescueHeld reports whether leases that seem over may not be, because the clock they are judged by is another one since a moment
+// ago. The last reading may be older than that moment, so a new one is taken.
+func (p *passes) rescueHeld() bool {
+	if err := p.takeReading(p.life); err != nil {
+		p.failed("reading the database's clock", err)
+		return true
+	}
+	return p.clock.RescueHeld()
 }
 
 // rescued runs rescued rows at once, if this process serves them.

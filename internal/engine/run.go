@@ -92,7 +92,7 @@ func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
 	handed := u.handed
 	u.mu.Unlock()
 	if handed {
-		r.askRow(u, reg, err)
+		r.askRow(u, reg, err, cause)
 		return
 	}
 	r.settler.add(u, r.judge(u, reg, err, cause))
@@ -150,7 +150,7 @@ var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexi
 var errNotCommitted = errors.New("CompleteTx was called but its transaction was not committed")
 
 // askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has failed.
-func (r *runner) askRow(u *run, reg *processor.Registration, err error) {
+func (r *runner) askRow(u *run, reg *processor.Registration, err, cause error) {
 	for n := 0; ; n++ {
 		ctx, cancel := r.call()
 		states, readErr := r.store.States(ctx, []int64{u.row.ID})
@@ -165,7 +165,7 @@ func (r *runner) askRow(u *run, reg *processor.Registration, err error) {
 		case len(states) == 1 && states[0].Status == row.Completed && states[0].Version == u.row.Version+1:
 			r.settler.finish(u, settlement{change: row.Change{To: row.Completed}, kind: metrics.RunCompleted})
 		case len(states) == 1 && states[0].Status == row.Executing && states[0].Version == u.row.Version:
-			r.settler.add(u, r.judge(u, reg, errors.Join(errNotCommitted, err), nil))
+			r.settler.add(u, r.judge(u, reg, errors.Join(errNotCommitted, err), cause))
 		default:
 			r.settler.refused(u)
 		}

@@ -16,6 +16,8 @@ type tags struct {
 	*core
 	resumed func() // called when a paused tag opens again
 
+	refreshing sync.Mutex // what one refresh tells the lines must not overtake what another does
+
 	mu      sync.RWMutex
 	running bool
 	limits  map[string]int       // worker slots of the tags that are open
@@ -113,6 +115,8 @@ func (t *tags) pop(tags []string) (fresh bool) {
 
 // refresh works out which tags are open, and tells the lines.
 func (t *tags) refresh() {
+	t.refreshing.Lock()
+	defer t.refreshing.Unlock()
 	t.mu.Lock()
 	old := t.limits
 	t.limits, t.names = map[string]int{}, nil
