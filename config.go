@@ -1,0 +1,96 @@
+package delaytask
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Config is what a [Scheduler] runs with. The zero value is a good start: every field that is left out takes its default. Values
+// out of range, and values that contradict each other, make Open and New return [ErrInvalidConfig].
+type Config struct {
+	// Logger gets what operators should know, with the attributes task, tag, version, attempt, node and err. Bodies, headers and
+	// passwords are never logged. Default: slog.Default().
+	Logger *slog.Logger
+
+	// Metrics counts and measures what the scheduler does; see [NewMetrics]. Default: nothing is measured.
+	Metrics *Metrics
+
+	// Workers is how many tasks run at once in this process, 1 to 100,000. Default: 64.
+	Workers int
+
+	// TTR is how long a lease lasts: so long after a process has died, others take over its tasks. A lease is renewed while its
+	// task runs, so a TTR need not cover the longest task. 1 s to 24 h. Default: 15 s.
+	TTR time.Duration
+
+	// Timeout is how long one attempt may take before its context ends. Negative: no bound. Default: 5 min.
+	Timeout time.Duration
+
+	// MaxAttempts is how often a task is tried before it stays failed, 1 to 1,000,000. Default: 20.
+	MaxAttempts int
+
+	// Backoff is the wait between two attempts. Default: [processor.DefaultBackoff].
+	Backoff processor.Backoff
+
+	// LookAhead is how often the near future is read from the table; what other processes saved is on time when it is due two
+	// such periods or more after its save. It must be the same in all processes. 100 ms to 1 min. Default: 1 s.
+	LookAhead time.Duration
+
+	// LookAheadWindow is how far ahead the look-ahead reads, from two periods of it to 1 h. A longer one bridges a database that
+	// does not answer for a while, and reads rows more often. Default: two periods.
+	LookAheadWindow time.Duration
+
+	// Horizon: a task saved here that is due sooner is armed in memory at once; later ones are found by the look-ahead in time. At
+	// least the look-ahead's window. Default: 1 h.
+	Horizon time.Duration
+
+	// HeapCap is how many tasks are armed in memory at most; over it the latest-due are dropped and found again in time. At least
+	// 1,000. Default: 250,000.
+	HeapCap int
+
+	// BodyLimit is the longest body in bytes, up to 1 GiB. The server's packet limit must be larger. Default: 1 MiB.
+	BodyLimit int
+
+	// ErrorLimit is how much of an attempt's error is kept, in bytes, 256 to 16 MiB. Default: 8 KiB.
+	ErrorLimit int
+
+	// StopGrace is how long Stop waits for running tasks before it interrupts them; they are released then and lose no attempt.
+	// Negative: none. Default: 30 s.
+	StopGrace time.Duration
+
+	// NodeName is what this process is called by Nodes and in the executor of a task. Default: the host's name.
+	NodeName string
+
+	// Address is where this process can be reached, for people who look at Nodes. Default: none.
+	Address string
+
+	// Heartbeat is how often this process says that it is alive. It must be the same in all processes. 100 ms to 1.5 s. Default: 1 s.
+	Heartbeat time.Duration
+
+	// Quarantine: a task that has lost its process so often is failed instead of run again. Two losses are free, so 3 is the
+	// least. Default: 5.
+	Quarantine int
+
+	// Retention is how long finished tasks are kept.
+	Retention Retention
+
+	// Migrate lets Open and New bring the tables up to date first. Any number of processes may do so at once. A SQLite database
+	// that Open is given is migrated in any case. Default: false.
+	Migrate bool
+
+	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, or quarantine. It runs in a
+	// goroutine of its own, after the failure is stored, and not at all when the process dies at that moment. Default: none.
+	OnFailed func(ctx context.Context, task *processor.Task, err error)
+
+	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own. Default: none.
+	OnRescued func(ctx context.Context, task *processor.Task)
+}
+
+// Retention says how long finished tasks stay in the table before they are deleted. Negative keeps them for ever.
+type Retention struct {
+	Completed time.Duration // default 7 days
+	Cancelled time.Duration // default 7 days
+	Failed    time.Duration // default 30 days
+}

@@ -1,0 +1,27 @@
+package delaytasktest
+
+import (
+	"sync"
+	"time"
+)
+
+// clock stands still until it is moved. It has microseconds, as the database's clock does.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// forward moves the clock to t, but never back.
+func (c *clock) forward(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.After(c.at) {
+		c.at = t
+	}
+}

@@ -1,0 +1,16 @@
+// Package delaytasktest lets tests of code that uses delaytask run without a server and without sleeping.
+//
+// [New] returns a scheduler on a database in memory, with a clock that stands still until the test moves it. It embeds a real
+// *delaytask.Scheduler, so the code under test gets that or any interface cut from it, and production code needs no change:
+//
+//	s := delaytasktest.New(t)
+//	orders := shop.NewOrders(s.Scheduler) // registers processors and saves tasks, as it always does
+//	orders.Place(ctx, 7)
+//	s.RequireSaved(t, "order.close", delaytasktest.Body(7), delaytasktest.Delay(30*time.Minute))
+//	s.Advance(30 * time.Minute) // runs what falls due, in order, before it returns
+//
+// What runs, when, and what becomes of it is decided by the same code as in production, retries, snoozes and timeouts included.
+// Three things differ. Tasks run one at a time, in the goroutine of the test. Backoffs have no jitter, unless the config names a
+// backoff of its own. And a transaction that is passed in is not looked at: what is saved, changed or completed in it counts at
+// once, even if it is rolled back later.
+package delaytasktest

@@ -1,0 +1,72 @@
+package delaytasktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/delaytasktest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// shop is the code under test. It takes the scheduler that production hands it.
+type shop struct {
+	tasks  *delaytask.Scheduler
+	paid   map[int]bool
+	closed []int
+	down   int // how many more calls of the warehouse fail
+}
+
+func newShop(tasks *delaytask.Scheduler) *shop {
+	s := &shop{tasks: tasks, paid: map[int]bool{}}
+	if err := tasks.Register("order.close", processor.Typed(s.close)); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func (s *shop) order(ctx context.Context, number int) error {
+	_, err := s.tasks.SaveDelayTask(ctx, "order.close", number, 30*time.Minute, delaytask.WithKey(fmt.Sprint(number)))
+	return err
+}
+
+func (s *shop) close(_ context.Context, _ *processor.Task, number int) error {
+	if s.down > 0 {
+		s.down--
+		return errors.New("the warehouse does not answer")
+	}
+	if !s.paid[number] {
+		s.closed = append(s.closed, number)
+	}
+	return nil
+}
+
+// A test moves the clock by half an hour in no time, and sees each attempt.
+func Example() {
+	t := new(testing.T) // the test's own
+	s := delaytasktest.New(t, delaytasktest.StartAt(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)))
+	shop := newShop(s.Scheduler)
+	shop.down = 2
+
+	if err := shop.order(context.Background(), 7); err != nil {
+		t.Fatal(err)
+	}
+	task := s.RequireSaved(t, "order.close", delaytasktest.Body(7), delaytasktest.Delay(30*time.Minute))
+	fmt.Println(task.Key, task.Status, task.Expected.Format(time.TimeOnly))
+
+	fmt.Println(len(s.Advance(29*time.Minute)), "runs in 29 minutes")
+	for _, run := range s.Advance(2 * time.Minute) {
+		fmt.Println(run.At.Format(time.TimeOnly), run.Attempt, run.Err, run.Status)
+	}
+	fmt.Println("closed:", shop.closed)
+	// Output:
+	// 7 pending 12:30:00
+	// 0 runs in 29 minutes
+	// 12:30:00 1 the warehouse does not answer pending
+	// 12:30:01 2 the warehouse does not answer pending
+	// 12:30:03 3 <nil> completed
+	// closed: [7]
+}

@@ -1,0 +1,154 @@
+package delaytasktest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Scheduler is a delaytask.Scheduler whose time the test tells. Its Start does nothing: tasks run when the test says so.
+type Scheduler struct {
+	*delaytask.Scheduler
+	t       testing.TB
+	clock   *clock
+	manual  *engine.Manual
+	running sync.Mutex // held while tasks run
+}
+
+// Option is a setting of [New].
+type Option func(*settings)
+
+type settings struct {
+	start  time.Time
+	config delaytask.Config
+}
+
+// StartAt sets the time at which the clock stands first. Default: the time at which New was called.
+func StartAt(t time.Time) Option { return func(s *settings) { s.start = t } }
+
+// WithConfig sets what the scheduler runs with. Defaults are as ever, but for the backoff, which has no jitter here, and the
+// logger, which discards.
+func WithConfig(cfg delaytask.Config) Option { return func(s *settings) { s.config = cfg } }
+
+// New returns a scheduler without tasks, which is stopped when the test ends. It fails the test when the config is not valid.
+func New(t testing.TB, opts ...Option) *Scheduler {
+	t.Helper()
+	set := settings{start: time.Now()}
+	for _, opt := range opts {
+		opt(&set)
+	}
+	if set.config.Backoff == nil {
+		set.config.Backoff = processor.Exponential(time.Second, time.Hour, 0)
+	}
+	if set.config.Logger == nil {
+		set.config.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Scheduler{t: t, clock: &clock{at: set.start.UTC().Truncate(time.Microsecond)}}
+	st := store{memstore.New(memstore.WithClock(s.clock.now))}
+	made, err := seam.NewScheduler(set.config, st, s.build)
+	if err != nil {
+		t.Fatalf("delaytasktest: %v", err)
+	}
+	s.Scheduler = made.(*delaytask.Scheduler)
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil {
+			t.Errorf("delaytasktest: stop: %v", err)
+		}
+	})
+	return s
+}
+
+func (s *Scheduler) build(cfg engine.Config) (_ *engine.Engine, err error) {
+	s.manual, err = engine.NewManual(context.Background(), cfg, s.clock.now)
+	if err != nil {
+		return nil, err
+	}
+	return s.manual.Engine, nil
+}
+
+// Run is an attempt that was run.
+type Run struct {
+	ID      int64
+	Tag     string
+	Attempt int
+	At      time.Time        // when it started
+	Err     error            // what the processor returned
+	Status  delaytask.Status // of the task after it
+}
+
+// maxRuns ends a RunDue that would never end, as when a processor saves its own task again without a delay.
+const maxRuns = 10_000
+
+// RunDue moves the clock to the moment at and runs everything that falls due until then, each task at its own due time, in the
+// calling goroutine: by due time, tasks that are ready together by priority. What falls due by that (retries, snoozes, tasks that
+// processors save) runs too. A moment in the past leaves the clock where it is and runs what is due there.
+//
+// It returns the attempts in the order in which they ran. It fails the test when it is called by a processor, or when the tasks
+// never end.
+func (s *Scheduler) RunDue(at time.Time) []Run {
+	s.t.Helper()
+	if !s.running.TryLock() {
+		s.t.Fatalf("delaytasktest: RunDue was called while tasks run")
+	}
+	defer s.running.Unlock()
+	at = at.Truncate(time.Microsecond)
+	if now := s.clock.now(); at.Before(now) {
+		at = now
+	}
+	var runs []Run
+	s.moveTo(s.clock.now())
+	for {
+		due, found, err := s.manual.Next(context.Background(), row.At(at))
+		if err != nil {
+			s.t.Fatalf("delaytasktest: look for due tasks: %v", err)
+		}
+		if !found {
+			s.moveTo(at)
+			return runs
+		}
+		if len(runs) == maxRuns {
+			s.t.Fatalf("delaytasktest: %d attempts and no end; does a processor of tag %s save its own task without a delay?",
+				maxRuns, due.Tag)
+		}
+		s.moveTo(due.Due.Std())
+		runs = append(runs, s.run(due))
+	}
+}
+
+// Advance moves the clock on by d and runs everything that falls due until then, as RunDue does. Advance(0) runs what is due now.
+func (s *Scheduler) Advance(d time.Duration) []Run {
+	s.t.Helper()
+	return s.RunDue(s.clock.now().Add(d))
+}
+
+func (s *Scheduler) run(due row.Due) Run {
+	s.t.Helper()
+	started := s.clock.now()
+	result, ran, err := s.manual.Run(context.Background(), due)
+	if err != nil || !ran {
+		s.t.Fatalf("delaytasktest: task %d could not be claimed: %v", due.ID, err)
+	}
+	task, err := s.Get(context.Background(), delaytask.ID(due.ID))
+	if err != nil {
+		s.t.Fatalf("delaytasktest: task %d could not be read: %v", due.ID, err)
+	}
+	return Run{ID: task.ID, Tag: task.Tag, Attempt: max(task.Attempt, 1), At: started, Err: result, Status: task.Status}
+}
+
+// moveTo moves the clock and does what goes with time.
+func (s *Scheduler) moveTo(t time.Time) {
+	s.t.Helper()
+	s.clock.forward(t)
+	if err := s.manual.Tick(context.Background()); err != nil {
+		s.t.Fatalf("delaytasktest: move the clock: %v", err)
+	}
+}

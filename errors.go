@@ -1,0 +1,62 @@
+package delaytask
+
+import (
+	"errors"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// ErrInvalidConfig is returned by Open and New when a field of [Config] is out of range.
+var ErrInvalidConfig = errors.New("delaytask: invalid config")
+
+// ErrNotReady is returned by Ready, with the reason.
+var ErrNotReady = errors.New("delaytask: not ready")
+
+// Errors about what a caller passed in. Nothing was stored or changed when one of them is returned.
+var (
+	ErrInvalidTag         = processor.ErrInvalidTag
+	ErrInvalidKey         = processor.ErrInvalidKey
+	ErrInvalidBody        = processor.ErrInvalidBody
+	ErrBodyTooLarge       = processor.ErrBodyTooLarge
+	ErrInvalidDelay       = processor.ErrInvalidDelay
+	ErrDelayTooLong       = processor.ErrDelayTooLong
+	ErrInvalidTime        = processor.ErrInvalidTime
+	ErrInvalidID          = processor.ErrInvalidID
+	ErrInvalidTTR         = processor.ErrInvalidTTR
+	ErrInvalidMaxAttempts = processor.ErrInvalidMaxAttempts
+	ErrInvalidPriority    = processor.ErrInvalidPriority
+	ErrInvalidHeaders     = processor.ErrInvalidHeaders
+	ErrInvalidOption      = processor.ErrInvalidOption
+	ErrBatchTooLarge      = processor.ErrBatchTooLarge
+	ErrNilContext         = processor.ErrNilContext
+	ErrNilTx              = processor.ErrNilTx
+	ErrNilProcessor       = processor.ErrNilProcessor
+	ErrTagRegistered      = processor.ErrTagRegistered
+)
+
+// Errors about what was met.
+var (
+	ErrDuplicate      = processor.ErrDuplicate
+	ErrConflict       = processor.ErrConflict
+	ErrOutcomeUnknown = processor.ErrOutcomeUnknown
+	ErrLeaseLost      = processor.ErrLeaseLost
+	ErrNotFound       = processor.ErrNotFound
+	ErrNotPending     = processor.ErrNotPending
+	ErrFinished       = processor.ErrFinished
+	ErrNotFailed      = processor.ErrNotFailed
+	ErrContended      = processor.ErrContended
+	ErrClosed         = processor.ErrClosed
+
+	// ErrNotStarted is returned by Pop before Start.
+	ErrNotStarted = processor.ErrNotStarted
+	ErrOverloaded = processor.ErrOverloaded
+)
+
+// DuplicateError says which unfinished task carries the key. It Is [ErrDuplicate].
+type DuplicateError = processor.DuplicateError
+
+// OutcomeUnknownError carries the id to save again with. It Is [ErrOutcomeUnknown].
+type OutcomeUnknownError = processor.OutcomeUnknownError
+
+// BatchError names the task of a bulk save that was refused. Nothing of the batch was stored.
+type BatchError = processor.BatchError

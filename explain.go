@@ -1,0 +1,135 @@
+package delaytask
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Reason says, for programs, why a task is not running now.
+type Reason string
+
+// The reasons that Explain gives.
+const (
+	ReasonNotDue      Reason = "not_due"
+	ReasonRetry       Reason = "waiting_for_retry" // an attempt failed and the next one is not due
+	ReasonPaused      Reason = "paused"
+	ReasonUnserved    Reason = "unserved"   // no live node has a processor for the tag
+	ReasonLocked      Reason = "locked"     // somebody else's transaction holds the row
+	ReasonWaiting     Reason = "waiting"    // due, and waiting for a free worker
+	ReasonLeased      Reason = "leased"     // it is executing
+	ReasonLeaseOver   Reason = "lease_over" // its executor is gone; a rescue will end the lease
+	ReasonFinished    Reason = "finished"
+	ReasonQuarantined Reason = "quarantined" // failed because it lost its process too often
+	ReasonBroken      Reason = "broken"      // its row cannot be read
+)
+
+// Explanation says why a task has not run, or what has become of it.
+type Explanation struct {
+	Task   Task // without its body
+	Reason Reason
+	Text   string // a sentence for people
+}
+
+// Explain tells why a task has not run. It returns [ErrNotFound] when there is no such task.
+func (s *Scheduler) Explain(ctx context.Context, ref Ref) (Explanation, error) {
+	task, err := s.Get(ctx, ref)
+	if err != nil {
+		return Explanation{}, err
+	}
+	task.Body = nil
+	e := Explanation{Task: task}
+	if e.Reason, e.Text, err = s.explain(ctx, &task); err != nil {
+		return Explanation{}, fmt.Errorf("explain %v: %w", ref, err)
+	}
+	return e, nil
+}
+
+func (s *Scheduler) explain(ctx context.Context, t *Task) (Reason, string, error) {
+	if t.Broken != "" {
+		return ReasonBroken, "Its row cannot be read: " + t.Broken + ".", nil
+	}
+	if t.Status.Final() {
+		reason, text := s.explainFinal(t)
+		return reason, text, nil
+	}
+	now, err := s.situation(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if t.Status == Executing {
+		reason, text := explainLease(t, now.now.Std())
+		return reason, text, nil
+	}
+	locked, err := s.store.Locked(ctx, []int64{t.ID})
+	if err != nil {
+		return "", "", err
+	}
+	reason, text := explainPending(t, now, slices.Contains(locked, t.ID))
+	return reason, text, nil
+}
+
+func (s *Scheduler) explainFinal(t *Task) (Reason, string) {
+	at := moment(t.Finished)
+	switch {
+	case t.Status == Completed:
+		return ReasonFinished, fmt.Sprintf("It completed at %s, in attempt %d.", at, t.Attempt)
+	case t.Status == Cancelled:
+		return ReasonFinished, fmt.Sprintf("It was cancelled at %s.", at)
+	case t.CrashCount >= s.quarantine:
+		return ReasonQuarantined, fmt.Sprintf("It was quarantined at %s: its executor died or went silent %d times while it ran. "+
+			"Retry it when the cause is repaired.", at, t.CrashCount)
+	default:
+		return ReasonFinished, fmt.Sprintf("It failed for good at %s, in attempt %d: %s", at, t.Attempt, row.Clip(t.lastError(), 200))
+	}
+}
+
+func (t *Task) lastError() string {
+	if len(t.Errors) > 0 {
+		return t.Errors[len(t.Errors)-1].Error
+	}
+	return t.ErrorStack
+}
+
+func explainLease(t *Task, now time.Time) (Reason, string) {
+	if !now.Before(t.Due) {
+		return ReasonLeaseOver, fmt.Sprintf("The lease of %s ended at %s without an answer; a rescue takes it back within seconds, "+
+			"if a node is alive.", t.Executor, moment(t.Due))
+	}
+	return ReasonLeased, fmt.Sprintf("Attempt %d is leased by %s until %s.", t.Attempt, t.Executor, moment(t.Due))
+}
+
+// explainPending names the first hurdle, and besides it what would hold the task up later.
+func explainPending(t *Task, now situation, locked bool) (Reason, string) {
+	var reasons []Reason
+	var text string
+	hurdle := func(met bool, reason Reason, sentence string) {
+		if !met {
+			return
+		}
+		if text != "" {
+			text += " "
+		}
+		reasons, text = append(reasons, reason), text+sentence
+	}
+	if t.Due.IsZero() {
+		// A plain INSERT said so; the look-ahead of a node that serves the tag fills it in.
+		t.Due = t.Expected
+	}
+	early := now.now.Std().Before(t.Due)
+	retry := early && t.Attempt > 0
+	hurdle(early && !retry, ReasonNotDue, fmt.Sprintf("It is due at %s.", moment(t.Due)))
+	hurdle(retry, ReasonRetry, fmt.Sprintf("Attempt %d failed (%s); the next one is due at %s.",
+		t.Attempt, row.Clip(t.lastError(), 200), moment(t.Due)))
+	hurdle(now.paused[t.Tag], ReasonPaused, fmt.Sprintf("The tag %s is paused.", t.Tag))
+	hurdle(!now.served[t.Tag], ReasonUnserved, fmt.Sprintf("No live node serves the tag %s.", t.Tag))
+	hurdle(locked, ReasonLocked, "Its row is locked by another transaction.")
+	hurdle(len(reasons) == 0, ReasonWaiting, fmt.Sprintf("It has been due since %s and waits for a free worker.", moment(t.Due)))
+	return reasons[0], text
+}
+
+// moment renders a time as the table shows it.
+func moment(t time.Time) string { return row.At(t).String() + " UTC" }

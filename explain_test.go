@@ -1,0 +1,121 @@
+package delaytask_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/delaytasktest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// explained fails the test unless the task is explained by the reason, in a sentence that holds the text.
+func explained(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Reason, text string) {
+	t.Helper()
+	got, err := s.Explain(t.Context(), delaytask.ID(id))
+	if err != nil || got.Reason != want || !strings.Contains(got.Text, text) || got.Task.ID != id {
+		t.Errorf("got %s %q, %v; want %s with %q", got.Reason, got.Text, err, want, text)
+	}
+}
+
+func TestExplainNamesTheFirstHurdle(t *testing.T) {
+	t.Parallel()
+	s := delaytasktest.New(t, delaytasktest.StartAt(noon))
+	var leased int64
+	err := s.Register("t", processor.Func(func(_ context.Context, task *processor.Task) error {
+		leased = task.ID
+		explained(t, s.Scheduler, task.ID, delaytask.ReasonLeased, "until 2026-05-04 12:01:15")
+		if task.Attempt == 1 {
+			return errors.New("no answer")
+		}
+		return processor.Permanent(errors.New("no such account"))
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := s.SaveDelayTask(t.Context(), "t", nil, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(0)
+	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "It is due at 2026-05-04 12:01:00")
+
+	if err := s.Pause(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "The tag t is paused.")
+	if runs := s.Advance(time.Minute); len(runs) != 0 {
+		t.Errorf("a paused tag ran: %v", runs)
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonPaused, "paused")
+	if err := s.Resume(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonWaiting, "due since 2026-05-04 12:01:00")
+
+	s.Advance(0)
+	if leased != id {
+		t.Fatal("the task did not run")
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonRetry, "Attempt 1 failed (no answer)")
+}
+
+func TestExplainSaysWhatBecameOfATask(t *testing.T) {
+	t.Parallel()
+	s := delaytasktest.New(t, delaytasktest.StartAt(noon))
+	for tag, err := range map[string]error{"ok": nil, "bad": processor.Permanent(errors.New("no such account"))} {
+		if err := s.Register(tag, processor.Func(func(context.Context, *processor.Task) error { return err })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := map[string]int64{}
+	for _, tag := range []string{"ok", "bad", "orphan", "cancelled"} {
+		id, err := s.SaveDelayTask(t.Context(), tag, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[tag] = id
+	}
+	if _, err := s.Cancel(t.Context(), delaytask.ID(ids["cancelled"])); err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(0)
+	explained(t, s.Scheduler, ids["ok"], delaytask.ReasonFinished, "completed at 2026-05-04 12:00:00.000000 UTC, in attempt 1")
+	explained(t, s.Scheduler, ids["bad"], delaytask.ReasonFinished, "no such account")
+	explained(t, s.Scheduler, ids["cancelled"], delaytask.ReasonFinished, "cancelled at 2026-05-04 12:00:00")
+	explained(t, s.Scheduler, ids["orphan"], delaytask.ReasonUnserved, "No live node serves the tag orphan.")
+}
+
+func TestStatsTellOfEveryTag(t *testing.T) {
+	t.Parallel()
+	s := delaytasktest.New(t, delaytasktest.StartAt(noon))
+	if err := s.Register("t", processor.Func(func(context.Context, *processor.Task) error { return nil })); err != nil {
+		t.Fatal(err)
+	}
+	for _, delay := range []time.Duration{0, 0, time.Minute, time.Hour} {
+		if _, err := s.SaveDelayTask(t.Context(), "t", nil, delay); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Pause(t.Context(), "held"); err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(time.Minute)
+	stats, err := s.Stats(t.Context())
+	if err != nil || len(stats) != 2 {
+		t.Fatalf("got %+v, %v", stats, err)
+	}
+	held, tag := stats[0], stats[1]
+	if held.Tag != "held" || !held.Paused || held.Served || len(held.Counts) != 0 {
+		t.Errorf("the paused tag: %+v", held)
+	}
+	if tag.Counts[delaytask.Completed] != 3 || tag.Counts[delaytask.Pending] != 1 || !tag.Served || tag.Paused ||
+		!tag.OldestPending.Equal(noon.Add(time.Hour)) || tag.Lateness.Samples != 3 || tag.Lateness.Max != 0 {
+		t.Errorf("the served tag: %+v", tag)
+	}
+}

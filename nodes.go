@@ -1,0 +1,77 @@
+package delaytask
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Node is a process that shares the database.
+type Node struct {
+	Number    int // leased; part of the ids that it makes
+	Name      string
+	PID       int
+	Address   string
+	Version   string   // of delaytask
+	Tags      []string // that it serves; none when it was not started
+	Leaving   bool     // it is stopping
+	Alive     bool     // it was heard of within the last 5 s
+	Heartbeat time.Time
+}
+
+// Nodes returns the processes that share the database, by number. One that died is listed until its number is needed.
+func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	found, reading, err := s.store.Nodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the nodes: %w", err)
+	}
+	nodes := make([]Node, len(found))
+	for i, n := range found {
+		nodes[i] = Node{
+			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags, Leaving: n.Leaving,
+			Alive: alive(n, reading.Time), Heartbeat: n.Heartbeat.Std(),
+		}
+	}
+	return nodes, nil
+}
+
+func alive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
+
+// situation is what the tables of nodes and tags say at one moment.
+type situation struct {
+	now    row.Time
+	served map[string]bool // by a live node that is not leaving
+	paused map[string]bool
+}
+
+func (s *Scheduler) situation(ctx context.Context) (situation, error) {
+	nodes, reading, err := s.store.Nodes(ctx)
+	if err != nil {
+		return situation{}, fmt.Errorf("read the nodes: %w", err)
+	}
+	tags, err := s.store.Tags(ctx)
+	if err != nil {
+		return situation{}, fmt.Errorf("read the tags: %w", err)
+	}
+	now := situation{now: reading.Time, served: map[string]bool{}, paused: map[string]bool{}}
+	for _, n := range nodes {
+		if n.Leaving || !alive(n, reading.Time) {
+			continue
+		}
+		for _, tag := range n.Tags {
+			now.served[tag] = true
+		}
+	}
+	for _, t := range tags {
+		if t.Paused {
+			now.paused[t.Tag] = true
+		}
+	}
+	return now, nil
+}

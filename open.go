@@ -1,0 +1,128 @@
+package delaytask
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+	"modernc.org/sqlite"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/migrations"
+)
+
+// Open connects to the database that dsn names and returns a scheduler that can save tasks; [Scheduler.Start] lets it run them.
+// Stop closes the connections.
+//
+//	sqlite:PATH                                  an embedded database, created and migrated as needed
+//	user:password@tcp(host:3306)/database        MySQL or MariaDB, as in go-sql-driver/mysql
+//	mysql://user:password@host:3306/database     the same as a URL
+//
+// An error says in one sentence what is wrong and, where somebody can do something, what. Whatever is dangerous but not wrong, as
+// a server that may lose commits when its machine fails, goes to the logger. Passwords show in neither.
+func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
+	cfg, err := prepare(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	db, kind, err := store.Connect(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("delaytask: %w", err)
+	}
+	cfg.Migrate = cfg.Migrate || kind == store.SQLite
+	s, err := onDatabase(ctx, db, kind, cfg, db.Close)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// New is Open on the application's own pool. The pool keeps its settings and stays open after Stop; a few of its connections are
+// reserved until then, and a pool too small for that is refused with the number needed.
+func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
+	cfg, err := prepare(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if db == nil {
+		return nil, fmt.Errorf("%w: the database is nil", ErrInvalidConfig)
+	}
+	kind, err := kindOf(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return onDatabase(ctx, sqlx.NewDb(db, kind.String()), kind, cfg, func() error { return nil })
+}
+
+// prepare checks what can be checked before anything is opened.
+func prepare(ctx context.Context, cfg Config) (Config, error) {
+	if ctx == nil {
+		return cfg, ErrNilContext
+	}
+	cfg = cfg.withDefaults()
+	return cfg, cfg.check()
+}
+
+// kindOf asks the driver, and where that is one that wraps another, the server.
+func kindOf(ctx context.Context, db *sql.DB) (store.Kind, error) {
+	switch db.Driver().(type) {
+	case *mysql.MySQLDriver:
+		return store.MySQL, nil
+	case *sqlite.Driver:
+		return store.SQLite, nil
+	}
+	var version string
+	mysqlErr := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	if mysqlErr == nil {
+		return store.MySQL, nil
+	}
+	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err == nil {
+		return store.SQLite, nil
+	}
+	return 0, fmt.Errorf("delaytask: the pool leads neither to MySQL or MariaDB nor to SQLite: %w", mysqlErr)
+}
+
+func onDatabase(ctx context.Context, db *sqlx.DB, kind store.Kind, cfg Config, closeDB func() error) (*Scheduler, error) {
+	if cfg.Migrate {
+		if err := migrations.Up(ctx, db.DB, kind); err != nil {
+			return nil, fmt.Errorf("delaytask: %w", err)
+		}
+	}
+	st := store.New(db, kind, store.Options{})
+	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
+	if err := check(ctx, st, cfg.Logger); err != nil {
+		return nil, errors.Join(err, st.Close(ctx))
+	}
+	s, err := onStore(ctx, st, cfg, release)
+	if err != nil {
+		return nil, errors.Join(err, st.Close(ctx))
+	}
+	return s, nil
+}
+
+// check refuses a database that is not fit for use, and logs what is dangerous about one that is.
+func check(ctx context.Context, st *store.Store, log *slog.Logger) error {
+	warnings, err := st.Check(ctx)
+	if err != nil {
+		return fmt.Errorf("delaytask: %w", err)
+	}
+	for _, w := range warnings {
+		log.Warn("the database works, but not as well as it should", "warning", string(w))
+	}
+	return nil
+}
+
+// onStore returns a scheduler on a store. The config is complete.
+func onStore(ctx context.Context, st engine.Store, cfg Config, release func(context.Context) error) (*Scheduler, error) {
+	built := cfg.engineConfig(st)
+	e, err := engine.New(ctx, built)
+	if err != nil {
+		return nil, fmt.Errorf("delaytask: %w", err)
+	}
+	return newScheduler(e, built, cfg.BodyLimit, release), nil
+}

@@ -1,0 +1,83 @@
+package delaytask
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestPopHandsOutATaskAndItsHolderEndsIt(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	id := f.save(t, "a", 0)
+	popped, err := f.Pop(t.Context(), "a", PopMax(5), PopTTR(time.Minute), PopAlso("b"))
+	if err != nil || len(popped) != 1 || popped[0].ID != id {
+		t.Fatalf("popped %v, %v", popped, err)
+	}
+	p := popped[0]
+	if err := p.Touch(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Fail(t.Context(), processor.RetryAfter(errors.New("busy"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Finish(t.Context()); !errors.Is(err, ErrLeaseLost) {
+		t.Fatalf("finished after Fail: %v", err)
+	}
+	again, err := f.Pop(t.Context(), "a")
+	if err != nil || len(again) != 1 || again[0].Attempt != 2 {
+		t.Fatalf("popped %v, %v", again, err)
+	}
+	if err := again[0].Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if task := f.get(t, id); task.Status != Completed {
+		t.Errorf("status %s after Finish", task.Status)
+	}
+}
+
+func TestPopThatShallNotWaitReturnsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if popped, err := f.Pop(t.Context(), "a", PopWait(0)); err != nil || len(popped) != 0 {
+		t.Fatalf("popped %v, %v of an empty table", popped, err)
+	}
+	id := f.save(t, "a", 0)
+	popped, err := f.Pop(t.Context(), "a", PopWait(0))
+	if err != nil || len(popped) != 1 || popped[0].ID != id {
+		t.Fatalf("popped %v, %v", popped, err)
+	}
+	if err := popped[0].Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPopRefusesBadArguments(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for name, c := range map[string]struct {
+		tag  string
+		opt  PopOption
+		want error
+	}{
+		"a tag that is none":       {"a b", PopMax(1), ErrInvalidTag},
+		"another tag that is none": {"a", PopAlso(""), ErrInvalidTag},
+		"no tasks":                 {"a", PopMax(0), ErrInvalidOption},
+		"a negative wait":          {"a", PopWait(-1), ErrInvalidOption},
+		"a negative TTR":           {"a", PopTTR(-1), ErrInvalidTTR},
+		"a TTR of ten years":       {"a", PopTTR(87_600 * time.Hour), ErrInvalidTTR},
+		"a scheduler not started":  {"a", PopMax(1), ErrNotStarted},
+	} {
+		if _, err := f.Pop(t.Context(), c.tag, c.opt); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package delaytask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. It need not be
+// registered here: any process that serves the tag runs it.
+//
+// A body that is a []byte, a string or a json.RawMessage is stored as it is; nil is an empty body; anything else is marshalled to
+// JSON. The delay is rounded up to a millisecond; 0 means now.
+//
+// It returns an error about the arguments (nothing is stored then); [ErrDuplicate] together with the id of the unfinished task
+// that carries the key; [ErrOverloaded] when the database takes less than is offered; or [ErrOutcomeUnknown] when ctx ended
+// before the outcome was known: save again with the id that [OutcomeUnknownError] holds, which is safe.
+func (s *Scheduler) SaveDelayTask(ctx context.Context, tag string, body any, delay time.Duration, opts ...Option) (int64, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	save, err := s.newSave(tag, body, delay, opts)
+	if err != nil {
+		return 0, err
+	}
+	return s.engine.Save(ctx, save)
+}
+
+// SaveDelayTaskTx is SaveDelayTask inside the caller's transaction, which must be one of the same database: the task exists if and
+// only if the transaction commits. Nothing is retried there. After an error other than one about the arguments or
+// [ErrDuplicate] the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction.
+func (s *Scheduler) SaveDelayTaskTx(
+	ctx context.Context, tx Tx, tag string, body any, delay time.Duration, opts ...Option,
+) (int64, error) {
+	if err := s.enterTx(ctx, tx); err != nil {
+		return 0, err
+	}
+	save, err := s.newSave(tag, body, delay, opts)
+	if err != nil {
+		return 0, err
+	}
+	return s.engine.SaveTx(ctx, tx, save)
+}
+
+// Item is one task of a bulk save, with the arguments of SaveDelayTask.
+type Item struct {
+	Tag     string
+	Body    any
+	Delay   time.Duration
+	Options []Option
+}
+
+// SaveResult is what became of one item of a bulk save.
+type SaveResult struct {
+	ID  int64 // of the task, or for ErrDuplicate of the one that carries the key; 0 with any other error
+	Err error // as SaveDelayTask returns it
+}
+
+const maxItems = 10_000
+
+// SaveDelayTasks stores up to 10,000 tasks. All are checked first: a bad item is a [BatchError] that names its index, and nothing
+// is stored. Then each task stands for itself, as if it were saved alone; the results are in the order of the items.
+//
+// A nil error means that every item is stored or met an unfinished task with its key ([ErrDuplicate] in its result; of two items
+// with one key the first wins). Otherwise the error wraps that of the first item that was not stored.
+func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) ([]SaveResult, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	if len(items) > maxItems {
+		return nil, fmt.Errorf("%w: got %d", ErrBatchTooLarge, len(items))
+	}
+	saves := make([]processor.Save, len(items))
+	for i, item := range items {
+		save, err := s.newSave(item.Tag, item.Body, item.Delay, item.Options)
+		if err != nil {
+			return nil, &BatchError{Index: i, Err: err}
+		}
+		saves[i] = save
+	}
+	ids, errs := s.engine.SaveAll(ctx, saves)
+	results := make([]SaveResult, len(items))
+	var lost int
+	var first error
+	for i := range results {
+		results[i] = SaveResult{ID: ids[i], Err: errs[i]}
+		if errs[i] != nil && !errors.Is(errs[i], ErrDuplicate) {
+			lost++
+			if first == nil {
+				first = errs[i]
+			}
+		}
+	}
+	if first != nil {
+		return results, fmt.Errorf("%d of %d tasks were not stored, the first of them because: %w", lost, len(items), first)
+	}
+	return results, nil
+}
+
+// newSave checks all that can be known to be wrong before the database is asked.
+func (s *Scheduler) newSave(tag string, body any, delay time.Duration, opts []Option) (processor.Save, error) {
+	save, err := processor.NewSave(tag, body, delay, processor.Limits{Body: s.bodyLimit}, opts...)
+	if err != nil {
+		return save, err
+	}
+	if save.ID != 0 && !cluster.Valid(save.ID) {
+		return save, fmt.Errorf("%w: got %d", ErrInvalidID, save.ID)
+	}
+	return save, nil
+}

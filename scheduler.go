@@ -1,0 +1,125 @@
+package delaytask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Scheduler saves tasks and, once started, runs those whose tags are registered. Any number of schedulers, in any number of
+// processes, share one database. Make one with [Open] or [New]; it is safe for concurrent use.
+//
+// Every method that takes a context returns [ErrNilContext] for a nil one, the context's cause when that has ended before
+// anything was done, and [ErrClosed] after Stop. Whatever else the database answers comes wrapped with the operation.
+type Scheduler struct {
+	engine     *engine.Engine
+	store      engine.Store
+	registry   *processor.Registry
+	bodyLimit  int
+	quarantine int
+
+	release func(context.Context) error // gives back what the scheduler holds of the database
+	stop    sync.Once
+	stopErr error
+	closed  atomic.Bool
+}
+
+// newScheduler makes the facade of an engine that was built with the config.
+func newScheduler(e *engine.Engine, built engine.Config, bodyLimit int, release func(context.Context) error) *Scheduler {
+	return &Scheduler{
+		engine: e, store: built.Store, registry: built.Registry, bodyLimit: bodyLimit, quarantine: built.Quarantine, release: release,
+	}
+}
+
+// Register gives a tag its processor in this process. It may be called before and after Start.
+//
+// It returns [ErrInvalidTag], [ErrNilProcessor], [ErrTagRegistered] when the tag has one already, or the error of an option.
+func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	if err := s.registry.Register(tag, p, opts...); err != nil {
+		return err
+	}
+	s.engine.Registered()
+	return nil
+}
+
+// Start begins to run tasks. It does not block, and does nothing when called again. A scheduler that only saves need not be
+// started.
+func (s *Scheduler) Start(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	return s.engine.Start(ctx)
+}
+
+// releaseWait is how long Stop waits for statements in flight before it leaves them behind.
+const releaseWait = 5 * time.Second
+
+// Stop ends the scheduler, started or not: it claims nothing more, lets running tasks finish within [Config].StopGrace or until
+// ctx ends, whichever comes first, and releases the others without spending an attempt, for another node to take at once. All
+// results are written when it returns. Calls after the first wait for it and return the same.
+//
+// It returns the cause of ctx when that ended first, and an error when the grace did.
+func (s *Scheduler) Stop(ctx context.Context) error {
+	if ctx == nil {
+		return ErrNilContext
+	}
+	s.stop.Do(func() {
+		err := s.engine.Stop(ctx)
+		s.closed.Store(true) // not before: what still runs may save what follows from it
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
+		defer cancel()
+		s.stopErr = errors.Join(err, s.release(last))
+	})
+	return s.stopErr
+}
+
+// Ready returns nil when the scheduler can save and run tasks at this moment: the database answers, its clock is known, and this
+// process holds a node number. Otherwise it returns [ErrNotReady] with the reason.
+func (s *Scheduler) Ready(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if _, err := s.store.Now(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	if !s.engine.Ready() {
+		return fmt.Errorf("%w: the database's clock is not known, or the node number was lost; both are being renewed", ErrNotReady)
+	}
+	return nil
+}
+
+// Now returns the time on the database's clock, which all times of tasks are told by. It is zero while that clock is not known.
+func (s *Scheduler) Now() time.Time { return s.engine.Now().Std() }
+
+// enter is the first thing that every method asks.
+func (s *Scheduler) enter(ctx context.Context) error {
+	switch {
+	case ctx == nil:
+		return ErrNilContext
+	case s.closed.Load():
+		return ErrClosed
+	default:
+		return context.Cause(ctx)
+	}
+}
+
+// enterTx is enter for the methods that take a transaction. A nil pointer inside the interface would panic deep in the driver.
+func (s *Scheduler) enterTx(ctx context.Context, tx Tx) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if v := reflect.ValueOf(tx); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return ErrNilTx
+	}
+	return nil
+}
