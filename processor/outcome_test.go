@@ -16,7 +16,7 @@ func (f *failure) Error() string { return f.text }
 func TestOutcomesAreFoundThroughWrapping(t *testing.T) {
 	t.Parallel()
 	permanent := fmt.Errorf("charge: %w", Permanent(io.EOF))
-	if p, ok := errors.AsType[*PermanentError](permanent); !ok || p.Err != io.EOF || !errors.Is(permanent, io.EOF) {
+	if p, ok := errors.AsType[*PermanentError](permanent); !ok || !errors.Is(p.Err, io.EOF) || !errors.Is(permanent, io.EOF) {
 		t.Errorf("got %v", permanent)
 	}
 	if s, ok := errors.AsType[*SnoozeError](fmt.Errorf("later: %w", Snooze(time.Minute))); !ok || s.After != time.Minute {

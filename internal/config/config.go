@@ -52,7 +52,6 @@ type Lookahead struct {
 type Node struct {
 	Name      string // "": the host's name
 	Heartbeat time.Duration
-	Dead      time.Duration
 }
 
 // Retention is how long finished tasks are kept; 0 keeps them for ever.
@@ -88,7 +87,7 @@ func Default() Config {
 		BodyLimit:   1 << 20,
 		ErrorLimit:  8 << 10,
 		StopGrace:   30 * time.Second,
-		Node:        Node{Heartbeat: time.Second, Dead: 5 * time.Second},
+		Node:        Node{Heartbeat: time.Second},
 		Quarantine:  5,
 		Retention:   Retention{Completed: 7 * day, Cancelled: 7 * day, Failed: 30 * day},
 	}

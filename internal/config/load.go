@@ -105,6 +105,5 @@ func (c *Config) check() error {
 	refuse(c.Backoff.Base > c.Backoff.Cap, "backoff.base must not be longer than backoff.cap")
 	refuse(c.Lookahead.Window < 2*c.Lookahead.Every, "lookahead.window must be at least twice lookahead.every")
 	refuse(c.Horizon < c.Lookahead.Window, "horizon must not be shorter than lookahead.window")
-	refuse(c.Node.Dead < 3*c.Node.Heartbeat, "node.dead must be at least three times node.heartbeat")
 	return errors.Join(errs...)
 }

@@ -89,7 +89,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Workers: 2, TTR: 2 * time.Second,
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second, Jitter: 0.5},
 		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second}, Horizon: 2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
-		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 2 * time.Second, Dead: 7 * time.Second},
+		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
 	}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -180,7 +180,6 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"base over cap", "backoff: {base: 2h}", "", "backoff.base must not be longer than backoff.cap"},
 		{"narrow window", "lookahead: {every: 2s}", "", "lookahead.window must be at least twice"},
 		{"short horizon", "horizon: 1s", "", "horizon must not be shorter"},
-		{"early death", "node: {heartbeat: 2s}", "", "node.dead must be at least three times"},
 		{"invalid tag", "tags: {order close: {ttr: 5s}}", "", "tags.order close.ttr: delaytask: invalid tag"},
 		{"unknown setting of a tag", "tags: {mail: {tttr: 5s}}", "", "tags.mail.tttr: unknown; did you mean ttr?"},
 		{"value for a tag", "tags: {mail: 5}", "", "tags.mail: want the settings of tags"},

@@ -24,14 +24,14 @@ type Config struct {
 	ErrorLimit  int               // bytes of error text that are kept
 	Quarantine  int               // crash count at which a task is failed
 
-	LookAhead time.Duration // period of the look-ahead; its window is twice as long
+	LookAhead time.Duration // period of the look-ahead
+	Window    time.Duration // how far ahead it reads: two periods or more
 	Horizon   time.Duration // a save due within it is armed at once
 	HeapCap   int           // timers in memory
 
 	NodeName  string
 	Address   string
 	Heartbeat time.Duration // period of the node's heartbeat
-	Dead      time.Duration // age of a heartbeat after which a node number may be taken over
 	StopGrace time.Duration // how long a stop waits for running processors
 
 	Retention Retention

@@ -8,7 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within the next two seconds;
+// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within the next two seconds (the window);
 // those that are this node's to arm go into the heap. It finds whatever other processes saved.
 type lookahead struct {
 	*core
@@ -89,13 +89,13 @@ func (l *lookahead) adoptFound(tags []string) {
 	}
 }
 
-// readWindow arms what falls due from a second ago to two periods ahead.
+// readWindow arms what falls due from a second ago to the end of the window.
 func (l *lookahead) readWindow(ctx context.Context, tags []string) error {
 	now, anchored := l.clock.AtLeast()
 	if !anchored {
 		return nil
 	}
-	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(l.cfg.shortTerm()), Limit: lookAheadRows}
+	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(l.cfg.Window), Limit: lookAheadRows}
 	for {
 		page, err := l.store.Due(ctx, w)
 		if err != nil {

@@ -29,7 +29,8 @@ type pops struct {
 // popper is a caller who waits.
 type popper struct {
 	tags  []string
-	want  int
+	most  int
+	want  int // of them are still wanted
 	got   []*run
 	ready chan struct{}
 }
@@ -47,20 +48,54 @@ func newPops(r *runner, tags *tags, arm *armer) *pops {
 	return &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
 }
 
-// Pop waits until a task of one of the tags is due and hands out up to max of them, each with a lease of its TTR. When ctx ends
-// first it returns the context's cause.
-func (e *Engine) Pop(ctx context.Context, tags []string, max int) ([]*processor.Task, error) {
+// PopRequest says what a Pop asks for.
+type PopRequest struct {
+	Tags  []string
+	Max   int           // tasks, at most
+	TTR   time.Duration // length of the lease; 0: each task's own
+	Waits bool          // Wait counts; otherwise the pop waits until its context ends
+	Wait  time.Duration
+}
+
+// Pop waits until a task of one of the tags is due and hands out as many as are, up to the maximum. It returns none when the wait
+// has passed, and the context's cause when ctx has ended.
+func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, error) {
 	if !e.running() {
 		return nil, processor.ErrNotStarted
 	}
-	if e.tags.pop(tags) {
+	slices.Sort(r.Tags)
+	r.Tags = slices.Compact(r.Tags)
+	fresh := e.tags.pop(r.Tags)
+	if fresh {
 		e.member.SetTags(e.tags.served())
 	}
-	return e.pops.pop(ctx, tags, max)
+	w, err := e.pops.join(r)
+	if err != nil {
+		return nil, err
+	}
+	wait := r.Wait
+	if fresh || r.Waits && wait == 0 {
+		// Nothing here has looked for rows of these tags lately.
+		if e.pops.look(ctx, r) {
+			wait = max(wait, claimWait)
+		}
+	}
+	got := e.pops.await(ctx, w, r.Waits, wait)
+	if len(got) > 0 {
+		e.pops.setTTR(ctx, got, r.TTR)
+		return tasksOf(got), nil
+	}
+	if e.running() {
+		return nil, context.Cause(ctx)
+	}
+	return nil, processor.ErrClosed
 }
 
-func (p *pops) pop(ctx context.Context, tags []string, max int) ([]*processor.Task, error) {
-	w := &popper{tags: tags, want: max, ready: make(chan struct{}, 1)}
+// claimWait is how long a pop that shall not wait gives the claim of a row that is due.
+const claimWait = 2 * time.Second
+
+func (p *pops) join(r PopRequest) (*popper, error) {
+	w := &popper{tags: r.Tags, want: r.Max, most: r.Max, ready: make(chan struct{}, 1)}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -68,23 +103,71 @@ func (p *pops) pop(ctx context.Context, tags []string, max int) ([]*processor.Ta
 	}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
-	p.hands.want(tags, max)
+	p.hands.want(r.Tags, r.Max)
+	return w, nil
+}
 
+// look offers what is due of the tags to the claimer. It reports whether anything is.
+func (p *pops) look(ctx context.Context, r PopRequest) bool {
+	now, anchored := p.clock.AtLeast()
+	if !anchored {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	page, err := p.store.Due(ctx, row.Window{Tags: r.Tags, To: now, Limit: r.Max})
+	if err != nil {
+		p.failed("looking for tasks to pop", err)
+		return false
+	}
+	p.hands.due(page, false, now)
+	return len(page) > 0
+}
+
+// await waits for tasks and takes the popper out of the line.
+func (p *pops) await(ctx context.Context, w *popper, bounded bool, wait time.Duration) []*run {
+	var over <-chan time.Time
+	if bounded {
+		alarm := time.NewTimer(wait)
+		defer alarm.Stop()
+		over = alarm.C
+	}
 	select {
 	case <-w.ready:
-		if max > 1 {
+		if w.most > 1 {
 			sleep(ctx, gather)
 		}
+	case <-over:
 	case <-ctx.Done():
 	}
-	got := p.leave(w)
-	if len(got) > 0 {
-		return tasksOf(got), nil
+	return p.leave(w)
+}
+
+// setTTR gives what was popped the lease that the caller asked for. When that fails each task keeps its own.
+func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
+	if ttr == 0 {
+		return
 	}
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
+	leases := make([]row.Lease, len(got))
+	for i, u := range got {
+		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: ttr}
 	}
-	return nil, processor.ErrClosed
+	states, err := p.store.Renew(ctx, leases)
+	if err != nil {
+		p.failed("setting the lease of popped tasks", err)
+		return
+	}
+	for _, s := range states {
+		p.moved(s)
+	}
+}
+
+// moved sets the alarm of a task that is in hand to the new end of its lease.
+func (p *pops) moved(s row.State) {
+	if h := p.get(s.ID, s.Version); h != nil && s.Status == row.Executing {
+		h.alarm.Stop()
+		p.again(h, s.Due)
+	}
 }
 
 // leave takes a popper out of the line and returns what it got.

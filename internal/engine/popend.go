@@ -49,10 +49,7 @@ func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration
 	if states[0].Version != version || states[0].Status != row.Executing {
 		return processor.ErrLeaseLost
 	}
-	if h := e.pops.get(id, version); h != nil {
-		h.alarm.Stop()
-		e.pops.again(h, states[0].Due)
-	}
+	e.pops.moved(states[0])
 	return nil
 }
 

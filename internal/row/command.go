@@ -52,10 +52,10 @@ type Change struct {
 	Finish     Time // new finish_time; zero stores NULL
 	ErrorStack string
 	Errors     []byte
-	Expected   Time // zero keeps expected_time; set only by a reschedule
-	Delay      time.Duration
-	Executor   string // new executor; a settle writes the one it holds, a rescue ""
-	Body       []byte // nil keeps the body
+	Expected   Time          // zero keeps expected_time; set only by a reschedule
+	Delay      time.Duration // new delay_time; written only together with Expected
+	Executor   string        // new executor; a settle writes the one it holds, a rescue ""
+	Body       []byte        // nil keeps the body
 }
 
 // Window asks for pending rows by due time, in the order (due, id).

@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// world is one store and the engines on it, inside a bubble.
+type world struct {
+	*testing.T
+	store *memstore.Store
+	runs  *journal
+}
+
+// journal collects what processors saw.
+type journal struct {
+	mu      sync.Mutex
+	started map[int64][]started
+	offset  time.Duration // of the database's clock
+	wrong   []string
+}
+
+type started struct {
+	at   time.Time
+	task processor.Task
+}
+
+// note wraps a processor. Whatever the test is about, none may start early, and no task twice at a time in one process.
+func (j *journal) note(f processor.Func) processor.Func {
+	running := map[int64]bool{}
+	return func(ctx context.Context, task *processor.Task) error {
+		now := time.Now()
+		j.mu.Lock()
+		if there := now.Add(j.offset); there.Before(task.Due) || there.Before(task.Expected) {
+			j.wrong = append(j.wrong, fmt.Sprintf("task %d started %v early", task.ID, max(task.Due.Sub(there), task.Expected.Sub(there))))
+		}
+		if running[task.ID] {
+			j.wrong = append(j.wrong, fmt.Sprintf("task %d runs twice in one process", task.ID))
+		}
+		running[task.ID] = true
+		j.started[task.ID] = append(j.started[task.ID], started{now, *task})
+		j.mu.Unlock()
+		defer func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			delete(running, task.ID)
+		}()
+		return f(ctx, task)
+	}
+}
+
+func (j *journal) of(id int64) []started {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.started[id]
+}
+
+// bubbleTime is when bubbles begin: their own time begins before ids do.
+var bubbleTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// inBubble runs f with fake time.
+func inBubble(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(bubbleTime))
+		w := &world{T: t, store: memstore.New(), runs: &journal{started: map[int64][]started{}}}
+		w.Cleanup(func() {
+			w.runs.mu.Lock()
+			defer w.runs.mu.Unlock()
+			for _, wrong := range w.runs.wrong {
+				w.Error(wrong)
+			}
+		})
+		f(w)
+	})
+}
+
+// engine returns a started engine on the store, with the processors; it is stopped at the end of the test.
+func (w *world) engine(store Store, tags map[string]processor.Func, change ...func(*Config)) *Engine {
+	w.Helper()
+	e := w.idle(store, tags, change...)
+	if err := e.Start(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	return e
+}
+
+// idle is an engine that was not started.
+func (w *world) idle(store Store, tags map[string]processor.Func, change ...func(*Config)) *Engine {
+	w.Helper()
+	cfg := testConfig(store)
+	for _, c := range change {
+		c(&cfg)
+	}
+	for tag, f := range tags {
+		if err := cfg.Registry.Register(tag, w.runs.note(f)); err != nil {
+			w.Fatal(err)
+		}
+	}
+	e, err := New(w.Context(), cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		if err := e.Stop(context.WithoutCancel(w.Context())); err != nil && e.life.Err() == nil {
+			w.Error(err)
+		}
+	})
+	return e
+}
+
+// crash ends an engine as a killed process ends: nothing more of it reaches the store, and its node is left in the registry.
+func (w *world) crash(e *Engine) {
+	w.Helper()
+	e.endLife()
+	if err := e.passes.runner.Stop(w.Context()); err != nil {
+		w.Error(err)
+	}
+}
+
+func testConfig(store Store) Config {
+	var log slog.Handler = slog.DiscardHandler
+	if testing.Verbose() {
+		log = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})
+	}
+	return Config{
+		Store: store, Registry: &processor.Registry{}, Metrics: metrics.New(),
+		Logger:  slog.New(log),
+		Workers: 64, TTR: 15 * time.Second, Timeout: 5 * time.Minute, MaxAttempts: 20, Backoff: processor.Constant(time.Second),
+		ErrorLimit: 8 << 10, Quarantine: 5, LookAhead: time.Second, Window: 2 * time.Second, Horizon: time.Hour, HeapCap: 250_000,
+		Heartbeat: time.Second, StopGrace: 30 * time.Second,
+	}
+}
+
+// task is a checked save.
+func (w *world) task(tag string, delay time.Duration, opts ...processor.Option) processor.Save {
+	w.Helper()
+	task, err := processor.NewSave(tag, "body", delay, processor.Limits{}, opts...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return task
+}
+
+func (w *world) save(e *Engine, tag string, delay time.Duration, opts ...processor.Option) int64 {
+	w.Helper()
+	id, err := e.Save(w.Context(), w.task(tag, delay, opts...))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return id
+}
+
+// once returns how late the only start of a task was.
+func (w *world) once(id int64) time.Duration {
+	w.Helper()
+	runs := w.runs.of(id)
+	if len(runs) != 1 {
+		w.Fatalf("task %d started %d times, want once: %+v", id, len(runs), w.row(id))
+	}
+	return runs[0].at.Sub(runs[0].task.Due)
+}
+
+// completed checks that a task ran once, at most late after it was due, and was completed.
+func (w *world) completed(id int64, late time.Duration) {
+	w.Helper()
+	if got := w.once(id); got > late {
+		w.Errorf("task %d started %v late, want at most %v", id, got, late)
+	}
+	if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 || r.CrashCount != 0 {
+		w.Errorf("task %d is %v after attempt %d and %d crashes, want completed", id, r.Status, r.Attempt, r.CrashCount)
+	}
+}
+
+// row returns a row that must exist.
+func (w *world) row(id int64) row.Row {
+	w.Helper()
+	rows, _, err := w.store.Get(w.Context(), nil, []int64{id})
+	if err != nil || len(rows) != 1 {
+		w.Fatalf("row %d: %v, %v", id, rows, err)
+	}
+	return rows[0]
+}
+
+func nothing(context.Context, *processor.Task) error { return nil }
+
+func TestTaskRunsAtItsDueTimeAndCompletes(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		saved := time.Now()
+		id := w.save(e, "a", 3*time.Second)
+		time.Sleep(10 * time.Second)
+		w.completed(id, 2*time.Millisecond)
+		if got := w.runs.of(id)[0].task.Expected.Sub(saved); got < 3*time.Second || got > 3001*time.Millisecond {
+			w.Errorf("promised after %v, want 3s", got)
+		}
+		if r := w.row(id); r.Version != 2 || r.Finish.IsZero() || r.Execution < r.Expected {
+			w.Errorf("row after the run: %+v", r)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// take pops one task of the tag and fails the test when none comes.
+func (w *world) take(e *Engine, tag string) *processor.Task {
+	w.Helper()
+	tasks, err := e.Pop(w.Context(), PopRequest{Tags: []string{tag}, Max: 1})
+	if err != nil || len(tasks) != 1 {
+		w.Fatalf("popped %v, %v", tasks, err)
+	}
+	return tasks[0]
+}
+
+func TestPopWaitsUntilATaskIsDue(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		saved := time.Now()
+		id := w.save(e, "a", 5*time.Second)
+		task := w.take(e, "a")
+		if late := time.Since(saved) - 5*time.Second; late < 0 || late > 500*time.Millisecond {
+			w.Errorf("handed out %v after it was due", late)
+		}
+		if task.ID != id || task.Attempt != 1 || string(task.Body) != "body" {
+			w.Errorf("popped %+v", task)
+		}
+		if err := e.Finish(w.Context(), id, task.Version); err != nil {
+			w.Fatal(err)
+		}
+		if r := w.row(id); r.Status != row.Completed || r.Execution < r.Expected {
+			w.Errorf("row after Finish: %+v", r)
+		}
+		if err := e.Finish(w.Context(), id, task.Version); !errors.Is(err, processor.ErrLeaseLost) {
+			w.Errorf("finished twice: %v", err)
+		}
+	})
+}
+
+func TestWaitingPopGetsATaskOnItsMillisecondOnceTheNodeServesTheTag(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		if _, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		saved := time.Now()
+		w.save(e, "a", 4*time.Second)
+		w.take(e, "a")
+		if late := time.Since(saved) - 4*time.Second; late < 0 || late > 10*time.Millisecond {
+			w.Errorf("handed out %v after it was due", late)
+		}
+	})
+}
+
+func TestPoppedTaskIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second), processor.WithMaxAttempts(2))
+		first := w.take(e, "a")
+		began := time.Now()
+		second := w.take(e, "a")
+		if held := time.Since(began); held < 9*time.Second || held > 11*time.Second {
+			w.Errorf("handed out again after %v, want about the TTR of 10s", held)
+		}
+		if second.ID != id || second.Attempt != 2 {
+			w.Errorf("popped %+v", second)
+		}
+		if err := e.Finish(w.Context(), id, first.Version); !errors.Is(err, processor.ErrLeaseLost) {
+			w.Errorf("the first holder finished it: %v", err)
+		}
+		time.Sleep(15 * time.Second)
+		if r := w.row(id); r.Status != row.Failed || r.CrashCount != 0 {
+			w.Errorf("with its attempts used up: %+v", r)
+		}
+	})
+}
+
+func TestTouchKeepsAPoppedTask(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		id := w.save(e, "a", 0, processor.WithTTR(5*time.Second))
+		task := w.take(e, "a")
+		for range 4 {
+			time.Sleep(4 * time.Second)
+			if err := e.Touch(w.Context(), id, task.Version, 0); err != nil {
+				w.Fatal(err)
+			}
+		}
+		if err := e.Finish(w.Context(), id, task.Version); err != nil {
+			w.Fatal(err)
+		}
+	})
+}
+
+func TestReleaseAndFailOfAPoppedTask(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		id := w.save(e, "a", 0)
+		task := w.take(e, "a")
+		if err := e.Release(w.Context(), id, task.Version); err != nil {
+			w.Fatal(err)
+		}
+		task = w.take(e, "a")
+		if task.Attempt != 1 {
+			w.Errorf("a release has cost an attempt: %d", task.Attempt)
+		}
+		if err := e.Fail(w.Context(), id, task.Version, errors.New("broken")); err != nil {
+			w.Fatal(err)
+		}
+		task = w.take(e, "a")
+		if r := w.row(id); task.Attempt != 2 || r.ErrorStack != "broken" {
+			w.Errorf("after Fail: attempt %d, %+v", task.Attempt, r)
+		}
+	})
+}
+
+func TestManyPopsShareTheTasksAndLoseNone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		const tasks = 500
+		for range tasks {
+			w.save(e, "a", time.Second)
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+		defer cancel()
+		var mu sync.Mutex
+		seen := map[int64]int{}
+		var poppers sync.WaitGroup
+		for range 10 {
+			poppers.Go(func() {
+				for {
+					got, err := e.Pop(ctx, PopRequest{Tags: []string{"a"}, Max: 20})
+					if err != nil {
+						return
+					}
+					for _, task := range got {
+						if err := e.Finish(w.Context(), task.ID, task.Version); err != nil {
+							w.Error(err)
+						}
+						mu.Lock()
+						seen[task.ID]++
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		poppers.Wait()
+		for id, n := range seen {
+			if n != 1 {
+				w.Errorf("task %d was handed out %d times", id, n)
+			}
+		}
+		if len(seen) != tasks {
+			w.Errorf("%d of %d tasks were handed out", len(seen), tasks)
+		}
+	})
+}
+
+func TestTaskOfAPopThatLeftIsReleasedWithoutCost(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		if _, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		id := w.save(e, "a", 3*time.Second)
+		// The row is claimed ahead of its time for this pop, which leaves just before.
+		if got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2999 * time.Millisecond}); err != nil || len(got) > 0 {
+			w.Fatalf("popped %v, %v", got, err)
+		}
+		time.Sleep(time.Second)
+		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 {
+			w.Errorf("row after the pop left: %+v", r)
+		}
+		w.take(e, "a")
+	})
+}
+
+func TestPopAndProcessorTakeTurns(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		var popped int
+		for range 20 {
+			w.save(e, "a", 2*time.Second)
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), 10*time.Second)
+		defer cancel()
+		for {
+			got, err := e.Pop(ctx, PopRequest{Tags: []string{"a"}, Max: 20})
+			if err != nil {
+				break
+			}
+			popped += len(got)
+		}
+		if popped < 5 || popped > 15 {
+			w.Errorf("pops got %d of 20 tasks, want about half", popped)
+		}
+	})
+}
