@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// app is what all commands share.
+type app struct {
+	stdin       io.Reader
+	stdout      io.Writer
+	stderr      io.Writer
+	environ     []string
+	watched     bool // a person looks at stderr
+	interactive bool // and sits at stdin: questions can be asked
+
+	configPath string // --config
+	json       bool   // --json
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
+	a.complain(command, err)
+	return exitCode(err)
+}
+
+// settings reads the file, the environment and the flags of the command.
+func (a *app) settings(cmd *cobra.Command) (config.Config, error) {
+	path := a.configPath
+	if path == "" {
+		path = a.getenv("DELAYTASK_CONFIG")
+	}
+	c, err := config.Load(config.Source{Path: path, Environ: a.environ, Flags: cmd.Flags()})
+	if err != nil {
+		return c, misused(err)
+	}
+	return c, nil
+}
+
+// getenv returns the last value, as the operating system does.
+func (a *app) getenv(name string) (value string) {
+	for _, variable := range a.environ {
+		if n, v, _ := strings.Cut(variable, "="); n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// whenMissing says what opening does about an embedded database that is not there.
+type whenMissing bool
+
+const (
+	refuse whenMissing = false // a typing error in a path must not leave an empty database behind
+	create whenMissing = true
+)
+
+// open returns a scheduler that is never started: it saves and changes tasks, and runs none.
+func (a *app) open(cmd *cobra.Command, missing whenMissing) (*delaytask.Scheduler, func(), error) {
+	c, err := a.settings(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkTarget(c.DSN, missing); err != nil {
+		return nil, nil, err
+	}
+	s, err := delaytask.Open(cmd.Context(), c.DSN, a.schedulerConfig(c))
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, func() { a.close(cmd.Context(), s) }, nil
+}
+
+func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
+	if err := s.Stop(context.WithoutCancel(ctx)); err != nil {
+		a.note("delaytask: closing the database: %s\n", sentence(err))
+	}
+}
+
+// checkTarget refuses a DSN that makes no sense and, where it is asked to, an embedded database that does not exist.
+func checkTarget(dsn string, missing whenMissing) error {
+	target, err := store.ParseDSN(dsn)
+	if err != nil {
+		return misused(err)
+	}
+	file, embedded := strings.CutPrefix(target.Redacted(), "sqlite:")
+	if !embedded || missing == create {
+		return nil
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database %s; name another with --dsn, or create it with: delaytask migrate up", file)
+	}
+	return nil
+}
+
+// commandNode is what a process of this command is called among the nodes.
+const commandNode = "delaytask command"
+
+// schedulerConfig hands on what concerns a scheduler that saves and changes tasks.
+func (a *app) schedulerConfig(c config.Config) delaytask.Config {
+	return delaytask.Config{
+		Logger:          a.logger(c.Log),
+		TTR:             c.TTR,
+		MaxAttempts:     c.MaxAttempts,
+		BodyLimit:       c.BodyLimit,
+		LookAhead:       c.Lookahead.Every,
+		LookAheadWindow: c.Lookahead.Window,
+		Heartbeat:       c.Node.Heartbeat,
+		NodeName:        commandNode,
+		Migrate:         c.Migrate,
+	}
+}
+
+// logger writes warnings and errors beside the command's own words, and everything where debugging was asked for.
+func (a *app) logger(c config.Log) *slog.Logger {
+	level := slog.LevelWarn
+	switch c.Level {
+	case "debug":
+		level = slog.LevelDebug
+	case "error":
+		level = slog.LevelError
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(a.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, options))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+type bulkResult struct {
+	Matched int
+	Changed int
+	DryRun  bool `json:"dry_run"`
+}
+
+func TestCancelByIDAndByKey(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	a, b := s.save("tag", "1"), s.save("tag", "2", "--key", "k")
+	contains(t, s.ok("cancel", a), "Cancelled task "+a+".")
+	contains(t, s.ok("cancel", "--tag", "tag", "--key", "k"), "Cancelled task with key")
+	var v decodedTask
+	if s.decode(&v, "get", b); v.Status != "cancelled" {
+		t.Errorf("it is %s", v.Status)
+	}
+}
+
+func TestCancelGoesOnAfterATaskThatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	a, b := s.save("tag", "1"), s.save("tag", "2")
+	s.ok("cancel", a)
+	r := s.run("cancel", a, b, "77", "--json")
+	if r.code != exitFailed {
+		t.Errorf("code %d", r.code)
+	}
+	contains(t, r.stdout, `"was": "pending"`, `"error": "cancel task 77: task not found`)
+	contains(t, r.stderr, "task is finished", "task not found", "2 of 3 tasks were not cancelled")
+}
+
+func TestCancelByFilterCountsFirst(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for range 3 {
+		s.save("tag", "x")
+	}
+	s.save("other", "x")
+	var b bulkResult
+	if s.decode(&b, "cancel", "--tag", "tag", "--dry-run"); b != (bulkResult{3, 0, true}) {
+		t.Errorf("a dry run gave %+v", b)
+	}
+	contains(t, s.ok("cancel", "--tag", "tag", "--dry-run"), "3 pending tasks would be cancelled")
+	contains(t, s.ok("cancel", "--tag", "tag", "--older", "24h"), "No pending task matches")
+	if s.decode(&b, "cancel", "--tag", "tag", "--status", "pending"); b != (bulkResult{3, 3, false}) {
+		t.Errorf("it gave %+v", b)
+	}
+	contains(t, s.ok("list", "--status", "pending"), "other")
+}
+
+func TestABulkChangeAsksAPerson(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.save("tag", "x")
+	s.interactive, s.watched = true, true
+
+	s.stdin = "n\n"
+	r := s.run("cancel", "--tag", "tag")
+	if r.code != exitFailed {
+		t.Errorf("refused, and the code is %d", r.code)
+	}
+	contains(t, r.stderr, "Cancel 1 pending task? [y/N]", "nothing was changed")
+
+	s.stdin = "" // the end of the input is no yes
+	if r := s.run("cancel", "--tag", "tag"); r.code != exitFailed {
+		t.Errorf("not answered, and the code is %d", r.code)
+	}
+	s.stdin = "y\n"
+	r = s.run("cancel", "--tag", "tag")
+	contains(t, r.stdout, "Cancelled 1 task.")
+	contains(t, r.stderr, "["+strings.Repeat("#", barWidth)+"] 1 of 1")
+	if r := s.run("cancel", "--tag", "tag", "--yes"); strings.Contains(r.stderr, "?") {
+		t.Errorf("asked in spite of --yes: %s", r.stderr)
+	}
+}
+
+func TestNobodyLooksNothingMoves(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.save("tag", "x")
+	if r := s.run("cancel", "--tag", "tag"); r.code != exitDone || r.stderr != "" {
+		t.Errorf("a script got code %d and %q", r.code, r.stderr)
+	}
+}
+
+func TestRetryRunsFailedTasksAgain(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	ids := s.serve("print", 3, errOnFire)
+	contains(t, s.ok("retry", ids[0]), "Retried task "+ids[0])
+	if r := s.run("retry", ids[0]); r.code != exitFailed {
+		t.Errorf("retried twice: code %d", r.code)
+	}
+	var b bulkResult
+	if s.decode(&b, "retry", "--status", "failed", "--tag", "print"); b != (bulkResult{2, 2, false}) {
+		t.Errorf("it gave %+v", b)
+	}
+	var v decodedTask
+	if s.decode(&v, "get", ids[2]); v.Status != "pending" || v.Attempt != 0 || len(v.Attempts) != 1 {
+		t.Errorf("after the retry: %+v", v)
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"strings"
+)
+
+var errDeclined = errors.New("nothing was changed; add --yes to go on without being asked")
+
+// confirm asks a person. Where there is none to ask, in a script, the command was meant as it was written.
+func (a *app) confirm(ctx context.Context, question string) error {
+	if !a.interactive {
+		return nil
+	}
+	a.note("%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() { // a read cannot be interrupted: on Ctrl-C the goroutine is left behind, and ends with the process
+		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case line := <-answer:
+		if line == "y" || line == "yes" {
+			return nil
+		}
+		return errDeclined
+	case <-ctx.Done():
+		a.note("\n")
+		return context.Cause(ctx)
+	}
+}

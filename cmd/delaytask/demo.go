@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask/internal/config"
+)
+
+// demoLimit is far above what the demo takes: whatever is not done by then has gone wrong.
+const demoLimit = 40 * time.Second
+
+func (a *app) demoCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch tasks being saved, run, retried and rescued (about 10 seconds)",
+		Long: `Watch a small service at work: it saves tasks that are due within the next seconds, and runs each at its
+time. One task fails twice and is retried, one is cancelled, one is moved, one comes from plain SQL, and one loses its process,
+which is killed in the middle of it. In the end the demo reads the rows back and checks that everything happened as it said.
+
+It needs nothing: the database is a file in a temporary folder. With --dsn it uses that database, whose tables must be there;
+its tasks have tags of their own and are deleted at the end. Settings files and DELAYTASK_DSN are not read.`,
+		Example: `  delaytask demo
+  delaytask demo --json
+  delaytask demo --dsn 'user:password@tcp(127.0.0.1:3306)/test'`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoLimit, errDemoSlow)
+			defer cancel()
+			dsn, prefix, cleanup, err := demoPlace(cmd)
+			if err != nil {
+				return err
+			}
+			summary, err := a.demo(ctx, dsn, prefix)
+			return errors.Join(a.demoResult(summary, err), cleanup())
+		},
+	}
+	cmd.AddCommand(a.workerCommand())
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+var errDemoSlow = fmt.Errorf("the demo was not done after %v; is the machine very busy?", demoLimit)
+
+// demoPlace says which database the demo uses, and how its tags begin: on somebody's own database they must meet no others.
+func demoPlace(cmd *cobra.Command) (dsn, prefix string, cleanup func() error, err error) {
+	if flag := cmd.Flags().Lookup("dsn"); flag.Changed {
+		return flag.Value.String(), fmt.Sprintf("demo-%x:", time.Now().UnixNano()), func() error { return nil },
+			checkTarget(flag.Value.String(), create)
+	}
+	dir, err := os.MkdirTemp("", "delaytask-demo-")
+	if err != nil {
+		return "", "", nil, fmt.Errorf("make a folder for the demo's database: %w", err)
+	}
+	return "sqlite:" + filepath.Join(dir, "demo.db"), "", func() error { return os.RemoveAll(dir) }, nil
+}
+
+func (a *app) demo(ctx context.Context, dsn, prefix string) (summary *demoSummary, err error) {
+	out := a.stdout
+	if a.json {
+		out = io.Discard
+	}
+	play, err := newPlay(ctx, dsn, prefix, a.logger(config.Log{Level: "error"}), out)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, play.close(ctx)) }()
+	if err := play.run(ctx); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, err
+	}
+	return play.summary(ctx)
+}
+
+func (a *app) demoResult(s *demoSummary, err error) error {
+	if err != nil {
+		return fmt.Errorf("the demo did not end as it should: %w", err)
+	}
+	if a.json {
+		err = a.printJSON(s)
+	} else {
+		err = s.print(a.stdout)
+	}
+	if err == nil && len(s.Wrong) > 0 {
+		err = fmt.Errorf("the demo did not end as it should: %s", s.Wrong[0])
+	}
+	return err
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// play performs the script: it starts the service, kills it, starts it again, and does what operators and other programs do
+// beside it. What it tells comes from the events of the service and from the rows.
+type play struct {
+	dsn    string
+	prefix string
+	teller *teller
+
+	db        *sql.DB // for plain SQL
+	operator  *delaytask.Scheduler
+	offset    offset
+	events    chan event
+	processes []*process // the last one runs
+
+	ids      map[string]int64 // by the scene's name
+	starts   []event
+	finished map[string]bool
+	refused  bool // the duplicate was
+}
+
+// manyEvents is more than a play has: a process that is being ended never waits for somebody to listen.
+const manyEvents = 1000
+
+func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.Writer) (*play, error) {
+	operator, err := delaytask.Open(ctx, dsn, delaytask.Config{Logger: log, NodeName: commandNode})
+	if err != nil {
+		return nil, err
+	}
+	p := &play{
+		dsn: dsn, prefix: prefix, operator: operator, events: make(chan event, manyEvents),
+		ids: map[string]int64{}, finished: map[string]bool{},
+	}
+	db, kind, err := store.Connect(ctx, dsn)
+	if err != nil {
+		return nil, errors.Join(err, p.close(ctx))
+	}
+	p.db = db.DB
+	if kind == store.MySQL { // an embedded database has the clock of this machine
+		if p.offset, err = measureOffset(ctx, p.db); err != nil {
+			return nil, errors.Join(err, p.close(ctx))
+		}
+	}
+	p.teller = &teller{w: out, offset: p.offset}
+	p.teller.introduce(dsn, kind)
+	return p, nil
+}
+
+func (p *play) run(ctx context.Context) error {
+	if err := p.start(true); err != nil {
+		return err
+	}
+	if err := p.awaitSaves(ctx); err != nil {
+		return err
+	}
+	if err := p.operate(ctx); err != nil {
+		return err
+	}
+	p.teller.runs()
+	return p.follow(ctx)
+}
+
+func (p *play) start(save bool) error {
+	process, err := startProcess(order{DSN: p.dsn, Prefix: p.prefix, Save: save}, p.events)
+	if err != nil {
+		return err
+	}
+	p.processes = append(p.processes, process)
+	p.teller.started(process.pid(), save)
+	return nil
+}
+
+func (p *play) running() *process { return p.processes[len(p.processes)-1] }
+
+// next waits for the next event. A service that ends without being asked to is a failure.
+func (p *play) next(ctx context.Context, alarm <-chan time.Time) (e event, rang bool, err error) {
+	select {
+	case e = <-p.events:
+		return e, false, nil
+	case <-alarm:
+		return e, true, nil
+	case err := <-p.running().done:
+		p.running().done <- err // for stop
+		return e, false, errors.Join(errors.New("the service ended by itself"), p.running().failure(err))
+	case <-ctx.Done():
+		return e, false, context.Cause(ctx)
+	}
+}
+
+func (p *play) awaitSaves(ctx context.Context) error {
+	for {
+		e, _, err := p.next(ctx, nil)
+		switch {
+		case err != nil:
+			return err
+		case e.Kind == eventReady:
+			return nil
+		case e.Kind == eventSaved:
+			p.ids[e.Name] = e.ID
+			p.teller.saved(sceneOf(e.Name))
+		default:
+			p.take(e)
+		}
+	}
+}
+
+// follow tells the events as they come, kills the service in the middle of the report, and ends when all is done.
+func (p *play) follow(ctx context.Context) error {
+	var alarm <-chan time.Time
+	for !p.done() {
+		e, rang, err := p.next(ctx, alarm)
+		if err != nil {
+			return err
+		}
+		if rang {
+			alarm = nil
+			if err := p.crash(); err != nil {
+				return err
+			}
+			continue
+		}
+		p.take(e)
+		if e.Kind == eventStarted && sceneOf(e.Name).killed && len(p.processes) == 1 {
+			alarm = time.After(killAfter)
+		}
+	}
+	return p.running().stop()
+}
+
+// crash kills the service without a warning and starts it again.
+func (p *play) crash() error {
+	p.teller.killing(p.running().pid())
+	if err := p.running().kill(); err != nil {
+		return err
+	}
+	return p.start(false)
+}
+
+func (p *play) take(e event) {
+	switch e.Kind {
+	case eventStarted:
+		p.starts = append(p.starts, e)
+		p.teller.start(e, p.startsOf(e.Name))
+	case eventEnded:
+		p.finished[e.Name] = p.finished[e.Name] || e.Error == ""
+		p.teller.end(e)
+	}
+}
+
+func (p *play) startsOf(name string) (n int) {
+	for _, e := range p.starts {
+		if e.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// workersOf counts the processes that started the task.
+func (p *play) workersOf(name string) int {
+	workers := map[int]bool{}
+	for _, e := range p.starts {
+		if e.Name == name {
+			workers[e.Worker] = true
+		}
+	}
+	return len(workers)
+}
+
+func (p *play) done() bool {
+	for i := range script {
+		if !script[i].cancels && !p.finished[script[i].Name] {
+			return false
+		}
+	}
+	return true
+}
+
+// close ends what is still running and leaves nothing behind.
+func (p *play) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	var errs []error
+	if len(p.processes) > 0 && !p.done() {
+		_ = p.running().stop() // the demo has failed already, and says why
+	}
+	if p.db != nil {
+		errs = append(errs, p.deleteRows(ctx), p.db.Close())
+	}
+	return errors.Join(append(errs, p.operator.Stop(ctx))...)
+}
+
+func (p *play) deleteRows(ctx context.Context) error {
+	for name, id := range p.ids {
+		if _, err := p.db.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ?", id); err != nil {
+			return fmt.Errorf("delete the demo's task %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func sceneOf(name string) *scene {
+	for i := range script {
+		if script[i].Name == name {
+			return &script[i]
+		}
+	}
+	return nil
+}

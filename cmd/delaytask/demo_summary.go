@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+)
+
+// demoSummary is what the rows and the workers' clocks say in the end.
+type demoSummary struct {
+	Saved       int          `json:"saved"`
+	Completed   int          `json:"completed"`
+	Failed      int          `json:"failed"`
+	Cancelled   int          `json:"cancelled"`
+	Rescheduled int          `json:"rescheduled"`
+	Duplicates  int          `json:"duplicates_refused"`
+	Retries     int          `json:"retries"`
+	Rescued     int          `json:"rescued"`
+	Lost        int          `json:"lost"`
+	Early       int          `json:"early"`
+	Lateness    demoLateness `json:"lateness_ms"` // of first attempts whose process was not killed
+	Tags        []*demoTag   `json:"tags"`
+	Wrong       []string     `json:"wrong,omitempty"` // what did not happen as it was told
+	onTime      []time.Duration
+}
+
+type demoTag struct {
+	Tag       string       `json:"tag"`
+	Saved     int          `json:"saved"`
+	Completed int          `json:"completed"`
+	Failed    int          `json:"failed"`
+	Cancelled int          `json:"cancelled"`
+	Lateness  demoLateness `json:"lateness_ms"`
+	late      []time.Duration
+}
+
+type demoLateness struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// summary reads every row back.
+func (p *play) summary(ctx context.Context) (*demoSummary, error) {
+	s := &demoSummary{}
+	byTag := map[string]*demoTag{}
+	for _, tag := range tagsOf(script) {
+		byTag[tag] = &demoTag{Tag: tag}
+		s.Tags = append(s.Tags, byTag[tag])
+	}
+	for i := range script {
+		task, err := p.operator.Get(ctx, p.ref(&script[i]))
+		if err != nil {
+			return nil, err
+		}
+		s.count(&script[i], &task, byTag[script[i].Tag])
+		s.check(&script[i], &task, p.startsOf(script[i].Name))
+		if script[i].killed && p.workersOf(script[i].Name) != 2 {
+			s.wrong("%s was not taken over by another process", script[i].Name)
+		}
+	}
+	for _, e := range p.starts {
+		if p.offset.early(e.At, e.Due) {
+			s.Early++
+			s.wrong("%s started before it was due", e.Name)
+		}
+	}
+	if p.refused {
+		s.Duplicates++
+	}
+	s.Lateness = measured(s.onTime)
+	for _, tag := range s.Tags {
+		tag.Lateness = measured(tag.late)
+	}
+	return s, nil
+}
+
+func (s *demoSummary) count(scene *scene, task *delaytask.Task, tag *demoTag) {
+	s.Saved++
+	tag.Saved++
+	switch task.Status {
+	case delaytask.Completed:
+		s.Completed++
+		tag.Completed++
+	case delaytask.Failed:
+		s.Failed++
+		tag.Failed++
+	case delaytask.Cancelled:
+		s.Cancelled++
+		tag.Cancelled++
+	default:
+		s.Lost++
+	}
+	s.Retries += max(0, task.Attempt-1)
+	s.Rescued += task.CrashCount
+	if scene.moved != 0 {
+		s.Rescheduled++
+	}
+	if task.Started.IsZero() {
+		return
+	}
+	tag.late = append(tag.late, task.Lateness())
+	if !scene.killed {
+		s.onTime = append(s.onTime, task.Lateness())
+	}
+}
+
+// check compares a row with what the script says.
+func (s *demoSummary) check(scene *scene, task *delaytask.Task, starts int) {
+	status, crashes := delaytask.Completed, 0
+	if scene.cancels {
+		status = delaytask.Cancelled
+	}
+	if scene.killed {
+		crashes = 1
+	}
+	if task.Status != status {
+		s.wrong("%s is %s, not %s", scene.Name, task.Status, status)
+	}
+	if starts != scene.runs() {
+		s.wrong("%s was started %d times, not %d", scene.Name, starts, scene.runs())
+	}
+	if !scene.cancels && task.Attempt != scene.attempts() {
+		s.wrong("%s needed %d attempts, not %d", scene.Name, task.Attempt, scene.attempts())
+	}
+	if task.CrashCount != crashes {
+		s.wrong("%s lost its process %d times, not %d", scene.Name, task.CrashCount, crashes)
+	}
+}
+
+func (s *demoSummary) wrong(format string, args ...any) {
+	s.Wrong = append(s.Wrong, fmt.Sprintf(format, args...))
+}
+
+// measured takes the nearest rank: every figure is one that really was.
+func measured(late []time.Duration) demoLateness {
+	if len(late) == 0 {
+		return demoLateness{}
+	}
+	late = slices.Sorted(slices.Values(late))
+	rank := func(percent int) float64 { return milliseconds(late[(len(late)*percent+99)/100-1]) }
+	return demoLateness{P50: rank(50), P99: rank(99), Max: rank(100)}
+}
+
+func (s *demoSummary) print(w io.Writer) error {
+	var out strings.Builder // one write, one error
+	out.WriteString("\n4. What the table says now. LATE is execution_time - expected_time of the rows.\n\n")
+	t := newTable(&out, "   TAG", "SAVED", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P99", "MAX")
+	for _, tag := range s.Tags {
+		t.row(append([]string{"   " + tag.Tag, strconv.Itoa(tag.Saved), strconv.Itoa(tag.Completed), strconv.Itoa(tag.Failed),
+			strconv.Itoa(tag.Cancelled)}, tag.Lateness.cells(len(tag.late))...)...)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(&out, `
+   %d saved, %d completed, %d retries, %d cancelled, %d rescheduled, %d duplicate refused, %d rescued; lost %d, early %d.
+   Late, without report.build, whose first start died with its process: p50 %.1f ms, p99 %.1f ms, max %.1f ms.
+`, s.Saved, s.Completed, s.Retries, s.Cancelled, s.Rescheduled, s.Duplicates, s.Rescued, s.Lost, s.Early,
+		s.Lateness.P50, s.Lateness.P99, s.Lateness.Max)
+	out.WriteString(whatNext)
+	if _, err := io.WriteString(w, out.String()); err != nil {
+		return fmt.Errorf("write the output: %w", err)
+	}
+	return nil
+}
+
+func (l demoLateness) cells(samples int) []string {
+	if samples == 0 {
+		return []string{"", "", ""}
+	}
+	cell := func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) + " ms" }
+	return []string{cell(l.P50), cell(l.P99), cell(l.Max)}
+}
+
+const whatNext = `
+What to do next
+   delaytask migrate up --dsn 'user:password@tcp(host:3306)/name'    create the tables in your database
+   delaytask save order.close '{"order":42}' --delay 30m             save a task; --dsn or DELAYTASK_DSN says where
+   delaytask explain ID                                              ask why it has not run
+   go doc github.com/delaytask/delaytask                             run tasks in your own service
+`

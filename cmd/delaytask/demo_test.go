@@ -1,0 +1,60 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+)
+
+// TestTheDemoHappensAsItSays runs the demo with its real processes, one of which is killed.
+func TestTheDemoHappensAsItSays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 seconds")
+	}
+	t.Parallel()
+	s := newShell(t)
+	var d demoSummary
+	s.decode(&d, "demo")
+	if d.Saved != len(script) || d.Completed != 7 || d.Cancelled != 1 || d.Failed != 0 || d.Retries != 2 || d.Rescheduled != 1 ||
+		d.Rescued != 1 || d.Duplicates != 1 || d.Lost != 0 || d.Early != 0 || len(d.Tags) != 5 || len(d.Wrong) != 0 {
+		t.Errorf("the summary is %+v", d)
+	}
+}
+
+func TestTheDemoCannotReachItsDatabase(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	r := s.run("demo", "--dsn", "user:s3cret@tcp(127.0.0.1:1)/db")
+	if r.code != exitFailed || r.stdout != "" {
+		t.Errorf("code %d, %s", r.code, r.stdout)
+	}
+	contains(t, r.stderr, "the demo did not end as it should", "127.0.0.1:1")
+}
+
+func TestAnEarlyStartIsSeen(t *testing.T) {
+	t.Parallel()
+	due := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	ahead := offset{least: 90 * time.Millisecond, most: 110 * time.Millisecond} // the server's clock
+	for wait, early := range map[time.Duration]bool{-111 * time.Millisecond: true, -109 * time.Millisecond: false, 0: false} {
+		if ahead.early(due.Add(wait), due) != early {
+			t.Errorf("%v after due: early is not %t", wait, early)
+		}
+	}
+	if late := ahead.late(due.Add(-95*time.Millisecond), due); late != 5*time.Millisecond {
+		t.Errorf("late by %v", late)
+	}
+}
+
+func TestTheDemoTellsWhatWentWrong(t *testing.T) {
+	t.Parallel()
+	var s demoSummary
+	s.check(&script[0], taskWith("failed", 2, 1), 0)
+	if len(s.Wrong) != 4 {
+		t.Errorf("it tells %q", s.Wrong)
+	}
+}
+
+func taskWith(status delaytask.Status, attempt, crashes int) *delaytask.Task {
+	return &delaytask.Task{Status: status, Attempt: attempt, CrashCount: crashes}
+}

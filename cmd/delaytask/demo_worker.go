@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// order is what the demo writes to a worker's standard input. The worker stops when that is closed, so none outlives the demo.
+// A DSN holds a password: it travels neither in the arguments nor in the environment, where others could read it.
+type order struct {
+	DSN    string `json:"dsn"`
+	Prefix string `json:"prefix"`
+	Save   bool   `json:"save"` // save the tasks of the script first
+}
+
+// event is a line of a worker's standard output.
+type event struct {
+	Kind    string    `json:"kind"`
+	Name    string    `json:"name,omitempty"` // of the scene
+	ID      int64     `json:"id,omitempty"`
+	Attempt int       `json:"attempt,omitempty"`
+	Due     time.Time `json:"due,omitzero"`
+	At      time.Time `json:"at,omitzero"` // by the worker's own clock
+	Error   string    `json:"error,omitempty"`
+	Worker  int       `json:"-"` // pid, known to the reader
+}
+
+const (
+	eventSaved   = "saved"
+	eventReady   = "ready"
+	eventStarted = "started"
+	eventEnded   = "ended"
+)
+
+// workerCommand is the service of the demo: a process that can be killed.
+func (a *app) workerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "worker",
+		Short:  "The demo's service (started by the demo)",
+		Hidden: true,
+		Args:   wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var o order
+			if err := json.NewDecoder(a.stdin).Decode(&o); err != nil {
+				return fmt.Errorf("read the order of the demo: %w", err)
+			}
+			w := &worker{order: o, events: json.NewEncoder(a.stdout)}
+			return w.run(cmd.Context(), a.logger(config.Log{Level: "error"}), a.stdin)
+		},
+	}
+}
+
+type worker struct {
+	order order
+
+	mu     sync.Mutex
+	events *json.Encoder
+}
+
+func (w *worker) run(ctx context.Context, log *slog.Logger, rest io.Reader) error {
+	s, err := delaytask.Open(ctx, w.order.DSN, delaytask.Config{
+		Logger:    log,
+		Retention: delaytask.Retention{Completed: -1, Cancelled: -1, Failed: -1}, // a demo deletes nobody's tasks
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.serve(ctx, s, rest), s.Stop(context.WithoutCancel(ctx)))
+}
+
+func (w *worker) serve(ctx context.Context, s *delaytask.Scheduler, rest io.Reader) error {
+	for _, tag := range tagsOf(script) {
+		err := s.Register(w.order.Prefix+tag, processor.Func(w.process), processor.RetryBackoff(processor.Constant(mailBackoff)))
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	if w.order.Save {
+		if err := w.save(ctx, s); err != nil {
+			return err
+		}
+	}
+	w.tell(event{Kind: eventReady})
+	closed := make(chan struct{})
+	go func() { // ends with the input, which ends with the demo
+		_, _ = io.Copy(io.Discard, rest)
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (w *worker) save(ctx context.Context, s *delaytask.Scheduler) error {
+	for _, scene := range script {
+		if scene.plainSQL {
+			continue
+		}
+		id, err := s.SaveDelayTask(ctx, w.order.Prefix+scene.Tag, map[string]string{"name": scene.Name}, scene.Delay,
+			delaytask.WithKey(scene.Name), delaytask.WithTTR(scene.TTR))
+		if err != nil {
+			return err
+		}
+		w.tell(event{Kind: eventSaved, Name: scene.Name, ID: id})
+	}
+	return nil
+}
+
+// process reads the clock first: the demo judges by it whether the task started in time.
+func (w *worker) process(ctx context.Context, task *processor.Task) error {
+	at := time.Now()
+	var body struct{ Name string }
+	if err := json.Unmarshal(task.Body, &body); err != nil {
+		return processor.Permanent(err)
+	}
+	e := event{Kind: eventStarted, Name: body.Name, ID: task.ID, Attempt: task.Attempt, Due: task.Due, At: at}
+	w.tell(e)
+	err := w.work(ctx, strings.TrimPrefix(task.Tag, w.order.Prefix), task)
+	e.Kind, e.At = eventEnded, time.Now()
+	if err != nil {
+		e.Error = err.Error()
+	}
+	w.tell(e)
+	return err
+}
+
+func (w *worker) work(ctx context.Context, tag string, task *processor.Task) error {
+	switch {
+	case tag == "mail.send" && task.Attempt <= 2:
+		return errors.New("the mail server says: try again later")
+	case tag == "report.build":
+		select {
+		case <-time.After(reportTakes):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (w *worker) tell(e event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.events.Encode(e) // a demo that no longer listens closes the input too
+}

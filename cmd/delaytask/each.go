@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+)
+
+// outcome is what became of one task that was to be changed.
+type outcome struct {
+	ID    int64            `json:"id,string,omitempty"`
+	Tag   string           `json:"tag,omitempty"` // with Key where the task was named by them
+	Key   string           `json:"key,omitempty"`
+	Was   delaytask.Status `json:"was,omitempty"` // absent when it was not changed
+	Error string           `json:"error,omitempty"`
+}
+
+// changeEach changes the named tasks one by one. One that cannot be changed does not keep the others from it.
+func (a *app) changeEach(
+	cmd *cobra.Command, args []string, name *taskName, past string,
+	change func(*delaytask.Scheduler, delaytask.Ref) (delaytask.Status, error),
+) error {
+	refs, outcomes, err := named(args, name)
+	if err != nil {
+		return err
+	}
+	s, done, err := a.open(cmd, refuse)
+	if err != nil {
+		return err
+	}
+	defer done()
+
+	var failures []error
+	for i, ref := range refs {
+		was, err := change(s, ref)
+		outcomes[i].Was = was
+		if err != nil {
+			outcomes[i].Was, outcomes[i].Error = "", sentence(err)
+			failures = append(failures, err)
+		} else if !a.json {
+			if err := a.printf("%s\n", report(ref, past, was)); err != nil {
+				return err
+			}
+		}
+		if cmd.Context().Err() != nil {
+			break
+		}
+	}
+	if a.json {
+		if err := a.printJSON(outcomes); err != nil {
+			return err
+		}
+	}
+	return a.eachFailed(failures, len(refs), past)
+}
+
+// eachFailed reports one failure as it is, and several one by one.
+func (a *app) eachFailed(failures []error, all int, past string) error {
+	if len(failures) <= 1 {
+		return errors.Join(failures...)
+	}
+	for _, err := range failures {
+		a.note("delaytask: %s\n", sentence(err))
+	}
+	return fmt.Errorf("%d of %d tasks were not %s, for the reasons above", len(failures), all, past)
+}
+
+func named(args []string, name *taskName) ([]delaytask.Ref, []outcome, error) {
+	if len(args) == 0 || name.tag != "" || name.key != "" {
+		ref, err := name.ref(args)
+		return []delaytask.Ref{ref}, []outcome{{Tag: name.tag, Key: name.key}}, err
+	}
+	numbers, err := parseIDs(args)
+	refs, outcomes := make([]delaytask.Ref, len(numbers)), make([]outcome, len(numbers))
+	for i, n := range numbers {
+		refs[i], outcomes[i] = delaytask.ID(n), outcome{ID: n}
+	}
+	return refs, outcomes, err
+}
+
+func report(ref delaytask.Ref, past string, was delaytask.Status) string {
+	if was == delaytask.Executing {
+		return fmt.Sprintf("%s %v while it was executing: it may have done its work.", title(past), ref)
+	}
+	return fmt.Sprintf("%s %v.", title(past), ref)
+}

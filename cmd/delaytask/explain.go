@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	var name taskName
+	cmd := &cobra.Command{
+		Use:   "explain ID",
+		Short: "Say why a task has not run",
+		Long: `Say why a task has not run: it is not due, its tag is paused, nobody serves its tag, it waits for its next
+attempt, its row is locked, or an executor holds it; or else what has become of it.`,
+		Example: `  delaytask explain 911619959676096449
+  delaytask explain --tag order.close --key order-42 --json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := name.ref(args)
+			if err != nil {
+				return err
+			}
+			s, done, err := a.open(cmd, refuse)
+			if err != nil {
+				return err
+			}
+			defer done()
+			e, err := s.Explain(cmd.Context(), ref)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(struct {
+					Reason delaytask.Reason `json:"reason"`
+					Text   string           `json:"text"`
+					Task   taskView         `json:"task"`
+				}{e.Reason, e.Text, viewOf(&e.Task)})
+			}
+			return a.printf("Task %d (%s) is %s. %s\n", e.Task.ID, e.Task.Tag, e.Task.Status, clean(e.Text))
+		},
+	}
+	name.addFlags(cmd)
+	a.jsonFlag(cmd)
+	return cmd
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+)
+
+func (a *app) getCommand() *cobra.Command {
+	var name taskName
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show everything about a task",
+		Long:  "Show everything about a task: its times, its body, and the errors of its last ten unsuccessful attempts.",
+		Example: `  delaytask get 911619959676096449
+  delaytask get --tag order.close --key order-42
+  delaytask get 911619959676096449 --json | jq .failed_attempts`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := name.ref(args)
+			if err != nil {
+				return err
+			}
+			s, done, err := a.open(cmd, refuse)
+			if err != nil {
+				return err
+			}
+			defer done()
+			task, err := s.Get(cmd.Context(), ref)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(viewOf(&task))
+			}
+			return a.printTask(&task)
+		},
+	}
+	name.addFlags(cmd)
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+// printTask leaves out what is not set, so that what is stands out.
+func (a *app) printTask(t *delaytask.Task) error {
+	fields := newTable(a.stdout)
+	field := func(name, value string) {
+		if value != "" {
+			fields.row(name, value)
+		}
+	}
+	field("id", id(t.ID))
+	field("tag", t.Tag)
+	field("key", t.Key)
+	field("status", string(t.Status))
+	field("version", id(t.Version))
+	if t.Broken != "" {
+		field("broken", t.Broken)
+		return fields.flush()
+	}
+	field("attempt", attemptOf(t))
+	if t.CrashCount > 0 {
+		field("crashes", strconv.Itoa(t.CrashCount))
+	}
+	field("priority", strconv.Itoa(t.Priority))
+	field("delay", span(t.Delay))
+	field("ttr", span(t.TTR))
+	if t.MaxLate > 0 {
+		field("max lateness", span(t.MaxLate)+", then "+latePolicyName(t.LatePolicy))
+	}
+	field("expected", moment(t.Expected).String())
+	if !t.Started.IsZero() {
+		field("started", fmt.Sprintf("%s (%s late)", moment(t.Started), lateness(t.Lateness())))
+	}
+	field("finished", moment(t.Finished).String())
+	switch t.Status {
+	case delaytask.Pending:
+		field("next attempt", moment(t.Due).String())
+	case delaytask.Executing:
+		field("lease ends", moment(t.Due).String())
+	}
+	field("created", moment(t.Created).String())
+	field("updated", moment(t.Updated).String())
+	field("executor", t.Executor)
+	for name, value := range sorted(t.Headers) {
+		field("header "+name, value)
+	}
+	if err := fields.flush(); err != nil {
+		return err
+	}
+	return a.printTexts(t)
+}
+
+// printTexts writes what may have many lines below the table.
+func (a *app) printTexts(t *delaytask.Task) error {
+	if err := a.section("body", string(t.Body)); err != nil {
+		return err
+	}
+	if err := a.section("last error", t.ErrorStack); err != nil {
+		return err
+	}
+	if len(t.Errors) == 0 {
+		return nil
+	}
+	if err := a.printf("\nunsuccessful attempts\n"); err != nil {
+		return err
+	}
+	attempts := newTable(a.stdout, "  N", "STARTED", "FINISHED", "EXECUTOR", "ERROR")
+	for _, e := range t.Errors {
+		attempts.row("  "+strconv.Itoa(e.N), moment(e.Started).String(), moment(e.Finished).String(), e.Executor, e.Error)
+	}
+	return attempts.flush()
+}
+
+func (a *app) section(title, text string) error {
+	if text == "" {
+		return nil
+	}
+	return a.printf("\n%s\n%s\n", title, indented(text))
+}
+
+// indented keeps the lines of a text and cleans each.
+func indented(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = "  " + clean(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func attemptOf(t *delaytask.Task) string {
+	if t.MaxAttempts == 0 {
+		return fmt.Sprintf("%d, no limit", t.Attempt)
+	}
+	return fmt.Sprintf("%d of %d", t.Attempt, t.MaxAttempts)
+}

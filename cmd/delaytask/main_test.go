@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// TestMain is also the program itself: the demo starts its service by running the executable that it is part of.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "demo" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// shell runs the program as a shell would, on an embedded database of its own.
+type shell struct {
+	t           *testing.T
+	dsn         string
+	stdin       string
+	watched     bool
+	interactive bool
+}
+
+func newShell(t *testing.T) *shell {
+	return &shell{t: t, dsn: "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")}
+}
+
+type result struct {
+	code   int
+	stdout string
+	stderr string
+}
+
+func (s *shell) run(args ...string) result {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := &app{
+		stdin: strings.NewReader(s.stdin), stdout: &stdout, stderr: &stderr, environ: []string{"DELAYTASK_DSN=" + s.dsn},
+		watched: s.watched, interactive: s.interactive,
+	}
+	code := a.run(s.t.Context(), args)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// ok runs a command that must succeed and returns what it printed.
+func (s *shell) ok(args ...string) string {
+	s.t.Helper()
+	r := s.run(args...)
+	if r.code != exitDone {
+		s.t.Fatalf("delaytask %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// decode runs a command with --json and decodes what it printed.
+func (s *shell) decode(into any, args ...string) {
+	s.t.Helper()
+	out := s.ok(append(args, "--json")...)
+	decoder := json.NewDecoder(strings.NewReader(out))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		s.t.Fatalf("delaytask %s: %v in\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// save saves a task and returns its id.
+func (s *shell) save(args ...string) string {
+	s.t.Helper()
+	return strings.TrimSpace(s.ok(append([]string{"save"}, args...)...))
+}
+
+// serve saves n tasks of the tag and runs each once. It returns their ids.
+func (s *shell) serve(tag string, n int, result error) (ids []string) {
+	s.t.Helper()
+	for range n {
+		ids = append(ids, s.save(tag, `{"n":1}`))
+	}
+	node, err := delaytask.Open(s.t.Context(), s.dsn, delaytask.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	started := make(chan struct{}, n)
+	process := processor.Func(func(context.Context, *processor.Task) error {
+		started <- struct{}{}
+		return result
+	})
+	if err := errors.Join(node.Register(tag, process), node.Start(s.t.Context())); err != nil {
+		s.t.Fatal(err)
+	}
+	for range n {
+		<-started
+	}
+	if err := node.Stop(context.WithoutCancel(s.t.Context())); err != nil { // writes the results
+		s.t.Fatal(err)
+	}
+	return ids
+}
+
+var errOnFire = processor.Permanent(errors.New("the printer is on fire"))
+
+func contains(t *testing.T, text string, wanted ...string) {
+	t.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q in\n%s", w, text)
+		}
+	}
+}

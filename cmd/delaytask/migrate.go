@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/migrations"
+)
+
+func (a *app) migrateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Create, upgrade and inspect the tables",
+		Example: `  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'
+  delaytask migrate status
+  delaytask migrate sql --for mysql > delaytask.sql`,
+		Args: oneOf,
+		RunE: oneOf,
+	}
+	cmd.AddCommand(a.migrateUpCommand(), a.migrateDownCommand(), a.migrateStatusCommand(), a.migrateSQLCommand())
+	return cmd
+}
+
+func (a *app) migrateUpCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "up",
+		Short:   "Bring the tables up to date",
+		Long:    "Bring the tables up to date. Any number of processes may do so at once, and doing it again changes nothing.",
+		Example: "  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'",
+		Args:    wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onDatabase(cmd, create, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+				before, err := migrations.Status(ctx, db, kind)
+				if err != nil {
+					return err
+				}
+				if err := migrations.Up(ctx, db, kind); err != nil {
+					return err
+				}
+				missing := func(s migrations.State) bool { return !s.Applied }
+				return a.printMigrated(before, missing, "applied", "The tables are up to date.")
+			})
+		},
+	}
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) migrateDownCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Take back the newest migration",
+		Long: `Take back the newest migration, and with it everything that is stored in the tables it drops. Stop all services first.
+On a terminal it asks.`,
+		Example: "  delaytask migrate down --yes",
+		Args:    wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onDatabase(cmd, refuse, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+				before, err := migrations.Status(ctx, db, kind)
+				if err != nil {
+					return err
+				}
+				newest := newestApplied(before)
+				if newest.Version != 0 && !yes {
+					if err := a.confirm(ctx, "Take back "+newest.Name+" and lose what it stores?"); err != nil {
+						return err
+					}
+				}
+				if err := migrations.Down(ctx, db, kind); err != nil {
+					return err
+				}
+				takenBack := func(s migrations.State) bool { return s.Applied && s == newest }
+				return a.printMigrated(before, takenBack, "taken back", "There is nothing to take back.")
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) migrateStatusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show which migrations are applied",
+		Long:    "Show which migrations are applied. It changes nothing.",
+		Example: "  delaytask migrate status --json",
+		Args:    wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onDatabase(cmd, refuse, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+				states, err := migrations.Status(ctx, db, kind)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(migrationViews(states))
+				}
+				t := newTable(a.stdout, "VERSION", "NAME", "STATE")
+				for _, s := range migrationViews(states) {
+					state := "pending"
+					if s.Applied {
+						state = "applied"
+					}
+					t.row(strconv.FormatInt(s.Version, 10), s.Name, state)
+				}
+				return t.flush()
+			})
+		},
+	}
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) migrateSQLCommand() *cobra.Command {
+	var kind string
+	cmd := &cobra.Command{
+		Use:   "sql",
+		Short: "Print the statements that create the tables",
+		Long: `Print the statements that create the tables, for a DBA to read or to run in a client. Running them twice is harmless, and
+migrate up afterwards only takes note of them. No connection is made.`,
+		Example: "  delaytask migrate sql --for mysql > delaytask.sql",
+		Args:    wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch kind {
+			case "mysql":
+				return a.printf("%s", migrations.SQL(store.MySQL))
+			case "sqlite":
+				return a.printf("%s", migrations.SQL(store.SQLite))
+			case "":
+				c, err := a.settings(cmd)
+				if err != nil {
+					return err
+				}
+				target, err := store.ParseDSN(c.DSN)
+				if err != nil {
+					return misused(err)
+				}
+				return a.printf("%s", migrations.SQL(target.Kind()))
+			default:
+				return misusedf("--for %q: want mysql or sqlite", kind)
+			}
+		},
+	}
+	cmd.Flags().StringVar(&kind, "for", "", "mysql or sqlite (default: what --dsn names)")
+	values(cmd, "for", "mysql", "sqlite")
+	return cmd
+}
+
+// onDatabase runs f on a connection without a scheduler: the tables may not be there yet.
+func (a *app) onDatabase(
+	cmd *cobra.Command, missing whenMissing, f func(context.Context, *sql.DB, store.Kind) error,
+) error {
+	c, err := a.settings(cmd)
+	if err != nil {
+		return err
+	}
+	if err := checkTarget(c.DSN, missing); err != nil {
+		return err
+	}
+	db, kind, err := store.Connect(cmd.Context(), c.DSN)
+	if err != nil {
+		return err
+	}
+	err = f(cmd.Context(), db.DB, kind)
+	if closed := db.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

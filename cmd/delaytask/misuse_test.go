@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWrongUseIsTwo(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	for _, line := range []string{
+		"nosuch", "help nosuch", "completion nosuch", "completion bash more", "migrate", "migrate sideways", "config", "config prnt",
+		"--nosuch", "list --nosuch", "list more", "list --status waiting", "list --limit 0", "list --limit 1001", "list --limit x",
+		"list --after x", "list --older -1h", "list --tag bad!",
+		"save", "save a b c", "save bad! x", "save t x --delay 1", "save t x --delay -1s", "save t x --at tomorrow",
+		"save t x --delay 1s --at 2030-01-01T00:00:00Z", "save t x --ttr 25h", "save t x --ttr soon", "save t x --priority 101",
+		"save t x --priority high", "save t x --max-attempts -1", "save t x --header novalue", "save t x --header =v",
+		"save t x --max-lateness 10m", "save t x --max-lateness 10m:drop", "save t x --max-lateness :skip", "save t x --key s3:k",
+		"save t x --id 5", "save t x --id five", "save t x --at 1960-01-01T00:00:00Z", "save t x --at 9999-12-31T00:00:00Z",
+		"get", "get x", "get -- -1", "get 1 2", "get --tag t", "get --key k", "get 1 --tag t --key k",
+		"explain", "explain 0", "reschedule 1", "reschedule --delay 1s", "reschedule 1 --delay later",
+		"cancel", "cancel 1 --tag t", "cancel x", "cancel 1 x", "cancel --status failed", "cancel --older x", "cancel --key k",
+		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more", "nodes more",
+		"version more", "demo more", "config print --workers none", "config print --ttr 1ms",
+		"migrate up more", "migrate sql --for oracle", "list --dsn nonsense", "list --dsn sqlite:", "demo --dsn nonsense",
+	} {
+		r := s.run(strings.Fields(line)...)
+		if r.code != exitWrongUse {
+			t.Errorf("delaytask %s: exit code %d, want 2\n%s", line, r.code, r.stderr)
+		}
+		lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+		once := strings.Count(r.stderr, "delaytask: ") == 1 && strings.HasPrefix(r.stderr, "delaytask: ")
+		if !once || len(lines) != 2 || !strings.HasSuffix(lines[1], "--help") {
+			t.Errorf("delaytask %s wrote\n%s", line, r.stderr)
+		}
+		if r.stdout != "" {
+			t.Errorf("delaytask %s printed %s", line, r.stdout)
+		}
+	}
+}
+
+func TestAWrongStatusNamesTheRightOnes(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"list", "--status", "waiting"}, {"get", "--nosuch"}} {
+		if r := newShell(t).run(args...); r.code != exitWrongUse { // although there is no database either
+			t.Errorf("%v: code %d, %s", args, r.code, r.stderr)
+		}
+	}
+	contains(t, newShell(t).run("list", "--status", "waiting").stderr, strings.Join(statuses[:4], ", "))
+}
+
+func TestFailureIsOneAndSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "x", "--key", "k")
+	f := func(line, want string) {
+		t.Helper()
+		r := s.run(strings.Fields(line)...)
+		if r.code != exitFailed || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
+			strings.Count(r.stderr, "delaytask: ") != 1 || !strings.Contains(r.stderr, want) {
+			t.Errorf("delaytask %s: exit code %d\n%s%s", line, r.code, r.stdout, r.stderr)
+		}
+	}
+	f("get 5", "delaytask list shows what there is")
+	f("get --tag tag --key none", "delaytask list")
+	f("explain 5", "not found")
+	f("cancel 5", "not found")
+	f("retry "+id, "only failed tasks can be retried")
+	f("reschedule 5 --delay 1s", "not found")
+	f("save tag x --key k", "task "+id)
+	f("save tag @/no/such/file", "/no/such/file")
+	f("list --dsn sqlite:/no/such/folder/tasks.db", "--dsn")
+	f("save t x --dsn sqlite:/no/such/folder/tasks.db", "folder")
+	f("migrate status --dsn sqlite:"+filepath.Join(t.TempDir(), "none.db"), "delaytask migrate up")
+}
+
+func TestNoMessageShowsAPassword(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, dsn := range []string{
+		"user:s3cret@tcp(127.0.0.1:1)/db", "mysql://user:s3cret@127.0.0.1:1/db", "user:s3cret@tcp(127.0.0.1:1", "user:s3cret@",
+		"mysql://user:s3cret@127.0.0.1:x/db", "user:s3cret@tcp(127.0.0.1:1)/db?parseTime=x",
+	} {
+		for _, command := range [][]string{{"list"}, {"migrate", "up"}, {"demo"}, {"config", "print"}} {
+			r := s.run(append(command, "--dsn", dsn)...)
+			if strings.Contains(r.stderr+r.stdout, "s3cret") {
+				t.Errorf("%v with %s wrote\n%s%s", command, dsn, r.stdout, r.stderr)
+			}
+		}
+	}
+}
+
+func TestATypingErrorLeavesNoDatabaseBehind(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, command := range []string{"list", "stats", "nodes", "get 1", "cancel 1", "retry 1", "pause t", "migrate status",
+		"migrate down", "save bad! x", "save t x --key s3:k"} {
+		s.run(strings.Fields(command)...)
+	}
+	found, err := filepath.Glob(strings.TrimPrefix(s.dsn, "sqlite:") + "*")
+	if err != nil || len(found) > 0 {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
+
+func TestAnInterruptedCommandFails(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr strings.Builder
+	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, environ: []string{"DELAYTASK_DSN=" + s.dsn}}
+	if code := a.run(ctx, []string{"save", "tag", "x"}); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, stderr.String(), "interrupted")
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+)
+
+type nodeView struct {
+	Number    int      `json:"number"`
+	Name      string   `json:"name"`
+	PID       int      `json:"pid"`
+	Address   string   `json:"address,omitempty"`
+	Version   string   `json:"version"`
+	State     string   `json:"state"`
+	Heartbeat moment   `json:"heartbeat"`
+	Tags      []string `json:"tags"`
+}
+
+func (a *app) nodesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "List the processes that share the database",
+		Long: `List the processes that share the database, with the tags that each serves. One that died is listed as silent
+until its number is needed.`,
+		Example: `  delaytask nodes
+  delaytask nodes --json | jq '.[] | select(.state == "alive")'`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, done, err := a.open(cmd, refuse)
+			if err != nil {
+				return err
+			}
+			defer done()
+			nodes, err := s.Nodes(cmd.Context())
+			if err != nil {
+				return err
+			}
+			nodes = slices.DeleteFunc(nodes, isThisProcess)
+			if a.json {
+				return a.printJSON(nodeViews(nodes))
+			}
+			return a.printNodes(nodes)
+		},
+	}
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+// isThisProcess leaves out the command itself, which nobody asked about.
+func isThisProcess(n delaytask.Node) bool {
+	return n.PID == os.Getpid() && n.Name == commandNode
+}
+
+func (a *app) printNodes(nodes []delaytask.Node) error {
+	if len(nodes) == 0 {
+		return a.printf("No process shares this database.\n")
+	}
+	t := newTable(a.stdout, "NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "TAGS")
+	for _, n := range nodeViews(nodes) {
+		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State, n.Heartbeat.String(),
+			strings.Join(n.Tags, " "))
+	}
+	return t.flush()
+}
+
+func nodeViews(nodes []delaytask.Node) []nodeView {
+	views := make([]nodeView, len(nodes))
+	for i, n := range nodes {
+		state := "alive"
+		switch {
+		case !n.Alive:
+			state = "silent"
+		case n.Leaving:
+			state = "leaving"
+		}
+		views[i] = nodeView{
+			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, State: state,
+			Heartbeat: moment(n.Heartbeat), Tags: append([]string{}, n.Tags...),
+		}
+	}
+	return views
+}

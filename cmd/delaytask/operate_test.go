@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestMigrateUpStatusAndDown(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	contains(t, s.ok("migrate", "up"), "applied 00001_message.sql")
+	contains(t, s.ok("migrate", "up"), "The tables are up to date.")
+	var change struct {
+		Change     string
+		Migrations []string
+	}
+	if s.decode(&change, "migrate", "up"); change.Migrations == nil || len(change.Migrations) != 0 {
+		t.Errorf("a second time it changed %v", change.Migrations)
+	}
+	if s.decode(&change, "migrate", "down"); len(change.Migrations) != 1 {
+		t.Errorf("it took back %v", change.Migrations)
+	}
+	var states []migrationView
+	s.decode(&states, "migrate", "status")
+	for i, state := range states {
+		if last := i == len(states)-1; state.Applied == last || state.Version == 0 {
+			t.Errorf("after down: %+v", state)
+		}
+	}
+	contains(t, s.ok("migrate", "status"), "VERSION", "applied", "pending")
+	for range states {
+		s.ok("migrate", "down", "--yes")
+	}
+	contains(t, s.ok("migrate", "down"), "nothing to take back")
+}
+
+func TestMigrateDownAsksAPerson(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	s.interactive, s.stdin = true, "no\n"
+	if r := s.run("migrate", "down"); r.code != exitFailed || !strings.Contains(r.stderr, "[y/N]") {
+		t.Errorf("code %d, %s", r.code, r.stderr)
+	}
+}
+
+func TestMigrateSQLNeedsNoDatabase(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	contains(t, s.ok("migrate", "sql"), "CREATE TABLE", "AUTOINCREMENT")
+	contains(t, s.ok("migrate", "sql", "--for", "mysql"), "CREATE TABLE", "AUTO_INCREMENT")
+	contains(t, s.ok("migrate", "sql", "--dsn", "u:p@tcp(nowhere:1)/db"), "AUTO_INCREMENT")
+}
+
+// decodedStats spells out the JSON that scripts rely on.
+type decodedStats []struct {
+	Tag           string         `json:"tag"`
+	Counts        map[string]int `json:"counts"`
+	OldestPending string         `json:"oldest_pending"`
+	Served        bool           `json:"served"`
+	Paused        bool           `json:"paused"`
+	Lateness      *struct {
+		Samples int     `json:"samples"`
+		P50     float64 `json:"p50"`
+		P95     float64 `json:"p95"`
+		P99     float64 `json:"p99"`
+		Max     float64 `json:"max"`
+	} `json:"lateness_ms"`
+}
+
+func TestStatsShowHowLateTasksStarted(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.serve("print", 3, nil)
+	var stats decodedStats
+	s.decode(&stats, "stats")
+	if len(stats) != 1 || stats[0].Counts["completed"] != 3 || stats[0].Lateness == nil || stats[0].Lateness.Samples != 3 ||
+		stats[0].Lateness.Max <= 0 || stats[0].Lateness.Max < stats[0].Lateness.P50 || stats[0].OldestPending != "" {
+		t.Errorf("stats are %+v", stats)
+	}
+	contains(t, s.ok("stats"), "LATE P50", "print", " ms")
+}
+
+func TestPauseAndResumeShowInStats(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.save("mail", "x")
+	paused := func() bool {
+		var stats decodedStats
+		s.decode(&stats, "stats")
+		if len(stats) != 1 || stats[0].Tag != "mail" || stats[0].Counts["pending"] != 1 || stats[0].Served {
+			t.Fatalf("stats are %+v", stats)
+		}
+		return stats[0].Paused
+	}
+	contains(t, s.ok("pause", "mail"), "Paused mail")
+	if !paused() {
+		t.Error("the pause does not show")
+	}
+	contains(t, s.ok("stats"), "nobody serves it, paused")
+	var resumed map[string][]string
+	if s.decode(&resumed, "resume", "mail"); len(resumed["resumed"]) != 1 || paused() {
+		t.Errorf("still paused after %v", resumed)
+	}
+}
+
+func TestStatsAndNodesOfAnEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	contains(t, s.ok("stats"), "There are no tasks")
+	contains(t, s.ok("nodes"), "No process shares this database")
+	for _, command := range []string{"stats", "nodes"} {
+		if out := s.ok(command, "--json"); out != "[]\n" {
+			t.Errorf("%s --json printed %q", command, out)
+		}
+	}
+}
+
+func TestNodesLeaveTheCommandItselfOut(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	node, err := delaytask.Open(t.Context(), s.dsn, delaytask.Config{
+		Logger: slog.New(slog.DiscardHandler), NodeName: "web-1", Address: "10.0.0.7:80",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = node.Stop(context.WithoutCancel(t.Context())) }()
+	nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+	if err := node.Register("mail", nothing); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, s.ok("nodes", "--json"), `"name": "web-1"`, `"address": "10.0.0.7:80"`, `"state": "alive"`, `"mail"`)
+	if out := s.ok("nodes"); strings.Contains(out, commandNode) {
+		t.Errorf("printed\n%s", out)
+	}
+}
+
+func TestConfigPrintShowsWhatIsInForce(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.dsn = "user:s3cret@tcp(db:3306)/shop"
+	out := s.ok("config", "print", "--workers", "7")
+	contains(t, out, "workers: 7", "user:***@tcp(db:3306)/shop")
+	if strings.Contains(out, "s3cret") {
+		t.Errorf("printed\n%s", out)
+	}
+}
+
+func TestConfigNamesTheFile(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	missing := filepath.Join(t.TempDir(), "none.yaml")
+	if r := s.run("config", "print", "--config", missing); r.code != exitWrongUse || !strings.Contains(r.stderr, missing) {
+		t.Errorf("code %d, %s", r.code, r.stderr)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	contains(t, s.ok("version"), "delaytask 0.")
+	contains(t, s.ok("version", "--json"), `"version": "0.`, `"go": "go1.`)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/config"
+)
+
+func TestParseMaxLateness(t *testing.T) {
+	t.Parallel()
+	f := func(s string, want time.Duration, policy delaytask.LatePolicy) {
+		t.Helper()
+		if d, p, err := parseMaxLateness(s); err != nil || d != want || p != policy {
+			t.Errorf("%q gave %v, %v, %v", s, d, p, err)
+		}
+	}
+	f("10m:skip", 10*time.Minute, delaytask.LateSkip)
+	f("1d12h:fail", 36*time.Hour, delaytask.LateFail)
+	f("0s:run", 0, delaytask.LateRun)
+}
+
+func TestParseHeaders(t *testing.T) {
+	t.Parallel()
+	got, err := parseHeaders([]string{"a=1", "b=", "c=x=y", "a=2"})
+	if err != nil || !maps.Equal(got, map[string]string{"a": "2", "b": "", "c": "x=y"}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func FuzzParseMaxLateness(f *testing.F) {
+	for _, seed := range []string{"10m:skip", "1d:run", ":", "::skip", "10m:skip:fail", "-1s:run", "9999999999h:fail"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, policy, err := parseMaxLateness(s)
+		if err != nil {
+			if exitCode(err) != exitWrongUse {
+				t.Fatalf("%q: %v is no wrong use", s, err)
+			}
+			return
+		}
+		again, same, err := parseMaxLateness(config.FormatDuration(d) + ":" + latePolicyName(policy))
+		if d < 0 || again != d || same != policy || err != nil {
+			t.Fatalf("%q gave %v and %v; written again %v, %v, %v", s, d, policy, again, same, err)
+		}
+	})
+}
+
+func FuzzParseHeaders(f *testing.F) {
+	for _, seed := range []string{"a=b", "=", "a", "", "a=b=c", "é=ü"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		headers, err := parseHeaders([]string{s})
+		if err != nil {
+			if exitCode(err) != exitWrongUse {
+				t.Fatalf("%q: %v is no wrong use", s, err)
+			}
+			return
+		}
+		for name, value := range headers {
+			if name == "" || name+"="+value != s {
+				t.Fatalf("%q gave %q = %q", s, name, value)
+			}
+		}
+	})
+}
+
+func FuzzParseID(f *testing.F) {
+	for _, seed := range []string{"1", "0", "-1", "+1", "0x10", "9223372036854775807", "9223372036854775808"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if n, err := parseID(s); err == nil && n <= 0 || err != nil && exitCode(err) != exitWrongUse {
+			t.Fatalf("%q gave %d, %v", s, n, err)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask/internal/config"
+)
+
+const (
+	groupStart   = "start"
+	groupTasks   = "tasks"
+	groupOperate = "operate"
+)
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "delaytask",
+		Short: "Durable, punctual delayed tasks on MySQL or SQLite",
+		Long: `delaytask runs a piece of work later: durably, and on time, on the database that a service already has.
+
+A task is a row. This command creates the table, saves tasks, and shows and changes them; services that import the Go package
+run them. The database is named by --dsn, by DELAYTASK_DSN or in config.yaml, and is sqlite:delaytask.db otherwise.`,
+		Example: `  delaytask demo
+  delaytask migrate up
+  delaytask save order.close '{"order":42}' --delay 30m
+  delaytask list --tag order.close --status pending
+  delaytask explain 911619959676096449`,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(err) })
+
+	flags := root.PersistentFlags()
+	config.AddFlags(flags, "dsn")
+	flags.Lookup("dsn").Usage = "database: sqlite:PATH, user:password@tcp(host:3306)/name or mysql://…; also DELAYTASK_DSN"
+	flags.StringVar(&a.configPath, "config", "", "settings file, also DELAYTASK_CONFIG (default config.yaml if there is one)")
+	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml") // the flag was added in the line above
+
+	root.AddGroup(
+		&cobra.Group{ID: groupStart, Title: "To begin:"},
+		&cobra.Group{ID: groupTasks, Title: "Tasks:"},
+		&cobra.Group{ID: groupOperate, Title: "Operation:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupStart, a.demoCommand(), a.migrateCommand())
+	add(groupTasks, a.saveCommand(), a.getCommand(), a.listCommand(), a.explainCommand(), a.cancelCommand(), a.rescheduleCommand(),
+		a.retryCommand())
+	add(groupOperate, a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.nodesCommand(), a.configCommand())
+	root.AddCommand(a.versionCommand())
+	strictly(root)
+	return root
+}
+
+// strictly makes wrong use of the commands that cobra brings an error like any other.
+func strictly(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				found, rest, _ := root.Find(args) // its error would be about the rest
+				return noSuchCommand(found, rest)
+			}
+		case "completion":
+			c.Args, c.RunE = oneOf, oneOf
+			for _, shell := range c.Commands() {
+				shell.Args = wanted(0, 0, "no arguments")
+			}
+		}
+	}
+}
+
+// jsonFlag gives a command that prints data its --json.
+func (a *app) jsonFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+}
+
+// noSuchCommand answers for the root: whatever is no command of it is a typing error.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return misusedf("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return misusedf("there is no command %q", args[0])
+}
+
+// oneOf answers for a command that only groups others.
+func oneOf(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return noSuchCommand(cmd, args)
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return misusedf("say what to do: %s", strings.Join(names, ", "))
+}
+
+// wanted checks the number of arguments and says in words what is missing.
+func wanted(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least {
+			return misusedf("want %s", what)
+		}
+		if most >= 0 && len(args) > most {
+			return misusedf("want %s, got %s", what, counted(len(args), "argument"))
+		}
+		return nil
+	}
+}

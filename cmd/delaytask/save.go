@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// saveFlags holds what was typed; whether a flag was given at all matters too.
+type saveFlags struct {
+	due         dueFlags
+	key         string
+	id          string
+	ttr         string
+	maxAttempts int
+	priority    int
+	headers     []string
+	maxLateness string
+}
+
+func (a *app) saveCommand() *cobra.Command {
+	var f saveFlags
+	cmd := &cobra.Command{
+		Use:   "save TAG [BODY]",
+		Short: "Save a task and print its id",
+		Long: `Save a task and print its id. When the id is printed, the task is committed.
+
+BODY is stored as it is; @FILE takes it from a file and - from standard input. Without --delay or --at the task is due now.
+With --key the task is refused, with exit code 1, while an unfinished task of the tag carries that key.`,
+		Example: `  delaytask save order.close '{"order":42}' --delay 30m
+  delaytask save report.build @report.json --at 2027-01-31T08:30:00Z --max-attempts 3
+  delaytask save coupon.expire '{"coupon":7}' --delay 7d --key coupon-7 --max-lateness 1h:skip
+  echo '{"user":1}' | delaytask save mail.send - --header trace=abc --json`,
+		Args:              wanted(1, 2, "a tag and a body"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.save(cmd, args, &f) },
+	}
+	f.due.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.key, "key", "", "name of the task, unique among the unfinished tasks of the tag")
+	flags.StringVar(&f.id, "id", "", "save under this id, from a save whose outcome was unknown: it is not stored twice")
+	flags.StringVar(&f.ttr, "ttr", "", "how long after its process has died another takes the task (default: setting ttr)")
+	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often the task is tried (default: setting max_attempts)")
+	flags.IntVar(&f.priority, "priority", 0, "-100 to 100, larger first among tasks that are due")
+	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
+	flags.StringVar(&f.maxLateness, "max-lateness", "", "what happens when the task would start later: DURATION:run, :skip or :fail")
+	noFiles(cmd, "key", "id", "ttr", "max-attempts", "priority", "header", "max-lateness")
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
+	delay, options, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	body, err := a.body(args[1:])
+	if err != nil {
+		return err
+	}
+	if _, err := processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...); err != nil {
+		return err // before a database is made or asked
+	}
+	s, done, err := a.open(cmd, create)
+	if err != nil {
+		return err
+	}
+	defer done()
+	number, err := s.SaveDelayTask(cmd.Context(), args[0], body, delay, options...)
+	if err != nil {
+		return err
+	}
+	if !a.json {
+		return a.printf("%d\n", number)
+	}
+	return a.printJSON(struct {
+		ID  int64  `json:"id,string"`
+		Tag string `json:"tag"`
+		Key string `json:"key,omitempty"`
+	}{number, args[0], f.key})
+}
+
+// options translates the flags. The id is drawn outside of any node's numbers, because this process will be gone when the task is
+// due.
+func (f *saveFlags) options(cmd *cobra.Command) (delay time.Duration, options []delaytask.Option, err error) {
+	number := delaytask.NewID()
+	if f.id != "" {
+		if number, err = parseID(f.id); err != nil {
+			return 0, nil, err
+		}
+	}
+	options = append(options, delaytask.WithID(number), delaytask.WithKey(f.key), delaytask.WithPriority(f.priority),
+		delaytask.WithMaxAttempts(f.maxAttempts))
+	delay, at, err := f.due.parse(cmd)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !at.IsZero() {
+		options = append(options, delaytask.WithTime(at))
+	}
+	if cmd.Flags().Changed("ttr") {
+		ttr, err := parseDuration("ttr", f.ttr)
+		if err != nil {
+			return 0, nil, err
+		}
+		options = append(options, delaytask.WithTTR(ttr))
+	}
+	headers, err := parseHeaders(f.headers)
+	if err != nil {
+		return 0, nil, err
+	}
+	options = append(options, delaytask.WithHeaders(headers))
+	if cmd.Flags().Changed("max-lateness") {
+		late, policy, err := parseMaxLateness(f.maxLateness)
+		if err != nil {
+			return 0, nil, err
+		}
+		options = append(options, delaytask.WithMaxLateness(late, policy))
+	}
+	return delay, options, nil
+}
+
+func (a *app) body(args []string) ([]byte, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	file, isFile := strings.CutPrefix(args[0], "@")
+	switch {
+	case args[0] == "-":
+		body, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read the body from standard input: %w", err)
+		}
+		return body, nil
+	case isFile:
+		body, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the body: %w", err)
+		}
+		return body, nil
+	default:
+		return []byte(args[0]), nil
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+)
+
+func TestSavePrintsTheIDOfACommittedTask(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("order.close", `{"order":42}`, "--delay", "30m", "--key", "order-42", "--ttr", "20s", "--max-attempts", "3",
+		"--priority", "5", "--header", "trace=a=b", "--header", "user=7", "--max-lateness", "10m:skip")
+	if !regexp.MustCompile(`^\d{18,19}$`).MatchString(id) {
+		t.Fatalf("printed %q", id)
+	}
+	var v decodedTask
+	s.decode(&v, "get", id)
+	if v.ID != id || v.Tag != "order.close" || v.Key != "order-42" || v.Body != `{"order":42}` || v.Status != "pending" ||
+		v.DelayMS != 1_800_000 || v.TTRMS != 20_000 || v.MaxAttempts != 3 || v.Priority != 5 || v.MaxLateMS != 600_000 ||
+		v.LatePolicy != "skip" || v.Headers["trace"] != "a=b" || v.Headers["user"] != "7" {
+		t.Errorf("stored %+v", v)
+	}
+	if due, err := time.Parse(momentLayout, v.Due); err != nil || time.Until(due) > 30*time.Minute || v.Due != v.Expected {
+		t.Errorf("due %q, expected %q, %v", v.Due, v.Expected, err)
+	}
+}
+
+// decodedTask spells out the JSON that scripts rely on.
+type decodedTask struct {
+	ID          string            `json:"id"`
+	Tag         string            `json:"tag"`
+	Key         string            `json:"key"`
+	Status      string            `json:"status"`
+	Version     int64             `json:"version"`
+	Attempt     int               `json:"attempt"`
+	MaxAttempts int               `json:"max_attempts"`
+	CrashCount  int               `json:"crash_count"`
+	Priority    int               `json:"priority"`
+	DelayMS     int64             `json:"delay_ms"`
+	TTRMS       int64             `json:"ttr_ms"`
+	MaxLateMS   int64             `json:"max_late_ms"`
+	LatePolicy  string            `json:"late_policy"`
+	Expected    string            `json:"expected"`
+	Due         string            `json:"due"`
+	Started     string            `json:"started"`
+	LatenessMS  *float64          `json:"lateness_ms"`
+	Finished    string            `json:"finished"`
+	Created     string            `json:"created"`
+	Updated     string            `json:"updated"`
+	Executor    string            `json:"executor"`
+	IPAddress   string            `json:"ip_address"`
+	Headers     map[string]string `json:"headers"`
+	Body        string            `json:"body"`
+	Error       string            `json:"error"`
+	Attempts    []struct {
+		N        int    `json:"n"`
+		Due      string `json:"due"`
+		Started  string `json:"started"`
+		Finished string `json:"finished"`
+		Executor string `json:"executor"`
+		Error    string `json:"error"`
+	} `json:"failed_attempts"`
+	Broken string `json:"broken"`
+}
+
+func TestSaveTakesItsBodyFromAFileOrStandardInput(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.stdin = "from stdin\n"
+	file := filepath.Join(t.TempDir(), "body.json")
+	if err := os.WriteFile(file, []byte("from a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for argument, want := range map[string]string{"-": s.stdin, "@" + file: "from a file", "": "", "-7": "-7"} {
+		var v decodedTask
+		s.decode(&v, "get", s.save("--", "tag", argument))
+		if v.Body != want {
+			t.Errorf("%q stored %q", argument, v.Body)
+		}
+	}
+}
+
+func TestSaveDrawsAnIDThatNoNodeLeases(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	var saved struct {
+		ID, Tag, Key string
+	}
+	s.decode(&saved, "save", "tag", "x", "--key", "k")
+	id, err := parseID(saved.ID)
+	if err != nil || saved.Tag != "tag" || saved.Key != "k" {
+		t.Fatal(saved, err)
+	}
+	if node := id >> 12 & 1023; node < 512 {
+		t.Errorf("the id carries the node number %d, which a node can lease", node)
+	}
+}
+
+func TestSaveAgainWithAnIDStoresOnce(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "body")
+	if again := s.save("tag", "body", "--id", id); again != id {
+		t.Errorf("saved as %s", again)
+	}
+	if r := s.run("save", "tag", "another body", "--id", id); r.code != exitFailed {
+		t.Errorf("another body under the same id: code %d", r.code)
+	}
+}
+
+func TestGetShowsTheErrorsOfTheAttempts(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.serve("print", 1, errOnFire)[0]
+	contains(t, s.ok("get", id), "failed", "1 of 20", "unsuccessful attempts", "the printer is on fire", `{"n":1}`, "late)")
+	var v decodedTask
+	s.decode(&v, "get", id)
+	if len(v.Attempts) != 1 || v.Attempts[0].Error != "the printer is on fire" || v.LatenessMS == nil || v.Finished == "" {
+		t.Errorf("got %+v", v)
+	}
+}
+
+func TestGetNeverSendsControlCharactersToTheTerminal(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "red \x1b[31m\nsecond line", "--header", "h=\x1b[2J", "--key", "k\ttab")
+	out := s.ok("get", id) + s.ok("list")
+	if strings.ContainsAny(out, "\x1b\t") {
+		t.Errorf("printed %q", out)
+	}
+	contains(t, out, "\n  second line")
+}
+
+func TestListFiltersAndTurnsPages(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	first, second := s.save("a", "1", "--delay", "1h"), s.save("a", "2", "--delay", "1h", "--key", "k")
+	s.save("b", "3")
+
+	type page struct {
+		Tasks []decodedTask
+		Next  string
+	}
+	ids := func(args ...string) (ids []string, next string) {
+		var p page
+		s.decode(&p, append([]string{"list"}, args...)...)
+		for _, task := range p.Tasks {
+			ids = append(ids, task.ID)
+		}
+		return ids, p.Next
+	}
+	f := func(want string, args ...string) {
+		t.Helper()
+		if got, _ := ids(args...); strings.Join(got, " ") != want {
+			t.Errorf("list %v gave %v, want %s", args, got, want)
+		}
+	}
+	f(first+" "+second, "--tag", "a")
+	f(second, "--tag", "a", "--key", "k")
+	f(first+" "+second, "--tag", "a", "--status", "pending")
+	f("", "--tag", "a", "--status", "failed")
+	f("", "--tag", "a", "--older", "1s")
+	f(first, "--tag", "a", "--limit", "1")
+	f(second, "--tag", "a", "--after", first)
+	if _, next := ids("--limit", "1"); next != first {
+		t.Errorf("the next page begins after %q", next)
+	}
+	r := s.run("list", "--limit", "1")
+	contains(t, r.stdout, "ID", "TAG", "EXPECTED", first)
+	contains(t, r.stderr, "--after "+first)
+	contains(t, s.ok("list", "--tag", "c"), "No task matches")
+	var p page
+	if s.decode(&p, "list", "--tag", "a", "--bodies"); p.Tasks[1].Body != "2" {
+		t.Errorf("with bodies: %+v", p.Tasks)
+	}
+}
+
+func TestExplainSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "x", "--delay", "1h")
+	contains(t, s.ok("explain", id), id, "pending", "due at", "No live node serves")
+	var e struct {
+		Reason delaytask.Reason
+		Text   string
+		Task   decodedTask
+	}
+	if s.decode(&e, "explain", id); e.Reason != delaytask.ReasonNotDue || e.Task.ID != id || e.Text == "" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestRescheduleMovesThePromise(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "x", "--delay", "1h", "--key", "k")
+	contains(t, s.ok("reschedule", id, "--delay", "2h"), id, "now due at")
+	var v decodedTask
+	s.decode(&v, "reschedule", "--tag", "tag", "--key", "k", "--at", "2199-01-31T10:30:00.250+02:00")
+	if v.Expected != "2199-01-31T08:30:00.250Z" || v.Due != v.Expected {
+		t.Errorf("moved to %s, due %s", v.Expected, v.Due)
+	}
+}
