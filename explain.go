@@ -132,4 +132,4 @@ func explainPending(t *Task, now situation, locked bool) (Reason, string) {
 }
 
 // moment renders a time as the table shows it.
-func moment(t time.Time) string { return row.At(t).String() + " UTC" }
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

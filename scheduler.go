@@ -13,6 +13,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
+// Version is the version of this library and of the program delaytask.
+const Version = engine.Version
+
 // Scheduler saves tasks and, once started, runs those whose tags are registered. Any number of schedulers, in any number of
 // processes, share one database. Make one with [Open] or [New]; it is safe for concurrent use.
 //

@@ -26,16 +26,21 @@ func (a *app) configPrintCommand() *cobra.Command {
 the file, by the environment (DELAYTASK_ and the key in upper case) and by flags, in this order. The password in the DSN is
 hidden.`,
 		Example: `  delaytask config print
-  DELAYTASK_WORKERS=16 delaytask config print --ttr 30s`,
+  DELAYTASK_WORKERS=16 delaytask config print --ttr 30s
+  delaytask config print --json`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.settings(cmd)
 			if err != nil {
 				return err
 			}
+			if a.json {
+				return a.printJSON(c)
+			}
 			return c.Print(a.stdout)
 		},
 	}
+	a.jsonFlag(cmd)
 	config.AddFlags(cmd.Flags(), config.Keys()[1:]...) // the first is dsn, which every command has
 	return cmd
 }

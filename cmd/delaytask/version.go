@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -17,7 +17,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			if !a.json {
-				return a.printf("delaytask %s (%s, %s/%s)\n", engine.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return a.printf("delaytask %s (%s, %s/%s)\n", delaytask.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			}
 			return a.printJSON(struct {
 				Version string `json:"version"`
@@ -25,7 +25,7 @@ func (a *app) versionCommand() *cobra.Command {
 				Go      string `json:"go"`
 				OS      string `json:"os"`
 				Arch    string `json:"arch"`
-			}{engine.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
+			}{delaytask.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
 		},
 	}
 	a.jsonFlag(cmd)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -23,6 +24,12 @@ func (c Config) String() string {
 		return fmt.Sprintf("settings that cannot be written as YAML: %v", err)
 	}
 	return string(encoded)
+}
+
+// MarshalJSON writes what Print writes, as JSON.
+func (c Config) MarshalJSON() ([]byte, error) {
+	c.DSN = MaskDSN(c.DSN)
+	return json.Marshal(c.tree())
 }
 
 // tree nests the settings as the file does.

@@ -60,6 +60,7 @@ const (
 	peekFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
 	peekBusy        = 100 * time.Millisecond
 	peekIdle        = 400 * time.Millisecond
+	minRescueHold   = 5 * time.Second
 	clockDrift      = 1000 // ppm: NTP may slew a server by 500, and this machine as well
 	maxLead         = 100 * time.Millisecond
 	lockProbeFor    = time.Minute

@@ -21,6 +21,8 @@ type core struct {
 	log     *slog.Logger
 	metrics *metrics.Collector
 
+	complaints complaints
+
 	wg   sync.WaitGroup
 	life context.Context // ends when the last write is done
 }
@@ -48,7 +50,9 @@ func (c *core) failed(op string, err error) {
 	if c.life.Err() != nil {
 		return
 	}
-	c.log.Warn("the database refused or did not answer", "op", op, "class", class.String(), "err", err)
+	if held, now := c.complaints.now(op); now {
+		c.log.Warn("the database refused or did not answer", "op", op, "class", class.String(), "err", err, "held_back", held)
+	}
 }
 
 // sleep waits for d, or until ctx ends; it reports whether the time has passed.

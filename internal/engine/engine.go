@@ -51,7 +51,7 @@ type Engine struct {
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	c := &core{
-		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(clockDrift)), log: cfg.Logger, metrics: cfg.Metrics, life: life,
+		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(max(cfg.TTR/3, minRescueHold))), log: cfg.Logger, metrics: cfg.Metrics, life: life,
 		hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
 	}
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
@@ -98,7 +98,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.claimer = newClaimer(c, e.arm, lead, e.take, executor, process.IP)
 	e.renewer = &renewer{core: c, runs: e.runs}
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
-	e.lookahead = newLookahead(c, e.arm, process)
+	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.peek = &peek{core: c, tags: e.tags, runs: e.runs}
 	e.passes = newPasses(c, e.arm, executor)
 }
@@ -106,7 +106,6 @@ func (e *Engine) wire(process cluster.Process) {
 // take receives a claimed row.
 func (e *Engine) take(u *run) {
 	e.runs.add(u)
-	e.metrics.SetRunning(e.runs.len())
 	e.dispatcher.add(u)
 }
 

@@ -2,25 +2,27 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within the next two seconds (the window);
-// those that are this node's to arm go into the heap. It finds whatever other processes saved.
+// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within its window of two
+// seconds; those that are this node's to arm go into the heap. It finds whatever other processes saved.
 type lookahead struct {
 	*core
 	arm   *armer
+	runs  *runs
 	token string // of this node
 	gone  func(row.Node) bool
 
 	adopting atomic.Bool
 }
 
-func newLookahead(c *core, arm *armer, process cluster.Process) *lookahead {
-	return &lookahead{core: c, arm: arm, token: process.Token, gone: process.Gone}
+func newLookahead(c *core, arm *armer, runs *runs, process cluster.Process) *lookahead {
+	return &lookahead{core: c, arm: arm, runs: runs, token: process.Token, gone: process.Gone}
 }
 
 func (l *lookahead) loop(ctx context.Context) {
@@ -28,6 +30,8 @@ func (l *lookahead) loop(ctx context.Context) {
 		if err := l.runOnce(ctx); err != nil && ctx.Err() == nil {
 			l.failed("looking ahead", err)
 		}
+		l.metrics.SetHeap(l.hands.timers())
+		l.metrics.SetRunning(l.runs.len())
 		// The jitter keeps nodes that started together from asking together.
 		if !sleep(ctx, jitter(l.cfg.LookAhead, 0.05)) {
 			return
@@ -63,9 +67,10 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.arm.view.Store(cluster.NewView(l.token, nodes, reading.Time, cluster.Rule{Alive: 2 * l.cfg.Heartbeat, Near: l.cfg.shortTerm(), Gone: l.gone}))
-	l.metrics.SetNodes(len(nodes))
-	l.metrics.SetHeap(l.hands.timers())
+	alive := 2 * l.cfg.Heartbeat
+	l.arm.view.Store(cluster.NewView(l.token, nodes, reading.Time, cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}))
+	living := slices.DeleteFunc(nodes, func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) })
+	l.metrics.SetNodes(len(living))
 	return nil
 }
 

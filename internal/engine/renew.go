@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -187,7 +188,7 @@ func (r *renewer) lose(u *run, cause error) {
 	if u.handed {
 		return // it may well have completed the row itself
 	}
-	u.lost = true
+	u.lost, u.cancelled = true, errors.Is(cause, processor.ErrCancelled)
 	if u.end == nil {
 		return // not started yet: the fence refuses its result
 	}

@@ -22,15 +22,16 @@ type run struct {
 	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
 	forPop bool
 
-	mu       sync.Mutex
-	deadline time.Time // until then the lease holds for certain
-	renewAt  time.Time
-	quietAt  time.Time // from then on the lease is no longer renewed: the attempt has outlived its timeout and its grace; zero for never
-	end      context.CancelCauseFunc
-	started  row.Time
-	thread   string // the processor's goroutine, while it runs
-	handed   bool   // CompleteTx was called: from then on only the row decides
-	lost     bool
+	mu        sync.Mutex
+	deadline  time.Time // until then the lease holds for certain
+	renewAt   time.Time
+	quietAt   time.Time // from then on the lease is no longer renewed: the attempt has outlived its timeout and its grace; zero for never
+	end       context.CancelCauseFunc
+	started   row.Time
+	thread    string // the processor's goroutine, while it runs
+	handed    bool   // CompleteTx was called: from then on only the row decides
+	lost      bool
+	cancelled bool
 }
 
 func newRun(it *item, r row.Row, sent time.Time) *run {

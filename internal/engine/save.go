@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -256,12 +257,18 @@ func (s *saver) atMost(ctx context.Context) (row.Time, error) {
 	}
 }
 
-// ceilMillis rounds a delay up to whole milliseconds, the unit it is stored in.
+// ceilMillis rounds a delay up to whole milliseconds, the unit it is stored in. The longest delay there is (292 years, which stands
+// for anything longer) is rounded down.
 func ceilMillis(d time.Duration) time.Duration {
-	if rest := d % time.Millisecond; rest > 0 {
+	rest := d % time.Millisecond
+	switch {
+	case rest <= 0:
+		return d
+	case d > math.MaxInt64-time.Millisecond:
+		return d - rest
+	default:
 		return d - rest + time.Millisecond
 	}
-	return d
 }
 
 // sameTask reports whether a stored row is what the saving wanted to store. A repeated save counts its delay from another

@@ -200,6 +200,13 @@ func (s *settler) finish(u *run, r settlement) {
 func (s *settler) refused(u *run) {
 	s.runs.remove(u)
 	s.hands.letGo(u.item)
+	u.mu.Lock()
+	cancelled := u.cancelled
+	u.mu.Unlock()
+	if cancelled {
+		s.metrics.Run(u.row.Tag, metrics.RunCancelled)
+		return
+	}
 	s.metrics.Run(u.row.Tag, metrics.RunLeaseLost)
 	s.log.Warn("lease lost: the result of a late attempt is refused", "task", u.row.ID, "tag", u.row.Tag,
 		"version", u.row.Version, "attempt", u.row.Attempt, "err", processor.ErrLeaseLost)

@@ -28,7 +28,6 @@ const (
 const (
 	RescueReturned    = "returned" // pending again
 	RescueQuarantined = "quarantined"
-	RescueLost        = "lost" // its holder or another rescue was faster
 )
 
 const (

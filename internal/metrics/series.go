@@ -25,7 +25,7 @@ func (c *Collector) addCounters() {
 
 	start(c.saves, SaveStored, SaveDuplicate, SaveConflict, SaveRefused, SaveUnknown, SaveFailed)
 	start(c.claims, claimWon, claimLost, claimError)
-	start(c.rescues, RescueReturned, RescueQuarantined, RescueLost)
+	start(c.rescues, RescueReturned, RescueQuarantined)
 	start(c.purged, "completed", "cancelled", "failed")
 	start(c.databaseErrors, "unknown", "not_applied", "locked", "duplicate", "caller", "operator")
 }
