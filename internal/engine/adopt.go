@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -17,15 +16,11 @@ func (c *core) adopt(ctx context.Context, refs []row.Ref) error {
 	if err == nil || row.ClassOf(err) != row.ClassLocked {
 		return err
 	}
-	ids := make([]int64, len(refs))
-	for i, ref := range refs {
-		ids[i] = ref.ID
-	}
-	locked, err := c.store.Locked(ctx, ids)
+	locked, err := c.lockedAmong(ctx, idsOf(refs, func(ref row.Ref) int64 { return ref.ID }))
 	if err != nil || len(locked) == 0 {
 		return err
 	}
-	rest := slices.DeleteFunc(slices.Clone(refs), func(ref row.Ref) bool { return slices.Contains(locked, ref.ID) })
+	_, rest := split(refs, func(ref row.Ref) bool { return locked[ref.ID] })
 	if len(rest) == 0 {
 		return nil
 	}

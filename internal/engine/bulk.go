@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -29,7 +30,7 @@ func (e *Engine) RetryWhere(ctx context.Context, b Bulk) (int, error) {
 func (e *Engine) changeWhere(ctx context.Context, b Bulk, from row.Status, change func(*row.Row, row.Time) row.Change) (int, error) {
 	f := b.Filter
 	if f.Status != nil && *f.Status != from {
-		return 0, processor.ErrInvalidOption
+		return 0, fmt.Errorf("%w: only %s tasks can be changed so, and the filter asks for %s ones", processor.ErrInvalidOption, from, *f.Status)
 	}
 	f.Status = &from
 	if f.Limit <= 0 {

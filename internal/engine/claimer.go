@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -104,18 +103,6 @@ func (c *claimer) freshExecutor(mark string) string {
 	return fmt.Sprintf("%s%s:%d", mark, c.executor, c.number.Add(1))
 }
 
-// split parts a list in two, in order.
-func split[T any](all []T, first func(T) bool) (yes, no []T) {
-	for _, v := range all {
-		if first(v) {
-			yes = append(yes, v)
-		} else {
-			no = append(no, v)
-		}
-	}
-	return yes, no
-}
-
 // won starts the rows that the claim has won and lets the others go: somebody else has them, or they changed.
 func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 	won := make(map[int64]*row.Row, len(claimed.Rows))
@@ -132,21 +119,6 @@ func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 		c.start(newRun(it, *r, sent))
 	}
 	c.discard(claimed.Broken)
-}
-
-// discard fails rows that cannot be decoded, each alone.
-func (c *core) discard(broken []row.Broken) {
-	if len(broken) == 0 {
-		return
-	}
-	ctx, cancel := c.call()
-	defer cancel()
-	for _, b := range broken {
-		c.log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID, "reason", b.Reason)
-	}
-	if err := c.store.Discard(ctx, broken); err != nil {
-		c.failed("failing rows that cannot be decoded", err)
-	}
 }
 
 // refused decides what becomes of a claim that ended with an error.
@@ -182,67 +154,4 @@ func (c *claimer) later(items []*item, d time.Duration) {
 			c.hands.putBack(it)
 		}
 	})
-}
-
-// setAsideLocked asks which rows somebody else's transaction holds, and leaves them out for a while: each time longer, so that
-// one open transaction costs little. It asks only for tags that have met a lock within the last minute.
-func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
-	ids := c.probes.suspects(items)
-	if len(ids) == 0 {
-		return items
-	}
-	ctx, cancel := c.call()
-	defer cancel()
-	found, err := c.store.Locked(ctx, ids)
-	if err != nil {
-		c.failed("looking for locked rows", err)
-		return items
-	}
-	locked := make(map[int64]bool, len(found))
-	for _, id := range found {
-		locked[id] = true
-	}
-	held, rest := split(items, func(it *item) bool { return locked[it.ID] })
-	for _, it := range held {
-		it.tries++
-		c.later([]*item{it}, min(50*time.Millisecond<<min(it.tries, 8), 5*time.Second))
-	}
-	return rest
-}
-
-// probes remembers which tags have met a locked row lately.
-type probes struct {
-	mu    sync.Mutex
-	until map[string]time.Time
-}
-
-func (p *probes) note(items []*item) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.until == nil {
-		p.until = map[string]time.Time{}
-	}
-	for _, it := range items {
-		p.until[it.line.tag] = time.Now().Add(lockProbeFor)
-	}
-}
-
-func (p *probes) suspects(items []*item) (ids []int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.until) == 0 {
-		return nil
-	}
-	now := time.Now()
-	for _, it := range items {
-		until, ok := p.until[it.line.tag]
-		switch {
-		case !ok:
-		case now.Before(until):
-			ids = append(ids, it.ID)
-		default:
-			delete(p.until, it.line.tag)
-		}
-	}
-	return ids
 }

@@ -27,9 +27,10 @@ type uncommitted struct {
 }
 
 const (
-	firstCommitLook = 2 * time.Millisecond
-	lastCommitLook  = 5 * time.Second
-	commitLooks     = 500 // rows in one look
+	firstCommitLook   = 2 * time.Millisecond
+	longestCommitWait = 256 * time.Millisecond // between two looks: how late a task may start after a long transaction
+	lastCommitLook    = 5 * time.Second
+	commitLooks       = 500 // rows in one look
 )
 
 func newCommits(c *core, arm *armer) *commits {
@@ -83,10 +84,7 @@ func (c *commits) look() bool {
 	if err != nil {
 		c.failed("looking for commits", err)
 	}
-	seen := make(map[int64]row.State, len(states))
-	for _, s := range states {
-		seen[s.ID] = s
-	}
+	seen := statesByID(states)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -98,7 +96,7 @@ func (c *commits) look() bool {
 				c.hands.arm(u.due, true)
 			}
 		case now.Before(u.until):
-			u.wait *= 2
+			u.wait = min(2*u.wait, longestCommitWait)
 			u.next = now.Add(u.wait)
 			c.open = append(c.open, u)
 		}

@@ -27,7 +27,7 @@ type core struct {
 	life context.Context // ends when the last write is done
 }
 
-// goFunc is the only way to start a goroutine: all are waited for.
+// goFunc starts every goroutine but those of processors, and all of them are waited for.
 func (c *core) goFunc(f func()) {
 	c.wg.Go(f)
 }
@@ -76,4 +76,52 @@ func pause(n int) time.Duration {
 // jitter moves d by up to the given share in both directions.
 func jitter(d time.Duration, share float64) time.Duration {
 	return time.Duration(float64(d) * (1 + share*(2*rand.Float64()-1)))
+}
+
+// split parts a list in two, in order.
+func split[T any](all []T, first func(T) bool) (yes, no []T) {
+	for _, v := range all {
+		if first(v) {
+			yes = append(yes, v)
+		} else {
+			no = append(no, v)
+		}
+	}
+	return yes, no
+}
+
+func idsOf[T any](all []T, id func(T) int64) []int64 {
+	ids := make([]int64, len(all))
+	for i, v := range all {
+		ids[i] = id(v)
+	}
+	return ids
+}
+
+// statesByID orders what a store says of rows by their ids.
+func statesByID(states []row.State) map[int64]row.State {
+	byID := make(map[int64]row.State, len(states))
+	for _, s := range states {
+		byID[s.ID] = s
+	}
+	return byID
+}
+
+// lockedAmong asks which of the rows somebody else's transaction holds.
+func (c *core) lockedAmong(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	found, err := c.store.Locked(ctx, ids)
+	if err != nil {
+		c.failed("looking for locked rows", err)
+		return nil, err
+	}
+	locked := make(map[int64]bool, len(found))
+	for _, id := range found {
+		locked[id] = true
+	}
+	return locked, nil
+}
+
+// asideFor is how long a row is left out that has met a lock so often: each time longer, so that one open transaction costs little.
+func asideFor(tries int) time.Duration {
+	return min(50*time.Millisecond<<min(tries, 8), 5*time.Second)
 }

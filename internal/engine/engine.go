@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
@@ -51,7 +50,8 @@ type Engine struct {
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	c := &core{
-		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(max(cfg.TTR/3, minRescueHold))), log: cfg.Logger, metrics: cfg.Metrics, life: life,
+		cfg: cfg, store: cfg.Store, log: cfg.Logger, metrics: cfg.Metrics, life: life,
+		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(max(cfg.TTR/3, minRescueHold))),
 		hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
 	}
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
@@ -63,6 +63,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.NodeName != "" {
 		process.Name = cfg.NodeName
 	}
+	c.log = c.log.With("node", process.Name)
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Address: cfg.Address, Version: Version})
 	if err != nil {
 		endLife()
@@ -112,7 +113,7 @@ func (e *Engine) take(u *run) {
 // begin hands a row whose time has come to a worker or to a waiting pop.
 func (e *Engine) begin(u *run) {
 	if u.forPop {
-		go e.pops.deliver(u) // it may have to wait for the settler
+		e.goFunc(func() { e.pops.deliver(u) }) // not here: it may have to wait for the settler
 		return
 	}
 	e.runner.begin(u)
@@ -186,9 +187,6 @@ func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]int64, 
 	return e.saver.saveAll(ctx, tasks)
 }
 
-// NewID draws an id to save with.
-func (e *Engine) NewID() int64 { return e.ids.Next() }
-
 // Pause stops claims of a tag on all nodes within two look-aheads; what runs goes on.
 func (e *Engine) Pause(ctx context.Context, tag string) error { return e.tags.set(ctx, tag, true) }
 
@@ -204,30 +202,3 @@ func (e *Engine) Ready() bool {
 
 // Now returns the database's time as far as it is certain, zero while there is no anchor.
 func (e *Engine) Now() row.Time { return e.now() }
-
-// Version is what the node's row says of the program.
-const Version = "0.1.0"
-
-// startReadings are taken one after the other at the start: the quickest of them gives the narrowest bounds.
-const startReadings = 3
-
-func (e *Engine) anchor(ctx context.Context) error {
-	for range startReadings {
-		if err := e.takeReading(ctx); err != nil {
-			return fmt.Errorf("reading the database's clock: %w", err)
-		}
-	}
-	return nil
-}
-
-func (c *core) takeReading(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	sent := time.Now()
-	reading, err := c.store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	c.clock.Add(reading, sent, time.Now())
-	return nil
-}

@@ -115,14 +115,6 @@ func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
 	return taken
 }
 
-// known reports whether the row is in hand anywhere but in the heap.
-func (h *hands) known(id int64) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, held := h.held[id]
-	return held || h.lines.get(id) != nil
-}
-
 // holds reports whether an open claim, a worker or a pop has the row.
 func (h *hands) holds(id int64) bool {
 	h.mu.Lock()

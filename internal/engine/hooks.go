@@ -9,6 +9,12 @@ import (
 // errLeasesLost is what OnFailed is told of a task that a rescue failed; its row holds the particulars.
 var errLeasesLost = errors.New("the task's lease was lost too often, or its last attempt was")
 
+// taskFailed reports a task that has failed for good.
+func (c *core) taskFailed(r *row.Row, due row.Time, err error) {
+	c.log.Warn("task failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt, "err", err)
+	c.onFailed(r, due, err)
+}
+
 // onFailed calls the user's hook outside of everything that could wait for it.
 func (c *core) onFailed(r *row.Row, due row.Time, err error) {
 	if c.cfg.OnFailed == nil {

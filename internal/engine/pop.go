@@ -6,10 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
-	"github.com/delaytask/delaytask/scanner"
 )
 
 // pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, fed by the same claimer as the
@@ -33,12 +31,6 @@ type popper struct {
 	want  int // of them are still wanted
 	got   []*run
 	ready chan struct{}
-}
-
-// handed is a task in a caller's hand, and the alarm at the end of its lease.
-type handed struct {
-	run   *run
-	alarm *time.Timer
 }
 
 // gather is how long a pop that asked for more waits for the rest of a batch.
@@ -143,33 +135,6 @@ func (p *pops) await(ctx context.Context, w *popper, bounded bool, wait time.Dur
 	return p.leave(w)
 }
 
-// setTTR gives what was popped the lease that the caller asked for. When that fails each task keeps its own.
-func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
-	if ttr == 0 {
-		return
-	}
-	leases := make([]row.Lease, len(got))
-	for i, u := range got {
-		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: ttr}
-	}
-	states, err := p.store.Renew(ctx, leases)
-	if err != nil {
-		p.failed("setting the lease of popped tasks", err)
-		return
-	}
-	for _, s := range states {
-		p.moved(s)
-	}
-}
-
-// moved sets the alarm of a task that is in hand to the new end of its lease.
-func (p *pops) moved(s row.State) {
-	if h := p.get(s.ID, s.Version); h != nil && s.Status == row.Executing {
-		h.alarm.Stop()
-		p.again(h, s.Due)
-	}
-}
-
 // leave takes a popper out of the line and returns what it got.
 func (p *pops) leave(w *popper) []*run {
 	p.mu.Lock()
@@ -219,77 +184,6 @@ func (p *pops) give(u *run, now row.Time) bool {
 	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}
 	signal(w.ready)
 	return true
-}
-
-// alarm ends the hold when the lease is over.
-func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
-	wait, _ := p.clock.Until(leaseEnd)
-	return time.AfterFunc(max(wait, 0), func() { p.expire(id) })
-}
-
-// expire returns a task that was not finished in time to pending: an attempt is spent, nothing crashed, and there is no backoff.
-func (p *pops) expire(id int64) {
-	ctx, cancel := p.call()
-	defer cancel()
-	rows, _, err := p.store.Get(ctx, nil, []int64{id})
-	p.mu.Lock()
-	h := p.handed[id]
-	closed := p.closed
-	p.mu.Unlock()
-	switch {
-	case h == nil || closed:
-		return
-	case err != nil:
-		p.failed("looking at a lease that ended", err)
-		p.again(h, p.now().Add(time.Second))
-		return
-	case len(rows) == 0 || rows[0].Status != row.Executing || rows[0].Version != h.run.row.Version:
-		p.letGo(h)
-		return
-	case rows[0].Due > p.now():
-		p.again(h, rows[0].Due)
-		return
-	}
-	change := scanner.Verdict(rows[0], p.now(), p.cfg.Quarantine)
-	applied, err := p.store.Update(ctx, nil, []row.Change{change})
-	if err != nil || applied == 0 {
-		p.again(h, p.now().Add(100*time.Millisecond))
-		return
-	}
-	p.metrics.Run(h.run.row.Tag, metrics.RunRetried)
-	p.letGo(h)
-	if change.To == row.Failed {
-		p.onFailed(&rows[0], h.run.due, errLeasesLost)
-		return
-	}
-	d := dueOf(&rows[0])
-	d.Version, d.Due = d.Version+1, change.Due
-	p.arm.written(d)
-}
-
-func (p *pops) again(h *handed, at row.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed {
-		h.alarm = p.alarm(h.run.row.ID, at)
-	}
-}
-
-func (p *pops) letGo(h *handed) {
-	p.mu.Lock()
-	h.alarm.Stop()
-	delete(p.handed, h.run.row.ID)
-	p.mu.Unlock()
-	p.hands.letGo(h.run.item)
-}
-
-func (p *pops) get(id, version int64) *handed {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if h := p.handed[id]; h != nil && h.run.row.Version == version {
-		return h
-	}
-	return nil
 }
 
 // close sends waiting callers away. What was handed out stays with its holders; when their leases end, other nodes take it.

@@ -112,10 +112,13 @@ func (p *pops) ended(r *row.Row, s settlement) {
 	}
 	switch s.change.To {
 	case row.Pending:
+		if s.change.Attempt == r.Attempt {
+			p.metrics.Retried(r.Tag)
+		}
 		d := dueOf(r)
 		d.Version, d.Due = d.Version+1, s.change.Due
 		p.arm.written(d)
 	case row.Failed:
-		p.onFailed(r, r.Expected, s.err)
+		p.taskFailed(r, r.Expected, s.err)
 	}
 }

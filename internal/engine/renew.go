@@ -108,17 +108,9 @@ func (r *renewer) renew(due []*run) {
 func (r *renewer) renewUnlocked(due []*run) {
 	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due))
 	defer cancel()
-	ids := make([]int64, len(due))
-	for i, u := range due {
-		ids[i] = u.row.ID
-	}
-	found, err := r.store.Locked(ctx, ids)
-	if err != nil || len(found) == 0 {
+	isLocked, err := r.lockedAmong(ctx, idsOf(due, (*run).id))
+	if err != nil || len(isLocked) == 0 {
 		return
-	}
-	isLocked := make(map[int64]bool, len(found))
-	for _, id := range found {
-		isLocked[id] = true
 	}
 	locked, rest := split(due, func(u *run) bool { return isLocked[u.row.ID] })
 	for _, u := range locked {
@@ -131,13 +123,9 @@ func (r *renewer) renewUnlocked(due []*run) {
 
 // watch compares what is held with the table.
 func (r *renewer) watch(held []*run) {
-	ids := make([]int64, 0, len(held))
-	for _, u := range held {
-		ids = append(ids, u.row.ID)
-	}
 	ctx, cancel := context.WithTimeout(r.life, watchEvery)
 	defer cancel()
-	states, err := r.store.States(ctx, ids)
+	states, err := r.store.States(ctx, idsOf(held, (*run).id))
 	if err != nil {
 		r.failed("looking at running tasks", err)
 		return
@@ -147,10 +135,7 @@ func (r *renewer) watch(held []*run) {
 
 // compare ends what is no longer ours and calls confirmed, with the run locked, for the rest.
 func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run)) {
-	byID := make(map[int64]row.State, len(states))
-	for _, s := range states {
-		byID[s.ID] = s
-	}
+	byID := statesByID(states)
 	for _, u := range held {
 		s, exists := byID[u.row.ID]
 		if exists && s.Version == u.row.Version && s.Status == row.Executing {

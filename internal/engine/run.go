@@ -41,6 +41,8 @@ func newRun(it *item, r row.Row, sent time.Time) *run {
 	}
 }
 
+func (u *run) id() int64 { return u.row.ID }
+
 // runner runs processors.
 type runner struct {
 	*core

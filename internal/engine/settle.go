@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/metrics"
@@ -33,6 +32,8 @@ func newSettler(c *core, arm *armer, runs *runs) *settler {
 	})
 	return s
 }
+
+func (s settlement) id() int64 { return s.change.ID }
 
 func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.change.Errors) }
 
@@ -104,21 +105,14 @@ func (s *settler) write(results []settlement) (again []settlement) {
 // readBack finds out which results are stored. A row that is at the next version and names our claim was changed by us; one
 // that is still as it was claimed is sent again; anything else belongs to somebody else by now.
 func (s *settler) readBack(results []settlement) (again []settlement) {
-	ids := make([]int64, len(results))
-	for i := range results {
-		ids[i] = results[i].change.ID
-	}
 	ctx, cancel := s.call()
 	defer cancel()
-	found, err := s.store.States(ctx, ids)
+	found, err := s.store.States(ctx, idsOf(results, settlement.id))
 	if err != nil {
 		s.failed("reading back results", err)
 		return results
 	}
-	states := make(map[int64]row.State, len(found))
-	for _, state := range found {
-		states[state.ID] = state
-	}
+	states := statesByID(found)
 	for _, r := range results {
 		state, exists := states[r.change.ID]
 		switch {
@@ -135,26 +129,17 @@ func (s *settler) readBack(results []settlement) (again []settlement) {
 
 // setAsideLocked leaves out the rows that somebody else's transaction holds; they are sent again on their own.
 func (s *settler) setAsideLocked(results []settlement) (rest []settlement) {
-	ids := make([]int64, len(results))
-	for i := range results {
-		ids[i] = results[i].change.ID
-	}
 	ctx, cancel := s.call()
 	defer cancel()
-	found, err := s.store.Locked(ctx, ids)
+	locked, err := s.lockedAmong(ctx, idsOf(results, settlement.id))
 	if err != nil {
-		s.failed("looking for locked rows", err)
 		return results
-	}
-	locked := make(map[int64]bool, len(found))
-	for _, id := range found {
-		locked[id] = true
 	}
 	held, rest := split(results, func(r settlement) bool { return locked[r.change.ID] })
 	for _, r := range held {
 		r.tries++
 		s.goFunc(func() {
-			sleep(s.life, min(50*time.Millisecond<<min(r.tries, 8), 5*time.Second))
+			sleep(s.life, asideFor(r.tries))
 			s.flush([]settlement{r})
 		})
 	}
@@ -183,16 +168,15 @@ func (s *settler) finish(u *run, r settlement) {
 	s.metrics.Run(u.row.Tag, r.kind)
 	switch r.change.To {
 	case row.Pending:
-		if r.change.ErrorStack != u.row.ErrorStack {
-			s.metrics.Retried(u.row.Tag)
+		if r.change.Attempt == u.row.Attempt {
+			s.metrics.Retried(u.row.Tag) // anything else that leads back to pending takes the attempt back
 		}
 		s.arm.written(row.Due{
 			ID: u.row.ID, Version: u.row.Version + 1, Tag: u.row.Tag, Due: r.change.Due,
 			Priority: u.row.Priority, CrashCount: u.row.CrashCount,
 		})
 	case row.Failed:
-		s.log.Warn("task failed", "task", u.row.ID, "tag", u.row.Tag, "attempt", u.row.Attempt, "err", r.err)
-		s.onFailed(&u.row, u.due, r.err)
+		s.taskFailed(&u.row, u.due, r.err)
 	}
 }
 

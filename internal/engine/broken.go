@@ -1,0 +1,18 @@
+package engine
+
+import "github.com/delaytask/delaytask/internal/row"
+
+// discard fails rows that cannot be decoded, each alone.
+func (c *core) discard(broken []row.Broken) {
+	if len(broken) == 0 {
+		return
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	for _, b := range broken {
+		c.log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID, "reason", b.Reason)
+	}
+	if err := c.store.Discard(ctx, broken); err != nil {
+		c.failed("failing rows that cannot be decoded", err)
+	}
+}

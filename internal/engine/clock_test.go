@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestTasksObeyTheDatabasesClock(t *testing.T) {
+	for _, offset := range []time.Duration{-time.Hour, 3 * time.Hour, 400 * time.Millisecond} {
+		t.Run(offset.String(), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.runs.offset = offset
+				w.store.SetOffset(offset)
+				e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+				other := w.idle(w.store, nil)
+				time.Sleep(3 * time.Second)
+				began := time.Now()
+				own, foreign := w.save(e, "a", 3*time.Second), w.save(other, "a", 4*time.Second)
+				time.Sleep(10 * time.Second)
+				for id, delay := range map[int64]time.Duration{own: 3 * time.Second, foreign: 4 * time.Second} {
+					if runs := w.runs.of(id); len(runs) != 1 || runs[0].at.Sub(began)-delay < 0 || runs[0].at.Sub(began)-delay > 3*time.Millisecond {
+						w.Errorf("started %v", runs)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestFailoverToAnotherClock steps the database's clock. Leases and due times are the new clock's from then on.
+func TestFailoverToAnotherClock(t *testing.T) {
+	// Several of each: where in their rounds the step meets the readings and the rescue is left to chance.
+	ahead, back := 20*time.Second, -20*time.Second
+	for i, step := range []time.Duration{back, ahead, ahead, ahead, ahead, ahead, ahead, ahead, ahead} {
+		t.Run(fmt.Sprint(step, i), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				e := w.engine(w.store, map[string]processor.Func{"a": nothing, "long": untilEnd(9*time.Second, nil)})
+				time.Sleep(3 * time.Second)
+				long := w.save(e, "long", 0)
+				id := w.save(e, "a", 30*time.Second)
+				time.Sleep(5 * time.Second)
+				w.store.SetOffset(step)
+				w.store.SetServer("other")
+				w.runs.mu.Lock()
+				w.runs.offset = step
+				w.runs.mu.Unlock()
+				time.Sleep(time.Minute)
+				if r := w.row(id); r.Status != row.Completed || len(w.runs.of(id)) != 1 {
+					w.Errorf("row: %+v", r)
+				}
+				if r := w.row(long); r.Status != row.Completed || r.CrashCount != 0 || len(w.runs.of(long)) != 1 {
+					w.Errorf("a running task's lease was ended by the step: %+v", r)
+				}
+				fresh := w.save(e, "a", 3*time.Second)
+				time.Sleep(6 * time.Second)
+				if got := w.row(fresh); got.Status != row.Completed || got.Execution.Sub(got.Expected) > 3*time.Millisecond {
+					w.Errorf("after the failover: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestNoStartWithoutAnAnchor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", time.Second)
+		time.Sleep(970 * time.Millisecond) // claimed ahead by now
+		e.clock.Drop()
+		w.store.SetOffset(-5 * time.Second)
+		w.runs.mu.Lock()
+		w.runs.offset = -5 * time.Second
+		w.runs.mu.Unlock()
+		time.Sleep(15 * time.Second)
+		if n := len(w.runs.of(id)); n != 1 {
+			w.Errorf("started %d times", n)
+		}
+	})
+}

@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer"
+)
+
+// handsFor returns hands with workers slots in which every tag may use limit.
+func handsFor(workers, limit int, tags ...string) *hands {
+	h := newHands(workers, limits{heap: 1000, backlog: 1000})
+	for _, tag := range tags {
+		h.serve(tag, true, limit)
+	}
+	return h
+}
+
+// sightings makes n rows of a tag, ids from first on, due one microsecond after the other.
+func sightings(tag string, first int64, n int) []row.Due {
+	ds := make([]row.Due, n)
+	for i := range ds {
+		ds[i] = row.Due{ID: first + int64(i), Tag: tag, Due: row.Time(first + int64(i))}
+	}
+	return ds
+}
+
+func idsIn(items []*item) (ids []int64) {
+	for _, it := range items {
+		ids = append(ids, it.ID)
+	}
+	return ids
+}
+
+func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
+	for _, workers := range []int{1, 2, 3, 8, 64} {
+		h := handsFor(workers, workers, "old", "new")
+		h.due(sightings("old", 1, 500), true, 0)
+		h.due(sightings("new", 1001, 500), false, 0)
+		fresh, old := 0, 0
+		for range 100 {
+			for _, it := range h.pick(claimRows) {
+				if it.ID > 1000 {
+					fresh++
+				} else {
+					old++
+				}
+				h.letGo(it)
+			}
+			if fresh+old > 300 {
+				break
+			}
+		}
+		if fresh < old-1 || old == 0 {
+			t.Errorf("%d workers: %d new rows and %d of the backlog", workers, fresh, old)
+		}
+	}
+}
+
+func TestEmptyLineLeavesItsSlotsToTheOther(t *testing.T) {
+	for _, backlog := range []bool{false, true} {
+		h := handsFor(64, 64, "a")
+		h.due(sightings("a", 1, 100), backlog, 0)
+		if got := len(h.pick(claimRows)); got != 64 {
+			t.Errorf("backlog %t: %d of 64 slots are used", backlog, got)
+		}
+	}
+}
+
+func TestBacklogGoesRoundTheTags(t *testing.T) {
+	h := handsFor(9, 9, "a", "b", "c")
+	h.due(sightings("a", 1, 100), true, 0)
+	h.due(sightings("b", 201, 100), true, 0)
+	h.due(sightings("c", 401, 100), true, 0)
+	count := map[string]int{}
+	for range 10 {
+		for _, it := range h.pick(claimRows) {
+			count[it.line.tag]++
+			h.letGo(it)
+		}
+	}
+	if count["a"] != 30 || count["b"] != 30 || count["c"] != 30 {
+		t.Errorf("picked %v, want 30 of each", count)
+	}
+}
+
+func TestTagTakesAtMostItsConcurrency(t *testing.T) {
+	h := handsFor(10, 3, "a", "b")
+	h.due(sightings("a", 1, 50), false, 0)
+	h.due(sightings("a", 101, 50), true, 0)
+	h.due(sightings("b", 201, 50), true, 0)
+	first := h.pick(claimRows)
+	count := map[string]int{}
+	for _, it := range first {
+		count[it.line.tag]++
+	}
+	if count["a"] != 3 || count["b"] != 3 || len(h.pick(claimRows)) != 0 {
+		t.Errorf("picked %v, want 3 of each", count)
+	}
+	h.letGo(first[0])
+	if again := h.pick(claimRows); len(again) != 1 || again[0].line != first[0].line {
+		t.Errorf("a free slot of the tag gave %v", idsIn(again))
+	}
+}
+
+func TestPriorityThenDueTimeThenID(t *testing.T) {
+	h := handsFor(1, 1, "a", "b")
+	h.due([]row.Due{
+		{ID: 1, Tag: "a", Due: 50}, {ID: 2, Tag: "b", Due: 40}, {ID: 3, Tag: "a", Due: 90, Priority: 100},
+		{ID: 4, Tag: "b", Due: 10, Priority: -100}, {ID: 6, Tag: "a", Due: 60}, {ID: 5, Tag: "b", Due: 60},
+	}, false, 0)
+	var order []int64
+	for got := h.pick(1); len(got) > 0; got = h.pick(1) {
+		order = append(order, got[0].ID)
+		h.letGo(got[0])
+	}
+	if !slices.Equal(order, []int64{3, 2, 1, 5, 6, 4}) {
+		t.Errorf("picked %v", order)
+	}
+}
+
+func TestSuspectRunsAsTheOnlyOne(t *testing.T) {
+	h := handsFor(10, 10, "a", "b")
+	h.due([]row.Due{{ID: 1, Tag: "a", CrashCount: 2}, {ID: 2, Tag: "b", CrashCount: 4}, {ID: 3, Tag: "a", CrashCount: 1}}, false, 0)
+	first := h.pick(claimRows)
+	if !slices.Equal(idsIn(first), []int64{3, 1}) {
+		t.Fatalf("picked %v, want one suspect and the row that crashed once", idsIn(first))
+	}
+	h.letGo(first[0])
+	if got := h.pick(claimRows); len(got) != 0 {
+		t.Errorf("a second suspect beside the first: %v", idsIn(got))
+	}
+	h.letGo(first[1])
+	if got := h.pick(claimRows); !slices.Equal(idsIn(got), []int64{2}) {
+		t.Errorf("then picked %v", idsIn(got))
+	}
+}
+
+func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
+	h := handsFor(1, 1, "a")
+	for i := range 100 {
+		h.due([]row.Due{{ID: int64(i + 1), Tag: "a", CrashCount: 2}, {ID: int64(i + 1001), Tag: "a"}}, false, 0)
+	}
+	others := 0
+	for range 40 {
+		for _, it := range h.pick(claimRows) {
+			if it.ID > 1000 {
+				others++
+			}
+			h.letGo(it)
+		}
+	}
+	if others < 20 {
+		t.Errorf("of 40 slots %d went to rows that never crashed", others)
+	}
+}
+
+func waits(h *hands, id int64) bool { return h.lines.get(id) != nil }
+
+func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
+	h := handsFor(1, 1, "a", "b")
+	h.due(sightings("a", 1, 3), false, 0)
+	held := h.pick(1)
+	h.due(sightings("a", 101, 3), true, 0)
+	h.due([]row.Due{{ID: 200, Tag: "a", CrashCount: 3}}, false, 0)
+	h.serve("a", false, 0)
+	if !h.holds(held[0].ID) || waits(h, 2) || waits(h, 101) || waits(h, 200) {
+		t.Error("want what is held, and nothing that waits")
+	}
+	h.putBack(held[0])
+	if waits(h, held[0].ID) || len(h.pick(1)) != 0 {
+		t.Error("a row of a closed tag waits again")
+	}
+	h.serve("a", true, 1)
+	h.due(sightings("a", 1, 1), false, 0)
+	if got := h.pick(1); len(got) != 1 {
+		t.Error("the tag is open again and nothing runs")
+	}
+}
+
+// TestOneHandPerRow plays random moves against a plain model of where each row is.
+func TestOneHandPerRow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		workers := rapid.IntRange(1, 5).Draw(t, "workers")
+		limit := rapid.IntRange(1, 5).Draw(t, "limit")
+		h := newHands(workers, limits{heap: 10, backlog: 10})
+		h.serve("a", true, limit)
+		h.serve("b", true, limit)
+		held := map[int64]*item{}
+		slots := 0
+		draw := func() row.Due {
+			return row.Due{
+				ID: rapid.Int64Range(1, 20).Draw(t, "id"), Version: rapid.Int64Range(0, 3).Draw(t, "version"),
+				Tag: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag"), Due: row.Time(rapid.Int64Range(1, 5).Draw(t, "due")),
+				CrashCount: rapid.IntRange(0, 3).Draw(t, "crashes"),
+			}
+		}
+		any := func() *item {
+			if len(held) == 0 {
+				t.Skip("nothing is held")
+			}
+			var ids []int64
+			for id := range held {
+				ids = append(ids, id)
+			}
+			slices.Sort(ids)
+			return held[rapid.SampledFrom(ids).Draw(t, "held")]
+		}
+		free := func(it *item) {
+			if it.slot {
+				slots--
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"arm":  func(*rapid.T) { h.arm(draw(), false) },
+			"due":  func(*rapid.T) { h.due([]row.Due{draw()}, rapid.Bool().Draw(t, "backlog"), 1) },
+			"fire": func(*rapid.T) { h.fire(5, 5, 5, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 }) },
+			"pick": func(t *rapid.T) {
+				suspects := 0
+				for _, it := range h.pick(rapid.IntRange(1, 5).Draw(t, "max")) {
+					if held[it.ID] != nil {
+						t.Fatalf("row %d was picked while it is held", it.ID)
+					}
+					held[it.ID] = it
+					slots++
+				}
+				for _, it := range held {
+					if it.Suspect && it.slot {
+						suspects++
+					}
+				}
+				if suspects > 1 {
+					t.Fatalf("%d suspects have slots", suspects)
+				}
+			},
+			"freeSlot": func(*rapid.T) { it := any(); free(it); h.freeSlot(it) },
+			"letGo":    func(*rapid.T) { it := any(); free(it); h.letGo(it); delete(held, it.ID) },
+			"putBack":  func(*rapid.T) { it := any(); free(it); h.putBack(it); delete(held, it.ID) },
+			"close":    func(*rapid.T) { h.serve("a", false, 0); h.serve("a", true, limit) },
+			"": func(t *rapid.T) {
+				if h.lines.free != workers-slots || slots > workers {
+					t.Fatalf("%d slots are free of %d with %d taken", h.lines.free, workers, slots)
+				}
+				busy := map[string]int{}
+				for id, it := range held {
+					if it.slot {
+						busy[it.line.tag]++
+					}
+					_, armed := h.heap.Get(id)
+					if !h.holds(id) || armed || h.lines.get(id) != nil {
+						t.Fatalf("row %d is held and in another place too", id)
+					}
+				}
+				for tag, n := range busy {
+					if n > limit {
+						t.Fatalf("%d slots of %s, its limit is %d", n, tag, limit)
+					}
+				}
+				for id := range h.lines.waiting {
+					if _, armed := h.heap.Get(id); armed {
+						t.Fatalf("row %d waits in the lines and in the heap", id)
+					}
+				}
+				if h.heap.Len() > 11 {
+					t.Fatalf("%d timers, the cap is 10 and an eighth", h.heap.Len())
+				}
+			},
+		})
+	})
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/scanner"
+)
+
+// handed is a task in a caller's hand, and the alarm at the end of its lease.
+type handed struct {
+	run   *run
+	alarm *time.Timer
+}
+
+// alarm ends the hold when the lease is over.
+func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
+	wait, _ := p.clock.Until(leaseEnd)
+	return time.AfterFunc(max(wait, 0), func() { p.expire(id) })
+}
+
+// expire returns a task that was not finished in time to pending: an attempt is spent, nothing crashed, and there is no backoff.
+func (p *pops) expire(id int64) {
+	ctx, cancel := p.call()
+	defer cancel()
+	rows, _, err := p.store.Get(ctx, nil, []int64{id})
+	p.mu.Lock()
+	h := p.handed[id]
+	closed := p.closed
+	p.mu.Unlock()
+	switch {
+	case h == nil || closed:
+		return
+	case err != nil:
+		p.failed("looking at a lease that ended", err)
+		p.again(h, p.now().Add(time.Second))
+		return
+	case len(rows) == 0 || rows[0].Status != row.Executing || rows[0].Version != h.run.row.Version:
+		p.letGo(h)
+		return
+	case rows[0].Due > p.now():
+		p.again(h, rows[0].Due)
+		return
+	}
+	change := scanner.Verdict(rows[0], p.now(), p.cfg.Quarantine)
+	applied, err := p.store.Update(ctx, nil, []row.Change{change})
+	if err != nil || applied == 0 {
+		p.again(h, p.now().Add(100*time.Millisecond))
+		return
+	}
+	p.letGo(h)
+	if change.To == row.Failed {
+		p.metrics.Run(h.run.row.Tag, metrics.RunFailed)
+		p.taskFailed(&rows[0], h.run.due, errLeasesLost)
+		return
+	}
+	p.metrics.Run(h.run.row.Tag, metrics.RunRetried)
+	p.metrics.Retried(h.run.row.Tag)
+	d := dueOf(&rows[0])
+	d.Version, d.Due = d.Version+1, change.Due
+	p.arm.written(d)
+}
+
+func (p *pops) again(h *handed, at row.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		h.alarm = p.alarm(h.run.row.ID, at)
+	}
+}
+
+func (p *pops) letGo(h *handed) {
+	p.mu.Lock()
+	h.alarm.Stop()
+	delete(p.handed, h.run.row.ID)
+	p.mu.Unlock()
+	p.hands.letGo(h.run.item)
+}
+
+func (p *pops) get(id, version int64) *handed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.handed[id]; h != nil && h.run.row.Version == version {
+		return h
+	}
+	return nil
+}
+
+// setTTR gives what was popped the lease that the caller asked for. When that fails each task keeps its own.
+func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
+	if ttr == 0 {
+		return
+	}
+	leases := make([]row.Lease, len(got))
+	for i, u := range got {
+		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: ttr}
+	}
+	states, err := p.store.Renew(ctx, leases)
+	if err != nil {
+		p.failed("setting the lease of popped tasks", err)
+		return
+	}
+	for _, s := range states {
+		p.moved(s)
+	}
+}
+
+// moved sets the alarm of a task that is in hand to the new end of its lease.
+func (p *pops) moved(s row.State) {
+	if h := p.get(s.ID, s.Version); h != nil && s.Status == row.Executing {
+		h.alarm.Stop()
+		p.again(h, s.Due)
+	}
+}

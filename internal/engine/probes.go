@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"sync"
+	"time"
+)
+
+// probes remembers which tags have met a locked row lately.
+type probes struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (p *probes) note(items []*item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.until == nil {
+		p.until = map[string]time.Time{}
+	}
+	for _, it := range items {
+		p.until[it.line.tag] = time.Now().Add(lockProbeFor)
+	}
+}
+
+func (p *probes) suspects(items []*item) (ids []int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.until) == 0 {
+		return nil
+	}
+	now := time.Now()
+	for _, it := range items {
+		until, ok := p.until[it.line.tag]
+		switch {
+		case !ok:
+		case now.Before(until):
+			ids = append(ids, it.ID)
+		default:
+			delete(p.until, it.line.tag)
+		}
+	}
+	return ids
+}
+
+// setAsideLocked asks which rows somebody else's transaction holds, and leaves them out for a while. It asks only for tags that have met a lock within the last minute.
+func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
+	ids := c.probes.suspects(items)
+	if len(ids) == 0 {
+		return items
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	locked, err := c.lockedAmong(ctx, ids)
+	if err != nil {
+		return items
+	}
+	held, rest := split(items, func(it *item) bool { return locked[it.ID] })
+	for _, it := range held {
+		it.tries++
+		c.later([]*item{it}, asideFor(it.tries))
+	}
+	return rest
+}

@@ -1,0 +1,58 @@
+package engine
+
+import "github.com/delaytask/delaytask/internal/row"
+
+// release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen. It returns
+// the rows as they are afterwards.
+func (c *core) release(seen []row.State, why string) (released []row.Row) {
+	if len(seen) == 0 {
+		return nil
+	}
+	ids, versions := make([]int64, len(seen)), make(map[int64]int64, len(seen))
+	for i, s := range seen {
+		ids[i], versions[s.ID] = s.ID, s.Version
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	rows, broken, err := c.store.Get(ctx, nil, ids)
+	if err != nil {
+		c.failed("releasing", err)
+		return nil
+	}
+	c.discard(broken)
+	now := c.now()
+	for _, r := range rows {
+		if r.Status != row.Executing || r.Version != versions[r.ID] {
+			continue
+		}
+		// The lease was counted from the later of the claim and the due time that it took.
+		change := releaseOf(&r, max(r.Due.Add(-r.TTR), now))
+		applied, err := c.store.Update(ctx, nil, []row.Change{change})
+		if err != nil {
+			c.failed("releasing", err)
+			continue
+		}
+		if applied == 1 {
+			c.log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
+			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
+			released = append(released, r)
+		}
+	}
+	return released
+}
+
+// releaseOf is the change that gives a claimed row back as it was before the claim.
+func releaseOf(r *row.Row, due row.Time) row.Change {
+	c := changeOf(r, row.Pending)
+	c.Due = due
+	c.Attempt = max(r.Attempt-1, 0)
+	return c
+}
+
+// changeOf is a transition of an executing row that keeps everything but its status.
+func changeOf(r *row.Row, to row.Status) row.Change {
+	return row.Change{
+		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt, CrashCount: r.CrashCount,
+		Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors, Executor: r.Executor,
+	}
+}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestTaskOfACrashedNodeIsRescued(t *testing.T) {
+	inBubble(t, func(w *world) {
+		rescued := make(chan *processor.Task, 10)
+		dying := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Hour, nil)})
+		ids := []int64{w.save(dying, "a", 0, processor.WithTTR(3*time.Second), processor.WithMaxAttempts(1)), w.save(dying, "a", 0)}
+		time.Sleep(10 * time.Second)
+		var ends []time.Time
+		w.crash(dying)
+		for _, id := range ids {
+			ends = append(ends, w.row(id).Due.Std())
+		}
+		w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) {
+			c.OnRescued = func(_ context.Context, task *processor.Task) { rescued <- task }
+		})
+		time.Sleep(30 * time.Second)
+		for i, id := range ids {
+			r, runs := w.row(id), w.runs.of(id)
+			if r.Status != row.Completed || r.CrashCount != 1 || r.Attempt != 1 || len(runs) != 2 {
+				w.Fatalf("%d runs, row %+v", len(runs), r)
+			}
+			if late := runs[1].at.Sub(ends[i]); late < 0 || late > 5*time.Second {
+				w.Errorf("rescued %v after the end of the lease", late)
+			}
+			if r.Execution != row.At(runs[1].at) && r.Execution.Sub(row.At(runs[1].at)).Abs() > time.Millisecond {
+				w.Errorf("execution time %v, want the start of the attempt that counts, %v", r.Execution, runs[1].at)
+			}
+		}
+		if len(rescued) != 2 {
+			w.Errorf("OnRescued was called %d times", len(rescued))
+		}
+	})
+}
+
+func TestPoisonTaskIsQuarantinedAndItsNeighboursAreNot(t *testing.T) {
+	inBubble(t, func(w *world) {
+		failed := make(chan error, 10)
+		crashed := make(chan struct{}, 1)
+		stop := make(chan struct{})
+		defer close(stop)
+		poison := func(context.Context, *processor.Task) error { crashed <- struct{}{}; <-stop; return nil }
+		node := func() *Engine {
+			return w.engine(w.store, map[string]processor.Func{"poison": poison, "a": untilEnd(4*time.Second, nil)}, func(c *Config) {
+				c.TTR = 2 * time.Second
+				c.OnFailed = func(_ context.Context, _ *processor.Task, err error) { failed <- err }
+			})
+		}
+		e := node()
+		time.Sleep(time.Second)
+		bad := w.save(e, "poison", 0)
+		var good []int64
+		for crashes := range 5 {
+			<-crashed
+			good = append(good, w.save(e, "a", 0), w.save(e, "a", 0))
+			time.Sleep(100 * time.Millisecond)
+			w.crash(e)
+			time.Sleep(time.Second)
+			e = node()
+			if crashes < 4 && w.row(bad).Status == row.Failed {
+				w.Fatalf("quarantined after %d crashes", crashes+1)
+			}
+		}
+		time.Sleep(time.Minute)
+		if r := w.row(bad); r.Status != row.Failed || r.CrashCount != 5 || r.ErrorStack == "" || len(w.runs.of(bad)) != 5 {
+			w.Errorf("after %d runs: %+v", len(w.runs.of(bad)), r)
+		}
+		for _, id := range good {
+			if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 {
+				w.Errorf("a neighbour: %+v", r)
+			}
+		}
+		if len(failed) != 1 {
+			w.Errorf("OnFailed was called %d times", len(failed))
+		}
+	})
+}
+
+func TestUndecodableRowWithALostLeaseIsFailed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.engine(w.store, map[string]processor.Func{"a": nothing})
+		past := row.At(time.Now().Add(-time.Minute))
+		w.store.Plant(row.Row{ID: 1000, Tag: "a", Status: row.Executing, Version: 3, Due: past, Headers: []byte("{")})
+		w.store.Plant(row.Row{ID: 1001, Tag: "a", Status: row.Executing, Version: 3, Due: past, Attempt: 1, TTR: time.Minute})
+		time.Sleep(10 * time.Second)
+		if _, broken, _ := w.store.Get(w.Context(), nil, []int64{1000}); len(broken) != 1 || broken[0].Status != row.Failed {
+			w.Errorf("broken: %v", broken)
+		}
+		if r := w.row(1001); r.Status != row.Completed || r.CrashCount != 1 {
+			w.Errorf("its neighbour: %+v", r)
+		}
+	})
+}

@@ -1,0 +1,427 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// insertHook is asked before every insert; its error is the answer.
+type insertHook struct {
+	Store
+	hook func(ctx context.Context, rows []row.Row) error
+}
+
+func (s insertHook) Insert(ctx context.Context, tx Tx, rows []row.Row) error {
+	if err := s.hook(ctx, rows); err != nil {
+		return err
+	}
+	return s.Store.Insert(ctx, tx, rows)
+}
+
+// answer is what a save returned.
+type answer struct {
+	id  int64
+	err error
+}
+
+// saveLater saves in the background.
+func (w *world) saveLater(ctx context.Context, e *Engine, task processor.Save) <-chan answer {
+	done := make(chan answer, 1)
+	go func() {
+		id, err := e.Save(ctx, task)
+		done <- answer{id, err}
+	}()
+	synctest.Wait()
+	return done
+}
+
+func (w *world) exists(id int64) bool {
+	w.Helper()
+	rows, _, err := w.store.Get(w.Context(), nil, []int64{id})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return len(rows) == 1
+}
+
+func classError(class row.Class, text string) error {
+	return &row.Error{Class: class, Op: "test", Err: errors.New(text)}
+}
+
+// slowInsert lets every insert take d, and tells how many rows each one carried.
+func (w *world) slowInsert(d time.Duration) (store Store, sizes func() []int) {
+	var mu sync.Mutex
+	var carried []int
+	hook := func(_ context.Context, rows []row.Row) error {
+		mu.Lock()
+		carried = append(carried, len(rows))
+		mu.Unlock()
+		time.Sleep(d)
+		for _, r := range rows {
+			if r.Priority == 66 {
+				return classError(row.ClassCaller, "refused")
+			}
+		}
+		return nil
+	}
+	return insertHook{w.store, hook}, func() []int {
+		mu.Lock()
+		defer mu.Unlock()
+		return carried
+	}
+}
+
+func TestSavesThatArriveDuringAStatementShareTheNextOne(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, sizes := w.slowInsert(time.Second)
+		e := w.idle(store, nil)
+		var answers []<-chan answer
+		for range 10 {
+			answers = append(answers, w.saveLater(w.Context(), e, w.task("a", time.Hour)))
+		}
+		for _, a := range answers {
+			if got := <-a; got.err != nil || !w.exists(got.id) {
+				w.Errorf("save: %v", got)
+			}
+		}
+		if !slices.Equal(sizes(), []int{1, 9}) {
+			w.Errorf("statements carried %v rows, want 1 and 9", sizes())
+		}
+	})
+}
+
+func TestCoalescedSaveIsEveryCallerForHimself(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, sizes := w.slowInsert(time.Second)
+		e := w.idle(store, nil)
+		taken := w.save(e, "a", time.Hour, processor.WithKey("taken"))
+
+		key := func(k string, more ...processor.Option) processor.Save {
+			return w.task("a", time.Hour, append(more, processor.WithKey(k))...)
+		}
+		leaving, leave := context.WithCancel(w.Context())
+		first := w.saveLater(w.Context(), e, key("first"))
+		good := w.saveLater(w.Context(), e, key("good"))
+		duplicate := w.saveLater(w.Context(), e, key("taken"))
+		gone := w.saveLater(leaving, e, key("gone"))
+		refused := w.saveLater(w.Context(), e, key("refused", processor.WithPriority(66)))
+		twin := w.saveLater(w.Context(), e, key("good"))
+		other := w.saveLater(w.Context(), e, key("other"))
+		leave()
+
+		if a := <-gone; !errors.Is(a.err, context.Canceled) || errors.Is(a.err, processor.ErrOutcomeUnknown) {
+			w.Errorf("the caller who left before the statement got %v", a.err)
+		}
+		for name, c := range map[string]<-chan answer{"first": first, "good": good, "other": other} {
+			if a := <-c; a.err != nil || w.row(a.id).Key != name {
+				w.Errorf("%s: %v", name, a.err)
+			}
+		}
+		if a := <-duplicate; a.id != taken || !errors.Is(a.err, processor.ErrDuplicate) {
+			w.Errorf("duplicate: %v, want the id %d", a, taken)
+		}
+		if a := <-refused; row.ClassOf(a.err) != row.ClassCaller || a.id != 0 {
+			w.Errorf("refused: %v", a)
+		}
+		if a := <-twin; !errors.Is(a.err, processor.ErrDuplicate) || a.id == 0 || w.row(a.id).Key != "good" {
+			w.Errorf("twin: %v", a)
+		}
+		rows, _, _ := w.store.List(w.Context(), row.Filter{Limit: 100}, false)
+		if len(rows) != 4 {
+			w.Errorf("%d rows are stored, want taken, first, good and other", len(rows))
+		}
+		if slices.Max(sizes()) < 4 {
+			w.Errorf("the saves did not travel together: %v", sizes())
+		}
+	})
+}
+
+func TestCallerWhoLeavesDuringTheStatementIsToldTheID(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, _ := w.slowInsert(time.Second)
+		e := w.idle(store, nil)
+		leaving, leave := context.WithCancel(w.Context())
+		a := w.saveLater(leaving, e, w.task("a", time.Hour))
+		leave()
+		unknown, ok := errors.AsType[*processor.OutcomeUnknownError]((<-a).err)
+		if !ok || unknown.ID == 0 || !errors.Is(unknown, processor.ErrOutcomeUnknown) {
+			w.Fatalf("want an OutcomeUnknownError")
+		}
+		time.Sleep(2 * time.Second)
+		if again := w.save(e, "a", time.Hour, processor.WithID(unknown.ID)); again != unknown.ID {
+			w.Errorf("saved again as %d, want %d", again, unknown.ID)
+		}
+		rows, _, _ := w.store.List(w.Context(), row.Filter{Limit: 10}, false)
+		if len(rows) != 1 {
+			w.Errorf("%d rows, want 1", len(rows))
+		}
+	})
+}
+
+func TestSaveWithALostReplyIsStoredOnce(t *testing.T) {
+	for name, applied := range map[string]time.Duration{"Applied": 0, "NeverApplied": -1, "AppliedLate": 5 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				calls := 0
+				store := insertHook{w.store, func(ctx context.Context, rows []row.Row) error {
+					if calls++; calls > 1 {
+						return nil
+					}
+					if applied >= 0 {
+						time.AfterFunc(applied, func() { w.store.Insert(context.Background(), nil, rows) })
+						synctest.Wait()
+					}
+					return classError(row.ClassUnknown, "the reply is lost")
+				}}
+				e := w.engine(store, map[string]processor.Func{"a": nothing})
+				id := w.save(e, "a", 3*time.Second)
+				time.Sleep(10 * time.Second)
+				w.completed(id, 2*time.Millisecond)
+				rows, _, _ := w.store.List(w.Context(), row.Filter{Limit: 10}, false)
+				if len(rows) != 1 || calls < 2 {
+					w.Errorf("%d rows after %d calls", len(rows), calls)
+				}
+			})
+		})
+	}
+}
+
+func TestSaveWithALostReplyThatIsRefusedLaterIsOfUnknownOutcome(t *testing.T) {
+	inBubble(t, func(w *world) {
+		calls := 0
+		e := w.idle(insertHook{w.store, func(context.Context, []row.Row) error {
+			if calls++; calls == 1 {
+				return classError(row.ClassUnknown, "the reply is lost")
+			}
+			return classError(row.ClassOperator, "the disk is full")
+		}}, nil)
+		_, err := e.Save(w.Context(), w.task("a", time.Hour))
+		if unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err); !ok || unknown.ID == 0 {
+			w.Errorf("got %v, want the id and that nobody knows", err)
+		}
+	})
+}
+
+func TestSaveTwiceWithOneIDAtTheSameMoment(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, _ := w.slowInsert(time.Second)
+		e := w.idle(store, nil)
+		id := e.ids.Next()
+		first := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("occupies the lane")))
+		a := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
+		b := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
+		c := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithID(id)))
+		time.Sleep(20 * time.Second)
+		for _, done := range []<-chan answer{first, a, b} {
+			select {
+			case got := <-done:
+				if got.err != nil {
+					w.Error(got.err)
+				}
+			default:
+				w.Fatal("a save has no answer after 20 s")
+			}
+		}
+		if got := <-c; !errors.Is(got.err, processor.ErrConflict) {
+			w.Errorf("another task under the id: %v, want ErrConflict", got.err)
+		}
+	})
+}
+
+func TestPlainInsertThatTakesOurNextIDCostsNobody(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var stolen atomic.Int64
+		store := insertHook{w.store, func(_ context.Context, rows []row.Row) error {
+			if stolen.Load() == 0 && len(rows) > 1 {
+				stolen.Store(rows[1].ID)
+				r := row.Row{ID: rows[1].ID, Tag: "plain", Due: rows[1].Due, Expected: rows[1].Due, TTR: time.Minute}
+				return w.store.Insert(context.Background(), nil, []row.Row{r})
+			}
+			time.Sleep(time.Second)
+			return nil
+		}}
+		e := w.idle(store, nil)
+		var answers []<-chan answer
+		for range 5 {
+			answers = append(answers, w.saveLater(w.Context(), e, w.task("a", time.Hour)))
+		}
+		seen := map[int64]bool{}
+		for _, done := range answers {
+			a := <-done
+			if a.err != nil || seen[a.id] || a.id == stolen.Load() || w.row(a.id).Tag != "a" {
+				w.Errorf("save: %v", a)
+			}
+			seen[a.id] = true
+		}
+		if id := stolen.Load(); id == 0 || w.row(id).Tag != "plain" {
+			w.Errorf("the stranger's row %d has changed", id)
+		}
+	})
+}
+
+func TestLockedKeyHoldsUpNoOtherKeyedSave(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var unlocked atomic.Bool
+		store := insertHook{w.store, func(_ context.Context, rows []row.Row) error {
+			for _, r := range rows {
+				if r.Key == "locked" && !unlocked.Load() {
+					time.Sleep(time.Second)
+					return classError(row.ClassLocked, "lock wait timeout")
+				}
+			}
+			return nil
+		}}
+		e := w.idle(store, nil)
+		stuck := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("locked")))
+		for i := range 5 {
+			began := time.Now()
+			w.save(e, "a", time.Hour, processor.WithKey(string(rune('a'+i))))
+			if took := time.Since(began); took > 4*time.Second {
+				w.Fatalf("a save with another key waited %v", took)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		began := time.Now()
+		w.save(e, "a", time.Hour)
+		if took := time.Since(began); took > 0 {
+			w.Errorf("a save without a key waited %v", took)
+		}
+		unlocked.Store(true)
+		if a := <-stuck; a.err != nil {
+			w.Error(a.err)
+		}
+	})
+}
+
+func TestKeyOfAnUndecodableTaskStopsNobodyElse(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, _ := w.slowInsert(100 * time.Millisecond)
+		e := w.idle(store, nil)
+		id := w.save(e, "a", time.Hour, processor.WithKey("k"))
+		garbled := w.row(id)
+		garbled.Headers = []byte("{")
+		w.store.Plant(garbled)
+
+		first := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("first")))
+		neighbour := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("neighbour")))
+		met := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("k")))
+		later := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("later")))
+		time.Sleep(5 * time.Second)
+		for _, done := range []<-chan answer{first, neighbour, later} {
+			select {
+			case a := <-done:
+				if a.err != nil {
+					w.Error(a.err)
+				}
+			default:
+				w.Error("another save has no answer after 5 s")
+			}
+		}
+		time.Sleep(20 * time.Second)
+		select {
+		case a := <-met:
+			if row.ClassOf(a.err) != row.ClassDuplicate {
+				w.Errorf("got %v, want the refusal", a.err)
+			}
+		default:
+			w.Error("the save of the taken key has no answer after 25 s")
+		}
+	})
+}
+
+func TestQueueOfSavesIsBounded(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, _ := w.slowInsert(time.Second)
+		e := w.idle(store, nil)
+		body := strings.Repeat("x", 1<<20)
+		big, err := processor.NewSave("a", body, time.Hour, processor.Limits{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		overloaded, stored := 0, 0
+		var answers []<-chan answer
+		for range 80 {
+			answers = append(answers, w.saveLater(w.Context(), e, big))
+		}
+		for _, done := range answers {
+			switch a := <-done; {
+			case a.err == nil:
+				stored++
+			case errors.Is(a.err, processor.ErrOverloaded):
+				overloaded++
+			default:
+				w.Error(a.err)
+			}
+		}
+		if overloaded == 0 || stored < 60 {
+			w.Errorf("%d stored, %d refused", stored, overloaded)
+		}
+	})
+}
+
+func TestSaveAllAnswersInTheOrderOfItsTasks(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, nil)
+		taken := w.save(e, "a", time.Hour, processor.WithKey("taken"))
+		tasks := make([]processor.Save, 1500)
+		for i := range tasks {
+			tasks[i] = w.task("a", time.Hour, processor.WithPriority(i%100))
+		}
+		tasks[700] = w.task("a", time.Hour, processor.WithKey("taken"))
+		ids, errs := e.SaveAll(w.Context(), tasks)
+		for i := range tasks {
+			if i == 700 {
+				if ids[i] != taken || !errors.Is(errs[i], processor.ErrDuplicate) {
+					w.Errorf("task 700: %d, %v", ids[i], errs[i])
+				}
+				continue
+			}
+			if errs[i] != nil || w.row(ids[i]).Priority != i%100 {
+				w.Fatalf("task %d: %v", i, errs[i])
+			}
+		}
+	})
+}
+
+func TestSaveAfterStopIsRefused(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		if err := e.Stop(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		if _, err := e.Save(w.Context(), w.task("a", 0)); !errors.Is(err, processor.ErrClosed) {
+			w.Errorf("got %v, want ErrClosed", err)
+		}
+		if err := e.Start(w.Context()); !errors.Is(err, processor.ErrClosed) {
+			w.Errorf("start after stop: %v", err)
+		}
+	})
+}
+
+func TestHeapCapDropsTheLatestAndStillRunsAll(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.HeapCap = 40 })
+		time.Sleep(time.Second)
+		var ids []int64
+		for i := range 200 {
+			ids = append(ids, w.save(e, "a", 10*time.Second+time.Duration(200-i)*50*time.Millisecond))
+		}
+		if n := e.hands.timers(); n > 45 {
+			w.Errorf("%d timers in memory, the cap is 40", n)
+		}
+		time.Sleep(30 * time.Second)
+		for _, id := range ids {
+			w.completed(id, 3*time.Millisecond)
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// plain is what an INSERT by hand leaves: a small id of the table's own, and perhaps no due time.
+func (w *world) plain(id int64, tag string, due row.Time) int64 {
+	w.store.Plant(row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, TTR: 15 * time.Second, MaxAttempts: 20})
+	return id
+}
+
+func TestLostTimersAreCaughtUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		overdue time.Duration // when it is found
+		late    time.Duration // how much later it may start
+	}{
+		"Ahead":    {-2500 * time.Millisecond, 2 * time.Millisecond},
+		"Peek":     {0, 550 * time.Millisecond},
+		"LongAgo":  {time.Hour, 6 * time.Second},
+		"VeryLong": {1000 * time.Hour, 6 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.engine(w.store, map[string]processor.Func{"a": nothing})
+				time.Sleep(7 * time.Second)
+				id := w.plain(1000, "a", row.At(time.Now().Add(-c.overdue)))
+				time.Sleep(15 * time.Second)
+				w.completed(id, max(c.overdue, 0)+c.late)
+			})
+		})
+	}
+}
+
+func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.engine(w.store, map[string]processor.Func{"a": nothing})
+		time.Sleep(3 * time.Second)
+		inserted := time.Now()
+		now := w.plain(1000, "a", 0)
+		r := row.Row{ID: 1001, Tag: "a", Expected: row.At(inserted.Add(10 * time.Second)), TTR: 15 * time.Second}
+		w.store.Plant(r)
+		time.Sleep(20 * time.Second)
+		w.completed(now, 2*time.Second)
+		w.completed(1001, 2*time.Millisecond)
+		if late := w.runs.of(now)[0].at.Sub(inserted); late > 2*time.Second {
+			w.Errorf("started %v after the insert", late)
+		}
+	})
+}
+
+func TestLockedRowWithoutADueTimeHoldsUpNobody(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.engine(w.store, map[string]processor.Func{"a": nothing})
+		other := w.idle(w.store, nil)
+		time.Sleep(3 * time.Second)
+		w.plain(1000, "a", 0)
+		unlock := w.store.Lock(1000)
+		time.Sleep(2 * time.Second)
+		var ids []int64
+		for range 10 {
+			ids = append(ids, w.save(other, "a", 5*time.Second))
+			time.Sleep(time.Second)
+		}
+		overdue := w.plain(1001, "a", row.At(time.Now().Add(-time.Hour)))
+		time.Sleep(8 * time.Second)
+		for _, id := range ids {
+			w.completed(id, 50*time.Millisecond)
+		}
+		w.once(overdue)
+		unlock()
+		time.Sleep(7 * time.Second)
+		w.once(1000)
+	})
+}
+
+func TestTagWithoutAProcessorIsLeftAlone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		foreign := w.save(e, "nobody", 0)
+		served := w.save(e, "a", 0)
+		time.Sleep(20 * time.Second)
+		w.completed(served, 10*time.Millisecond)
+		if r := w.row(foreign); r.Version != 0 || r.Status != row.Pending {
+			w.Errorf("row: %+v", r)
+		}
+		if err := e.cfg.Registry.Register("nobody", w.runs.note(nothing)); err != nil {
+			w.Fatal(err)
+		}
+		e.Registered()
+		time.Sleep(7 * time.Second)
+		if r := w.row(foreign); r.Status != row.Completed {
+			w.Errorf("registered later: %+v", r)
+		}
+	})
+}
+
+func TestRestartWithABacklogIsOnTimeForNewTasks(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const backlog = 100_000
+		past := row.At(time.Now().Add(-time.Hour))
+		for i := range int64(backlog) {
+			w.plain(1000+i, "old", past+row.Time(i))
+		}
+		busy := func(context.Context, *processor.Task) error { time.Sleep(20 * time.Millisecond); return nil }
+		e := w.engine(w.store, map[string]processor.Func{"old": busy, "new": busy, "slow": func(context.Context, *processor.Task) error {
+			time.Sleep(time.Minute)
+			return nil
+		}})
+		time.Sleep(time.Second)
+		var ids []int64
+		for i := range 300 {
+			tag := "new"
+			if i%3 == 0 {
+				tag = "old"
+			}
+			ids = append(ids, w.save(e, tag, 2500*time.Millisecond))
+			time.Sleep(5 * time.Millisecond)
+		}
+		if room := e.hands.room("old"); room < 0 {
+			w.Errorf("%d overdue rows of a tag are in memory, the bound is %d", backlogPerTag-room, backlogPerTag)
+		}
+		time.Sleep(4 * time.Second)
+		for _, id := range ids {
+			w.completed(id, 60*time.Millisecond)
+		}
+		done, _, _ := w.store.List(w.Context(), row.Filter{Tag: "old", Status: new(row.Completed), Limit: backlog}, false)
+		if len(done) < 10_000 {
+			w.Errorf("beside the new tasks only %d of the backlog were run", len(done))
+		}
+	})
+}
+
+func TestOnlyTheTagThatIsOverloadedWaits(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"quick": nothing})
+		if err := e.cfg.Registry.Register("slow", w.runs.note(untilEnd(10*time.Second, nil)), processor.Concurrency(2)); err != nil {
+			w.Fatal(err)
+		}
+		e.Registered()
+		producer := w.idle(w.store, nil)
+		time.Sleep(2 * time.Second)
+		for range 20 {
+			for range 60 {
+				w.save(e, "slow", 0)
+			}
+			own, foreign := w.save(e, "quick", 100*time.Millisecond), w.save(producer, "quick", 0)
+			time.Sleep(time.Second)
+			w.completed(own, 5*time.Millisecond)
+			w.completed(foreign, 600*time.Millisecond)
+		}
+	})
+}
+
+func TestStrayRowsOfThisProcessAreReleased(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(12*time.Second, nil)})
+		time.Sleep(time.Second)
+		running := w.save(e, "a", 0)
+		stray := w.save(e, "b", 0)
+		r := w.row(stray)
+		r.Tag, r.Status, r.Version, r.Attempt, r.Executor = "a", row.Executing, 1, 1, e.passes.executor+":999"
+		r.Due = row.At(time.Now()).Add(r.TTR)
+		w.store.Plant(r)
+		time.Sleep(6 * time.Second)
+		if n := len(w.runs.of(stray)); n != 1 {
+			w.Errorf("the stray row was run %d times", n)
+		}
+		time.Sleep(30 * time.Second)
+		w.completed(running, time.Second)
+		if r := w.row(stray); r.Status != row.Completed || r.Attempt != 1 {
+			w.Errorf("row: %+v", r)
+		}
+	})
+}
+
+func TestPurgeKeepsToItsRetention(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var now time.Time
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) {
+			c.Retention = Retention{Completed: time.Hour, Failed: 2 * time.Hour} // cancelled ones for ever
+		})
+		done, cancelled := w.save(e, "a", 0), w.save(e, "a", time.Hour)
+		if _, err := e.Cancel(w.Context(), nil, Ref{ID: cancelled}, false); err != nil {
+			w.Fatal(err)
+		}
+		failed := w.plain(1000, "a", row.At(time.Now()))
+		r := w.row(failed)
+		r.Status = row.Failed
+		w.store.Plant(r)
+		now = time.Now()
+		for _, c := range []struct {
+			at         time.Duration
+			done, fail bool
+		}{{50 * time.Minute, true, true}, {70 * time.Minute, false, true}, {130 * time.Minute, false, false}} {
+			time.Sleep(time.Until(now.Add(c.at)))
+			if w.exists(done) != c.done || w.exists(failed) != c.fail || !w.exists(cancelled) {
+				w.Errorf("after %v: completed %t, failed %t, cancelled %t", c.at, w.exists(done), w.exists(failed), w.exists(cancelled))
+			}
+		}
+	})
+}
+
+func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(50*time.Millisecond, nil)})
+		time.Sleep(time.Second)
+		id := w.plain(1000, "a", row.At(time.Now().Add(-time.Millisecond)))
+		early := w.plain(1001, "a", row.At(time.Now().Add(time.Hour)))
+		for range 3 {
+			for _, each := range []int64{id, early, 4711} {
+				if err := e.processTask(w.Context(), each); err != nil {
+					w.Error(err)
+				}
+			}
+			time.Sleep(30 * time.Millisecond)
+		}
+		w.completed(id, 5*time.Millisecond)
+		if n := len(w.runs.of(early)); n != 0 {
+			w.Errorf("a task that is not due was run %d times", n)
+		}
+	})
+}

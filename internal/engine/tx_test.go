@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// txStore adds transactions to the store in memory: what is written in one is seen by others when it commits, and the rows that
+// it changed are locked until then.
+type txStore struct {
+	*memstore.Store
+}
+
+type memTx struct {
+	mu     sync.Mutex
+	ended  bool
+	unlock []func()
+	writes []func() error
+}
+
+func (*memTx) ExecContext(context.Context, string, ...any) (sql.Result, error) { panic("not used") }
+func (*memTx) QueryContext(context.Context, string, ...any) (*sql.Rows, error) { panic("not used") }
+
+func (tx *memTx) end(commit bool) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.ended {
+		return sql.ErrTxDone
+	}
+	tx.ended = true
+	for _, unlock := range tx.unlock {
+		unlock()
+	}
+	var err error
+	for _, write := range tx.writes {
+		if commit {
+			err = errors.Join(err, write())
+		}
+	}
+	return err
+}
+
+func (s txStore) Insert(ctx context.Context, t Tx, rows []row.Row) error {
+	tx, ok := t.(*memTx)
+	if !ok {
+		return s.Store.Insert(ctx, nil, rows)
+	}
+	for _, r := range rows {
+		active, _ := s.Store.FindActive(ctx, nil, []row.TagKey{{Tag: r.Tag, Key: r.Key}})
+		same, broken, _ := s.Store.Get(ctx, nil, []int64{r.ID})
+		if r.Key != "" && len(active) > 0 || len(same)+len(broken) > 0 {
+			return classError(row.ClassDuplicate, "taken")
+		}
+	}
+	tx.writes = append(tx.writes, func() error { return s.Store.Insert(context.Background(), nil, rows) })
+	return nil
+}
+
+func (s txStore) Update(ctx context.Context, t Tx, changes []row.Change) (int, error) {
+	tx, ok := t.(*memTx)
+	if !ok {
+		return s.Store.Update(ctx, nil, changes)
+	}
+	applied := 0
+	for _, c := range changes {
+		states, err := s.Store.States(ctx, []int64{c.ID})
+		if err != nil {
+			return 0, err
+		}
+		if len(states) == 1 && states[0].Version == c.Version && states[0].Status == c.From {
+			applied++
+			tx.unlock = append(tx.unlock, s.Store.Lock(c.ID))
+			tx.writes = append(tx.writes, func() error {
+				_, err := s.Store.Update(context.Background(), nil, []row.Change{c})
+				return err
+			})
+		}
+	}
+	return applied, nil
+}
+
+func (s txStore) Get(ctx context.Context, _ Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+	return s.Store.Get(ctx, nil, ids)
+}
+
+func (s txStore) FindActive(ctx context.Context, _ Tx, keys []row.TagKey) ([]row.Row, error) {
+	return s.Store.FindActive(ctx, nil, keys)
+}
+
+func TestSaveInATransactionRunsOnceItIsCommitted(t *testing.T) {
+	for name, c := range map[string]struct {
+		delay, open time.Duration // of the task, of the transaction
+		late        time.Duration // after the later of the two
+	}{
+		"CommittedLongBeforeItIsDue": {3 * time.Second, 100 * time.Millisecond, 2 * time.Millisecond},
+		"DueSoon":                    {100 * time.Millisecond, 10 * time.Millisecond, 2 * time.Millisecond},
+		"DueAtOnce":                  {0, 10 * time.Millisecond, 30 * time.Millisecond},
+		"OpenForASecond":             {0, 900 * time.Millisecond, 1100 * time.Millisecond},
+		"OpenForLong":                {0, 20 * time.Second, 6 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing, "b": nothing})
+				time.Sleep(3 * time.Second)
+				tx, began := &memTx{}, time.Now()
+				id, err := e.SaveTx(w.Context(), tx, w.task("a", c.delay))
+				if err != nil {
+					w.Fatal(err)
+				}
+				neighbour := w.save(e, "b", 50*time.Millisecond)
+				time.Sleep(c.open)
+				if w.exists(id) || len(w.runs.of(id)) > 0 {
+					w.Error("the task is visible before the commit")
+				}
+				if err := tx.end(true); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(10 * time.Second)
+				w.completed(neighbour, 2*time.Millisecond)
+				w.completed(id, time.Hour)
+				if late := w.runs.of(id)[0].at.Sub(began) - max(c.delay, c.open); late > c.late+time.Millisecond {
+					w.Errorf("started %v late, want at most %v", late, c.late)
+				}
+			})
+		})
+	}
+}
+
+func TestSaveInATransactionThatRollsBackLeavesNothing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing})
+		time.Sleep(3 * time.Second)
+		tx := &memTx{}
+		id, err := e.SaveTx(w.Context(), tx, w.task("a", 0))
+		if err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if err := tx.end(false); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if w.exists(id) || len(w.runs.of(id)) > 0 || e.commits.awaited() || e.hands.timers() != 0 {
+			w.Error("something is left of the task")
+		}
+	})
+}
+
+func TestSaveInATransactionMeetsAKeyAndAStrangersNumber(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(txStore{w.store}, nil)
+		taken := w.save(e, "a", time.Hour, processor.WithKey("k"))
+		tx := &memTx{}
+		id, err := e.SaveTx(w.Context(), tx, w.task("a", time.Hour, processor.WithKey("k")))
+		if id != taken || !errors.Is(err, processor.ErrDuplicate) {
+			w.Errorf("got %d, %v; want %d and ErrDuplicate", id, err, taken)
+		}
+		if id, err := e.SaveTx(w.Context(), tx, w.task("b", time.Hour, processor.WithID(taken))); !errors.Is(err, processor.ErrConflict) {
+			w.Errorf("got %d, %v; want ErrConflict", id, err)
+		}
+	})
+}
+
+func TestRescheduleInATransaction(t *testing.T) {
+	for _, commit := range []bool{true, false} {
+		inBubble(t, func(w *world) {
+			e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing})
+			time.Sleep(3 * time.Second)
+			id := w.save(e, "a", time.Minute)
+			tx := &memTx{}
+			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+			tx.end(commit)
+			time.Sleep(2 * time.Second)
+			if n := len(w.runs.of(id)); commit != (n == 1) {
+				w.Errorf("committed %t: ran %d times", commit, n)
+			}
+			time.Sleep(time.Minute)
+			w.completed(id, 3*time.Millisecond)
+		})
+	}
+}
+
+// completeTx is a processor that completes its task in a transaction, which it ends after a while.
+func completeTx(w *world, hold time.Duration, commit bool, result error) processor.Func {
+	return func(ctx context.Context, _ *processor.Task) error {
+		tx := &memTx{}
+		err := processor.CompleteTx(ctx, tx)
+		time.Sleep(hold)
+		if endErr := tx.end(commit && err == nil); endErr != nil {
+			w.Error(endErr)
+		}
+		if err != nil {
+			return err
+		}
+		return result
+	}
+}
+
+func TestCompleteTxThatCommits(t *testing.T) {
+	inBubble(t, func(w *world) {
+		result := errors.New("an error after the commit changes nothing")
+		e := w.engine(txStore{w.store}, map[string]processor.Func{
+			"quick": completeTx(w, 0, true, nil), "slow": completeTx(w, 12*time.Second, true, nil), "odd": completeTx(w, 0, true, result),
+			"a": untilEnd(20*time.Second, nil),
+		})
+		time.Sleep(time.Second)
+		ids := []int64{w.save(e, "quick", 0), w.save(e, "slow", 0), w.save(e, "odd", 0)}
+		neighbour := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
+		time.Sleep(40 * time.Second)
+		for _, id := range append(ids, neighbour) {
+			w.completed(id, 100*time.Millisecond)
+			if r := w.row(id); r.Version != 2 || r.Errors != nil {
+				w.Errorf("row: %+v", r)
+			}
+		}
+	})
+}
+
+func TestCompleteTxThatRollsBack(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": completeTx(w, time.Second, false, nil)})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0, processor.WithMaxAttempts(3))
+		time.Sleep(30 * time.Second)
+		if r := w.row(id); r.Status != row.Failed || r.Attempt != 3 || len(w.runs.of(id)) != 3 {
+			w.Errorf("%d runs: %+v", len(w.runs.of(id)), r)
+		}
+	})
+}
+
+func TestCompleteTxThatIsLeftOpenPastTheReturn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		txs := make(chan *memTx, 10)
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
+			tx := &memTx{}
+			defer func() { txs <- tx }()
+			return processor.CompleteTx(ctx, tx)
+		}})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0)
+		time.Sleep(5 * time.Second)
+		if err := (<-txs).end(true); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		w.completed(id, 10*time.Millisecond)
+	})
+}
+
+func TestCompleteTxOfALateExecutorIsRefused(t *testing.T) {
+	inBubble(t, func(w *world) {
+		errs := make(chan error, 1)
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+			r := w.row(task.ID)
+			r.Version++
+			r.Executor = "another:1:x:1"
+			w.store.Plant(r)
+			tx := &memTx{}
+			errs <- processor.CompleteTx(ctx, tx)
+			return tx.end(false)
+		}})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0)
+		if err := <-errs; !errors.Is(err, processor.ErrLeaseLost) {
+			w.Errorf("got %v, want ErrLeaseLost", err)
+		}
+		time.Sleep(time.Second)
+		if r := w.row(id); r.Version != 2 || r.Status != row.Executing {
+			w.Errorf("row: %+v", r)
+		}
+	})
+}
+
+func TestStopThatInterruptsACompleteTxBurnsNoAttempt(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
+			tx := &memTx{}
+			if err := processor.CompleteTx(ctx, tx); err != nil {
+				return err
+			}
+			<-ctx.Done() // database/sql rolls back a transaction whose context ends
+			return errors.Join(ctx.Err(), tx.end(false))
+		}}, func(c *Config) { c.StopGrace = time.Second })
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
+		time.Sleep(time.Second)
+		w.lossy[e] = true
+		e.Stop(w.Context())
+		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 {
+			w.Errorf("row: %+v", r)
+		}
+	})
+}
+
+func TestContextOutlivesACompleteTxThatCommitted(t *testing.T) {
+	inBubble(t, func(w *world) {
+		causes := make(chan error, 1)
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+			err := completeTx(w, 0, true, nil)(ctx, task)
+			time.Sleep(8 * time.Second) // more than one look at the versions
+			causes <- context.Cause(ctx)
+			return err
+		}})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0)
+		if cause := <-causes; cause != nil {
+			w.Errorf("the context ended with %v", cause)
+		}
+		time.Sleep(time.Second)
+		w.completed(id, 10*time.Millisecond)
+	})
+}
+
+func TestRowInACompleteTxIsInNoRenewal(t *testing.T) {
+	inBubble(t, func(w *world) {
+		renewed := make(chan int64, 1000)
+		store := renewHook{txStore{w.store}, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+			for _, l := range leases {
+				renewed <- l.ID
+			}
+			return w.store.Renew(ctx, leases)
+		}}
+		e := w.engine(store, map[string]processor.Func{"tx": completeTx(w, 9*time.Second, true, nil), "a": untilEnd(9*time.Second, nil)})
+		time.Sleep(time.Second)
+		handed, other := w.save(e, "tx", 0, processor.WithTTR(6*time.Second)), w.save(e, "a", 0, processor.WithTTR(6*time.Second))
+		time.Sleep(15 * time.Second)
+		w.completed(handed, 10*time.Millisecond)
+		w.completed(other, 10*time.Millisecond)
+		for len(renewed) > 0 {
+			if id := <-renewed; id == handed {
+				w.Error("the row was in a renewal batch while a transaction held it")
+			}
+		}
+	})
+}
