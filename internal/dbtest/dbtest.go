@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -73,7 +72,7 @@ func New(tb testing.TB, kind Kind) Database {
 func missing(tb testing.TB, kind Kind) {
 	tb.Helper()
 	reasons := strings.Join(found().reasons, "; ")
-	if slices.Contains(strings.Split(os.Getenv("DELAYTASK_REQUIRE_DB"), ","), string(kind)) {
+	if required(kind) {
 		tb.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, and there is none: %s", kind, reasons)
 	}
 	tb.Skipf("no %s here: %s", kind, reasons)

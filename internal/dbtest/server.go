@@ -51,18 +51,33 @@ func kindOf(version string) Kind {
 // fresh creates a database for a test and drops it when the test ends.
 func (s *server) fresh(tb testing.TB) Database {
 	tb.Helper()
-	name := "delaytask_test_" + strings.ToLower(rand.Text())
-	if err := s.exec(tb.Context(), "CREATE DATABASE "+name); err != nil {
-		tb.Fatalf("create a database on %s: %v", s, err)
+	db, drop, err := s.create(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := s.exec(context.Background(), "DROP DATABASE "+name); err != nil {
-			tb.Errorf("drop the test's database, which an open transaction prevents: %v", err)
+		if err := drop(); err != nil {
+			tb.Error(err)
 		}
 	})
+	return db
+}
+
+// create makes an empty database. The function drops it.
+func (s *server) create(ctx context.Context) (Database, func() error, error) {
+	name := "delaytask_test_" + strings.ToLower(rand.Text())
+	if err := s.exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return Database{}, nil, fmt.Errorf("create a database on %s: %w", s, err)
+	}
+	drop := func() error {
+		if err := s.exec(context.Background(), "DROP DATABASE "+name); err != nil {
+			return fmt.Errorf("drop %s, which an open transaction prevents: %w", name, err)
+		}
+		return nil
+	}
 	cfg := s.cfg.Clone()
 	cfg.DBName = name
-	return Database{Kind: s.kind, DSN: cfg.FormatDSN(), Server: s.String()}
+	return Database{Kind: s.kind, DSN: cfg.FormatDSN(), Server: s.String()}, drop, nil
 }
 
 // exec uses a pool for one statement: an open pool would look like a leak to tests that count goroutines.
