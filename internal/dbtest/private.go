@@ -141,8 +141,10 @@ func (b binary) initialise(ctx context.Context, dir string) error {
 	return nil
 }
 
+// common is what every call of the server needs. Its temporary files stay in its own folder: MariaDB, when it starts, deletes
+// those of any other server that shares one.
 func (b binary) common(dir string) []string {
-	args := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data")}
+	args := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + dir}
 	if os.Geteuid() == 0 {
 		args = append(args, "--user=root") // otherwise the server refuses to run as root
 	}

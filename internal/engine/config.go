@@ -47,7 +47,7 @@ type Retention struct {
 
 const (
 	callTimeout     = 10 * time.Second // longest wait for one answer of the store
-	claimRows       = 200              // rows in one claim; the drain of a prototype was the same at 200 and 500
+	claimRows       = 200              // rows in one claim; fewer of them wait when it meets a lock
 	claimsInFlight  = 2
 	settleRows      = 500
 	backlogPerTag   = 1000

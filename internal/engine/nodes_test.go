@@ -183,7 +183,7 @@ func TestRetriesAreOnTimeWhoeverArmsThem(t *testing.T) {
 						cfg.Backoff = processor.Constant(c.backoff)
 					}))
 				}
-				time.Sleep(5 * time.Second)
+				time.Sleep(5400 * time.Millisecond) // the last case falls between two looks ahead
 				var ids []int64
 				for range 50 {
 					ids = append(ids, w.save(nodes[0], "a", c.delay))

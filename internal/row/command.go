@@ -2,7 +2,7 @@ package row
 
 import "time"
 
-// Claim asks for pending rows in one guarded UPDATE per distinct version. It changes
+// Claim asks for pending rows, each at the version that it was seen at, in one guarded UPDATE. It changes
 //
 //	status=executing, version+1, attempt+1, executor, ip_address, due_time = later of now and due_time, plus ttr
 //
