@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// Tx is a caller's open transaction: *sql.Tx, *sql.Conn and *sqlx.Tx fit.
+// Tx is a caller's open transaction: *sql.Tx and *sqlx.Tx fit. It must be one on the same database.
 type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -30,8 +30,9 @@ func WithLease(ctx context.Context, lease Lease) context.Context {
 }
 
 // CompleteTx completes the running task inside the processor's own transaction on the same database: the task is completed if and
-// only if the transaction commits, so that its effects there happen exactly once. Afterwards only the row decides: when the
-// processor returns and the row is not completed, because the transaction was rolled back, the attempt has failed.
+// only if the transaction commits, so that its effects there happen exactly once. ctx is the one that the processor was called
+// with, or made of it. Afterwards only the row decides: when the processor returns and the row is not completed, because the
+// transaction was rolled back, the attempt has failed.
 //
 // It returns [ErrNilContext], [ErrNilTx], [ErrNoLease], or [ErrLeaseLost] after which the transaction must be rolled back.
 func CompleteTx(ctx context.Context, tx Tx) error {

@@ -70,10 +70,11 @@ var (
 	ErrContended = errors.New("delaytask: the task keeps changing; try again")
 	// ErrClosed is returned after Stop.
 	ErrClosed = errors.New("delaytask: scheduler is stopped")
-	// ErrStarted is returned when something must be done before Start.
-	ErrStarted = errors.New("delaytask: scheduler is already started")
-	// ErrNotStarted is returned when something needs a started scheduler.
+	// ErrNotStarted is returned by Pop before Start.
 	ErrNotStarted = errors.New("delaytask: scheduler is not started")
+	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were released,
+	// which is no fault.
+	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; their tasks were released")
 	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered. Nothing was stored.
 	ErrOverloaded = errors.New("delaytask: too many saves are waiting for the database; slow down and try again")
 )
@@ -90,7 +91,7 @@ var (
 
 // DuplicateError says which unfinished task carries the key. It Is [ErrDuplicate].
 type DuplicateError struct {
-	ID int64 // the existing task
+	ID int64 // the existing task; 0 when the caller's transaction reads a state in which it does not exist yet
 }
 
 func (e *DuplicateError) Error() string { return fmt.Sprintf("%v (task %d)", ErrDuplicate, e.ID) }

@@ -36,8 +36,8 @@ func WithKey(key string) Option {
 	}
 }
 
-// WithID saves under an id from NewID or from an [OutcomeUnknownError]; doing so twice stores the task once. It returns
-// [ErrInvalidID].
+// WithID saves under an id from NewID or from an [OutcomeUnknownError]; doing so twice stores the task once, and with another
+// content it is [ErrConflict]. It returns [ErrInvalidID].
 func WithID(id int64) Option {
 	return func(s *Save) error {
 		if id <= 0 {
@@ -49,7 +49,7 @@ func WithID(id int64) Option {
 }
 
 // WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It returns
-// [ErrInvalidMaxAttempts].
+// [ErrInvalidMaxAttempts] when n is negative or over 1,000,000.
 func WithMaxAttempts(n int) Option {
 	return func(s *Save) error {
 		s.MaxAttempts = n

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,12 +65,11 @@ func TestSlowClaimIsSentEarlier(t *testing.T) {
 
 func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
 	inBubble(t, func(w *world) {
-		var claims, empty int
+		var waited atomic.Int64
 		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			claims++
 			got, err := w.store.Claim(ctx, c)
 			if err != nil {
-				empty++
+				waited.Add(1)
 			}
 			return got, err
 		}}, map[string]processor.Func{"a": nothing, "b": nothing})
@@ -93,8 +93,8 @@ func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
 		for _, id := range later {
 			w.completed(id, 5*time.Millisecond)
 		}
-		if empty > 2 {
-			w.Errorf("%d claims waited for the lock, want one", empty)
+		if n := waited.Load(); n > 2 {
+			w.Errorf("%d claims waited for the lock, want one", n)
 		}
 		began := time.Now()
 		unlock()
@@ -107,14 +107,14 @@ func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
 
 func TestLockedRowIsAskedForLessAndLess(t *testing.T) {
 	inBubble(t, func(w *world) {
-		probed := 0
-		e := w.engine(lockedHook{w.store, func(ids []int64) { probed++ }}, map[string]processor.Func{"a": nothing})
+		var probed atomic.Int64
+		e := w.engine(lockedHook{w.store, func([]int64) { probed.Add(1) }}, map[string]processor.Func{"a": nothing})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second)
 		unlock := w.store.Lock(id)
 		time.Sleep(30 * time.Second)
-		if probed > 20 {
-			w.Errorf("the locked row was asked for %d times in 27 s", probed)
+		if n := probed.Load(); n > 20 {
+			w.Errorf("the locked row was asked for %d times in 27 s", n)
 		}
 		unlock()
 		time.Sleep(10 * time.Second)
@@ -285,6 +285,26 @@ func TestUndecodableRowIsFailedAloneByItsClaim(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestClaimWhoseReplyOutlastsTheLeaseStartsNothing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var calls atomic.Int64
+		e := w.engine(claimHook{w.store, func(ctx context.Context, claim row.Claim) (row.Claimed, error) {
+			got, err := w.store.Claim(ctx, claim)
+			if calls.Add(1) == 1 {
+				time.Sleep(1200 * time.Millisecond)
+			}
+			return got, err
+		}}, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0, processor.WithTTR(time.Second))
+		time.Sleep(10 * time.Second)
+		w.once(id)
+		if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 || w.runs.of(id)[0].task.Version == 1 {
+			w.Errorf("started at version %d: %+v", w.runs.of(id)[0].task.Version, r)
+		}
+	})
 }
 
 func TestTwoNodesShareOneClaimedRow(t *testing.T) {

@@ -94,7 +94,7 @@ func (c *claimer) claim(items []*item, mark string) {
 		return
 	}
 	c.lead.took(received.Sub(sent))
-	c.clock.Add(claimed.Reading, sent, received)
+	c.heard(claimed.Reading, sent, received)
 	c.won(items, claimed, sent)
 }
 
@@ -134,10 +134,19 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 		rest := c.setAsideLocked(items)
 		c.later(rest, 0)
 	case row.ClassNotApplied:
-		c.later(items, pause(1))
+		c.later(items, pause(countTry(items)))
 	default:
 		c.later(items, pause(8))
 	}
+}
+
+// countTry counts a claim that failed and returns how often the unluckiest of the rows has met that.
+func countTry(items []*item) (most int) {
+	for _, it := range items {
+		it.tries++
+		most = max(most, it.tries)
+	}
+	return most
 }
 
 // later returns the rows to their lines after d. Until then they stay in hand, without slots.

@@ -22,9 +22,11 @@ type core struct {
 	metrics *metrics.Collector
 
 	complaints complaints
+	anchorLost chan struct{} // the clock needs a reading at once
 
-	wg   sync.WaitGroup
-	life context.Context // ends when the last write is done
+	wg    sync.WaitGroup
+	hooks sync.WaitGroup  // of the user's functions that run
+	life  context.Context // ends when the last write is done
 }
 
 // goFunc starts every goroutine but those of processors, and all of them are waited for.

@@ -52,7 +52,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	c := &core{
 		cfg: cfg, store: cfg.Store, log: cfg.Logger, metrics: cfg.Metrics, life: life,
 		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(max(cfg.TTR/3, minRescueHold))),
-		hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
+		hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: make(chan struct{}, 1),
 	}
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
 	if err := e.anchor(ctx); err != nil {

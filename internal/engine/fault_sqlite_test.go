@@ -47,7 +47,7 @@ func playOnSQLite(t *testing.T, path string, plan faultstore.Plan) bool {
 		return false
 	}
 	defer pool.Close()
-	inner := store.New(pool, kind, store.Options{})
+	inner := store.New(pool, kind)
 	defer func() {
 		if err := inner.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

@@ -9,8 +9,9 @@ import (
 )
 
 // findOut follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be applied.
-// So the rows stay in hand until a read shows what became of them, or until the lease that the claim would have taken is over.
-// What turns out to be claimed is released: it is simpler than to go on with it, and costs no attempt.
+// So the rows stay in hand until a read shows what became of them. What turns out to be claimed is released: it is simpler than to
+// go on with it, and costs no attempt. Rows that stay as they were for a while are claimed anew, lest they be late: the version lets
+// only one of the two claims win, and should it be the old one after all, its rows are strays of this process.
 func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
 	open := make(map[int64]*item, len(items))
 	for _, it := range items {
@@ -37,7 +38,7 @@ func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
 			case !exists || s.Status != row.Pending || s.Version != it.Version:
 				delete(open, id)
 				c.hands.letGo(it)
-			case time.Since(sent) > c.longestClaim():
+			case time.Since(sent) > openClaim:
 				delete(open, id)
 				c.hands.putBack(it)
 			}
@@ -51,5 +52,5 @@ func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
 	}
 }
 
-// longestClaim is how long an abandoned claim statement can still matter.
-func (c *claimer) longestClaim() time.Duration { return callTimeout + c.cfg.TTR }
+// openClaim is how long a claim may stay of unknown outcome. It and the strays' pass keep within the bound of the scan.
+const openClaim = time.Second

@@ -14,7 +14,7 @@ type hands struct {
 	mu     sync.Mutex
 	heap   timer.Heap
 	lines  lines
-	held   map[int64]struct{}
+	held   map[int64]*item
 	limits limits
 
 	timerWake chan struct{} // the head of the heap may have changed
@@ -30,7 +30,7 @@ type limits struct {
 func newHands(workers int, l limits) *hands {
 	return &hands{
 		lines:     newLines(workers),
-		held:      map[int64]struct{}{},
+		held:      map[int64]*item{},
 		limits:    l,
 		timerWake: make(chan struct{}, 1),
 		claimWake: make(chan struct{}, 1),
@@ -129,7 +129,7 @@ func (h *hands) pick(max int) []*item {
 	defer h.mu.Unlock()
 	picked := h.lines.pick(max)
 	for _, it := range picked {
-		h.held[it.ID] = struct{}{}
+		h.held[it.ID] = it
 	}
 	return picked
 }
@@ -144,11 +144,11 @@ func (h *hands) freeSlot(it *item) {
 	}
 }
 
-// letGo ends the hold, and the slot with it.
+// letGo ends the hold, and the slot with it. It is safe to call more than once, also when the row is held anew by then.
 func (h *hands) letGo(it *item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.held, it.ID)
+	h.drop(it)
 	if h.lines.release(it) {
 		signal(h.claimWake)
 	}
@@ -158,10 +158,16 @@ func (h *hands) letGo(it *item) {
 func (h *hands) putBack(it *item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.held, it.ID)
+	h.drop(it)
 	h.lines.release(it)
 	h.lines.push(it)
 	signal(h.claimWake)
+}
+
+func (h *hands) drop(it *item) {
+	if h.held[it.ID] == it {
+		delete(h.held, it.ID)
+	}
 }
 
 // serve says whether tasks of a tag may be taken here, and how many of them workers may run at once. Rows of a closed tag that wait

@@ -33,8 +33,9 @@ func (c *core) onRescued(r *row.Row) {
 	c.hook("OnRescued", r.ID, func() { c.cfg.OnRescued(c.life, task) })
 }
 
+// hook runs a user's function. A stop waits for it for a while only: it may never return.
 func (c *core) hook(name string, id int64, call func()) {
-	c.goFunc(func() {
+	c.hooks.Go(func() {
 		defer func() {
 			if v := recover(); v != nil {
 				c.log.Error("a hook panicked", "hook", name, "task", id, "panic", v)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
@@ -20,7 +21,7 @@ func (e *Engine) readClock(ctx context.Context) {
 		if _, anchored := e.clock.AtLeast(); !anchored {
 			wait = pause(2)
 		}
-		if !sleep(ctx, wait) {
+		if !e.waitForReading(ctx, wait) {
 			return
 		}
 		if slept, ok := gap.Tick(); ok {
@@ -43,6 +44,20 @@ func (e *Engine) readClock(ctx context.Context) {
 			warned = true
 			e.log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same", "skew", skew)
 		}
+	}
+}
+
+// waitForReading waits for the next reading's turn, which comes at once when the clock has lost its anchor.
+func (e *Engine) waitForReading(ctx context.Context, d time.Duration) bool {
+	turn := time.NewTimer(d)
+	defer turn.Stop()
+	select {
+	case <-turn.C:
+		return true
+	case <-e.anchorLost:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -80,6 +95,13 @@ func (c *core) takeReading(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.clock.Add(reading, sent, time.Now())
+	c.heard(reading, sent, time.Now())
 	return nil
+}
+
+// heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock its anchor.
+func (c *core) heard(reading row.Reading, sent, received time.Time) {
+	if !c.clock.Add(reading, sent, received) {
+		signal(c.anchorLost)
+	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,12 +54,12 @@ func TestLockedRowInARenewalBatchCostsNobodyElseHisLease(t *testing.T) {
 	for _, ttr := range []time.Duration{3 * time.Second, 15 * time.Second} {
 		t.Run(ttr.String(), func(t *testing.T) {
 			inBubble(t, func(w *world) {
-				failed := 0
+				var waited atomic.Int64
 				e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 					began := time.Now()
 					states, err := w.store.Renew(ctx, leases)
 					if time.Since(began) > 100*time.Millisecond {
-						failed++
+						waited.Add(1)
 					}
 					return states, err
 				}}, map[string]processor.Func{"a": untilEnd(40*time.Second, nil)})
@@ -76,8 +77,8 @@ func TestLockedRowInARenewalBatchCostsNobodyElseHisLease(t *testing.T) {
 				for _, id := range ids[1:] {
 					w.completed(id, time.Second)
 				}
-				if failed > 8 {
-					w.Errorf("%d renewals waited for the lock in 39 s", failed)
+				if n := waited.Load(); n > 8 {
+					w.Errorf("%d renewals waited for the lock in 39 s", n)
 				}
 			})
 		})
@@ -230,7 +231,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseAndSlot(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.completed(free, 100*time.Millisecond)
 
-		healthy := w.engine(w.store, map[string]processor.Func{"stuck": nothing})
+		w.engine(w.store, map[string]processor.Func{"stuck": nothing})
 		time.Sleep(10 * time.Second)
 		if r := w.row(id); r.Status != row.Completed || r.CrashCount != 1 || r.Attempt != 1 {
 			w.Errorf("another node should have completed the task: %+v", r)
@@ -240,6 +241,5 @@ func TestProcessorThatIgnoresItsContextLosesLeaseAndSlot(t *testing.T) {
 		if r := w.row(id); r.Status != row.Completed {
 			w.Errorf("the late return changed the row: %+v", r)
 		}
-		_ = healthy
 	})
 }

@@ -18,7 +18,7 @@ type item struct {
 	slot  bool     // it occupies a worker slot
 	pop   bool     // it goes to a waiting pop instead of a worker
 	index int      // place in the line's heap, -1 outside of it
-	tries int      // claims that failed on a lock
+	tries int      // claims that failed
 	fired row.Time // when it came into its line
 }
 

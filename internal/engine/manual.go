@@ -83,6 +83,7 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 		result, ran = m.execute(newRun(it, claimed.Rows[0], time.Now())), true
 	}
 	m.wg.Wait()
+	m.hooks.Wait()
 	return result, ran, nil
 }
 

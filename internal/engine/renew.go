@@ -67,11 +67,15 @@ func dueForRenewal(held []*run, now time.Time) (due []*run) {
 	return due
 }
 
-// renewTimeout leaves time for another try before the shortest of the leases ends.
+// lockWait is more than a statement waits for a row that somebody else holds.
+const lockWait = 2500 * time.Millisecond
+
+// renewTimeout leaves time for another try before the shortest of the leases ends. It also lets the server answer that a row is
+// locked, as far as the lease allows: a statement that is given up earlier goes on holding the other rows against the next try.
 func renewTimeout(due []*run) time.Duration {
 	shortest := callTimeout
 	for _, u := range due {
-		shortest = min(shortest, u.row.TTR/4)
+		shortest = min(shortest, max(u.row.TTR/4, min(u.row.TTR/2, lockWait)))
 	}
 	return shortest
 }
@@ -163,7 +167,8 @@ func (r *renewer) endLost(held []*run, now time.Time) {
 	}
 }
 
-// lose ends the context of an attempt. A processor that ignores it does not keep its slot; its row stays in hand until it returns.
+// lose ends the context of an attempt. A processor that ignores it does not keep its slot. Its row stays in hand until it returns:
+// run here once more it would hang once more, while another node may do better.
 func (r *renewer) lose(u *run, cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

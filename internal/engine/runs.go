@@ -26,7 +26,9 @@ func (r *runs) add(u *run) {
 func (r *runs) remove(u *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.byID, u.row.ID)
+	if r.byID[u.row.ID] == u {
+		delete(r.byID, u.row.ID)
+	}
 	signal(r.gone)
 }
 

@@ -48,6 +48,9 @@ func (s *saver) metInTx(ctx context.Context, tx Tx, it *saving, refusal error) e
 			return &processor.DuplicateError{ID: active[0].ID}
 		}
 	}
+	if !taken && it.row.Key != "" && it.drawn {
+		return &processor.DuplicateError{} // committed after this transaction's snapshot, which does not show it
+	}
 	if !taken {
 		return refusal
 	}

@@ -42,9 +42,23 @@ func (e *Engine) stop(ctx context.Context) error {
 	last, cancel := context.WithTimeout(e.life, callTimeout)
 	defer cancel()
 	err := errors.Join(sourcesErr, e.settler.close(last), e.saver.close(last), e.member.Leave(last))
+	e.waitForHooks(last)
 	e.endLife()
 	e.wg.Wait()
 	return errors.Join(drainErr, err)
+}
+
+func (e *Engine) waitForHooks(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		e.hooks.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		e.log.Error("a hook has not returned; the scheduler stops without it")
+	}
 }
 
 // announceLeaving lets the other nodes take this node's shares.

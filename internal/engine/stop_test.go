@@ -44,12 +44,9 @@ func TestStopReleasesWhatStillRunsAtTheEndOfTheGrace(t *testing.T) {
 					}
 					return ctx.Err()
 				}}, func(c *Config) { c.StopGrace = 5 * time.Second })
-				other := w.engine(w.store, map[string]processor.Func{"a": nothing})
 				id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
 				time.Sleep(time.Second)
-				for len(w.runs.of(id)) == 0 || w.row(id).Status != row.Executing {
-					w.Skip("the other node took it") // by chance of the shares; both orders are right
-				}
+				w.engine(w.store, map[string]processor.Func{"a": nothing}) // takes over
 				began := time.Now()
 				w.lossy[e] = true
 				if err := e.Stop(w.Context()); err == nil {
@@ -58,14 +55,10 @@ func TestStopReleasesWhatStillRunsAtTheEndOfTheGrace(t *testing.T) {
 				if took := time.Since(began); took > 7*time.Second {
 					w.Errorf("Stop took %v", took)
 				}
-				if r := w.row(id); r.Attempt != 0 || r.CrashCount != 0 {
-					w.Errorf("after the stop: %+v", r)
-				}
 				time.Sleep(7 * time.Second)
 				if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 || r.CrashCount != 0 {
 					w.Errorf("another node: %+v", r)
 				}
-				_ = other
 			})
 		})
 	}
