@@ -1,0 +1,197 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// childDSN makes the test binary a child on that database.
+const childDSN = "DELAYTASK_TEST_CHILD_DSN"
+
+// childPool makes the child use an application's pool with these parameters.
+const childPool = "DELAYTASK_TEST_CHILD_POOL"
+
+// childTTR is the lease of tasks that a child runs.
+const childTTR = 2 * time.Second
+
+// beChild obeys commands from standard input, one a line, until it ends, and then stops:
+//
+//	save TAG MILLISECONDS   → saved ID
+//	serve TAG               → serving; then for every task: run ID ATTEMPT
+//
+// A task with the body "hold" says run, and then waits until its context ends: ended ID CAUSE.
+func beChild(dsn string) (code int) {
+	s, err := childScheduler(dsn)
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	commands := bufio.NewScanner(os.Stdin)
+	for commands.Scan() {
+		reply, err := obey(s, strings.Fields(commands.Text()))
+		if err != nil {
+			fmt.Println("error", err)
+			return 1
+		}
+		fmt.Println(reply)
+	}
+	if err := s.Stop(context.Background()); err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	fmt.Println("stopped")
+	return 0
+}
+
+func childScheduler(dsn string) (*delaytask.Scheduler, error) {
+	cfg := delaytask.Config{Migrate: true, TTR: childTTR, Logger: slog.New(slog.DiscardHandler)}
+	params := os.Getenv(childPool)
+	if params == "" {
+		return delaytask.Open(context.Background(), dsn, cfg)
+	}
+	dsn, _, _ = strings.Cut(dsn, "?")
+	db, err := sql.Open("mysql", dsn+"?"+params)
+	if err != nil {
+		return nil, err
+	}
+	return delaytask.New(context.Background(), db, cfg)
+}
+
+func obey(s *delaytask.Scheduler, command []string) (reply string, err error) {
+	switch tag := command[1]; command[0] {
+	case "save":
+		ms, err := strconv.Atoi(command[2])
+		if err != nil {
+			return "", err
+		}
+		id, err := s.SaveDelayTask(context.Background(), tag, nil, time.Duration(ms)*time.Millisecond)
+		return fmt.Sprint("saved ", id), err
+	case "serve":
+		err := s.Register(tag, processor.Func(func(ctx context.Context, task *processor.Task) error {
+			fmt.Println("run", task.ID, task.Attempt)
+			if string(task.Body) == "hold" {
+				<-ctx.Done()
+				fmt.Println("ended", task.ID, context.Cause(ctx))
+			}
+			return nil
+		}))
+		if err != nil {
+			return "", err
+		}
+		return "serving", s.Start(context.Background())
+	default:
+		return "", fmt.Errorf("unknown command %q", command)
+	}
+}
+
+// child is another process that uses the same database.
+type child struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	lines   chan string
+	unheard [][]string
+}
+
+// spawn starts a child. It is killed when the test ends.
+func spawn(t *testing.T, d dbtest.Database, env ...string) *child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), childDSN+"="+d.DSN), env...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{t: t, cmd: cmd, in: in, lines: make(chan string, 10_000)}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for scan := bufio.NewScanner(out); scan.Scan(); {
+			c.lines <- scan.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may be dead already
+		<-read
+		_ = cmd.Wait()
+	})
+	return c
+}
+
+func (c *child) say(command ...any) {
+	c.t.Helper()
+	if _, err := fmt.Fprintln(c.in, command...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// hear waits for the next line that begins with the word, and returns the rest of it. Other lines wait until they are asked for.
+func (c *child) hear(word string) []string {
+	c.t.Helper()
+	for i, said := range c.unheard {
+		if said[0] == word {
+			c.unheard = slices.Delete(c.unheard, i, i+1)
+			return said[1:]
+		}
+	}
+	for {
+		said := strings.Fields(receive(c.t, c.lines, "child says "+word))
+		switch said[0] {
+		case word:
+			return said[1:]
+		case "error":
+			c.t.Fatalf("child: %s", said)
+		}
+		c.unheard = append(c.unheard, said)
+	}
+}
+
+// save lets the child save a task.
+func (c *child) save(tag string, delay time.Duration) (id int64) {
+	c.t.Helper()
+	c.say("save", tag, delay.Milliseconds())
+	id, err := strconv.ParseInt(c.hear("saved")[0], 10, 64)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return id
+}
+
+// stop lets the child end as a deploy would.
+func (c *child) stop() {
+	c.t.Helper()
+	if err := c.in.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.hear("stopped")
+}
+
+func (c *child) signal(s os.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}

@@ -1,0 +1,254 @@
+package integration
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	_ "modernc.org/sqlite"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
+const patience = 40 * time.Second
+
+// each runs f on every kind of database, beside all other tests.
+func each(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		t.Parallel()
+		f(t, d)
+	})
+}
+
+// servers is [each] without SQLite, which knows no row locks, no sessions and no users.
+func servers(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		t.Parallel()
+		f(t, d)
+	})
+}
+
+// config is quick where a test would only wait.
+func config(t *testing.T, change ...func(*delaytask.Config)) delaytask.Config {
+	cfg := delaytask.Config{
+		Migrate: true,
+		Backoff: processor.Constant(0),
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	return cfg
+}
+
+// open returns a scheduler on connections of its own. It is stopped when the test ends.
+func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *delaytask.Scheduler {
+	t.Helper()
+	s, err := delaytask.Open(t.Context(), d.DSN, config(t, change...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil { // the test's context has ended before its cleanup
+			t.Logf("stop: %v", err)
+		}
+	})
+	return s
+}
+
+// stop wants the scheduler to end without interrupting anything.
+func stop(t *testing.T, s *delaytask.Scheduler) {
+	t.Helper()
+	if err := s.Stop(context.Background()); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// serve registers the processor and starts the scheduler.
+func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, opts ...processor.RegisterOption) {
+	t.Helper()
+	if err := s.Register(tag, p, opts...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// warm waits until the scheduler arms what it saves itself, which begins with its first look at the nodes. What is saved before is
+// only found a little later.
+func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
+	t.Helper()
+	eventually(t, "tasks are armed as they are saved", func() bool {
+		task := reaches(t, s, save(t, s, tag, 50*time.Millisecond), delaytask.Completed)
+		return task.Lateness() < 20*time.Millisecond
+	})
+}
+
+func save(t *testing.T, s *delaytask.Scheduler, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
+	t.Helper()
+	id, err := s.SaveDelayTask(t.Context(), tag, "body", delay, opts...)
+	if err != nil {
+		t.Fatalf("save: %v", err)
+	}
+	return id
+}
+
+func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.Task {
+	t.Helper()
+	task, err := s.Get(t.Context(), delaytask.ID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// reaches waits until the task has the status.
+func reaches(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Status) delaytask.Task {
+	t.Helper()
+	var task delaytask.Task
+	eventually(t, "task is "+string(want), func() bool {
+		task = get(t, s, id)
+		return task.Status == want
+	})
+	return task
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	given := time.After(patience)
+	for !holds() {
+		select {
+		case <-given:
+			t.Fatalf("after %v not yet: %s", patience, what)
+		case <-poll.C:
+		}
+	}
+}
+
+// receive waits for what a processor or a child says.
+func receive[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("after %v not yet: %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+// within fails the test when what a user may expect in seconds took longer.
+func within(t *testing.T, limit, took time.Duration, what string) {
+	t.Helper()
+	t.Logf("%s took %v", what, took.Round(100*time.Microsecond))
+	if took < 0 || took > limit {
+		t.Errorf("%s took %v, want 0 to %v", what, took, limit)
+	}
+}
+
+// pool opens the database as an application would. On MySQL the parameters are added to the DSN.
+func pool(t *testing.T, d dbtest.Database, params ...string) *sql.DB {
+	t.Helper()
+	driver, dsn := "mysql", d.DSN
+	if path, ok := strings.CutPrefix(d.DSN, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(10000)&_txlock=immediate"
+	} else if len(params) > 0 {
+		dsn, _, _ = strings.Cut(dsn, "?")
+		dsn += "?" + strings.Join(params, "&")
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// mysqlConfig is the database's DSN in parts.
+func mysqlConfig(t *testing.T, d dbtest.Database) *mysql.Config {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// begin returns a transaction that is rolled back when the test ends without an end of its own.
+func begin(t *testing.T, db *sql.DB) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+func execute(t *testing.T, db interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, statement string, args ...any,
+) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func number(t *testing.T, db *sql.DB, query string, args ...any) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// columns reads a row as the database's own client would show it.
+func columns(t *testing.T, db *sql.DB, id int64) map[string]string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM delay_task_message WHERE id = ?", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, places := make([]sql.RawBytes, len(names)), make([]any, len(names))
+	for i := range values {
+		places[i] = &values[i]
+	}
+	if !rows.Next() {
+		t.Fatalf("task %d is not stored: %v", id, rows.Err())
+	}
+	if err := rows.Scan(places...); err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]string, len(names))
+	for i, name := range names {
+		found[name] = "NULL"
+		if values[i] != nil {
+			found[name] = string(values[i])
+		}
+	}
+	return found
+}
+
+func nothing(context.Context, *processor.Task) error { return nil }

@@ -1,0 +1,196 @@
+package integration
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// A batch waits for somebody else's transaction at most once, and at most a second. The rest is for the machine.
+const lockBound = 3 * time.Second
+
+// lock holds the task's row in a transaction of somebody else.
+func lock(t *testing.T, db *sql.DB, id int64) *sql.Tx {
+	t.Helper()
+	tx := begin(t, db)
+	execute(t, tx, "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id)
+	return tx
+}
+
+// saveTogether saves tasks that are due in the same moment, soon, so that they travel in the same batches.
+func saveTogether(t *testing.T, s *delaytask.Scheduler, n int, opts ...delaytask.Option) []int64 {
+	t.Helper()
+	opts = append(opts, delaytask.WithTime(time.Now().Add(1500*time.Millisecond)))
+	items := slices.Repeat([]delaytask.Item{{Tag: "t", Options: opts}}, n)
+	results, err := s.SaveDelayTasks(t.Context(), items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := make([]int64, n)
+	for i, r := range results {
+		saved[i] = r.ID
+	}
+	return saved
+}
+
+func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		tasks := saveTogether(t, s, 20)
+		held := tasks[10]
+		tx := lock(t, db, held)
+		for range len(tasks) - 1 {
+			if receive(t, ran, "neighbours run") == held {
+				t.Fatal("the locked task ran")
+			}
+		}
+		var worst time.Duration
+		for _, id := range slices.DeleteFunc(tasks, func(id int64) bool { return id == held }) {
+			task := reaches(t, s, id, delaytask.Completed)
+			worst = max(worst, task.Lateness())
+		}
+		within(t, lockBound, worst, "lateness of the neighbours")
+		commit(t, tx)
+		unlocked := time.Now()
+		task := reaches(t, s, held, delaytask.Completed)
+		within(t, 6*time.Second, time.Since(unlocked), "the locked task after its lock")
+		if task.Attempt != 1 || task.CrashCount != 0 {
+			t.Errorf("attempt %d, crash count %d; want 1 and 0", task.Attempt, task.CrashCount)
+		}
+	})
+}
+
+// holding returns a processor that tells which task it runs and then waits until it is let go or loses its lease.
+func holding() (p processor.Func, running chan int64, letGo chan struct{}) {
+	running, letGo = make(chan int64, 1000), make(chan struct{})
+	return func(ctx context.Context, task *processor.Task) error {
+		running <- task.ID
+		select {
+		case <-letGo:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}, running, letGo
+}
+
+func TestLockedRowInARenewalBatchCostsNobodyHisLease(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, running, letGo := holding()
+		serve(t, s, "t", p)
+		const ttr = 5 * time.Second // a quarter of it is hardly more than the wait for a lock
+		tasks := saveTogether(t, s, 8, delaytask.WithTTR(ttr))
+		first := map[int64]time.Time{}
+		for range tasks {
+			id := receive(t, running, "task runs")
+			first[id] = get(t, s, id).Due
+		}
+		tx := lock(t, db, tasks[3])
+		eventually(t, "leases of the neighbours are renewed", func() bool {
+			return !slices.ContainsFunc(tasks, func(id int64) bool {
+				return id != tasks[3] && !get(t, s, id).Due.After(first[id])
+			})
+		})
+		if !get(t, s, tasks[3]).Due.Equal(first[tasks[3]]) {
+			t.Error("the locked lease was renewed too")
+		}
+		commit(t, tx)
+		eventually(t, "the lease is renewed after its lock", func() bool { return get(t, s, tasks[3]).Due.After(first[tasks[3]]) })
+		close(letGo)
+		for _, id := range tasks {
+			if task := reaches(t, s, id, delaytask.Completed); task.Attempt != 1 || task.CrashCount != 0 {
+				t.Errorf("task %d: attempt %d, crash count %d; want 1 and 0", id, task.Attempt, task.CrashCount)
+			}
+		}
+		if len(running) > 0 {
+			t.Errorf("%d tasks lost their lease and ran again", len(running))
+		}
+	})
+}
+
+func TestLockedRowInASettleBatchHoldsUpNobody(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, running, letGo := holding()
+		serve(t, s, "t", p)
+		tasks := saveTogether(t, s, 20)
+		for range tasks {
+			receive(t, running, "task runs")
+		}
+		held := tasks[7]
+		tx := lock(t, db, held)
+		close(letGo)
+		done := time.Now()
+		for _, id := range tasks {
+			if id != held {
+				reaches(t, s, id, delaytask.Completed)
+			}
+		}
+		within(t, lockBound, time.Since(done), "results of the neighbours")
+		if task := get(t, s, held); task.Status != delaytask.Executing {
+			t.Errorf("the locked task is %s", task.Status)
+		}
+		commit(t, tx)
+		unlocked := time.Now()
+		task := reaches(t, s, held, delaytask.Completed)
+		within(t, 6*time.Second, time.Since(unlocked), "the locked result after its lock")
+		if task.Attempt != 1 || task.CrashCount != 0 {
+			t.Errorf("attempt %d, crash count %d; want 1 and 0", task.Attempt, task.CrashCount)
+		}
+	})
+}
+
+// Somebody locks pairs of rows in the other order than anybody else, all the time.
+func TestDeadlocksLoseNothing(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		var tasks []int64
+		for i := range 200 {
+			tasks = append(tasks, save(t, s, "t", time.Second+time.Duration(i)*10*time.Millisecond))
+		}
+		storm, calm := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			for n := 0; storm.Err() == nil; n++ {
+				lockBackwards(storm, db, tasks[n%len(tasks)], tasks[(n*7+3)%len(tasks)])
+			}
+		}()
+		runs := map[int64]int{}
+		for range tasks {
+			runs[receive(t, ran, "task runs")]++
+		}
+		calm()
+		<-over
+		for _, id := range tasks {
+			if task := reaches(t, s, id, delaytask.Completed); runs[id] != 1 || task.Attempt != 1 {
+				t.Errorf("task %d ran %d times, attempt %d; want 1 and 1", id, runs[id], task.Attempt)
+			}
+		}
+	})
+}
+
+// lockBackwards fails often; that is what it is for.
+func lockBackwards(ctx context.Context, db *sql.DB, a, b int64) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return
+	}
+	defer tx.Rollback()
+	for _, id := range []int64{max(a, b), min(a, b)} {
+		if _, err := tx.ExecContext(ctx, "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package integration
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+// outside is a connection to the server that no test on the database disturbs.
+func outside(t *testing.T, d dbtest.Database) *sql.DB {
+	t.Helper()
+	cfg := mysqlConfig(t, d)
+	cfg.DBName = ""
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// killAll kills every connection to the database, and returns how many there were.
+func killAll(t *testing.T, d dbtest.Database, server *sql.DB) int {
+	t.Helper()
+	query := "SELECT id FROM information_schema.processlist WHERE db = ?"
+	if d.Kind == dbtest.MySQL { // whose processlist cannot be read while a statement holds a character of four bytes
+		query = "SELECT processlist_id FROM performance_schema.threads WHERE processlist_db = ?"
+	}
+	rows, err := server.QueryContext(t.Context(), query, mysqlConfig(t, d).DBName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var victims []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		victims = append(victims, id)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range victims {
+		_, err := server.ExecContext(t.Context(), fmt.Sprintf("KILL %d", id))
+		if refused, ok := errors.AsType[*mysql.MySQLError](err); err != nil && (!ok || refused.Number != 1094) { // gone by itself
+			t.Fatal(err)
+		}
+	}
+	return len(victims)
+}
+
+func TestKilledConnectionsLoseNothingAndRunNothingTwice(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		s, server := open(t, d), outside(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		const tasks = 200
+		saved := make(chan int64, tasks)
+		go func() {
+			defer close(saved)
+			for i := range tasks {
+				id, err := s.SaveDelayTask(t.Context(), "t", nil, time.Duration(i%40)*50*time.Millisecond)
+				if err != nil {
+					t.Errorf("save %d: %v", i, err)
+				}
+				saved <- id
+			}
+		}()
+		runs, rounds, victims := map[int64]int{}, 0, 0
+		kill := time.NewTicker(60 * time.Millisecond)
+		defer kill.Stop()
+		given := time.After(patience)
+		for len(runs) < tasks {
+			select {
+			case id := <-ran:
+				runs[id]++
+			case <-kill.C:
+				if rounds < 40 {
+					rounds++
+					victims += killAll(t, d, server)
+				}
+			case <-given:
+				t.Fatalf("only %d of %d tasks ran", len(runs), tasks)
+			}
+		}
+		t.Logf("%d connections were killed in %d rounds", victims, rounds)
+		var worst time.Duration
+		for id := range saved {
+			task := reaches(t, s, id, delaytask.Completed)
+			worst = max(worst, task.Lateness())
+			if task.Attempt != 1 || task.CrashCount != 0 || runs[id] != 1 {
+				t.Errorf("task %d: %d runs, attempt %d, crash count %d; want 1, 1, 0", id, runs[id], task.Attempt, task.CrashCount)
+			}
+		}
+		t.Logf("the latest was %v late", worst)
+		if n := number(t, pool(t, d), "SELECT COUNT(*) FROM delay_task_message"); n != tasks || len(ran) > 0 {
+			t.Errorf("%d rows and %d more runs, want %d and 0", n, len(ran), tasks)
+		}
+	})
+}
+
+// It changes a setting of the whole server, so it is no parallel test, and leaves servers alone that others use too.
+func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		cfg := mysqlConfig(t, d)
+		if strings.Contains(os.Getenv("DELAYTASK_TEST_DSN"), cfg.Addr) {
+			t.Skip("the server is not this test's own")
+		}
+		server := outside(t, d)
+		user := "plain" + cfg.DBName[len(cfg.DBName)-12:]
+		execute(t, server, "CREATE USER '"+user+"'@'%' IDENTIFIED BY 'pw'") // root may write to a read-only server
+		t.Cleanup(func() { _, _ = server.ExecContext(context.Background(), "DROP USER '"+user+"'@'%'") })
+		execute(t, server, "GRANT ALL ON `"+cfg.DBName+"`.* TO '"+user+"'@'%'")
+		cfg.User, cfg.Passwd = user, "pw"
+		s := open(t, dbtest.Database{Kind: d.Kind, DSN: cfg.FormatDSN()}, quiet)
+		p, ran := ids()
+		slow, running, letGo := holding()
+		if err := s.Register("slow", slow); err != nil {
+			t.Fatal(err)
+		}
+		serve(t, s, "t", p)
+		want := map[int64]bool{save(t, s, "slow", 0): true}
+		for i := range 30 {
+			want[save(t, s, "t", time.Second+time.Duration(i)*100*time.Millisecond)] = true
+		}
+		receive(t, running, "slow task runs")
+
+		execute(t, server, "SET GLOBAL read_only = 1")
+		t.Cleanup(func() { _, _ = server.ExecContext(context.Background(), "SET GLOBAL read_only = 0") })
+		close(letGo)
+		var refused, unknown int
+		again := map[int64]bool{}
+		for begun := time.Now(); time.Since(begun) < 2*time.Second; {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			id, err := s.SaveDelayTask(ctx, "t", nil, 0)
+			cancel()
+			out, isUnknown := errors.AsType[*delaytask.OutcomeUnknownError](err)
+			switch {
+			case err == nil:
+				t.Errorf("save on a read-only server: task %d and no error", id)
+			case isUnknown:
+				unknown++
+				again[out.ID] = true
+			default:
+				refused++
+			}
+		}
+		t.Logf("of the saves, %d were refused and %d unknown", refused, unknown)
+		execute(t, server, "SET GLOBAL read_only = 0")
+
+		for id := range again {
+			got, err := s.SaveDelayTask(t.Context(), "t", nil, 0, delaytask.WithID(id))
+			if err != nil || got != id {
+				t.Errorf("saved again with id %d: %d, %v", id, got, err)
+			}
+			want[id] = true
+		}
+		runs := map[int64]int{}
+		for range len(want) - 1 { // but the slow one
+			runs[receive(t, ran, "tasks catch up")]++
+		}
+		for id := range want {
+			task := reaches(t, s, id, delaytask.Completed)
+			if task.Attempt != 1 || task.CrashCount != 0 || len(task.Errors) != 0 || runs[id] > 1 {
+				t.Errorf("task %d: %d runs, attempt %d, crash count %d, errors %v", id, runs[id], task.Attempt, task.CrashCount, task.Errors)
+			}
+		}
+		if n := number(t, server, "SELECT COUNT(*) FROM "+cfg.DBName+".delay_task_message"); n != len(want) {
+			t.Errorf("%d rows, want %d: a save that was refused is stored", n, len(want))
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package integration
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// saveTx saves a task in the transaction.
+func saveTx(t *testing.T, s *delaytask.Scheduler, tx *sql.Tx, delay time.Duration) int64 {
+	t.Helper()
+	id, err := s.SaveDelayTaskTx(t.Context(), tx, "t", "body", delay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func commit(t *testing.T, tx *sql.Tx) {
+	t.Helper()
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ids returns a processor that tells which tasks it ran, and what it tells.
+func ids() (processor.Func, <-chan int64) {
+	ran := make(chan int64, 10_000)
+	return func(_ context.Context, task *processor.Task) error {
+		ran <- task.ID
+		return nil
+	}, ran
+}
+
+func TestSaveIsVisibleIfAndOnlyIfItsTransactionCommits(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		serve(t, s, "other", nothing)
+		warm(t, s, "other")
+		execute(t, db, "DELETE FROM delay_task_message")
+
+		rolledBack := begin(t, db)
+		lost := saveTx(t, s, rolledBack, 0)
+		if err := rolledBack.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		tx := begin(t, db)
+		id := saveTx(t, s, tx, 0)
+		if n := number(t, db, "SELECT COUNT(*) FROM delay_task_message"); n != 0 {
+			t.Errorf("%d rows are visible before the commit", n)
+		}
+		commit(t, tx) // the due time has passed by now
+		committed := time.Now()
+		if got := receive(t, ran, "task of the transaction runs"); got != id {
+			t.Errorf("task %d ran, want %d", got, id)
+		}
+		within(t, 2*time.Second, time.Since(committed), "start after the commit")
+		reaches(t, s, id, delaytask.Completed)
+		if _, err := s.Get(t.Context(), delaytask.ID(lost)); !errors.Is(err, delaytask.ErrNotFound) {
+			t.Errorf("the save that was rolled back: got %v, want %v", err, delaytask.ErrNotFound)
+		}
+	})
+}
+
+func TestLongTransactionHoldsUpNobody(t *testing.T) {
+	servers(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		serve(t, s, "other", nothing)
+		warm(t, s, "other")
+		tx := begin(t, db)
+		late := saveTx(t, s, tx, 0)
+		for begun := time.Now(); time.Since(begun) < 3*time.Second; {
+			saved := time.Now()
+			id := save(t, s, "t", 100*time.Millisecond)
+			if got := receive(t, ran, "task beside the transaction runs"); got != id {
+				t.Fatalf("task %d ran, want %d", got, id)
+			}
+			if took := time.Since(saved); took > 2*time.Second {
+				t.Errorf("a task beside the transaction took %v", took)
+			}
+		}
+		commit(t, tx)
+		committed := time.Now()
+		if got := receive(t, ran, "task of the long transaction runs"); got != late {
+			t.Errorf("task %d ran, want %d", got, late)
+		}
+		within(t, 2*time.Second, time.Since(committed), "start after the commit")
+	})
+}
+
+func TestCancelAndRescheduleHoldIfAndOnlyIfTheirTransactionCommits(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		change := func(delay time.Duration, ends func(*sql.Tx) error, f func(*sql.Tx, delaytask.Ref) error) int64 {
+			t.Helper()
+			id := save(t, s, "t", delay)
+			tx := begin(t, db)
+			if err := errors.Join(f(tx, delaytask.ID(id)), ends(tx)); err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}
+		cancel := func(tx *sql.Tx, ref delaytask.Ref) error {
+			_, err := s.CancelTx(t.Context(), tx, ref)
+			return err
+		}
+		toNow := func(tx *sql.Tx, ref delaytask.Ref) error {
+			_, err := s.RescheduleTx(t.Context(), tx, ref, 0)
+			return err
+		}
+		away := func(tx *sql.Tx, ref delaytask.Ref) error {
+			_, err := s.RescheduleTx(t.Context(), tx, ref, time.Hour)
+			return err
+		}
+		const soon = 1500 * time.Millisecond
+		cancelled := change(soon, (*sql.Tx).Commit, cancel)
+		moved := change(soon, (*sql.Tx).Commit, away)
+		stays := change(time.Hour, (*sql.Tx).Rollback, toNow)
+		want := []int64{
+			change(soon, (*sql.Tx).Rollback, cancel),
+			change(soon, (*sql.Tx).Rollback, away),
+			change(time.Hour, (*sql.Tx).Commit, toNow),
+		}
+		want = append(want, save(t, s, "t", soon)) // due after all that must not run
+		got := make([]int64, len(want))
+		for i := range got {
+			got[i] = receive(t, ran, "tasks that were not changed run")
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("ran %v, want %v", got, want)
+		}
+		for id, status := range map[int64]delaytask.Status{
+			cancelled: delaytask.Cancelled, moved: delaytask.Pending, stays: delaytask.Pending,
+		} {
+			if task := get(t, s, id); task.Status != status || !task.Started.IsZero() {
+				t.Errorf("task %d is %s, want %s", id, task.Status, status)
+			}
+		}
+	})
+}
+
+// effects makes the table that processors write to.
+func effects(t *testing.T, db *sql.DB) {
+	t.Helper()
+	execute(t, db, "CREATE TABLE effects (task BIGINT NOT NULL)")
+}
+
+// effect writes the task's effect and completes the task in one transaction, up to its end.
+func effect(ctx context.Context, db *sql.DB, task *processor.Task, end func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, "INSERT INTO effects VALUES (?)", task.ID); err != nil {
+		return err
+	}
+	if err := delaytask.CompleteTx(ctx, tx); err != nil {
+		return err
+	}
+	return end(tx)
+}
+
+func TestEffectsInTheTransactionOfCompleteTxHappenExactlyOnce(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		effects(t, db)
+		var want []int64
+		serve(t, s, "t", func(ctx context.Context, task *processor.Task) error {
+			return effect(ctx, db, task, func(tx *sql.Tx) error {
+				switch {
+				case task.Attempt == 1 && task.ID%3 == 0:
+					return errors.New("the transaction rolls back")
+				case task.Attempt == 1 && task.ID%3 == 1:
+					return tx.Rollback() // and nil as if all were well
+				}
+				if err := tx.Commit(); err != nil {
+					return err
+				}
+				if task.ID%2 == 0 {
+					return errors.New("after the commit: too late to matter")
+				}
+				return nil
+			})
+		}, processor.Concurrency(8))
+		for range 30 {
+			want = append(want, save(t, s, "t", 0))
+		}
+		for _, id := range want {
+			task := reaches(t, s, id, delaytask.Completed)
+			attempts := 1
+			if id%3 < 2 {
+				attempts = 2
+			}
+			if task.Attempt != attempts || len(task.Errors) != attempts-1 {
+				t.Errorf("task %d was completed by attempt %d with the errors %+v", id, task.Attempt, task.Errors)
+			}
+		}
+		once := number(t, db, "SELECT COUNT(DISTINCT task) FROM effects")
+		if all := number(t, db, "SELECT COUNT(*) FROM effects"); all != len(want) || once != all {
+			t.Errorf("%d effects of %d tasks, want %d of %d", all, once, len(want), len(want))
+		}
+	})
+}
+
+// The lease is taken away by hand, as a rescue by another node would.
+func TestCompleteTxAfterALostLeaseChangesNothing(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		effects(t, db)
+		answer := make(chan error, 1)
+		serve(t, s, "t", func(ctx context.Context, task *processor.Task) error {
+			_, err := db.ExecContext(ctx, "UPDATE delay_task_message SET status = 0, version = version + 1,"+
+				" due_time = '2099-01-01 00:00:00.000000' WHERE id = ?", task.ID)
+			if err != nil {
+				return err
+			}
+			err = effect(ctx, db, task, (*sql.Tx).Commit)
+			answer <- err
+			return err
+		})
+		id := save(t, s, "t", 0)
+		if err := receive(t, answer, "CompleteTx answers"); !errors.Is(err, delaytask.ErrLeaseLost) {
+			t.Errorf("got %v, want %v", err, delaytask.ErrLeaseLost)
+		}
+		stop(t, s) // all results are written then, had there been one
+		row := columns(t, db, id)
+		if row["status"] != "0" || row["version"] != "2" || row["errors"] != "NULL" {
+			t.Errorf("the row became %v", row)
+		}
+		if n := number(t, db, "SELECT COUNT(*) FROM effects"); n != 0 {
+			t.Errorf("%d effects, want none", n)
+		}
+	})
+}
