@@ -133,7 +133,8 @@ func (b binary) initialise(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		cmd = exec.CommandContext(ctx, script, append(b.common(dir), "--auth-root-authentication-method=normal", "--skip-test-db")...)
+		args := append(b.common(dir), "--auth-root-authentication-method=normal", "--skip-test-db")
+		cmd = exec.CommandContext(ctx, script, args...)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make the data folder: %w: %s", err, reason(out))

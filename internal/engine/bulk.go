@@ -66,9 +66,13 @@ func (e *Engine) changePage(ctx context.Context, rows []row.Row, change func(*ro
 	if len(rows) == 0 {
 		return 0, nil
 	}
+	now, err := e.certain(ctx)
+	if err != nil {
+		return 0, err
+	}
 	changes := make([]row.Change, len(rows))
 	for i := range rows {
-		changes[i] = change(&rows[i], e.now())
+		changes[i] = change(&rows[i], now)
 	}
 	applied, err := e.store.Update(ctx, nil, changes)
 	switch {

@@ -54,7 +54,7 @@ func (c *claimer) loop(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			}
-			items := c.hands.pick(claimRows)
+			items := c.hands.pick(claimRows, c.now())
 			if len(items) == 0 {
 				<-c.inFlight
 				break
@@ -130,9 +130,7 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 		}
 		c.goFunc(func() { c.findOut(items, executor, sent) })
 	case row.ClassLocked:
-		c.probes.note(items)
-		rest := c.setAsideLocked(items)
-		c.later(rest, 0)
+		c.later(c.setAside(items, idsOf(items, (*item).id)), 0)
 	case row.ClassNotApplied:
 		c.later(items, pause(countTry(items)))
 	default:

@@ -44,13 +44,18 @@ func (c *commits) add(rows []row.Due) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range rows {
-		if d.Due <= soon && c.arm.mine(d.ID, d.Due, d.Tag) {
+		if d.Due <= soon && c.mineToWatch(d) {
 			c.open = append(c.open, uncommitted{due: d, next: now.Add(firstCommitLook), wait: firstCommitLook, until: now.Add(lastCommitLook)})
 		}
 	}
 	if len(c.open) > 0 {
 		signal(c.wake)
 	}
+}
+
+// mineToWatch holds for new rows that this node arms, and for any that it has rescheduled: whoever writes those arms them.
+func (c *commits) mineToWatch(d row.Due) bool {
+	return c.arm.mine(d.ID, d.Due, d.Tag) || d.Version > 0 && c.arm.tags.open(d.Tag)
 }
 
 func (c *commits) loop(ctx context.Context) {

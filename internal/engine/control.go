@@ -120,7 +120,11 @@ func (e *Engine) change(
 		if unsure != nil && r.Version == unsure.Version+1 && r.Status == unsure.To {
 			return met, afterChange(&met, *unsure), nil
 		}
-		c, err := decide(r, e.now())
+		now, err := e.certain(ctx)
+		if err != nil {
+			return *r, after, err
+		}
+		c, err := decide(r, now)
 		if err != nil {
 			return *r, after, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // core is what every part of the engine works with.
@@ -43,6 +44,22 @@ func (c *core) call() (context.Context, context.CancelFunc) {
 func (c *core) now() row.Time {
 	t, _ := c.clock.AtLeast()
 	return t
+}
+
+// certain is now, waited for while there is no anchor: what is written into a row must not be made of a guess.
+func (c *core) certain(ctx context.Context) (row.Time, error) {
+	for {
+		if t, ok := c.clock.AtLeast(); ok {
+			return t, nil
+		}
+		select {
+		case <-c.clock.Anchored():
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-c.life.Done():
+			return 0, processor.ErrClosed
+		}
+	}
 }
 
 // failed counts and logs an error of the store.

@@ -58,7 +58,7 @@ func (d *dispatcher) startDue() time.Duration {
 	for len(d.early) > 0 {
 		wait, anchored := d.clock.Until(d.early[0].due)
 		if !anchored {
-			return 10 * time.Millisecond
+			return unanchoredWait
 		}
 		if wait > 0 {
 			return min(wait, insurance)

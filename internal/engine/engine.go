@@ -87,7 +87,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.sources, e.endSources = context.WithCancel(c.life)
 
 	e.ids = newIDs(e.member, c.clock)
-	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) })
+	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) }, func() []string { return e.pops.awaited() })
 	e.arm = &armer{core: c, tags: e.tags}
 	lead := &lead{}
 	e.saver = newSaver(c, e.ids, e.arm)

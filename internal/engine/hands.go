@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"sync"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -49,7 +50,7 @@ func signal(c chan struct{}) {
 func (h *hands) entry(d row.Due, own bool) timer.Entry {
 	return timer.Entry{
 		ID: d.ID, Version: d.Version, Due: d.Due, Tag: h.lines.intern(d.Tag),
-		Priority: int8(d.Priority), Suspect: d.CrashCount >= suspectAt, Own: own,
+		Priority: int8(min(max(d.Priority, math.MinInt8), math.MaxInt8)), Suspect: d.CrashCount >= suspectAt, Own: own,
 	}
 }
 
@@ -92,8 +93,8 @@ func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range ds {
-		if _, held := h.held[d.ID]; held {
-			continue
+		if _, held := h.held[d.ID]; held || d.Due.IsZero() {
+			continue // without a due time nobody knows whether it is due: it has to be adopted first
 		}
 		if e, ok := h.heap.Get(d.ID); ok {
 			if e.Version > d.Version {
@@ -123,11 +124,12 @@ func (h *hands) holds(id int64) bool {
 	return held
 }
 
-// pick takes up to max waiting rows that have a free slot, slot included. They are held from then on, until let go.
-func (h *hands) pick(max int) []*item {
+// pick takes up to most waiting rows that have a free slot, slot included. They are held from then on, until let go.
+func (h *hands) pick(most int, now row.Time) []*item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	picked := h.lines.pick(max)
+	h.lines.age(now.Add(-overdue), h.limits.backlog)
+	picked := h.lines.pick(most)
 	for _, it := range picked {
 		h.held[it.ID] = it
 	}
@@ -190,11 +192,12 @@ func (h *hands) room(tag string) int {
 	return h.limits.backlog - len(h.lines.line(tag).backlog)
 }
 
-// idle reports whether a slot is free.
-func (h *hands) idle() bool {
+// withTaker returns those of the tags that a row could be taken of at once. To look for rows of the others would only fill the page.
+func (h *hands) withTaker(tags []string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.lines.free > 0
+	taken, _ := split(tags, func(tag string) bool { return h.lines.hasTaker(h.lines.line(tag)) })
+	return taken
 }
 
 // clear forgets everything that is not held: the table still has it.

@@ -17,7 +17,10 @@ type lease struct {
 // holds its lock.
 func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	u := l.run
-	now := l.runner.now()
+	now, err := l.runner.certain(ctx)
+	if err != nil {
+		return err
+	}
 	c := changeOf(&u.row, row.Completed)
 	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
 

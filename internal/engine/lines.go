@@ -22,6 +22,8 @@ type item struct {
 	fired row.Time // when it came into its line
 }
 
+func (it *item) id() int64 { return it.ID }
+
 // tagLine is what waits of one tag, and what runs of it.
 type tagLine struct {
 	tag     string
@@ -29,6 +31,7 @@ type tagLine struct {
 	limit   int  // worker slots that the tag may occupy
 	busy    int
 	now     nowQueue
+	arrived []*item // those of now in the order in which they came, about that of their due times; some have left
 	backlog []*item // oldest first
 	pops    popDemand
 }
@@ -82,6 +85,29 @@ func (l *lines) push(it *item) {
 		it.line.backlog = append(it.line.backlog, it)
 	default:
 		heap.Push(&it.line.now, it)
+		it.line.arrived = append(it.line.arrived, it)
+	}
+}
+
+// age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them, and forgets the rest: the
+// table has them. So a tag that gets more than it can run neither starves the others nor fills the memory.
+func (l *lines) age(before row.Time, most int) {
+	for _, line := range l.tags {
+		for len(line.arrived) > 0 && (line.arrived[0].index < 0 || line.arrived[0].Due < before) {
+			it := line.arrived[0]
+			line.arrived[0] = nil
+			line.arrived = line.arrived[1:]
+			if it.index < 0 {
+				continue
+			}
+			heap.Remove(&line.now, it.index)
+			if len(line.backlog) < most {
+				it.Backlog = true
+				line.backlog = append(line.backlog, it)
+			} else {
+				delete(l.waiting, it.ID)
+			}
+		}
 	}
 }
 
@@ -103,7 +129,7 @@ func (l *lines) dropTag(line *tagLine) {
 	for _, it := range slices.Concat(line.now, line.backlog) {
 		delete(l.waiting, it.ID)
 	}
-	line.now, line.backlog = nil, nil
+	line.now, line.arrived, line.backlog = nil, nil, nil
 	l.suspects = slices.DeleteFunc(l.suspects, func(it *item) bool {
 		if it.line == line {
 			delete(l.waiting, it.ID)
@@ -112,9 +138,9 @@ func (l *lines) dropTag(line *tagLine) {
 	})
 }
 
-// pick takes up to max items, each with a slot.
-func (l *lines) pick(max int) []*item {
-	n := min(max, l.free+l.wanted)
+// pick takes up to most items, each with a slot.
+func (l *lines) pick(most int) []*item {
+	n := min(most, l.free+l.wanted)
 	if n <= 0 || len(l.waiting) == 0 {
 		return nil
 	}
@@ -231,6 +257,6 @@ func (l *lines) clear() {
 	clear(l.waiting)
 	l.suspects = nil
 	for _, line := range l.tags {
-		line.now, line.backlog = nil, nil
+		line.now, line.arrived, line.backlog = nil, nil, nil
 	}
 }

@@ -42,7 +42,7 @@ func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
 		h.due(sightings("new", 1001, 500), false, 0)
 		fresh, old := 0, 0
 		for range 100 {
-			for _, it := range h.pick(claimRows) {
+			for _, it := range h.pick(claimRows, 0) {
 				if it.ID > 1000 {
 					fresh++
 				} else {
@@ -64,7 +64,7 @@ func TestEmptyLineLeavesItsSlotsToTheOther(t *testing.T) {
 	for _, backlog := range []bool{false, true} {
 		h := handsFor(64, 64, "a")
 		h.due(sightings("a", 1, 100), backlog, 0)
-		if got := len(h.pick(claimRows)); got != 64 {
+		if got := len(h.pick(claimRows, 0)); got != 64 {
 			t.Errorf("backlog %t: %d of 64 slots are used", backlog, got)
 		}
 	}
@@ -77,7 +77,7 @@ func TestBacklogGoesRoundTheTags(t *testing.T) {
 	h.due(sightings("c", 401, 100), true, 0)
 	count := map[string]int{}
 	for range 10 {
-		for _, it := range h.pick(claimRows) {
+		for _, it := range h.pick(claimRows, 0) {
 			count[it.line.tag]++
 			h.letGo(it)
 		}
@@ -92,16 +92,16 @@ func TestTagTakesAtMostItsConcurrency(t *testing.T) {
 	h.due(sightings("a", 1, 50), false, 0)
 	h.due(sightings("a", 101, 50), true, 0)
 	h.due(sightings("b", 201, 50), true, 0)
-	first := h.pick(claimRows)
+	first := h.pick(claimRows, 0)
 	count := map[string]int{}
 	for _, it := range first {
 		count[it.line.tag]++
 	}
-	if count["a"] != 3 || count["b"] != 3 || len(h.pick(claimRows)) != 0 {
+	if count["a"] != 3 || count["b"] != 3 || len(h.pick(claimRows, 0)) != 0 {
 		t.Errorf("picked %v, want 3 of each", count)
 	}
 	h.letGo(first[0])
-	if again := h.pick(claimRows); len(again) != 1 || again[0].line != first[0].line {
+	if again := h.pick(claimRows, 0); len(again) != 1 || again[0].line != first[0].line {
 		t.Errorf("a free slot of the tag gave %v", idsIn(again))
 	}
 }
@@ -113,7 +113,7 @@ func TestPriorityThenDueTimeThenID(t *testing.T) {
 		{ID: 4, Tag: "b", Due: 10, Priority: -100}, {ID: 6, Tag: "a", Due: 60}, {ID: 5, Tag: "b", Due: 60},
 	}, false, 0)
 	var order []int64
-	for got := h.pick(1); len(got) > 0; got = h.pick(1) {
+	for got := h.pick(1, 0); len(got) > 0; got = h.pick(1, 0) {
 		order = append(order, got[0].ID)
 		h.letGo(got[0])
 	}
@@ -124,17 +124,17 @@ func TestPriorityThenDueTimeThenID(t *testing.T) {
 
 func TestSuspectRunsAsTheOnlyOne(t *testing.T) {
 	h := handsFor(10, 10, "a", "b")
-	h.due([]row.Due{{ID: 1, Tag: "a", CrashCount: 2}, {ID: 2, Tag: "b", CrashCount: 4}, {ID: 3, Tag: "a", CrashCount: 1}}, false, 0)
-	first := h.pick(claimRows)
+	h.due([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "b", Due: 1, CrashCount: 4}, {ID: 3, Tag: "a", Due: 1, CrashCount: 1}}, false, 0)
+	first := h.pick(claimRows, 0)
 	if !slices.Equal(idsIn(first), []int64{3, 1}) {
 		t.Fatalf("picked %v, want one suspect and the row that crashed once", idsIn(first))
 	}
 	h.letGo(first[0])
-	if got := h.pick(claimRows); len(got) != 0 {
+	if got := h.pick(claimRows, 0); len(got) != 0 {
 		t.Errorf("a second suspect beside the first: %v", idsIn(got))
 	}
 	h.letGo(first[1])
-	if got := h.pick(claimRows); !slices.Equal(idsIn(got), []int64{2}) {
+	if got := h.pick(claimRows, 0); !slices.Equal(idsIn(got), []int64{2}) {
 		t.Errorf("then picked %v", idsIn(got))
 	}
 }
@@ -142,11 +142,11 @@ func TestSuspectRunsAsTheOnlyOne(t *testing.T) {
 func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
 	h := handsFor(1, 1, "a")
 	for i := range 100 {
-		h.due([]row.Due{{ID: int64(i + 1), Tag: "a", CrashCount: 2}, {ID: int64(i + 1001), Tag: "a"}}, false, 0)
+		h.due([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: 2}, {ID: int64(i + 1001), Tag: "a", Due: 1}}, false, 0)
 	}
 	others := 0
 	for range 40 {
-		for _, it := range h.pick(claimRows) {
+		for _, it := range h.pick(claimRows, 0) {
 			if it.ID > 1000 {
 				others++
 			}
@@ -163,20 +163,20 @@ func waits(h *hands, id int64) bool { return h.lines.get(id) != nil }
 func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
 	h := handsFor(1, 1, "a", "b")
 	h.due(sightings("a", 1, 3), false, 0)
-	held := h.pick(1)
+	held := h.pick(1, 0)
 	h.due(sightings("a", 101, 3), true, 0)
-	h.due([]row.Due{{ID: 200, Tag: "a", CrashCount: 3}}, false, 0)
+	h.due([]row.Due{{ID: 200, Tag: "a", Due: 1, CrashCount: 3}}, false, 0)
 	h.serve("a", false, 0)
 	if !h.holds(held[0].ID) || waits(h, 2) || waits(h, 101) || waits(h, 200) {
 		t.Error("want what is held, and nothing that waits")
 	}
 	h.putBack(held[0])
-	if waits(h, held[0].ID) || len(h.pick(1)) != 0 {
+	if waits(h, held[0].ID) || len(h.pick(1, 0)) != 0 {
 		t.Error("a row of a closed tag waits again")
 	}
 	h.serve("a", true, 1)
 	h.due(sightings("a", 1, 1), false, 0)
-	if got := h.pick(1); len(got) != 1 {
+	if got := h.pick(1, 0); len(got) != 1 {
 		t.Error("the tag is open again and nothing runs")
 	}
 }
@@ -220,7 +220,7 @@ func TestOneHandPerRow(t *testing.T) {
 			"fire": func(*rapid.T) { h.fire(5, 5, 5, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 }) },
 			"pick": func(t *rapid.T) {
 				suspects := 0
-				for _, it := range h.pick(rapid.IntRange(1, 5).Draw(t, "max")) {
+				for _, it := range h.pick(rapid.IntRange(1, 5).Draw(t, "max"), 0) {
 					if held[it.ID] != nil {
 						t.Fatalf("row %d was picked while it is held", it.ID)
 					}

@@ -71,7 +71,7 @@ func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found 
 // processor returned, and whether the task could be claimed.
 func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, err error) {
 	m.hands.due([]row.Due{d}, false, m.now())
-	for _, it := range m.hands.pick(1) {
+	for _, it := range m.hands.pick(1, 0) {
 		claim := row.Claim{
 			Executor: m.claimer.freshExecutor(""), IP: m.claimer.ip, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
 		}
@@ -107,13 +107,9 @@ func (m *Manual) execute(u *run) (result error) {
 }
 
 func (m *Manual) settle(u *run, reg *processor.Registration, err, cause error) {
-	u.mu.Lock()
-	u.thread = ""
-	handed := u.handed
-	u.mu.Unlock()
-	if handed {
+	if u.returned() {
 		m.runner.askRow(u, reg, err, cause)
 		return
 	}
-	m.settler.flush([]settlement{m.runner.judge(u, reg, err, cause)})
+	m.settler.flush([]settlement{m.runner.judge(u, reg, m.now(), err, cause)})
 }

@@ -18,7 +18,6 @@ type settlement struct {
 	change row.Change
 	kind   string // what the metrics call it
 	err    error  // why the task failed for good, nil otherwise
-	tries  int    // writes that failed
 }
 
 // outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it did not.

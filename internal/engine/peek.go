@@ -39,9 +39,9 @@ func (p *peek) loop(ctx context.Context) {
 }
 
 func (p *peek) runOnce(ctx context.Context) error {
-	tags := p.tags.list()
+	tags := p.hands.withTaker(p.tags.list())
 	now, anchored := p.clock.AtLeast()
-	if len(tags) == 0 || !anchored || !p.hands.idle() {
+	if len(tags) == 0 || !anchored {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

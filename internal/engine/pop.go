@@ -112,8 +112,7 @@ func (p *pops) look(ctx context.Context, r PopRequest) bool {
 		p.failed("looking for tasks to pop", err)
 		return false
 	}
-	p.hands.due(page, false, now)
-	return len(page) > 0
+	return p.hands.due(page, false, now) > 0
 }
 
 // await waits for tasks and takes the popper out of the line.
@@ -133,6 +132,16 @@ func (p *pops) await(ctx context.Context, w *popper, bounded bool, wait time.Dur
 	case <-ctx.Done():
 	}
 	return p.leave(w)
+}
+
+// awaited returns the tags that somebody waits for.
+func (p *pops) awaited() (tags []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.waiting {
+		tags = append(tags, w.tags...)
+	}
+	return tags
 }
 
 // leave takes a popper out of the line and returns what it got.
@@ -155,7 +164,7 @@ func tasksOf(runs []*run) []*processor.Task {
 
 // deliver gives a claimed row to the caller who waits longest. When none waits any more it is released.
 func (p *pops) deliver(u *run) {
-	now := p.now()
+	now := max(p.now(), u.due)
 	if s, late := tooLate(u, now); late {
 		p.runner.settler.add(u, s)
 		return

@@ -66,7 +66,11 @@ func (p *pops) end(
 			return err
 		}
 		reg, _ := p.cfg.Registry.Lookup(r.Tag)
-		s := decide(p.runOf(r), &reg, p.now())
+		now, err := p.certain(ctx)
+		if err != nil {
+			return err
+		}
+		s := decide(p.runOf(r), &reg, now)
 		applied, err := p.store.Update(ctx, nil, []row.Change{s.change})
 		switch {
 		case err == nil && applied == 1, err != nil && isApplied(ctx, p.store, s.change):
@@ -74,9 +78,25 @@ func (p *pops) end(
 			return nil
 		case err != nil && !mayRetry(err):
 			return err
+		case err == nil:
+			p.compare(ctx, r)
 		}
 	}
 	return processor.ErrContended
+}
+
+// compare lets go of a task that is somebody else's by now, so that the next look finds what the table says.
+func (p *pops) compare(ctx context.Context, r *row.Row) {
+	states, err := p.store.States(ctx, []int64{r.ID})
+	if err != nil {
+		return
+	}
+	if len(states) == 1 && states[0].Version == r.Version && states[0].Status == row.Executing {
+		return
+	}
+	if h := p.get(r.ID, r.Version); h != nil {
+		p.letGo(h)
+	}
 }
 
 // row returns the task if the version still holds it.

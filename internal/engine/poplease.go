@@ -17,7 +17,10 @@ type handed struct {
 
 // alarm ends the hold when the lease is over.
 func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
-	wait, _ := p.clock.Until(leaseEnd)
+	wait, anchored := p.clock.Until(leaseEnd)
+	if !anchored {
+		wait = time.Second
+	}
 	return time.AfterFunc(max(wait, 0), func() { p.expire(id) })
 }
 
@@ -44,7 +47,12 @@ func (p *pops) expire(id int64) {
 		p.again(h, rows[0].Due)
 		return
 	}
-	change := scanner.Verdict(rows[0], p.now(), p.cfg.Quarantine)
+	now, err := p.certain(ctx)
+	if err != nil {
+		p.again(h, 0)
+		return
+	}
+	change := scanner.Verdict(rows[0], now, p.cfg.Quarantine)
 	applied, err := p.store.Update(ctx, nil, []row.Change{change})
 	if err != nil || applied == 0 {
 		p.again(h, p.now().Add(100*time.Millisecond))
@@ -67,6 +75,7 @@ func (p *pops) again(h *handed, at row.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
+		h.alarm.Stop()
 		h.alarm = p.alarm(h.run.row.ID, at)
 	}
 }
@@ -74,7 +83,9 @@ func (p *pops) again(h *handed, at row.Time) {
 func (p *pops) letGo(h *handed) {
 	p.mu.Lock()
 	h.alarm.Stop()
-	delete(p.handed, h.run.row.ID)
+	if p.handed[h.run.row.ID] == h {
+		delete(p.handed, h.run.row.ID)
+	}
 	p.mu.Unlock()
 	p.hands.letGo(h.run.item)
 }
@@ -110,7 +121,6 @@ func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
 // moved sets the alarm of a task that is in hand to the new end of its lease.
 func (p *pops) moved(s row.State) {
 	if h := p.get(s.ID, s.Version); h != nil && s.Status == row.Executing {
-		h.alarm.Stop()
 		p.again(h, s.Due)
 	}
 }

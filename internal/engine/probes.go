@@ -42,12 +42,17 @@ func (p *probes) suspects(items []*item) (ids []int64) {
 	return ids
 }
 
-// setAsideLocked asks which rows somebody else's transaction holds, and leaves them out for a while. It asks only for tags that have met a lock within the last minute.
+// setAsideLocked probes the rows of tags that have met a lock within the last minute, before they are claimed.
 func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
 	ids := c.probes.suspects(items)
 	if len(ids) == 0 {
 		return items
 	}
+	return c.setAside(items, ids)
+}
+
+// setAside asks which of the rows somebody else's transaction holds, and leaves them out for a while.
+func (c *claimer) setAside(items []*item, ids []int64) (rest []*item) {
 	ctx, cancel := c.call()
 	defer cancel()
 	locked, err := c.lockedAmong(ctx, ids)
@@ -55,6 +60,7 @@ func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
 		return items
 	}
 	held, rest := split(items, func(it *item) bool { return locked[it.ID] })
+	c.probes.note(held)
 	for _, it := range held {
 		it.tries++
 		c.later([]*item{it}, asideFor(it.tries))

@@ -148,12 +148,22 @@ func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run))
 			u.mu.Unlock()
 			continue
 		}
+		if u.isCompleted(s) {
+			continue
+		}
 		cause := processor.ErrLeaseLost
 		if exists && s.Status == row.Cancelled {
 			cause = processor.ErrCancelled
 		}
 		r.lose(u, cause)
 	}
+}
+
+// isCompleted reports whether the processor itself has completed the row, in its own transaction.
+func (u *run) isCompleted(s row.State) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.handed && s.Status == row.Completed && s.Version == u.row.Version+1
 }
 
 func (r *renewer) endLost(held []*run, now time.Time) {
@@ -175,9 +185,6 @@ func (r *renewer) lose(u *run, cause error) {
 	if u.lost {
 		return
 	}
-	if u.handed {
-		return // it may well have completed the row itself
-	}
 	u.lost, u.cancelled = true, errors.Is(cause, processor.ErrCancelled)
 	if u.end == nil {
 		return // not started yet: the fence refuses its result
@@ -190,14 +197,14 @@ func (r *renewer) lose(u *run, cause error) {
 func (r *renewer) expectReturn(u *run) {
 	sleep(r.life, stopReleaseWait)
 	u.mu.Lock()
-	thread := u.thread
+	inside := u.inside
 	u.mu.Unlock()
-	if thread == "" {
+	if !inside {
 		return
 	}
 	r.metrics.IgnoredContext()
 	r.log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
-		"attempt", u.row.Attempt, "stack", stackOf(thread))
+		"attempt", u.row.Attempt, "stack", stackOf(u))
 	r.hands.freeSlot(u.item)
 }
 

@@ -28,8 +28,8 @@ type run struct {
 	quietAt   time.Time // from then on the lease is no longer renewed: the attempt has outlived its timeout and its grace; zero for never
 	end       context.CancelCauseFunc
 	started   row.Time
-	thread    string // the processor's goroutine, while it runs
-	handed    bool   // CompleteTx was called: from then on only the row decides
+	inside    bool // its processor has not returned
+	handed    bool // CompleteTx was called: from then on only the row decides
 	lost      bool
 	cancelled bool
 }
@@ -57,8 +57,8 @@ func (r *runner) begin(u *run) { go r.execute(u) }
 
 func (r *runner) execute(u *run) {
 	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
-	started := r.now()
-	if !ok || r.base.Err() != nil || time.Now().After(u.deadline) {
+	started := max(r.now(), u.due) // it was due when it was begun, also when the clock has lost its anchor since
+	if !ok || r.base.Err() != nil || u.isOver() {
 		r.settler.add(u, released(u, started))
 		return
 	}
@@ -81,6 +81,13 @@ func (r *runner) execute(u *run) {
 	err = r.process(ctx, u, reg.Processor)
 }
 
+// isOver reports whether the lease may have ended before the task could be started.
+func (u *run) isOver() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return time.Now().After(u.deadline)
+}
+
 // isLost reports whether the row was seen in other hands, or cancelled.
 func (u *run) isLost() bool {
 	u.mu.Lock()
@@ -88,22 +95,29 @@ func (u *run) isLost() bool {
 	return u.lost
 }
 
+// returned notes that the processor has, and reports whether it called CompleteTx.
+func (u *run) returned() (handed bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.inside = false
+	return u.handed
+}
+
 // settle hands the result on. After CompleteTx only the row decides.
 func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
-	u.mu.Lock()
-	u.thread = ""
-	handed := u.handed
-	u.mu.Unlock()
-	if handed {
+	if u.returned() {
 		r.askRow(u, reg, err, cause)
 		return
 	}
-	r.settler.add(u, r.judge(u, reg, err, cause))
+	now, closed := r.certain(r.life)
+	if closed != nil {
+		return // the lease ends, and a rescue runs the task again
+	}
+	r.settler.add(u, r.judge(u, reg, now, err, cause))
 }
 
 // judge is outcome, guarded against what a user's error or backoff may do when it is looked at.
-func (r *runner) judge(u *run, reg *processor.Registration, err, cause error) (s settlement) {
-	now := r.now()
+func (r *runner) judge(u *run, reg *processor.Registration, now row.Time, err, cause error) (s settlement) {
 	defer func() {
 		if v := recover(); v != nil {
 			s = r.failure(u, now, fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v), processor.DefaultBackoff)
@@ -137,14 +151,15 @@ func (r *runner) context(u *run, reg *processor.Registration, started row.Time) 
 // process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit standing.
 func (r *runner) process(ctx context.Context, u *run, p processor.Processor) (err error) {
 	u.mu.Lock()
-	u.thread = currentThread()
+	u.inside = true
 	u.mu.Unlock()
 	defer func() {
 		if v := recover(); v != nil {
 			err = &processor.PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	return p.Process(ctx, taskOf(&u.row, u.due))
+	labelled(ctx, u, func(ctx context.Context) { err = p.Process(ctx, taskOf(&u.row, u.due)) })
+	return err
 }
 
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
@@ -154,6 +169,7 @@ var errNotCommitted = errors.New("CompleteTx was called but its transaction was 
 
 // askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has failed.
 func (r *runner) askRow(u *run, reg *processor.Registration, err, cause error) {
+	failure := errors.Join(errNotCommitted, err)
 	for n := 0; ; n++ {
 		ctx, cancel := r.call()
 		states, readErr := r.store.States(ctx, []int64{u.row.ID})
@@ -168,7 +184,9 @@ func (r *runner) askRow(u *run, reg *processor.Registration, err, cause error) {
 		case len(states) == 1 && states[0].Status == row.Completed && states[0].Version == u.row.Version+1:
 			r.settler.finish(u, settlement{change: row.Change{To: row.Completed}, kind: metrics.RunCompleted})
 		case len(states) == 1 && states[0].Status == row.Executing && states[0].Version == u.row.Version:
-			r.settler.add(u, r.judge(u, reg, errors.Join(errNotCommitted, err), cause))
+			if now, err := r.certain(r.life); err == nil {
+				r.settler.add(u, r.judge(u, reg, now, failure, cause))
+			}
 		default:
 			r.settler.refused(u)
 		}

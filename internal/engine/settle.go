@@ -18,6 +18,7 @@ type settler struct {
 	arm   *armer
 	runs  *runs
 	queue *batch.Coalescer[settlement]
+	aside aside
 }
 
 const (
@@ -27,6 +28,7 @@ const (
 
 func newSettler(c *core, arm *armer, runs *runs) *settler {
 	s := &settler{core: c, arm: arm, runs: runs}
+	s.aside.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
 		Flush: s.flush, Panicked: s.panicked, Flushers: 2, MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
 	})
@@ -94,7 +96,7 @@ func (s *settler) write(results []settlement) (again []settlement) {
 		case row.ClassNotApplied, row.ClassOperator:
 			return results
 		case row.ClassLocked:
-			return s.setAsideLocked(results)
+			return s.aside.leaveOut(results)
 		case row.ClassCaller, row.ClassDuplicate:
 			return s.oneByOne(results, err)
 		}
@@ -125,25 +127,6 @@ func (s *settler) readBack(results []settlement) (again []settlement) {
 		}
 	}
 	return again
-}
-
-// setAsideLocked leaves out the rows that somebody else's transaction holds; they are sent again on their own.
-func (s *settler) setAsideLocked(results []settlement) (rest []settlement) {
-	ctx, cancel := s.call()
-	defer cancel()
-	locked, err := s.lockedAmong(ctx, idsOf(results, settlement.id))
-	if err != nil {
-		return results
-	}
-	held, rest := split(results, func(r settlement) bool { return locked[r.change.ID] })
-	for _, r := range held {
-		r.tries++
-		s.goFunc(func() {
-			sleep(s.life, asideFor(r.tries))
-			s.flush([]settlement{r})
-		})
-	}
-	return rest
 }
 
 // oneByOne finds the result that the database refuses for what it holds, and stores the bare transition instead: a task must not

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -117,14 +118,14 @@ func (e *Engine) releaseRest() {
 	}
 	for _, u := range e.runs.all() {
 		u.mu.Lock()
-		thread, handed := u.thread, u.handed
+		inside, handed := u.inside, u.handed
 		u.mu.Unlock()
-		if thread == "" || handed {
+		if !inside || handed {
 			continue
 		}
 		e.metrics.IgnoredContext()
 		e.log.Error("a processor ignores that the scheduler stops; its task is released", "task", u.row.ID, "tag", u.row.Tag,
-			"stack", stackOf(thread))
-		e.settler.add(u, released(u, e.now()))
+			"stack", stackOf(u))
+		e.settler.queue.Add(settlement{run: u, change: released(u, e.now()).change, kind: metrics.RunReleased})
 	}
 }

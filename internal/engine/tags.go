@@ -14,7 +14,8 @@ import (
 // tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
 type tags struct {
 	*core
-	resumed func() // called when a paused tag opens again
+	resumed func()          // called when a paused tag opens again
+	awaited func() []string // the tags that pops wait for
 
 	refreshing sync.Mutex // what one refresh tells the lines must not overtake what another does
 
@@ -29,8 +30,8 @@ type tags struct {
 // popServes is how long after the last Pop the node counts as serving the tag.
 const popServes = 30 * time.Second
 
-func newTags(c *core, resumed func()) *tags {
-	return &tags{core: c, resumed: resumed, limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{}}
+func newTags(c *core, resumed func(), awaited func() []string) *tags {
+	return &tags{core: c, resumed: resumed, awaited: awaited, limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{}}
 }
 
 // open reports whether tasks of the tag may be claimed here.
@@ -117,8 +118,12 @@ func (t *tags) pop(tags []string) (fresh bool) {
 func (t *tags) refresh() {
 	t.refreshing.Lock()
 	defer t.refreshing.Unlock()
+	awaited := t.awaited()
 	t.mu.Lock()
 	old := t.limits
+	for _, tag := range awaited {
+		t.popped[tag] = time.Now()
+	}
 	t.limits, t.names = map[string]int{}, nil
 	maps.DeleteFunc(t.popped, func(_ string, last time.Time) bool { return time.Since(last) > popServes })
 	if t.running {

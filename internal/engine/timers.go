@@ -20,6 +20,9 @@ type timers struct {
 // insurance bounds a sleep: the machine may have been suspended, or the clock has found its anchor again.
 const insurance = time.Second
 
+// unanchoredWait is how often what is due looks whether the clock has found its anchor again.
+const unanchoredWait = 10 * time.Millisecond
+
 func (t *timers) loop(ctx context.Context) {
 	for {
 		wait := t.fire()
@@ -39,7 +42,7 @@ func (t *timers) loop(ctx context.Context) {
 func (t *timers) fire() time.Duration {
 	now, anchored := t.clock.AtLeast()
 	if !anchored {
-		return insurance
+		return unanchoredWait
 	}
 	first, window := t.lead.span()
 	wait := t.hands.fire(now, now.Add(first), now.Add(window), t.stillMine)

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestOverloadedTagKeepsNobodyElseFromBeingOnTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		slow := func(context.Context, *processor.Task) error { time.Sleep(100 * time.Millisecond); return nil }
+		e := w.engine(w.store, map[string]processor.Func{"slow": slow, "quick": nothing}, func(c *Config) { c.Workers = 4 })
+		for i := range 2000 {
+			w.save(e, "slow", time.Second+time.Duration(i)*time.Millisecond)
+		}
+		id := w.save(e, "quick", 15*time.Second)
+		time.Sleep(20 * time.Second)
+		runs := w.runs.of(id)
+		if len(runs) != 1 {
+			w.Fatalf("ran %d times", len(runs))
+		}
+		if late := runs[0].at.Sub(runs[0].task.Due); late > time.Second {
+			w.Errorf("started %v late beside a tag that gets more than it can run", late)
+		}
+		time.Sleep(60 * time.Second)
+	})
+}
+
+func TestOverdueRowsAreKeptInMemoryUpToABound(t *testing.T) {
+	h := handsFor(1, 1, "a")
+	h.limits.backlog = 10
+	h.due(sightings("a", 1, 100), false, 0)
+	running := h.pick(1, 0)
+	if got := h.pick(1, row.At(bubbleTime)); len(got) != 0 || len(h.lines.waiting) != 10 {
+		t.Errorf("%d rows wait in memory beside %d that runs, want the bound of 10", len(h.lines.waiting), len(running))
+	}
+}
+
+func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var e *Engine
+		calls := 0
+		e = w.engine(w.store, map[string]processor.Func{
+			"snooze": func(context.Context, *processor.Task) error {
+				if calls++; calls == 1 {
+					e.clock.Drop()
+					return processor.Snooze(time.Hour)
+				}
+				return nil
+			},
+			"done": func(context.Context, *processor.Task) error { e.clock.Drop(); return nil },
+		})
+		snoozed, done := w.save(e, "snooze", 0), w.save(e, "done", 3*time.Second)
+		time.Sleep(30 * time.Second)
+		if n := len(w.runs.of(snoozed)); n != 1 {
+			w.Errorf("snoozed for an hour, and ran %d times in half a minute", n)
+		}
+		if r := w.row(done); r.Status != row.Completed || r.Finish.IsZero() || r.Due.IsZero() {
+			w.Errorf("completed without its times: %+v", r)
+		}
+	})
+}
+
+func TestLockedResultsHoldUpNoOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		work := make(chan struct{})
+		slow := func(context.Context, *processor.Task) error { <-work; return nil }
+		e := w.engine(w.store, map[string]processor.Func{"locked": slow, "free": nothing}, func(c *Config) { c.Workers = 100 })
+		var locked, free []int64
+		for range 40 {
+			locked = append(locked, w.save(e, "locked", 0))
+		}
+		time.Sleep(3 * time.Second)
+		unlock := w.store.Lock(locked...)
+		close(work)
+		time.Sleep(3 * time.Second)
+		for range 30 {
+			free = append(free, w.save(e, "free", 0))
+		}
+		time.Sleep(2 * time.Second)
+		for _, id := range free {
+			if r := w.row(id); r.Status != row.Completed {
+				w.Fatalf("a free row is %s two seconds after it ran", r.Status)
+			}
+		}
+		unlock()
+		time.Sleep(6 * time.Second)
+		for _, id := range locked {
+			if r := w.row(id); r.Status != row.Completed || r.Version != 2 {
+				w.Fatalf("a row that was locked: %+v", r)
+			}
+		}
+	})
+}
+
+func TestPopMayWaitForLongerThanItsTagIsRemembered(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
+		defer cancel()
+		time.AfterFunc(time.Minute, func() { w.save(e, "a", 0) })
+		got, err := e.Pop(ctx, PopRequest{Tags: []string{"a"}, Max: 1})
+		if err != nil || len(got) != 1 {
+			w.Errorf("popped %v, %v", got, err)
+		}
+	})
+}
+
+func TestPoppedTaskThatWasCancelledIsLost(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e, other := w.engine(w.store, nil), w.engine(w.store, nil)
+		id := w.save(e, "a", 0, processor.WithTTR(time.Hour))
+		task := w.take(e, "a")
+		if _, err := other.Cancel(w.Context(), nil, Ref{ID: id}, false); err != nil {
+			w.Fatal(err)
+		}
+		began := time.Now()
+		if err := e.Finish(w.Context(), id, task.Version); !errors.Is(err, processor.ErrLeaseLost) {
+			w.Errorf("finished a cancelled task: %v", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			w.Errorf("it took %v to say so", took)
+		}
+	})
+}
+
+func TestRowWithoutADueTimeIsNotPoppedBeforeItIsDue(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		r := row.Row{ID: e.ids.Next(), Tag: "a", TTR: 15 * time.Second, Expected: e.now().Add(time.Hour), Created: e.now(), Updated: e.now()}
+		if err := w.store.Insert(w.Context(), nil, []row.Row{r}); err != nil {
+			w.Fatal(err)
+		}
+		got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 5 * time.Second})
+		if err != nil || len(got) != 0 {
+			w.Errorf("popped %v, %v: it is due in an hour", got, err)
+		}
+	})
+}
+
+func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		time.Sleep(3 * time.Second)
+		for _, before := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond} {
+			id := w.save(e, "a", 2*time.Second)
+			time.Sleep(2*time.Second - before)
+			reading, err := w.store.Now(w.Context())
+			if err != nil {
+				w.Fatal(err)
+			}
+			reading.Time = reading.Time.Add(time.Minute) // of a server that took over
+			e.heard(reading, time.Now(), time.Now())
+			time.Sleep(5 * time.Second)
+			runs := w.runs.of(id)
+			if len(runs) != 1 {
+				w.Fatalf("ran %d times", len(runs))
+			}
+			if late := runs[0].at.Sub(runs[0].task.Due); late > 100*time.Millisecond {
+				w.Errorf("started %v late after the anchor was lost %v before it was due", late, before)
+			}
+		}
+	})
+}
+
+func TestHookThatDoesNotReturnDoesNotHoldUpAStop(t *testing.T) {
+	inBubble(t, func(w *world) {
+		block := make(chan struct{})
+		permanent := func(context.Context, *processor.Task) error { return processor.Permanent(errors.New("no")) }
+		e := w.engine(w.store, map[string]processor.Func{"a": permanent}, func(c *Config) {
+			c.OnFailed = func(context.Context, *processor.Task, error) { <-block }
+		})
+		w.save(e, "a", 0)
+		time.Sleep(time.Second)
+		began := time.Now()
+		if err := e.Stop(context.WithoutCancel(w.Context())); err != nil {
+			w.Error(err)
+		}
+		if took := time.Since(began); took > 15*time.Second {
+			w.Errorf("the stop took %v", took)
+		}
+		close(block)
+	})
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	idleSettle = 3 * time.Second
+	idleSpan   = 10 * time.Second
+	idleBound  = 0.01 // of a core
+)
+
+type idleReport struct {
+	CPU time.Duration `json:"cpu"`
+}
+
+// idle measures what a process needs that serves a tag without tasks.
+func idle(ctx context.Context, t *trial) error {
+	t.say("a process without work, for %v", idleSpan)
+	p, err := startProcess[idleReport](ctx, order{Role: "idle", DSN: t.db.DSN})
+	if err != nil {
+		return err
+	}
+	r, err := p.last()
+	if err != nil {
+		return err
+	}
+	share := r.CPU.Seconds() / idleSpan.Seconds()
+	t.promise("CPU of an idle process", fmt.Sprintf("%.2f %% of a core", 100*share), fmt.Sprintf("%v %%", 100*idleBound),
+		share < idleBound)
+	return nil
+}
+
+func idleChild(ctx context.Context, o order, t *teller) (err error) {
+	s, err := open(ctx, o.DSN, delaytask.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = stopped(ctx, s, err) }()
+	nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+	if err := errors.Join(s.Register("proof.idle", nothing), s.Start(ctx), pass(ctx, idleSettle)); err != nil {
+		return err
+	}
+	before, err := cpuTime()
+	if err != nil {
+		return err
+	}
+	if err := pass(ctx, idleSpan); err != nil {
+		return err
+	}
+	after, err := cpuTime()
+	if err != nil {
+		return err
+	}
+	t.tell(idleReport{CPU: after - before})
+	return nil
+}

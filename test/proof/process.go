@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// process is this very program once more, in a role. It tells events on its standard output: what it has told is known here even
+// when it is killed, for the pipe outlives it.
+type process[E any] struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	events chan E // closed when the process has gone
+	err    error  // what it ended with; read it after events is closed
+}
+
+// startProcess starts a child that tells events of one type. The end of ctx kills it.
+func startProcess[E any](ctx context.Context, o order) (*process[E], error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, program, childCommand)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a child: %w", err)
+	}
+	p := &process[E]{cmd: cmd, stdin: stdin, events: make(chan E)}
+	go p.follow(ctx, stdout)
+	if err := json.NewEncoder(stdin).Encode(o); err != nil {
+		return nil, errors.Join(fmt.Errorf("give the child its order: %w", err), p.kill(func(E) {}))
+	}
+	return p, nil
+}
+
+// follow reads to the end before it collects the process: Wait closes the pipe.
+func (p *process[E]) follow(ctx context.Context, stdout io.Reader) {
+	defer close(p.events)
+	for events := json.NewDecoder(stdout); ; {
+		var e E
+		if events.Decode(&e) != nil {
+			break // the end, or half an event of a process that was killed
+		}
+		select {
+		case p.events <- e:
+		case <-ctx.Done():
+		}
+	}
+	p.err = p.cmd.Wait()
+}
+
+// last is for processes that tell one thing at their end.
+func (p *process[E]) last() (E, error) {
+	e, told := <-p.events
+	if err := p.stop(func(E) {}); err != nil {
+		return e, err
+	}
+	if !told {
+		return e, errors.New("the child ended without a word")
+	}
+	return e, nil
+}
+
+// listen gives events to f until that returns false, the process ends, or the time is up.
+func (p *process[E]) listen(limit time.Duration, f func(E) bool) {
+	overdue := time.After(limit)
+	for {
+		select {
+		case e, told := <-p.events:
+			if !told || !f(e) {
+				return
+			}
+		case <-overdue:
+			return
+		}
+	}
+}
+
+// kill ends the process as a power cut would, and gives f the events that were not read yet.
+func (p *process[E]) kill(f func(E)) error {
+	if err := p.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("kill the child: %w", errors.Join(err, p.stop(f)))
+	}
+	for e := range p.events {
+		f(e)
+	}
+	return nil
+}
+
+const stopLimit = 45 * time.Second
+
+// stop lets the process finish what it does, and gives f the events that were not read yet.
+func (p *process[E]) stop(f func(E)) error {
+	_ = p.stdin.Close() // it may have gone already
+	overdue := time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })
+	defer overdue.Stop()
+	for e := range p.events {
+		f(e)
+	}
+	if p.err != nil {
+		return fmt.Errorf("the child did not end well: %w", p.err)
+	}
+	return nil
+}
