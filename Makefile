@@ -2,8 +2,6 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-DELAYTASK_DSN ?= root@tcp(127.0.0.1:3306)/delaytask
-
 .PHONY: help
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,6 +9,8 @@ help: ## show this list
 .PHONY: build
 build: ## build bin/delaytask
 	go build -o bin/delaytask ./cmd/delaytask
+
+comma := ,
 
 # The tests name the servers they ran on in a file, because go test shows no output of packages that pass.
 define tested
@@ -28,8 +28,6 @@ test-race: ## the same with the race detector
 .PHONY: test-db
 test-db: ## run the tests and fail unless MariaDB and MySQL are both there
 	@$(call tested,DELAYTASK_REQUIRE_DB=mariadb$(comma)mysql go test ./...)
-
-comma := ,
 
 .PHONY: lint
 lint: ## vet and golangci-lint
@@ -52,9 +50,10 @@ bench: ## run the benchmarks
 proof: ## show the promises with figures; fails when one is broken
 	go run ./test/proof
 
+# The DSN goes by environment and not by flag: lists of processes show flags, and with them the password.
 .PHONY: migrate-up
 migrate-up: ## bring the schema of DELAYTASK_DSN up to date
-	go run ./cmd/delaytask migrate up --dsn '$(DELAYTASK_DSN)'
+	DELAYTASK_DSN="$${DELAYTASK_DSN:-root@tcp(127.0.0.1:3306)/delaytask}" go run ./cmd/delaytask migrate up
 
 .PHONY: up
 up: ## start MySQL in Docker and wait until it answers

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -155,64 +154,4 @@ func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 		return fmt.Errorf("retry %v: %w", ref, err)
 	}
 	return nil
-}
-
-// Pause stops all nodes from starting tasks of the tag, within 2 s; what runs goes on. Tasks that fall due meanwhile wait.
-func (s *Scheduler) Pause(ctx context.Context, tag string) error {
-	return s.setPause(ctx, tag, "pause", s.engine.Pause)
-}
-
-// Resume ends a pause on all nodes, within 2 s. Tasks that fell due meanwhile start at once.
-func (s *Scheduler) Resume(ctx context.Context, tag string) error {
-	return s.setPause(ctx, tag, "resume", s.engine.Resume)
-}
-
-func (s *Scheduler) setPause(ctx context.Context, tag, op string, set func(context.Context, string) error) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	if !processor.ValidTag(tag) {
-		return fmt.Errorf("%w: got %.140q", ErrInvalidTag, tag)
-	}
-	if err := set(ctx, tag); err != nil {
-		return fmt.Errorf("%s tag %s: %w", op, tag, err)
-	}
-	return nil
-}
-
-// Bulk says which tasks CancelAll and RetryAll change, and how.
-type Bulk struct {
-	Filter   Filter         // its Status may be left out; Limit is the size of a batch, default 500
-	DryRun   bool           // count only
-	Progress func(done int) // called after every batch with the number so far; may be nil
-}
-
-// CancelAll cancels the pending tasks that match, batch by batch, and returns how many it cancelled, also beside an error. Tasks
-// that are executing, or that change meanwhile, are left alone. It returns [ErrInvalidOption] when the filter asks for another
-// status.
-func (s *Scheduler) CancelAll(ctx context.Context, b Bulk) (int, error) {
-	return s.changeAll(ctx, b, "cancel", s.engine.CancelWhere)
-}
-
-// RetryAll retries the failed tasks that match, batch by batch, and returns how many it retried, also beside an error. A task
-// whose key another one carries by now stays failed. It returns [ErrInvalidOption] when the filter asks for another status.
-func (s *Scheduler) RetryAll(ctx context.Context, b Bulk) (int, error) {
-	return s.changeAll(ctx, b, "retry", s.engine.RetryWhere)
-}
-
-func (s *Scheduler) changeAll(
-	ctx context.Context, b Bulk, op string, change func(context.Context, engine.Bulk) (int, error),
-) (int, error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, err
-	}
-	filter, err := b.Filter.stored(0)
-	if err != nil {
-		return 0, err
-	}
-	n, err := change(ctx, engine.Bulk{Filter: filter, DryRun: b.DryRun, Progress: b.Progress})
-	if err != nil {
-		return n, fmt.Errorf("%s tasks: %w", op, err)
-	}
-	return n, nil
 }

@@ -42,8 +42,8 @@ type Config struct {
 	// does not answer for a while, and reads rows more often. Default: two periods.
 	LookAheadWindow time.Duration
 
-	// Horizon: a task saved here that is due sooner is armed in memory at once; later ones are found by the look-ahead in time. At
-	// least the look-ahead's window. Default: 1 h.
+	// Horizon: a task saved here that is due sooner is armed in memory at once; later ones are found by the look-ahead in time.
+	// At least the look-ahead's window. Default: 1 h.
 	Horizon time.Duration
 
 	// HeapCap is how many tasks are armed in memory at most; over it the latest-due are dropped and found again in time. At least
@@ -66,7 +66,8 @@ type Config struct {
 	// Address is where this process can be reached, for people who look at Nodes. Default: none.
 	Address string
 
-	// Heartbeat is how often this process says that it is alive. It must be the same in all processes. 100 ms to 1.5 s. Default: 1 s.
+	// Heartbeat is how often this process says that it is alive. It must be the same in all processes. 100 ms to 1.5 s.
+	// Default: 1 s.
 	Heartbeat time.Duration
 
 	// Quarantine: a task that has lost its process so often is failed instead of run again. Two losses are free, so 3 is the
@@ -80,8 +81,9 @@ type Config struct {
 	// that Open is given is migrated in any case. Default: false.
 	Migrate bool
 
-	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, or quarantine. It runs in a
-	// goroutine of its own, after the failure is stored, and not at all when the process dies at that moment. Default: none.
+	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped task whose
+	// lease was lost in its last attempt, or claimed too late with [LateFail]. It runs in a goroutine of its own, after the
+	// failure is stored, and not at all when the process dies at that moment. Default: none.
 	OnFailed func(ctx context.Context, task *processor.Task, err error)
 
 	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own. Default: none.

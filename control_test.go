@@ -114,7 +114,8 @@ func TestRescheduleMovesThePromise(t *testing.T) {
 		t.Fatalf("by key: %v, %v", met, err)
 	}
 	after := f.get(t, id)
-	if moved := after.Expected.Sub(before.Expected); moved < time.Hour || after.Delay != 2*time.Hour || after.Due != after.Expected {
+	if moved := after.Expected.Sub(before.Expected); moved < time.Hour || after.Delay != 2*time.Hour ||
+		after.Due != after.Expected {
 		t.Errorf("moved by %v: %+v", moved, after)
 	}
 	at := time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -135,7 +136,8 @@ func TestTaskShowsWhatIsStored(t *testing.T) {
 		len(got.Headers) != 1 || got.Headers["trace"] != "abc" || len(got.Errors) != 1 || got.Errors[0].Error != "no" {
 		t.Errorf("got %+v", got)
 	}
-	if empty := taskOf(&row.Row{}); !empty.Expected.IsZero() || empty.Headers != nil || empty.Errors != nil || empty.Lateness() != 0 {
+	if empty := taskOf(&row.Row{}); !empty.Expected.IsZero() || empty.Headers != nil || empty.Errors != nil ||
+		empty.Lateness() != 0 {
 		t.Errorf("an empty row gave %+v", empty)
 	}
 }
@@ -144,7 +146,8 @@ func TestBrokenRowIsListedAmongTheOthers(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	first, broken, last := f.save(t, "t", time.Hour), f.save(t, "t", time.Hour), f.save(t, "t", time.Hour)
-	if _, err := f.pool(t).ExecContext(t.Context(), "UPDATE delay_task_message SET headers = 'no' WHERE id = ?", broken); err != nil {
+	_, err := f.pool(t).ExecContext(t.Context(), "UPDATE delay_task_message SET headers = 'no' WHERE id = ?", broken)
+	if err != nil {
 		t.Fatal(err)
 	}
 	page, err := f.List(t.Context(), Filter{})

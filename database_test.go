@@ -29,7 +29,9 @@ func TestTransactionsOfAnApplicationOnEveryDatabase(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), "CREATE TABLE effects (task BIGINT)"); err != nil {
 			t.Fatal(err)
 		}
-		s, err := New(t.Context(), db, Config{Migrate: true, Backoff: processor.Constant(0), Logger: slog.New(slog.DiscardHandler)})
+		s, err := New(t.Context(), db, Config{
+			Migrate: true, Backoff: processor.Constant(0), Logger: slog.New(slog.DiscardHandler),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +76,8 @@ func TestTransactionsOfAnApplicationOnEveryDatabase(t *testing.T) {
 			t.Errorf("%d effects, %v, want 1", effects, err)
 		}
 		task, err := s.Get(t.Context(), ID(id))
-		if err != nil || task.Status != Completed || task.Attempt != 2 || len(task.Errors) != 1 || task.Started.Before(task.Expected) {
+		if err != nil || task.Status != Completed || task.Attempt != 2 || len(task.Errors) != 1 ||
+			task.Started.Before(task.Expected) {
 			t.Errorf("got %+v, %v", task, err)
 		}
 		stats, err := s.Stats(t.Context())

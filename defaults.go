@@ -72,7 +72,9 @@ func (c *Config) engineConfig(store engine.Store) engine.Config {
 		LookAhead: c.LookAhead, Window: c.LookAheadWindow, Horizon: c.Horizon, HeapCap: c.HeapCap,
 		NodeName: c.NodeName, Address: c.Address, Heartbeat: c.Heartbeat, StopGrace: max(c.StopGrace, 0),
 		Retention: engine.Retention{
-			Completed: max(c.Retention.Completed, 0), Cancelled: max(c.Retention.Cancelled, 0), Failed: max(c.Retention.Failed, 0),
+			Completed: max(c.Retention.Completed, 0),
+			Cancelled: max(c.Retention.Cancelled, 0),
+			Failed:    max(c.Retention.Failed, 0),
 		},
 		OnFailed: c.OnFailed, OnRescued: c.OnRescued,
 	}

@@ -5,16 +5,17 @@
 //	…
 //	scheduler.Register("order.close", processor.Typed(closeOrder))
 //	scheduler.Start(ctx)
-//	defer scheduler.Stop(ctx)
+//	defer scheduler.Stop(context.WithoutCancel(ctx)) // ctx may be what a signal ends, and what runs shall still finish
 //	…
 //	scheduler.SaveDelayTask(ctx, "order.close", order, 30*time.Minute)
 //
 // # What happens
 //
-// A save inserts one row into the table delay_task_message and returns when that is committed. At the due time, to the
-// millisecond and never before it, exactly one process claims the row and calls the processor that is registered for its tag.
-// The table is the queue: what a process holds in memory is only a cache of it, so a process may die at any moment, and another
-// one carries on. Any number of processes share the work without being told of each other.
+// A save inserts one row into the table delay_task_message and returns when that is committed. Shortly before the due time, at
+// most 100 ms, exactly one process claims the row. At the due time, to the millisecond and never before it, it calls the
+// processor that is registered for the tag. The table is the queue: what a process holds in memory is only a cache of it, so a
+// process may die at any moment, and another one carries on. Any number of processes share the work without being told of each
+// other.
 //
 // # What a processor may rely on
 //

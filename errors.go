@@ -12,7 +12,8 @@ var ErrInvalidConfig = errors.New("delaytask: invalid config")
 // ErrNotReady is returned by Ready, with the reason.
 var ErrNotReady = errors.New("delaytask: not ready")
 
-// Errors about what a caller passed in. Nothing was stored or changed when one of them is returned.
+// Errors about what a caller passed in. Nothing was stored or changed when one of them is returned. Each is documented in package
+// processor.
 var (
 	ErrInvalidTag         = processor.ErrInvalidTag
 	ErrInvalidKey         = processor.ErrInvalidKey
@@ -34,7 +35,7 @@ var (
 	ErrTagRegistered      = processor.ErrTagRegistered
 )
 
-// Errors about what was met.
+// Errors about what was met. Each is documented in package processor.
 var (
 	ErrDuplicate      = processor.ErrDuplicate
 	ErrConflict       = processor.ErrConflict
@@ -47,9 +48,25 @@ var (
 	ErrContended      = processor.ErrContended
 	ErrClosed         = processor.ErrClosed
 
-	// ErrNotStarted is returned by Pop before Start.
 	ErrNotStarted = processor.ErrNotStarted
 	ErrOverloaded = processor.ErrOverloaded
+
+	// ErrNoLease is returned by [CompleteTx] when the context is not one that a processor was called with.
+	ErrNoLease = processor.ErrNoLease
+
+	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were released,
+	// which is no fault.
+	ErrGraceEnded = processor.ErrGraceEnded
+)
+
+// Causes with which a processor's context ends, told by context.Cause. Losing the lease is [ErrLeaseLost].
+var (
+	// ErrTimeout is the cause when the attempt's timeout has passed.
+	ErrTimeout = processor.ErrTimeout
+	// ErrCancelled is the cause when the task was cancelled while it ran.
+	ErrCancelled = processor.ErrCancelled
+	// ErrStopping is the cause when the scheduler stops and its grace has ended. The attempt is not counted.
+	ErrStopping = processor.ErrStopping
 )
 
 // DuplicateError says which unfinished task carries the key. It Is [ErrDuplicate].

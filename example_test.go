@@ -60,7 +60,8 @@ func ExampleScheduler_SaveDelayTaskTx() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	db, err := sql.Open("sqlite", filepath.Join(dir, "shop.db")+"?_pragma=busy_timeout(5000)") // or MySQL: the application's own pool
+	// The application's own pool; MySQL works alike.
+	db, err := sql.Open("sqlite", filepath.Join(dir, "shop.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		log.Fatal(err)
 	}

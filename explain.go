@@ -80,10 +80,11 @@ func (s *Scheduler) explainFinal(t *Task) (Reason, string) {
 	case t.Status == Cancelled:
 		return ReasonFinished, fmt.Sprintf("It was cancelled at %s.", at)
 	case t.CrashCount >= s.quarantine:
-		return ReasonQuarantined, fmt.Sprintf("It was quarantined at %s: its executor died or went silent %d times while it ran. "+
-			"Retry it when the cause is repaired.", at, t.CrashCount)
+		return ReasonQuarantined, fmt.Sprintf("It was quarantined at %s: its executor died or went silent %d times while it "+
+			"ran. Retry it when the cause is repaired.", at, t.CrashCount)
 	default:
-		return ReasonFinished, fmt.Sprintf("It failed for good at %s, in attempt %d: %s", at, t.Attempt, row.Clip(t.lastError(), 200))
+		return ReasonFinished, fmt.Sprintf("It failed for good at %s, in attempt %d: %s", at, t.Attempt,
+			row.Clip(t.lastError(), 200))
 	}
 }
 
@@ -96,8 +97,8 @@ func (t *Task) lastError() string {
 
 func explainLease(t *Task, now time.Time) (Reason, string) {
 	if !now.Before(t.Due) {
-		return ReasonLeaseOver, fmt.Sprintf("The lease of %s ended at %s without an answer; a rescue takes it back within seconds, "+
-			"if a node is alive.", t.Executor, moment(t.Due))
+		return ReasonLeaseOver, fmt.Sprintf("The lease of %s ended at %s without an answer; a rescue takes it back within "+
+			"seconds, if a node is alive.", t.Executor, moment(t.Due))
 	}
 	return ReasonLeased, fmt.Sprintf("Attempt %d is leased by %s until %s.", t.Attempt, t.Executor, moment(t.Due))
 }
@@ -131,5 +132,5 @@ func explainPending(t *Task, now situation, locked bool) (Reason, string) {
 	return reasons[0], text
 }
 
-// moment renders a time as the table shows it.
+// moment renders a time as the delaytask command shows all times.
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

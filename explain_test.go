@@ -29,7 +29,7 @@ func TestExplainNamesTheFirstHurdle(t *testing.T) {
 	var leased int64
 	err := s.Register("t", processor.Func(func(_ context.Context, task *processor.Task) error {
 		leased = task.ID
-		explained(t, s.Scheduler, task.ID, delaytask.ReasonLeased, "until 2026-05-04 12:01:15")
+		explained(t, s.Scheduler, task.ID, delaytask.ReasonLeased, "until 2026-05-04T12:01:15.000Z")
 		if task.Attempt == 1 {
 			return errors.New("no answer")
 		}
@@ -43,7 +43,7 @@ func TestExplainNamesTheFirstHurdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Advance(0)
-	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "It is due at 2026-05-04 12:01:00")
+	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "It is due at 2026-05-04T12:01:00.000Z")
 
 	if err := s.Pause(t.Context(), "t"); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestExplainNamesTheFirstHurdle(t *testing.T) {
 	if err := s.Resume(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}
-	explained(t, s.Scheduler, id, delaytask.ReasonWaiting, "due since 2026-05-04 12:01:00")
+	explained(t, s.Scheduler, id, delaytask.ReasonWaiting, "due since 2026-05-04T12:01:00.000Z")
 
 	s.Advance(0)
 	if leased != id {
@@ -85,9 +85,9 @@ func TestExplainSaysWhatBecameOfATask(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Advance(0)
-	explained(t, s.Scheduler, ids["ok"], delaytask.ReasonFinished, "completed at 2026-05-04 12:00:00.000000 UTC, in attempt 1")
+	explained(t, s.Scheduler, ids["ok"], delaytask.ReasonFinished, "completed at 2026-05-04T12:00:00.000Z, in attempt 1")
 	explained(t, s.Scheduler, ids["bad"], delaytask.ReasonFinished, "no such account")
-	explained(t, s.Scheduler, ids["cancelled"], delaytask.ReasonFinished, "cancelled at 2026-05-04 12:00:00")
+	explained(t, s.Scheduler, ids["cancelled"], delaytask.ReasonFinished, "cancelled at 2026-05-04T12:00:00.000Z")
 	explained(t, s.Scheduler, ids["orphan"], delaytask.ReasonUnserved, "No live node serves the tag orphan.")
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -39,8 +38,12 @@ func (f *Filter) stored(defaultLimit int) (row.Filter, error) {
 		}
 		stored.Status = &status
 	}
-	if f.After < 0 || f.Limit < 0 || f.Limit > maxPage {
-		return stored, fmt.Errorf("%w: want a cursor from a page, and a limit of at most %d", ErrInvalidOption, maxPage)
+	if f.After < 0 {
+		return stored, fmt.Errorf("%w: the filter's After is %d, want the Next of a page", ErrInvalidOption, f.After)
+	}
+	if f.Limit < 0 || f.Limit > maxPage {
+		return stored, fmt.Errorf("%w: the filter's Limit is %d, want 1 to %d, or 0 for the default", ErrInvalidOption,
+			f.Limit, maxPage)
 	}
 	if f.Limit == 0 {
 		stored.Limit = defaultLimit
@@ -54,8 +57,8 @@ type Page struct {
 	Next  int64  // Filter.After of the next page; 0 when this is the last
 }
 
-// List returns the tasks that match, page by page. A task that is saved or changed meanwhile may be missing, but none comes twice.
-// It returns [ErrInvalidTag], and [ErrInvalidOption] when another field is out of range.
+// List returns the tasks that match, page by page. A task that is saved or changed meanwhile may be missing, but none comes
+// twice. It returns [ErrInvalidTag], and [ErrInvalidOption] when another field is out of range.
 func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 	if err := s.enter(ctx); err != nil {
 		return Page{}, err
@@ -86,39 +89,4 @@ func tasksOf(rows []row.Row, broken []row.Broken) []Task {
 		}
 	}
 	return tasks
-}
-
-// Get returns a task with its body. It returns [ErrNotFound] when there is none, or when it was deleted after its retention.
-func (s *Scheduler) Get(ctx context.Context, ref Ref) (Task, error) {
-	if err := s.enter(ctx); err != nil {
-		return Task{}, err
-	}
-	name, err := ref.check()
-	if err != nil {
-		return Task{}, err
-	}
-	task, err := s.get(ctx, name)
-	if err != nil {
-		return Task{}, fmt.Errorf("get %v: %w", ref, err)
-	}
-	return task, nil
-}
-
-func (s *Scheduler) get(ctx context.Context, name engine.Ref) (Task, error) {
-	var rows []row.Row
-	var broken []row.Broken
-	var err error
-	if name.ID != 0 {
-		rows, broken, err = s.store.Get(ctx, nil, []int64{name.ID})
-	} else {
-		rows, err = s.store.FindActive(ctx, nil, []row.TagKey{{Tag: name.Tag, Key: name.Key}})
-	}
-	if err != nil {
-		return Task{}, err
-	}
-	found := tasksOf(rows, broken)
-	if len(found) == 0 {
-		return Task{}, ErrNotFound
-	}
-	return found[0], nil
 }

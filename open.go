@@ -93,7 +93,7 @@ func onDatabase(ctx context.Context, db *sqlx.DB, kind store.Kind, cfg Config, c
 			return nil, fmt.Errorf("delaytask: %w", err)
 		}
 	}
-	st := store.New(db, kind, store.Options{})
+	st := store.New(db, kind)
 	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
 	if err := check(ctx, st, cfg.Logger); err != nil {
 		return nil, errors.Join(err, st.Close(ctx))

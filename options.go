@@ -13,55 +13,60 @@ type Option = processor.Option
 // LatePolicy says what happens to a task that is claimed later than its max lateness.
 type LatePolicy = processor.LatePolicy
 
-// What [WithMaxLateness] can ask for.
+// What [WithMaxLateness] can ask for when a task is claimed too late.
 const (
 	LateRun  = processor.LateRun  // run anyway
 	LateSkip = processor.LateSkip // cancel it, with the reason
 	LateFail = processor.LateFail // fail it, with the reason
 )
 
-// Tx is a caller's open transaction: *sql.Tx and *sqlx.Tx fit.
+// Tx is a caller's open transaction: *sql.Tx and *sqlx.Tx fit. It must be one on the same database.
 type Tx = processor.Tx
 
-// WithTime makes the task due at t instead of after a delay; the delay must be 0 then. A time in the past runs now.
+// WithTime makes the task due at t instead of after a delay; the delay must be 0 then ([ErrInvalidOption]). A time in the past
+// runs now. It returns [ErrInvalidTime] when t is zero or before 1970-01-02, and [ErrDelayTooLong] after the year 9998.
 func WithTime(t time.Time) Option { return processor.WithTime(t) }
 
 // WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate]. Letter case
-// counts. "" means no key.
+// counts. "" means no key. It returns [ErrInvalidKey].
 func WithKey(key string) Option { return processor.WithKey(key) }
 
-// WithID saves under an id from [NewID] or from an [OutcomeUnknownError]. Doing so twice stores the task once; with another
-// content it is [ErrConflict].
+// WithID saves under an id from [NewID] or from an [OutcomeUnknownError]; doing so twice stores the task once, and with another
+// content it is [ErrConflict]. It returns [ErrInvalidID].
 func WithID(id int64) Option { return processor.WithID(id) }
 
-// WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler.
+// WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It returns
+// [ErrInvalidMaxAttempts] when n is negative or over 1,000,000.
 func WithMaxAttempts(n int) Option { return processor.WithMaxAttempts(n) }
 
-// WithNoAttemptLimit tries the task until it succeeds or is cancelled.
+// WithNoAttemptLimit tries the task until it succeeds or is cancelled. It contradicts [WithMaxAttempts] ([ErrInvalidOption]).
 func WithNoAttemptLimit() Option { return processor.WithNoAttemptLimit() }
 
-// WithTTR is the task's lease: so long after a process has died, another takes its task. 0 means the default of the tag, then of
-// the scheduler; less than 1 s is raised to 1 s; over 24 h is [ErrInvalidTTR].
+// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of the tag,
+// then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative or over 24 h.
 func WithTTR(d time.Duration) Option { return processor.WithTTR(d) }
 
-// WithPriority orders tasks that are ready at the same moment, larger first, −100 to 100. Default 0.
+// WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority] outside
+// −100…100.
 func WithPriority(p int) Option { return processor.WithPriority(p) }
 
 // WithHeader adds one header, as [WithHeaders] does.
 func WithHeader(name, value string) Option { return processor.WithHeader(name, value) }
 
-// WithHeaders adds metadata that travels beside the body, such as a trace context: at most 16 KiB in all, as JSON.
+// WithHeaders adds metadata that travels beside the body, such as a trace context. A name that was given before is replaced. All
+// headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
 func WithHeaders(headers map[string]string) Option { return processor.WithHeaders(headers) }
 
-// WithMaxLateness says what happens when the task is claimed more than d after it was due. 0 means no limit.
+// WithMaxLateness says what happens when the task is claimed more than d after it was due. 0 means no limit. It returns
+// [ErrInvalidOption] when d is negative or over 290 years, or the policy is unknown.
 func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	return processor.WithMaxLateness(d, policy)
 }
 
-// CompleteTx completes the running task inside a transaction of its processor on the same database: the task is completed if and
-// only if the transaction commits, so that what the transaction changes happens exactly once. ctx is the one that the processor
-// was called with.
+// CompleteTx completes the running task inside the processor's own transaction on the same database: the task is completed if and
+// only if the transaction commits, so that its effects there happen exactly once. ctx is the one that the processor was called
+// with, or made of it. Afterwards only the row decides: when the processor returns and the row is not completed, because the
+// transaction was rolled back, the attempt has failed.
 //
-// It returns [ErrLeaseLost] when somebody else holds the task by now; the transaction must be rolled back then. When the
-// transaction is rolled back for any reason, the attempt has failed and the task is tried again.
+// It returns [ErrNilContext], [ErrNilTx], [ErrNoLease], or [ErrLeaseLost] after which the transaction must be rolled back.
 func CompleteTx(ctx context.Context, tx Tx) error { return processor.CompleteTx(ctx, tx) }

@@ -18,18 +18,26 @@ type Popped struct {
 }
 
 // PopOption is a setting of one Pop.
-type PopOption func(*engine.PopRequest) error
+type PopOption func(*pop) error
+
+type pop struct {
+	tags  []string
+	most  int
+	wait  time.Duration
+	waits bool // wait is set
+	ttr   time.Duration
+}
 
 // mostPopped bounds what one Pop hands out.
 const mostPopped = 1000
 
 // PopMax hands out up to n tasks, 1 to 1,000; more is the same as 1,000. Default: 1. It returns [ErrInvalidOption] below 1.
 func PopMax(n int) PopOption {
-	return func(r *engine.PopRequest) error {
+	return func(p *pop) error {
 		if n < 1 {
 			return fmt.Errorf("%w: a pop of %d tasks", ErrInvalidOption, n)
 		}
-		r.Max = min(n, mostPopped)
+		p.most = min(n, mostPopped)
 		return nil
 	}
 }
@@ -37,34 +45,47 @@ func PopMax(n int) PopOption {
 // PopWait returns without a task after d: at once when d is 0. Without this option a Pop waits until its context ends. It returns
 // [ErrInvalidOption] when d is negative.
 func PopWait(d time.Duration) PopOption {
-	return func(r *engine.PopRequest) error {
+	return func(p *pop) error {
 		if d < 0 {
 			return fmt.Errorf("%w: a wait of %v", ErrInvalidOption, d)
 		}
-		r.Wait, r.Waits = d, true
+		p.wait, p.waits = d, true
 		return nil
 	}
 }
 
 // PopTTR is how long the lease lasts, whatever the task's own TTR. It returns [ErrInvalidTTR].
 func PopTTR(d time.Duration) PopOption {
-	return func(r *engine.PopRequest) (err error) {
-		r.TTR, err = leaseLength(d)
+	return func(p *pop) (err error) {
+		p.ttr, err = leaseLength(d)
 		return err
 	}
 }
 
 // PopAlso takes tasks of further tags as well. It returns [ErrInvalidTag].
 func PopAlso(tags ...string) PopOption {
-	return func(r *engine.PopRequest) error {
+	return func(p *pop) error {
 		for _, tag := range tags {
 			if !processor.ValidTag(tag) {
 				return fmt.Errorf("%w: got %.140q", ErrInvalidTag, tag)
 			}
 		}
-		r.Tags = append(r.Tags, tags...)
+		p.tags = append(p.tags, tags...)
 		return nil
 	}
+}
+
+func newPop(tag string, opts []PopOption) (p pop, err error) {
+	p.most = 1
+	for _, opt := range append([]PopOption{PopAlso(tag)}, opts...) {
+		if opt == nil {
+			return p, fmt.Errorf("%w: it is nil", ErrInvalidOption)
+		}
+		if err := opt(&p); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 // Pop claims due tasks of a tag by hand: it blocks until one is due, and returns the moment it is. The tag needs no processor
@@ -77,13 +98,11 @@ func (s *Scheduler) Pop(ctx context.Context, tag string, opts ...PopOption) ([]*
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	request := engine.PopRequest{Max: 1}
-	for _, opt := range append([]PopOption{PopAlso(tag)}, opts...) {
-		if err := opt(&request); err != nil {
-			return nil, err
-		}
+	p, err := newPop(tag, opts)
+	if err != nil {
+		return nil, err
 	}
-	tasks, err := s.engine.Pop(ctx, request)
+	tasks, err := s.engine.Pop(ctx, engine.PopRequest{Tags: p.tags, Max: p.most, Wait: p.wait, Waits: p.waits, TTR: p.ttr})
 	if err != nil {
 		return nil, err
 	}

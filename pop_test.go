@@ -71,6 +71,7 @@ func TestPopRefusesBadArguments(t *testing.T) {
 		"a tag that is none":       {"a b", PopMax(1), ErrInvalidTag},
 		"another tag that is none": {"a", PopAlso(""), ErrInvalidTag},
 		"no tasks":                 {"a", PopMax(0), ErrInvalidOption},
+		"an option that is nil":    {"a", nil, ErrInvalidOption},
 		"a negative wait":          {"a", PopWait(-1), ErrInvalidOption},
 		"a negative TTR":           {"a", PopTTR(-1), ErrInvalidTTR},
 		"a TTR of ten years":       {"a", PopTTR(87_600 * time.Hour), ErrInvalidTTR},

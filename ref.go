@@ -7,7 +7,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Ref names a task: by its id with [ID], or by tag and key with [Key].
+// Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns [ErrInvalidID] for an
+// id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and [ErrInvalidKey] for an empty key.
 type Ref struct {
 	id       int64
 	tag, key string

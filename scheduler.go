@@ -37,7 +37,8 @@ type Scheduler struct {
 // newScheduler makes the facade of an engine that was built with the config.
 func newScheduler(e *engine.Engine, built engine.Config, bodyLimit int, release func(context.Context) error) *Scheduler {
 	return &Scheduler{
-		engine: e, store: built.Store, registry: built.Registry, bodyLimit: bodyLimit, quarantine: built.Quarantine, release: release,
+		engine: e, store: built.Store, registry: built.Registry,
+		bodyLimit: bodyLimit, quarantine: built.Quarantine, release: release,
 	}
 }
 
@@ -71,7 +72,8 @@ const releaseWait = 5 * time.Second
 // ctx ends, whichever comes first, and releases the others without spending an attempt, for another node to take at once. All
 // results are written when it returns. Calls after the first wait for it and return the same.
 //
-// It returns the cause of ctx when that ended first, and an error when the grace did.
+// It returns the cause of ctx when that ended first, and [ErrGraceEnded] when the grace did: tasks were released then, which is
+// no fault.
 func (s *Scheduler) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return ErrNilContext
@@ -96,7 +98,8 @@ func (s *Scheduler) Ready(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	if !s.engine.Ready() {
-		return fmt.Errorf("%w: the database's clock is not known, or the node number was lost; both are being renewed", ErrNotReady)
+		return fmt.Errorf("%w: the database's clock is not known, or the node number was lost; both are being renewed",
+			ErrNotReady)
 	}
 	return nil
 }

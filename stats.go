@@ -28,8 +28,8 @@ type Lateness struct {
 
 const latenessSamples = 1000
 
-// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table, so it
-// is for people and slow dashboards; [Metrics] are for monitoring.
+// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table, so
+// it is for people and slow dashboards; [Metrics] are for monitoring.
 func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

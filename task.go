@@ -56,7 +56,7 @@ type Task struct {
 	Expected time.Time     // when it was promised to start; changes only by Reschedule
 	Started  time.Time     // when the processor of the first attempt really started
 	Finished time.Time     // when it reached a final status
-	Due      time.Time     // the next attempt while pending, the lease's end while executing
+	Due      time.Time     // the next attempt while pending, the lease's end while executing, the finish time when final
 	Created  time.Time
 	Updated  time.Time
 
@@ -90,7 +90,7 @@ type Attempt struct {
 
 func taskOf(r *row.Row) Task {
 	return Task{
-		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Headers: headers(r.Headers),
+		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Headers: row.DecodeHeaders(r.Headers),
 		Status: Status(r.Status.String()), Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, CrashCount: r.CrashCount, TTR: r.TTR, Priority: r.Priority,
 		MaxLate: r.MaxLate, LatePolicy: LatePolicy(r.LatePolicy),
@@ -111,22 +111,7 @@ func address(ip uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(ip >> 24), byte(ip >> 16), byte(ip >> 8), byte(ip)})
 }
 
-// headers leaves out values that are not strings: the column is open to anybody's SQL.
-func headers(column []byte) map[string]string {
-	var values map[string]any
-	if json.Unmarshal(column, &values) != nil || len(values) == 0 {
-		return nil
-	}
-	found := make(map[string]string, len(values))
-	for name, value := range values {
-		if text, ok := value.(string); ok {
-			found[name] = text
-		}
-	}
-	return found
-}
-
-// attempts skips entries that are not ours, for the same reason.
+// attempts skips entries that are not ours, because the column is open to anybody's SQL.
 func attempts(column []byte) []Attempt {
 	var entries []json.RawMessage
 	if json.Unmarshal(column, &entries) != nil {

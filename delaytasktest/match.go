@@ -16,9 +16,6 @@ type Matcher struct {
 	ok   func(*delaytask.Task) bool
 }
 
-// String says what is wanted.
-func (m Matcher) String() string { return m.text }
-
 // Key matches tasks that were saved with the key.
 func Key(key string) Matcher {
 	return Matcher{fmt.Sprintf("key %q", key), func(t *delaytask.Task) bool { return t.Key == key }}

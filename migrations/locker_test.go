@@ -17,12 +17,12 @@ func TestLockMakesTheSecondWaitForTheFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		first, err := db.DB.Conn(t.Context())
+		first, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer first.Close()
-		second, err := db.DB.Conn(t.Context())
+		second, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,5 @@
-// Package migrations creates and upgrades delaytask's tables.
+// Package migrations creates and upgrades delaytask's tables. It is for delaytask itself: applications set Config.Migrate, run
+// `delaytask migrate up`, or take the statements that `delaytask migrate sql` prints.
 //
 // There is one tree per kind of database. Both have the same numbers, and both end in the same tables and columns. Every
 // migration may run twice: MySQL commits each DDL statement at once, so a process that dies in the middle leaves no half that
@@ -43,18 +44,6 @@ func Down(ctx context.Context, db *sql.DB, kind store.Kind) error {
 	}
 	if _, err := p.Down(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) {
 		return fmt.Errorf("take back a migration: %w", err)
-	}
-	return nil
-}
-
-// Reset takes back all migrations, and with them every task.
-func Reset(ctx context.Context, db *sql.DB, kind store.Kind) error {
-	p, err := provider(db, kind)
-	if err != nil {
-		return err
-	}
-	if _, err := p.DownTo(ctx, 0); err != nil {
-		return fmt.Errorf("take back all migrations: %w", err)
 	}
 	return nil
 }

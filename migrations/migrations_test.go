@@ -35,11 +35,12 @@ func TestTenProcessesMigrateAtOnce(t *testing.T) {
 			}
 		}
 		db, kind := connect(t, d)
-		if n, err := migrations.Pending(t.Context(), db.DB, kind); n != 0 || err != nil {
-			t.Errorf("%d migrations are pending (%v), want none", n, err)
+		if n := pending(t, db, kind); n != 0 {
+			t.Errorf("%d migrations are pending, want none", n)
 		}
 		var twice []int64
-		if err := db.Select(&twice, "SELECT version_id FROM delay_task_goose_version GROUP BY version_id HAVING COUNT(*) > 1"); err != nil {
+		const query = "SELECT version_id FROM delay_task_goose_version GROUP BY version_id HAVING COUNT(*) > 1"
+		if err := db.Select(&twice, query); err != nil {
 			t.Fatal(err)
 		}
 		if len(twice) != 0 {
@@ -51,10 +52,19 @@ func TestTenProcessesMigrateAtOnce(t *testing.T) {
 func TestUpAgainChangesNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)
-		for range 2 {
+		up := func() (columnNames []string, notes []note) {
 			if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
 				t.Fatal(err)
 			}
+			return columns(t, db, kind), notesOf(t, db)
+		}
+		wantColumns, wantNotes := up()
+		gotColumns, gotNotes := up()
+		if len(wantColumns) == 0 || !slices.Equal(gotColumns, wantColumns) {
+			t.Errorf("columns\n%v\nand before\n%v", gotColumns, wantColumns)
+		}
+		if len(wantNotes) == 0 || !slices.Equal(gotNotes, wantNotes) {
+			t.Errorf("notes of migrations %v, and before %v", gotNotes, wantNotes)
 		}
 	})
 }
@@ -75,36 +85,30 @@ func TestStatusNamesWhatIsMissingAndChangesNothing(t *testing.T) {
 	})
 }
 
-func TestDownTakesBackOneStepAndResetAll(t *testing.T) {
+func TestDownTakesBackStepByStepUntilNothingIsLeft(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)
-		pending := func(want int) {
-			t.Helper()
-			if n, err := migrations.Pending(t.Context(), db.DB, kind); n != want || err != nil {
-				t.Errorf("%d migrations are pending (%v), want %d", n, err, want)
-			}
-		}
 		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
 			t.Fatal(err)
 		}
-		pending(0)
-		if err := migrations.Down(t.Context(), db.DB, kind); err != nil {
+		states, err := migrations.Status(t.Context(), db.DB, kind)
+		if err != nil {
 			t.Fatal(err)
 		}
-		pending(1)
-		for range 2 {
-			if err := migrations.Reset(t.Context(), db.DB, kind); err != nil {
+		for step := range len(states) + 1 { // the last one finds nothing
+			if err := migrations.Down(t.Context(), db.DB, kind); err != nil {
 				t.Fatal(err)
 			}
-			pending(4)
-		}
-		if err := migrations.Down(t.Context(), db.DB, kind); err != nil {
-			t.Errorf("down from nothing: %v", err)
+			if n, want := pending(t, db, kind), min(step+1, len(states)); n != want {
+				t.Errorf("after %d steps down %d migrations are pending, want %d", step+1, n, want)
+			}
 		}
 		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
 			t.Fatal(err)
 		}
-		pending(0)
+		if n := pending(t, db, kind); n != 0 {
+			t.Errorf("%d migrations are pending after the way up again, want none", n)
+		}
 	})
 }
 
@@ -147,6 +151,39 @@ func TestBothTreesEndInTheSameColumns(t *testing.T) {
 			t.Errorf("columns\n%v\nand on SQLite\n%v", got, want)
 		}
 	})
+}
+
+// note is what is remembered of a migration that was applied.
+type note struct {
+	ID        int64  `db:"id"`
+	Version   int64  `db:"version_id"`
+	IsApplied bool   `db:"is_applied"`
+	At        string `db:"tstamp"`
+}
+
+func notesOf(t *testing.T, db *sqlx.DB) []note {
+	t.Helper()
+	var notes []note
+	err := db.Select(&notes, "SELECT id, version_id, is_applied, tstamp FROM delay_task_goose_version ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return notes
+}
+
+// pending counts the migrations that are not applied.
+func pending(t *testing.T, db *sqlx.DB, kind store.Kind) (n int) {
+	t.Helper()
+	states, err := migrations.Status(t.Context(), db.DB, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range states {
+		if !s.Applied {
+			n++
+		}
+	}
+	return n
 }
 
 func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, store.Kind) {

@@ -39,21 +39,6 @@ func Status(ctx context.Context, db *sql.DB, kind store.Kind) ([]State, error) {
 	return states, nil
 }
 
-// Pending counts the migrations that [Up] would apply. Like Status, it changes nothing.
-func Pending(ctx context.Context, db *sql.DB, kind store.Kind) (int, error) {
-	states, err := Status(ctx, db, kind)
-	if err != nil {
-		return 0, err
-	}
-	pending := 0
-	for _, s := range states {
-		if !s.Applied {
-			pending++
-		}
-	}
-	return pending, nil
-}
-
 func files(kind store.Kind) ([]string, error) {
 	tree, err := tree(kind)
 	if err != nil {

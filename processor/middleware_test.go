@@ -43,7 +43,8 @@ func TestLoggingNamesTheTaskAndNeverItsBody(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		err := Logging(slog.New(slog.NewTextHandler(&out, nil)))(tt.p).Process(t.Context(), task)
-		if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "secret") || strings.Count(got, "\n") != 1 {
+		if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "secret") ||
+			strings.Count(got, "\n") != 1 {
 			t.Errorf("for %v it wrote %s", err, got)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestRegister(t *testing.T) {
+func TestRegisterTakesWhatIsRightAndRefusesMistakes(t *testing.T) {
 	t.Parallel()
 	var nilFunc Func
 	var nilPointer *counting
@@ -28,7 +28,8 @@ func TestRegister(t *testing.T) {
 		{"nil Func", "c", nilFunc, nil, ErrNilProcessor},
 		{"nil pointer", "c", nilPointer, nil, ErrNilProcessor},
 		{"nil Typed", "c", Typed[int](nil), nil, ErrNilProcessor},
-		{"middleware that returns nil", "c", succeed, []RegisterOption{Use(func(Processor) Processor { return nil })}, ErrNilProcessor},
+		{"middleware that returns nil", "c", succeed, []RegisterOption{Use(func(Processor) Processor { return nil })},
+			ErrNilProcessor},
 		{"nil option", "c", succeed, []RegisterOption{nil}, ErrInvalidOption},
 		{"nil middleware", "c", succeed, []RegisterOption{Use(nil)}, ErrInvalidOption},
 		{"nil backoff", "c", succeed, []RegisterOption{RetryBackoff(nil)}, ErrInvalidOption},

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestValidTag(t *testing.T) {
+func TestTagsAreCheckedByteByByte(t *testing.T) {
 	t.Parallel()
 	f := func(tag string, want bool) {
 		t.Helper()
@@ -261,7 +261,8 @@ func TestTheLastOfTwoOptionsCounts(t *testing.T) {
 }
 
 func FuzzValidTag(f *testing.F) {
-	for _, tag := range []string{"", "order.close", "a b", "\xff", "é", "a\x00", strings.Repeat("x", 128), strings.Repeat("x", 129)} {
+	for _, tag := range []string{"", "order.close", "a b", "\xff", "é", "a\x00", strings.Repeat("x", 128),
+		strings.Repeat("x", 129)} {
 		f.Add(tag)
 	}
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:/"
@@ -291,8 +292,8 @@ func FuzzNewSave(f *testing.F) {
 	f.Add("", []byte{0xff}, int64(-1), "s3:", int64(-1), -1, int64(-1), 101, "\xff", "", int64(-1), byte(9))
 	f.Add("t", []byte(nil), int64(math.MaxInt64), "", int64(5), 0, int64(1), -100, "", "\xff", int64(math.MaxInt64), byte(1))
 	known := []error{
-		ErrInvalidTag, ErrInvalidKey, ErrInvalidBody, ErrBodyTooLarge, ErrInvalidDelay, ErrDelayTooLong, ErrInvalidID, ErrInvalidTTR,
-		ErrInvalidMaxAttempts, ErrInvalidPriority, ErrInvalidHeaders, ErrInvalidOption,
+		ErrInvalidTag, ErrInvalidKey, ErrInvalidBody, ErrBodyTooLarge, ErrInvalidDelay, ErrDelayTooLong, ErrInvalidID,
+		ErrInvalidTTR, ErrInvalidMaxAttempts, ErrInvalidPriority, ErrInvalidHeaders, ErrInvalidOption,
 	}
 	f.Fuzz(func(t *testing.T, tag string, body []byte, delay int64, key string, id int64, attempts int, ttr int64, priority int,
 		header, value string, late int64, policy byte,

@@ -255,7 +255,8 @@ func TestASlowTagWithALongBacklogHoldsUpNoOther(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := b.reads - before; got != 1 || len(b.offered["tag-299"]) != 6 {
-			t.Errorf("the next pass took %d reads and handed over %d rows of another tag, want 1 and 6", got, len(b.offered["tag-299"]))
+			t.Errorf("the next pass took %d reads and handed over %d rows of another tag, want 1 and 6", got,
+				len(b.offered["tag-299"]))
 		}
 		cancel()
 		c.Wait()

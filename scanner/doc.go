@@ -7,5 +7,7 @@
 // [Runner] runs them, each in a random phase of its interval, so that many nodes do not scan at one moment. Everything here may
 // run on all nodes at once: what two nodes find, the guards of the table give to one.
 //
+// It is for delaytask itself: an application that calls Scheduler.Start has all passes running, with the retention of its Config.
+//
 // The passes know no database and no engine; whoever builds them says where rows come from and where they go.
 package scanner

@@ -83,7 +83,10 @@ func TestPurgeIsBoundedAndServesEveryStatus(t *testing.T) {
 func TestPurgeOfOneStatusFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locked := errors.New("locked")
-		h := &history{rows: map[row.Status]int{row.Completed: 700, row.Failed: 700}, fail: map[row.Status]error{row.Completed: locked}}
+		h := &history{
+			rows: map[row.Status]int{row.Completed: 700, row.Failed: 700},
+			fail: map[row.Status]error{row.Completed: locked},
+		}
 		err := h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day}).Pass(t.Context())
 		if !errors.Is(err, locked) || h.rows[row.Failed] != 0 || h.rows[row.Completed] != 700 {
 			t.Fatalf("%v, left %v", err, h.rows)

@@ -123,12 +123,13 @@ func TestAPassSurvivesItsPanicsAndErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		var runs atomic.Int64
-		r := NewRunner(slog.New(slog.NewTextHandler(&log, nil)), Pass{Name: "p", Every: time.Second, Run: func(context.Context) error {
-			if runs.Add(1)%2 == 0 {
-				return errors.New("the table is missing")
-			}
-			panic("a bug")
-		}})
+		r := NewRunner(slog.New(slog.NewTextHandler(&log, nil)),
+			Pass{Name: "p", Every: time.Second, Run: func(context.Context) error {
+				if runs.Add(1)%2 == 0 {
+					return errors.New("the table is missing")
+				}
+				panic("a bug")
+			}})
 		r.Start(t.Context())
 		time.Sleep(4 * time.Second)
 		if err := r.Stop(t.Context()); err != nil {

@@ -12,7 +12,7 @@ import (
 func Verdict(r row.Row, now row.Time, quarantine int) row.Change {
 	c := row.Change{
 		ID: r.ID, Version: r.Version, From: row.Executing, To: row.Pending, LeaseOver: true,
-		Due: now, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution, Delay: r.Delay,
+		Due: now, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution,
 	}
 	switch {
 	case !row.Popped(r.Executor):
@@ -21,11 +21,13 @@ func Verdict(r row.Row, now row.Time, quarantine int) row.Change {
 		c.ErrorStack = fmt.Sprintf("lease lost: the executor is gone or was stuck; lost %d times", c.CrashCount)
 		if c.CrashCount >= quarantine {
 			c.To = row.Failed
-			c.ErrorStack = fmt.Sprintf("quarantined: the lease was lost %d times, so the task probably ends its executors", c.CrashCount)
+			c.ErrorStack = fmt.Sprintf("quarantined: the lease was lost %d times, so the task probably ends its executors",
+				c.CrashCount)
 		}
 	case r.MaxAttempts > 0 && r.Attempt >= r.MaxAttempts:
 		c.To = row.Failed
-		c.ErrorStack = fmt.Sprintf("attempts used up: popped and not finished within its lease, %d of %d", r.Attempt, r.MaxAttempts)
+		c.ErrorStack = fmt.Sprintf("attempts used up: popped and not finished within its lease, %d of %d", r.Attempt,
+			r.MaxAttempts)
 	default:
 		c.ErrorStack = "popped and not finished within its lease"
 	}

@@ -75,20 +75,28 @@ const (
 	create whenMissing = true
 )
 
-// open returns a scheduler that is never started: it saves and changes tasks, and runs none.
-func (a *app) open(cmd *cobra.Command, missing whenMissing) (*delaytask.Scheduler, func(), error) {
+// onTasks runs f on the tasks of a database that is there.
+func (a *app) onTasks(cmd *cobra.Command, f func(context.Context, *delaytask.Scheduler) error) error {
 	c, err := a.settings(cmd)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	return a.onScheduler(cmd.Context(), c, refuse, f)
+}
+
+// onScheduler runs f with a scheduler that is never started: it saves and changes tasks, and runs none.
+func (a *app) onScheduler(
+	ctx context.Context, c config.Config, missing whenMissing, f func(context.Context, *delaytask.Scheduler) error,
+) error {
 	if err := checkTarget(c.DSN, missing); err != nil {
-		return nil, nil, err
+		return err
 	}
-	s, err := delaytask.Open(cmd.Context(), c.DSN, a.schedulerConfig(c))
+	s, err := delaytask.Open(ctx, c.DSN, a.schedulerConfig(c))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return s, func() { a.close(cmd.Context(), s) }, nil
+	defer a.close(ctx, s)
+	return f(ctx, s)
 }
 
 func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
@@ -116,7 +124,7 @@ func checkTarget(dsn string, missing whenMissing) error {
 // commandNode is what a process of this command is called among the nodes.
 const commandNode = "delaytask command"
 
-// schedulerConfig hands on what concerns a scheduler that saves and changes tasks.
+// schedulerConfig hands on what concerns a scheduler that saves, changes and explains tasks.
 func (a *app) schedulerConfig(c config.Config) delaytask.Config {
 	return delaytask.Config{
 		Logger:          a.logger(c.Log),
@@ -126,21 +134,22 @@ func (a *app) schedulerConfig(c config.Config) delaytask.Config {
 		LookAhead:       c.Lookahead.Every,
 		LookAheadWindow: c.Lookahead.Window,
 		Heartbeat:       c.Node.Heartbeat,
+		Quarantine:      c.Quarantine,
 		NodeName:        commandNode,
 		Migrate:         c.Migrate,
 	}
 }
 
-// logger writes warnings and errors beside the command's own words, and everything where debugging was asked for.
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug,
+	"info":  slog.LevelInfo,
+	"warn":  slog.LevelWarn,
+	"error": slog.LevelError,
+}
+
+// logger writes beside the command's own words.
 func (a *app) logger(c config.Log) *slog.Logger {
-	level := slog.LevelWarn
-	switch c.Level {
-	case "debug":
-		level = slog.LevelDebug
-	case "error":
-		level = slog.LevelError
-	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: levels[c.Level]}
 	if c.Format == "json" {
 		return slog.New(slog.NewJSONHandler(a.stderr, options))
 	}

@@ -43,32 +43,29 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 	if err != nil {
 		return err
 	}
-	s, done, err := a.open(cmd, refuse)
-	if err != nil {
-		return err
-	}
-	defer done()
-	filter := filterAt(s.Now())
-	matched, err := b.all(s, cmd.Context(), delaytask.Bulk{Filter: filter, DryRun: true})
-	if err != nil {
-		return err
-	}
-	if f.dryRun || matched == 0 {
-		return a.printBulk(b, matched, 0, f.dryRun)
-	}
-	if !f.yes {
-		question := fmt.Sprintf("%s %s?", title(b.verb), counted(matched, string(b.status)+" task"))
-		if err := a.confirm(cmd.Context(), question); err != nil {
+	return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+		filter := filterAt(s.Now())
+		matched, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, DryRun: true})
+		if err != nil {
 			return err
 		}
-	}
-	bar := a.newBar(matched, time.Now)
-	changed, err := b.all(s, cmd.Context(), delaytask.Bulk{Filter: filter, Progress: bar.set})
-	bar.end()
-	if err != nil {
-		return fmt.Errorf("%s %s, then: %w", b.past, counted(changed, "task"), err)
-	}
-	return a.printBulk(b, matched, changed, false)
+		if f.dryRun || matched == 0 {
+			return a.printBulk(b, matched, 0, f.dryRun)
+		}
+		if !f.yes {
+			question := fmt.Sprintf("%s %s?", title(b.verb), counted(matched, string(b.status)+" task"))
+			if err := a.confirm(ctx, question); err != nil {
+				return err
+			}
+		}
+		bar := a.newBar(matched, time.Now)
+		changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, Progress: bar.set})
+		bar.end()
+		if err != nil {
+			return fmt.Errorf("%s %s, then: %w", b.past, counted(changed, "task"), err)
+		}
+		return a.printBulk(b, matched, changed, false)
+	})
 }
 
 func (a *app) printBulk(b bulk, matched, changed int, dryRun bool) error {

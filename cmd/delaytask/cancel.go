@@ -12,7 +12,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel [ID...]",
 		Short: "Cancel tasks that are not finished",
-		Long: `Cancel tasks by id, one task by --tag and --key, or all pending tasks that match --tag, --status and --older.
+		Long: `Cancel tasks by id, one task by --tag and --key, or all pending tasks that match --tag, --key, --status
+and --older.
 
 A pending task will not start. A task that is executing may have done its work already: its context ends within 3 seconds and
 its result is refused. On a terminal the bulk form counts first and asks.`,
@@ -38,7 +39,7 @@ its result is refused. On a terminal the bulk form counts first and asks.`,
 					verb: "cancel", past: "cancelled", status: delaytask.Pending, all: (*delaytask.Scheduler).CancelAll,
 				})
 			default:
-				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --status, --older")
+				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --key, --status, --older")
 			}
 		},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -27,45 +28,41 @@ func (a *app) changeEach(
 	if err != nil {
 		return err
 	}
-	s, done, err := a.open(cmd, refuse)
-	if err != nil {
-		return err
-	}
-	defer done()
-
-	var failures []error
-	for i, ref := range refs {
-		was, err := change(s, ref)
-		outcomes[i].Was = was
-		if err != nil {
-			outcomes[i].Was, outcomes[i].Error = "", sentence(err)
-			failures = append(failures, err)
-		} else if !a.json {
-			if err := a.printf("%s\n", report(ref, past, was)); err != nil {
+	return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+		var failures []error
+		for i, ref := range refs {
+			was, err := change(s, ref)
+			outcomes[i].Was = was
+			if err != nil {
+				outcomes[i].Was, outcomes[i].Error = "", sentence(err)
+				failures = append(failures, err)
+			} else if !a.json {
+				if err := a.printf("%s\n", report(ref, past, was)); err != nil {
+					return err
+				}
+			}
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		if a.json {
+			if err := a.printJSON(outcomes); err != nil {
 				return err
 			}
 		}
-		if cmd.Context().Err() != nil {
-			break
-		}
-	}
-	if a.json {
-		if err := a.printJSON(outcomes); err != nil {
-			return err
-		}
-	}
-	return a.eachFailed(failures, len(refs), past)
+		return a.eachFailed(failures, counted(len(refs), "task"), past)
+	})
 }
 
 // eachFailed reports one failure as it is, and several one by one.
-func (a *app) eachFailed(failures []error, all int, past string) error {
+func (a *app) eachFailed(failures []error, all, past string) error {
 	if len(failures) <= 1 {
 		return errors.Join(failures...)
 	}
 	for _, err := range failures {
 		a.note("delaytask: %s\n", sentence(err))
 	}
-	return fmt.Errorf("%d of %d tasks were not %s, for the reasons above", len(failures), all, past)
+	return fmt.Errorf("%d of %s were not %s, for the reasons above", len(failures), all, past)
 }
 
 func named(args []string, name *taskName) ([]delaytask.Ref, []outcome, error) {

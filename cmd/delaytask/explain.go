@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
@@ -21,23 +23,20 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 			if err != nil {
 				return err
 			}
-			s, done, err := a.open(cmd, refuse)
-			if err != nil {
-				return err
-			}
-			defer done()
-			e, err := s.Explain(cmd.Context(), ref)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(struct {
-					Reason delaytask.Reason `json:"reason"`
-					Text   string           `json:"text"`
-					Task   taskView         `json:"task"`
-				}{e.Reason, e.Text, viewOf(&e.Task)})
-			}
-			return a.printf("Task %d (%s) is %s. %s\n", e.Task.ID, e.Task.Tag, e.Task.Status, clean(e.Text))
+			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+				e, err := s.Explain(ctx, ref)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(struct {
+						Reason delaytask.Reason `json:"reason"`
+						Text   string           `json:"text"`
+						Task   taskView         `json:"task"`
+					}{e.Reason, e.Text, viewOf(&e.Task)})
+				}
+				return a.printf("Task %d (%s) is %s. %s\n", e.Task.ID, e.Task.Tag, e.Task.Status, clean(e.Text))
+			})
 		},
 	}
 	name.addFlags(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,19 +26,16 @@ func (a *app) getCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, done, err := a.open(cmd, refuse)
-			if err != nil {
-				return err
-			}
-			defer done()
-			task, err := s.Get(cmd.Context(), ref)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(viewOf(&task))
-			}
-			return a.printTask(&task)
+			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+				task, err := s.Get(ctx, ref)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(viewOf(&task))
+				}
+				return a.printTask(&task)
+			})
 		},
 	}
 	name.addFlags(cmd)

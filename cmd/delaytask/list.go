@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,8 +51,8 @@ func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks",
-		Long: `List tasks in the order of their ids, which is the order of their saves. LATE is how much later than expected the first
-attempt started.`,
+		Long: `List tasks in the order of their ids, which is the order of their saves. LATE is how much later than expected the
+first attempt started.`,
 		Example: `  delaytask list --status failed
   delaytask list --tag order.close --status pending --older 1m
   delaytask list --limit 1000 --after 911619959676096449 --json`,
@@ -70,18 +71,15 @@ attempt started.`,
 					return err
 				}
 			}
-			s, done, err := a.open(cmd, refuse)
-			if err != nil {
-				return err
-			}
-			defer done()
-			filter := filterAt(s.Now())
-			filter.Limit, filter.After, filter.Bodies = limit, from, bodies && a.json
-			page, err := s.List(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			return a.printPage(page)
+			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+				filter := filterAt(s.Now())
+				filter.Limit, filter.After, filter.Bodies = limit, from, bodies && a.json
+				page, err := s.List(ctx, filter)
+				if err != nil {
+					return err
+				}
+				return a.printPage(page)
+			})
 		},
 	}
 	f.addFlags(cmd, "only tasks that were due, or have finished, longer ago")

@@ -30,6 +30,7 @@ type shell struct {
 	t           *testing.T
 	dsn         string
 	stdin       string
+	environ     []string // besides the DSN
 	watched     bool
 	interactive bool
 }
@@ -48,7 +49,8 @@ func (s *shell) run(args ...string) result {
 	s.t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{
-		stdin: strings.NewReader(s.stdin), stdout: &stdout, stderr: &stderr, environ: []string{"DELAYTASK_DSN=" + s.dsn},
+		stdin: strings.NewReader(s.stdin), stdout: &stdout, stderr: &stderr,
+		environ: append([]string{"DELAYTASK_DSN=" + s.dsn}, s.environ...),
 		watched: s.watched, interactive: s.interactive,
 	}
 	code := a.run(s.t.Context(), args)

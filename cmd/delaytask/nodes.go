@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strconv"
@@ -32,20 +33,17 @@ until its number is needed.`,
   delaytask nodes --json | jq '.[] | select(.state == "alive")'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, done, err := a.open(cmd, refuse)
-			if err != nil {
-				return err
-			}
-			defer done()
-			nodes, err := s.Nodes(cmd.Context())
-			if err != nil {
-				return err
-			}
-			nodes = slices.DeleteFunc(nodes, isThisProcess)
-			if a.json {
-				return a.printJSON(nodeViews(nodes))
-			}
-			return a.printNodes(nodes)
+			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+				nodes, err := s.Nodes(ctx)
+				if err != nil {
+					return err
+				}
+				nodes = slices.DeleteFunc(nodes, isThisProcess)
+				if a.json {
+					return a.printJSON(nodeViews(nodes))
+				}
+				return a.printNodes(nodes)
+			})
 		},
 	}
 	a.jsonFlag(cmd)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,45 @@ func TestPauseAndResumeShowInStats(t *testing.T) {
 	}
 }
 
+func TestPauseGoesOnAfterATagThatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.save("mail", "x")
+	r := s.run("pause", "bad!", "mail")
+	if r.code != exitWrongUse {
+		t.Errorf("exit code %d", r.code)
+	}
+	contains(t, r.stdout, "Paused mail;")
+	contains(t, r.stderr, `got "bad!"`)
+	contains(t, s.ok("stats"), "paused")
+}
+
+func TestExplainKnowsTheConfiguredQuarantine(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "x")
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), "UPDATE delay_task_message SET status = 2, crash_count = 3 WHERE id = ?", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e struct {
+		Reason delaytask.Reason
+		Text   string
+		Task   decodedTask
+	}
+	for value, want := range map[string]delaytask.Reason{"3": delaytask.ReasonQuarantined, "5": delaytask.ReasonFinished} {
+		s.environ = []string{"DELAYTASK_QUARANTINE=" + value}
+		if s.decode(&e, "explain", id); e.Reason != want {
+			t.Errorf("quarantine %s: %s, want %s", value, e.Reason, want)
+		}
+	}
+}
+
 func TestStatsAndNodesOfAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -166,7 +206,7 @@ func TestConfigNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
+func TestVersionNamesLibraryAndGo(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	contains(t, s.ok("version"), "delaytask 0.")

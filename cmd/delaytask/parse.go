@@ -71,8 +71,8 @@ func parseMaxLateness(s string) (time.Duration, delaytask.LatePolicy, error) {
 func parseTime(flag, s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return time.Time{}, misusedf("--%s %q: want a time with its zone, as in 2027-01-31T08:30:00Z or 2027-01-31T08:30:00.250+02:00",
-			flag, s)
+		return time.Time{}, misusedf("--%s %q: want a time with its zone, as in 2027-01-31T08:30:00Z or "+
+			"2027-01-31T08:30:00.250+02:00", flag, s)
 	}
 	return t, nil
 }

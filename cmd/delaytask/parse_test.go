@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/config"
 )
 
-func TestParseMaxLateness(t *testing.T) {
+func TestMaxLatenessIsADurationAndAPolicy(t *testing.T) {
 	t.Parallel()
 	f := func(s string, want time.Duration, policy delaytask.LatePolicy) {
 		t.Helper()
@@ -22,7 +22,7 @@ func TestParseMaxLateness(t *testing.T) {
 	f("0s:run", 0, delaytask.LateRun)
 }
 
-func TestParseHeaders(t *testing.T) {
+func TestHeadersMayHoldEqualsSignsAndTheLastOneCounts(t *testing.T) {
 	t.Parallel()
 	got, err := parseHeaders([]string{"a=1", "b=", "c=x=y", "a=2"})
 	if err != nil || !maps.Equal(got, map[string]string{"a": "2", "b": "", "c": "x=y"}) {

@@ -44,21 +44,36 @@ func (a *app) tagsCommand(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// setTags pauses or resumes tag by tag. One that cannot be changed does not keep the others from it.
 func (a *app) setTags(
 	cmd *cobra.Command, tags []string, past string, set func(*delaytask.Scheduler, context.Context, string) error,
 ) error {
-	s, done, err := a.open(cmd, refuse)
-	if err != nil {
-		return err
-	}
-	defer done()
-	for _, tag := range tags {
-		if err := set(s, cmd.Context(), tag); err != nil {
+	return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+		done, failures := make([]string, 0, len(tags)), make([]error, 0)
+		for _, tag := range tags {
+			if err := set(s, ctx, tag); err != nil {
+				failures = append(failures, err)
+			} else {
+				done = append(done, tag)
+			}
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		if err := a.printTags(done, past); err != nil {
 			return err
 		}
+		return a.eachFailed(failures, counted(len(tags), "tag"), past)
+	})
+}
+
+func (a *app) printTags(done []string, past string) error {
+	switch {
+	case a.json:
+		return a.printJSON(map[string][]string{past: done})
+	case len(done) == 0:
+		return nil
+	default:
+		return a.printf("%s %s; all nodes follow within 2 seconds.\n", title(past), strings.Join(done, ", "))
 	}
-	if a.json {
-		return a.printJSON(map[string][]string{past: tags})
-	}
-	return a.printf("%s %s; all nodes follow within 2 seconds.\n", title(past), strings.Join(tags, ", "))
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
@@ -12,8 +14,8 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reschedule ID",
 		Short: "Move a pending task to another time",
-		Long: `Move a pending task to a delay from now, or to a time. The task's promise moves with it: lateness is counted from the new
-time. A task that is executing or finished is left alone.`,
+		Long: `Move a pending task to a delay from now, or to a time. The task's promise moves with it: lateness is counted from
+the new time. A task that is executing or finished is left alone.`,
 		Example: `  delaytask reschedule 911619959676096449 --delay 2h
   delaytask reschedule --tag order.close --key order-42 --at 2027-01-31T08:30:00Z`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -33,22 +35,19 @@ time. A task that is executing or finished is left alone.`,
 			if !at.IsZero() {
 				options = append(options, delaytask.To(at))
 			}
-			s, done, err := a.open(cmd, refuse)
-			if err != nil {
-				return err
-			}
-			defer done()
-			if _, err := s.Reschedule(cmd.Context(), ref, delay, options...); err != nil {
-				return err
-			}
-			task, err := s.Get(cmd.Context(), ref)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(viewOf(&task))
-			}
-			return a.printf("Task %d is now due at %s.\n", task.ID, moment(task.Expected))
+			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+				if _, err := s.Reschedule(ctx, ref, delay, options...); err != nil {
+					return err
+				}
+				task, err := s.Get(ctx, ref)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(viewOf(&task))
+				}
+				return a.printf("Task %d is now due at %s.\n", task.ID, moment(task.Expected))
+			})
 		},
 	}
 	name.addFlags(cmd)

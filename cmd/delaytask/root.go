@@ -55,7 +55,8 @@ run them. The database is named by --dsn, by DELAYTASK_DSN or in config.yaml, an
 		}
 	}
 	add(groupStart, a.demoCommand(), a.migrateCommand())
-	add(groupTasks, a.saveCommand(), a.getCommand(), a.listCommand(), a.explainCommand(), a.cancelCommand(), a.rescheduleCommand(),
+	add(groupTasks, a.saveCommand(), a.getCommand(), a.listCommand(), a.explainCommand(), a.cancelCommand(),
+		a.rescheduleCommand(),
 		a.retryCommand())
 	add(groupOperate, a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.nodesCommand(), a.configCommand())
 	root.AddCommand(a.versionCommand())

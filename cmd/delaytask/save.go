@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/config"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -47,18 +50,23 @@ With --key the task is refused, with exit code 1, while an unfinished task of th
 	flags := cmd.Flags()
 	flags.StringVar(&f.key, "key", "", "name of the task, unique among the unfinished tasks of the tag")
 	flags.StringVar(&f.id, "id", "", "save under this id, from a save whose outcome was unknown: it is not stored twice")
-	flags.StringVar(&f.ttr, "ttr", "", "how long after its process has died another takes the task (default: setting ttr)")
-	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often the task is tried (default: setting max_attempts)")
+	flags.StringVar(&f.ttr, "ttr", "", "how long after its process has died another takes the task (default: as configured)")
+	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often the task is tried (default: as configured)")
 	flags.IntVar(&f.priority, "priority", 0, "-100 to 100, larger first among tasks that are due")
 	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
-	flags.StringVar(&f.maxLateness, "max-lateness", "", "what happens when the task would start later: DURATION:run, :skip or :fail")
+	flags.StringVar(&f.maxLateness, "max-lateness", "",
+		"what happens when the task would start later: DURATION:run, :skip or :fail")
 	noFiles(cmd, "key", "id", "ttr", "max-attempts", "priority", "header", "max-lateness")
 	a.jsonFlag(cmd)
 	return cmd
 }
 
 func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
-	delay, options, err := f.options(cmd)
+	c, err := a.settings(cmd)
+	if err != nil {
+		return err
+	}
+	delay, options, err := f.options(cmd, c.Tags[args[0]])
 	if err != nil {
 		return err
 	}
@@ -69,28 +77,25 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	if _, err := processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...); err != nil {
 		return err // before a database is made or asked
 	}
-	s, done, err := a.open(cmd, create)
-	if err != nil {
-		return err
-	}
-	defer done()
-	number, err := s.SaveDelayTask(cmd.Context(), args[0], body, delay, options...)
-	if err != nil {
-		return err
-	}
-	if !a.json {
-		return a.printf("%d\n", number)
-	}
-	return a.printJSON(struct {
-		ID  int64  `json:"id,string"`
-		Tag string `json:"tag"`
-		Key string `json:"key,omitempty"`
-	}{number, args[0], f.key})
+	return a.onScheduler(cmd.Context(), c, create, func(ctx context.Context, s *delaytask.Scheduler) error {
+		number, err := s.SaveDelayTask(ctx, args[0], body, delay, options...)
+		if err != nil {
+			return err
+		}
+		if !a.json {
+			return a.printf("%d\n", number)
+		}
+		return a.printJSON(struct {
+			ID  int64  `json:"id,string"`
+			Tag string `json:"tag"`
+			Key string `json:"key,omitempty"`
+		}{number, args[0], f.key})
+	})
 }
 
-// options translates the flags. The id is drawn outside of any node's numbers, because this process will be gone when the task is
-// due.
-func (f *saveFlags) options(cmd *cobra.Command) (delay time.Duration, options []delaytask.Option, err error) {
+// options translates the settings of the tag, and the flags, which win over them. The id is drawn outside of any node's numbers,
+// because this process will be gone when the task is due.
+func (f *saveFlags) options(cmd *cobra.Command, tag config.Tag) (delay time.Duration, options []delaytask.Option, err error) {
 	number := delaytask.NewID()
 	if f.id != "" {
 		if number, err = parseID(f.id); err != nil {
@@ -98,7 +103,7 @@ func (f *saveFlags) options(cmd *cobra.Command) (delay time.Duration, options []
 		}
 	}
 	options = append(options, delaytask.WithID(number), delaytask.WithKey(f.key), delaytask.WithPriority(f.priority),
-		delaytask.WithMaxAttempts(f.maxAttempts))
+		delaytask.WithTTR(tag.TTR), delaytask.WithMaxAttempts(cmp.Or(f.maxAttempts, tag.MaxAttempts)))
 	delay, at, err := f.due.parse(cmd)
 	if err != nil {
 		return 0, nil, err

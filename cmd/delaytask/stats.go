@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -36,19 +37,16 @@ started (at most 1,000 of them). It counts the whole table: for monitoring there
   delaytask stats --json | jq '.[] | select(.served | not) | .tag'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, done, err := a.open(cmd, refuse)
-			if err != nil {
-				return err
-			}
-			defer done()
-			stats, err := s.Stats(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(statsViews(stats))
-			}
-			return a.printStats(stats)
+			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+				stats, err := s.Stats(ctx)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(statsViews(stats))
+				}
+				return a.printStats(stats)
+			})
 		},
 	}
 	a.jsonFlag(cmd)
@@ -95,7 +93,8 @@ func statsViews(stats []delaytask.TagStats) []statsView {
 		}
 		if l := s.Lateness; l.Samples > 0 {
 			views[i].Lateness = &latenessView{
-				Samples: l.Samples, P50: milliseconds(l.P50), P95: milliseconds(l.P95), P99: milliseconds(l.P99), Max: milliseconds(l.Max),
+				Samples: l.Samples,
+				P50:     milliseconds(l.P50), P95: milliseconds(l.P95), P99: milliseconds(l.P99), Max: milliseconds(l.Max),
 			}
 		}
 	}

@@ -207,3 +207,25 @@ func TestRescheduleMovesThePromise(t *testing.T) {
 		t.Errorf("moved to %s, due %s", v.Expected, v.Due)
 	}
 }
+
+func TestSaveTakesTheNearestSetting(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	settings := "ttr: 20s\nmax_attempts: 9\ntags:\n  own: {ttr: 40s, max_attempts: 4}\n"
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := func(ttr, maxAttempts int64, args ...string) {
+		t.Helper()
+		var v decodedTask
+		s.decode(&v, "get", s.save(append(args, "--config", file)...))
+		if v.TTRMS != ttr || int64(v.MaxAttempts) != maxAttempts {
+			t.Errorf("save %v: TTR %d ms, %d attempts; want %d, %d", args, v.TTRMS, v.MaxAttempts, ttr, maxAttempts)
+		}
+	}
+	f(20_000, 9, "plain")
+	f(40_000, 4, "own")
+	f(50_000, 4, "own", "--ttr", "50s")
+	f(40_000, 5, "own", "--max-attempts", "5")
+}

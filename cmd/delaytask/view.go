@@ -69,7 +69,8 @@ func viewOf(t *delaytask.Task) taskView {
 	}
 	for _, a := range t.Errors {
 		v.Attempts = append(v.Attempts, attemptView{
-			N: a.N, Due: moment(a.Due), Started: moment(a.Started), Finished: moment(a.Finished), Executor: a.Executor, Error: a.Error,
+			N: a.N, Due: moment(a.Due), Started: moment(a.Started), Finished: moment(a.Finished),
+			Executor: a.Executor, Error: a.Error,
 		})
 	}
 	return v

@@ -19,12 +19,12 @@ const module = "github.com/delaytask/delaytask"
 var floors = [][]string{
 	{"processor", "internal/row"},
 	{"internal/timer", "internal/batch", "internal/clock", "internal/cluster", "internal/metrics", "internal/dbtest",
-		"internal/arrows", "scanner", "client", "processor/webhook"},
+		"internal/arrows", "scanner"},
 	{"internal/engine"},
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/storetest", "internal/seam"},
 	{"migrations"},
 	{"."},
-	{"delaytasktest", "internal/config", "internal/httpapi", "docs", "examples"},
+	{"delaytasktest", "internal/config"},
 	{"cmd", "test"},
 }
 
@@ -33,7 +33,6 @@ var own = map[string][]string{
 	"processor":         {},
 	"internal/row":      {},
 	"internal/dbtest":   {},
-	"client":            {"processor"},
 	"scanner":           {"internal/row", "processor"},
 	"internal/store":    {"internal/row", "internal/engine", "processor"}, // of engine: the interface and its Tx
 	"internal/memstore": {"internal/row", "internal/engine", "processor"},
@@ -47,24 +46,22 @@ var only = map[string]struct {
 	packages []string
 	tests    bool
 }{
-	"github.com/robfig/cron":       {packages: []string{"scanner"}, tests: true},
-	"github.com/testcontainers":    {packages: []string{"internal/dbtest"}, tests: true},
-	"github.com/go-sql-driver":     {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
-	"modernc.org/sqlite":           {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
-	"github.com/pressly/goose":     {packages: []string{"migrations"}},
-	"github.com/knadh/koanf":       {packages: []string{"internal/config"}},
-	"github.com/spf13/cobra":       {packages: []string{"cmd"}},
-	"github.com/danielgtaylor":     {packages: []string{"internal/httpapi"}},
-	"github.com/prometheus":        {packages: []string{"internal/metrics", "internal/httpapi", "."}},
-	"github.com/stretchr/testify":  {},
-	"go.uber.org/goleak":           {},
-	"pgregory.net/rapid":           {packages: []string{"internal/storetest"}},
-	"github.com/jmoiron/sqlx":      {packages: []string{"internal/store", ".", "cmd", "test"}},
-	"github.com/Shopify/toxiproxy": {},
+	"github.com/robfig/cron":      {packages: []string{"scanner"}, tests: true},
+	"github.com/testcontainers":   {packages: []string{"internal/dbtest"}, tests: true},
+	"github.com/go-sql-driver":    {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
+	"modernc.org/sqlite":          {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
+	"github.com/pressly/goose":    {packages: []string{"migrations"}},
+	"github.com/knadh/koanf":      {packages: []string{"internal/config"}},
+	"github.com/spf13/cobra":      {packages: []string{"cmd"}},
+	"github.com/prometheus":       {packages: []string{"internal/metrics", "."}},
+	"github.com/stretchr/testify": {},
+	"go.uber.org/goleak":          {},
+	"pgregory.net/rapid":          {packages: []string{"internal/storetest"}},
+	"github.com/jmoiron/sqlx":     {packages: []string{"internal/store", ".", "cmd", "test"}},
 }
 
 // noDatabase lists packages that must work where there is no database.
-var noDatabase = []string{"client", "internal/timer", "internal/batch", "internal/clock", "internal/cluster"}
+var noDatabase = []string{"internal/timer", "internal/batch", "internal/clock", "internal/cluster"}
 
 func TestImportsFollowTheArrows(t *testing.T) {
 	for file, imports := range sources(t) {
@@ -90,7 +87,7 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/timer", module + "/internal/clock", false, "arrows point down"},
 		{"internal/store", module + "/internal/timer", false, "may know only"},
 		{"processor", "golang.org/x/sync/errgroup", false, "standard library"},
-		{"client", "database/sql", false, "no database"},
+		{"internal/timer", "database/sql", false, "no database"},
 		{"internal/engine", "github.com/robfig/cron/v3", true, "only scanner"},
 		{".", "github.com/testcontainers/testcontainers-go", true, "only internal/dbtest"},
 		{"internal/engine", "go.uber.org/goleak", false, "only tests"},
@@ -99,7 +96,6 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/engine", "go.uber.org/goleak", true, ""},
 		{"internal/engine", module + "/internal/clock", false, ""},
 		{"cmd/delaytask", module, false, ""},
-		{"processor/webhook", module + "/processor", false, ""},
 	} {
 		got := forbidden(tt.pkg, tt.imported, tt.test)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {

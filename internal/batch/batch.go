@@ -1,5 +1,6 @@
 // Package batch turns many small concurrent requests into few large ones (group commit): a batch is whatever arrived while the
-// last one was in flight. Nobody waits for company, so a lone item travels at once, and the busier it gets the larger the batches.
+// last one was in flight. Nobody waits for company, so a lone item travels at once, and the busier it gets the larger the
+// batches.
 package batch
 
 import "errors"
@@ -14,20 +15,21 @@ var (
 // Config says how items are batched. Limits that are 0 do not limit.
 type Config[T any] struct {
 	// Flush handles one batch, in the order of arrival. The slice is its own. It runs on a goroutine of the coalescer, on at most
-	// Flushers (default 1) at a time, and answers the items itself.
+	// Flushers (default 1) at a time, and answers the items itself. It is required.
 	Flush    func([]T)
 	Flushers int
 
 	MaxItems int // largest number of items in a batch
 	MaxBytes int // largest sum of sizes in a batch; a larger item travels alone
 
-	// QueueBytes bounds the sum of sizes of the items that wait; those in flight do not count. One item always fits an empty queue.
+	// QueueBytes bounds the sum of sizes of the items that wait; those in flight do not count. One item always fits an empty
+	// queue.
 	QueueBytes int
 
 	// Size returns the size of an item, always the same for the same item. It is required with MaxBytes or QueueBytes.
 	Size func(T) int
 
 	// Panicked is told when Flush panicked (with the value) or ended its goroutine (with nil), so that the items can be answered.
-	// The default logs the panic and its stack. The coalescer goes on with the next batch either way.
+	// It is called where Flush broke off: debug.Stack shows where. The coalescer goes on with the next batch. It is required.
 	Panicked func(items []T, value any)
 }

@@ -8,20 +8,24 @@ import (
 )
 
 func BenchmarkAdd(b *testing.B) {
-	c := New(Config[*int]{Flush: func([]*int) {}, MaxItems: 500, Size: func(*int) int { return 100 }})
+	c := coalescer(Config[*int]{Flush: func([]*int) {}, MaxItems: 500, Size: func(*int) int { return 100 }})
 	item := new(int)
 	for b.Loop() {
-		c.Add(item)
+		if err := c.Add(item); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 func BenchmarkAddFrom64Goroutines(b *testing.B) {
-	c := New(Config[*int]{Flush: func([]*int) {}, MaxItems: 500, Size: func(*int) int { return 100 }})
+	c := coalescer(Config[*int]{Flush: func([]*int) {}, MaxItems: 500, Size: func(*int) int { return 100 }})
 	item := new(int)
 	b.SetParallelism(64)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			c.Add(item)
+			if err := c.Add(item); err != nil {
+				b.Error(err)
+			}
 		}
 	})
 }
@@ -29,7 +33,7 @@ func BenchmarkAddFrom64Goroutines(b *testing.B) {
 // Sixty-four callers wait for their answers, as saves do; a flush takes as long as a commit.
 func Benchmark64WaitingCallers(b *testing.B) {
 	var batches atomic.Int64
-	c := New(Config[chan struct{}]{MaxItems: 500, Flush: func(batch []chan struct{}) {
+	c := coalescer(Config[chan struct{}]{MaxItems: 500, Flush: func(batch []chan struct{}) {
 		batches.Add(1)
 		time.Sleep(time.Millisecond)
 		for _, done := range batch {
@@ -43,7 +47,10 @@ func Benchmark64WaitingCallers(b *testing.B) {
 		group.Go(func() {
 			done := make(chan struct{}, 1)
 			for left.Add(-1) >= 0 {
-				c.Add(done)
+				if err := c.Add(done); err != nil {
+					b.Error(err)
+					return
+				}
 				<-done
 			}
 		})

@@ -2,9 +2,7 @@ package batch
 
 import (
 	"context"
-	"log/slog"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 )
@@ -22,14 +20,14 @@ type Coalescer[T any] struct {
 	idle     chan struct{} // closed when closed and the last flusher has ended
 }
 
-// New returns a coalescer that works as cfg says.
+// New returns a coalescer that works as cfg says. It panics when a function that is required is missing.
 func New[T any](cfg Config[T]) *Coalescer[T] {
 	cfg.Flushers = max(cfg.Flushers, 1)
 	if cfg.Size == nil {
 		cfg.Size = func(T) int { return 0 }
 	}
-	if cfg.Panicked == nil {
-		cfg.Panicked = logPanic[T]
+	if cfg.Flush == nil || cfg.Panicked == nil {
+		panic("batch: Flush and Panicked are required")
 	}
 	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{})}
 }
@@ -53,13 +51,6 @@ func (c *Coalescer[T]) Add(item T) error {
 		go c.run()
 	}
 	return nil
-}
-
-// Depth returns how much waits to be flushed; what is in flight does not count.
-func (c *Coalescer[T]) Depth() (items, bytes int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.queue), c.bytes
 }
 
 // Close takes no further items and waits until those taken have been flushed. When ctx ends first it returns the context's cause;
@@ -146,8 +137,4 @@ func (c *Coalescer[T]) fit() (n, size int) {
 		n++
 	}
 	return n, size
-}
-
-func logPanic[T any](items []T, value any) {
-	slog.Error("flushing a batch broke off", "items", len(items), "panic", value, "stack", string(debug.Stack()))
 }

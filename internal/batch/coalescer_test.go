@@ -43,6 +43,21 @@ func add(t *testing.T, c *Coalescer[int], items ...int) {
 	}
 }
 
+// coalescer returns one whose flushes must not break off, unless the config says what happens then.
+func coalescer[T any](cfg Config[T]) *Coalescer[T] {
+	if cfg.Panicked == nil {
+		cfg.Panicked = func(_ []T, value any) { panic(value) }
+	}
+	return New(cfg)
+}
+
+func finish(t *testing.T, c *Coalescer[int]) {
+	t.Helper()
+	if err := c.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
 func wantBatches(t *testing.T, f *flight, want ...[]int) {
 	t.Helper()
 	if !slices.EqualFunc(f.batches, want, slices.Equal) {
@@ -55,20 +70,17 @@ func itself(n int) int { return n }
 func TestABatchIsWhatArrivedWhileTheLastWasInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
-		c := New(Config[int]{Flush: f.flush})
+		c := coalescer(Config[int]{Flush: f.flush})
 		add(t, c, 1)
 		synctest.Wait()
 		add(t, c, 2, 3)
 		time.Sleep(500 * time.Millisecond)
 		add(t, c, 4)
-		if items, _ := c.Depth(); items != 3 {
-			t.Errorf("%d items wait, want 3", items)
-		}
 		time.Sleep(600 * time.Millisecond)
 		add(t, c, 5)
 		time.Sleep(time.Minute)
 		add(t, c, 6)
-		c.Close(t.Context())
+		finish(t, c)
 		wantBatches(t, f, []int{1}, []int{2, 3, 4}, []int{5}, []int{6})
 	})
 }
@@ -76,9 +88,9 @@ func TestABatchIsWhatArrivedWhileTheLastWasInFlight(t *testing.T) {
 func TestBatchesAreBoundedByItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
-		c := New(Config[int]{Flush: f.flush, MaxItems: 2})
+		c := coalescer(Config[int]{Flush: f.flush, MaxItems: 2})
 		add(t, c, 1, 2, 3, 4, 5)
-		c.Close(t.Context())
+		finish(t, c)
 		wantBatches(t, f, []int{1, 2}, []int{3, 4}, []int{5})
 	})
 }
@@ -86,9 +98,9 @@ func TestBatchesAreBoundedByItems(t *testing.T) {
 func TestBatchesAreBoundedByBytesAndALargerItemTravelsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
-		c := New(Config[int]{Flush: f.flush, MaxBytes: 10, Size: itself})
+		c := coalescer(Config[int]{Flush: f.flush, MaxBytes: 10, Size: itself})
 		add(t, c, 4, 6, 1, 99, 2, 3, 6)
-		c.Close(t.Context())
+		finish(t, c)
 		wantBatches(t, f, []int{4, 6}, []int{1}, []int{99}, []int{2, 3}, []int{6})
 	})
 }
@@ -96,7 +108,7 @@ func TestBatchesAreBoundedByBytesAndALargerItemTravelsAlone(t *testing.T) {
 func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
-		c := New(Config[int]{Flush: f.flush, QueueBytes: 10, Size: itself})
+		c := coalescer(Config[int]{Flush: f.flush, QueueBytes: 10, Size: itself})
 		add(t, c, 1)
 		synctest.Wait()
 		add(t, c, 99) // fits, because nothing else waits
@@ -108,10 +120,7 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 		if err := c.Add(1); !errors.Is(err, ErrFull) {
 			t.Errorf("Add to a full queue: %v", err)
 		}
-		if items, bytes := c.Depth(); items != 2 || bytes != 10 {
-			t.Errorf("Depth = %d, %d", items, bytes)
-		}
-		c.Close(t.Context())
+		finish(t, c)
 		wantBatches(t, f, []int{1}, []int{99}, []int{4, 6})
 	})
 }
@@ -119,12 +128,12 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 func TestAtMostFlushersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
-		c := New(Config[int]{Flush: f.flush, Flushers: 3, MaxItems: 1})
+		c := coalescer(Config[int]{Flush: f.flush, Flushers: 3, MaxItems: 1})
 		for i := range 10 {
 			add(t, c, i)
 			synctest.Wait()
 		}
-		c.Close(t.Context())
+		finish(t, c)
 		if f.most != 3 || len(f.batches) != 10 {
 			t.Errorf("%d batches, %d at once", len(f.batches), f.most)
 		}
@@ -134,7 +143,7 @@ func TestAtMostFlushersAtOnce(t *testing.T) {
 func TestCloseFlushesWhatIsQueuedAndRefusesMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
-		c := New(Config[int]{Flush: f.flush, MaxItems: 1})
+		c := coalescer(Config[int]{Flush: f.flush, MaxItems: 1})
 		add(t, c, 1, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
@@ -160,10 +169,7 @@ func TestCloseFlushesWhatIsQueuedAndRefusesMore(t *testing.T) {
 }
 
 func TestCloseOfAnIdleCoalescerReturnsAtOnce(t *testing.T) {
-	c := New(Config[int]{Flush: func([]int) {}})
-	if err := c.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	finish(t, coalescer(Config[int]{Flush: func([]int) {}}))
 }
 
 func TestABrokenFlushDoesNotWedge(t *testing.T) {
@@ -176,7 +182,7 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 				f := &flight{}
 				var told []int
 				var value any
-				c := New(Config[int]{
+				c := coalescer(Config[int]{
 					MaxItems: 2,
 					Flush: func(batch []int) {
 						if batch[0] == 1 {
@@ -187,7 +193,7 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 					Panicked: func(batch []int, v any) { told, value = batch, v },
 				})
 				add(t, c, 1, 2, 3)
-				c.Close(t.Context())
+				finish(t, c)
 				wantBatches(t, f, []int{3})
 				if !slices.Equal(told, []int{1, 2}) || (value == nil) != (name == "Goexit") {
 					t.Errorf("told of %v, %v", told, value)
@@ -200,14 +206,14 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 func TestABatchIsItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
-		c := New(Config[int]{MaxItems: 2, Flush: func(batch []int) {
+		c := coalescer(Config[int]{MaxItems: 2, Flush: func(batch []int) {
 			f.flush(batch)
 			_ = append(batch, -1)
 		}})
 		add(t, c, 1, 2, 3)
 		time.Sleep(500 * time.Millisecond)
 		add(t, c, 4, 5)
-		c.Close(t.Context())
+		finish(t, c)
 		wantBatches(t, f, []int{1, 2}, []int{3, 4}, []int{5})
 	})
 }
@@ -218,7 +224,7 @@ func TestWaitingCallersFillTheBatches(t *testing.T) {
 	const callers, rounds = 64, 50
 	synctest.Test(t, func(t *testing.T) {
 		var batches atomic.Int64
-		c := New(Config[chan struct{}]{Flush: func(batch []chan struct{}) {
+		c := coalescer(Config[chan struct{}]{Flush: func(batch []chan struct{}) {
 			batches.Add(1)
 			time.Sleep(time.Millisecond)
 			for _, done := range batch {
@@ -259,12 +265,12 @@ func TestEveryItemIsFlushedOnceAndInOrder(t *testing.T) {
 		f := &flight{}
 		synctest.Test(t, func(t *testing.T) {
 			cfg.Flush = f.flush
-			c := New(cfg)
+			c := coalescer(cfg)
 			for i, item := range items {
 				add(t, c, item)
 				time.Sleep(time.Duration(pauses[i]) * time.Millisecond)
 			}
-			c.Close(t.Context())
+			finish(t, c)
 		})
 		if got := slices.Concat(f.batches...); !slices.Equal(got, items) {
 			rt.Fatalf("flushed %v, want %v", got, items)
@@ -284,7 +290,7 @@ func TestEveryItemIsFlushedOnceAndInOrder(t *testing.T) {
 
 func TestManyGoroutinesAddAndClose(t *testing.T) {
 	var flushed, accepted atomic.Int64
-	c := New(Config[int]{Flushers: 3, MaxItems: 7, Flush: func(batch []int) { flushed.Add(int64(len(batch))) }})
+	c := coalescer(Config[int]{Flushers: 3, MaxItems: 7, Flush: func(batch []int) { flushed.Add(int64(len(batch))) }})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {

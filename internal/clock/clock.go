@@ -56,8 +56,8 @@ func New(opts ...Option) *Clock {
 	return c
 }
 
-// Add takes a reading that was asked for at sent and arrived at received, both as the [Source] gave them. It reports whether the clock
-// is anchored now; when it is not, another reading should be taken at once.
+// Add takes a reading that was asked for at sent and arrived at received, both as the [Source] gave them. It reports whether
+// the clock is anchored now; when it is not, another reading should be taken at once.
 //
 // A reading that contradicts what is known (a server outside its own bounds, or a new one too far from the others) means another
 // clock, as after a failover. Then the anchor is dropped, and neither this reading nor any other that was asked for before the

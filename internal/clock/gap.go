@@ -2,12 +2,12 @@ package clock
 
 import "time"
 
-// maxGap is how much the wall clock may gain on the monotonic clock between two ticks. More than that is a suspend, or somebody set
-// the wall clock; to treat the second like the first costs one reading and one scan.
+// maxGap is how much the wall clock may gain on the monotonic clock between two ticks. More than that is a suspend, or somebody
+// set the wall clock; to treat the second like the first costs one reading and one scan.
 const maxGap = time.Second
 
-// Gap notices suspends: on Linux the monotonic clock and every timer stand still meanwhile, the wall clock does not. The zero value
-// is ready to use. It is for one goroutine.
+// Gap notices suspends: on Linux the monotonic clock and every timer stand still meanwhile, the wall clock does not. The zero
+// value is ready to use. It is for one goroutine.
 type Gap struct {
 	start time.Time // the origin of mono
 	wall  time.Time

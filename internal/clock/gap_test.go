@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestGap(t *testing.T) {
+func TestGapIsSeenOnce(t *testing.T) {
 	f := func(wall, mono time.Duration, want bool) {
 		t.Helper()
 		start := time.Now()

@@ -15,7 +15,8 @@ const (
 	seqMask  = 1<<seqBits - 1
 	nodeMask = 1<<nodeBits - 1
 
-	// LeasedNodes is how many node numbers can be leased: 0 to LeasedNodes-1. The numbers above are drawn at random, never leased.
+	// LeasedNodes is how many node numbers can be leased: 0 to LeasedNodes-1. The numbers above are drawn at random, never
+	// leased.
 	LeasedNodes = 1 << (nodeBits - 1)
 )
 

@@ -54,7 +54,7 @@ type Member struct {
 // MemberConfig describes the process to the other nodes.
 type MemberConfig struct {
 	Process Process
-	Address string // where its HTTP service listens, or ""
+	Address string // where people reach the process, or ""
 	Version string // of the program
 }
 

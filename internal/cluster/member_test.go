@@ -142,7 +142,8 @@ func TestJoinRemovesTheDead(t *testing.T) {
 		crashed.Heartbeat, fresh.Heartbeat = row.At(time.Now()), row.At(time.Now())
 		b := newBoard(old, crashed, fresh)
 		mustJoin(t, b, p)
-		for token, want := range map[string]bool{old.Token: false, crashed.Token: p.Host == "", fresh.Token: true, p.Token: true} {
+		for token, want := range map[string]bool{old.Token: false, crashed.Token: p.Host == "", fresh.Token: true,
+			p.Token: true} {
 			if _, got := b.node(token); got != want {
 				t.Errorf("%s is listed: %t, want %t", token, got, want)
 			}

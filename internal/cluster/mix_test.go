@@ -56,7 +56,8 @@ func TestMixDividesIDsEvenly(t *testing.T) {
 		}
 	}
 	if worstPlain < 100 {
-		t.Errorf("the plain id is never worse than %.1f standard deviations: this test would not notice a missing mix", worstPlain)
+		t.Errorf("the plain id is never worse than %.1f standard deviations: this test would not notice a missing mix",
+			worstPlain)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"testing"
@@ -19,7 +20,7 @@ func TestProcessKnowsWhoIsGone(t *testing.T) {
 		t.Skip("this system does not tell which processes live")
 	}
 	// A child that waits for its standard input to end.
-	child := exec.Command(os.Args[0], "-test.run=^TestHelperWaits$")
+	child := exec.Command(os.Args[0], "-test.run=^TestChildWaitsForTheEndOfItsInput$")
 	child.Env = append(os.Environ(), "CLUSTER_HELPER=1")
 	stdin, err := child.StdinPipe()
 	if err != nil {
@@ -42,8 +43,7 @@ func TestProcessKnowsWhoIsGone(t *testing.T) {
 		t.Error("a process whose pid was reused lives")
 	}
 
-	stdin.Close()
-	if err := child.Wait(); err != nil {
+	if err := errors.Join(stdin.Close(), child.Wait()); err != nil {
 		t.Fatal(err)
 	}
 	if !self.Gone(node) {
@@ -61,11 +61,11 @@ func TestProcessKnowsWhoIsGone(t *testing.T) {
 	}
 }
 
-func TestHelperWaits(t *testing.T) {
+func TestChildWaitsForTheEndOfItsInput(t *testing.T) {
 	if os.Getenv("CLUSTER_HELPER") == "" {
 		t.Skip("runs as a child process only")
 	}
-	os.Stdin.Read(make([]byte, 1))
+	_, _ = os.Stdin.Read(make([]byte, 1))
 }
 
 func TestProcessIsNotGoneToItself(t *testing.T) {

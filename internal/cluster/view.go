@@ -10,8 +10,8 @@ import (
 
 // Rule holds the times by which a [View] is made. All nodes must use the same.
 type Rule struct {
-	Alive time.Duration       // a node is alive while its heartbeat is at most this old; default 2 s
-	Near  time.Duration       // two look-ahead periods: what is due sooner after its save stays with its saver; default 2 s
+	Alive time.Duration       // a node is alive while its heartbeat is at most this old
+	Near  time.Duration       // two look-ahead periods: what is due sooner after its save stays with its saver
 	Gone  func(row.Node) bool // reports nodes that are known to be dead whatever their heartbeat says; nil knows of none
 }
 
@@ -30,12 +30,10 @@ type servers struct {
 // NewView reads the registry's rows as the node with the token self. A node counts while its heartbeat is fresh at now (the time
 // of the same read), it is not leaving and not gone; that holds for self as for any other, so that all nodes see the same.
 func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
-	alive := cmp.Or(rule.Alive, 2*time.Second)
-	v := &View{near: cmp.Or(rule.Near, 2*time.Second), tags: make(map[string]servers)}
-
+	v := &View{near: rule.Near, tags: make(map[string]servers)}
 	byNumber := slices.SortedFunc(slices.Values(nodes), func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range byNumber {
-		if n.Leaving || now.Sub(n.Heartbeat) > alive || rule.Gone != nil && rule.Gone(n) {
+		if n.Leaving || now.Sub(n.Heartbeat) > rule.Alive || rule.Gone != nil && rule.Gone(n) {
 			continue
 		}
 		for _, tag := range n.Tags {
@@ -72,13 +70,4 @@ func (v *View) Mine(id int64, due row.Time, tag string) bool {
 		}
 	}
 	return int(Mix(id)%uint64(len(s.numbers))) == s.self
-}
-
-// Serving returns how many nodes take new tasks of the tag.
-func (v *View) Serving(tag string) int { return len(v.tags[tag].numbers) }
-
-// Others reports whether a node other than this one takes new tasks of the tag.
-func (v *View) Others(tag string) bool {
-	s, ok := v.tags[tag]
-	return ok && (s.self < 0 || len(s.numbers) > 1)
 }

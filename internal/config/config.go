@@ -5,6 +5,8 @@ package config
 import (
 	"log/slog"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // Config is every setting. config.yaml explains each one.
@@ -74,7 +76,7 @@ type Tag struct {
 func Default() Config {
 	const day = 24 * time.Hour
 	return Config{
-		DSN:         "sqlite:delaytask.db",
+		DSN:         store.DefaultDSN,
 		Log:         Log{Level: "info", Format: "text"},
 		Workers:     64,
 		TTR:         15 * time.Second,

@@ -88,7 +88,8 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 	other := Config{
 		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Workers: 2, TTR: 2 * time.Second,
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second, Jitter: 0.5},
-		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second}, Horizon: 2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
+		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second},
+		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
 		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
 	}
@@ -110,7 +111,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 	}
 }
 
-func TestMissingFile(t *testing.T) {
+func TestFileMayBeMissingUnlessItIsNamed(t *testing.T) {
 	t.Run("is fine at the default path", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		if c, err := Load(Source{}); err != nil || !reflect.DeepEqual(c, Default()) {
@@ -159,7 +160,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"unknown key", "wrokers: 4", "", "wrokers: unknown; did you mean workers?"},
 		{"key without its section", "heartbeat: 1s", "", "heartbeat: unknown; did you mean node.heartbeat?"},
 		{"far from any key", "postgres: true", "", "postgres: unknown"},
-		{"unknown key in a section", "log: {levle: info}", "", "log.levle: unknown; did you mean log.level?"},
+		{"unknown key in a section", "log: {leve: info}", "", "log.leve: unknown; did you mean log.level?"},
 		{"section as a value", "log: debug", "", "log: want the keys below it: log.level, log.format"},
 		{"value as a section", "workers: {n: 4}", "", "workers.n: unknown; did you mean workers?"},
 		{"dotted key", "log.level: debug", "", "has to be written nested"},
@@ -215,7 +216,8 @@ func TestForeignVariablesAreIgnored(t *testing.T) {
 	_, err := Load(Source{Path: writeFile(t, ""), Environ: []string{
 		"DELAYTASK_TEST_DSN=x", "DELAYTASK_TEST_DOCKER=1", "DELAYTASK_REQUIRE_DB=mariadb", "DELAYTASK_CONFIG=a.yaml",
 		"DELAYTASK_SERVICE_HOST=10.0.0.1", "DELAYTASK_SERVICE_PORT_HTTP=80", "DELAYTASK_PORT=tcp://10.0.0.1:80",
-		"DELAYTASK_PORT_80_TCP_ADDR=10.0.0.1", "DELAYTASK_MYSQL_SERVICE_HOST=10.0.0.2", "DELAYTASK_MYSQL_PORT=tcp://10.0.0.2:3306",
+		"DELAYTASK_PORT_80_TCP_ADDR=10.0.0.1", "DELAYTASK_MYSQL_SERVICE_HOST=10.0.0.2",
+		"DELAYTASK_MYSQL_PORT=tcp://10.0.0.2:3306",
 	}})
 	if err != nil {
 		t.Error(err)

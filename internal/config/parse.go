@@ -73,7 +73,8 @@ func duration(low, high time.Duration) func(any) (time.Duration, error) {
 			return 0, err
 		}
 		if d < low || d > high {
-			return 0, fmt.Errorf("want a duration from %s to %s, got %s", FormatDuration(low), FormatDuration(high), FormatDuration(d))
+			return 0, fmt.Errorf("want a duration from %s to %s, got %s", FormatDuration(low), FormatDuration(high),
+				FormatDuration(d))
 		}
 		return d, nil
 	}

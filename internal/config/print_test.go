@@ -41,7 +41,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestMaskDSN(t *testing.T) {
+func TestPasswordsOfDSNsAreMasked(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string]string{
 		"sqlite:delaytask.db":              "sqlite:delaytask.db",

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // setting ties a key to its field. The table below is the only place that knows all keys.
 type setting struct {
@@ -29,16 +26,19 @@ var settings = []setting{
 	of("backoff.base", duration(time.Millisecond, year), func(c *Config) *time.Duration { return &c.Backoff.Base }),
 	of("backoff.cap", duration(time.Millisecond, year), func(c *Config) *time.Duration { return &c.Backoff.Cap }),
 	of("backoff.jitter", number(0, 1), func(c *Config) *float64 { return &c.Backoff.Jitter }),
-	of("lookahead.every", duration(100*time.Millisecond, time.Minute), func(c *Config) *time.Duration { return &c.Lookahead.Every }),
-	of("lookahead.window", duration(200*time.Millisecond, time.Hour), func(c *Config) *time.Duration { return &c.Lookahead.Window }),
-	of("horizon", duration(0, year), func(c *Config) *time.Duration { return &c.Horizon }),
+	of("lookahead.every", duration(100*time.Millisecond, time.Minute),
+		func(c *Config) *time.Duration { return &c.Lookahead.Every }),
+	of("lookahead.window", duration(200*time.Millisecond, time.Hour),
+		func(c *Config) *time.Duration { return &c.Lookahead.Window }),
+	of("horizon", duration(200*time.Millisecond, 100*year), func(c *Config) *time.Duration { return &c.Horizon }),
 	of("heap_cap", integer(1000, 100_000_000), func(c *Config) *int { return &c.HeapCap }),
 	of("body_limit", integer(1, 1<<30), func(c *Config) *int { return &c.BodyLimit }),
 	of("error_limit", integer(256, 16<<20), func(c *Config) *int { return &c.ErrorLimit }),
 	of("stop_grace", duration(0, day), func(c *Config) *time.Duration { return &c.StopGrace }),
 	of("node.name", text(0), func(c *Config) *string { return &c.Node.Name }),
-	of("node.heartbeat", duration(100*time.Millisecond, 1500*time.Millisecond), func(c *Config) *time.Duration { return &c.Node.Heartbeat }),
-	of("quarantine", integer(3, math.MaxInt32), func(c *Config) *int { return &c.Quarantine }),
+	of("node.heartbeat", duration(100*time.Millisecond, 1500*time.Millisecond),
+		func(c *Config) *time.Duration { return &c.Node.Heartbeat }),
+	of("quarantine", integer(3, 1_000_000), func(c *Config) *int { return &c.Quarantine }),
 	of("retention.completed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Completed }),
 	of("retention.cancelled", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Cancelled }),
 	of("retention.failed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Failed }),

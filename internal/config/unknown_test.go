@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-func TestDistance(t *testing.T) {
+func TestDistanceCountsTypingErrors(t *testing.T) {
 	t.Parallel()
 	f := func(a, b string, want int) {
 		t.Helper()

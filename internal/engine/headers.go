@@ -13,21 +13,3 @@ func encodeHeaders(headers map[string]string) []byte {
 	}
 	return encoded
 }
-
-// decodeHeaders reads the column. A plain INSERT may hold values that are not strings; they are left out.
-func decodeHeaders(column []byte) map[string]string {
-	if len(column) == 0 {
-		return nil
-	}
-	var raw map[string]any
-	if json.Unmarshal(column, &raw) != nil {
-		return nil
-	}
-	headers := make(map[string]string, len(raw))
-	for name, value := range raw {
-		if s, ok := value.(string); ok {
-			headers[name] = s
-		}
-	}
-	return headers
-}

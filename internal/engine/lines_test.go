@@ -158,7 +158,7 @@ func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
 	}
 }
 
-func waits(h *hands, id int64) bool { return h.lines.get(id) != nil }
+func (h *hands) waits(id int64) bool { return h.lines.get(id) != nil }
 
 func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
 	h := handsFor(1, 1, "a", "b")
@@ -167,11 +167,11 @@ func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
 	h.due(sightings("a", 101, 3), true, 0)
 	h.due([]row.Due{{ID: 200, Tag: "a", Due: 1, CrashCount: 3}}, false, 0)
 	h.serve("a", false, 0)
-	if !h.holds(held[0].ID) || waits(h, 2) || waits(h, 101) || waits(h, 200) {
+	if !h.holds(held[0].ID) || h.waits(2) || h.waits(101) || h.waits(200) {
 		t.Error("want what is held, and nothing that waits")
 	}
 	h.putBack(held[0])
-	if waits(h, held[0].ID) || len(h.pick(1, 0)) != 0 {
+	if h.waits(held[0].ID) || len(h.pick(1, 0)) != 0 {
 		t.Error("a row of a closed tag waits again")
 	}
 	h.serve("a", true, 1)

@@ -83,8 +83,8 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 	return nil, processor.ErrClosed
 }
 
-// claimWait is how long a pop that shall not wait gives the claim of a row that is due.
-const claimWait = 2 * time.Second
+// claimWait is how long a pop that shall not wait gives the claim of a row that is due. Other pops may be faster.
+const claimWait = 500 * time.Millisecond
 
 func (p *pops) join(r PopRequest) (*popper, error) {
 	w := &popper{tags: r.Tags, want: r.Max, most: r.Max, ready: make(chan struct{}, 1)}
@@ -101,18 +101,19 @@ func (p *pops) join(r PopRequest) (*popper, error) {
 
 // look offers what is due of the tags to the claimer. It reports whether anything is.
 func (p *pops) look(ctx context.Context, r PopRequest) bool {
-	now, anchored := p.clock.AtLeast()
+	now, anchored := p.clock.AtMost() // what was saved as due now is due at this bound
 	if !anchored {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	page, err := p.store.Due(ctx, row.Window{Tags: r.Tags, To: now, Limit: r.Max})
+	page, err := p.store.Due(ctx, row.Window{Tags: r.Tags, To: now + 1, Limit: r.Max})
 	if err != nil {
 		p.failed("looking for tasks to pop", err)
 		return false
 	}
-	return p.hands.due(page, false, now) > 0
+	p.hands.due(page, false, now)
+	return slices.ContainsFunc(page, func(d row.Due) bool { return !d.Due.IsZero() })
 }
 
 // await waits for tasks and takes the popper out of the line.

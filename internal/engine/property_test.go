@@ -105,7 +105,7 @@ func (h *history) play(m move) error {
 	case "stop":
 		h.nodes[m.node] = nil
 		h.lossy[e] = true
-		if err := e.Stop(h.Context()); err != nil && !errors.Is(err, errGrace) {
+		if err := e.Stop(h.Context()); err != nil && !errors.Is(err, processor.ErrGraceEnded) {
 			return err
 		}
 	case "crash":

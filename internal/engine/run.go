@@ -208,7 +208,7 @@ func (r *runner) measure(u *run, started row.Time) {
 func taskOf(r *row.Row, due row.Time) *processor.Task {
 	return &processor.Task{
 		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Attempt: r.Attempt, Version: r.Version,
-		Expected: r.Expected.Std(), Due: due.Std(), Headers: decodeHeaders(r.Headers), Priority: r.Priority,
+		Expected: r.Expected.Std(), Due: due.Std(), Headers: row.DecodeHeaders(r.Headers), Priority: r.Priority,
 	}
 }
 

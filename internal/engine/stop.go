@@ -75,9 +75,6 @@ func (e *Engine) announceLeaving() {
 // leaveTimeout is how long a stop may be held up by a registry that does not answer.
 const leaveTimeout = time.Second
 
-// errGrace is returned by Stop when processors were still running at the end of the grace. Their tasks were released.
-var errGrace = errors.New("processors were still running when the grace of the stop ended; their tasks were released")
-
 // drain waits until all claims have been answered and all rows in hand are settled.
 func (e *Engine) drain(ctx context.Context) error {
 	grace := time.NewTimer(e.cfg.StopGrace)
@@ -87,7 +84,7 @@ func (e *Engine) drain(ctx context.Context) error {
 		case <-c:
 			return nil
 		case <-grace.C:
-			return errGrace
+			return processor.ErrGraceEnded
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

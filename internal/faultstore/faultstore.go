@@ -96,11 +96,11 @@ func call[T any](ctx context.Context, s *Store, method string, do func(context.C
 		<-ctx.Done()
 		time.AfterFunc(LateBy, func() {
 			defer s.late.Done()
-			do(context.WithoutCancel(ctx))
+			_, _ = do(context.WithoutCancel(ctx))
 		})
 		return none, fault(row.ClassUnknown, method, ctx.Err())
 	case Twice:
-		do(ctx)
+		_, _ = do(ctx)
 		return do(ctx)
 	default:
 		return do(ctx)

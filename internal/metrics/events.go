@@ -105,7 +105,7 @@ func (c *Collector) SetHeap(n int) {
 	}
 }
 
-// SetRunning says how many processors are running.
+// SetRunning says how many tasks this process has claimed and not yet finished.
 func (c *Collector) SetRunning(n int) {
 	if c != nil {
 		c.running.Set(float64(n))
@@ -119,7 +119,7 @@ func (c *Collector) SetWorkers(n int) {
 	}
 }
 
-// SetNodes says how many processes are alive, this one included.
+// SetNodes says how many processes have a fresh heartbeat, this one and those that only save included.
 func (c *Collector) SetNodes(n int) {
 	if c != nil {
 		c.nodesAlive.Set(float64(n))

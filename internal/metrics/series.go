@@ -17,7 +17,8 @@ func (c *Collector) addCounters() {
 	c.claims = c.counterVec("claims_total", "Rows that this process tried to claim; lost ones went to somebody else.", "result")
 	c.runs = c.counterVec("runs_total", "Attempts that ended, by tag and by what became of the task.", "tag", "result")
 	c.retries = c.counterVec("retries_total", "Attempts that ended in an error and will be followed by another one.", "tag")
-	c.rescues = c.counterVec("rescues_total", "Leases of dead or stuck executors that a rescue looked at, by what it did.", "result")
+	c.rescues = c.counterVec("rescues_total", "Leases of dead or stuck executors that a rescue looked at, by what it did.",
+		"result")
 	c.quarantined = c.counter("quarantined_total", "Tasks failed because they lost their process too often.")
 	c.ignoredContext = c.counter("ignored_context_total", "Processors that went on working after their context had ended.")
 	c.purged = c.counterVec("purged_total", "Finished rows deleted after their retention, by status.", "status")
@@ -39,9 +40,9 @@ func (c *Collector) addHistograms() {
 
 func (c *Collector) addGauges() {
 	c.heapEntries = c.gauge("heap_entries", "Tasks armed in the timer heap.")
-	c.running = c.gauge("running_tasks", "Tasks whose processor is running in this process.")
+	c.running = c.gauge("running_tasks", "Tasks that this process has claimed and not yet finished.")
 	c.workers = c.gauge("workers", "Worker slots of this process.")
-	c.nodesAlive = c.gauge("nodes_alive", "Processes that serve tags and have a fresh heartbeat.")
+	c.nodesAlive = c.gauge("nodes_alive", "Processes with a fresh heartbeat, those that only save included.")
 	c.clockWidth = c.gauge("clock_width_seconds", "Distance between the two bounds held for the database's clock.")
 	c.clockSkew = c.gauge("clock_skew_seconds", "Wall clock of this machine minus the database's clock.")
 }

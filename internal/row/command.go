@@ -6,7 +6,7 @@ import "time"
 //
 //	status=executing, version+1, attempt+1, executor, ip_address, due_time = later of now and due_time, plus ttr
 //
-// of every named row that is still pending at the named version.
+// of every named row that is still pending at the named version. A ttr below [MinTTR] counts as MinTTR.
 type Claim struct {
 	Rows     []Ref
 	Executor string // fresh for each claim: the read-back finds the winners by it
@@ -28,7 +28,7 @@ type Broken struct {
 	Reason string
 }
 
-// Lease is a claimed row whose lease shall be moved to now + TTR.
+// Lease is a claimed row whose lease shall be moved to now + TTR, and to [MinTTR] from now at least.
 type Lease struct {
 	Ref
 	TTR time.Duration
@@ -55,7 +55,6 @@ type Change struct {
 	Expected   Time          // zero keeps expected_time; set only by a reschedule
 	Delay      time.Duration // new delay_time; written only together with Expected
 	Executor   string        // new executor; a settle writes the one it holds, a rescue ""
-	Body       []byte        // nil keeps the body
 }
 
 // Window asks for pending rows by due time, in the order (due, id).

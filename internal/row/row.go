@@ -46,6 +46,9 @@ const (
 	LateFail LatePolicy = 2 // fail it, with the reason
 )
 
+// MinTTR is the shortest lease. A plain INSERT may store any TTR; one below it counts as this.
+const MinTTR = time.Second
+
 // Row is one task as it is stored.
 type Row struct {
 	ID          int64

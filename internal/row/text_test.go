@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestClip(t *testing.T) {
+func TestClipCutsBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	f := func(s string, limit int, want string) {
 		t.Helper()

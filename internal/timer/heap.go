@@ -1,8 +1,8 @@
 // Package timer keeps the tasks that will be due soon, earliest first. It is a cache of the table and nothing more: whatever is
 // dropped from it is found again by a read.
 //
-// A million entries take about 40 MB, index included. Growing and shrinking copy no entries. Two calls take longer than the others,
-// a few milliseconds at 250,000 entries: the Set that doubles the index, and the Trim that acts.
+// A million entries take about 40 MB, index included. Growing and shrinking copy no entries. Two calls take longer than the
+// others, a few milliseconds at 250,000 entries: the Set that doubles the index, and the Trim that acts.
 package timer
 
 import "github.com/delaytask/delaytask/internal/row"
@@ -24,8 +24,8 @@ func (e *Entry) before(f *Entry) bool {
 	return e.Due < f.Due || e.Due == f.Due && e.ID < f.ID
 }
 
-// arity is the number of children of a node. Eight halve the time of a pop from a large heap compared with two, because a third of
-// the levels means a third of the entries moved and of the index updates; four are close behind.
+// arity is the number of children of a node. Eight halve the time of a pop from a large heap compared with two, because a third
+// of the levels means a third of the entries moved and of the index updates; four are close behind.
 const arity = 8
 
 // Heap is a priority queue of entries by due time in which every entry can also be found by its id. The zero value is an empty

@@ -32,7 +32,7 @@ func newBench(ctx context.Context, dsn, name string) (*bench, error) {
 	if err := migrations.Up(ctx, db.DB, kind); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &bench{name, db, store.New(db, kind, store.Options{})}, nil
+	return &bench{name, db, store.New(db, kind)}, nil
 }
 
 // withDatabase names another database in a DSN.

@@ -1,0 +1,71 @@
+package delaytask
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestNilAndEndedContextsChangeNothing(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	tx := begin(t, pool(t, filepath.Join(t.TempDir(), "other.db")))
+	cause := errors.New("the caller has left")
+	ended, end := context.WithCancelCause(t.Context())
+	end(cause)
+	for want, ctx := range map[error]context.Context{ErrNilContext: nil, cause: ended} {
+		for name, call := range map[string]func() error{
+			"SaveDelayTask":   func() error { _, err := f.SaveDelayTask(ctx, "t", nil, 0); return err },
+			"SaveDelayTaskTx": func() error { _, err := f.SaveDelayTaskTx(ctx, tx, "t", nil, 0); return err },
+			"SaveDelayTasks":  func() error { _, err := f.SaveDelayTasks(ctx, []Item{{Tag: "t"}}); return err },
+			"Cancel":          func() error { _, err := f.Cancel(ctx, ID(1)); return err },
+			"CancelTx":        func() error { _, err := f.CancelTx(ctx, tx, ID(1)); return err },
+			"Reschedule":      func() error { _, err := f.Reschedule(ctx, ID(1), 0); return err },
+			"RescheduleTx":    func() error { _, err := f.RescheduleTx(ctx, tx, ID(1), 0); return err },
+			"Retry":           func() error { return f.Retry(ctx, ID(1)) },
+			"Pause":           func() error { return f.Pause(ctx, "t") },
+			"Resume":          func() error { return f.Resume(ctx, "t") },
+			"Get":             func() error { _, err := f.Get(ctx, ID(1)); return err },
+			"List":            func() error { _, err := f.List(ctx, Filter{}); return err },
+			"CancelAll":       func() error { _, err := f.CancelAll(ctx, Bulk{}); return err },
+			"RetryAll":        func() error { _, err := f.RetryAll(ctx, Bulk{}); return err },
+			"Explain":         func() error { _, err := f.Explain(ctx, ID(1)); return err },
+			"Stats":           func() error { _, err := f.Stats(ctx); return err },
+			"Nodes":           func() error { _, err := f.Nodes(ctx); return err },
+			"Ready":           func() error { return f.Ready(ctx) },
+			"Start":           func() error { return f.Start(ctx) },
+		} {
+			if err := call(); !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", name, err, want)
+			}
+		}
+	}
+	if err := f.Stop(nil); !errors.Is(err, ErrNilContext) { //nolint:staticcheck // a nil context is the case
+		t.Errorf("Stop: got %v, want %v", err, ErrNilContext)
+	}
+	if n := f.count(t); n != 0 {
+		t.Errorf("%d tasks are stored, want none", n)
+	}
+}
+
+func TestSaveThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	blocker := begin(t, f.pool(t)) // holds the file's only write lock
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := f.SaveDelayTask(ctx, "t", "body", time.Hour)
+	unknown, ok := errors.AsType[*OutcomeUnknownError](err)
+	if !ok || !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v, want an OutcomeUnknownError", err)
+	}
+	if err := blocker.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	id, err := f.SaveDelayTask(t.Context(), "t", "body", time.Hour, WithID(unknown.ID))
+	if err != nil || id != unknown.ID || f.count(t) != 1 {
+		t.Errorf("saved again: %d, %v, and %d tasks; want %d and 1", id, err, f.count(t), unknown.ID)
+	}
+}

@@ -1,0 +1,171 @@
+// Package documents holds the documents to what they say: statements run, links lead somewhere, and tests that are named exist.
+package documents
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/migrations"
+)
+
+const root = "../.."
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var (
+	sqlBlock  = regexp.MustCompile("(?s)```(sql|sqlite)\n(.*?)```")
+	codeBlock = regexp.MustCompile("(?s)```.*?```")
+	heading   = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	link      = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
+	testName  = regexp.MustCompile(`\bTest[A-Z]\w+`)
+	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)`)
+
+	// accounts are statements about users, which belong to the server and not to the database of a test.
+	accounts = regexp.MustCompile(`^(CREATE USER|GRANT) `)
+)
+
+// document is a Markdown file, by its path from here.
+type document struct{ path, text string }
+
+func documents(t *testing.T, patterns ...string) []document {
+	t.Helper()
+	var all []document
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no documents %s: %v", pattern, err)
+		}
+		for _, path := range paths {
+			all = append(all, document{path, read(t, path)})
+		}
+	}
+	return all
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// statements returns those of one language. None of them holds a semicolon.
+func (d document) statements(language string) []string {
+	var all []string
+	for _, block := range sqlBlock.FindAllStringSubmatch(d.text, -1) {
+		if block[1] != language {
+			continue
+		}
+		for statement := range strings.SplitSeq(block[2], ";") {
+			if statement = strings.TrimSpace(statement); statement != "" && !accounts.MatchString(statement) {
+				all = append(all, statement)
+			}
+		}
+	}
+	return all
+}
+
+func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db, kind, err := store.Connect(t.Context(), d.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+			t.Fatal(err)
+		}
+		language, ran := "sql", 0
+		if kind == store.SQLite {
+			language = "sqlite"
+		}
+		for _, doc := range documents(t, "*.md", "docs/*.md") {
+			for _, statement := range doc.statements(language) {
+				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+					t.Errorf("%s: %v in\n%s", doc.path, err, statement)
+				}
+				ran++
+			}
+		}
+		if ran == 0 {
+			t.Error("the documents hold no statement")
+		}
+	})
+}
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, doc := range documents(t, "*.md", "docs/*.md", "docs/adr/*.md") {
+		for _, found := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(doc.text, ""), -1) {
+			path, anchor := doc.path, found[2]
+			switch {
+			case strings.Contains(found[1], "://"):
+				continue // other people's pages come and go
+			case found[1] != "":
+				path = filepath.Join(filepath.Dir(doc.path), found[1])
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: %v", doc.path, err)
+			} else if anchor != "" && !slices.Contains(anchors(read(t, path)), anchor) {
+				t.Errorf("%s: %s has no heading #%s", doc.path, path, anchor)
+			}
+		}
+	}
+}
+
+// anchors returns the names that Markdown viewers give to the headings.
+func anchors(text string) []string {
+	var all []string
+	for _, found := range heading.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+		all = append(all, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			default:
+				return -1
+			}
+		}, found[1]))
+	}
+	return all
+}
+
+func TestEveryTestThatIsNamedExists(t *testing.T) {
+	t.Parallel()
+	there := testFuncs(t)
+	for _, doc := range documents(t, "*.md", "docs/*.md", "docs/adr/*.md") {
+		for _, name := range testName.FindAllString(codeBlock.ReplaceAllString(doc.text, ""), -1) {
+			if !there[name] {
+				t.Errorf("%s names %s, which is not there", doc.path, name)
+			}
+		}
+	}
+}
+
+// testFuncs returns the names of all tests of the module.
+func testFuncs(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, found := range testFunc.FindAllStringSubmatch(read(t, path), -1) {
+				names[found[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
