@@ -38,7 +38,7 @@ func newSaver(c *core, ids *ids, arm *armer) *saver {
 			Flush: s.flush, Panicked: s.panicked, Flushers: flushers, MaxItems: saveRows, MaxBytes: saveBytes, QueueBytes: saveQueue, Size: (*saving).size,
 		})
 	}
-	s.plain, s.keyed, s.bulk = lane(1), lane(1), lane(4)
+	s.plain, s.keyed, s.bulk = lane(1), lane(1), lane(3)
 	return s
 }
 

@@ -158,7 +158,7 @@ func (s *saver) alone(items []*saving) (again []*saving) {
 const maxRefusals = 4
 
 // savesAlone bounds how many rows are sent by themselves at a time, each on a connection of its own.
-const savesAlone = 8
+const savesAlone = 4
 
 // halves finds the row that the database refuses.
 func (s *saver) halves(items []*saving, err error) []*saving {

@@ -30,6 +30,7 @@ func (p *page) add(r row.Row) {
 		p.broken = append(p.broken, row.Broken{Ref: ref, Status: r.Status, Reason: err.Error()})
 		return
 	}
+	r.TTR = max(r.TTR, row.MinTTR)
 	p.rows = append(p.rows, clone(r))
 }
 

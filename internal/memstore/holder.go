@@ -28,7 +28,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		r.Attempt++
 		r.Executor = c.Executor
 		r.IPAddress = c.IP
-		r.Due = max(now, r.Due).Add(r.TTR)
+		r.Due = max(now, r.Due).Add(max(r.TTR, row.MinTTR))
 		r.Updated = now
 		s.tasks.put(r)
 		won.add(r)
@@ -49,7 +49,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	now := s.now()
 	for _, l := range leases {
 		if r, ok := s.at(l.Ref, row.Executing); ok {
-			r.Due = now.Add(l.TTR)
+			r.Due = now.Add(max(l.TTR, row.MinTTR))
 			r.Updated = now
 			s.tasks.put(r)
 		}
@@ -143,9 +143,6 @@ func changed(r row.Row, c row.Change, now row.Time) row.Row {
 	if !c.Expected.IsZero() {
 		r.Expected = c.Expected
 		r.Delay = c.Delay
-	}
-	if c.Body != nil {
-		r.Body = bytes.Clone(c.Body)
 	}
 	return r
 }

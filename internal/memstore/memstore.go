@@ -34,9 +34,6 @@ type Option func(*Store)
 // WithClock sets where the store's clock reads the time; the default is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Store) { s.clock = now } }
 
-// WithServer sets the identity of the server that the readings name; the default is "memory".
-func WithServer(name string) Option { return func(s *Store) { s.server = name } }
-
 // New returns an empty store.
 func New(opts ...Option) *Store {
 	s := &Store{
@@ -61,7 +58,7 @@ func (s *Store) SetOffset(d time.Duration) {
 	s.offset = d
 }
 
-// SetServer changes the identity that the readings name, as a failover does.
+// SetServer changes the identity that the readings name, as a failover does; it is "memory" at first.
 func (s *Store) SetServer(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"github.com/delaytask/delaytask/internal/storetest"
 )
 
-func TestConformance(t *testing.T) {
+func TestStoreKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) engine.Store {
 		t.Parallel()
 		return memstore.New()
 	})
 }
 
-func TestModel(t *testing.T) {
+func TestStoreBehavesLikeItsModel(t *testing.T) {
 	storetest.Model(t, func(*testing.T) engine.Store { return memstore.New() })
 }
 
-func TestLocks(t *testing.T) {
+func TestStoreWaitsForNobodysLockForLong(t *testing.T) {
 	storetest.RunLocks(t, func(t *testing.T) (engine.Store, func(...int64) func()) {
 		t.Parallel()
 		s := memstore.New()
@@ -29,7 +29,7 @@ func TestLocks(t *testing.T) {
 	})
 }
 
-func TestBroken(t *testing.T) {
+func TestStoreSetsBrokenRowsApart(t *testing.T) {
 	for name, spoil := range map[string]func(*row.Row){
 		"Headers":    func(r *row.Row) { r.Headers = []byte("{") },
 		"Errors":     func(r *row.Row) { r.Errors = []byte(`"text"`) },

@@ -36,7 +36,8 @@ func TestClockIsTheBubbles(t *testing.T) {
 
 func TestClockCanBeGivenAndStepped(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 1999, time.UTC)
-	s := memstore.New(memstore.WithClock(func() time.Time { return at }), memstore.WithServer("first"))
+	s := memstore.New(memstore.WithClock(func() time.Time { return at }))
+	s.SetServer("first")
 	cutOff := row.At(at.Truncate(time.Microsecond))
 	if got, want := reading(t, s), (row.Reading{Time: cutOff, Server: "first"}); got != want {
 		t.Fatalf("got %v, want %v: cut off, never rounded up", got, want)

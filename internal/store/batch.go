@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// batch builds one UPDATE of many rows of delay_task_message. What is the same for all rows is bound once; what differs travels in
-// a derived table v that is joined by id, values first, so that the table is entered by its primary key. A batch of rows that
-// differ in nothing but their id needs no such table, and is the cheaper for it.
+// batch builds one UPDATE of many rows of delay_task_message. What is the same for all rows is bound once; what differs travels
+// in a derived table v that is joined by id, values first, so that the table is entered by its primary key. A batch of rows
+// that differ in nothing but their id needs no such table, and is the cheaper for it.
 type batch struct {
 	dialect dialect
 	ids     []int64
@@ -92,8 +92,8 @@ func joined(clauses []clause, sep string) clause {
 	return clause{strings.Join(texts, sep), args}
 }
 
-// rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own, and a server
-// that takes it for text would compare ids as floating point.
+// rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own, and a
+// server that takes it for text would compare ids as floating point.
 func (b *batch) rows() clause {
 	d := b.dialect
 	var sql strings.Builder

@@ -48,12 +48,15 @@ var schema = map[string][]string{
 	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts", "crash_count",
 		"ttr", "priority", "headers", "max_late_ms", "late_policy", "ip_address", "executor", "delay_time", "expected_time",
 		"execution_time", "finish_time", "due_time", "error_stack", "errors", "create_time", "update_time"},
-	nodeTable:        append([]string{"number"}, nodeColumns...),
-	"delay_task_tag": {"tag", "paused", "update_time"},
+	nodeTable: append([]string{"number"}, nodeColumns...),
+	tagTable:  {"tag", "paused", "update_time"},
 }
 
+// tables are those of the schema, in the order in which they are looked at.
+var tables = []string{table, nodeTable, tagTable}
+
 func (s *Store) checkSchema(ctx context.Context) ([]Warning, error) {
-	for _, name := range []string{table, nodeTable, "delay_task_tag"} {
+	for _, name := range tables {
 		var there []string
 		err := scan(ctx, s.db, s.dialect.columns, []any{name}, func(r *struct {
 			Name     string `db:"name"`
@@ -82,9 +85,9 @@ func (s *Store) checkSchema(ctx context.Context) ([]Warning, error) {
 
 // checkPrivileges runs one statement of each kind on each table. None of them matches a row.
 func (s *Store) checkPrivileges(ctx context.Context) ([]Warning, error) {
-	const grant = "grant the user SELECT, INSERT, UPDATE and DELETE" +
-		" on the tables delay_task_message, delay_task_node and delay_task_tag"
-	for _, name := range []string{table, nodeTable, "delay_task_tag"} {
+	const grant = "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " +
+		table + ", " + nodeTable + " and " + tagTable
+	for _, name := range tables {
 		all := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return c == "active_key" }) // it is generated
 		columns, last := strings.Join(all, ", "), all[len(all)-1]
 		for _, statement := range []string{

@@ -7,10 +7,9 @@ import (
 )
 
 func (s *Store) checkPool(context.Context) ([]Warning, error) {
-	need := s.options.connections()
-	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < need {
-		return nil, refuse(fmt.Sprintf("call SetMaxOpenConns with at least %d", need),
-			"the pool has %d connections, and %d are needed beside what the application uses", most, need)
+	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < smallestPool {
+		return nil, refuse(fmt.Sprintf("call SetMaxOpenConns with at least %d", smallestPool),
+			"the pool has %d connections, and %d are needed beside what the application uses", most, smallestPool)
 	}
 	return nil, nil
 }
@@ -31,8 +30,8 @@ func (s *Store) checkServer(ctx context.Context) ([]Warning, error) {
 	}
 	var warnings []Warning
 	if !strings.Contains(mode, "STRICT_TRANS_TABLES") && !strings.Contains(mode, "STRICT_ALL_TABLES") {
-		warnings = append(warnings, "sql_mode is not strict: in your own transactions the server may cut values instead of refusing "+
-			"them; add STRICT_TRANS_TABLES to sql_mode")
+		warnings = append(warnings, "sql_mode is not strict: in your own transactions the server may cut values instead of "+
+			"refusing them; add STRICT_TRANS_TABLES to sql_mode")
 	}
 	more, err := s.checkVariables(ctx)
 	return append(warnings, more...), err
@@ -71,7 +70,7 @@ func (s *Store) checkVariables(ctx context.Context) ([]Warning, error) {
 
 func (s *Store) checkEngine(ctx context.Context) ([]Warning, error) {
 	const query = "SELECT table_name AS name, engine AS engine FROM information_schema.tables" +
-		" WHERE table_schema = DATABASE() AND table_name IN ('delay_task_message', 'delay_task_node', 'delay_task_tag')"
+		" WHERE table_schema = DATABASE() AND table_name IN ('" + table + "', '" + nodeTable + "', '" + tagTable + "')"
 	return nil, scan(ctx, s.db, query, nil, func(t *struct {
 		Name   string `db:"name"`
 		Engine string `db:"engine"`

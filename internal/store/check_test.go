@@ -58,9 +58,10 @@ func TestCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		pool.SetMaxOpenConns(9)
-		refused(t, store.New(pool, store.MySQL, store.Options{}), "9 connections", "10")
-		if _, err := store.New(pool, store.MySQL, store.Options{Save: 1}).Check(t.Context()); err != nil {
+		pool.SetMaxOpenConns(17)
+		refused(t, store.New(pool, store.MySQL), "17 connections", "18")
+		pool.SetMaxOpenConns(18)
+		if _, err := store.New(pool, store.MySQL).Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -69,9 +70,10 @@ func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 func TestCheckLooksAtTheSessionsOfTheCallersPool(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		open(t, d)
-		refused(t, store.New(callersPool(t, d, "autocommit", "0"), store.MySQL, store.Options{}), "autocommit")
-		warnings, err := store.New(callersPool(t, d, "sql_mode", "''"), store.MySQL, store.Options{}).Check(t.Context())
-		if err != nil || !slices.ContainsFunc(warnings, func(w store.Warning) bool { return strings.Contains(string(w), "sql_mode") }) {
+		refused(t, store.New(callersPool(t, d, "autocommit", "0"), store.MySQL), "autocommit")
+		warnings, err := store.New(callersPool(t, d, "sql_mode", "''"), store.MySQL).Check(t.Context())
+		aboutMode := func(w store.Warning) bool { return strings.Contains(string(w), "sql_mode") }
+		if err != nil || !slices.ContainsFunc(warnings, aboutMode) {
 			t.Errorf("warnings %q, %v; want one about sql_mode", warnings, err)
 		}
 	})
@@ -91,7 +93,7 @@ func TestCheckNamesMissingPrivileges(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer limited.Close()
-		refused(t, store.New(limited, store.MySQL, store.Options{}), "delay_task_message", "grant", "DELETE")
+		refused(t, store.New(limited, store.MySQL), "delay_task_message", "grant", "DELETE")
 	})
 }
 

@@ -35,7 +35,7 @@ func (k Kind) String() string {
 
 // Limits of a pool of our own. A caller who wants other numbers sets them on the pool that Connect returns.
 const (
-	maxConns = 16
+	maxConns = 24 // the reserved ones, and eight that read
 	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit would cut it, and often enough that
 	// a pool follows a failover.
 	maxLifetime = 3 * time.Minute

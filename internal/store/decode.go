@@ -61,7 +61,7 @@ func (r *record) row() (row.Row, error) {
 		Attempt:     int(d.int("attempt", r.Attempt, 0, math.MaxInt32)),
 		MaxAttempts: int(d.optional("max_attempts", r.MaxAttempts, math.MaxInt32)),
 		CrashCount:  int(d.int("crash_count", r.CrashCount, 0, math.MaxInt32)),
-		TTR:         d.millis("ttr", r.TTR),
+		TTR:         max(d.millis("ttr", r.TTR), row.MinTTR),
 		Priority:    int(d.int("priority", r.Priority, math.MinInt16, math.MaxInt16)),
 		Headers:     d.json("headers", r.Headers, &map[string]json.RawMessage{}),
 		MaxLate:     d.millis("max_late_ms", r.MaxLate),
@@ -96,7 +96,8 @@ func (r *record) state() row.State {
 	}
 }
 
-// due decodes what arms or claims a row. What cannot be read is left zero: the claim reads the row again, and reports it as broken.
+// due decodes what arms or claims a row. What cannot be read is left zero: the claim reads the row again, and reports it as
+// broken.
 func (r *record) due() row.Due {
 	var d decoder
 	return row.Due{

@@ -16,7 +16,8 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 		{"attempt", "'many'"}, {"attempt", "-1"}, {"max_attempts", "'none'"}, {"crash_count", "x'ff'"},
 		{"ttr", "1.5"}, {"priority", "'high'"},
 		{"headers", "'{'"}, {"headers", "'[]'"}, {"max_late_ms", "-5"}, {"late_policy", "9"}, {"ip_address", "'::1'"},
-		{"delay_time", "'soon'"}, {"delay_time", "9223372036854775807"}, {"expected_time", "'tomorrow'"}, {"execution_time", "'2026'"},
+		{"delay_time", "'soon'"}, {"delay_time", "9223372036854775807"}, {"expected_time", "'tomorrow'"},
+		{"execution_time", "'2026'"},
 		{"finish_time", "12"}, {"errors", "'oops'"}, {"create_time", "''"}, {"update_time", "'-'"}, {"status", "9"},
 	}
 	onServers := []struct{ column, value string }{

@@ -6,7 +6,7 @@ import "strings"
 type dialect struct {
 	now      string // the time that decides
 	server   string // who answers
-	greatest string // function: the later of two times
+	greatest string // function: the later of two times, the larger of two numbers
 	add      string // time %[1]s plus %[2]s milliseconds
 
 	bindText string // placeholder for text: stores the bytes it is given whatever the character set of the connection

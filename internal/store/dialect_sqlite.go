@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// sqliteDialect serves the embedded database. Its clock is the machine's, through functions of our own, because SQLite's counts in
-// milliseconds.
+// sqliteDialect serves the embedded database. Its clock is the machine's, through functions of our own, because SQLite's counts
+// in milliseconds.
 var sqliteDialect = dialect{
 	now:      "(SELECT delaytask_now())", // a subquery, so that all rows of a statement see the same time
 	server:   "'sqlite'",

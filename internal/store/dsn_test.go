@@ -119,8 +119,8 @@ func TestOwnSettingsWinOverTheDSN(t *testing.T) {
 
 func FuzzParseDSN(f *testing.F) {
 	for _, seed := range []string{
-		DefaultDSN, "sqlite:", "a:b@tcp(h:1)/d?x=1", "mysql://a:b@h:1/d?x=1", "a:b@unix(/s)/d", "/d?strict=1", "?", "/", "@/", "a:/b",
-		"mysql://[::1]/d", "a@tcp(h)/d?timeout=1s&loc=UTC&charset=x,y", "mysql://a:%2f@h/%2f",
+		DefaultDSN, "sqlite:", "a:b@tcp(h:1)/d?x=1", "mysql://a:b@h:1/d?x=1", "a:b@unix(/s)/d", "/d?strict=1", "?", "/", "@/",
+		"a:/b", "mysql://[::1]/d", "a@tcp(h)/d?timeout=1s&loc=UTC&charset=x,y", "mysql://a:%2f@h/%2f",
 	} {
 		f.Add(seed)
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// maxBranches is how many tags one query reads each by itself. A branch per tag reads at most limit rows of it, however many there
-// are; a single range over all tags is cheaper to plan for many tags, but reads everything in the window. SQLite takes at most 500.
+// maxBranches is how many tags one query reads each by itself. A branch per tag reads at most limit rows of it, however many
+// there are; a single range over all tags is cheaper to plan for many tags, but reads everything in the window. SQLite takes at
+// most 500.
 const maxBranches = 32
 
 // Due implements [engine.Finder].

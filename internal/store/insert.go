@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/engine"
@@ -20,6 +21,7 @@ type execer interface {
 // in a caller's transaction that is for the caller to see to, by rolling back.
 func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error {
 	const op = "store tasks"
+	via := s.saveLane(rows)
 	switch {
 	case len(rows) == 0:
 		return nil
@@ -28,9 +30,9 @@ func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error 
 		defer cancel()
 		return classify(op, s.insert(ctx, tx, rows))
 	case len(rows) <= maxInsert:
-		return s.save.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error { return s.insert(ctx, conn, rows) })
+		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error { return s.insert(ctx, conn, rows) })
 	default:
-		return s.save.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			tx, err := conn.BeginTx(ctx, nil)
 			if err != nil {
 				return err
@@ -42,6 +44,14 @@ func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error 
 			return tx.Commit()
 		})
 	}
+}
+
+// saveLane keeps rows that somebody's open transaction can keep waiting away from those that wait for nobody.
+func (s *Store) saveLane(rows []row.Row) *lane {
+	if slices.ContainsFunc(rows, func(r row.Row) bool { return r.Key != "" }) {
+		return s.saveKeyed
+	}
+	return s.save
 }
 
 func (s *Store) insert(ctx context.Context, to execer, rows []row.Row) error {

@@ -17,7 +17,7 @@ func TestReservedConnectionsNeverGoBackToTheCallersPool(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		open(t, d)
 		callers := callersPool(t, d, "innodb_lock_wait_timeout", "49")
-		s := store.New(callers, store.MySQL, store.Options{})
+		s := store.New(callers, store.MySQL)
 		insertOne(t, s, 1)
 		if _, err := s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e"}); err != nil {
 			t.Fatal(err)
@@ -35,7 +35,8 @@ func TestReservedConnectionsNeverGoBackToTheCallersPool(t *testing.T) {
 			}
 			defer conn.Close()
 			var wait int
-			if err := conn.QueryRowContext(t.Context(), "SELECT @@innodb_lock_wait_timeout").Scan(&wait); err != nil || wait != 49 {
+			err = conn.QueryRowContext(t.Context(), "SELECT @@innodb_lock_wait_timeout").Scan(&wait)
+			if err != nil || wait != 49 {
 				t.Fatalf("a connection of the pool waits %d s for locks (%v), want the caller's 49", wait, err)
 			}
 		}
@@ -48,7 +49,7 @@ func TestReservedConnectionsNeverGoBackToTheCallersPool(t *testing.T) {
 func TestClaimWaitsForALockAtMostASecondWhateverThePoolSays(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, own := open(t, d)
-		s := store.New(callersPool(t, d, "innodb_lock_wait_timeout", "49"), store.MySQL, store.Options{})
+		s := store.New(callersPool(t, d, "innodb_lock_wait_timeout", "49"), store.MySQL)
 		defer s.Close(t.Context())
 		insertOne(t, s, 1)
 		defer lock(t, own, []int64{1})()
@@ -83,7 +84,7 @@ func TestStatementThatWasInterruptedLeavesNoConnectionBehind(t *testing.T) {
 			_, err := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e1"})
 			done <- err
 		}()
-		waitForUpdate(t, pool)
+		waitForWrite(t, pool)
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) || row.ClassOf(err) != row.ClassUnknown {
 			t.Errorf("error %v of class %s, want the context's and an unknown outcome", err, row.ClassOf(err))
@@ -95,13 +96,13 @@ func TestStatementThatWasInterruptedLeavesNoConnectionBehind(t *testing.T) {
 	})
 }
 
-// waitForUpdate returns when another connection of this database waits in an UPDATE.
-func waitForUpdate(t *testing.T, pool *sqlx.DB) {
+// waitForWrite returns when another connection of this database is in the midst of a write.
+func waitForWrite(t *testing.T, pool *sqlx.DB) {
 	t.Helper()
 	for {
 		var n int
 		query := "SELECT COUNT(*) FROM information_schema.processlist" +
-			" WHERE db = DATABASE() AND id <> CONNECTION_ID() AND info LIKE 'UPDATE%'"
+			" WHERE db = DATABASE() AND id <> CONNECTION_ID() AND (info LIKE 'UPDATE%' OR info LIKE 'INSERT%')"
 		if err := pool.GetContext(t.Context(), &n, query); err != nil {
 			t.Fatal(err)
 		}

@@ -16,28 +16,36 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var locked []int64
-	err := s.keep.do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
-		skips, err := skipsLocked(ctx, conn)
+	err := s.probe.do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
+		v, err := s.serverVersion(ctx, conn)
 		if err != nil {
 			return err
 		}
-		if skips {
+		if v.skipsLocked() {
 			locked, err = skipped(ctx, conn, ids)
 		} else {
 			locked, err = refused(ctx, conn, ids)
 		}
 		return err
 	})
+	if err != nil {
+		s.version.Store(nil) // another server may answer the next time
+	}
 	return locked, err
 }
 
-// skipsLocked tells whether the server does what SKIP LOCKED says. TiDB parses it and then takes no lock.
-func skipsLocked(ctx context.Context, conn *sql.Conn) (bool, error) {
-	var version string
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
-		return false, err
+// serverVersion asks once and remembers the answer.
+func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, error) {
+	if v := s.version.Load(); v != nil {
+		return *v, nil
 	}
-	return parseVersion(version).skipsLocked(), nil
+	var name string
+	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&name); err != nil {
+		return version{}, err
+	}
+	v := parseVersion(name)
+	s.version.Store(&v)
+	return v, nil
 }
 
 // skipped asks for the rows that can be locked, and which of the others exist. A row may be locked because it is being deleted or

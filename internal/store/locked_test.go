@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"database/sql"
 	"slices"
 	"testing"
 
@@ -11,7 +13,8 @@ func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, _ := connect(t, d)
 		createTables(t, db, MySQL)
-		mustExec(t, db, "INSERT INTO "+table+" (id, tag, message_body) VALUES (1,'a',''), (2,'a',''), (3,'a',''), (4,'a',''), (5,'a','')")
+		mustExec(t, db, "INSERT INTO "+table+" (id, tag, message_body)"+
+			" VALUES (1,'a',''), (2,'a',''), (3,'a',''), (4,'a',''), (5,'a','')")
 		tx, err := db.BeginTxx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -26,7 +29,7 @@ func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		conn, err := db.DB.Conn(t.Context())
+		conn, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +44,47 @@ func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 	})
 }
 
-func TestParseVersion(t *testing.T) {
+func TestLockedAsksForTheVersionOnce(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, _ := connect(t, d)
+		createTables(t, db, MySQL)
+		s := New(db, MySQL)
+		defer s.Close(t.Context())
+		f := func(want int) {
+			t.Helper()
+			before := selects(t, s)
+			if _, err := s.Locked(t.Context(), []int64{1}); err != nil {
+				t.Fatal(err)
+			}
+			if n := selects(t, s) - before; n != want {
+				t.Errorf("%d reads, want %d", n, want)
+			}
+		}
+		f(4)
+		f(3)
+		mustExec(t, db, "RENAME TABLE "+table+" TO away")
+		if _, err := s.Locked(t.Context(), []int64{1}); err == nil {
+			t.Error("no error although the table is away")
+		}
+		mustExec(t, db, "RENAME TABLE away TO "+table)
+		f(4) // after an error the server may be another
+	})
+}
+
+// selects counts the reads of the connection that probes for locks.
+func selects(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	err := s.probe.do(t.Context(), "count reads", func(ctx context.Context, conn *sql.Conn) error {
+		var name string
+		return conn.QueryRowContext(ctx, "SHOW SESSION STATUS LIKE 'Com_select'").Scan(&name, &n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestVersionsTellWhichServerItIs(t *testing.T) {
 	f := func(in, want string, supported, skips bool) {
 		t.Helper()
 		v := parseVersion(in)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -19,28 +20,44 @@ type nodeRecord struct {
 	DBTime   sql.RawBytes `db:"db_time"`
 	DBServer sql.RawBytes `db:"db_server"`
 
-	Number    sql.Null[int]    `db:"number"`
-	Token     sql.Null[string] `db:"token"`
-	Name      sql.Null[string] `db:"name"`
-	Host      sql.Null[string] `db:"host"`
-	PID       sql.Null[int]    `db:"pid"`
-	StartedAt sql.Null[int64]  `db:"started_at"`
-	Address   sql.Null[string] `db:"address"`
-	Version   sql.Null[string] `db:"version"`
-	Tags      sql.RawBytes     `db:"tags"`
-	Leaving   sql.Null[bool]   `db:"leaving"`
-	Heartbeat row.Time         `db:"heartbeat"`
+	Number    sql.RawBytes `db:"number"`
+	Token     sql.RawBytes `db:"token"`
+	Name      sql.RawBytes `db:"name"`
+	Host      sql.RawBytes `db:"host"`
+	PID       sql.RawBytes `db:"pid"`
+	StartedAt sql.RawBytes `db:"started_at"`
+	Address   sql.RawBytes `db:"address"`
+	Version   sql.RawBytes `db:"version"`
+	Tags      sql.RawBytes `db:"tags"`
+	Leaving   sql.RawBytes `db:"leaving"`
+	Heartbeat sql.RawBytes `db:"heartbeat"`
 }
 
-func (r *nodeRecord) node() (row.Node, error) {
-	n := row.Node{
-		Number: r.Number.V, Token: r.Token.V, Name: r.Name.V, Host: r.Host.V, PID: r.PID.V, StartedAt: r.StartedAt.V,
-		Address: r.Address.V, Version: r.Version.V, Leaving: r.Leaving.V, Heartbeat: r.Heartbeat,
+// node decodes what can be read and leaves the rest zero: one spoiled row must not hide the other nodes. A node without tags
+// serves nothing, and one without a heartbeat is not alive; its next beat mends the row.
+func (r *nodeRecord) node() row.Node {
+	var d decoder
+	return row.Node{
+		Number:    int(d.int("number", r.Number, 0, math.MaxInt32)),
+		Token:     string(r.Token),
+		Name:      string(r.Name),
+		Host:      string(r.Host),
+		PID:       int(d.int("pid", r.PID, 0, math.MaxInt32)),
+		StartedAt: d.int("started_at", r.StartedAt, 0, math.MaxInt64),
+		Address:   string(r.Address),
+		Version:   string(r.Version),
+		Tags:      servedTags(r.Tags),
+		Leaving:   d.int("leaving", r.Leaving, 0, math.MaxUint8) != 0,
+		Heartbeat: d.time("heartbeat", r.Heartbeat),
 	}
-	if err := json.Unmarshal(r.Tags, &n.Tags); err != nil {
-		return row.Node{}, fmt.Errorf("tags of node %d: %w", n.Number, err)
+}
+
+func servedTags(list []byte) []string {
+	var tags []string
+	if err := json.Unmarshal(list, &tags); err != nil {
+		return nil // also what came before the element that is no string
 	}
-	return n, nil
+	return tags
 }
 
 // Nodes implements [engine.Registry]. The clock is read in the same statement as the heartbeats that it judges.
@@ -52,14 +69,10 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	var nodes []row.Node
 	var reading row.Reading
 	err := scan(ctx, s.db, query, nil, func(r *nodeRecord) (err error) {
-		if reading, err = (&record{DBTime: r.DBTime, DBServer: r.DBServer}).reading(); err != nil || !r.Number.Valid {
+		if reading, err = (&record{DBTime: r.DBTime, DBServer: r.DBServer}).reading(); err != nil || r.Number == nil {
 			return err
 		}
-		n, err := r.node()
-		if err != nil {
-			return err
-		}
-		nodes = append(nodes, n)
+		nodes = append(nodes, r.node())
 		return nil
 	})
 	return nodes, reading, classify("read nodes", err)
@@ -96,7 +109,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 	}
 	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeColumns, ", ") + ")" +
 		" VALUES (?, " + strings.Join(binds, ", ") + ")"
-	err = s.renew.do(ctx, "join as a node", func(ctx context.Context, conn *sql.Conn) error {
+	err = s.beat.do(ctx, "join as a node", func(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, insert, append([]any{n.Number}, args...)...)
 		return err
 	})
@@ -111,7 +124,8 @@ func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 	return s.writeNode(ctx, "keep the node alive", n, "token = ?", n.Token)
 }
 
-// writeNode writes the row of n.Number if the guard holds. The heartbeat differs each time, so a row that is met is a row changed.
+// writeNode writes the row of n.Number if the guard holds. The heartbeat differs each time, so a row that is met is a row
+// changed.
 func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard string, guardArgs ...any) (bool, error) {
 	binds, args, err := s.dialect.nodeValues(n)
 	if err != nil {
@@ -124,7 +138,7 @@ func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard stri
 	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") + " WHERE number = ? AND " + guard
 	args = append(append(args, n.Number), guardArgs...)
 	var written int
-	err = s.renew.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+	err = s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
 		written, err = execute(ctx, conn, query, args)
 		return err
 	})
@@ -143,7 +157,7 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 		return classify(op, err)
 	}
 	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + held + " AND number IN (" + idList(numbers) + ")"
-	return s.renew.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+	return s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, query, anys(tokens)...)
 		return err
 	})

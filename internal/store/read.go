@@ -57,8 +57,8 @@ func scan[T any](ctx context.Context, q queryer, query string, args []any, each 
 
 var mapper = reflectx.NewMapper("db")
 
-// fieldsOf returns pointers to the fields of a struct that the columns are read into. A pool may be set up to put the table's name
-// in front of each column's.
+// fieldsOf returns pointers to the fields of a struct that the columns are read into. A pool may be set up to put the table's
+// name in front of each column's.
 func fieldsOf(dest any, columns []string) ([]any, error) {
 	for i, name := range columns {
 		columns[i] = name[strings.LastIndexByte(name, '.')+1:]

@@ -35,7 +35,7 @@ func (d dialect) renew(leases []row.Lease) (string, []any) {
 	versions := make([]any, len(leases))
 	ttrs := make([]any, len(leases))
 	for i, l := range leases {
-		ids[i], versions[i], ttrs[i] = l.ID, l.Version, l.TTR.Milliseconds()
+		ids[i], versions[i], ttrs[i] = l.ID, l.Version, max(l.TTR, row.MinTTR).Milliseconds()
 	}
 	b := newBatch(d, ids)
 	b.set("due_time", fmt.Sprintf(d.add, d.now, "%s"), b.each("ttr", "?", ttrs))

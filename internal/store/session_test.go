@@ -13,7 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// The caller's pool has settings of its own. None of them changes what is stored, in our statements or in the caller's transaction.
+// The caller's pool has settings of its own. None of them changes what is stored, in our statements or in the caller's
+// transaction.
 func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 	settings := []string{
 		"",
@@ -44,7 +45,7 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 				}
 				defer callers.Close()
 				exec(t, own.DB, "DELETE FROM delay_task_message")
-				s := store.New(callers, store.MySQL, store.Options{})
+				s := store.New(callers, store.MySQL)
 				defer s.Close(t.Context())
 				roundTrip(t, s, callers)
 			})
@@ -85,7 +86,8 @@ func roundTrip(t *testing.T, s *store.Store, callers *sqlx.DB) {
 		t.Fatalf("found %v, %v", found, err)
 	}
 	n, err := s.Update(t.Context(), tx, []row.Change{
-		{ID: second.ID, From: row.Pending, To: row.Completed, Due: fallBack, Finish: fallBack, Executor: "höst:1", ErrorStack: "é\\'"},
+		{ID: second.ID, From: row.Pending, To: row.Completed, Due: fallBack, Finish: fallBack, Executor: "höst:1",
+			ErrorStack: "é\\'"},
 		{ID: 77, Version: 5, From: row.Executing, To: row.Failed, Errors: []byte("[]")},
 	})
 	if n != 1 || err != nil {
@@ -125,7 +127,8 @@ func TestPlainInsertIsATaskLikeAnyOther(t *testing.T) {
 		s, pool := open(t, d)
 		expected := row.At(time.Now().Add(time.Hour))
 		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES ('a', '{}', 90000)")
-		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, expected_time) VALUES ('a', '', ?)", expected.String())
+		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, expected_time) VALUES ('a', '', ?)",
+			expected.String())
 		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, delay_time, due_time) VALUES ('a', '', 1, NULL)")
 		rows, broken, err := s.List(t.Context(), row.Filter{Tag: "a", Limit: 10}, true)
 		if err != nil || len(broken) != 0 || len(rows) != 3 {
@@ -138,7 +141,8 @@ func TestPlainInsertIsATaskLikeAnyOther(t *testing.T) {
 		}
 		off := rows[0].Expected.Sub(rows[0].Created.Add(90 * time.Second)).Abs()
 		if off > 2*time.Millisecond || rows[0].Due != rows[0].Expected {
-			t.Errorf("a delay of 90 s is expected at %v and due at %v, created at %v", rows[0].Expected, rows[0].Due, rows[0].Created)
+			t.Errorf("a delay of 90 s is expected at %v and due at %v, created at %v", rows[0].Expected, rows[0].Due,
+				rows[0].Created)
 		}
 		if rows[1].Expected != expected || rows[1].Due != expected {
 			t.Errorf("expected %v, due %v; want both %v", rows[1].Expected, rows[1].Due, expected)

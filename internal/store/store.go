@@ -8,6 +8,7 @@ package store
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -20,58 +21,55 @@ var _ engine.Store = (*Store)(nil)
 // statementTimeout bounds every statement whose context brings no deadline.
 const statementTimeout = 10 * time.Second
 
-// Options says how many connections each kind of write keeps for itself, so that none waits behind another. Zero means the default.
-type Options struct {
-	Save   int // new tasks; default 2
-	Claim  int // claims; default 2
-	Settle int // results; default 2
-	Renew  int // leases and heartbeats; default 1
-	Keep   int // purge and rare writes; default 1
-}
+// How many connections each kind of write keeps for itself, so that none waits behind another.
+const (
+	savers      = 4 // rows that can meet no other, which as a rule wait for nothing
+	keyedSavers = 4 // rows with a key: each can wait a second for the open transaction that holds it
+	claimers    = 2
+	settlers    = 2
+	renewers    = 1
+	beaters     = 1 // node rows: a node whose heartbeat waits behind a lease drops out of its own view
+	probers     = 1 // looks for locked rows while others wait for them
+	keepers     = 1 // purge and rare writes
 
-func (o Options) withDefaults() Options {
-	for _, n := range []struct {
-		of *int
-		to int
-	}{{&o.Save, 2}, {&o.Claim, 2}, {&o.Settle, 2}, {&o.Renew, 1}, {&o.Keep, 1}} {
-		if *n.of <= 0 {
-			*n.of = n.to
-		}
-	}
-	return o
-}
+	// readers is how many connections of the pool the reads need beside the reserved ones.
+	readers = 2
 
-// readers is how many connections of the pool the reads need beside the reserved ones.
-const readers = 2
-
-// connections is the smallest pool that the lanes and the reads get along with.
-func (o Options) connections() int { return o.Save + o.Claim + o.Settle + o.Renew + o.Keep + readers }
+	// smallestPool is what the lanes and the reads get along with.
+	smallestPool = savers + keyedSavers + claimers + settlers + renewers + beaters + probers + keepers + readers
+)
 
 // Store implements [engine.Store] on a SQL database.
 type Store struct {
 	db      *sqlx.DB
 	dialect dialect
-	options Options
 
-	save, claim, settle, renew, keep *lane
+	save, saveKeyed, claim, settle, renew, beat, probe, keep *lane
+
+	version atomic.Pointer[version] // what the server said last, while the probes succeed
 }
 
 // New returns a store on db, which stays the caller's. Connections are reserved as they are first needed.
-func New(db *sqlx.DB, kind Kind, opts Options) *Store {
-	s := &Store{db: db, dialect: dialectOf(kind), options: opts.withDefaults()}
-	s.save = newLane(db, s.dialect, s.options.Save)
-	s.claim = newLane(db, s.dialect, s.options.Claim)
-	s.settle = newLane(db, s.dialect, s.options.Settle)
-	s.renew = newLane(db, s.dialect, s.options.Renew)
-	s.keep = newLane(db, s.dialect, s.options.Keep)
-	return s
+func New(db *sqlx.DB, kind Kind) *Store {
+	d := dialectOf(kind)
+	return &Store{
+		db: db, dialect: d,
+		save:      newLane(db, d, savers),
+		saveKeyed: newLane(db, d, keyedSavers),
+		claim:     newLane(db, d, claimers),
+		settle:    newLane(db, d, settlers),
+		renew:     newLane(db, d, renewers),
+		beat:      newLane(db, d, beaters),
+		probe:     newLane(db, d, probers),
+		keep:      newLane(db, d, keepers),
+	}
 }
 
 // Close discards the reserved connections, waiting for those in use until ctx ends; these are discarded when their statement is
 // done. The pool stays open.
 func (s *Store) Close(ctx context.Context) error {
 	var errs []error
-	for _, l := range []*lane{s.save, s.claim, s.settle, s.renew, s.keep} {
+	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.probe, s.keep} {
 		errs = append(errs, l.close(ctx))
 	}
 	return errors.Join(errs...)

@@ -97,7 +97,7 @@ func open(t *testing.T, db dbtest.Database) (*store.Store, *sqlx.DB) {
 	if err := migrations.Up(t.Context(), pool.DB, kind); err != nil {
 		t.Fatal(err)
 	}
-	s := store.New(pool, kind, store.Options{})
+	s := store.New(pool, kind)
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -7,10 +7,12 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
+const tagTable = "delay_task_tag"
+
 // Tags implements [engine.Registry].
 func (s *Store) Tags(ctx context.Context) ([]row.TagState, error) {
 	var tags []row.TagState
-	query := "SELECT " + s.dialect.text("tag") + ", paused FROM delay_task_tag ORDER BY delay_task_tag.tag"
+	query := "SELECT " + s.dialect.text("tag") + ", paused FROM " + tagTable + " ORDER BY " + tagTable + ".tag"
 	err := scan(ctx, s.db, query, nil, func(r *struct {
 		Tag    string `db:"tag"`
 		Paused bool   `db:"paused"`
@@ -24,7 +26,7 @@ func (s *Store) Tags(ctx context.Context) ([]row.TagState, error) {
 // SetTag implements [engine.Registry].
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	d := s.dialect
-	query := "INSERT INTO delay_task_tag (tag, paused, update_time) VALUES (" + d.bindText + ", ?, " + d.now + ")" +
+	query := "INSERT INTO " + tagTable + " (tag, paused, update_time) VALUES (" + d.bindText + ", ?, " + d.now + ")" +
 		d.upsert + "paused = ?, update_time = " + d.now
 	return s.keep.do(ctx, "store a tag", func(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, query, t.Tag, t.Paused, t.Paused)

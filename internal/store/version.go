@@ -15,7 +15,8 @@ type version struct {
 
 var versionNumbers = regexp.MustCompile(`(\d+)\.(\d+)`)
 
-// parseVersion reads the result of VERSION(), like 9.7.4-2, 10.11.19-MariaDB-0+deb12u1, 5.5.5-10.6.2-MariaDB or 8.0.11-TiDB-v8.5.0.
+// parseVersion reads the result of VERSION(), like 9.7.4-2, 10.11.19-MariaDB-0+deb12u1, 5.5.5-10.6.2-MariaDB or
+// 8.0.11-TiDB-v8.5.0.
 func parseVersion(s string) version {
 	v := version{name: "MySQL"}
 	switch {
@@ -51,4 +52,5 @@ func (v version) supported() bool {
 	}
 }
 
+// skipsLocked reports whether the server does what SKIP LOCKED says. TiDB parses it and then takes no lock.
 func (v version) skipsLocked() bool { return v.name != "TiDB" && v.supported() }

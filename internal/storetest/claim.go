@@ -43,7 +43,8 @@ var claimTests = []test{
 			t.apply(change(t.get(2), row.Pending))
 		}
 		t.apply(change(t.get(4), row.Pending))
-		c := row.Claim{Rows: []row.Ref{{ID: 4, Version: 2}, {ID: 2, Version: 2}, {ID: 3}, {ID: 1, Version: 1}}, Executor: executor}
+		c := row.Claim{Rows: []row.Ref{{ID: 4, Version: 2}, {ID: 2, Version: 2}, {ID: 3}, {ID: 1, Version: 1}},
+			Executor: executor}
 		t.wins(c, 2, 3)
 	}},
 	{"A row that is due later keeps its lease from then", func(t *tester) {
@@ -70,6 +71,34 @@ var claimTests = []test{
 		t.claim(ref(short), ref(long))
 		if apart := t.get(2).Due.Sub(t.get(1).Due); apart != long.TTR-short.TTR {
 			t.Fatalf("the leases end %v apart, want %v", apart, long.TTR-short.TTR)
+		}
+	}},
+	{"A lease lasts a second at least", func(t *tester) {
+		var refs []row.Ref
+		for i, ttr := range []time.Duration{0, time.Millisecond, row.MinTTR - time.Millisecond, row.MinTTR} {
+			r := t.task(int64(i + 1))
+			r.TTR = ttr
+			t.insert(r)
+			refs = append(refs, ref(r))
+			if got := t.get(r.ID).TTR; got != row.MinTTR {
+				t.Errorf("a TTR of %v is read as %v, want %v", ttr, got, row.MinTTR)
+			}
+		}
+		before := t.now()
+		claimed := t.claim(refs...)
+		if len(claimed.Rows) != len(refs) {
+			t.Fatalf("claimed %d rows of %d", len(claimed.Rows), len(refs))
+		}
+		for _, r := range claimed.Rows {
+			if r.TTR != row.MinTTR || r.Due < before.Add(row.MinTTR) {
+				t.Errorf("claimed with the TTR %v until %v, want %v after %v", r.TTR, r.Due, row.MinTTR, before)
+			}
+		}
+		before = t.now()
+		for _, s := range t.renew(row.Lease{Ref: ref(claimed.Rows[0])}, row.Lease{Ref: ref(claimed.Rows[1]), TTR: time.Millisecond}) {
+			if s.Due < before.Add(row.MinTTR) {
+				t.Errorf("renewed until %v, want %v after %v", s.Due, row.MinTTR, before)
+			}
 		}
 	}},
 	{"The attempts go on counting", func(t *tester) {

@@ -34,9 +34,7 @@ var expiredTests = []test{
 		t.same(rows[0], r)
 	}},
 	{"A lease ends by the store's clock", func(t *tester) {
-		r := t.task(1)
-		r.TTR = 50 * time.Millisecond
-		held := t.take(r)
+		held := t.insertAs(t.task(1), row.Executing, t.start.Add(50*time.Millisecond))
 		found, _, err := t.store.Expired(t.Context(), 10)
 		t.must(err)
 		if asked := t.now(); len(found) != 0 && asked <= held.Due {

@@ -101,7 +101,7 @@ func everyColumnComesBack(t *tester) {
 
 func extremesComeBack(t *tester) {
 	longest := time.Duration(math.MaxInt64).Truncate(time.Millisecond)
-	smallest := row.Row{ID: 1, Tag: "x", TTR: time.Millisecond, Priority: -100, Expected: row.MinTime, Due: row.MinTime}
+	smallest := row.Row{ID: 1, Tag: "x", TTR: row.MinTTR, Priority: -100, Expected: row.MinTime, Due: row.MinTime}
 	largest := row.Row{
 		ID: math.MaxInt64, Tag: strings.Repeat("t", 128), Key: strings.Repeat("🚀", 255), Body: []byte("1"),
 		MaxAttempts: 1_000_000, TTR: 24 * time.Hour, Priority: 100, MaxLate: longest, LatePolicy: row.LateSkip,

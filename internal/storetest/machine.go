@@ -114,7 +114,8 @@ func (m *machine) renew() {
 		if exists != told {
 			m.Fatalf("renew: task %d exists %v, its state is told %v", l.ID, exists, told)
 		}
-		if want := (row.State{ID: r.ID, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}); exists && s != want {
+		want := row.State{ID: r.ID, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
+		if exists && s != want {
 			m.Fatalf("renew: state %+v, want %+v", s, want)
 		}
 	}
@@ -160,7 +161,8 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	c := row.Change{
 		ID: ref.ID, Version: ref.Version, From: status, To: someStatuses.Draw(m.T, "to"), Due: m.someTime("due"),
 		Attempt: rapid.IntRange(0, 20).Draw(m.T, "attempt"), CrashCount: rapid.IntRange(0, 5).Draw(m.T, "crashes"),
-		ErrorStack: rapid.StringN(0, 5, -1).Draw(m.T, "error"), Executor: rapid.SampledFrom([]string{"", "other"}).Draw(m.T, "executor"),
+		ErrorStack: rapid.StringN(0, 5, -1).Draw(m.T, "error"),
+		Executor:   rapid.SampledFrom([]string{"", "other"}).Draw(m.T, "executor"),
 	}
 	if rapid.IntRange(0, 4).Draw(m.T, "other status") == 0 {
 		c.From = someStatuses.Draw(m.T, "from")
@@ -172,9 +174,6 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	if rapid.Bool().Draw(m.T, "rescheduled") {
 		c.Expected, c.Delay = m.someTime("expected"), time.Minute
 	}
-	if rapid.Bool().Draw(m.T, "new body") {
-		c.Body = []byte(rapid.StringN(0, 5, -1).Draw(m.T, "body"))
-	}
 	return c
 }
 
@@ -183,9 +182,6 @@ func changedBy(r row.Row, c row.Change) row.Row {
 	r.Execution, r.Finish, r.ErrorStack, r.Executor = c.Execution, c.Finish, c.ErrorStack, c.Executor
 	if !c.Expected.IsZero() {
 		r.Expected, r.Delay = c.Expected, c.Delay
-	}
-	if c.Body != nil {
-		r.Body = c.Body
 	}
 	return r
 }

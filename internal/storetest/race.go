@@ -13,7 +13,8 @@ var raceTests = []test{
 		t.insertTasks(plain, 1)
 		winners := make([]int, 50)
 		together(len(winners), func(i int) {
-			claimed, err := t.store.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: fmt.Sprintf("host:1:t:%d", i)})
+			claimed, err := t.store.Claim(t.Context(),
+				row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: fmt.Sprintf("host:1:t:%d", i)})
 			if err != nil && !mayTryAgain(err) {
 				t.Errorf("claimer %d: %v", i, err)
 			}

@@ -46,10 +46,7 @@ var renewTests = []test{
 		}
 	}},
 	{"A lease that is over is renewed while nobody has taken the row", func(t *tester) {
-		r := t.task(1)
-		r.TTR = time.Millisecond
-		held := t.take(r)
-		t.waitUntilAfter(held.Due)
+		held := t.insertAs(t.task(1), row.Executing, t.start.Add(-time.Second))
 		t.renew(row.Lease{Ref: ref(held), TTR: time.Hour})
 		if due := t.get(1).Due; due < t.now() {
 			t.Fatalf("lease until %v, want it renewed", due)

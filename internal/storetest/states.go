@@ -28,7 +28,8 @@ var statesTests = []test{
 		}
 	}},
 	{"Strays are found by the beginning of their executor, taken literally", func(t *tester) {
-		for i, name := range []string{"host:1:ab_c:1", "host:1:abXc:1", "host:1:ab%c:2", "HOST:1:ab_c:1", `host:1:ab\c:1`, "x:host:1"} {
+		for i, name := range []string{"host:1:ab_c:1", "host:1:abXc:1", "host:1:ab%c:2", "HOST:1:ab_c:1", `host:1:ab\c:1`,
+			"x:host:1"} {
 			r := t.task(int64(i + 1))
 			t.insert(r)
 			t.wins(row.Claim{Rows: []row.Ref{ref(r)}, Executor: name}, r.ID)

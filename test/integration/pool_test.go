@@ -135,7 +135,7 @@ func TestPoolThatCannotWorkIsRefused(t *testing.T) {
 		wantSentence(t, refusal(t, pool(t, d, "autocommit=0")), "autocommit")
 		small := pool(t, d)
 		small.SetMaxOpenConns(5)
-		wantSentence(t, refusal(t, small), "5 connections", "SetMaxOpenConns", "10")
+		wantSentence(t, refusal(t, small), "5 connections", "SetMaxOpenConns", "18")
 	})
 }
 
@@ -170,7 +170,7 @@ func wantSentence(t *testing.T, err error, words ...string) {
 
 func TestPoolKeepsItsSettings(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
-		const size = 14
+		const size = 22
 		db := pool(t, d, "sql_mode=%27ANSI_QUOTES%27", "innodb_lock_wait_timeout=33", "time_zone=%27%2B09:00%27", "charset=latin1")
 		db.SetMaxOpenConns(size)
 		db.SetMaxIdleConns(3)

@@ -1,0 +1,92 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// Somebody's open transaction makes one kind of write wait for a second. What cannot meet its lock goes on meanwhile.
+func TestWriteThatWaitsForALockHoldsUpNoOtherKind(t *testing.T) {
+	held := row.Ref{ID: 1}
+	tests := []struct {
+		name    string
+		waiters int64 // more than the lane has connections
+		waits   func(context.Context, *store.Store, int64) error
+		goesOn  func(context.Context, *store.Store) error
+	}{
+		{"a plain save behind saves with a key", 8,
+			func(ctx context.Context, s *store.Store, n int64) error {
+				return s.Insert(ctx, nil, []row.Row{task(100+n, ""), task(200+n, "held")})
+			},
+			func(ctx context.Context, s *store.Store) error { return s.Insert(ctx, nil, []row.Row{task(300, "")}) },
+		},
+		{"a heartbeat behind a renewal", 2,
+			func(ctx context.Context, s *store.Store, _ int64) error {
+				_, err := s.Renew(ctx, []row.Lease{{Ref: held, TTR: time.Minute}})
+				return err
+			},
+			func(ctx context.Context, s *store.Store) error {
+				joined, err := s.Join(ctx, row.Node{Number: 1, Token: "x"}, time.Hour)
+				if err != nil || !joined {
+					return fmt.Errorf("joined %v: %w", joined, err)
+				}
+				_, err = s.Beat(ctx, row.Node{Number: 1, Token: "x"})
+				return err
+			},
+		},
+		{"a look for locked tasks behind the repair of one", 2,
+			func(ctx context.Context, s *store.Store, _ int64) error {
+				return s.Discard(ctx, []row.Broken{{Ref: held}})
+			},
+			func(ctx context.Context, s *store.Store) error {
+				_, err := s.Locked(ctx, []int64{held.ID})
+				return err
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+				s, pool := open(t, d)
+				insertOne(t, s, held.ID)
+				// Rows without a key stand before the first key of the index, and InnoDB locks the gap before the one that is waited for.
+				if err := s.Insert(t.Context(), nil, []row.Row{task(3, "free")}); err != nil {
+					t.Fatal(err)
+				}
+				tx, err := pool.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := tx.ExecContext(t.Context(), "UPDATE delay_task_message SET priority = 1 WHERE id = 1"); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Insert(t.Context(), tx, []row.Row{task(2, "held")}); err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, tt.waiters)
+				for n := range tt.waiters {
+					go func() { ended <- tt.waits(t.Context(), s, n) }()
+				}
+				waitForWrite(t, pool)
+				begun := time.Now()
+				if err := tt.goesOn(t.Context(), s); err != nil || time.Since(begun) > 600*time.Millisecond {
+					t.Errorf("it took %v and ended with %v", time.Since(begun), err)
+				}
+				_ = tx.Rollback()
+				for range tt.waiters {
+					<-ended // whatever came of it
+				}
+			})
+		})
+	}
+}
+
+func task(id int64, key string) row.Row {
+	return row.Row{ID: id, Tag: "a", Key: key, TTR: time.Minute, Expected: row.MinTime, Due: row.MinTime}
+}
