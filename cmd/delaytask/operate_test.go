@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -179,6 +180,9 @@ func TestNodesLeaveTheCommandItselfOut(t *testing.T) {
 	}
 	if err := node.Start(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	for !strings.Contains(s.ok("nodes", "--json"), `"mail"`) {
+		runtime.Gosched() // a node that has just started announces its tags in the background
 	}
 	contains(t, s.ok("nodes", "--json"), `"name": "web-1"`, `"address": "10.0.0.7:80"`, `"state": "alive"`, `"mail"`)
 	if out := s.ok("nodes"); strings.Contains(out, commandNode) {
