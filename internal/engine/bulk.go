@@ -27,10 +27,13 @@ func (e *Engine) RetryWhere(ctx context.Context, b Bulk) (int, error) {
 	return e.changeWhere(ctx, b, row.Failed, retryOf)
 }
 
-func (e *Engine) changeWhere(ctx context.Context, b Bulk, from row.Status, change func(*row.Row, row.Time) row.Change) (int, error) {
+func (e *Engine) changeWhere(
+	ctx context.Context, b Bulk, from row.Status, change func(*row.Row, row.Time) row.Change,
+) (int, error) {
 	f := b.Filter
 	if f.Status != nil && *f.Status != from {
-		return 0, fmt.Errorf("%w: only %s tasks can be changed so, and the filter asks for %s ones", processor.ErrInvalidOption, from, *f.Status)
+		return 0, fmt.Errorf("%w: only %s tasks can be changed so, and the filter asks for %s ones",
+			processor.ErrInvalidOption, from, *f.Status)
 	}
 	f.Status = &from
 	if f.Limit <= 0 {

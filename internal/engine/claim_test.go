@@ -149,7 +149,11 @@ func TestClaimWithALostReply(t *testing.T) {
 						return w.store.Claim(ctx, claim)
 					}
 					if c.apply >= 0 {
-						time.AfterFunc(c.apply, func() { w.store.Claim(context.Background(), claim) })
+						time.AfterFunc(c.apply, func() {
+							if _, err := w.store.Claim(context.Background(), claim); err != nil {
+								w.Error(err)
+							}
+						})
 						time.Sleep(time.Nanosecond)
 					}
 					return row.Claimed{}, classError(row.ClassUnknown, "the reply is lost")
@@ -383,7 +387,8 @@ func TestLateClaimObeysThePolicy(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.completed(ids[processor.LateRun], 12*time.Second)
 		w.completed(inTime, 12*time.Second)
-		for policy, want := range map[processor.LatePolicy]row.Status{processor.LateSkip: row.Cancelled, processor.LateFail: row.Failed} {
+		ends := map[processor.LatePolicy]row.Status{processor.LateSkip: row.Cancelled, processor.LateFail: row.Failed}
+		for policy, want := range ends {
 			r := w.row(ids[policy])
 			if r.Status != want || len(w.runs.of(r.ID)) != 0 || r.ErrorStack == "" || r.Errors == nil {
 				w.Errorf("policy %d: %v after %d runs: %q", policy, r.Status, len(w.runs.of(r.ID)), r.ErrorStack)

@@ -22,7 +22,11 @@ func TestTasksObeyTheDatabasesClock(t *testing.T) {
 				own, foreign := w.save(e, "a", 3*time.Second), w.save(other, "a", 4*time.Second)
 				time.Sleep(10 * time.Second)
 				for id, delay := range map[int64]time.Duration{own: 3 * time.Second, foreign: 4 * time.Second} {
-					if runs := w.runs.of(id); len(runs) != 1 || runs[0].at.Sub(began)-delay < 0 || runs[0].at.Sub(began)-delay > 3*time.Millisecond {
+					runs := w.runs.of(id)
+					if len(runs) != 1 {
+						w.Fatalf("started %v", runs)
+					}
+					if late := runs[0].at.Sub(began) - delay; late < 0 || late > 3*time.Millisecond {
 						w.Errorf("started %v", runs)
 					}
 				}

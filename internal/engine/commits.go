@@ -45,7 +45,9 @@ func (c *commits) add(rows []row.Due) {
 	defer c.mu.Unlock()
 	for _, d := range rows {
 		if d.Due <= soon && c.mineToWatch(d) {
-			c.open = append(c.open, uncommitted{due: d, next: now.Add(firstCommitLook), wait: firstCommitLook, until: now.Add(lastCommitLook)})
+			c.open = append(c.open, uncommitted{
+				due: d, next: now.Add(firstCommitLook), wait: firstCommitLook, until: now.Add(lastCommitLook),
+			})
 		}
 	}
 	if len(c.open) > 0 {

@@ -163,7 +163,8 @@ func mayRetry(err error) bool {
 	}
 }
 
-// isApplied reads back a transition of unknown outcome. Somebody else may have made the same one: the effect is the one asked for.
+// isApplied reads back a transition of unknown outcome. Somebody else may have made the same one: the effect is the one asked
+// for.
 func isApplied(ctx context.Context, store Finder, c row.Change) bool {
 	states, err := store.States(ctx, []int64{c.ID})
 	return err == nil && len(states) == 1 && states[0].Version == c.Version+1 && states[0].Status == c.To

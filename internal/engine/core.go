@@ -35,7 +35,8 @@ func (c *core) goFunc(f func()) {
 	c.wg.Go(f)
 }
 
-// call bounds one call of the store. It hangs on the engine's life alone: a write that was begun is not torn by a caller who leaves.
+// call bounds one call of the store. It hangs on the engine's life alone: a write that was begun is not torn by a caller who
+// leaves.
 func (c *core) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.life, callTimeout)
 }
@@ -140,7 +141,8 @@ func (c *core) lockedAmong(ctx context.Context, ids []int64) (map[int64]bool, er
 	return locked, nil
 }
 
-// asideFor is how long a row is left out that has met a lock so often: each time longer, so that one open transaction costs little.
+// asideFor is how long a row is left out that has met a lock so often: each time longer, so that one open transaction costs
+// little.
 func asideFor(tries int) time.Duration {
 	return min(50*time.Millisecond<<min(tries, 8), 5*time.Second)
 }

@@ -44,7 +44,8 @@ func (j *journal) note(f processor.Func) processor.Func {
 		now := time.Now()
 		j.mu.Lock()
 		if there := now.Add(j.offset); there.Before(task.Due) || there.Before(task.Expected) {
-			j.wrong = append(j.wrong, fmt.Sprintf("task %d started %v early", task.ID, max(task.Due.Sub(there), task.Expected.Sub(there))))
+			early := max(task.Due.Sub(there), task.Expected.Sub(there))
+			j.wrong = append(j.wrong, fmt.Sprintf("task %d started %v early", task.ID, early))
 		}
 		if running[task.ID] {
 			j.wrong = append(j.wrong, fmt.Sprintf("task %d runs twice in one process", task.ID))
@@ -132,7 +133,7 @@ func (w *world) crash(e *Engine) {
 }
 
 func testConfig(store Store) Config {
-	var log slog.Handler = slog.DiscardHandler
+	log := slog.DiscardHandler
 	if testing.Verbose() {
 		log = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})
 	}

@@ -172,8 +172,8 @@ func (h *hands) drop(it *item) {
 	}
 }
 
-// serve says whether tasks of a tag may be taken here, and how many of them workers may run at once. Rows of a closed tag that wait
-// are forgotten; rows that are held go on.
+// serve says whether tasks of a tag may be taken here, and how many of them workers may run at once. Rows of a closed tag that
+// wait are forgotten; rows that are held go on.
 func (h *hands) serve(tag string, open bool, limit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +192,8 @@ func (h *hands) room(tag string) int {
 	return h.limits.backlog - len(h.lines.line(tag).backlog)
 }
 
-// withTaker returns those of the tags that a row could be taken of at once. To look for rows of the others would only fill the page.
+// withTaker returns those of the tags that a row could be taken of at once. To look for rows of the others would only fill the
+// page.
 func (h *hands) withTaker(tags []string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,7 +7,10 @@ import (
 
 func TestLeadFollowsTheRoundTripWithinItsBounds(t *testing.T) {
 	for _, c := range []struct{ roundTrip, first time.Duration }{
-		{0, leadFloor}, {time.Millisecond, leadFloor}, {10 * time.Millisecond, 40 * time.Millisecond}, {time.Minute, maxLead - leadGather},
+		{0, leadFloor},
+		{time.Millisecond, leadFloor},
+		{10 * time.Millisecond, 40 * time.Millisecond},
+		{time.Minute, maxLead - leadGather},
 	} {
 		var l lead
 		for range 100 {

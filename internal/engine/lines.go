@@ -89,8 +89,8 @@ func (l *lines) push(it *item) {
 	}
 }
 
-// age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them, and forgets the rest: the
-// table has them. So a tag that gets more than it can run neither starves the others nor fills the memory.
+// age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them, and forgets the rest:
+// the table has them. So a tag that gets more than it can run neither starves the others nor fills the memory.
 func (l *lines) age(before row.Time, most int) {
 	for _, line := range l.tags {
 		for len(line.arrived) > 0 && (line.arrived[0].index < 0 || line.arrived[0].Due < before) {

@@ -124,7 +124,11 @@ func TestPriorityThenDueTimeThenID(t *testing.T) {
 
 func TestSuspectRunsAsTheOnlyOne(t *testing.T) {
 	h := handsFor(10, 10, "a", "b")
-	h.due([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "b", Due: 1, CrashCount: 4}, {ID: 3, Tag: "a", Due: 1, CrashCount: 1}}, false, 0)
+	h.due([]row.Due{
+		{ID: 1, Tag: "a", Due: 1, CrashCount: 2},
+		{ID: 2, Tag: "b", Due: 1, CrashCount: 4},
+		{ID: 3, Tag: "a", Due: 1, CrashCount: 1},
+	}, false, 0)
 	first := h.pick(claimRows, 0)
 	if !slices.Equal(idsIn(first), []int64{3, 1}) {
 		t.Fatalf("picked %v, want one suspect and the row that crashed once", idsIn(first))

@@ -68,7 +68,8 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 		return err
 	}
 	alive := 2 * l.cfg.Heartbeat
-	l.arm.view.Store(cluster.NewView(l.token, nodes, reading.Time, cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}))
+	rule := cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}
+	l.arm.view.Store(cluster.NewView(l.token, nodes, reading.Time, rule))
 	living := slices.DeleteFunc(nodes, func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) })
 	l.metrics.SetNodes(len(living))
 	return nil

@@ -48,7 +48,9 @@ func newPasses(c *core, arm *armer, executor string) *passes {
 	purge := &scanner.Purge{
 		Delete: p.purge, Now: c.clock.AtLeast, Batch: purgeBatch, Limit: purgeRounds,
 		Keep: map[row.Status]time.Duration{
-			row.Completed: c.cfg.Retention.Completed, row.Cancelled: c.cfg.Retention.Cancelled, row.Failed: c.cfg.Retention.Failed,
+			row.Completed: c.cfg.Retention.Completed,
+			row.Cancelled: c.cfg.Retention.Cancelled,
+			row.Failed:    c.cfg.Retention.Failed,
 		},
 	}
 	p.runner = scanner.NewRunner(c.log,
@@ -119,7 +121,8 @@ func (p *passes) rescued(rows []row.Row) {
 				p.metrics.Rescued(metrics.RescueQuarantined, 1)
 				p.metrics.Quarantined()
 			}
-			p.log.Error("task failed after its leases were lost; see its errors", "task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
+			p.log.Error("task failed after its leases were lost; see its errors",
+				"task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
 			p.onFailed(r, r.Due, errLeasesLost)
 			continue
 		}

@@ -174,7 +174,8 @@ func TestTaskOfAPopThatLeftIsReleasedWithoutCost(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		id := w.save(e, "a", 3*time.Second)
 		// The row is claimed ahead of its time for this pop, which leaves just before.
-		if got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2999 * time.Millisecond}); err != nil || len(got) > 0 {
+		justBefore := PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2999 * time.Millisecond}
+		if got, err := e.Pop(w.Context(), justBefore); err != nil || len(got) > 0 {
 			w.Fatalf("popped %v, %v", got, err)
 		}
 		time.Sleep(time.Second)

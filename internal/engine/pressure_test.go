@@ -131,7 +131,10 @@ func TestPoppedTaskThatWasCancelledIsLost(t *testing.T) {
 func TestRowWithoutADueTimeIsNotPoppedBeforeItIsDue(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		r := row.Row{ID: e.ids.Next(), Tag: "a", TTR: 15 * time.Second, Expected: e.now().Add(time.Hour), Created: e.now(), Updated: e.now()}
+		r := row.Row{
+			ID: e.ids.Next(), Tag: "a", TTR: 15 * time.Second,
+			Expected: e.now().Add(time.Hour), Created: e.now(), Updated: e.now(),
+		}
 		if err := w.store.Insert(w.Context(), nil, []row.Row{r}); err != nil {
 			w.Fatal(err)
 		}

@@ -23,10 +23,15 @@ type move struct {
 }
 
 func moves() *rapid.Generator[[]move] {
-	kinds := []string{"save", "save", "save", "saveFlaky", "saveFlaky", "cancel", "reschedule", "start", "stop", "crash", "wait", "wait", "wait"}
+	kinds := []string{
+		"save", "save", "save", "saveFlaky", "saveFlaky", "cancel", "reschedule",
+		"start", "stop", "crash", "wait", "wait", "wait",
+	}
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) move {
 		return move{
-			kind: rapid.SampledFrom(kinds).Draw(t, "kind"), node: rapid.IntRange(0, 2).Draw(t, "node"), task: rapid.IntRange(0, 50).Draw(t, "task"),
+			kind:  rapid.SampledFrom(kinds).Draw(t, "kind"),
+			node:  rapid.IntRange(0, 2).Draw(t, "node"),
+			task:  rapid.IntRange(0, 50).Draw(t, "task"),
 			delay: time.Duration(rapid.IntRange(0, 5000).Draw(t, "delay")) * time.Millisecond,
 		}
 	}), 5, 60)
@@ -55,8 +60,10 @@ func (h *history) start(i int) {
 	if h.nodes[i] != nil {
 		return
 	}
-	h.nodes[i] = h.engine(h.store, map[string]processor.Func{"plain": untilEnd(200*time.Millisecond, nil), "flaky": h.flaky}, func(c *Config) {
-		c.TTR, c.Quarantine, c.StopGrace, c.Backoff = 2*time.Second, 1000, 100*time.Millisecond, processor.Constant(700*time.Millisecond)
+	processors := map[string]processor.Func{"plain": untilEnd(200*time.Millisecond, nil), "flaky": h.flaky}
+	h.nodes[i] = h.engine(h.store, processors, func(c *Config) {
+		c.TTR, c.Quarantine, c.StopGrace = 2*time.Second, 1000, 100*time.Millisecond
+		c.Backoff = processor.Constant(700 * time.Millisecond)
 	})
 }
 

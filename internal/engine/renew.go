@@ -177,8 +177,8 @@ func (r *renewer) endLost(held []*run, now time.Time) {
 	}
 }
 
-// lose ends the context of an attempt. A processor that ignores it does not keep its slot. Its row stays in hand until it returns:
-// run here once more it would hang once more, while another node may do better.
+// lose ends the context of an attempt. A processor that ignores it does not keep its slot. Its row stays in hand until it
+// returns: run here once more it would hang once more, while another node may do better.
 func (r *renewer) lose(u *run, cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,7 +13,10 @@ func TestTaskOfACrashedNodeIsRescued(t *testing.T) {
 	inBubble(t, func(w *world) {
 		rescued := make(chan *processor.Task, 10)
 		dying := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Hour, nil)})
-		ids := []int64{w.save(dying, "a", 0, processor.WithTTR(3*time.Second), processor.WithMaxAttempts(1)), w.save(dying, "a", 0)}
+		ids := []int64{
+			w.save(dying, "a", 0, processor.WithTTR(3*time.Second), processor.WithMaxAttempts(1)),
+			w.save(dying, "a", 0),
+		}
 		time.Sleep(10 * time.Second)
 		var ends []time.Time
 		w.crash(dying)
@@ -49,8 +52,9 @@ func TestPoisonTaskIsQuarantinedAndItsNeighboursAreNot(t *testing.T) {
 		stop := make(chan struct{})
 		defer close(stop)
 		poison := func(context.Context, *processor.Task) error { crashed <- struct{}{}; <-stop; return nil }
+		processors := map[string]processor.Func{"poison": poison, "a": untilEnd(4*time.Second, nil)}
 		node := func() *Engine {
-			return w.engine(w.store, map[string]processor.Func{"poison": poison, "a": untilEnd(4*time.Second, nil)}, func(c *Config) {
+			return w.engine(w.store, processors, func(c *Config) {
 				c.TTR = 2 * time.Second
 				c.OnFailed = func(_ context.Context, _ *processor.Task, err error) { failed <- err }
 			})

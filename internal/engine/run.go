@@ -25,7 +25,7 @@ type run struct {
 	mu        sync.Mutex
 	deadline  time.Time // until then the lease holds for certain
 	renewAt   time.Time
-	quietAt   time.Time // from then on the lease is no longer renewed: the attempt has outlived its timeout and its grace; zero for never
+	quietAt   time.Time // from then on the lease is not renewed: the attempt outlived its timeout and grace; zero for never
 	end       context.CancelCauseFunc
 	started   row.Time
 	inside    bool // its processor has not returned
@@ -120,7 +120,8 @@ func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
 func (r *runner) judge(u *run, reg *processor.Registration, now row.Time, err, cause error) (s settlement) {
 	defer func() {
 		if v := recover(); v != nil {
-			s = r.failure(u, now, fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v), processor.DefaultBackoff)
+			panicked := fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v)
+			s = r.failure(u, now, panicked, processor.DefaultBackoff)
 		}
 	}()
 	return r.outcome(u, reg, now, err, cause)
@@ -201,7 +202,8 @@ func (r *runner) measure(u *run, started row.Time) {
 	}
 	sent := started.Add(-time.Since(u.sent))
 	fired := max(u.item.fired, u.due)
-	r.metrics.Late(u.row.Tag, started.Sub(u.due), fired.Sub(u.due), max(started.Sub(max(sent, u.due)), 0), max(sent.Sub(fired), 0))
+	r.metrics.Late(u.row.Tag, started.Sub(u.due), fired.Sub(u.due),
+		max(started.Sub(max(sent, u.due)), 0), max(sent.Sub(fired), 0))
 }
 
 // taskOf is what the processor sees of the row.

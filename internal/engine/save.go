@@ -35,7 +35,8 @@ func newSaver(c *core, ids *ids, arm *armer) *saver {
 	s := &saver{core: c, ids: ids, arm: arm}
 	lane := func(flushers int) *batch.Coalescer[*saving] {
 		return batch.New(batch.Config[*saving]{
-			Flush: s.flush, Panicked: s.panicked, Flushers: flushers, MaxItems: saveRows, MaxBytes: saveBytes, QueueBytes: saveQueue, Size: (*saving).size,
+			Flush: s.flush, Panicked: s.panicked, Flushers: flushers,
+			MaxItems: saveRows, MaxBytes: saveBytes, QueueBytes: saveQueue, Size: (*saving).size,
 		})
 	}
 	s.plain, s.keyed, s.bulk = lane(1), lane(1), lane(3)
@@ -190,8 +191,8 @@ func (s *saver) atMost(ctx context.Context) (row.Time, error) {
 	}
 }
 
-// ceilMillis rounds a delay up to whole milliseconds, the unit it is stored in. The longest delay there is (292 years, which stands
-// for anything longer) is rounded down.
+// ceilMillis rounds a delay up to whole milliseconds, the unit it is stored in. The longest delay there is (292 years, which
+// stands for anything longer) is rounded down.
 func ceilMillis(d time.Duration) time.Duration {
 	rest := d % time.Millisecond
 	switch {

@@ -178,7 +178,11 @@ func TestSaveWithALostReplyIsStoredOnce(t *testing.T) {
 						return nil
 					}
 					if applied >= 0 {
-						time.AfterFunc(applied, func() { w.store.Insert(context.Background(), nil, rows) })
+						time.AfterFunc(applied, func() {
+							if err := w.store.Insert(context.Background(), nil, rows); err != nil {
+								w.Error(err)
+							}
+						})
 						synctest.Wait()
 					}
 					return classError(row.ClassUnknown, "the reply is lost")

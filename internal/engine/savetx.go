@@ -25,8 +25,8 @@ func (s *saver) saveTx(ctx context.Context, tx Tx, task processor.Save, commits 
 	return existing(err), err
 }
 
-// metInTx says what a row met inside the transaction. A refused statement has changed nothing, so a number that a plain INSERT took
-// first is simply replaced.
+// metInTx says what a row met inside the transaction. A refused statement has changed nothing, so a number that a plain INSERT
+// took first is simply replaced.
 func (s *saver) metInTx(ctx context.Context, tx Tx, it *saving, refusal error) error {
 	rows, broken, err := s.store.Get(ctx, tx, []int64{it.row.ID})
 	if err != nil {

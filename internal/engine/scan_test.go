@@ -109,10 +109,8 @@ func TestRestartWithABacklogIsOnTimeForNewTasks(t *testing.T) {
 			w.plain(1000+i, "old", past+row.Time(i))
 		}
 		busy := func(context.Context, *processor.Task) error { time.Sleep(20 * time.Millisecond); return nil }
-		e := w.engine(w.store, map[string]processor.Func{"old": busy, "new": busy, "slow": func(context.Context, *processor.Task) error {
-			time.Sleep(time.Minute)
-			return nil
-		}})
+		slow := func(context.Context, *processor.Task) error { time.Sleep(time.Minute); return nil }
+		e := w.engine(w.store, map[string]processor.Func{"old": busy, "new": busy, "slow": slow})
 		time.Sleep(time.Second)
 		var ids []int64
 		for i := range 300 {
@@ -140,7 +138,8 @@ func TestRestartWithABacklogIsOnTimeForNewTasks(t *testing.T) {
 func TestOnlyTheTagThatIsOverloadedWaits(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, map[string]processor.Func{"quick": nothing})
-		if err := e.cfg.Registry.Register("slow", w.runs.note(untilEnd(10*time.Second, nil)), processor.Concurrency(2)); err != nil {
+		slow := w.runs.note(untilEnd(10*time.Second, nil))
+		if err := e.cfg.Registry.Register("slow", slow, processor.Concurrency(2)); err != nil {
 			w.Fatal(err)
 		}
 		e.Registered()
@@ -201,7 +200,8 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 		}{{50 * time.Minute, true, true}, {70 * time.Minute, false, true}, {130 * time.Minute, false, false}} {
 			time.Sleep(time.Until(now.Add(c.at)))
 			if w.exists(done) != c.done || w.exists(failed) != c.fail || !w.exists(cancelled) {
-				w.Errorf("after %v: completed %t, failed %t, cancelled %t", c.at, w.exists(done), w.exists(failed), w.exists(cancelled))
+				w.Errorf("after %v: completed %t, failed %t, cancelled %t",
+					c.at, w.exists(done), w.exists(failed), w.exists(cancelled))
 			}
 		}
 	})

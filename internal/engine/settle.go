@@ -30,7 +30,8 @@ func newSettler(c *core, arm *armer, runs *runs) *settler {
 	s := &settler{core: c, arm: arm, runs: runs}
 	s.aside.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
-		Flush: s.flush, Panicked: s.panicked, Flushers: 2, MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
+		Flush: s.flush, Panicked: s.panicked, Flushers: 2,
+		MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
 	})
 	return s
 }

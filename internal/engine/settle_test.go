@@ -26,6 +26,8 @@ func (s updateHook) Update(ctx context.Context, _ Tx, changes []row.Change) (int
 
 func TestOutcomeOfAnAttempt(t *testing.T) {
 	boom := errors.New("boom")
+	wrapped := fmt.Errorf("wrapped: %w", processor.Permanent(boom))
+	later := processor.RetryAfter(boom, 3*time.Hour)
 	for name, c := range map[string]struct {
 		result   func() error
 		status   row.Status
@@ -37,11 +39,11 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 		"Nil":             {func() error { return nil }, row.Completed, 1, 0, false, 0},
 		"Error":           {func() error { return boom }, row.Pending, 1, time.Hour, true, 0},
 		"LastError":       {func() error { return boom }, row.Failed, 1, 0, true, 1},
-		"Permanent":       {func() error { return fmt.Errorf("wrapped: %w", processor.Permanent(boom)) }, row.Failed, 1, 0, true, 0},
+		"Permanent":       {func() error { return wrapped }, row.Failed, 1, 0, true, 0},
 		"Snooze":          {func() error { return processor.Snooze(2 * time.Hour) }, row.Pending, 0, 2 * time.Hour, false, 0},
 		"SnoozeAtLast":    {func() error { return processor.Snooze(2 * time.Hour) }, row.Pending, 0, 2 * time.Hour, false, 1},
-		"RetryAfter":      {func() error { return processor.RetryAfter(boom, 3*time.Hour) }, row.Pending, 1, 3 * time.Hour, true, 0},
-		"RetryAfterLast":  {func() error { return processor.RetryAfter(boom, 3*time.Hour) }, row.Failed, 1, 0, true, 1},
+		"RetryAfter":      {func() error { return later }, row.Pending, 1, 3 * time.Hour, true, 0},
+		"RetryAfterLast":  {func() error { return later }, row.Failed, 1, 0, true, 1},
 		"Panic":           {func() error { panic("boom") }, row.Pending, 1, time.Hour, true, 0},
 		"Goexit":          {func() error { runtime.Goexit(); return nil }, row.Pending, 1, time.Hour, true, 0},
 		"PanicInError":    {func() error { return panicking{} }, row.Pending, 1, time.Hour, true, 0},
@@ -52,7 +54,8 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
-				e := w.engine(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error { return c.result() }},
+				result := func(context.Context, *processor.Task) error { return c.result() }
+				e := w.engine(w.store, map[string]processor.Func{"a": result},
 					func(cfg *Config) { cfg.Backoff = processor.Constant(time.Hour) })
 				time.Sleep(time.Second)
 				id := w.save(e, "a", 0, processor.WithMaxAttempts(c.attempts))
@@ -119,8 +122,10 @@ func TestRetriesGoOnUntilTheAttemptsAreUsedUp(t *testing.T) {
 }
 
 func TestSettleWithALostReply(t *testing.T) {
-	for name, late := range map[string]time.Duration{"AppliedAtOnce": 0, "AppliedLate": 200 * time.Millisecond, "NeverApplied": -1} {
-		for result, err := range map[string]error{"Completed": nil, "Retried": errors.New("boom"), "Snoozed": processor.Snooze(time.Second)} {
+	delays := map[string]time.Duration{"AppliedAtOnce": 0, "AppliedLate": 200 * time.Millisecond, "NeverApplied": -1}
+	results := map[string]error{"Completed": nil, "Retried": errors.New("boom"), "Snoozed": processor.Snooze(time.Second)}
+	for name, late := range delays {
+		for result, err := range results {
 			t.Run(name+result, func(t *testing.T) {
 				inBubble(t, func(w *world) {
 					calls, runs := 0, 0
@@ -129,7 +134,11 @@ func TestSettleWithALostReply(t *testing.T) {
 							return w.store.Update(ctx, nil, changes)
 						}
 						if late >= 0 {
-							time.AfterFunc(late, func() { w.store.Update(context.Background(), nil, changes) })
+							time.AfterFunc(late, func() {
+								if _, err := w.store.Update(context.Background(), nil, changes); err != nil {
+									w.Error(err)
+								}
+							})
 							time.Sleep(time.Nanosecond)
 						}
 						return 0, classError(row.ClassUnknown, "the reply is lost")
@@ -213,8 +222,9 @@ func TestResultOfAnotherExecutorIsNotTakenForOurs(t *testing.T) {
 func TestReleaseNeverMovesADueTimeForward(t *testing.T) {
 	for _, c := range []struct{ due, now, want row.Time }{{100, 50, 100}, {100, 150, 150}} {
 		u := &run{item: &item{}, due: c.due, row: row.Row{ID: 1, Version: 3, Attempt: 2, Due: c.due + 15_000_000}}
-		if s := released(u, c.now); s.change.Due != c.want || s.change.Attempt != 1 || s.change.To != row.Pending || s.change.Version != 3 {
-			t.Errorf("due %d, now %d: %+v", c.due, c.now, s.change)
+		change := released(u, c.now).change
+		if change.Due != c.want || change.Attempt != 1 || change.To != row.Pending || change.Version != 3 {
+			t.Errorf("due %d, now %d: %+v", c.due, c.now, change)
 		}
 	}
 }
@@ -253,7 +263,10 @@ func TestResultThatTheDatabaseRefusesDoesNotStick(t *testing.T) {
 				}
 			}
 			return w.store.Update(ctx, nil, changes)
-		}}, map[string]processor.Func{"a": nothing, "poison": func(context.Context, *processor.Task) error { return errors.New("poison") }})
+		}}, map[string]processor.Func{
+			"a":      nothing,
+			"poison": func(context.Context, *processor.Task) error { return errors.New("poison") },
+		})
 		time.Sleep(time.Second)
 		bad := w.save(e, "poison", 0, processor.WithMaxAttempts(1))
 		good := w.save(e, "a", 0)
@@ -341,7 +354,11 @@ func TestChangeWithALostReplyIsNotReportedAsItsOwnConflict(t *testing.T) {
 					if calls++; calls > 1 {
 						return w.store.Update(ctx, nil, changes)
 					}
-					time.AfterFunc(late, func() { w.store.Update(context.Background(), nil, changes) })
+					time.AfterFunc(late, func() {
+						if _, err := w.store.Update(context.Background(), nil, changes); err != nil {
+							w.Error(err)
+						}
+					})
 					time.Sleep(time.Nanosecond)
 					return 0, classError(row.ClassUnknown, "the reply is lost")
 				}}, nil)

@@ -123,6 +123,10 @@ func (e *Engine) releaseRest() {
 		e.metrics.IgnoredContext()
 		e.log.Error("a processor ignores that the scheduler stops; its task is released", "task", u.row.ID, "tag", u.row.Tag,
 			"stack", stackOf(u))
-		e.settler.queue.Add(settlement{run: u, change: released(u, e.now()).change, kind: metrics.RunReleased})
+		result := settlement{run: u, change: released(u, e.now()).change, kind: metrics.RunReleased}
+		if err := e.settler.queue.Add(result); err != nil {
+			e.log.Error("the task was not released; it runs again when its lease is over",
+				"task", u.row.ID, "tag", u.row.Tag, "err", err)
+		}
 	}
 }

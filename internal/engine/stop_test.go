@@ -111,7 +111,7 @@ func TestRowsClaimedAheadAreGivenBackWithTheirDueTime(t *testing.T) {
 		gaveUp, cancel := context.WithCancel(w.Context())
 		cancel()
 		w.lossy[e] = true
-		e.Stop(gaveUp)
+		_ = e.Stop(gaveUp) // what became of the row matters, not whether this was in time
 		r := w.row(id)
 		if r.Status == row.Completed {
 			return // it was started in the moment that a stop leaves to processors

@@ -37,8 +37,8 @@ type Clock interface {
 
 // Saver writes new rows and reads rows back by their names.
 type Saver interface {
-	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when an id or an
-	// unfinished key is taken; which one is found out with Get and FindActive.
+	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when an id or
+	// an unfinished key is taken; which one is found out with Get and FindActive.
 	Insert(ctx context.Context, tx Tx, rows []row.Row) error
 
 	// Get returns the rows that exist, in the order of their ids. A row that cannot be decoded is in broken instead.
@@ -54,7 +54,8 @@ type Finder interface {
 	// when the window has no lower end.
 	Due(ctx context.Context, w row.Window) ([]row.Due, error)
 
-	// Expired returns executing rows of any tag whose lease is over on the server's clock, the oldest lease first, without bodies.
+	// Expired returns executing rows of any tag whose lease is over on the server's clock, the oldest lease first, without
+	// bodies.
 	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
 
 	// Strays returns executing rows whose executor begins with the prefix.
@@ -69,8 +70,8 @@ type Finder interface {
 
 // Holder claims rows, keeps their leases and ends them.
 type Holder interface {
-	// Claim executes the claim and reads the winners back on the same connection, bodies included. Rows that were not won are left
-	// out. Not more than one lock wait (1 s) is spent; then the error is row.ClassLocked and nothing was claimed. After
+	// Claim executes the claim and reads the winners back on the same connection, bodies included. Rows that were not won are
+	// left out. Not more than one lock wait (1 s) is spent; then the error is row.ClassLocked and nothing was claimed. After
 	// row.ClassUnknown the winners can be found with Strays and Get.
 	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
 
@@ -82,8 +83,8 @@ type Holder interface {
 	// tells which. It returns row.ClassDuplicate when a transition out of a final status meets a taken key.
 	Update(ctx context.Context, tx Tx, changes []row.Change) (applied int, err error)
 
-	// Adopt gives the named pending rows (at the named versions) the due time that they lack: expected_time where set, now otherwise.
-	// The version does not change.
+	// Adopt gives the named pending rows (at the named versions) the due time that they lack: expected_time where set, now
+	// otherwise. The version does not change.
 	Adopt(ctx context.Context, rows []row.Ref) error
 
 	// Discard sets rows that cannot be decoded to failed with the reason, guarded by version and stored status.

@@ -31,7 +31,10 @@ type tags struct {
 const popServes = 30 * time.Second
 
 func newTags(c *core, resumed func(), awaited func() []string) *tags {
-	return &tags{core: c, resumed: resumed, awaited: awaited, limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{}}
+	return &tags{
+		core: c, resumed: resumed, awaited: awaited,
+		limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{},
+	}
 }
 
 // open reports whether tasks of the tag may be claimed here.

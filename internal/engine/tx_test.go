@@ -71,13 +71,13 @@ func (s txStore) Update(ctx context.Context, t Tx, changes []row.Change) (int, e
 	}
 	applied := 0
 	for _, c := range changes {
-		states, err := s.Store.States(ctx, []int64{c.ID})
+		states, err := s.States(ctx, []int64{c.ID})
 		if err != nil {
 			return 0, err
 		}
 		if len(states) == 1 && states[0].Version == c.Version && states[0].Status == c.From {
 			applied++
-			tx.unlock = append(tx.unlock, s.Store.Lock(c.ID))
+			tx.unlock = append(tx.unlock, s.Lock(c.ID))
 			tx.writes = append(tx.writes, func() error {
 				_, err := s.Store.Update(context.Background(), nil, []row.Change{c})
 				return err
@@ -163,7 +163,8 @@ func TestSaveInATransactionMeetsAKeyAndAStrangersNumber(t *testing.T) {
 		if id != taken || !errors.Is(err, processor.ErrDuplicate) {
 			w.Errorf("got %d, %v; want %d and ErrDuplicate", id, err, taken)
 		}
-		if id, err := e.SaveTx(w.Context(), tx, w.task("b", time.Hour, processor.WithID(taken))); !errors.Is(err, processor.ErrConflict) {
+		id, err = e.SaveTx(w.Context(), tx, w.task("b", time.Hour, processor.WithID(taken)))
+		if !errors.Is(err, processor.ErrConflict) {
 			w.Errorf("got %d, %v; want ErrConflict", id, err)
 		}
 	})
@@ -180,7 +181,9 @@ func TestRescheduleInATransaction(t *testing.T) {
 				w.Fatal(err)
 			}
 			time.Sleep(10 * time.Millisecond)
-			tx.end(commit)
+			if err := tx.end(commit); err != nil {
+				w.Fatal(err)
+			}
 			time.Sleep(2 * time.Second)
 			if n := len(w.runs.of(id)); commit != (n == 1) {
 				w.Errorf("committed %t: ran %d times", commit, n)
@@ -211,8 +214,10 @@ func TestCompleteTxThatCommits(t *testing.T) {
 	inBubble(t, func(w *world) {
 		result := errors.New("an error after the commit changes nothing")
 		e := w.engine(txStore{w.store}, map[string]processor.Func{
-			"quick": completeTx(w, 0, true, nil), "slow": completeTx(w, 12*time.Second, true, nil), "odd": completeTx(w, 0, true, result),
-			"a": untilEnd(20*time.Second, nil),
+			"quick": completeTx(w, 0, true, nil),
+			"slow":  completeTx(w, 12*time.Second, true, nil),
+			"odd":   completeTx(w, 0, true, result),
+			"a":     untilEnd(20*time.Second, nil),
 		})
 		time.Sleep(time.Second)
 		ids := []int64{w.save(e, "quick", 0), w.save(e, "slow", 0), w.save(e, "odd", 0)}
@@ -296,7 +301,9 @@ func TestStopThatInterruptsACompleteTxBurnsNoAttempt(t *testing.T) {
 		id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
 		time.Sleep(time.Second)
 		w.lossy[e] = true
-		e.Stop(w.Context())
+		if err := e.Stop(w.Context()); !errors.Is(err, processor.ErrGraceEnded) {
+			w.Errorf("got %v, want ErrGraceEnded", err)
+		}
 		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 {
 			w.Errorf("row: %+v", r)
 		}
@@ -331,7 +338,10 @@ func TestRowInACompleteTxIsInNoRenewal(t *testing.T) {
 			}
 			return w.store.Renew(ctx, leases)
 		}}
-		e := w.engine(store, map[string]processor.Func{"tx": completeTx(w, 9*time.Second, true, nil), "a": untilEnd(9*time.Second, nil)})
+		e := w.engine(store, map[string]processor.Func{
+			"tx": completeTx(w, 9*time.Second, true, nil),
+			"a":  untilEnd(9*time.Second, nil),
+		})
 		time.Sleep(time.Second)
 		handed, other := w.save(e, "tx", 0, processor.WithTTR(6*time.Second)), w.save(e, "a", 0, processor.WithTTR(6*time.Second))
 		time.Sleep(15 * time.Second)

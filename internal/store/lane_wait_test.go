@@ -55,7 +55,8 @@ func TestWriteThatWaitsForALockHoldsUpNoOtherKind(t *testing.T) {
 			dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 				s, pool := open(t, d)
 				insertOne(t, s, held.ID)
-				// Rows without a key stand before the first key of the index, and InnoDB locks the gap before the one that is waited for.
+				// Rows without a key stand before the first key of the index, and InnoDB locks the gap before the one that
+				// is waited for.
 				if err := s.Insert(t.Context(), nil, []row.Row{task(3, "free")}); err != nil {
 					t.Fatal(err)
 				}
@@ -74,13 +75,14 @@ func TestWriteThatWaitsForALockHoldsUpNoOtherKind(t *testing.T) {
 					go func() { ended <- tt.waits(t.Context(), s, n) }()
 				}
 				waitForWrite(t, pool)
-				begun := time.Now()
-				if err := tt.goesOn(t.Context(), s); err != nil || time.Since(begun) > 600*time.Millisecond {
-					t.Errorf("it took %v and ended with %v", time.Since(begun), err)
+				if err := tt.goesOn(t.Context(), s); err != nil || len(ended) > 0 {
+					t.Errorf("it ended with %v, after %d of the waits", err, len(ended))
 				}
 				_ = tx.Rollback()
 				for range tt.waiters {
-					<-ended // whatever came of it
+					if err := <-ended; err != nil {
+						t.Log("a wait ended with", err)
+					}
 				}
 			})
 		})

@@ -95,7 +95,8 @@ var claimTests = []test{
 			}
 		}
 		before = t.now()
-		for _, s := range t.renew(row.Lease{Ref: ref(claimed.Rows[0])}, row.Lease{Ref: ref(claimed.Rows[1]), TTR: time.Millisecond}) {
+		own, short := row.Lease{Ref: ref(claimed.Rows[0])}, row.Lease{Ref: ref(claimed.Rows[1]), TTR: time.Millisecond}
+		for _, s := range t.renew(own, short) {
 			if s.Due < before.Add(row.MinTTR) {
 				t.Errorf("renewed until %v, want %v after %v", s.Due, row.MinTTR, before)
 			}

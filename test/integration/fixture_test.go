@@ -86,8 +86,8 @@ func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, o
 	}
 }
 
-// warm waits until the scheduler arms what it saves itself, which begins with its first look at the nodes. What is saved before is
-// only found a little later.
+// warm waits until the scheduler arms what it saves itself, which begins with its first look at the nodes. What is saved before
+// is only found a little later.
 func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
 	t.Helper()
 	eventually(t, "tasks are armed as they are saved", func() bool {

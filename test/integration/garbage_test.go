@@ -84,7 +84,8 @@ func TestGarbageInAnyColumnFailsThatTaskAlone(t *testing.T) {
 			case g.mended && row["status"] != "1":
 				t.Errorf("%s = %s: status %s, %q; want it completed", g.column, g.value, row["status"], reason)
 			case !g.mended && (row["status"] != "2" || !strings.Contains(reason, g.column)):
-				t.Errorf("%s = %s: status %s, %q; want it failed with the column's name", g.column, g.value, row["status"], reason)
+				t.Errorf("%s = %s: status %s, %q; want it failed with the column's name",
+					g.column, g.value, row["status"], reason)
 			}
 		}
 	})

@@ -104,7 +104,9 @@ func TestLockedRowInARenewalBatchCostsNobodyHisLease(t *testing.T) {
 			t.Error("the locked lease was renewed too")
 		}
 		commit(t, tx)
-		eventually(t, "the lease is renewed after its lock", func() bool { return get(t, s, tasks[3]).Due.After(first[tasks[3]]) })
+		eventually(t, "the lease is renewed after its lock", func() bool {
+			return get(t, s, tasks[3]).Due.After(first[tasks[3]])
+		})
 		close(letGo)
 		for _, id := range tasks {
 			if task := reaches(t, s, id, delaytask.Completed); task.Attempt != 1 || task.CrashCount != 0 {

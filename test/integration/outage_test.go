@@ -102,7 +102,8 @@ func TestKilledConnectionsLoseNothingAndRunNothingTwice(t *testing.T) {
 			task := reaches(t, s, id, delaytask.Completed)
 			worst = max(worst, task.Lateness())
 			if task.Attempt != 1 || task.CrashCount != 0 || runs[id] != 1 {
-				t.Errorf("task %d: %d runs, attempt %d, crash count %d; want 1, 1, 0", id, runs[id], task.Attempt, task.CrashCount)
+				t.Errorf("task %d: %d runs, attempt %d, crash count %d; want 1, 1, 0",
+					id, runs[id], task.Attempt, task.CrashCount)
 			}
 		}
 		t.Logf("the latest was %v late", worst)
@@ -175,7 +176,8 @@ func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
 		for id := range want {
 			task := reaches(t, s, id, delaytask.Completed)
 			if task.Attempt != 1 || task.CrashCount != 0 || len(task.Errors) != 0 || runs[id] > 1 {
-				t.Errorf("task %d: %d runs, attempt %d, crash count %d, errors %v", id, runs[id], task.Attempt, task.CrashCount, task.Errors)
+				t.Errorf("task %d: %d runs, attempt %d, crash count %d, errors %v",
+					id, runs[id], task.Attempt, task.CrashCount, task.Errors)
 			}
 		}
 		if n := number(t, server, "SELECT COUNT(*) FROM "+cfg.DBName+".delay_task_message"); n != len(want) {

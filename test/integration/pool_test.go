@@ -171,7 +171,8 @@ func wantSentence(t *testing.T, err error, words ...string) {
 func TestPoolKeepsItsSettings(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		const size = 22
-		db := pool(t, d, "sql_mode=%27ANSI_QUOTES%27", "innodb_lock_wait_timeout=33", "time_zone=%27%2B09:00%27", "charset=latin1")
+		db := pool(t, d,
+			"sql_mode=%27ANSI_QUOTES%27", "innodb_lock_wait_timeout=33", "time_zone=%27%2B09:00%27", "charset=latin1")
 		db.SetMaxOpenConns(size)
 		db.SetMaxIdleConns(3)
 		s, err := delaytask.New(t.Context(), db, config(t, quiet))

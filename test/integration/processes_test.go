@@ -21,10 +21,11 @@ func TestTwoProcessesShareTheTasksAndRunNoneTwice(t *testing.T) {
 		const plain, tasks = 100, 120
 		// These are armed by nobody: both processes find them at the same time.
 		row := "('t', '', 0)"
-		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES "+row+strings.Repeat(", "+row, plain-1))
+		rows := row + strings.Repeat(", "+row, plain-1)
+		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES "+rows)
 		items := make([]delaytask.Item, tasks)
-		for i := range items {
-			items[i] = delaytask.Item{Tag: "t", Delay: time.Duration(i) * 40 * time.Millisecond} // most of them are for the look-ahead
+		for i := range items { // most of them are for the look-ahead
+			items[i] = delaytask.Item{Tag: "t", Delay: time.Duration(i) * 40 * time.Millisecond}
 		}
 		if _, err := s.SaveDelayTasks(t.Context(), items); err != nil {
 			t.Fatal(err)

@@ -72,7 +72,9 @@ func (b *bench) drop(ctx context.Context) error {
 func (b *bench) describe(ctx context.Context) (string, error) {
 	var version string
 	var flush, binlog, pool int64
-	err := b.db.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@innodb_buffer_pool_size>>20").
+	err := b.db.QueryRowContext(ctx,
+		"SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@innodb_buffer_pool_size>>20").
 		Scan(&version, &flush, &binlog, &pool)
-	return fmt.Sprintf("%s, innodb_flush_log_at_trx_commit=%d, log_bin=%d, buffer pool %d MiB", version, flush, binlog, pool), err
+	return fmt.Sprintf("%s, innodb_flush_log_at_trx_commit=%d, log_bin=%d, buffer pool %d MiB",
+		version, flush, binlog, pool), err
 }

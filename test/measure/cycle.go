@@ -123,8 +123,8 @@ func (c *cycle) purge(ctx context.Context, before row.Time) (int, error) {
 		}
 	}
 	slices.Sort(ids)
-	result, err := c.db.ExecContext(ctx, "DELETE t FROM delay_task_message t FORCE INDEX (PRIMARY) WHERE t.id IN ("+marks(len(ids))+
-		") AND status = ?", append(anys(ids), int64(row.Completed))...)
+	result, err := c.db.ExecContext(ctx, "DELETE t FROM delay_task_message t FORCE INDEX (PRIMARY)"+
+		" WHERE t.id IN ("+marks(len(ids))+") AND status = ?", append(anys(ids), int64(row.Completed))...)
 	if err != nil {
 		return 0, err
 	}

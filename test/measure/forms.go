@@ -29,8 +29,8 @@ type settle struct {
 	args []any
 }
 
-// form is a way to write many results at once, fenced by version and status. Where bound is true, the SQL must depend on the number
-// of rows alone, so that it can be prepared once.
+// form is a way to write many results at once, fenced by version and status. Where bound is true, the SQL must depend on the
+// number of rows alone, so that it can be prepared once.
 type form struct {
 	name       string
 	statements func(rows []result, bound bool) []settle
@@ -44,8 +44,8 @@ var forms = []form{
 	{"a group per status, IN list, times of the statement", groups},
 }
 
-// joinedRows is the store's form: the values first, the table joined by its primary key. What is the same for all rows stands in the
-// statement once.
+// joinedRows is the store's form: the values first, the table joined by its primary key. What is the same for all rows stands in
+// the statement once.
 func joinedRows(rows []result, bound bool) []settle {
 	var s settle
 	number := func(n int64) string {
@@ -121,7 +121,8 @@ func upsert(rows []result, _ bool) []settle {
 	for _, r := range rows {
 		s.args = append(append(s.args, r.id, 1), r.values()...)
 	}
-	// Assignments see what earlier ones wrote, so the columns of the fence come last, and the very last looks for the new version.
+	// Assignments see what earlier ones wrote, so the columns of the fence come last, and the very last looks for the new
+	// version.
 	for _, name := range settled[1:] {
 		s.sql += fmt.Sprintf("%s = IF(version = VALUES(version) AND status = 3, VALUES(%[1]s), %[1]s), ", name)
 	}
@@ -141,8 +142,9 @@ func groups(rows []result, _ bool) []settle {
 				group = append(group, r)
 			}
 		}
-		s.sql = "UPDATE delay_task_message FORCE INDEX (PRIMARY) SET status = ?, version = version + 1, due_time = UTC_TIMESTAMP(6)," +
-			" execution_time = UTC_TIMESTAMP(6), finish_time = UTC_TIMESTAMP(6), update_time = UTC_TIMESTAMP(6)" +
+		s.sql = "UPDATE delay_task_message FORCE INDEX (PRIMARY) SET status = ?, version = version + 1," +
+			" due_time = UTC_TIMESTAMP(6), execution_time = UTC_TIMESTAMP(6)," +
+			" finish_time = UTC_TIMESTAMP(6), update_time = UTC_TIMESTAMP(6)" +
 			" WHERE id IN (" + marks(len(group)) + ") AND version = 1 AND status = 3"
 		s.args = append(s.args, ids(group)...)
 		all = append(all, s)

@@ -61,5 +61,6 @@ func measureShape(ctx context.Context, s settings, shape shape) (err error) {
 	if err != nil {
 		return err
 	}
-	return report(text, s.rounds, spent.table(shape.name, operations, names(candidates, func(c candidate) string { return c.name })))
+	columns := names(candidates, func(c candidate) string { return c.name })
+	return report(text, s.rounds, spent.table(shape.name, operations, columns))
 }

@@ -63,7 +63,8 @@ func (c candidate) expired(now row.Time, limit int) query {
 	case c.byStatus || c.nullWhenFinal:
 		return query{"SELECT t.id, t.version, t.executor FROM" + table + " WHERE" + where + tail, []any{now}}
 	case c.perTag:
-		return query{"SELECT t.id, t.version, t.executor FROM (SELECT DISTINCT tag FROM delay_task_message) g STRAIGHT_JOIN" + table +
+		return query{"SELECT t.id, t.version, t.executor" +
+			" FROM (SELECT DISTINCT tag FROM delay_task_message) g STRAIGHT_JOIN" + table +
 			" ON t.tag = g.tag AND" + where + tail, []any{now}}
 	default:
 		return query{"SELECT t.id, t.version, t.executor FROM" + table + " WHERE t." + c.due + " < ? AND" + where + tail,
@@ -77,7 +78,8 @@ func (c candidate) oldest() string {
 	case !c.perTag:
 		return ""
 	case c.byStatus:
-		return fmt.Sprintf("SELECT tag, MIN(due_time) FROM delay_task_message WHERE status = %d GROUP BY status, tag", row.Completed)
+		return fmt.Sprintf("SELECT tag, MIN(due_time) FROM delay_task_message WHERE status = %d GROUP BY status, tag",
+			row.Completed)
 	default:
 		return fmt.Sprintf("SELECT tag, MIN(due_time) FROM delay_task_message WHERE status = %d GROUP BY tag", row.Completed)
 	}
@@ -88,13 +90,14 @@ func (c candidate) purgeable(tag string, before row.Time, limit int) query {
 	where := fmt.Sprintf(" WHERE status = %d AND ", row.Completed)
 	switch {
 	case c.perTag:
-		return query{"SELECT id" + fromDue + where + fmt.Sprintf("tag = ? AND due_time < ? ORDER BY due_time, id LIMIT %d", limit),
-			[]any{tag, before}}
+		return query{"SELECT id" + fromDue + where +
+			fmt.Sprintf("tag = ? AND due_time < ? ORDER BY due_time, id LIMIT %d", limit), []any{tag, before}}
 	case c.nullWhenFinal: // no index leads to finished rows: they are met in the order of their ids
 		return query{"SELECT id FROM delay_task_message FORCE INDEX (PRIMARY)" + where +
 			fmt.Sprintf("finish_time < ? ORDER BY id LIMIT %d", limit), []any{before}}
 	default:
-		return query{"SELECT id" + fromDue + where + fmt.Sprintf("%s < ? ORDER BY %s, id LIMIT %d", c.due, c.due, limit), []any{before}}
+		return query{"SELECT id" + fromDue + where +
+			fmt.Sprintf("%s < ? ORDER BY %s, id LIMIT %d", c.due, c.due, limit), []any{before}}
 	}
 }
 

@@ -47,8 +47,8 @@ func (c *crashStory) judge(t *trial) {
 		}
 	}
 	t.promise("completed tasks that ran again", fmt.Sprint(repeated), "0", repeated == 0)
-	t.promise(fmt.Sprintf("killed while executing, lease %v: the last runs again", crashTTR), after(rescued, executing, "the kill"),
-		rescueBound.String(), within(rescued, executing, rescueBound))
+	t.promise(fmt.Sprintf("killed while executing, lease %v: the last runs again", crashTTR),
+		after(rescued, executing, "the kill"), rescueBound.String(), within(rescued, executing, rescueBound))
 	t.promise("attempts that the kill used up", fmt.Sprint(burnt), "0", burnt == 0)
 	t.promise("due while nobody ran: the last starts", after(caught, overdue, "the restart"),
 		caughtBound.String(), within(caught, overdue, caughtBound))

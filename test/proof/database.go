@@ -65,7 +65,8 @@ func sameClock(ctx context.Context, db dbtest.Database) error {
 		least, most = max(least, server.Sub(received)), min(most, server.Sub(sent))
 	}
 	if least > time.Microsecond || most < -time.Microsecond { // the server cuts its time off at a microsecond
-		return errors.New("the server's clock is not this machine's, so nobody could say what is early; use a server on this machine")
+		return errors.New("the server's clock is not this machine's, so nobody could say what is early;" +
+			" use a server on this machine")
 	}
 	return nil
 }
