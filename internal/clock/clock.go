@@ -109,10 +109,10 @@ func (c *Clock) publish(now time.Time) {
 	next := *c.current.Load()
 	first := true
 	for _, s := range c.servers {
-		if first || s.lower.atLeast(now, c.drift) < next.lower.atLeast(now, c.drift) {
+		if first || s.lower.lowerPosition(now, c.drift).before(next.lower.lowerPosition(now, c.drift)) {
 			next.lower = s.lower
 		}
-		if first || s.upper.atMost(now, c.drift) > next.upper.atMost(now, c.drift) {
+		if first || next.upper.upperPosition(now, c.drift).before(s.upper.upperPosition(now, c.drift)) {
 			next.upper = s.upper
 		}
 		first = false

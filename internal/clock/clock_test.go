@@ -311,3 +311,20 @@ func TestReadersRunBesideReadingsAndDrops(t *testing.T) {
 	read(c, "a", 0, 0, 0)
 	group.Wait()
 }
+
+func TestOfTwoServersInOneMicrosecondTheOneBehindCounts(t *testing.T) {
+	for range 20 { // the servers are looked at in no order
+		synctest.Test(t, func(t *testing.T) {
+			c := New(Drift(0))
+			now := row.At(time.Now())
+			for _, server := range []string{"ahead", "behind"} {
+				c.Add(row.Reading{Time: now, Server: server}, time.Now(), time.Now())
+				time.Sleep(500 * time.Nanosecond)
+			}
+			time.Sleep(100 * time.Nanosecond)
+			if least, _ := c.AtLeast(); least != now {
+				t.Errorf("AtLeast is %v past what the server behind has reached", least.Sub(now))
+			}
+		})
+	}
+}

@@ -26,6 +26,31 @@ func (l line) atMost(now time.Time, drift float64) row.Time {
 	return l.value.Add(passed + slack(passed, drift))
 }
 
+// position is where a line stands, to the nanosecond. Lines are compared by it: of two that stand in the same microsecond, the one
+// that is behind by nanoseconds enters the next one later.
+type position struct {
+	micros row.Time
+	rest   time.Duration
+}
+
+func (p position) before(q position) bool {
+	return p.micros < q.micros || p.micros == q.micros && p.rest < q.rest
+}
+
+func (l line) lowerPosition(now time.Time, drift float64) position {
+	passed := now.Sub(l.at)
+	return l.after(passed - slack(passed, drift))
+}
+
+func (l line) upperPosition(now time.Time, drift float64) position {
+	passed := now.Sub(l.at)
+	return l.after(passed + slack(passed, drift))
+}
+
+func (l line) after(d time.Duration) position {
+	return position{l.value + row.Time(d/time.Microsecond), d % time.Microsecond}
+}
+
 // until returns how long after l.at a lower bound reaches t.
 func (l line) until(t row.Time, drift float64) time.Duration {
 	ahead := time.Duration(min(max(t-l.value, -farMicros), farMicros)) * time.Microsecond

@@ -31,10 +31,10 @@ func (s server) apart(other server, now time.Time, drift float64) time.Duration 
 
 // narrow returns the intersection of the bounds: of each, the tighter one.
 func (s server) narrow(fresh server, now time.Time, drift float64) server {
-	if fresh.lower.atLeast(now, drift) > s.lower.atLeast(now, drift) {
+	if s.lower.lowerPosition(now, drift).before(fresh.lower.lowerPosition(now, drift)) {
 		s.lower = fresh.lower
 	}
-	if fresh.upper.atMost(now, drift) < s.upper.atMost(now, drift) {
+	if fresh.upper.upperPosition(now, drift).before(s.upper.upperPosition(now, drift)) {
 		s.upper = fresh.upper
 	}
 	if fresh.heard.After(s.heard) {
