@@ -244,7 +244,7 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 		"a list of an unknown status":  {list(Filter{Status: "done"}), ErrInvalidOption},
 		"a list of a bad tag":          {list(Filter{Tag: "\xff"}), ErrInvalidTag},
 		"a page of -1":                 {list(Filter{Limit: -1}), ErrInvalidOption},
-		"a page of a thousand million": {list(Filter{Limit: 1e9}), ErrInvalidOption},
+		"a page of a thousand million": {list(Filter{Limit: 1e9}), nil},
 		"a negative cursor":            {list(Filter{After: -1}), ErrInvalidOption},
 		"a default page":               {list(Filter{}), nil},
 	} {

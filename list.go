@@ -1,6 +1,7 @@
 package delaytask
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -16,7 +17,7 @@ type Filter struct {
 	Key       string
 	DueBefore time.Time // due earlier; for finished tasks that is when they finished
 	After     int64     // only ids above: Page.Next of the page before
-	Limit     int       // 1 to 1000; default 100
+	Limit     int       // more than 1000 is the same as 1000; default 100
 	Bodies    bool      // read the bodies too
 }
 
@@ -41,13 +42,10 @@ func (f *Filter) stored(defaultLimit int) (row.Filter, error) {
 	if f.After < 0 {
 		return stored, fmt.Errorf("%w: the filter's After is %d, want the Next of a page", ErrInvalidOption, f.After)
 	}
-	if f.Limit < 0 || f.Limit > maxPage {
-		return stored, fmt.Errorf("%w: the filter's Limit is %d, want 1 to %d, or 0 for the default", ErrInvalidOption,
-			f.Limit, maxPage)
+	if f.Limit < 0 {
+		return stored, fmt.Errorf("%w: the filter's Limit is %d, want 1 or more, or 0 for the default", ErrInvalidOption, f.Limit)
 	}
-	if f.Limit == 0 {
-		stored.Limit = defaultLimit
-	}
+	stored.Limit = min(cmp.Or(f.Limit, defaultLimit), maxPage)
 	return stored, nil
 }
 

@@ -135,10 +135,16 @@ func (p *Popped) Fail(ctx context.Context, failure error) error {
 	})
 }
 
-// Touch makes the lease end after ttr from now, or after the task's own TTR when that is 0. It returns [ErrLeaseLost] as Finish
-// does, and [ErrInvalidTTR].
+// longestTouch is the longest TTR that there is.
+const longestTouch = 24 * time.Hour
+
+// Touch makes the lease end after ttr from now: at least 1 s and at most 24 h, whatever is asked for. It returns [ErrLeaseLost] as
+// Finish does, and [ErrInvalidTTR] when ttr is not positive.
 func (p *Popped) Touch(ctx context.Context, ttr time.Duration) error {
-	ttr, err := leaseLength(ttr)
+	if ttr <= 0 {
+		return fmt.Errorf("%w: a touch of %v", ErrInvalidTTR, ttr)
+	}
+	ttr, err := leaseLength(min(ttr, longestTouch))
 	if err != nil {
 		return err
 	}

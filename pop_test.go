@@ -20,8 +20,15 @@ func TestPopHandsOutATaskAndItsHolderEndsIt(t *testing.T) {
 		t.Fatalf("popped %v, %v", popped, err)
 	}
 	p := popped[0]
-	if err := p.Touch(t.Context(), 0); err != nil {
-		t.Fatal(err)
+	for _, ttr := range []time.Duration{0, -time.Second} {
+		if err := p.Touch(t.Context(), ttr); !errors.Is(err, ErrInvalidTTR) {
+			t.Errorf("touched for %v: %v", ttr, err)
+		}
+	}
+	for _, ttr := range []time.Duration{time.Second, 1 << 62} {
+		if err := p.Touch(t.Context(), ttr); err != nil {
+			t.Errorf("touched for %v: %v", ttr, err)
+		}
 	}
 	if err := p.Fail(t.Context(), processor.RetryAfter(errors.New("busy"), 0)); err != nil {
 		t.Fatal(err)

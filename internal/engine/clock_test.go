@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +86,24 @@ func TestNoStartWithoutAnAnchor(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		if n := len(w.runs.of(id)); n != 1 {
 			w.Errorf("started %d times", n)
+		}
+	})
+}
+
+func TestAWrongClockOfThisMachineIsSaidOnceAtTheStart(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.store.SetOffset(time.Minute)
+		var log bytes.Buffer
+		e := w.idle(w.store, nil, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		if got := strings.Count(log.String(), "clock is off"); got != 1 || !strings.Contains(log.String(), "skew=-1m") {
+			w.Errorf("said %d times: %s", got, log.String())
+		}
+		time.Sleep(10 * time.Second)
+		if err := e.Stop(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		if got := strings.Count(log.String(), "clock is off"); got != 1 {
+			w.Errorf("said %d times", got)
 		}
 	})
 }

@@ -16,6 +16,8 @@ type Config struct {
 	Logger   *slog.Logger
 	Metrics  *metrics.Collector // nil for none
 
+	CallTimeout time.Duration // longest wait for one answer of the store
+
 	Workers     int               // tasks that run at once in this process
 	TTR         time.Duration     // lease of a task that names none
 	Timeout     time.Duration     // longest attempt of a tag that names none; 0 for no limit
@@ -46,7 +48,6 @@ type Retention struct {
 }
 
 const (
-	callTimeout     = 10 * time.Second // longest wait for one answer of the store
 	claimRows       = 200              // rows in one claim; fewer of them wait when it meets a lock
 	claimsInFlight  = 2
 	settleRows      = 500

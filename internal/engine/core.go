@@ -24,6 +24,7 @@ type core struct {
 
 	complaints complaints
 	anchorLost chan struct{} // the clock needs a reading at once
+	skewed     sync.Once     // the log says that this machine's clock is off
 
 	wg    sync.WaitGroup
 	hooks sync.WaitGroup  // of the user's functions that run
@@ -38,7 +39,7 @@ func (c *core) goFunc(f func()) {
 // call bounds one call of the store. It hangs on the engine's life alone: a write that was begun is not torn by a caller who
 // leaves.
 func (c *core) call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.life, callTimeout)
+	return context.WithTimeout(c.life, c.cfg.CallTimeout)
 }
 
 // now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due at.

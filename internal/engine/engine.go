@@ -72,6 +72,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.member = member
 	e.wire(process)
 	e.metrics.SetWorkers(cfg.Workers)
+	e.reportClock()
 	c.goFunc(func() { e.readClock(life) })
 	c.goFunc(func() { e.heartbeat(life) })
 	c.goFunc(func() { e.commits.loop(life) })
@@ -158,7 +159,7 @@ func (e *Engine) running() bool {
 
 // announce tells the other nodes at once which tags are served here.
 func (e *Engine) announce() {
-	ctx, cancel := context.WithTimeout(e.sources, callTimeout)
+	ctx, cancel := context.WithTimeout(e.sources, e.cfg.CallTimeout)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil && e.sources.Err() == nil {
 		e.failed("announcing the node", err)

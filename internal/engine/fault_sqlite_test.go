@@ -54,7 +54,9 @@ func playOnSQLite(t *testing.T, path string, plan faultstore.Plan) bool {
 		}
 	}()
 	faulty := faultstore.New(inner, plan)
-	newScene(t, inner).play(faulty, pace{second: 200 * time.Millisecond, ttr: 30 * time.Second, wait: time.Minute})
+	newScene(t, inner).play(faulty, pace{
+		second: 200 * time.Millisecond, ttr: 30 * time.Second, wait: time.Minute, call: 250 * time.Millisecond,
+	})
 	faulty.Wait()
 	return faulty.Faults() > 0
 }
@@ -62,23 +64,26 @@ func playOnSQLite(t *testing.T, path string, plan faultstore.Plan) bool {
 func TestEveryCallOfSQLiteMayFail(t *testing.T) {
 	t.Parallel()
 	file, dir := sqliteFile(t), t.TempDir()
-	for _, mode := range []faultstore.Mode{faultstore.Before, faultstore.After} {
-		var wg sync.WaitGroup
-		var through atomic.Bool
-		places := make(chan struct{}, scenesAtOnce)
-		for n := 1; !through.Load() && n < 400; n++ {
-			path := filepath.Join(dir, fmt.Sprintf("%v-%d.db", mode, n))
-			if err := os.WriteFile(path, file, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			places <- struct{}{}
-			wg.Go(func() {
-				defer func() { <-places }()
-				if !playOnSQLite(t, path, faultstore.Nth(n, mode)) {
-					through.Store(true)
+	places := make(chan struct{}, scenesAtOnce)
+	for _, mode := range []faultstore.Mode{faultstore.Before, faultstore.After, faultstore.Hang} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			var wg sync.WaitGroup
+			var through atomic.Bool
+			for n := 1; !through.Load() && n < 400; n++ {
+				path := filepath.Join(dir, fmt.Sprintf("%v-%d.db", mode, n))
+				if err := os.WriteFile(path, file, 0o600); err != nil {
+					t.Fatal(err)
 				}
-			})
-		}
-		wg.Wait()
+				places <- struct{}{}
+				wg.Go(func() {
+					defer func() { <-places }()
+					if !playOnSQLite(t, path, faultstore.Nth(n, mode)) {
+						through.Store(true)
+					}
+				})
+			}
+			wg.Wait()
+		})
 	}
 }

@@ -23,6 +23,7 @@ type pace struct {
 	second time.Duration // what the scenario calls a second
 	ttr    time.Duration
 	wait   time.Duration // how long it may take in all
+	call   time.Duration // longest wait for one answer of the store
 }
 
 // scene is a scenario: what was asked for, and what the processors saw.
@@ -80,7 +81,7 @@ func (s *scene) sleepy(_ context.Context, task *processor.Task) error {
 
 func (s *scene) config(store engine.Store, p pace) engine.Config {
 	cfg := engine.Config{
-		Store: store, Registry: &processor.Registry{}, Logger: slog.New(slog.DiscardHandler),
+		Store: store, Registry: &processor.Registry{}, Logger: slog.New(slog.DiscardHandler), CallTimeout: p.call,
 		Workers: 8, TTR: p.ttr, Timeout: time.Minute, MaxAttempts: 5, Backoff: processor.Constant(p.second / 2),
 		ErrorLimit: 8 << 10, Quarantine: 5, LookAhead: time.Second, Window: 2 * time.Second, Horizon: time.Hour, HeapCap: 1000,
 		Heartbeat: time.Second, StopGrace: 5 * time.Second,
@@ -114,9 +115,9 @@ func (s *scene) save(e *engine.Engine, tag string, delay time.Duration, opts ...
 }
 
 // again repeats an operation until it is not a fault of the store that it meets.
-func (s *scene) again(op func(ctx context.Context) error) error {
+func (s *scene) again(p pace, op func(ctx context.Context) error) error {
 	for {
-		ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(s.Context(), p.call)
 		err := op(ctx)
 		cancel()
 		if row.Ended(err) {
@@ -132,14 +133,14 @@ func (s *scene) again(op func(ctx context.Context) error) error {
 func (s *scene) play(store engine.Store, p pace) {
 	s.Helper()
 	var e *engine.Engine
-	err := s.again(func(ctx context.Context) (err error) {
+	err := s.again(p, func(ctx context.Context) (err error) {
 		e, err = engine.New(ctx, s.config(store, p))
 		return err
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.again(e.Start); err != nil {
+	if err := s.again(p, e.Start); err != nil {
 		s.Fatal(err)
 	}
 	runs := []int64{
@@ -147,13 +148,13 @@ func (s *scene) play(store engine.Store, p pace) {
 		s.save(e, "flaky", p.second/2), s.save(e, "sleepy", p.second/2),
 	}
 	cancelled, moved := s.save(e, "plain", time.Hour), s.save(e, "plain", time.Hour)
-	if err := s.again(func(ctx context.Context) error {
+	if err := s.again(p, func(ctx context.Context) error {
 		_, err := e.Cancel(ctx, nil, engine.Ref{ID: cancelled}, false)
 		return err
 	}); err != nil {
 		s.Errorf("cancel: %v", err)
 	}
-	if err := s.again(func(ctx context.Context) error {
+	if err := s.again(p, func(ctx context.Context) error {
 		_, err := e.Reschedule(ctx, nil, engine.Ref{ID: moved}, p.second, time.Time{})
 		return err
 	}); err != nil {
@@ -213,7 +214,7 @@ func (s *scene) check(ids []int64, cancelled int64) {
 }
 
 func TestEveryCallOfTheStoreMayFailInAnyWay(t *testing.T) {
-	p := pace{second: time.Second, ttr: 3 * time.Second, wait: 3 * time.Minute}
+	p := pace{second: time.Second, ttr: 3 * time.Second, wait: 3 * time.Minute, call: 10 * time.Second}
 	for _, mode := range []faultstore.Mode{faultstore.Before, faultstore.After, faultstore.Hang, faultstore.Late} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()

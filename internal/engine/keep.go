@@ -15,7 +15,7 @@ const skewLimit = 500 * time.Millisecond
 // readClock keeps the bounds of the database's clock narrow, and notices when the machine slept.
 func (e *Engine) readClock(ctx context.Context) {
 	var gap clock.Gap
-	warned, behind := false, false
+	behind := false
 	for {
 		wait := jitter(readClockEvery, 0.1)
 		if _, anchored := e.clock.AtLeast(); !anchored {
@@ -37,13 +37,20 @@ func (e *Engine) readClock(ctx context.Context) {
 			behind = false
 			e.passes.runner.Kick(passScan)
 		}
-		width, _ := e.clock.Width()
-		skew := e.clock.Skew()
-		e.metrics.Clock(width, -skew)
-		if !warned && skew.Abs() > skewLimit {
-			warned = true
-			e.log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same", "skew", skew)
-		}
+		e.reportClock()
+	}
+}
+
+// reportClock shows how well the clock is known, and says once when this machine's own is wrong.
+func (c *core) reportClock() {
+	width, _ := c.clock.Width()
+	skew := c.clock.Skew()
+	c.metrics.Clock(width, -skew)
+	if skew.Abs() > skewLimit {
+		c.skewed.Do(func() {
+			c.log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same: set it by NTP",
+				"skew", -skew)
+		})
 	}
 }
 
@@ -67,7 +74,7 @@ func (e *Engine) heartbeat(ctx context.Context) {
 		if e.running() {
 			e.member.SetTags(e.tags.served())
 		}
-		call, cancel := context.WithTimeout(ctx, callTimeout)
+		call, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 		if err := e.member.Beat(call); err != nil {
 			e.failed("sending the heartbeat", err)
 		}
@@ -88,7 +95,7 @@ func (e *Engine) anchor(ctx context.Context) error {
 }
 
 func (c *core) takeReading(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
 	sent := time.Now()
 	reading, err := c.store.Now(ctx)

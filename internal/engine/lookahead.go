@@ -40,7 +40,7 @@ func (l *lookahead) loop(ctx context.Context) {
 }
 
 func (l *lookahead) runOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	defer cancel()
 	if err := l.arm.tags.read(ctx); err != nil {
 		return err

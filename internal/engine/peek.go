@@ -44,7 +44,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 	if len(tags) == 0 || !anchored {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
 	page, err := p.store.Due(ctx, row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(-peekFrom), Limit: peekRows})
 	if err != nil || len(page) == 0 {

@@ -105,7 +105,7 @@ func (p *pops) look(ctx context.Context, r PopRequest) bool {
 	if !anchored {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
 	page, err := p.store.Due(ctx, row.Window{Tags: r.Tags, To: now + 1, Limit: r.Max})
 	if err != nil {

@@ -91,7 +91,7 @@ func TestTouchKeepsAPoppedTask(t *testing.T) {
 		task := w.take(e, "a")
 		for range 4 {
 			time.Sleep(4 * time.Second)
-			if err := e.Touch(w.Context(), id, task.Version, 0); err != nil {
+			if err := e.Touch(w.Context(), id, task.Version, 5*time.Second); err != nil {
 				w.Fatal(err)
 			}
 		}

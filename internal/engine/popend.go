@@ -30,15 +30,8 @@ func (e *Engine) Release(ctx context.Context, id, version int64) error {
 	})
 }
 
-// Touch moves the lease of a popped task to now plus ttr, or plus the task's own TTR when that is 0.
+// Touch moves the lease of a popped task to now plus ttr.
 func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
-	if ttr == 0 {
-		r, err := e.pops.row(ctx, id, version)
-		if err != nil {
-			return err
-		}
-		ttr = r.TTR
-	}
 	states, err := e.store.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}})
 	if err != nil {
 		return err

@@ -72,8 +72,8 @@ const lockWait = 2500 * time.Millisecond
 
 // renewTimeout leaves time for another try before the shortest of the leases ends. It also lets the server answer that a row is
 // locked, as far as the lease allows: a statement that is given up earlier goes on holding the other rows against the next try.
-func renewTimeout(due []*run) time.Duration {
-	shortest := callTimeout
+func renewTimeout(due []*run, most time.Duration) time.Duration {
+	shortest := most
 	for _, u := range due {
 		shortest = min(shortest, max(u.row.TTR/4, min(u.row.TTR/2, lockWait)))
 	}
@@ -89,7 +89,7 @@ func (r *renewer) renew(due []*run) {
 	for i, u := range due {
 		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR}
 	}
-	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due))
+	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due, r.cfg.CallTimeout))
 	defer cancel()
 	sent := time.Now()
 	states, err := r.store.Renew(ctx, leases)
@@ -110,7 +110,7 @@ func (r *renewer) renew(due []*run) {
 // renewUnlocked renews the rows that no other transaction holds. The others are left out for a while: each try with one of them
 // costs all that travel along the wait for its lock.
 func (r *renewer) renewUnlocked(due []*run) {
-	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due))
+	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due, r.cfg.CallTimeout))
 	defer cancel()
 	isLocked, err := r.lockedAmong(ctx, idsOf(due, (*run).id))
 	if err != nil || len(isLocked) == 0 {

@@ -40,7 +40,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	if drainErr != nil {
 		e.releaseRest()
 	}
-	last, cancel := context.WithTimeout(e.life, callTimeout)
+	last, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
 	defer cancel()
 	err := errors.Join(sourcesErr, e.settler.close(last), e.saver.close(last), e.member.Leave(last))
 	e.waitForHooks(last)
