@@ -29,6 +29,19 @@ test-race: ## the same with the race detector
 test-db: ## run the tests and fail unless MariaDB and MySQL are both there
 	@$(call tested,DELAYTASK_REQUIRE_DB=mariadb$(comma)mysql go test ./...)
 
+.PHONY: test-race-db
+test-race-db: ## test-db with the race detector
+	@$(call tested,DELAYTASK_REQUIRE_DB=mariadb$(comma)mysql go test -race ./...)
+
+FUZZTIME ?= 10s
+
+.PHONY: fuzz
+fuzz: ## fuzz every target for FUZZTIME (10s)
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z]+' . | while IFS=: read -r file func; do \
+		echo "$${func#func } in $$(dirname "$$file")"; \
+		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+	done
+
 .PHONY: lint
 lint: ## vet and golangci-lint
 	go vet ./...

@@ -12,6 +12,9 @@ import (
 
 const day = 24 * time.Hour
 
+// callTimeout is how long the scheduler waits for one answer of the database.
+const callTimeout = 10 * time.Second
+
 // withDefaults fills in what the user left out.
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
@@ -66,7 +69,7 @@ func between[T cmp.Ordered](field string, value, least, most T) error {
 // engineConfig translates: what is negative here, to tell it from what was left out, is 0 there.
 func (c *Config) engineConfig(store engine.Store) engine.Config {
 	cfg := engine.Config{
-		Store: store, Registry: new(processor.Registry), Logger: c.Logger,
+		Store: store, Registry: new(processor.Registry), Logger: c.Logger, CallTimeout: callTimeout,
 		Workers: c.Workers, TTR: c.TTR, Timeout: max(c.Timeout, 0), MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,
 		ErrorLimit: c.ErrorLimit, Quarantine: c.Quarantine,
 		LookAhead: c.LookAhead, Window: c.LookAheadWindow, Horizon: c.Horizon, HeapCap: c.HeapCap,

@@ -2,13 +2,17 @@ package delaytask_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
+	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -89,6 +93,94 @@ func TestExplainSaysWhatBecameOfATask(t *testing.T) {
 	explained(t, s.Scheduler, ids["bad"], delaytask.ReasonFinished, "no such account")
 	explained(t, s.Scheduler, ids["cancelled"], delaytask.ReasonFinished, "cancelled at 2026-05-04T12:00:00.000Z")
 	explained(t, s.Scheduler, ids["orphan"], delaytask.ReasonUnserved, "No live node serves the tag orphan.")
+}
+
+func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {
+	t.Parallel()
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		s, db := onDatabase(t, d)
+		if err := s.Pause(t.Context(), "t"); err != nil { // so that it is not claimed before it is locked
+			t.Fatal(err)
+		}
+		nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+		if err := errors.Join(s.Register("t", nothing), s.Start(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		awaitServed(t, s, "t")
+		id, err := s.SaveDelayTask(t.Context(), "t", nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(t.Context(), "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id); err != nil {
+			t.Fatal(err)
+		}
+		explained(t, s, id, delaytask.ReasonPaused, "The tag t is paused. Its row is locked by another transaction.")
+		if err := s.Resume(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+		explained(t, s, id, delaytask.ReasonLocked, "Its row is locked by another transaction.")
+	})
+}
+
+func TestExplainSaysThatALeaseIsOver(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := onDatabase(t, d) // not started, so it rescues nothing
+		id, err := s.SaveDelayTask(t.Context(), "t", nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const crashed = "UPDATE delay_task_message SET status = 3, attempt = 1, executor = 'web-1:17:a:1', " +
+			"due_time = '2026-01-02 03:04:05.000000' WHERE id = ?"
+		if _, err := db.ExecContext(t.Context(), crashed, id); err != nil {
+			t.Fatal(err)
+		}
+		explained(t, s, id, delaytask.ReasonLeaseOver, "The lease of web-1:17:a:1 ended at 2026-01-02T03:04:05.000Z")
+	})
+}
+
+// onDatabase returns a scheduler and, beside it, a pool as an operator has one.
+func onDatabase(t *testing.T, d dbtest.Database) (*delaytask.Scheduler, *sql.DB) {
+	t.Helper()
+	s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	driver, dsn := "mysql", d.DSN
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return s, db
+}
+
+// awaitServed waits for the node's announcement, which it makes in the background.
+func awaitServed(t *testing.T, s *delaytask.Scheduler, tag string) {
+	t.Helper()
+	served := func(n delaytask.Node) bool { return slices.Contains(n.Tags, tag) }
+	for {
+		nodes, err := s.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(nodes, served) {
+			return
+		}
+	}
 }
 
 func TestStatsTellOfEveryTag(t *testing.T) {

@@ -1,9 +1,9 @@
 package migrations_test
 
 import (
+	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -13,27 +13,17 @@ import (
 	"github.com/delaytask/delaytask/migrations"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+// TestMain is also the process that only migrates: see processes_test.go.
+func TestMain(m *testing.M) {
+	if dsn := os.Getenv(processDSN); dsn != "" {
+		os.Exit(beProcess(dsn))
+	}
+	dbtest.Main(m)
+}
 
 func TestTenProcessesMigrateAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		start := make(chan struct{})
-		errs := make([]error, 10)
-		var all sync.WaitGroup
-		for i := range errs {
-			db, kind := connect(t, d) // a pool each, as separate processes have
-			all.Go(func() {
-				<-start
-				errs[i] = migrations.Up(t.Context(), db.DB, kind)
-			})
-		}
-		close(start)
-		all.Wait()
-		for i, err := range errs {
-			if err != nil {
-				t.Errorf("process %d: %v", i, err)
-			}
-		}
+		migrateAtOnce(t, d.DSN, 10)
 		db, kind := connect(t, d)
 		if n := pending(t, db, kind); n != 0 {
 			t.Errorf("%d migrations are pending, want none", n)

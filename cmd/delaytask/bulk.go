@@ -19,7 +19,7 @@ type bulkFlags struct {
 func (f *bulkFlags) addFlags(cmd *cobra.Command, older string) {
 	f.filterFlags.addFlags(cmd, older)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only count the tasks that match")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask; needed where nobody can be asked, as in a script")
 }
 
 func (f *bulkFlags) given() bool {
@@ -42,6 +42,9 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 	filterAt, err := f.filter(cmd)
 	if err != nil {
 		return err
+	}
+	if !f.yes && !f.dryRun && !a.interactive {
+		return misusedf("there is nobody to ask whether to %s all tasks that match: add --yes", b.verb)
 	}
 	return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
 		filter := filterAt(s.Now())

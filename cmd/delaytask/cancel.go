@@ -16,7 +16,7 @@ func (a *app) cancelCommand() *cobra.Command {
 and --older.
 
 A pending task will not start. A task that is executing may have done its work already: its context ends within 3 seconds and
-its result is refused. On a terminal the bulk form counts first and asks.`,
+its result is refused. The bulk form counts first and asks; where there is no terminal it wants --yes or --dry-run.`,
 		Example: `  delaytask cancel 911619959676096449
   delaytask cancel --tag order.close --key order-42
   delaytask cancel --tag mail.send --older 24h --dry-run

@@ -48,8 +48,8 @@ func TestCancelByFilterCountsFirst(t *testing.T) {
 		t.Errorf("a dry run gave %+v", b)
 	}
 	contains(t, s.ok("cancel", "--tag", "tag", "--dry-run"), "3 pending tasks would be cancelled")
-	contains(t, s.ok("cancel", "--tag", "tag", "--older", "24h"), "No pending task matches")
-	if s.decode(&b, "cancel", "--tag", "tag", "--status", "pending"); b != (bulkResult{3, 3, false}) {
+	contains(t, s.ok("cancel", "--tag", "tag", "--older", "24h", "--yes"), "No pending task matches")
+	if s.decode(&b, "cancel", "--tag", "tag", "--status", "pending", "--yes"); b != (bulkResult{3, 3, false}) {
 		t.Errorf("it gave %+v", b)
 	}
 	contains(t, s.ok("list", "--status", "pending"), "other")
@@ -81,11 +81,26 @@ func TestABulkChangeAsksAPerson(t *testing.T) {
 	}
 }
 
+func TestABulkChangeThatNobodyCanConfirmWantsYes(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.save("tag", "x")
+	s.serve("print", 1, errOnFire)
+	for _, verb := range []string{"cancel", "retry"} {
+		r := s.run(verb, "--older", "0s")
+		if r.code != exitWrongUse || r.stdout != "" {
+			t.Errorf("%s: code %d, printed %q", verb, r.code, r.stdout)
+		}
+		contains(t, r.stderr, "add --yes")
+		contains(t, s.ok(verb, "--older", "0s", "--dry-run"), "1 ") // it is still there
+	}
+}
+
 func TestNobodyLooksNothingMoves(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.save("tag", "x")
-	if r := s.run("cancel", "--tag", "tag"); r.code != exitDone || r.stderr != "" {
+	if r := s.run("cancel", "--tag", "tag", "--yes"); r.code != exitDone || r.stderr != "" {
 		t.Errorf("a script got code %d and %q", r.code, r.stderr)
 	}
 }
@@ -99,7 +114,7 @@ func TestRetryRunsFailedTasksAgain(t *testing.T) {
 		t.Errorf("retried twice: code %d", r.code)
 	}
 	var b bulkResult
-	if s.decode(&b, "retry", "--status", "failed", "--tag", "print"); b != (bulkResult{2, 2, false}) {
+	if s.decode(&b, "retry", "--status", "failed", "--tag", "print", "--yes"); b != (bulkResult{2, 2, false}) {
 		t.Errorf("it gave %+v", b)
 	}
 	var v decodedTask

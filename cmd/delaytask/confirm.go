@@ -9,11 +9,8 @@ import (
 
 var errDeclined = errors.New("nothing was changed; add --yes to go on without being asked")
 
-// confirm asks a person. Where there is none to ask, in a script, the command was meant as it was written.
+// confirm asks a person. Whoever calls it has made sure that there is one.
 func (a *app) confirm(ctx context.Context, question string) error {
-	if !a.interactive {
-		return nil
-	}
 	a.note("%s [y/N] ", question)
 	answer := make(chan string, 1)
 	go func() { // a read cannot be interrupted: on Ctrl-C the goroutine is left behind, and ends with the process

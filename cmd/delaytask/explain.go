@@ -35,7 +35,11 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 						Task   taskView         `json:"task"`
 					}{e.Reason, e.Text, viewOf(&e.Task)})
 				}
-				return a.printf("Task %d (%s) is %s. %s\n", e.Task.ID, e.Task.Tag, e.Task.Status, clean(e.Text))
+				tag := ""
+				if e.Task.Tag != "" { // that of a row that cannot be read is not known
+					tag = " (" + e.Task.Tag + ")"
+				}
+				return a.printf("Task %d%s is %s. %s\n", e.Task.ID, tag, e.Task.Status, clean(e.Text))
 			})
 		},
 	}

@@ -63,7 +63,7 @@ first attempt started.`,
 				return err
 			}
 			if limit < 1 {
-				return misusedf("--limit %d: want 1 to 1000", limit)
+				return misusedf("--limit %d: want 1 or more", limit)
 			}
 			var from int64
 			if after != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -82,6 +83,19 @@ func (s *shell) decode(into any, args ...string) {
 func (s *shell) save(args ...string) string {
 	s.t.Helper()
 	return strings.TrimSpace(s.ok(append([]string{"save"}, args...)...))
+}
+
+// exec changes the database as somebody with a client would.
+func (s *shell) exec(statement string, args ...any) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(s.t.Context(), statement, args...); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // serve saves n tasks of the tag and runs each once. It returns their ids.

@@ -60,6 +60,9 @@ first. On a terminal it asks.`,
 		Example: "  delaytask migrate down --yes",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes && !a.interactive {
+				return misusedf("there is nobody to ask whether to take back a migration with all that it stores: add --yes")
+			}
 			return a.onDatabase(cmd, refuse, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
 				before, err := migrations.Status(ctx, db, kind)
 				if err != nil {

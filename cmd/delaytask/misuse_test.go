@@ -13,7 +13,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 	s.ok("migrate", "up")
 	for _, line := range []string{
 		"nosuch", "help nosuch", "completion nosuch", "completion bash more", "migrate", "migrate sideways", "config",
-		"config prnt", "--nosuch", "list --nosuch", "list more", "list --status waiting", "list --limit 0", "list --limit 1001",
+		"config prnt", "--nosuch", "list --nosuch", "list more", "list --status waiting", "list --limit 0", "migrate down",
 		"list --limit x", "list --after x", "list --older -1h", "list --tag bad!",
 		"save", "save a b c", "save bad! x", "save t x --delay 1", "save t x --delay -1s", "save t x --at tomorrow",
 		"save t x --delay 1s --at 2030-01-01T00:00:00Z", "save t x --ttr 25h", "save t x --ttr soon", "save t x --priority 101",
@@ -23,6 +23,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"get", "get x", "get -- -1", "get 1 2", "get --tag t", "get --key k", "get 1 --tag t --key k",
 		"explain", "explain 0", "reschedule 1", "reschedule --delay 1s", "reschedule 1 --delay later",
 		"cancel", "cancel 1 --tag t", "cancel x", "cancel 1 x", "cancel --status failed", "cancel --older x", "cancel --key k",
+		"cancel --tag t", "retry --tag t",
 		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more", "nodes more",
 		"version more", "demo more", "config print --workers none", "config print --ttr 1ms",
 		"migrate up more", "migrate sql --for oracle", "list --dsn nonsense", "list --dsn sqlite:", "demo --dsn nonsense",

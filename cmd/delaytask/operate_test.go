@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"log/slog"
 	"path/filepath"
 	"runtime"
@@ -25,7 +24,7 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 	if s.decode(&change, "migrate", "up"); change.Migrations == nil || len(change.Migrations) != 0 {
 		t.Errorf("a second time it changed %v", change.Migrations)
 	}
-	if s.decode(&change, "migrate", "down"); len(change.Migrations) != 1 {
+	if s.decode(&change, "migrate", "down", "--yes"); len(change.Migrations) != 1 {
 		t.Errorf("it took back %v", change.Migrations)
 	}
 	var states []migrationView
@@ -39,7 +38,7 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 	for range states {
 		s.ok("migrate", "down", "--yes")
 	}
-	contains(t, s.ok("migrate", "down"), "nothing to take back")
+	contains(t, s.ok("migrate", "down", "--yes"), "nothing to take back")
 }
 
 func TestMigrateDownAsksAPerson(t *testing.T) {
@@ -129,15 +128,7 @@ func TestExplainKnowsTheConfiguredQuarantine(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	id := s.save("tag", "x")
-	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	_, err = db.ExecContext(t.Context(), "UPDATE delay_task_message SET status = 2, crash_count = 3 WHERE id = ?", id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.exec("UPDATE delay_task_message SET status = 2, crash_count = 3 WHERE id = ?", id)
 	var e struct {
 		Reason delaytask.Reason
 		Text   string

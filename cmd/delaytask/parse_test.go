@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,6 +66,48 @@ func FuzzParseHeaders(f *testing.F) {
 			if name == "" || name+"="+value != s {
 				t.Fatalf("%q gave %q = %q", s, name, value)
 			}
+		}
+	})
+}
+
+func FuzzParseTime(f *testing.F) {
+	for _, seed := range []string{
+		"2027-01-31T08:30:00Z", "2027-01-31T08:30:00.250+02:00", "2027-02-30T08:30:00Z", "2027-01-31T24:00:00Z", "tomorrow", "",
+		"0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999999-23:59",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		at, err := parseTime("at", s)
+		if err != nil {
+			if exitCode(err) != exitWrongUse || !at.IsZero() {
+				t.Fatalf("%q gave %v, %v", s, at, err)
+			}
+			return
+		}
+		if year := at.UTC().Year(); year < 0 || year > 9999 { // a zone can lead to a year that has no such form
+			return
+		}
+		if again, err := parseTime("at", at.UTC().Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {
+			t.Fatalf("%q gave %v; written again %v, %v", s, at, again, err)
+		}
+	})
+}
+
+func FuzzParseStatus(f *testing.F) {
+	for _, seed := range append(statuses, "", "Pending", "pending ", "waiting") {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		status, err := parseStatus(s)
+		if err != nil {
+			if exitCode(err) != exitWrongUse || status != "" {
+				t.Fatalf("%q gave %q, %v", s, status, err)
+			}
+			return
+		}
+		if string(status) != s || s != "" && !slices.Contains(statuses, s) {
+			t.Fatalf("%q was taken as %q", s, status)
 		}
 	})
 }

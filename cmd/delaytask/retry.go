@@ -12,7 +12,8 @@ func (a *app) retryCommand() *cobra.Command {
 		Use:   "retry [ID...]",
 		Short: "Run failed tasks again",
 		Long: `Run failed tasks again, now: with all their attempts, and with the errors of the old ones kept. They are named
-by their ids, or are all that match --tag, --key, --status and --older. On a terminal the bulk form counts first and asks.
+by their ids, or are all that match --tag, --key, --status and --older. The bulk form counts first and asks; where there is no
+terminal it wants --yes or --dry-run.
 
 A task whose key another unfinished task carries by now stays failed.`,
 		Example: `  delaytask retry 911619959676096449

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -37,7 +38,8 @@ func (a *app) saveCommand() *cobra.Command {
 		Long: `Save a task and print its id. When the id is printed, the task is committed.
 
 BODY is stored as it is; @FILE takes it from a file and - from standard input. Without --delay or --at the task is due now.
-With --key the task is refused, with exit code 1, while an unfinished task of the tag carries that key.`,
+With --key the task is refused, with exit code 1, while an unfinished task of the tag carries that key; --json prints the id
+of that task, with "duplicate": true.`,
 		Example: `  delaytask save order.close '{"order":42}' --delay 30m
   delaytask save report.build @report.json --at 2027-01-31T08:30:00Z --max-attempts 3
   delaytask save coupon.expire '{"coupon":7}' --delay 7d --key coupon-7 --max-lateness 1h:skip
@@ -79,18 +81,25 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	}
 	return a.onScheduler(cmd.Context(), c, create, func(ctx context.Context, s *delaytask.Scheduler) error {
 		number, err := s.SaveDelayTask(ctx, args[0], body, delay, options...)
+		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
+			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, true}))
+		}
 		if err != nil {
 			return err
 		}
-		if !a.json {
-			return a.printf("%d\n", number)
+		if a.json {
+			return a.printJSON(savedView{number, args[0], f.key, false})
 		}
-		return a.printJSON(struct {
-			ID  int64  `json:"id,string"`
-			Tag string `json:"tag"`
-			Key string `json:"key,omitempty"`
-		}{number, args[0], f.key})
+		return a.printf("%d\n", number)
 	})
+}
+
+// savedView is the task that was saved, or the one that stands in its way.
+type savedView struct {
+	ID        int64  `json:"id,string"`
+	Tag       string `json:"tag"`
+	Key       string `json:"key,omitempty"`
+	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
 // options translates the settings of the tag, and the flags, which win over them. The id is drawn outside of any node's numbers,

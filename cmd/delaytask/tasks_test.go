@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -114,6 +115,24 @@ func TestSaveAgainWithAnIDStoresOnce(t *testing.T) {
 	}
 }
 
+func TestARefusedDuplicateNamesTheTaskThatIsThere(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "x", "--key", "k")
+	r := s.run("save", "tag", "y", "--key", "k", "--json")
+	var there struct {
+		ID, Tag, Key string
+		Duplicate    bool
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &there); err != nil || r.code != exitFailed || there.ID != id || !there.Duplicate {
+		t.Errorf("code %d, %v in\n%s", r.code, err, r.stdout)
+	}
+	contains(t, r.stderr, "task "+id, "choose another key")
+	if out := s.ok("save", "tag", "y", "--key", "other", "--json"); strings.Contains(out, "duplicate") {
+		t.Errorf("no duplicate printed\n%s", out)
+	}
+}
+
 func TestGetShowsTheErrorsOfTheAttempts(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -193,6 +212,18 @@ func TestExplainSaysWhy(t *testing.T) {
 	}
 	if s.decode(&e, "explain", id); e.Reason != delaytask.ReasonNotDue || e.Task.ID != id || e.Text == "" {
 		t.Errorf("got %+v", e)
+	}
+}
+
+func TestExplainOfABrokenRowNamesNoTag(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.save("tag", "x")
+	s.exec("UPDATE delay_task_message SET expected_time = 'tomorrow' WHERE id = ?", id)
+	out := s.ok("explain", id)
+	contains(t, out, "Task "+id, "cannot be read", "expected_time")
+	if strings.Contains(out, "()") {
+		t.Errorf("printed\n%s", out)
 	}
 }
 

@@ -9,8 +9,8 @@ func MaskDSN(dsn string) string {
 		return dsn
 	}
 	scheme, rest := "", dsn
-	if before, after, ok := strings.Cut(dsn, "://"); ok && !strings.ContainsAny(before, ":@") {
-		scheme, rest = before+"://", after
+	if after, ok := strings.CutPrefix(dsn, "mysql://"); ok {
+		scheme, rest = "mysql://", after
 	}
 	at := strings.LastIndexByte(rest, '@')
 	if at < 0 {

@@ -233,7 +233,7 @@ func writeFile(t *testing.T, content string) string {
 	return path
 }
 
-func readFile(t *testing.T, path string) string {
+func readFile(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {

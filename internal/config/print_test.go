@@ -53,6 +53,7 @@ func TestPasswordsOfDSNsAreMasked(t *testing.T) {
 		"mysql://u:p@h:3306/db":            "mysql://u:***@h:3306/db",
 		"mysql://u@h:3306/db":              "mysql://u@h:3306/db",
 		"u:a://b@tcp(h)/db":                "u:***@tcp(h)/db",
+		"u://b@tcp(h)/db":                  "u:***@tcp(h)/db",
 		"u:p@tcp(h)/db?x=secret@elsewhere": "u:***@elsewhere",
 		"":                                 "",
 	} {

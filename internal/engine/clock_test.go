@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -104,6 +105,41 @@ func TestAWrongClockOfThisMachineIsSaidOnceAtTheStart(t *testing.T) {
 		}
 		if got := strings.Count(log.String(), "clock is off"); got != 1 {
 			w.Errorf("said %d times", got)
+		}
+	})
+}
+
+// TestSuspendDropsTheAnchorAndScansAtOnce reports suspends in the place of the real gap: in a bubble no clock gains on another.
+func TestSuspendDropsTheAnchorAndScansAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		time.Sleep(3 * time.Second)
+		const suspends = 5
+		anchors := make(chan (<-chan struct{}), suspends) // as they were before each
+		ctx, cancel := context.WithCancel(e.life)
+		defer cancel()
+		e.goFunc(func() {
+			e.readClock(ctx, func() (time.Duration, bool) {
+				n := len(anchors)
+				if n == suspends {
+					return 0, false
+				}
+				// Overdue for so long a row is the scan's alone.
+				w.plain(1000+int64(n), "a", row.At(time.Now().Add(-time.Hour)))
+				anchors <- e.clock.Anchored()
+				return time.Hour, true
+			})
+		})
+		time.Sleep(20 * time.Second)
+		before := map[<-chan struct{}]bool{}
+		for n := range int64(suspends) {
+			before[<-anchors] = true
+			if late := w.once(1000+n) - time.Hour; late > 10*time.Millisecond {
+				w.Errorf("the scan came %v after the suspend", late)
+			}
+		}
+		if before[e.clock.Anchored()] || len(before) != suspends {
+			w.Errorf("%d anchors over %d suspends, want a new one after each", len(before), suspends)
 		}
 	})
 }

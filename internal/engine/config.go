@@ -48,7 +48,7 @@ type Retention struct {
 }
 
 const (
-	claimRows       = 200              // rows in one claim; fewer of them wait when it meets a lock
+	claimRows       = 200 // rows in one claim; fewer of them wait when it meets a lock
 	claimsInFlight  = 2
 	settleRows      = 500
 	backlogPerTag   = 1000

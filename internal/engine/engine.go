@@ -73,7 +73,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.wire(process)
 	e.metrics.SetWorkers(cfg.Workers)
 	e.reportClock()
-	c.goFunc(func() { e.readClock(life) })
+	c.goFunc(func() { e.readClock(life, new(clock.Gap).Tick) })
 	c.goFunc(func() { e.heartbeat(life) })
 	c.goFunc(func() { e.commits.loop(life) })
 	return e, nil

@@ -55,7 +55,7 @@ func playOnSQLite(t *testing.T, path string, plan faultstore.Plan) bool {
 	}()
 	faulty := faultstore.New(inner, plan)
 	newScene(t, inner).play(faulty, pace{
-		second: 200 * time.Millisecond, ttr: 30 * time.Second, wait: time.Minute, call: 250 * time.Millisecond,
+		second: 200 * time.Millisecond, ttr: 30 * time.Second, wait: time.Minute, call: 500 * time.Millisecond,
 	})
 	faulty.Wait()
 	return faulty.Faults() > 0

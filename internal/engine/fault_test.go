@@ -117,7 +117,7 @@ func (s *scene) save(e *engine.Engine, tag string, delay time.Duration, opts ...
 // again repeats an operation until it is not a fault of the store that it meets.
 func (s *scene) again(p pace, op func(ctx context.Context) error) error {
 	for {
-		ctx, cancel := context.WithTimeout(s.Context(), p.call)
+		ctx, cancel := context.WithTimeout(s.Context(), max(p.call, 2*time.Second))
 		err := op(ctx)
 		cancel()
 		if row.Ended(err) {

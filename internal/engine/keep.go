@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
 // skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
 const skewLimit = 500 * time.Millisecond
 
-// readClock keeps the bounds of the database's clock narrow, and notices when the machine slept.
-func (e *Engine) readClock(ctx context.Context) {
-	var gap clock.Gap
+// readClock keeps the bounds of the database's clock narrow, and notices when the machine slept: suspended is asked for every
+// reading.
+func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
 	behind := false
 	for {
 		wait := jitter(readClockEvery, 0.1)
@@ -24,7 +23,7 @@ func (e *Engine) readClock(ctx context.Context) {
 		if !e.waitForReading(ctx, wait) {
 			return
 		}
-		if slept, ok := gap.Tick(); ok {
+		if slept, ok := suspended(); ok {
 			e.log.Warn("the machine was suspended; reading the database's clock again", "slept", slept)
 			e.clock.Drop()
 			behind = true

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,4 +200,44 @@ func TestRetriesAreOnTimeWhoeverArmsThem(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestArmedTimersOfAnotherNodesShareFireThereAlone lets a node join after the first one has armed everything.
+func TestArmedTimersOfAnotherNodesShareFireThereAlone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var mu sync.Mutex
+		asked := map[int64][]int{} // by which nodes
+		node := func(i int) *Engine {
+			return w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+				mu.Lock()
+				for _, r := range c.Rows {
+					asked[r.ID] = append(asked[r.ID], i)
+				}
+				mu.Unlock()
+				return w.store.Claim(ctx, c)
+			}}, map[string]processor.Func{"a": nothing})
+		}
+		first := node(0)
+		time.Sleep(2 * time.Second)
+		const tasks = 60
+		var ids []int64
+		for range tasks {
+			ids = append(ids, w.save(first, "a", 10*time.Second))
+		}
+		if armed := first.hands.timers(); armed != tasks {
+			w.Fatalf("%d timers are armed while the node is alone, want %d", armed, tasks)
+		}
+		second := node(1)
+		time.Sleep(20 * time.Second)
+		for _, id := range ids {
+			w.completed(id, 2*time.Millisecond)
+			want := []int{0}
+			if second.arm.mine(id, w.row(id).Expected, "a") {
+				want = []int{1}
+			}
+			if !slices.Equal(asked[id], want) {
+				w.Errorf("task %d was claimed by the nodes %v, want %v", id, asked[id], want)
+			}
+		}
+	})
 }

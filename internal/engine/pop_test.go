@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -205,5 +206,39 @@ func TestPopAndProcessorTakeTurns(t *testing.T) {
 		if popped < 5 || popped > 15 {
 			w.Errorf("pops got %d of 20 tasks, want about half", popped)
 		}
+	})
+}
+
+func TestPoppedTagIsServedForHalfAMinuteAfterTheLastPop(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		pop := func(wait time.Duration) {
+			got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: wait})
+			if err != nil || len(got) > 0 {
+				w.Fatalf("popped %v, %v", got, err)
+			}
+		}
+		served := func(want bool) {
+			w.Helper()
+			nodes, _, err := w.store.Nodes(w.Context())
+			if err != nil || len(nodes) != 1 {
+				w.Fatalf("nodes %+v, %v", nodes, err)
+			}
+			if open, announced := e.tags.open("a"), slices.Contains(nodes[0].Tags, "a"); open != want || announced != want {
+				w.Errorf("the tag is open: %t, announced: %t, want %t", open, announced, want)
+			}
+		}
+		pop(0)
+		time.Sleep(20 * time.Second)
+		pop(0) // counts anew from here
+		time.Sleep(27 * time.Second)
+		served(true)
+		time.Sleep(6 * time.Second)
+		served(false)
+		pop(40 * time.Second)
+		time.Sleep(27 * time.Second)
+		served(true)
+		time.Sleep(6 * time.Second)
+		served(false)
 	})
 }

@@ -429,3 +429,21 @@ func TestHeapCapDropsTheLatestAndStillRunsAll(t *testing.T) {
 		}
 	})
 }
+
+func TestSaveBeyondTheHorizonIsArmedByTheLookAhead(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.Horizon = time.Minute })
+		time.Sleep(2 * time.Second)
+		within := w.save(e, "a", 59*time.Second)
+		if n := e.hands.timers(); n != 1 {
+			w.Errorf("%d timers after a save within the horizon, want 1", n)
+		}
+		beyond := w.save(e, "a", 61*time.Second)
+		if n := e.hands.timers(); n != 1 {
+			w.Errorf("%d timers after a save beyond the horizon, want 1", n)
+		}
+		time.Sleep(2 * time.Minute)
+		w.completed(within, 2*time.Millisecond)
+		w.completed(beyond, 2*time.Millisecond)
+	})
+}

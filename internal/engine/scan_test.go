@@ -37,6 +37,34 @@ func TestLostTimersAreCaughtUp(t *testing.T) {
 	}
 }
 
+// TestBusyNodePeeksOften saves in a process that serves nothing: only the peek finds what is due at once.
+func TestBusyNodePeeksOften(t *testing.T) {
+	for name, c := range map[string]struct {
+		runs  time.Duration // of a task that keeps the node busy
+		every time.Duration // between two saves
+	}{
+		"WhileATaskRuns":              {time.Minute, 1700 * time.Millisecond},
+		"ForASecondAfterItFoundATask": {0, 350 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				e := w.engine(w.store, map[string]processor.Func{"a": nothing, "long": untilEnd(c.runs, nil)})
+				producer := w.idle(w.store, nil)
+				time.Sleep(5 * time.Second)
+				w.save(e, "long", 0)
+				var ids []int64
+				for range 30 {
+					ids = append(ids, w.save(producer, "a", 0))
+					time.Sleep(c.every)
+				}
+				for _, id := range ids[5:] { // the first ones wake it up
+					w.completed(id, 250*time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
 func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.engine(w.store, map[string]processor.Func{"a": nothing})

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"encoding/json"
 	"maps"
 	"testing"
 )
@@ -21,4 +22,22 @@ func TestHeadersThatAreNoStringsAreLeftOut(t *testing.T) {
 	f(`null`, nil)
 	f(`no JSON`, nil)
 	f(``, nil)
+}
+
+func FuzzDecodeHeaders(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":"1","b":2}`, `{"a":null,"":""}`, `{"a":"\ud800"}`, "{\"\xff\":\"\xff\"}", `[]`, `null`, `{`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, column []byte) {
+		headers := DecodeHeaders(column)
+		if headers == nil {
+			return
+		}
+		stored, err := json.Marshal(headers)
+		if again := DecodeHeaders(stored); err != nil || len(headers) == 0 || !maps.Equal(again, headers) {
+			t.Fatalf("%q decodes as %q, which comes back as %q, %v", column, headers, again, err)
+		}
+	})
 }

@@ -31,7 +31,9 @@ type check func(context.Context) ([]Warning, error)
 
 func (s *Store) checks() []check {
 	if s.dialect.reserves {
-		return []check{s.checkPool, s.checkServer, s.checkSchema, s.checkEngine, s.checkPrivileges, s.checkTime}
+		return []check{
+			s.checkPool, s.checkServer, s.checkSchema, s.checkCollation, s.checkEngine, s.checkPrivileges, s.checkTime,
+		}
 	}
 	return []check{s.checkSchema, s.checkPrivileges, s.checkTime, s.checkSQLite}
 }

@@ -101,3 +101,20 @@ func TestVersionsTellWhichServerItIs(t *testing.T) {
 	f("8.0.11-TiDB-v8.5.0", "TiDB 8.5", true, false)
 	f("", "MySQL 0.0", false, false)
 }
+
+func FuzzParseVersion(f *testing.F) {
+	for _, seed := range []string{
+		"9.7.4-2", "5.5.5-10.6.2-MariaDB", "8.0.11-TiDB-v8.5.0", "TiDB", "99999999999999999999.1", ".", "",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v := parseVersion(s)
+		if !slices.Contains([]string{"MySQL", "MariaDB", "TiDB"}, v.name) || v.major < 0 || v.minor < 0 {
+			t.Fatalf("%q is %s", s, v)
+		}
+		if v.skipsLocked() && !v.supported() {
+			t.Fatalf("%q skips locked rows and is not supported", s)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// series returns what the engine's collector shows: values by name and labels, such as runs_total{mail,completed}. Of a histogram
+// it is the sum, and the count under the name with "#" before it.
+func (w *world) series(e *Engine) map[string]float64 {
+	w.Helper()
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(e.cfg.Metrics); err != nil {
+		w.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "delaytask_")
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			if len(labels) > 0 {
+				slices.Reverse(labels) // the tag first
+				name += "{" + strings.Join(labels, ",") + "}"
+			}
+			switch {
+			case m.Histogram != nil:
+				values[name] = m.GetHistogram().GetSampleSum()
+				values["#"+name] = float64(m.GetHistogram().GetSampleCount())
+			case m.Counter != nil:
+				values[name] = m.GetCounter().GetValue()
+			default:
+				values[name] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return values
+}
+
+// nowHook stands in for Now.
+type nowHook struct {
+	Store
+	hook func(ctx context.Context) (row.Reading, error)
+}
+
+func (s nowHook) Now(ctx context.Context) (row.Reading, error) { return s.hook(ctx) }
+
+// claimed wraps the store's Claim, which takes 10 ms, so that one claim of each tag can meet something.
+func (w *world) claimed(meet map[string]func(row.Claim) error) claimHook {
+	var mu sync.Mutex
+	return claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+		sleep(ctx, 10*time.Millisecond)
+		var met func(row.Claim) error
+		mu.Lock()
+		for _, r := range c.Rows {
+			tag := w.row(r.ID).Tag
+			if f := meet[tag]; f != nil {
+				met = f
+				delete(meet, tag)
+			}
+		}
+		mu.Unlock()
+		if met != nil {
+			if err := met(c); err != nil {
+				return row.Claimed{}, err
+			}
+		}
+		return w.store.Claim(ctx, c)
+	}}
+}
+
+func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store := w.claimed(map[string]func(row.Claim) error{
+			"slow": func(row.Claim) error { time.Sleep(290 * time.Millisecond); return nil },
+		})
+		e := w.engine(store, map[string]processor.Func{
+			"punctual": nothing, "peeked": nothing, "slow": nothing, "waits": nothing, "busy": untilEnd(800*time.Millisecond, nil),
+		}, func(c *Config) { c.Workers = 1 })
+		time.Sleep(5 * time.Second)
+		w.save(e, "punctual", 3*time.Second)
+		time.Sleep(4 * time.Second)
+		w.save(e, "slow", 3*time.Second)
+		time.Sleep(4 * time.Second)
+		w.plain(1000, "peeked", row.At(time.Now().Add(-300*time.Millisecond)))
+		time.Sleep(4 * time.Second)
+		w.save(e, "busy", 0)
+		w.save(e, "waits", 500*time.Millisecond)
+		time.Sleep(4 * time.Second)
+
+		got := w.series(e)
+		f := func(tag, part string, least, most time.Duration) {
+			t.Helper()
+			name := fmt.Sprintf("lateness_seconds{%s,%s}", tag, part)
+			if v := got[name]; v < least.Seconds() || v > most.Seconds() {
+				t.Errorf("%s is %v, want %v to %v", name, v, least, most)
+			}
+			if n := got["#"+name]; n != 1 {
+				t.Errorf("%s has %v values, want 1", name, n)
+			}
+		}
+		const ms = time.Millisecond
+		for _, part := range []string{"total", "timer", "claim", "pool"} {
+			f("punctual", part, 0, 2*ms)
+		}
+		f("slow", "total", 205*ms, 290*ms) // claimed up to 95 ms ahead
+		f("slow", "timer", 0, ms)
+		f("slow", "claim", 205*ms, 290*ms)
+		f("slow", "pool", 0, ms)
+
+		f("peeked", "total", 310*ms, 860*ms)
+		f("peeked", "timer", 300*ms, 850*ms)
+		f("peeked", "claim", 9*ms, 12*ms)
+		f("peeked", "pool", 0, 2*ms)
+
+		f("waits", "total", 300*ms, 330*ms) // the worker is free 300 ms after its due time
+		f("waits", "timer", 0, ms)
+		f("waits", "claim", 9*ms, 12*ms)
+		f("waits", "pool", 290*ms, 320*ms)
+	})
+}
+
+func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const ahead = 2 * time.Second // of this machine is the database
+		w.store.SetOffset(ahead)
+		w.runs.offset = ahead
+		claims := w.claimed(map[string]func(row.Claim) error{
+			"lost": func(c row.Claim) error {
+				_, err := w.store.Claim(w.Context(), row.Claim{Executor: "another:1:token:1", Rows: c.Rows})
+				return err
+			},
+			"deadlock": func(row.Claim) error {
+				return &row.Error{Class: row.ClassNotApplied, Op: "claim tasks", Err: errors.New("deadlock")}
+			},
+			"late": func(row.Claim) error { time.Sleep(500 * time.Millisecond); return nil },
+		})
+		first := func(err error) processor.Func {
+			done := false
+			return func(context.Context, *processor.Task) error {
+				if done {
+					return nil
+				}
+				done = true
+				return err
+			}
+		}
+		e := w.engine(nowHook{claims, func(ctx context.Context) (row.Reading, error) {
+			sleep(ctx, 4*time.Millisecond) // the clock's bounds are as far apart
+			return w.store.Now(ctx)
+		}}, map[string]processor.Func{
+			"ok": nothing, "lost": nothing, "deadlock": nothing, "late": nothing, "poison": nothing,
+			"flaky": first(errors.New("boom")), "sleepy": first(processor.Snooze(time.Second)),
+			"permanent": first(processor.Permanent(errors.New("boom"))),
+			"panics": func(_ context.Context, task *processor.Task) error {
+				if task.Attempt == 1 {
+					panic("boom")
+				}
+				return nil
+			},
+			"deaf": func(context.Context, *processor.Task) error {
+				time.Sleep(3 * time.Second)
+				return errors.New("cancelled")
+			},
+			"long": untilEnd(20*time.Second, nil),
+		}, func(c *Config) {
+			c.Workers = 7
+			c.Retention = Retention{Completed: 20 * time.Second, Failed: 20 * time.Second}
+		})
+		w.idle(w.store, nil)
+		time.Sleep(3 * time.Second)
+		for _, tag := range []string{"ok", "deadlock", "flaky", "sleepy", "permanent", "panics"} {
+			w.save(e, tag, 0)
+			time.Sleep(3 * time.Second)
+		}
+		w.save(e, "lost", 0, processor.WithTTR(3*time.Second))
+		time.Sleep(time.Second)
+		w.save(e, "late", 0, processor.WithMaxLateness(100*time.Millisecond, processor.LateSkip))
+		time.Sleep(time.Second)
+		deaf := w.save(e, "deaf", 0)
+		time.Sleep(time.Second)
+		if _, err := e.Cancel(w.Context(), nil, Ref{ID: deaf}, false); err != nil {
+			w.Fatal(err)
+		}
+		w.store.Plant(row.Row{
+			ID: 1000, Tag: "poison", Status: row.Executing, Version: 9, Attempt: 1, CrashCount: 4, TTR: time.Minute,
+			Executor: "another:1:token:2", Due: row.At(time.Now()),
+		})
+		w.save(e, "nobody", time.Hour, processor.WithKey("k"))
+		if _, err := e.Save(w.Context(), w.task("nobody", time.Hour, processor.WithKey("k"))); !errors.Is(err, processor.ErrDuplicate) {
+			w.Fatal(err)
+		}
+		w.save(e, "ok", 30*time.Minute)
+		time.Sleep(time.Minute)
+		w.save(e, "long", 0)
+		time.Sleep(8 * time.Second) // its lease is renewed after 5 s
+
+		got := w.series(e)
+		if width := got["clock_width_seconds"]; width < 0.004 || width > 0.008 {
+			w.Errorf("the clock's bounds are %v s apart, want about 4 ms", width)
+		}
+		if skew := got["clock_skew_seconds"]; skew > -1.99 || skew < -2.01 {
+			w.Errorf("this machine is %v s ahead of the database, want -2", skew)
+		}
+		maps.DeleteFunc(got, func(name string, _ float64) bool {
+			return strings.HasPrefix(name, "clock_") || strings.Contains(name, "lateness_") && !strings.HasPrefix(name, "#") ||
+				strings.HasPrefix(name, "#lateness_") && !strings.HasSuffix(name, ",total}")
+		})
+		want := map[string]float64{
+			"saves_total{stored}": 12, "saves_total{duplicate}": 1,
+			"saves_total{conflict}": 0, "saves_total{refused}": 0, "saves_total{unknown}": 0, "saves_total{failed}": 0,
+			"claims_total{won}": 13, "claims_total{lost}": 1, "claims_total{error}": 1,
+			"runs_total{ok,completed}": 1, "runs_total{deadlock,completed}": 1, "runs_total{lost,completed}": 1,
+			"runs_total{flaky,retried}": 1, "runs_total{flaky,completed}": 1,
+			"runs_total{sleepy,snoozed}": 1, "runs_total{sleepy,completed}": 1,
+			"runs_total{panics,panicked}": 1, "runs_total{panics,completed}": 1,
+			"runs_total{permanent,failed}": 1, "runs_total{late,skipped_late}": 1, "runs_total{deaf,cancelled}": 1,
+			"retries_total{flaky}": 1, "retries_total{panics}": 1,
+			"rescues_total{returned}": 1, "rescues_total{quarantined}": 1, "quarantined_total": 1,
+			"ignored_context_total":   1,
+			"purged_total{completed}": 6, "purged_total{failed}": 2, "purged_total{cancelled}": 0,
+			"database_errors_total{not_applied}": 1, "database_errors_total{unknown}": 0, "database_errors_total{locked}": 0,
+			"database_errors_total{duplicate}": 0, "database_errors_total{caller}": 0, "database_errors_total{operator}": 0,
+			"batch_size{save}": 13, "#batch_size{save}": 13, "batch_size{claim}": 15, "#batch_size{claim}": 15,
+			"batch_size{settle}": 12, "#batch_size{settle}": 12, "batch_size{renew}": 1, "#batch_size{renew}": 1,
+			// Only first attempts that started count: not what a rescue has returned, nor what was skipped.
+			"#lateness_seconds{ok,total}": 1, "#lateness_seconds{deadlock,total}": 1, "#lateness_seconds{flaky,total}": 1,
+			"#lateness_seconds{sleepy,total}": 1, "#lateness_seconds{panics,total}": 1, "#lateness_seconds{permanent,total}": 1,
+			"#lateness_seconds{deaf,total}": 1, "#lateness_seconds{long,total}": 1,
+			"heap_entries": 1, "running_tasks": 1, "workers": 7, "nodes_alive": 2,
+		}
+		for name, value := range want {
+			if v, ok := got[name]; !ok || v != value {
+				w.Errorf("%s is %v, want %v", name, v, value)
+			}
+			delete(got, name)
+		}
+		if len(got) > 0 {
+			w.Errorf("nobody expects %v", got)
+		}
+	})
+}

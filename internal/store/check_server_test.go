@@ -1,0 +1,107 @@
+package store
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// safe is what a server says that nothing is wrong with.
+var safe = map[string]string{
+	"version": "8.4.6", "autocommit": "ON", "sql_mode": "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION",
+	"read_only": "OFF", "super_read_only": "OFF", "innodb_read_only": "OFF",
+	"innodb_flush_log_at_trx_commit": "1", "log_bin": "ON", "sync_binlog": "1", "max_allowed_packet": "16777216",
+}
+
+func TestServerThatWouldLoseOrCutTasksIsWarnedAbout(t *testing.T) {
+	tests := []struct {
+		name    string
+		changed map[string]string
+		want    []string // what the warnings say, one string for each
+	}{
+		{"safe", nil, nil},
+		{"log flushed once a second", map[string]string{"innodb_flush_log_at_trx_commit": "0"},
+			[]string{"innodb_flush_log_at_trx_commit is 0: accepted tasks can be lost"}},
+		{"log written and not synced", map[string]string{"innodb_flush_log_at_trx_commit": "2"},
+			[]string{"innodb_flush_log_at_trx_commit is 2: accepted tasks can be lost"}},
+		{"log synced as old MariaDB did", map[string]string{"innodb_flush_log_at_trx_commit": "3"}, nil},
+		{"binary log never synced", map[string]string{"sync_binlog": "0"}, []string{"sync_binlog is 0: accepted tasks can be lost"}},
+		{"binary log seldom synced", map[string]string{"sync_binlog": "100"}, []string{"sync_binlog is 100: accepted tasks"}},
+		{"binary log not in use", map[string]string{"sync_binlog": "0", "log_bin": "OFF"}, nil},
+		{"values are cut", map[string]string{"sql_mode": "NO_ENGINE_SUBSTITUTION"}, []string{"add STRICT_TRANS_TABLES to sql_mode"}},
+		{"no mode", map[string]string{"sql_mode": ""}, []string{"sql_mode is not strict"}},
+		{"strict for all tables", map[string]string{"sql_mode": "STRICT_ALL_TABLES"}, nil},
+		{"small packets", map[string]string{"max_allowed_packet": "16776192"},
+			[]string{"max_allowed_packet is 16776192: a batch of saves or a long body can be refused; " +
+				"set max_allowed_packet to at least 16777216"}},
+		{"all at once", map[string]string{"sql_mode": "", "innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0",
+			"max_allowed_packet": "1048576"},
+			[]string{"sql_mode", "innodb_flush_log_at_trx_commit", "sync_binlog", "max_allowed_packet"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := judgeServer(saying(tt.changed))
+			if err != nil || len(got) != len(tt.want) {
+				t.Fatalf("warnings %q, %v; want %d", got, err, len(tt.want))
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(string(got[i]), want) {
+					t.Errorf("warning %q does not say %q", got[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestServerThatCannotServeIsRefused(t *testing.T) {
+	const readOnly = "the server is read-only (connect to the primary"
+	tests := []struct{ variable, value, want string }{
+		{"version", "5.7.44-log", "MySQL 5.7 is too old (use MySQL 8.0"},
+		{"version", "10.5.29-MariaDB", "MariaDB 10.5 is too old (use MySQL 8.0"},
+		{"autocommit", "OFF", "remove autocommit=0"},
+		{"read_only", "ON", readOnly},
+		{"read_only", "NO_LOCK", readOnly}, // of MariaDB 12
+		{"super_read_only", "ON", readOnly},
+		{"innodb_read_only", "ON", readOnly},
+	}
+	for _, tt := range tests {
+		t.Run(tt.variable+" "+tt.value, func(t *testing.T) {
+			_, err := judgeServer(saying(map[string]string{tt.variable: tt.value}))
+			if err == nil || row.ClassOf(err) != row.ClassOperator || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one for the operator that says %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhatAServerDoesNotSayIsNotJudged(t *testing.T) {
+	warnings, err := judgeServer(map[string]string{"version": "8.0.11-TiDB-v8.5.0"})
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("warnings %q, %v", warnings, err)
+	}
+}
+
+func TestServersTellEveryVariableThatIsJudged(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := connect(t, d)
+		variables, err := New(db, kind).readVariables(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range safe {
+			if _, told := variables[name]; !told && (name != "super_read_only" || d.Kind != dbtest.MariaDB) {
+				t.Errorf("%s is not told", name)
+			}
+		}
+	})
+}
+
+// saying is what a safe server says, but for what is changed.
+func saying(changed map[string]string) map[string]string {
+	variables := maps.Clone(safe)
+	maps.Copy(variables, changed)
+	return variables
+}
