@@ -60,8 +60,13 @@ bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: proof
-proof: ## show the promises with figures; fails when one is broken
-	go run ./test/proof
+proof: proof-clone test-race-db ## show the promises with figures; fails when one is broken
+	DELAYTASK_REQUIRE_DB=mariadb,mysql go run ./test/proof
+
+.PHONY: proof-clone
+proof-clone: ## run the two commands of the README in a clean clone
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir"; cd "$$dir"; \
+	go run ./cmd/delaytask demo; go test ./...
 
 # The DSN goes by environment and not by flag: lists of processes show flags, and with them the password.
 .PHONY: migrate-up

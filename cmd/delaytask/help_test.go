@@ -42,7 +42,7 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 
 func TestEveryCommandThatPrintsDataTakesJSON(t *testing.T) {
 	t.Parallel()
-	without := []string{"delaytask", "migrate", "config", "sql"} // groups, and what prints a language of its own
+	without := []string{"delaytask", "migrate", "config"} // groups
 	for _, c := range commands(t) {
 		if has := c.Flags().Lookup("json") != nil; has == slices.Contains(without, c.Name()) {
 			t.Errorf("%s: --json is %t", c.CommandPath(), has)

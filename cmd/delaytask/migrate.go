@@ -129,29 +129,45 @@ harmless, and migrate up afterwards only takes note of them. No connection is ma
 		Example: "  delaytask migrate sql --for mysql > delaytask.sql",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch kind {
-			case "mysql":
-				return a.printf("%s", migrations.SQL(store.MySQL))
-			case "sqlite":
-				return a.printf("%s", migrations.SQL(store.SQLite))
-			case "":
-				c, err := a.settings(cmd)
-				if err != nil {
-					return err
-				}
-				target, err := store.ParseDSN(c.DSN)
-				if err != nil {
-					return misused(err)
-				}
-				return a.printf("%s", migrations.SQL(target.Kind()))
-			default:
-				return misusedf("--for %q: want mysql or sqlite", kind)
+			of, err := a.kindOf(cmd, kind)
+			if err != nil {
+				return err
 			}
+			if a.json {
+				return a.printJSON(struct {
+					Kind string `json:"kind"`
+					SQL  string `json:"sql"`
+				}{of.String(), migrations.SQL(of)})
+			}
+			return a.printf("%s", migrations.SQL(of))
 		},
 	}
 	cmd.Flags().StringVar(&kind, "for", "", "mysql or sqlite (default: what --dsn names)")
 	values(cmd, "for", "mysql", "sqlite")
+	a.jsonFlag(cmd)
 	return cmd
+}
+
+// kindOf is the kind of database that was named, or that the settings name.
+func (a *app) kindOf(cmd *cobra.Command, named string) (store.Kind, error) {
+	switch named {
+	case store.MySQL.String():
+		return store.MySQL, nil
+	case store.SQLite.String():
+		return store.SQLite, nil
+	case "":
+		c, err := a.settings(cmd)
+		if err != nil {
+			return 0, err
+		}
+		target, err := store.ParseDSN(c.DSN)
+		if err != nil {
+			return 0, misused(err)
+		}
+		return target.Kind(), nil
+	default:
+		return 0, misusedf("--for %q: want mysql or sqlite", named)
+	}
 }
 
 // onDatabase runs f on a connection without a scheduler: the tables may not be there yet.

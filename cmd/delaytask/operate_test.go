@@ -56,6 +56,7 @@ func TestMigrateSQLNeedsNoDatabase(t *testing.T) {
 	s := newShell(t)
 	contains(t, s.ok("migrate", "sql"), "CREATE TABLE", "AUTOINCREMENT")
 	contains(t, s.ok("migrate", "sql", "--for", "mysql"), "CREATE TABLE", "AUTO_INCREMENT")
+	contains(t, s.ok("migrate", "sql", "--for", "mysql", "--json"), `"kind": "mysql"`, "AUTO_INCREMENT")
 	contains(t, s.ok("migrate", "sql", "--dsn", "u:p@tcp(nowhere:1)/db"), "AUTO_INCREMENT")
 }
 
