@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
@@ -62,11 +63,33 @@ func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := db.PingContext(ctx); err != nil {
-		_ = db.Close() // the ping's error is the one worth telling
-		return nil, 0, classify("connect to "+target.Redacted(), err)
+	if err := reach(ctx, db, target); err != nil {
+		_ = db.Close() // the other error is the one worth telling
+		return nil, 0, err
 	}
 	return db, target.kind, nil
+}
+
+// How long another process may keep a SQLite file from being opened, and how often that is looked at.
+const (
+	openWait = 5 * time.Second
+	openLook = 10 * time.Millisecond
+)
+
+// reach opens the first connection. SQLite does not wait for its busy timeout when a new file is switched to WAL while another
+// process does the same, so the waiting is done here.
+func reach(ctx context.Context, db *sqlx.DB, target Target) error {
+	for until := time.Now().Add(openWait); ; {
+		err := classify("connect to "+target.Redacted(), db.PingContext(ctx))
+		if err == nil || target.kind != SQLite || row.ClassOf(err) != row.ClassNotApplied || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(openLook):
+		}
+	}
 }
 
 func (t Target) open() (*sqlx.DB, error) {
