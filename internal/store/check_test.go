@@ -37,7 +37,7 @@ func TestCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		{"table missing", "DROP TABLE delay_task_tag", []string{"delay_task_tag", "missing", "delaytask migrate up"}},
 		{"column missing", "ALTER TABLE delay_task_node DROP COLUMN leaving", []string{"leaving", "delaytask migrate up"}},
 		{"column that must be given", "ALTER TABLE delay_task_tag ADD COLUMN owner INT NOT NULL", []string{"owner", "default"}},
-		{"wrong engine", "ALTER TABLE delay_task_message ENGINE=MyISAM", []string{"MyISAM", "ENGINE=InnoDB"}},
+		{"wrong engine", "ALTER TABLE delay_task_tag ENGINE=MyISAM", []string{"MyISAM", "ENGINE=InnoDB"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

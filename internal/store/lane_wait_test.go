@@ -24,7 +24,13 @@ func TestWriteThatWaitsForALockHoldsUpNoOtherKind(t *testing.T) {
 			func(ctx context.Context, s *store.Store, n int64) error {
 				return s.Insert(ctx, nil, []row.Row{task(100+n, ""), task(200+n, "held")})
 			},
-			func(ctx context.Context, s *store.Store) error { return s.Insert(ctx, nil, []row.Row{task(300, "")}) },
+			saveMany,
+		},
+		{"a plain save behind saves with a key that is being given up", 8,
+			func(ctx context.Context, s *store.Store, n int64) error {
+				return s.Insert(ctx, nil, []row.Row{task(100+n, ""), task(200+n, "given up")})
+			},
+			saveMany,
 		},
 		{"a heartbeat behind a renewal", 2,
 			func(ctx context.Context, s *store.Store, _ int64) error {
@@ -55,17 +61,17 @@ func TestWriteThatWaitsForALockHoldsUpNoOtherKind(t *testing.T) {
 			dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 				s, pool := open(t, d)
 				insertOne(t, s, held.ID)
-				// Rows without a key stand before the first key of the index, and InnoDB locks the gap before the one that
-				// is waited for.
-				if err := s.Insert(t.Context(), nil, []row.Row{task(3, "free")}); err != nil {
+				if err := s.Insert(t.Context(), nil, []row.Row{task(3, "given up")}); err != nil {
 					t.Fatal(err)
 				}
 				tx, err := pool.BeginTx(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := tx.ExecContext(t.Context(), "UPDATE delay_task_message SET priority = 1 WHERE id = 1"); err != nil {
-					t.Fatal(err)
+				for _, change := range []string{"priority = 1 WHERE id = 1", "status = 4 WHERE id = 3"} {
+					if _, err := tx.ExecContext(t.Context(), "UPDATE delay_task_message SET "+change); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if err := s.Insert(t.Context(), tx, []row.Row{task(2, "held")}); err != nil {
 					t.Fatal(err)
@@ -87,6 +93,16 @@ func TestWriteThatWaitsForALockHoldsUpNoOtherKind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// saveMany saves rows without a key, in statements of their own.
+func saveMany(ctx context.Context, s *store.Store) error {
+	for id := range int64(20) {
+		if err := s.Insert(ctx, nil, []row.Row{task(300+id, "")}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func task(id int64, key string) row.Row {

@@ -57,7 +57,9 @@ CREATE TABLE IF NOT EXISTS delay_task_message (
   update_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
     COMMENT 'UTC; written by delaytask, not by the server',
   PRIMARY KEY (id),
-  UNIQUE KEY delay_task_message_active_key (active_key),
+  -- Descending, so that rows without a key are added at the end: an INSERT that waits for the holder of a key locks the gap
+  -- before that key, and they must not fall into it.
+  UNIQUE KEY delay_task_message_active_key (active_key DESC),
   KEY delay_task_message_due (status, tag, due_time),
   KEY delay_task_message_expected (expected_time)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
