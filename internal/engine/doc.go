@@ -9,6 +9,7 @@
 //	peek.go       finds rows that have just become overdue and that nobody took
 //	timers.go     sleeps until the head of the heap is due, minus the lead
 //	lines.go      what is due waits here for a worker slot, tag by tag
+//	ahead.go      how many slots what is not due yet may hold
 //	claimer.go    claims what has a slot, in one guarded statement
 //	dispatch.go   starts each claimed task at its exact due time
 //	run.go        runs the processor

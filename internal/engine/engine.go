@@ -113,6 +113,7 @@ func (e *Engine) take(u *run) {
 
 // begin hands a row whose time has come to a worker or to a waiting pop.
 func (e *Engine) begin(u *run) {
+	e.hands.begun(u.item)
 	if u.forPop {
 		e.goFunc(func() { e.pops.deliver(u) }) // not here: it may have to wait for the settler
 		return

@@ -164,6 +164,7 @@ func (h *hands) putBack(it *item) {
 	h.lines.release(it)
 	h.lines.push(it)
 	signal(h.claimWake)
+	signal(h.timerWake) // it may have become nearly due meanwhile
 }
 
 func (h *hands) drop(it *item) {

@@ -11,16 +11,28 @@ type lead struct {
 	roundTrip atomic.Int64 // smoothed, in nanoseconds
 }
 
+// span is the lead as it is now.
+type span struct {
+	tight  time.Duration // a task that is due within it stands in line with what is due now, also for the last slots
+	first  time.Duration // when the first task has to be claimed
+	window time.Duration // up to where others are taken along
+}
+
 const (
+	tightFloor  = 5 * time.Millisecond
 	leadFloor   = 15 * time.Millisecond
 	leadGather  = 25 * time.Millisecond // what falls due in so much more time is claimed in the same statement
 	leadSamples = 8
 )
 
-// span returns when the first task has to be claimed, and up to where others are taken along.
-func (l *lead) span() (first, window time.Duration) {
-	first = min(max(4*time.Duration(l.roundTrip.Load()), leadFloor), maxLead-leadGather)
-	return first, first + leadGather
+func (l *lead) span() span {
+	usual := 4 * time.Duration(l.roundTrip.Load())
+	first := min(max(usual, leadFloor), maxLead-leadGather)
+	tight := first
+	if usual > 0 {
+		tight = min(max(usual, tightFloor), first)
+	}
+	return span{tight: tight, first: first, window: first + leadGather}
 }
 
 // took records the round trip of a claim.

@@ -16,9 +16,9 @@ func TestLeadFollowsTheRoundTripWithinItsBounds(t *testing.T) {
 		for range 100 {
 			l.took(c.roundTrip)
 		}
-		first, window := l.span()
-		if first != c.first || window > maxLead || window <= first {
-			t.Errorf("round trip %v: lead %v, window %v; want %v", c.roundTrip, first, window, c.first)
+		s := l.span()
+		if s.first != c.first || s.window > maxLead || s.window <= s.first || s.tight > s.first {
+			t.Errorf("round trip %v: lead %+v; want %v", c.roundTrip, s, c.first)
 		}
 	}
 }
@@ -29,7 +29,7 @@ func TestOneSlowClaimHardlyMovesTheLead(t *testing.T) {
 		l.took(2 * time.Millisecond)
 	}
 	l.took(30 * time.Millisecond)
-	if first, _ := l.span(); first > 25*time.Millisecond {
+	if first := l.span().first; first > 25*time.Millisecond {
 		t.Errorf("the lead is %v after one slow claim", first)
 	}
 }

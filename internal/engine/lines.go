@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -15,9 +14,11 @@ const suspectAt = 2
 type item struct {
 	timer.Entry
 	line  *tagLine
+	early bool     // it was not nearly due when it came into its line, and waits apart
+	ahead bool     // its slot is held ahead of its due time
 	slot  bool     // it occupies a worker slot
 	pop   bool     // it goes to a waiting pop instead of a worker
-	index int      // place in the line's heap, -1 outside of it
+	index int      // place in the queue that it waits in, -1 outside of one
 	tries int      // claims that failed
 	fired row.Time // when it came into its line
 }
@@ -30,7 +31,9 @@ type tagLine struct {
 	open    bool // served here and not paused
 	limit   int  // worker slots that the tag may occupy
 	busy    int
-	now     nowQueue
+	ahead   int   // slots, or places of pops, that are held by rows which are not due yet
+	early   queue // not nearly due
+	now     queue
 	arrived []*item // those of now in the order in which they came, about that of their due times; some have left
 	backlog []*item // oldest first
 	pops    popDemand
@@ -45,14 +48,16 @@ type lines struct {
 	waiting     map[int64]*item
 	suspects    []*item // oldest first
 	suspectBusy bool
+	workers     int
 	free        int  // worker slots
+	ahead       int  // worker slots that are held by rows which are not due yet
 	wanted      int  // rows that waiting pops want and were not promised yet, over all tags
 	turn        bool // the backlog has the next odd slot
 	next        int  // tag that the backlog's round begins with
 }
 
 func newLines(workers int) lines {
-	return lines{byTag: map[string]uint32{}, waiting: map[int64]*item{}, free: workers}
+	return lines{byTag: map[string]uint32{}, waiting: map[int64]*item{}, workers: workers, free: workers}
 }
 
 // intern returns the index of a tag; the heap's entries carry it instead of the name.
@@ -61,7 +66,7 @@ func (l *lines) intern(tag string) uint32 {
 	if !ok {
 		i = uint32(len(l.tags))
 		l.byTag[tag] = i
-		l.tags = append(l.tags, &tagLine{tag: tag})
+		l.tags = append(l.tags, &tagLine{tag: tag, early: queue{before: byDue}, now: queue{before: byPriority}})
 	}
 	return i
 }
@@ -78,13 +83,19 @@ func (l *lines) push(it *item) {
 	}
 	it.index = -1
 	l.waiting[it.ID] = it
+	l.enqueue(it)
+}
+
+func (l *lines) enqueue(it *item) {
 	switch {
+	case it.early:
+		it.line.early.add(it)
 	case it.Suspect:
 		l.suspects = append(l.suspects, it)
 	case it.Backlog:
 		it.line.backlog = append(it.line.backlog, it)
 	default:
-		heap.Push(&it.line.now, it)
+		it.line.now.add(it)
 		it.line.arrived = append(it.line.arrived, it)
 	}
 }
@@ -100,7 +111,7 @@ func (l *lines) age(before row.Time, most int) {
 			if it.index < 0 {
 				continue
 			}
-			heap.Remove(&line.now, it.index)
+			line.now.remove(it)
 			if len(line.backlog) < most {
 				it.Backlog = true
 				line.backlog = append(line.backlog, it)
@@ -115,8 +126,10 @@ func (l *lines) drop(it *item) {
 	delete(l.waiting, it.ID)
 	isIt := func(other *item) bool { return other == it }
 	switch {
+	case it.early:
+		it.line.early.remove(it)
 	case it.index >= 0:
-		heap.Remove(&it.line.now, it.index)
+		it.line.now.remove(it)
 	case it.Suspect:
 		l.suspects = slices.DeleteFunc(l.suspects, isIt)
 	default:
@@ -126,10 +139,10 @@ func (l *lines) drop(it *item) {
 
 // dropTag takes everything of a tag out of the lines.
 func (l *lines) dropTag(line *tagLine) {
-	for _, it := range slices.Concat(line.now, line.backlog) {
+	for _, it := range slices.Concat(line.early.items, line.now.items, line.backlog) {
 		delete(l.waiting, it.ID)
 	}
-	line.now, line.arrived, line.backlog = nil, nil, nil
+	line.clear()
 	l.suspects = slices.DeleteFunc(l.suspects, func(it *item) bool {
 		if it.line == line {
 			delete(l.waiting, it.ID)
@@ -149,12 +162,19 @@ func (l *lines) pick(most int) []*item {
 		share = n / 2
 	}
 	l.turn = !l.turn
-	picked := l.pickNow(nil, share)
+	picked := l.pickTimely(nil, share)
 	if len(picked) < n {
 		picked = l.pickSuspect(picked)
 	}
 	picked = l.pickBacklog(picked, n-len(picked))
-	return l.pickNow(picked, n-len(picked))
+	return l.pickTimely(picked, n-len(picked))
+}
+
+// pickTimely takes what is due now, and then what soon will be.
+func (l *lines) pickTimely(picked []*item, n int) []*item {
+	before := len(picked)
+	picked = l.pickNow(picked, n)
+	return l.pickEarly(picked, n-(len(picked)-before))
 }
 
 // pickSuspect takes a row that has outlived several processes, when no other such row runs.
@@ -174,21 +194,29 @@ func (l *lines) pickSuspect(picked []*item) []*item {
 // pickNow takes the best of all lines of what is due now.
 func (l *lines) pickNow(picked []*item, n int) []*item {
 	for ; n > 0; n-- {
-		var best *tagLine
-		for _, line := range l.tags {
-			if len(line.now) == 0 || !l.hasTaker(line) {
-				continue
+		best := l.best(func(line *tagLine) *item {
+			if line.now.Len() == 0 || !l.hasTaker(line) {
+				return nil
 			}
-			if best == nil || before(line.now[0], best.now[0]) {
-				best = line
-			}
-		}
+			return line.now.head()
+		}, byPriority)
 		if best == nil {
 			break
 		}
-		picked = append(picked, l.occupy(heap.Pop(&best.now).(*item)))
+		best.line.now.remove(best)
+		picked = append(picked, l.occupy(best))
 	}
 	return picked
+}
+
+// best returns the best of what the tags offer, nil when none offers anything.
+func (l *lines) best(offer func(*tagLine) *item, before func(a, b *item) bool) (best *item) {
+	for _, line := range l.tags {
+		if it := offer(line); it != nil && (best == nil || before(it, best)) {
+			best = it
+		}
+	}
+	return best
 }
 
 // pickBacklog goes round the tags, one row each.
@@ -231,11 +259,13 @@ func (l *lines) occupy(it *item) *item {
 	if it.Suspect {
 		l.suspectBusy = true
 	}
+	l.hold(it, it.early)
 	return it
 }
 
 // release ends what occupy began, once.
 func (l *lines) release(it *item) bool {
+	l.hold(it, false)
 	switch {
 	case it.slot:
 		it.slot = false
@@ -257,6 +287,12 @@ func (l *lines) clear() {
 	clear(l.waiting)
 	l.suspects = nil
 	for _, line := range l.tags {
-		line.now, line.arrived, line.backlog = nil, nil, nil
+		line.clear()
 	}
+}
+
+func (line *tagLine) clear() {
+	line.early.clear()
+	line.now.clear()
+	line.arrived, line.backlog = nil, nil
 }

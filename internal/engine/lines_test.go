@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -219,9 +220,13 @@ func TestOneHandPerRow(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"arm":  func(*rapid.T) { h.arm(draw(), false) },
-			"due":  func(*rapid.T) { h.due([]row.Due{draw()}, rapid.Bool().Draw(t, "backlog"), 1) },
-			"fire": func(*rapid.T) { h.fire(5, 5, 5, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 }) },
+			"arm": func(*rapid.T) { h.arm(draw(), false) },
+			"due": func(*rapid.T) { h.due([]row.Due{draw()}, rapid.Bool().Draw(t, "backlog"), 1) },
+			"fire": func(*rapid.T) {
+				lead := span{tight: time.Microsecond, first: 3 * time.Microsecond, window: 4 * time.Microsecond}
+				now := row.Time(rapid.Int64Range(0, 5).Draw(t, "now"))
+				h.fire(now, lead, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 })
+			},
 			"pick": func(t *rapid.T) {
 				suspects := 0
 				for _, it := range h.pick(rapid.IntRange(1, 5).Draw(t, "max"), 0) {
@@ -240,6 +245,7 @@ func TestOneHandPerRow(t *testing.T) {
 					t.Fatalf("%d suspects have slots", suspects)
 				}
 			},
+			"begun":    func(*rapid.T) { h.begun(any()) },
 			"freeSlot": func(*rapid.T) { it := any(); free(it); h.freeSlot(it) },
 			"letGo":    func(*rapid.T) { it := any(); free(it); h.letGo(it); delete(held, it.ID) },
 			"putBack":  func(*rapid.T) { it := any(); free(it); h.putBack(it); delete(held, it.ID) },
@@ -248,8 +254,11 @@ func TestOneHandPerRow(t *testing.T) {
 				if h.lines.free != workers-slots || slots > workers {
 					t.Fatalf("%d slots are free of %d with %d taken", h.lines.free, workers, slots)
 				}
-				busy := map[string]int{}
+				busy, ahead := map[string]int{}, map[string]int{}
 				for id, it := range held {
+					if it.ahead {
+						ahead[it.line.tag]++
+					}
 					if it.slot {
 						busy[it.line.tag]++
 					}
@@ -262,6 +271,14 @@ func TestOneHandPerRow(t *testing.T) {
 					if n > limit {
 						t.Fatalf("%d slots of %s, its limit is %d", n, tag, limit)
 					}
+				}
+				for _, line := range h.lines.tags {
+					if n := ahead[line.tag]; n != line.ahead || n > limit-kept(limit) {
+						t.Fatalf("%d slots of %s are held ahead of time, %d are counted, the limit is %d", n, line.tag, line.ahead, limit)
+					}
+				}
+				if n := ahead["a"] + ahead["b"]; n != h.lines.ahead || n > workers-kept(workers) {
+					t.Fatalf("%d slots are held ahead of time, %d are counted, there are %d", n, h.lines.ahead, workers)
 				}
 				for id := range h.lines.waiting {
 					if _, armed := h.heap.Get(id); armed {

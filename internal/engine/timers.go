@@ -44,9 +44,7 @@ func (t *timers) fire() time.Duration {
 	if !anchored {
 		return unanchoredWait
 	}
-	first, window := t.lead.span()
-	wait := t.hands.fire(now, now.Add(first), now.Add(window), t.stillMine)
-	return min(wait, insurance)
+	return min(t.hands.fire(now, t.lead.span(), t.stillMine), insurance)
 }
 
 // stillMine is asked once more when a timer fires: nodes come and go, and a tag may have been paused meanwhile.
@@ -57,30 +55,36 @@ func (t *timers) stillMine(e timer.Entry, tag string) bool {
 	return t.arm.mine(e.ID, e.Due, tag)
 }
 
-// fire moves all timers that are due at window into the lines, once the first one is due at first. It returns how long it is
-// until the head is.
-func (h *hands) fire(now, first, window row.Time, mine func(timer.Entry, string) bool) time.Duration {
+// fire moves all timers that are due within the lead's window into the lines, once the first one is due within its first limit,
+// and what is nearly due in line with what is due now. It returns how long it is until there is something to do again.
+func (h *hands) fire(now row.Time, lead span, mine func(timer.Entry, string) bool) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	head, ok := h.heap.Peek()
-	if !ok {
-		return time.Hour
+	soon := now.Add(lead.tight)
+	if head, ok := h.heap.Peek(); ok && head.Due <= now.Add(lead.first) {
+		h.pour(now, soon, now.Add(lead.window), mine)
+		signal(h.claimWake)
 	}
-	if head.Due > first {
-		return head.Due.Sub(first)
+	next, promoted := h.lines.promote(soon)
+	if promoted {
+		signal(h.claimWake)
 	}
+	wait := next.Sub(soon)
+	if head, ok := h.heap.Peek(); ok {
+		wait = min(wait, head.Due.Sub(now.Add(lead.first)))
+	}
+	return max(wait, 0)
+}
+
+// pour moves the timers that are due at window, or before, into the lines.
+func (h *hands) pour(now, soon, window row.Time, mine func(timer.Entry, string) bool) {
 	for {
 		e, ok := h.heap.PopBefore(window)
 		if !ok {
-			break
+			return
 		}
 		if mine(e, h.lines.tags[e.Tag].tag) {
-			h.lines.push(&item{Entry: e, fired: now})
+			h.lines.push(&item{Entry: e, fired: now, early: !e.Suspect && e.Due > soon})
 		}
 	}
-	signal(h.claimWake)
-	if head, ok = h.heap.Peek(); !ok {
-		return time.Hour
-	}
-	return max(head.Due.Sub(first), 0)
 }

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func everyTimer(timer.Entry, string) bool { return true }
+
+// ms is a moment so many milliseconds after the beginning of time.
+func ms(n int64) row.Time { return row.Time(0).Add(time.Duration(n) * time.Millisecond) }
+
+var leadOf40 = span{tight: 2 * time.Millisecond, first: 15 * time.Millisecond, window: 40 * time.Millisecond}
+
+func TestSlotsStayFreeOfRowsThatAreNotDueYet(t *testing.T) {
+	for _, c := range []struct{ workers, limit, ahead int }{
+		{64, 64, 56}, {64, 8, 7}, {64, 2, 1}, {64, 1, 0}, {8, 64, 7}, {1, 64, 0},
+	} {
+		h := handsFor(c.workers, c.limit, "a")
+		for id := range int64(200) {
+			h.arm(row.Due{ID: id + 1, Tag: "a", Due: ms(10)}, true)
+		}
+		h.fire(ms(1), leadOf40, everyTimer)
+		if got := len(h.pick(claimRows, ms(1))); got != c.ahead {
+			t.Errorf("%d slots, %d for the tag: %d are held ahead of time, want %d", c.workers, c.limit, got, c.ahead)
+		}
+		h.due([]row.Due{{ID: 1000, Tag: "a", Due: ms(1)}}, false, ms(1))
+		if got := idsIn(h.pick(claimRows, ms(1))); !slices.Equal(got, []int64{1000}) {
+			t.Errorf("%d slots, %d for the tag: picked %v for what is due now", c.workers, c.limit, got)
+		}
+	}
+}
+
+func TestRowThatIsNearlyDueTakesTheLastSlot(t *testing.T) {
+	h := handsFor(64, 1, "a")
+	h.arm(row.Due{ID: 1, Tag: "a", Due: ms(10)}, true)
+	if wait := h.fire(ms(1), leadOf40, everyTimer); wait != 7*time.Millisecond {
+		t.Errorf("the next look is in %v, want it when the row is nearly due", wait)
+	}
+	if got := h.pick(claimRows, ms(1)); len(got) != 0 {
+		t.Fatalf("picked %v", idsIn(got))
+	}
+	h.fire(ms(8), leadOf40, everyTimer)
+	if got := idsIn(h.pick(claimRows, ms(8))); !slices.Equal(got, []int64{1}) {
+		t.Errorf("picked %v when the row is nearly due", got)
+	}
+}
+
+func TestSlotOfARowThatHasBegunIsNotHeldAheadAnyMore(t *testing.T) {
+	h := handsFor(64, 2, "a")
+	for id := range int64(3) {
+		h.arm(row.Due{ID: id + 1, Tag: "a", Due: ms(10 + id)}, true)
+	}
+	h.fire(ms(1), leadOf40, everyTimer)
+	first := h.pick(claimRows, ms(1))
+	if len(first) != 1 || len(h.pick(claimRows, ms(1))) != 0 {
+		t.Fatalf("picked %v of two slots", idsIn(first))
+	}
+	h.begun(first[0])
+	if got := idsIn(h.pick(claimRows, ms(1))); !slices.Equal(got, []int64{2}) {
+		t.Errorf("then picked %v", got)
+	}
+}
+
+// What is not due yet goes by due time: a high priority must not let it start late beside one that is due later.
+func TestPriorityCountsAmongWhatIsDueNow(t *testing.T) {
+	h := handsFor(2, 2, "a")
+	h.arm(row.Due{ID: 1, Tag: "a", Due: ms(10)}, true)
+	h.arm(row.Due{ID: 2, Tag: "a", Due: ms(30), Priority: 100}, true)
+	h.fire(ms(1), leadOf40, everyTimer)
+	if got := idsIn(h.pick(claimRows, ms(1))); !slices.Equal(got, []int64{1}) {
+		t.Errorf("picked %v", got)
+	}
+}
+
+func TestTaskDueNowDoesNotWaitForASlotHeldAheadOfTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, map[string]processor.Func{"b": nothing})
+		if err := e.cfg.Registry.Register("a", w.runs.note(nothing), processor.Concurrency(1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fires := w.save(e, "b", 3*time.Second)
+		taken := w.save(e, "a", 3*time.Second+20*time.Millisecond) // would travel in the same claim
+		time.Sleep(3*time.Second - 10*time.Millisecond)
+		now := w.save(e, "a", 0)
+		time.Sleep(time.Second)
+		for _, id := range []int64{fires, taken, now} {
+			w.completed(id, time.Millisecond)
+		}
+	})
+}
+
+func TestSlotThatATaskRunsInIsNotHeldAheadOfTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Second, nil)})
+		w.save(e, "a", 3*time.Second)
+		second := w.save(e, "a", 3*time.Second+20*time.Millisecond)
+		ahead := func() int {
+			synctest.Wait()
+			e.hands.mu.Lock()
+			defer e.hands.mu.Unlock()
+			return e.hands.lines.ahead
+		}
+		time.Sleep(3*time.Second + 5*time.Millisecond)
+		if got := ahead(); got != 1 {
+			t.Errorf("%d slots are held ahead of time for the second task", got)
+		}
+		time.Sleep(25 * time.Millisecond)
+		if got := ahead(); got != 0 {
+			t.Errorf("%d slots are held ahead of time while both tasks run", got)
+		}
+		time.Sleep(2 * time.Second)
+		w.completed(second, time.Millisecond)
+	})
+}
