@@ -42,6 +42,11 @@ type Config struct {
 	// does not answer for a while, and reads rows more often. Default: two periods.
 	LookAheadWindow time.Duration
 
+	// ScanEvery is how often the table is searched for tasks that are overdue by more than a second, which no timer of any process
+	// has caught, and for what retention lets go: the longest that a task can be late by for a lost timer. 1 s to 1 min.
+	// Default: 5 s.
+	ScanEvery time.Duration
+
 	// Horizon: a task saved here that is due sooner is armed in memory at once; later ones are found by the look-ahead in time.
 	// At least the look-ahead's window. Default: 1 h.
 	Horizon time.Duration

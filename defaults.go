@@ -29,6 +29,7 @@ func (c Config) withDefaults() Config {
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 20)
 	c.LookAhead = cmp.Or(c.LookAhead, time.Second)
 	c.LookAheadWindow = cmp.Or(c.LookAheadWindow, 2*c.LookAhead)
+	c.ScanEvery = cmp.Or(c.ScanEvery, 5*time.Second)
 	c.Horizon = cmp.Or(c.Horizon, max(time.Hour, c.LookAheadWindow))
 	c.HeapCap = cmp.Or(c.HeapCap, 250_000)
 	c.BodyLimit = cmp.Or(c.BodyLimit, processor.DefaultBodyLimit)
@@ -50,6 +51,7 @@ func (c *Config) check() error {
 		between("MaxAttempts", c.MaxAttempts, 1, 1_000_000),
 		between("LookAhead", c.LookAhead, 100*time.Millisecond, time.Minute),
 		between("LookAheadWindow", c.LookAheadWindow, 2*c.LookAhead, time.Hour),
+		between("ScanEvery", c.ScanEvery, time.Second, time.Minute),
 		between("Horizon", c.Horizon, c.LookAheadWindow, 100*365*day),
 		between("HeapCap", c.HeapCap, 1000, 100_000_000),
 		between("BodyLimit", c.BodyLimit, 1, 1<<30),
@@ -72,7 +74,7 @@ func (c *Config) engineConfig(store engine.Store) engine.Config {
 		Store: store, Registry: new(processor.Registry), Logger: c.Logger, CallTimeout: callTimeout,
 		Workers: c.Workers, TTR: c.TTR, Timeout: max(c.Timeout, 0), MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,
 		ErrorLimit: c.ErrorLimit, Quarantine: c.Quarantine,
-		LookAhead: c.LookAhead, Window: c.LookAheadWindow, Horizon: c.Horizon, HeapCap: c.HeapCap,
+		LookAhead: c.LookAhead, Window: c.LookAheadWindow, ScanEvery: c.ScanEvery, Horizon: c.Horizon, HeapCap: c.HeapCap,
 		NodeName: c.NodeName, Address: c.Address, Heartbeat: c.Heartbeat, StopGrace: max(c.StopGrace, 0),
 		Retention: engine.Retention{
 			Completed: max(c.Retention.Completed, 0),

@@ -20,6 +20,7 @@ type Config struct {
 	MaxAttempts int
 	Backoff     Backoff
 	Lookahead   Lookahead
+	Scan        Scan
 	Horizon     time.Duration
 	HeapCap     int
 	BodyLimit   int // bytes
@@ -48,6 +49,11 @@ type Backoff struct {
 type Lookahead struct {
 	Every  time.Duration
 	Window time.Duration
+}
+
+// Scan says how often the table is searched for what no timer caught.
+type Scan struct {
+	Every time.Duration
 }
 
 // Node is this process among the others.
@@ -84,6 +90,7 @@ func Default() Config {
 		MaxAttempts: 20,
 		Backoff:     Backoff{Base: time.Second, Cap: time.Hour, Jitter: 0.2},
 		Lookahead:   Lookahead{Every: time.Second, Window: 2 * time.Second},
+		Scan:        Scan{Every: 5 * time.Second},
 		Horizon:     time.Hour,
 		HeapCap:     250_000,
 		BodyLimit:   1 << 20,

@@ -89,6 +89,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Workers: 2, TTR: 2 * time.Second,
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second, Jitter: 0.5},
 		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second},
+		Scan:      Scan{Every: 7 * time.Second},
 		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
 		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},

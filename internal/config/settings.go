@@ -30,6 +30,7 @@ var settings = []setting{
 		func(c *Config) *time.Duration { return &c.Lookahead.Every }),
 	of("lookahead.window", duration(200*time.Millisecond, time.Hour),
 		func(c *Config) *time.Duration { return &c.Lookahead.Window }),
+	of("scan.every", duration(time.Second, time.Minute), func(c *Config) *time.Duration { return &c.Scan.Every }),
 	of("horizon", duration(200*time.Millisecond, 100*year), func(c *Config) *time.Duration { return &c.Horizon }),
 	of("heap_cap", integer(1000, 100_000_000), func(c *Config) *int { return &c.HeapCap }),
 	of("body_limit", integer(1, 1<<30), func(c *Config) *int { return &c.BodyLimit }),

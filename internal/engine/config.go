@@ -28,6 +28,7 @@ type Config struct {
 
 	LookAhead time.Duration // period of the look-ahead
 	Window    time.Duration // how far ahead it reads: two periods or more
+	ScanEvery time.Duration // period of the scan, and of the purge
 	Horizon   time.Duration // a save due within it is armed at once
 	HeapCap   int           // timers in memory
 
@@ -53,7 +54,6 @@ const (
 	settleRows      = 500
 	backlogPerTag   = 1000
 	lookAheadRows   = 2000
-	scanEvery       = 5 * time.Second
 	rescueEvery     = 2 * time.Second
 	watchEvery      = 2 * time.Second
 	readClockEvery  = time.Second

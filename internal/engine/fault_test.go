@@ -83,7 +83,8 @@ func (s *scene) config(store engine.Store, p pace) engine.Config {
 	cfg := engine.Config{
 		Store: store, Registry: &processor.Registry{}, Logger: slog.New(slog.DiscardHandler), CallTimeout: p.call,
 		Workers: 8, TTR: p.ttr, Timeout: time.Minute, MaxAttempts: 5, Backoff: processor.Constant(p.second / 2),
-		ErrorLimit: 8 << 10, Quarantine: 5, LookAhead: time.Second, Window: 2 * time.Second, Horizon: time.Hour, HeapCap: 1000,
+		ErrorLimit: 8 << 10, Quarantine: 5, LookAhead: time.Second, Window: 2 * time.Second, ScanEvery: 5 * time.Second,
+		Horizon: time.Hour, HeapCap: 1000,
 		Heartbeat: time.Second, StopGrace: 5 * time.Second,
 	}
 	for tag, f := range map[string]processor.Func{"plain": s.plain, "flaky": s.flaky, "sleepy": s.sleepy} {

@@ -54,10 +54,10 @@ func newPasses(c *core, arm *armer, executor string) *passes {
 		},
 	}
 	p.runner = scanner.NewRunner(c.log,
-		scanner.Pass{Name: passScan, Every: scanEvery, Run: p.backlog.Pass},
-		scanner.Pass{Name: passStrays, Every: scanEvery, Run: p.strays},
+		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
+		scanner.Pass{Name: passStrays, Every: c.cfg.ScanEvery, Run: p.strays},
 		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: rescue.Pass},
-		scanner.Pass{Name: passPurge, Every: scanEvery, Run: purge.Pass},
+		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
 	)
 	return p
 }

@@ -37,6 +37,16 @@ func TestLostTimersAreCaughtUp(t *testing.T) {
 	}
 }
 
+func TestScanComesAsOftenAsItIsSet(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.ScanEvery = time.Second })
+		time.Sleep(7 * time.Second)
+		id := w.plain(1000, "a", row.At(time.Now().Add(-time.Hour)))
+		time.Sleep(15 * time.Second)
+		w.completed(id, time.Hour+1100*time.Millisecond)
+	})
+}
+
 // TestBusyNodePeeksOften saves in a process that serves nothing: only the peek finds what is due at once.
 func TestBusyNodePeeksOften(t *testing.T) {
 	for name, c := range map[string]struct {
