@@ -11,11 +11,10 @@ func kept(n int) int { return (n + 7) / 8 }
 
 // mayGoAhead reports whether a row of the tag may take a slot before it is due.
 func (l *lines) mayGoAhead(line *tagLine) bool {
-	takers := line.limit + line.pops.wanted
-	if line.ahead >= takers-kept(takers) {
+	if line.ahead >= line.places+line.pops.wanted-kept(line.limit+line.pops.wanted) {
 		return false
 	}
-	return line.pops.open() > 0 || l.hasSlot(line) && l.ahead < l.workers-kept(l.workers)
+	return line.pops.open() > 0 || l.hasSlot(line) && l.ahead < l.places-kept(l.workers)
 }
 
 // promote moves rows that are due at soon, or before, in line with what is due now. It reports whether there were any, and
@@ -68,11 +67,4 @@ func (l *lines) hold(it *item, ahead bool) {
 	if it.slot {
 		l.ahead += n
 	}
-}
-
-// begun tells the lines that the time of a claimed row has come.
-func (h *hands) begun(it *item) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lines.hold(it, false)
 }

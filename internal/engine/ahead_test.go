@@ -62,7 +62,7 @@ func TestSlotOfARowThatHasBegunIsNotHeldAheadAnyMore(t *testing.T) {
 	if len(first) != 1 || len(h.pick(claimRows, ms(1))) != 0 {
 		t.Fatalf("picked %v of two slots", idsIn(first))
 	}
-	h.begun(first[0])
+	h.enter(&run{item: first[0]})
 	if got := idsIn(h.pick(claimRows, ms(1))); !slices.Equal(got, []int64{2}) {
 		t.Errorf("then picked %v", got)
 	}
@@ -85,7 +85,7 @@ func TestTaskDueNowDoesNotWaitForASlotHeldAheadOfTime(t *testing.T) {
 		if err := e.cfg.Registry.Register("a", w.runs.note(nothing), processor.Concurrency(1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Start(t.Context()); err != nil {
+		if err := e.Start(w.Context()); err != nil {
 			t.Fatal(err)
 		}
 		fires := w.save(e, "b", 3*time.Second)

@@ -98,7 +98,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.pops = newPops(e.runner, e.tags, e.arm)
 	e.dispatcher = newDispatcher(c, e.begin)
 	e.claimer = newClaimer(c, e.arm, lead, e.take, executor, process.IP)
-	e.renewer = &renewer{core: c, runs: e.runs}
+	e.renewer = &renewer{core: c, runs: e.runs, runner: e.runner}
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.peek = &peek{core: c, tags: e.tags, runs: e.runs}
@@ -113,7 +113,6 @@ func (e *Engine) take(u *run) {
 
 // begin hands a row whose time has come to a worker or to a waiting pop.
 func (e *Engine) begin(u *run) {
-	e.hands.begun(u.item)
 	if u.forPop {
 		e.goFunc(func() { e.pops.deliver(u) }) // not here: it may have to wait for the settler
 		return

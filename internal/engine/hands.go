@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"sync"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/timer"
@@ -128,6 +129,7 @@ func (h *hands) holds(id int64) bool {
 func (h *hands) pick(most int, now row.Time) []*item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.lines.measure(time.Now())
 	h.lines.age(now.Add(-overdue), h.limits.backlog)
 	picked := h.lines.pick(most)
 	for _, it := range picked {
@@ -180,7 +182,9 @@ func (h *hands) serve(tag string, open bool, limit int) {
 	defer h.mu.Unlock()
 	line := h.lines.line(tag)
 	line.open, line.limit = open, limit
-	if !open {
+	if open {
+		line.slots = limit
+	} else {
 		h.lines.dropTag(line)
 	}
 	signal(h.claimWake)
@@ -198,6 +202,7 @@ func (h *hands) room(tag string) int {
 func (h *hands) withTaker(tags []string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.lines.measure(time.Now())
 	taken, _ := split(tags, func(tag string) bool { return h.lines.hasTaker(h.lines.line(tag)) })
 	return taken
 }

@@ -16,11 +16,12 @@ type item struct {
 	line  *tagLine
 	early bool     // it was not nearly due when it came into its line, and waits apart
 	ahead bool     // its slot is held ahead of its due time
-	slot  bool     // it occupies a worker slot
+	slot  bool     // it occupies one of the places that rows are claimed for
 	pop   bool     // it goes to a waiting pop instead of a worker
 	index int      // place in the queue that it waits in, -1 outside of one
 	tries int      // claims that failed
 	fired row.Time // when it came into its line
+	run   *run     // while it waits in the gate
 }
 
 func (it *item) id() int64 { return it.ID }
@@ -29,14 +30,20 @@ func (it *item) id() int64 { return it.ID }
 type tagLine struct {
 	tag     string
 	open    bool // served here and not paused
-	limit   int  // worker slots that the tag may occupy
-	busy    int
-	ahead   int   // slots, or places of pops, that are held by rows which are not due yet
-	early   queue // not nearly due
-	now     queue
-	arrived []*item // those of now in the order in which they came, about that of their due times; some have left
-	backlog []*item // oldest first
-	pops    popDemand
+	limit   int  // worker slots that the tag may occupy; 0 while it is closed
+	busy    int  // rows that are claimed for a worker, or being claimed
+	places  int  // how many may be
+	flow    flow
+	slots   int // the limit, also after the tag was closed
+	running int // slots in which a row runs
+	// Rows that were claimed and wait for a slot: those that are due now, and the backlog.
+	ready, readyLate queue
+	ahead            int   // slots, or places of pops, that are held by rows which are not due yet
+	early            queue // not nearly due
+	now              queue
+	arrived          []*item // those of now in the order in which they came, about that of their due times; some have left
+	backlog          []*item // oldest first
+	pops             popDemand
 }
 
 // lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
@@ -48,8 +55,14 @@ type lines struct {
 	waiting     map[int64]*item
 	suspects    []*item // oldest first
 	suspectBusy bool
-	workers     int
-	free        int  // worker slots
+	workers     int // slots
+	busy        int // rows that are claimed for a worker, or being claimed
+	places      int // how many may be
+	flow        flow
+	running     int  // slots in which a row runs
+	ready       int  // rows that wait for a slot
+	gateTurn    bool // the next slot goes to the backlog
+	gateOpen    bool // they need none any more
 	ahead       int  // worker slots that are held by rows which are not due yet
 	wanted      int  // rows that waiting pops want and were not promised yet, over all tags
 	turn        bool // the backlog has the next odd slot
@@ -57,7 +70,7 @@ type lines struct {
 }
 
 func newLines(workers int) lines {
-	return lines{byTag: map[string]uint32{}, waiting: map[int64]*item{}, workers: workers, free: workers}
+	return lines{byTag: map[string]uint32{}, waiting: map[int64]*item{}, workers: workers}
 }
 
 // intern returns the index of a tag; the heap's entries carry it instead of the name.
@@ -66,7 +79,10 @@ func (l *lines) intern(tag string) uint32 {
 	if !ok {
 		i = uint32(len(l.tags))
 		l.byTag[tag] = i
-		l.tags = append(l.tags, &tagLine{tag: tag, early: queue{before: byDue}, now: queue{before: byPriority}})
+		l.tags = append(l.tags, &tagLine{
+			tag: tag, early: queue{before: byDue}, now: queue{before: byPriority}, ready: queue{before: byPriority},
+			readyLate: queue{before: byDue},
+		})
 	}
 	return i
 }
@@ -153,7 +169,7 @@ func (l *lines) dropTag(line *tagLine) {
 
 // pick takes up to most items, each with a slot.
 func (l *lines) pick(most int) []*item {
-	n := min(most, l.free+l.wanted)
+	n := min(most, max(l.places-l.busy, 0)+l.wanted)
 	if n <= 0 || len(l.waiting) == 0 {
 		return nil
 	}
@@ -238,8 +254,8 @@ func (l *lines) pickBacklog(picked []*item, n int) []*item {
 	return picked
 }
 
-// hasSlot reports whether a worker may take a row of the tag.
-func (l *lines) hasSlot(line *tagLine) bool { return l.free > 0 && line.busy < line.limit }
+// hasSlot reports whether a row of the tag may be claimed for a worker.
+func (l *lines) hasSlot(line *tagLine) bool { return l.busy < l.places && line.busy < line.places }
 
 // hasTaker reports whether anybody may.
 func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || line.pops.open() > 0 }
@@ -254,7 +270,7 @@ func (l *lines) occupy(it *item) *item {
 	} else {
 		it.slot = true
 		it.line.busy++
-		l.free--
+		l.busy++
 	}
 	if it.Suspect {
 		l.suspectBusy = true
@@ -270,7 +286,7 @@ func (l *lines) release(it *item) bool {
 	case it.slot:
 		it.slot = false
 		it.line.busy--
-		l.free++
+		l.busy--
 	case it.pop:
 		it.pop = false
 		l.promise(it.line, -1)

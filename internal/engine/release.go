@@ -41,6 +41,17 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 	return released
 }
 
+// giveBack releases rows that were claimed and did not start.
+func (r *runner) giveBack(waiting []*run) {
+	for _, u := range waiting {
+		if u.isLost() {
+			r.settler.refused(u)
+			continue
+		}
+		r.settler.add(u, released(u, r.now()))
+	}
+}
+
 // releaseOf is the change that gives a claimed row back as it was before the claim.
 func releaseOf(r *row.Row, due row.Time) row.Change {
 	c := changeOf(r, row.Pending)

@@ -14,7 +14,8 @@ import (
 // whatever the TTR.
 type renewer struct {
 	*core
-	runs *runs
+	runs   *runs
+	runner *runner
 }
 
 const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
@@ -41,7 +42,8 @@ func (r *renewer) loop(ctx context.Context) {
 	}
 }
 
-// deadlines ends attempts whose lease is over for all that this process knows.
+// deadlines ends attempts whose lease is over for all that this process knows, and gives back claimed rows that no slot was
+// found for.
 func (r *renewer) deadlines(ctx context.Context) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -49,6 +51,9 @@ func (r *renewer) deadlines(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			r.endLost(r.runs.all(), now)
+			if late := r.hands.impatient(now.Add(-gateWait)); len(late) > 0 {
+				r.goFunc(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -206,6 +211,7 @@ func (r *renewer) expectReturn(u *run) {
 	r.log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
 		"attempt", u.row.Attempt, "stack", stackOf(u))
 	r.hands.freeSlot(u.item)
+	r.runner.leave(u)
 }
 
 // cancelled ends a task that was cancelled through this process, without waiting for the next look.

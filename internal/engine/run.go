@@ -21,6 +21,9 @@ type run struct {
 	due    row.Time  // the due time that the claim took
 	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
 	forPop bool
+	ready  time.Time // when its time had come and it asked for a slot
+
+	admitted bool // it has a slot; guarded by the hands
 
 	mu        sync.Mutex
 	deadline  time.Time // until then the lease holds for certain
@@ -51,9 +54,33 @@ type runner struct {
 	base    context.Context // of every processor; ends when the grace of a stop has ended
 }
 
-// begin runs the task in a goroutine of its own. It is not waited for like the engine's own goroutines: a processor may ignore
-// that its context has ended, and a stop must end all the same.
-func (r *runner) begin(u *run) { go r.execute(u) }
+// begin runs the task in a goroutine of its own, as soon as there is a slot. It is not waited for like the engine's own
+// goroutines: a processor may ignore that its context has ended, and a stop must end all the same.
+func (r *runner) begin(u *run) {
+	if r.hands.enter(u) {
+		go r.work(u)
+	}
+}
+
+// work runs the task, and then those that wait for its slot.
+func (r *runner) work(u *run) {
+	defer func() {
+		if u != nil { // the processor has ended its goroutine
+			r.leave(u)
+		}
+	}()
+	for u != nil {
+		r.execute(u)
+		u = r.hands.leave(u)
+	}
+}
+
+// leave hands the slot of a task on that will not, by itself.
+func (r *runner) leave(u *run) {
+	if next := r.hands.leave(u); next != nil {
+		go r.work(next)
+	}
+}
 
 func (r *runner) execute(u *run) {
 	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
@@ -200,10 +227,10 @@ func (r *runner) measure(u *run, started row.Time) {
 	if !u.row.Execution.IsZero() || u.row.Attempt > 1 || u.row.CrashCount > 0 {
 		return
 	}
-	sent := started.Add(-time.Since(u.sent))
+	sent, ready := started.Add(-time.Since(u.sent)), started.Add(-time.Since(u.ready))
 	fired := max(u.item.fired, u.due)
 	r.metrics.Late(u.row.Tag, started.Sub(u.due), fired.Sub(u.due),
-		max(started.Sub(max(sent, u.due)), 0), max(sent.Sub(fired), 0))
+		max(ready.Sub(max(sent, u.due)), 0), max(sent.Sub(fired), 0)+started.Sub(ready))
 }
 
 // taskOf is what the processor sees of the row.

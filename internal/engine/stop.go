@@ -37,6 +37,7 @@ func (e *Engine) stop(ctx context.Context) error {
 
 	drainErr := e.drain(ctx)
 	e.endProcessors(processor.ErrStopping)
+	e.runner.giveBack(e.hands.openGate())
 	if drainErr != nil {
 		e.releaseRest()
 	}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// The gate lets claimed rows run, as many at once as there are workers and as the concurrency of their tags allows. Rows may be
+// claimed beyond the free slots, as far as they will find one soon (surplus.go); they wait here, the best of all tags first.
+
+// gateWait is how long a claimed row waits for a slot. Tasks that were quick have become slow by then, and the row is given back,
+// so that another process can run it.
+const gateWait = 500 * time.Millisecond
+
+// enter gives a row whose time has come a slot to run in. When there is none it returns false, and the row waits until one that
+// leaves hands its slot on.
+func (h *hands) enter(u *run) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines.hold(u.item, false)
+	u.ready = time.Now()
+	if h.lines.admits(u.item.line) {
+		h.lines.admit(u)
+		return true
+	}
+	u.item.run = u
+	u.item.line.gate(u.item.Backlog).add(u.item)
+	h.lines.ready++
+	return false
+}
+
+// leave gives the slot back, once, and returns the row that runs in it next, or nil.
+func (h *hands) leave(u *run) (next *run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !u.admitted {
+		return nil
+	}
+	u.admitted = false
+	u.item.line.running--
+	u.item.line.flow.ended++
+	h.lines.running--
+	h.lines.flow.ended++
+	return h.lines.admitNext()
+}
+
+// impatient takes out the rows that have waited for a slot since before the moment.
+func (h *hands) impatient(since time.Time) []*run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lines.takeReady(func(u *run) bool { return u.ready.Before(since) })
+}
+
+// openGate lets everything through from now on, and returns what has waited: no processor is called any more, and rows are only
+// given back.
+func (h *hands) openGate() []*run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines.gateOpen = true
+	return h.lines.takeReady(func(*run) bool { return true })
+}
+
+// admits reports whether there is a slot to run a row of the tag in. A tag that was closed keeps the slots that it had.
+func (l *lines) admits(line *tagLine) bool {
+	return l.running < l.workers && line.running < line.slots || l.gateOpen
+}
+
+func (l *lines) admit(u *run) {
+	u.admitted = true
+	u.item.line.running++
+	l.running++
+}
+
+// gate returns the queue in which rows of the tag wait for a slot.
+func (line *tagLine) gate(backlog bool) *queue {
+	if backlog {
+		return &line.readyLate
+	}
+	return &line.ready
+}
+
+// admitNext admits the best of the rows that wait for a slot. What is due now and the backlog take turns, as in the lines.
+func (l *lines) admitNext() *run {
+	if l.ready == 0 {
+		return nil
+	}
+	l.gateTurn = !l.gateTurn
+	it := cmp.Or(l.bestReady(l.gateTurn), l.bestReady(!l.gateTurn))
+	if it == nil {
+		return nil
+	}
+	u := l.unready(it)
+	l.admit(u)
+	return u
+}
+
+func (l *lines) bestReady(backlog bool) *item {
+	before := byPriority
+	if backlog {
+		before = byDue
+	}
+	return l.best(func(line *tagLine) *item {
+		if !l.admits(line) {
+			return nil
+		}
+		return line.gate(backlog).head()
+	}, before)
+}
+
+func (l *lines) unready(it *item) *run {
+	it.line.gate(it.Backlog).remove(it)
+	l.ready--
+	u := it.run
+	it.run = nil
+	return u
+}
+
+// takeReady takes out of the gate what matches.
+func (l *lines) takeReady(match func(*run) bool) (taken []*run) {
+	if l.ready == 0 {
+		return nil
+	}
+	for _, line := range l.tags {
+		waiting := slices.Concat(line.ready.items, line.readyLate.items)
+		matching, _ := split(waiting, func(it *item) bool { return match(it.run) })
+		for _, it := range matching {
+			taken = append(taken, l.unready(it))
+		}
+	}
+	return taken
+}

@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// claimedRun is a row of the tag that was claimed and whose time has come.
+func claimedRun(h *hands, id int64, tag string, priority int8) *run {
+	it := &item{line: h.lines.line(tag)}
+	it.ID, it.Priority, it.index = id, priority, -1
+	return &run{item: it, row: row.Row{ID: id, Tag: tag}}
+}
+
+// TestGateKeepsAllSlotsBusyAndNoMore plays random moves: never do more rows run than there are slots, and none waits beside a free one.
+func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		workers := rapid.IntRange(1, 5).Draw(t, "workers")
+		limit := map[string]int{"a": rapid.IntRange(1, 5).Draw(t, "limit of a"), "b": rapid.IntRange(1, 5).Draw(t, "limit of b")}
+		h := newHands(workers, limits{heap: 10, backlog: 10})
+		for tag, n := range limit {
+			h.serve(tag, true, n)
+		}
+		var runs []*run // that run or wait
+		drop := func(u *run) { runs = slices.DeleteFunc(runs, func(v *run) bool { return u == v }) }
+		id := int64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"enter": func(t *rapid.T) {
+				id++
+				tag := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag")
+				u := claimedRun(h, id, tag, int8(rapid.IntRange(0, 2).Draw(t, "priority")))
+				runs = append(runs, u)
+				if h.enter(u) != u.admitted {
+					t.Fatalf("entered, and is admitted: %v", u.admitted)
+				}
+			},
+			"leave": func(t *rapid.T) {
+				admitted, waiting := split(runs, func(u *run) bool { return u.admitted })
+				if len(admitted) == 0 {
+					t.Skip("none runs")
+				}
+				u := rapid.SampledFrom(admitted).Draw(t, "run")
+				next := h.leave(u)
+				drop(u)
+				if next != nil && !slices.Contains(waiting, next) {
+					t.Fatalf("row %d goes on, which did not wait", next.row.ID)
+				}
+				for _, other := range waiting {
+					if next != nil && other.item.line == next.item.line && other != next && byPriority(other.item, next.item) {
+						t.Fatalf("row %d goes on before row %d", next.row.ID, other.row.ID)
+					}
+				}
+				if h.leave(u) != nil {
+					t.Fatal("a row left twice")
+				}
+			},
+			"close": func(*rapid.T) { h.serve("a", false, 0) },
+			"expel": func(*rapid.T) {
+				for _, u := range h.impatient(time.Now()) {
+					drop(u)
+				}
+			},
+			"": func(t *rapid.T) {
+				running := map[string]int{}
+				admitted, waiting := split(runs, func(u *run) bool { return u.admitted })
+				for _, u := range admitted {
+					running[u.row.Tag]++
+				}
+				if len(admitted) > workers || running["a"] > limit["a"] || running["b"] > limit["b"] {
+					t.Fatalf("%v run", running)
+				}
+				for _, u := range waiting {
+					if len(admitted) < workers && running[u.row.Tag] < limit[u.row.Tag] {
+						t.Fatalf("row %d of %s waits while %v of %d run", u.row.ID, u.row.Tag, running, workers)
+					}
+				}
+			},
+		})
+	})
+}
+
+// withSurplus lets rows be claimed beyond the slots for the next two seconds, however quickly tasks have come to an end.
+func (h *hands) withSurplus(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, line := range h.lines.tags {
+		line.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
+	}
+	h.lines.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
+}
+
+// many saves n tasks that are due now.
+func (w *world) many(e *Engine, tag string, n int) (ids []int64) {
+	for range n {
+		ids = append(ids, w.save(e, tag, 2*time.Second))
+	}
+	return ids
+}
+
+// Quick tasks are claimed many at a time, beyond the free slots; still no more of them run at once than shall.
+func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
+	inBubble(t, func(w *world) {
+		claims, most, running := 0, 0, 0
+		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			claims++
+			sleep(ctx, 5*time.Millisecond)
+			return w.store.Claim(ctx, c)
+		}}
+		e := w.engine(store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
+			running++
+			most = max(most, running)
+			time.Sleep(time.Millisecond)
+			running--
+			return nil
+		}}, func(c *Config) { c.Workers = 4 })
+		const tasks = 1000
+		ids := w.many(e, "a", tasks)
+		time.Sleep(10 * time.Second)
+		for _, id := range ids {
+			w.completed(id, 3*time.Second)
+		}
+		if most != 4 {
+			t.Errorf("%d tasks ran at once, want 4", most)
+		}
+		if claims > tasks/10 {
+			t.Errorf("%d claims for %d tasks", claims, tasks)
+		}
+	})
+}
+
+func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Second, nil)}, func(c *Config) { c.Workers = 4 })
+		ids := w.many(e, "a", 20)
+		for range 8 {
+			time.Sleep(900 * time.Millisecond)
+			executing := 0
+			for _, id := range ids {
+				if w.row(id).Status == row.Executing {
+					executing++
+				}
+			}
+			if executing > 4 {
+				t.Errorf("%d tasks are claimed, want 4 at most", executing)
+			}
+		}
+	})
+}
+
+// Tasks that were quick become slow: what was claimed beyond the slots is given back, and loses no attempt.
+func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
+	inBubble(t, func(w *world) {
+		slow := false
+		e := w.engine(w.store, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
+			if slow {
+				sleep(ctx, 5*time.Second)
+			}
+			return nil
+		}}, func(c *Config) { c.Workers = 2 })
+		first := w.many(e, "a", 200)
+		time.Sleep(2*time.Second + 10*time.Millisecond)
+		slow = true
+		second := w.many(e, "a", 20)
+		e.hands.withSurplus(15)
+		time.Sleep(2*time.Second + gateWait/2)
+		if got := w.executing(second); got != 17 {
+			t.Errorf("%d tasks are claimed for two slots and a surplus of 15", got)
+		}
+		time.Sleep(gateWait)
+		if got := w.executing(second); got != 2 {
+			t.Errorf("%d tasks are claimed for two slots when none became free", got)
+		}
+		time.Sleep(time.Minute)
+		for _, id := range slices.Concat(first, second) {
+			w.completed(id, time.Minute)
+		}
+	})
+}
+
+func (w *world) executing(ids []int64) (n int) {
+	synctest.Wait()
+	for _, id := range ids {
+		if w.row(id).Status == row.Executing {
+			n++
+		}
+	}
+	return n
+}
+
+func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
+			time.Sleep(time.Hour) // whatever its context says
+			return nil
+		}}, func(c *Config) {
+			c.Workers, c.StopGrace = 2, 100*time.Millisecond
+		})
+		ids := w.many(e, "a", 20)
+		e.hands.withSurplus(15)
+		time.Sleep(2*time.Second + 10*time.Millisecond)
+		if got := w.executing(ids); got != 17 {
+			t.Fatalf("%d tasks are claimed for two slots and a surplus of 15", got)
+		}
+		if err := e.Stop(w.Context()); err == nil {
+			t.Error("the stop interrupted nothing")
+		}
+		w.lossy[e] = true
+		for _, id := range ids {
+			if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 {
+				t.Errorf("task %d is %v at attempt %d after the stop", id, r.Status, r.Attempt)
+			}
+		}
+	})
+}
+
+func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": func(_ context.Context, task *processor.Task) error {
+			if task.Attempt == 1 {
+				runtime.Goexit()
+			}
+			return nil
+		}}, func(c *Config) { c.Workers = 1 })
+		ids := w.many(e, "a", 10)
+		time.Sleep(20 * time.Second)
+		for _, id := range ids {
+			if r := w.row(id); r.Status != row.Completed || r.Attempt != 2 {
+				t.Errorf("task %d is %v after attempt %d", id, r.Status, r.Attempt)
+			}
+		}
+	})
+}

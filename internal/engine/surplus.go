@@ -1,0 +1,49 @@
+package engine
+
+import "time"
+
+// A claim takes a round trip, and tasks are often quicker than that: with one row claimed for each free slot, the slots would be
+// empty most of the time. So rows are claimed beyond the free slots, as many as came to an end here in the last moment and will
+// again. A tag whose tasks are slow has no surplus: it must not keep rows that another process could run.
+const (
+	flowSpan    = 20 * time.Millisecond // over which the flow is measured
+	surplusSpan = 40 * time.Millisecond // for which rows are claimed beyond the slots
+	maxSurplus  = 3 * claimRows
+	surplusStep = surplusSpan / (5 * time.Millisecond) // a surplus is claimed in so many steps, a few milliseconds' worth each
+)
+
+// flow measures how many rows come to an end. It believes the smaller of the last two spans: slow tasks that were begun together
+// also come to an end together, once.
+type flow struct {
+	since    time.Time
+	ended    int // since then
+	expected int // in the time of a surplus, by the last span
+	surplus  int // rows that may be claimed beyond the slots
+}
+
+func (f *flow) measure(now time.Time) {
+	if took := now.Sub(f.since); took >= flowSpan {
+		expected := int(min(int64(f.ended)*int64(surplusSpan)/int64(took), maxSurplus))
+		f.surplus = min(f.expected, expected)
+		f.since, f.ended, f.expected = now, 0, expected
+	}
+}
+
+// places returns how many rows may be claimed for so many slots, when as many as busy are. The surplus is claimed step by step:
+// a claim for each row that came to an end would cost more than the row.
+func (f *flow) places(slots, busy int) int {
+	if slots == 0 || slots+f.surplus-busy < f.surplus/int(surplusStep) {
+		return slots
+	}
+	return slots + f.surplus
+}
+
+// measure settles how many rows the next claim may take.
+func (l *lines) measure(now time.Time) {
+	l.flow.measure(now)
+	l.places = l.flow.places(l.workers, l.busy)
+	for _, line := range l.tags {
+		line.flow.measure(now)
+		line.places = line.flow.places(line.limit, line.busy)
+	}
+}
