@@ -219,6 +219,7 @@ func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 				t.Errorf("task %d is %v at attempt %d after the stop", id, r.Status, r.Attempt)
 			}
 		}
+		time.Sleep(time.Hour) // the processors have to return before the bubble ends
 	})
 }
 
