@@ -10,8 +10,10 @@
 //	timers.go     sleeps until the head of the heap is due, minus the lead
 //	lines.go      what is due waits here for a worker slot, tag by tag
 //	ahead.go      how many slots what is not due yet may hold
+//	surplus.go    how many rows may be claimed beyond the free slots
 //	claimer.go    claims what has a slot, in one guarded statement
 //	dispatch.go   starts each claimed task at its exact due time
+//	gate.go       lets as many of them run at once as shall
 //	run.go        runs the processor
 //	renew.go      keeps the leases of what runs, and ends what has lost its lease
 //	settle.go     writes the results, coalesced and fenced

@@ -49,21 +49,23 @@ func (h *hands) leave(u *run) (next *run) {
 func (h *hands) impatient(since time.Time) []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.lines.takeReady(func(u *run) bool { return u.ready.Before(since) })
-}
-
-// openGate lets everything through from now on, and returns what has waited: no processor is called any more, and rows are only
-// given back.
-func (h *hands) openGate() []*run {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lines.gateOpen = true
-	return h.lines.takeReady(func(*run) bool { return true })
+	if h.lines.ready == 0 {
+		return nil
+	}
+	var taken []*run
+	for _, line := range h.lines.tags {
+		for _, it := range slices.Concat(line.ready.items, line.readyLate.items) {
+			if it.run.ready.Before(since) {
+				taken = append(taken, h.lines.unready(it))
+			}
+		}
+	}
+	return taken
 }
 
 // admits reports whether there is a slot to run a row of the tag in. A tag that was closed keeps the slots that it had.
 func (l *lines) admits(line *tagLine) bool {
-	return l.running < l.workers && line.running < line.slots || l.gateOpen
+	return l.running < l.workers && line.running < line.slots
 }
 
 func (l *lines) admit(u *run) {
@@ -114,19 +116,4 @@ func (l *lines) unready(it *item) *run {
 	u := it.run
 	it.run = nil
 	return u
-}
-
-// takeReady takes out of the gate what matches.
-func (l *lines) takeReady(match func(*run) bool) (taken []*run) {
-	if l.ready == 0 {
-		return nil
-	}
-	for _, line := range l.tags {
-		waiting := slices.Concat(line.ready.items, line.readyLate.items)
-		matching, _ := split(waiting, func(it *item) bool { return match(it.run) })
-		for _, it := range matching {
-			taken = append(taken, l.unready(it))
-		}
-	}
-	return taken
 }

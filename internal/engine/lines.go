@@ -62,7 +62,6 @@ type lines struct {
 	running     int  // slots in which a row runs
 	ready       int  // rows that wait for a slot
 	gateTurn    bool // the next slot goes to the backlog
-	gateOpen    bool // they need none any more
 	ahead       int  // worker slots that are held by rows which are not due yet
 	wanted      int  // rows that waiting pops want and were not promised yet, over all tags
 	turn        bool // the backlog has the next odd slot

@@ -37,7 +37,6 @@ func (e *Engine) stop(ctx context.Context) error {
 
 	drainErr := e.drain(ctx)
 	e.endProcessors(processor.ErrStopping)
-	e.runner.giveBack(e.hands.openGate())
 	if drainErr != nil {
 		e.releaseRest()
 	}
