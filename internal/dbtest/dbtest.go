@@ -7,6 +7,7 @@
 //  3. Docker, when DELAYTASK_TEST_DOCKER=1 or the image is already local.
 //
 // A kind that is missing skips its tests, with the reason; DELAYTASK_REQUIRE_DB=mariadb,mysql turns that into a failure.
+// A test that kills its server, or lets it hang, takes one for itself with [NewMortal].
 // With DELAYTASK_TEST_REPORT=FILE every server used is appended to the file, because "go test ./..." hides what packages print.
 package dbtest
 
@@ -14,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -47,7 +47,7 @@ func MySQLs(t *testing.T, f func(t *testing.T, db Database)) {
 	for _, kind := range []Kind{MariaDB, MySQL} {
 		servers := found().of(kind)
 		if len(servers) == 0 {
-			t.Run(string(kind), func(t *testing.T) { missing(t, kind) })
+			t.Run(string(kind), func(t *testing.T) { missing(t, kind, found().why()) })
 		}
 		for _, s := range servers {
 			t.Run(string(kind), func(t *testing.T) { f(t, s.fresh(t)) })
@@ -64,18 +64,17 @@ func New(tb testing.TB, kind Kind) Database {
 	}
 	servers := found().of(kind)
 	if len(servers) == 0 {
-		missing(tb, kind)
+		missing(tb, kind, found().why())
 	}
 	return servers[0].fresh(tb)
 }
 
-func missing(tb testing.TB, kind Kind) {
+func missing(tb testing.TB, kind Kind, why string) {
 	tb.Helper()
-	reasons := strings.Join(found().reasons, "; ")
 	if required(kind) {
-		tb.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, and there is none: %s", kind, reasons)
+		tb.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, and there is none: %s", kind, why)
 	}
-	tb.Skipf("no %s here: %s", kind, reasons)
+	tb.Skipf("no %s here: %s", kind, why)
 }
 
 // Main runs the tests of a package, stops the servers that were started for them, and names those that were used. A package

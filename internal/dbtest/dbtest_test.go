@@ -2,11 +2,14 @@ package dbtest_test
 
 import (
 	"bufio"
+	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	_ "modernc.org/sqlite" // registers the driver
@@ -96,6 +99,39 @@ func TestKilledTestProcessLeavesNoServer(t *testing.T) {
 	var slept int
 	if err := conn.QueryRowContext(t.Context(), "SELECT SLEEP(20)").Scan(&slept); err == nil {
 		t.Error("the server outlives the test process that started it")
+	}
+}
+
+func TestMortalServerComesBackWithItsData(t *testing.T) {
+	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
+		t.Run(string(kind), func(t *testing.T) {
+			m := dbtest.NewMortal(t, kind)
+			db := open(t, m.Database(t))
+			for _, statement := range []string{"CREATE TABLE thing (id INT PRIMARY KEY)", "INSERT INTO thing VALUES (7)"} {
+				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.Kill(t)
+			if err := db.PingContext(t.Context()); err == nil {
+				t.Error("the killed server answers")
+			}
+			m.Start(t)
+			var id int
+			if err := db.QueryRowContext(t.Context(), "SELECT id FROM thing").Scan(&id); err != nil || id != 7 {
+				t.Errorf("after the crash: %d, %v", id, err)
+			}
+			m.Freeze(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if err := db.QueryRowContext(ctx, "SELECT id FROM thing").Scan(&id); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the frozen server: got %v, want %v", err, context.DeadlineExceeded)
+			}
+			m.Thaw(t)
+			if err := db.QueryRowContext(t.Context(), "SELECT id FROM thing").Scan(&id); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -31,6 +31,9 @@ func (f *finding) of(kind Kind) []*server {
 	return servers
 }
 
+// why tells what stood against the kinds that are missing.
+func (f *finding) why() string { return strings.Join(f.reasons, "; ") }
+
 func (f *finding) add(s *server, err error) {
 	if err != nil {
 		f.reasons = append(f.reasons, err.Error())

@@ -91,11 +91,7 @@ func (b binary) startIn(ctx context.Context, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(dir, "s")
-	args := append([]string{"-c", keeper, "keeper", dir, b.path}, b.common(dir)...)
-	args = append(args, "--bind-address=127.0.0.1", "--port="+strconv.Itoa(port), "--socket="+socket,
-		"--pid-file="+filepath.Join(dir, "pid"), "--secure-file-priv="+dir, "--max-connections=500",
-		"--loose-mysqlx=OFF")
+	args := append([]string{"-c", keeper, "keeper", dir}, b.serve(dir, port)...)
 	cmd := exec.Command("/bin/sh", args...) // not bound to ctx, which ends with the search
 	cmd.Stderr = log
 	hold, err := cmd.StdinPipe()
@@ -112,7 +108,7 @@ func (b binary) startIn(ctx context.Context, dir string) (*server, error) {
 	}
 
 	// The socket is surely ours; the port could have been taken by somebody else in the meantime.
-	if err := awaitSocket(ctx, socket); err != nil {
+	if err := awaitSocket(ctx, b.socket(dir)); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, reason(logged(log))), stop())
 	}
 	cfg := mysql.NewConfig()
@@ -124,6 +120,16 @@ func (b binary) startIn(ctx context.Context, dir string) (*server, error) {
 	s.stop = stop
 	return s, nil
 }
+
+// serve is the command line of the server itself.
+func (b binary) serve(dir string, port int) []string {
+	args := append([]string{b.path}, b.common(dir)...)
+	return append(args, "--bind-address=127.0.0.1", "--port="+strconv.Itoa(port), "--socket="+b.socket(dir),
+		"--pid-file="+filepath.Join(dir, "pid"), "--secure-file-priv="+dir, "--max-connections=500",
+		"--loose-mysqlx=OFF")
+}
+
+func (b binary) socket(dir string) string { return filepath.Join(dir, "s") }
 
 // initialise makes the data folder, with a root user that needs no password.
 func (b binary) initialise(ctx context.Context, dir string) error {

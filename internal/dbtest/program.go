@@ -31,7 +31,7 @@ func Sources(kinds ...Kind) ([]Source, error) {
 		}
 		servers := found().of(kind)
 		if len(servers) == 0 && (len(kinds) > 0 || required(kind)) {
-			return nil, fmt.Errorf("no %s here: %s", kind, strings.Join(found().reasons, "; "))
+			return nil, fmt.Errorf("no %s here: %s", kind, found().why())
 		}
 		for _, s := range servers {
 			sources = append(sources, Source{Kind: kind, server: s})
