@@ -1,0 +1,336 @@
+package integration
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestServerKilledAmidSavesLosesNothingAccepted(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			m := dbtest.NewMortal(t, kind)
+			t.Run("killed", func(t *testing.T) {
+				times := 2
+				if kind == dbtest.MySQL { // takes long to start
+					times = 1
+				}
+				outages(t, m.Database(t), times, func(c *callers) {
+					m.Kill(t)
+					c.suffer(t, 2*time.Second)
+					m.Start(t)
+				})
+			})
+			t.Run("hanging", func(t *testing.T) {
+				outages(t, m.Database(t), 1, func(c *callers) {
+					m.Freeze(t)
+					c.suffer(t, 3*time.Second)
+					m.Thaw(t)
+				})
+			})
+		})
+	}
+}
+
+const (
+	outageTTR    = 3 * time.Second
+	callsBetween = 100 // accepted of each kind before and after every outage
+
+	// After an outage the leases that ran when it began end, and their rescue takes up to 5 s; what nobody took is found by a
+	// scan within 6 s. The rest is for the machine.
+	caughtUp = outageTTR + 5*time.Second + 7*time.Second
+	servedIn = 5 * time.Second // until saves are accepted again
+	startsIn = 6 * time.Second // lateness of what is saved then
+)
+
+// outages lets the server go away while callers save, and then holds what they were told against the table.
+func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) {
+	t.Helper()
+	var lines lineCount
+	metrics := delaytask.NewMetrics()
+	s := open(t, d, func(cfg *delaytask.Config) {
+		cfg.TTR, cfg.Metrics = outageTTR, metrics
+		cfg.Logger = slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	db := pool(t, d)
+	watchCompletions(t, db)
+	var ran starts
+	for _, kind := range callKinds {
+		if err := s.Register(string(kind), processor.Func(ran.process)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := beginCalls(t, s, d)
+	var back time.Time
+	var away time.Duration
+	for range times {
+		c.accept(t, callsBetween)
+		gone := time.Now()
+		outage(c)
+		back = time.Now()
+		away += back.Sub(gone)
+	}
+	c.accept(t, callsBetween)
+	calls := c.end()
+	t.Logf("away for %v; saves: %+v", away, c.tally())
+	settleUnknown(t, s, calls)
+	eventually(t, "everything is completed", func() bool {
+		return number(t, db, "SELECT COUNT(*) FROM delay_task_message WHERE status <> 1") == 0
+	})
+
+	stored := storedTasks(t, db)
+	judgeAnswers(t, calls, stored)
+	judgeTransactions(t, db)
+	judgeRuns(t, stored, &ran)
+	judgeRecovery(t, calls, stored, back)
+	judgeNoise(t, away, databaseErrors(t, metrics), int(lines.n.Load()))
+}
+
+// settleUnknown does what the caller of a save of unknown outcome is told to do, twice.
+func settleUnknown(t *testing.T, s *delaytask.Scheduler, calls []call) {
+	t.Helper()
+	for i := range calls {
+		k := &calls[i]
+		unknown, is := errors.AsType[*delaytask.OutcomeUnknownError](k.err)
+		if !is || k.kind == txCall {
+			continue
+		}
+		for range 2 {
+			opts := append(k.options(), delaytask.WithID(unknown.ID))
+			id, err := s.SaveDelayTask(t.Context(), string(k.kind), k.body, k.delay, opts...)
+			if err != nil || id != unknown.ID {
+				t.Errorf("%s: saved again with id %d: %d, %v", k.body, unknown.ID, id, err)
+			}
+		}
+		k.id = unknown.ID
+	}
+}
+
+// storedTask is a row when all is over.
+type storedTask struct {
+	id                       int64
+	body                     string
+	expected, began, finish  time.Time
+	completions, hasSameBody int
+}
+
+// watchCompletions lets the database itself write down every completion, in the transaction that completes.
+func watchCompletions(t *testing.T, db *sql.DB) {
+	t.Helper()
+	execute(t, db, "CREATE TABLE completion (task BIGINT NOT NULL, INDEX (task))")
+	execute(t, db, "CREATE TRIGGER completed AFTER UPDATE ON delay_task_message FOR EACH ROW"+
+		" INSERT INTO completion SELECT NEW.id FROM DUAL WHERE NEW.status = 1 AND OLD.status <> 1")
+}
+
+// storedTasks returns the rows by their bodies.
+func storedTasks(t *testing.T, db *sql.DB) map[string]storedTask {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT id, message_body, expected_time, execution_time, finish_time,"+
+		" (SELECT COUNT(*) FROM completion WHERE task = id) FROM delay_task_message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	stored := map[string]storedTask{}
+	for rows.Next() {
+		var task storedTask
+		var expected, began, finish string
+		if err := rows.Scan(&task.id, &task.body, &expected, &began, &finish, &task.completions); err != nil {
+			t.Fatal(err)
+		}
+		task.expected, task.began, task.finish = utc(t, expected), utc(t, began), utc(t, finish)
+		task.hasSameBody = stored[task.body].hasSameBody + 1
+		stored[task.body] = task
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+func utc(t *testing.T, column string) time.Time {
+	t.Helper()
+	at, err := time.Parse("2006-01-02 15:04:05.000000", column)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// judgeAnswers holds what callers were told against the rows that are there.
+func judgeAnswers(t *testing.T, calls []call, stored map[string]storedTask) {
+	t.Helper()
+	known := 0
+	for i := range calls {
+		k := &calls[i]
+		task, exists := stored[k.body]
+		if exists {
+			known++
+		}
+		if k.took > k.patience+3*time.Second {
+			t.Errorf("%s took %v, its context had %v", k.body, k.took, k.patience)
+		}
+		unknown := errors.Is(k.err, delaytask.ErrOutcomeUnknown)
+		accepted := k.err == nil || unknown && k.kind != txCall // by now
+		switch {
+		case accepted && (task.id != k.id || task.hasSameBody != 1):
+			t.Errorf("%s was accepted as task %d (first answer: %v), and stored is %+v", k.body, k.id, k.err, task)
+		case k.kind == txCall || k.err == nil:
+		case k.patience == patient:
+			t.Errorf("%s had patience and was told %v after %v", k.body, k.err, k.took)
+		case !unknown && exists:
+			t.Errorf("%s was refused with %v, and stored is %+v", k.body, k.err, task)
+		case !errors.Is(k.err, context.DeadlineExceeded):
+			t.Errorf("%s was told %v, want a save that waits until its context ends", k.body, k.err)
+		}
+	}
+	if known != len(stored) {
+		t.Errorf("the callers know %d of %d tasks", known, len(stored))
+	}
+}
+
+// judgeTransactions wants both rows of a caller's transaction or none.
+func judgeTransactions(t *testing.T, db *sql.DB) {
+	t.Helper()
+	torn := number(t, db, "SELECT (SELECT COUNT(*) FROM marker WHERE task NOT IN (SELECT id FROM delay_task_message))"+
+		" + (SELECT COUNT(*) FROM delay_task_message WHERE tag = ? AND id NOT IN (SELECT task FROM marker))", string(txCall))
+	if torn != 0 {
+		t.Errorf("%d transactions are stored by half", torn)
+	}
+}
+
+// judgeRuns wants every task completed once, run at least once, and never early.
+func judgeRuns(t *testing.T, stored map[string]storedTask, ran *starts) {
+	t.Helper()
+	again := 0
+	for _, task := range stored {
+		times := ran.of(task.id)
+		if task.completions != 1 || len(times) == 0 {
+			t.Errorf("task %d was completed %d times and ran %d times", task.id, task.completions, len(times))
+			continue
+		}
+		if early := task.expected.Sub(times[0]); early > 0 { // the server's clock is this machine's
+			t.Errorf("task %d started %v early", task.id, early)
+		}
+		again += len(times) - 1
+	}
+	t.Logf("%d runs were repeated", again)
+}
+
+// judgeRecovery looks at what was due when the server came back, at when callers were served again, and at what they saved then.
+func judgeRecovery(t *testing.T, calls []call, stored map[string]storedTask, back time.Time) {
+	t.Helper()
+	var overdue, late time.Duration
+	for _, task := range stored {
+		if task.expected.Before(back) {
+			overdue = max(overdue, task.finish.Sub(back))
+		}
+	}
+	served := map[callKind]time.Duration{}
+	for i := range calls {
+		k := &calls[i]
+		since := k.begun.Add(k.took).Sub(back)
+		if k.err != nil || since < 0 {
+			continue
+		}
+		if first, known := served[k.kind]; !known || since < first {
+			served[k.kind] = since
+		}
+		if k.begun.After(back) {
+			task := stored[k.body]
+			late = max(late, task.began.Sub(task.expected))
+		}
+	}
+	within(t, caughtUp, overdue, "catching up once the server was back")
+	within(t, startsIn, late, "the latest start of what was saved afterwards")
+	for _, kind := range callKinds {
+		within(t, servedIn, served[kind], "the first save afterwards: "+string(kind))
+	}
+}
+
+// judgeNoise wants an outage to cost some attempts and lines, and no spinning. A connection is refused in a tenth of a millisecond,
+// so what spins counts thousands.
+func judgeNoise(t *testing.T, away time.Duration, databaseErrors, lines int) {
+	t.Helper()
+	t.Logf("%d errors of the database were counted, %d lines were logged", databaseErrors, lines)
+	if perSecond := float64(databaseErrors) / away.Seconds(); perSecond > 500 {
+		t.Errorf("%.0f errors of the database a second, want at most 500", perSecond)
+	}
+	if lines > 200 {
+		t.Errorf("%d lines were logged, want at most 200", lines)
+	}
+}
+
+func databaseErrors(t *testing.T, metrics *delaytask.Metrics) (n int) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(metrics); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "delaytask_database_errors_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			n += int(m.GetCounter().GetValue())
+		}
+	}
+	return n
+}
+
+// starts is when each task was started.
+type starts struct {
+	mu sync.Mutex
+	at map[int64][]time.Time
+}
+
+// process takes a moment, so that some tasks are running at any time.
+func (s *starts) process(ctx context.Context, task *processor.Task) error {
+	now := time.Now()
+	s.mu.Lock()
+	if s.at == nil {
+		s.at = map[int64][]time.Time{}
+	}
+	s.at[task.ID] = append(s.at[task.ID], now)
+	s.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(50 * time.Millisecond):
+		return nil
+	}
+}
+
+func (s *starts) of(id int64) []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at[id]
+}
+
+// lineCount counts what is logged.
+type lineCount struct{ n atomic.Int64 }
+
+func (l *lineCount) Write(p []byte) (int, error) {
+	l.n.Add(1)
+	return len(p), nil
+}
