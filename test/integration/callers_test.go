@@ -87,6 +87,8 @@ func (c *callers) goOn(caller int) {
 		select {
 		case <-c.quit:
 			return
+		case <-c.ctx.Done(): // the test has failed
+			return
 		case <-pace.C:
 		}
 		k := call{

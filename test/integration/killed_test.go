@@ -190,12 +190,13 @@ func judgeAnswers(t *testing.T, calls []call, stored map[string]storedTask) {
 		accepted := k.err == nil || unknown && k.kind != txCall // by now
 		switch {
 		case accepted && (task.id != k.id || task.hasSameBody != 1):
-			t.Errorf("%s was accepted as task %d (first answer: %v), and stored is %+v", k.body, k.id, k.err, task)
+			t.Errorf("%s was accepted as task %d (first answer: %v), and the table has task %d, %d of this body",
+				k.body, k.id, k.err, task.id, task.hasSameBody)
 		case k.kind == txCall || k.err == nil:
 		case k.patience == patient:
 			t.Errorf("%s had patience and was told %v after %v", k.body, k.err, k.took)
 		case !unknown && exists:
-			t.Errorf("%s was refused with %v, and stored is %+v", k.body, k.err, task)
+			t.Errorf("%s was refused with %v, and stored is task %d", k.body, k.err, task.id)
 		case !errors.Is(k.err, context.DeadlineExceeded):
 			t.Errorf("%s was told %v, want a save that waits until its context ends", k.body, k.err)
 		}
