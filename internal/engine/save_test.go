@@ -216,6 +216,37 @@ func TestSaveWithALostReplyThatIsRefusedLaterIsOfUnknownOutcome(t *testing.T) {
 	})
 }
 
+func TestSavesGoOnAtOnceWhenTheDatabaseIsBack(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var away atomic.Bool
+		var calls atomic.Int64
+		e := w.engine(insertHook{w.store, func(context.Context, []row.Row) error {
+			if !away.Load() {
+				return nil
+			}
+			calls.Add(1)
+			return classError(row.ClassNotApplied, "connection refused")
+		}}, nil)
+		for _, opts := range [][]processor.Option{nil, {processor.WithKey("k")}} {
+			away.Store(true)
+			calls.Store(0)
+			waits := w.saveLater(w.Context(), e, w.task("a", time.Hour, opts...))
+			time.Sleep(time.Minute)
+			if n := calls.Load(); n > 400 {
+				w.Errorf("tried %d times in a minute", n)
+			}
+			away.Store(false)
+			back := time.Now()
+			if got := <-waits; got.err != nil {
+				w.Error(got.err)
+			}
+			if took := time.Since(back); took > 500*time.Millisecond {
+				w.Errorf("the save waited %v for a database that is back", took)
+			}
+		}
+	})
+}
+
 func TestSaveTwiceWithOneIDAtTheSameMoment(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(time.Second)

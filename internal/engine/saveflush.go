@@ -25,12 +25,15 @@ func (s *saver) send(items []*saving) {
 		now, later := splitKeys(items)
 		again := append(s.insert(now), later...)
 		if len(again) == len(items) {
-			sleep(s.life, pause(n))
+			sleep(s.life, pause(min(n, longestSavePause)))
 			n++
 		}
 		items = again
 	}
 }
+
+// longestSavePause is 320 ms, as [pause] counts: callers wait behind it, and a database that is back should serve them at once.
+const longestSavePause = 5
 
 // panicked answers the callers of a batch that a bug kept from being stored, as far as they have no answer yet.
 func (s *saver) panicked(items []*saving, value any) {
