@@ -59,15 +59,32 @@ func TestDatabaseIsGoneAfterItsTest(t *testing.T) {
 	})
 }
 
-// TestKilledTestProcessLeavesNoServer is what the keeper is for.
+// TestKilledTestProcessLeavesNoServer is what the keepers are for.
 func TestKilledTestProcessLeavesNoServer(t *testing.T) {
-	if os.Getenv(hangEnv) != "" {
-		db := dbtest.New(t, dbtest.MariaDB)
-		_, _ = os.Stdout.WriteString("DSN " + db.DSN + "\n")
+	servers := map[string]struct {
+		kind  dbtest.Kind
+		start func(*testing.T, dbtest.Kind) dbtest.Database
+	}{
+		"private":        {dbtest.MariaDB, func(t *testing.T, kind dbtest.Kind) dbtest.Database { return dbtest.New(t, kind) }},
+		"mortal mariadb": {dbtest.MariaDB, startMortal},
+		"mortal mysql":   {dbtest.MySQL, startMortal},
+	}
+	if s, isChild := servers[os.Getenv(hangEnv)]; isChild {
+		_, _ = os.Stdout.WriteString("DSN " + s.start(t, s.kind).DSN + "\n")
 		select {}
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	child.Env = append(os.Environ(), hangEnv+"=1", "DELAYTASK_TEST_DSN=")
+	for name, s := range servers {
+		t.Run(name, func(t *testing.T) { killTestProcess(t, name, s.kind) })
+	}
+}
+
+func startMortal(t *testing.T, kind dbtest.Kind) dbtest.Database {
+	return dbtest.NewMortal(t, kind).Database(t)
+}
+
+func killTestProcess(t *testing.T, server string, kind dbtest.Kind) {
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledTestProcessLeavesNoServer$")
+	child.Env = append(os.Environ(), hangEnv+"="+server, "DELAYTASK_TEST_DSN=")
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -81,12 +98,12 @@ func TestKilledTestProcessLeavesNoServer(t *testing.T) {
 	}
 	if dsn == "" {
 		_ = child.Wait()
-		if strings.Contains(os.Getenv("DELAYTASK_REQUIRE_DB"), string(dbtest.MariaDB)) {
-			t.Fatal("DELAYTASK_REQUIRE_DB asks for MariaDB, and the child could not start a private one")
+		if strings.Contains(os.Getenv("DELAYTASK_REQUIRE_DB"), string(kind)) {
+			t.Fatalf("DELAYTASK_REQUIRE_DB asks for %s, and the child could not start a private one", kind)
 		}
-		t.Skip("no private MariaDB here")
+		t.Skipf("no private %s here", kind)
 	}
-	conn := open(t, dbtest.Database{Kind: dbtest.MariaDB, DSN: dsn})
+	conn := open(t, dbtest.Database{Kind: kind, DSN: dsn})
 	if err := conn.PingContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
