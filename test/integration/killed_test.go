@@ -265,8 +265,8 @@ func judgeRecovery(t *testing.T, calls []call, stored map[string]storedTask, bac
 	}
 }
 
-// judgeNoise wants an outage to cost some attempts and lines, and no spinning. A connection is refused in a tenth of a millisecond,
-// so what spins counts thousands.
+// judgeNoise wants an outage to cost some attempts and lines, and no spinning. A connection is refused in a tenth of a
+// millisecond, so what spins counts thousands.
 func judgeNoise(t *testing.T, away time.Duration, databaseErrors, lines int) {
 	t.Helper()
 	t.Logf("%d errors of the database were counted, %d lines were logged", databaseErrors, lines)
