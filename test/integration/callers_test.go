@@ -65,7 +65,8 @@ const (
 
 func beginCalls(t *testing.T, s *delaytask.Scheduler, d dbtest.Database) *callers {
 	t.Helper()
-	c := &callers{s: s, db: pool(t, d), ctx: t.Context(), quit: make(chan struct{})}
+	db := pool(t, d, "readTimeout=2s") // Commit listens to no context, and would wait for as long as a server hangs
+	c := &callers{s: s, db: db, ctx: t.Context(), quit: make(chan struct{})}
 	execute(t, c.db, "CREATE TABLE marker (task BIGINT PRIMARY KEY)")
 	for i := range numCallers {
 		c.wg.Go(func() { c.goOn(i) })
@@ -116,6 +117,9 @@ func (c *callers) make(k *call) {
 	k.id, k.err = c.s.SaveDelayTask(ctx, string(k.kind), k.body, k.delay, k.options()...)
 }
 
+// txWork is long enough that an outage meets transactions between their two rows.
+const txWork = callEvery / 2
+
 func (c *callers) saveWithMarker(ctx context.Context, k *call) (int64, error) {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -125,6 +129,10 @@ func (c *callers) saveWithMarker(ctx context.Context, k *call) (int64, error) {
 	id, err := c.s.SaveDelayTaskTx(ctx, tx, string(k.kind), k.body, k.delay)
 	if err != nil {
 		return 0, err
+	}
+	select { // other work of the transaction
+	case <-ctx.Done():
+	case <-time.After(txWork):
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO marker VALUES (?)", id); err != nil {
 		return 0, err
