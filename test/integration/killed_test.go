@@ -265,8 +265,8 @@ func judgeRecovery(t *testing.T, calls []call, stored map[string]storedTask, bac
 	}
 }
 
-// linesPerRescue is what a lost lease may log: that it is lost, that it is rescued, that its late result is refused.
-const linesPerRescue = 3
+// linesPerRescue is what a lost lease logs: that the task is rescued, and that the late result is refused.
+const linesPerRescue = 2
 
 // judgeNoise wants an outage to cost some attempts and lines, and no spinning. A connection is refused in a tenth of a
 // millisecond, so what spins counts thousands.
