@@ -102,7 +102,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.peek = &peek{core: c, tags: e.tags, runs: e.runs}
-	e.passes = newPasses(c, e.arm, executor)
+	e.passes = newPasses(c, e.arm, e.pops, executor)
 }
 
 // take receives a claimed row.

@@ -21,6 +21,7 @@ const (
 type passes struct {
 	*core
 	arm      *armer
+	pops     *pops
 	executor string // of this process
 	runner   *scanner.Runner
 	backlog  *scanner.Compensate
@@ -33,8 +34,8 @@ const (
 	purgeRounds = 40 // statements in one pass
 )
 
-func newPasses(c *core, arm *armer, executor string) *passes {
-	p := &passes{core: c, arm: arm, executor: executor}
+func newPasses(c *core, arm *armer, pops *pops, executor string) *passes {
+	p := &passes{core: c, arm: arm, pops: pops, executor: executor}
 	p.backlog = &scanner.Compensate{
 		Due: c.store.Due, Adopt: c.adopt, Tags: arm.tags.list, Now: c.clock.AtLeast, Offer: p.offer, Page: scanPage, Log: c.log,
 	}
@@ -116,6 +117,7 @@ func (p *passes) rescued(rows []row.Row) {
 	var again []row.Due
 	for i := range rows {
 		r := &rows[i]
+		p.pops.leaseOver(r.ID, r.Version-1)
 		if r.Status == row.Failed {
 			if r.CrashCount >= p.cfg.Quarantine {
 				p.metrics.Rescued(metrics.RescueQuarantined, 1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,83 @@ func TestPoppedTaskIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		if r := w.row(id); r.Status != row.Failed || r.CrashCount != 0 {
 			w.Errorf("with its attempts used up: %+v", r)
+		}
+	})
+}
+
+// alarmOnly sees every Get before it is made, and shows no lease that is over to the rescue.
+type alarmOnly struct {
+	Store
+	seen func()
+}
+
+func (s alarmOnly) Get(ctx context.Context, tx Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+	s.seen()
+	return s.Store.Get(ctx, tx, ids)
+}
+
+func (alarmOnly) Expired(context.Context, int) ([]row.Row, []row.Broken, error) { return nil, nil, nil }
+
+// clockAway is the store, whose clock cannot be read while away is true.
+func (w *world) clockAway() (store nowHook, away *atomic.Bool) {
+	away = new(atomic.Bool)
+	return nowHook{w.store, func(ctx context.Context) (row.Reading, error) {
+		if away.Load() {
+			return row.Reading{}, classError(row.ClassNotApplied, "the clock is away")
+		}
+		return w.store.Now(ctx)
+	}}, away
+}
+
+func TestLeaseOfAPoppedTaskThatEndsWhileTheClockHasNoAnchor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, away := w.clockAway()
+		var looks atomic.Int64
+		seen := func() {
+			if looks.Add(1) > 1000 {
+				time.Sleep(time.Second) // or a node that looks without a pause would stop the time of the bubble
+			}
+		}
+		e := w.engine(alarmOnly{store, seen}, nil)
+		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+		first := w.take(e, "a")
+		time.Sleep(5 * time.Second)
+		away.Store(true)
+		e.clock.Drop()
+		looks.Store(0)
+		time.Sleep(20 * time.Second)
+		if r := w.row(id); r.Status != row.Executing || r.Version != first.Version {
+			w.Errorf("without a clock its lease was ended: %+v", r)
+		}
+		if n := looks.Load(); n > 20 {
+			w.Errorf("it was looked at %d times in 20 s", n)
+		}
+		away.Store(false)
+		again, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2 * time.Second})
+		if err != nil || len(again) != 1 || again[0].Attempt != 2 {
+			w.Errorf("when the clock was back, popped %v, %v: %+v", again, err, w.row(id))
+		}
+	})
+}
+
+// The node's own rescue may be faster than the end of the hold: here it is half a second.
+func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, away := w.clockAway()
+		e := w.engine(store, nil)
+		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+		w.take(e, "a")
+		time.Sleep(5 * time.Second)
+		away.Store(true)
+		e.clock.Drop()
+		time.Sleep(time.Until(w.row(id).Due.Std()) + 2500*time.Millisecond)
+		away.Store(false)
+		<-e.clock.Anchored()
+		e.passes.runner.Kick(passRescue)
+		began := time.Now()
+		second := w.take(e, "a")
+		if took := time.Since(began); took > 50*time.Millisecond || second.Attempt != 2 {
+			w.Errorf("handed out again after %v: %+v", took, second)
 		}
 	})
 }

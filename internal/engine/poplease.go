@@ -90,6 +90,13 @@ func (p *pops) letGo(h *handed) {
 	p.hands.letGo(h.run.item)
 }
 
+// leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is in hand, nobody here takes it.
+func (p *pops) leaseOver(id, version int64) {
+	if h := p.get(id, version); h != nil {
+		p.letGo(h)
+	}
+}
+
 func (p *pops) get(id, version int64) *handed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
