@@ -75,6 +75,28 @@ func TestBusyNodePeeksOften(t *testing.T) {
 	}
 }
 
+// TestPeekIsNotFilledByATagWithoutAFreeSlot leaves only the peek to find anything within a second.
+func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
+	inBubble(t, func(w *world) {
+		cfg := func(c *Config) {
+			c.Workers, c.LookAhead, c.Window = 2, time.Minute, 2*time.Minute
+			if err := c.Registry.Register("full", processor.Func(untilEnd(20*time.Second, nil)), processor.Concurrency(1)); err != nil {
+				w.Fatal(err)
+			}
+		}
+		e := w.engine(w.store, map[string]processor.Func{"free": nothing}, cfg)
+		w.save(e, "full", 0)
+		time.Sleep(3 * time.Second)
+		now := time.Now()
+		for i := range 2 * peekRows {
+			w.plain(int64(i+1), "full", row.At(now.Add(-300*time.Millisecond)))
+		}
+		id := w.plain(5000, "free", row.At(now.Add(-200*time.Millisecond)))
+		time.Sleep(15 * time.Second)
+		w.completed(id, 350*time.Millisecond)
+	})
+}
+
 func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.engine(w.store, map[string]processor.Func{"a": nothing})

@@ -194,6 +194,38 @@ func TestRescheduleInATransaction(t *testing.T) {
 	}
 }
 
+// The look-ahead of the node whose share the task is comes too late here: whoever reschedules has to watch for the commit.
+func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		rarely := func(c *Config) { c.LookAhead, c.Window = 10*time.Second, 20*time.Second }
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}, rarely)
+		w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}, rarely)
+		time.Sleep(22 * time.Second) // both have seen each other
+		var others []int64
+		for len(others) < 20 {
+			id := w.save(e, "a", time.Hour)
+			if !e.arm.mine(id, w.row(id).Due, "a") {
+				others = append(others, id)
+			}
+		}
+		time.Sleep(30 * time.Second) // so that they are dealt out, and do not stay with their saver
+		tx := &memTx{}
+		for _, id := range others {
+			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+		if err := tx.end(true); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(15 * time.Second)
+		for _, id := range others {
+			w.completed(id, 3*time.Millisecond)
+		}
+	})
+}
+
 // completeTx is a processor that completes its task in a transaction, which it ends after a while.
 func completeTx(w *world, hold time.Duration, commit bool, result error) processor.Func {
 	return func(ctx context.Context, _ *processor.Task) error {
@@ -240,6 +272,41 @@ func TestCompleteTxThatRollsBack(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		if r := w.row(id); r.Status != row.Failed || r.Attempt != 3 || len(w.runs.of(id)) != 3 {
 			w.Errorf("%d runs: %+v", len(w.runs.of(id)), r)
+		}
+	})
+}
+
+// After CompleteTx nothing here reckons with the lease any more, so only a look at the row tells that somebody else has it.
+func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
+	inBubble(t, func(w *world) {
+		ends := make(chan ended, 1)
+		wait, calls := untilEnd(time.Minute, ends), 0
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+			if calls++; calls > 1 {
+				return nil // once its context has ended, this node may take the task as well
+			}
+			tx := &memTx{}
+			if err := errors.Join(processor.CompleteTx(ctx, tx), tx.end(false)); err != nil {
+				w.Error(err)
+			}
+			return wait(ctx, task)
+		}})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
+		time.Sleep(time.Second)
+		w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}) // takes over
+		select {
+		case got := <-ends:
+			if !errors.Is(got.cause, processor.ErrLeaseLost) {
+				w.Errorf("the context ended with %v", got.cause)
+			}
+		case <-time.After(10 * time.Second):
+			w.Error("the context has not ended 7 s after the lease")
+		}
+		time.Sleep(time.Second)
+		r := w.row(id)
+		if runs := w.runs.of(id); len(runs) != 2 || r.Status != row.Completed || r.Version != runs[1].task.Version+1 {
+			w.Errorf("%d runs: %+v", len(runs), r)
 		}
 	})
 }
