@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -38,10 +40,60 @@ func TestLockMakesTheSecondWaitForTheFirst(t *testing.T) {
 		if err := theirs.SessionLock(t.Context(), second); err != nil {
 			t.Fatalf("the lock was given back: %v", err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		// Longer than one question waits for its answer.
+		ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
 		defer cancel()
 		if err := mine.SessionLock(ctx, first); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("locked while another holds the lock: %v", err)
 		}
 	})
+}
+
+// The migrations may run twice, so that many processes succeed at once tells nothing of the lock.
+func TestUpBeginsWhenTheLockOfAnotherProcessEnds(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, kind, err := store.Connect(t.Context(), d.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		other, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		var held sessionLocker
+		if err := held.SessionLock(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- Up(t.Context(), db.DB, kind) }()
+		waiting := "SELECT COUNT(*) FROM information_schema.processlist" +
+			" WHERE db = DATABASE() AND state = 'User lock' AND info LIKE 'SELECT GET_LOCK%'"
+		// The table that notes the migrations is there by then: whether any is missing is asked without the lock.
+		tables := "SELECT COUNT(*) FROM information_schema.tables" +
+			" WHERE table_schema = DATABASE() AND table_name IN ('delay_task_message', 'delay_task_node', 'delay_task_tag')"
+		for count(t, db, waiting) == 0 && len(done) == 0 {
+		}
+		if n := count(t, db, tables); n != 0 {
+			t.Errorf("%d tables were made while another process held the lock", n)
+		}
+		if err := held.SessionUnlock(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, db, tables); n != 3 {
+			t.Errorf("%d tables after the lock has ended, want 3", n)
+		}
+	})
+}
+
+func count(t *testing.T, db *sqlx.DB, query string) (n int) {
+	t.Helper()
+	if err := db.GetContext(t.Context(), &n, query); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -64,9 +64,7 @@ func (h *hands) arm(d row.Due, own bool) {
 		return
 	}
 	h.heap.Set(h.entry(d, own))
-	if h.heap.Len() > h.limits.heap+h.limits.heap/8 {
-		h.heap.Trim(h.limits.heap, func(timer.Entry) {})
-	}
+	h.heap.Trim(h.limits.heap, func(timer.Entry) {})
 	if head, ok := h.heap.Peek(); ok && head.ID == d.ID {
 		signal(h.timerWake)
 	}

@@ -74,7 +74,7 @@ func TestManyEntriesLeaveInOrder(t *testing.T) {
 
 func TestTrimActsOnlyOnceTheHeapHasOutgrownTheBound(t *testing.T) {
 	var h Heap
-	dropped, passes := 0, 0
+	dropped, passes, most := 0, 0, 0
 	for i := range 10_000 {
 		h.Set(Entry{ID: int64(i), Due: row.Time(10_000 - i)})
 		before := dropped
@@ -82,9 +82,10 @@ func TestTrimActsOnlyOnceTheHeapHasOutgrownTheBound(t *testing.T) {
 		if dropped > before {
 			passes++
 		}
-		if h.Len() > 900 {
-			t.Fatalf("%d entries after a trim to 800", h.Len())
-		}
+		most = max(most, h.Len())
+	}
+	if most != 900 {
+		t.Errorf("up to %d entries after a trim to 800, want the bound and an eighth", most)
 	}
 	checkHeap(t, &h)
 	for due := row.Time(1); due <= 800; due++ {
