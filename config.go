@@ -55,7 +55,8 @@ type Config struct {
 	// 1,000. Default: 250,000.
 	HeapCap int
 
-	// BodyLimit is the longest body in bytes, up to 1 GiB. The server's packet limit must be larger. Default: 1 MiB.
+	// BodyLimit is the longest body in bytes, up to 1 GiB. Open and New refuse one that is not 64 KiB below the max_allowed_packet
+	// of a MySQL server. Default: 1 MiB.
 	BodyLimit int
 
 	// ErrorLimit is how much of an attempt's error is kept, in bytes, 256 to 16 MiB. Default: 8 KiB.

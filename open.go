@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
@@ -95,7 +94,7 @@ func onDatabase(ctx context.Context, db *sqlx.DB, kind store.Kind, cfg Config, c
 	}
 	st := store.New(db, kind)
 	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
-	if err := check(ctx, st, cfg.Logger); err != nil {
+	if err := check(ctx, st, cfg); err != nil {
 		return nil, errors.Join(err, st.Close(ctx))
 	}
 	s, err := onStore(ctx, st, cfg, release)
@@ -106,13 +105,13 @@ func onDatabase(ctx context.Context, db *sqlx.DB, kind store.Kind, cfg Config, c
 }
 
 // check refuses a database that is not fit for use, and logs what is dangerous about one that is.
-func check(ctx context.Context, st *store.Store, log *slog.Logger) error {
-	warnings, err := st.Check(ctx)
+func check(ctx context.Context, st *store.Store, cfg Config) error {
+	warnings, err := st.Check(ctx, cfg.BodyLimit)
 	if err != nil {
 		return fmt.Errorf("delaytask: %w", err)
 	}
 	for _, w := range warnings {
-		log.Warn("the database works, but not as well as it should", "warning", string(w))
+		cfg.Logger.Warn("the database works, but not as well as it should", "warning", string(w))
 	}
 	return nil
 }

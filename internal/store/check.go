@@ -14,10 +14,10 @@ import (
 type Warning string
 
 // Check looks whether the store can work on the database, before anything relies on it. The error is a *row.Error whose text says
-// in a sentence what is wrong and whose hint says what to do.
-func (s *Store) Check(ctx context.Context) ([]Warning, error) {
+// in a sentence what is wrong and whose hint says what to do. The longest body that will be saved has bodyLimit bytes.
+func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
 	var warnings []Warning
-	for _, check := range s.checks() {
+	for _, check := range s.checks(bodyLimit) {
 		found, err := check(ctx)
 		if err != nil {
 			return nil, classify("check the database", err)
@@ -29,10 +29,10 @@ func (s *Store) Check(ctx context.Context) ([]Warning, error) {
 
 type check func(context.Context) ([]Warning, error)
 
-func (s *Store) checks() []check {
+func (s *Store) checks(bodyLimit int) []check {
 	if s.dialect.reserves {
 		return []check{
-			s.checkPool, s.checkServer, s.checkSchema, s.checkCollation, s.checkEngine, s.checkPrivileges, s.checkTime,
+			s.checkPool, s.checkServer(bodyLimit), s.checkSchema, s.checkCollation, s.checkEngine, s.checkPrivileges, s.checkTime,
 		}
 	}
 	return []check{s.checkSchema, s.checkPrivileges, s.checkTime, s.checkSQLite}

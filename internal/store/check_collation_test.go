@@ -24,7 +24,7 @@ func TestCheckRefusesAnInexactCollationAndSaysHowToMendIt(t *testing.T) {
 			t.Run(tt.table+"."+tt.column, func(t *testing.T) {
 				exec(t, pool.DB, "ALTER TABLE "+tt.table+" MODIFY "+tt.column+" "+tt.definition+
 					" CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"+tt.ending)
-				_, err := s.Check(t.Context())
+				_, err := s.Check(t.Context(), bodyLimit)
 				e, ok := errors.AsType[*row.Error](err)
 				if !ok || e.Class != row.ClassOperator {
 					t.Fatalf("error %v, want one for the operator", err)
@@ -36,7 +36,7 @@ func TestCheckRefusesAnInexactCollationAndSaysHowToMendIt(t *testing.T) {
 				mend := strings.TrimPrefix(e.Hint, "run: ")
 				before := described(t, pool, tt.table, tt.column)
 				exec(t, pool.DB, mend)
-				if _, err := s.Check(t.Context()); err != nil {
+				if _, err := s.Check(t.Context(), bodyLimit); err != nil {
 					t.Errorf("after %q: %v", mend, err)
 				}
 				if after := described(t, pool, tt.table, tt.column); after != before {

@@ -16,12 +16,17 @@ var judged = []string{
 // leastPacket leaves room around the largest batch of saves: 4 MiB of tasks, which grow when they are quoted.
 const leastPacket = 16 << 20
 
-func (s *Store) checkServer(ctx context.Context) ([]Warning, error) {
-	variables, err := s.readVariables(ctx)
-	if err != nil {
-		return nil, err
+// besideBody is more than a task's other columns and the statement take in a packet.
+const besideBody = 64 << 10
+
+func (s *Store) checkServer(bodyLimit int) check {
+	return func(ctx context.Context) ([]Warning, error) {
+		variables, err := s.readVariables(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return judgeServer(variables, bodyLimit)
 	}
-	return judgeServer(variables)
 }
 
 // readVariables returns the judged variables by their names, as a connection of the pool sees them.
@@ -39,7 +44,7 @@ func (s *Store) readVariables(ctx context.Context) (map[string]string, error) {
 }
 
 // judgeServer judges what the server says of itself. A variable that it does not know, as TiDB many, is not judged.
-func judgeServer(variables map[string]string) ([]Warning, error) {
+func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) {
 	off := func(name string) bool { // also for what is unknown
 		v := variables[name]
 		return v == "" || v == "0" || strings.EqualFold(v, "OFF")
@@ -53,6 +58,12 @@ func judgeServer(variables map[string]string) ([]Warning, error) {
 	}
 	if !off("read_only") || !off("super_read_only") || !off("innodb_read_only") {
 		return nil, refuse("connect to the primary, or make this server writable", "the server is read-only")
+	}
+	packet, packetErr := strconv.ParseInt(variables["max_allowed_packet"], 10, 64)
+	if need := int64(bodyLimit) + besideBody; packetErr == nil && packet < need {
+		return nil, refuse(
+			fmt.Sprintf("set max_allowed_packet to at least %d, or lower BodyLimit by at least %d", need, need-packet),
+			"bodies of up to %d bytes are to be saved (BodyLimit), and max_allowed_packet of the server is %d", bodyLimit, packet)
 	}
 
 	var warnings []Warning
@@ -71,9 +82,9 @@ func judgeServer(variables map[string]string) ([]Warning, error) {
 	if v := variables["sync_binlog"]; v != "" && v != "1" && !off("log_bin") {
 		warn(unsafe, "sync_binlog", v)
 	}
-	if packet, err := strconv.ParseUint(variables["max_allowed_packet"], 10, 64); err == nil && packet < leastPacket {
+	if packetErr == nil && packet < leastPacket {
 		warn("max_allowed_packet is %d: a batch of saves or a long body can be refused; "+
-			"set max_allowed_packet to at least %d, and above the body limit", packet, leastPacket)
+			"set max_allowed_packet to at least %d", packet, leastPacket)
 	}
 	return warnings, nil
 }

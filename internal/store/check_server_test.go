@@ -37,13 +37,15 @@ func TestServerThatWouldLoseOrCutTasksIsWarnedAbout(t *testing.T) {
 		{"small packets", map[string]string{"max_allowed_packet": "16776192"},
 			[]string{"max_allowed_packet is 16776192: a batch of saves or a long body can be refused; " +
 				"set max_allowed_packet to at least 16777216"}},
+		{"packets that just hold the longest body", map[string]string{"max_allowed_packet": "1114112"},
+			[]string{"max_allowed_packet is 1114112"}},
 		{"all at once", map[string]string{"sql_mode": "", "innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0",
-			"max_allowed_packet": "1048576"},
+			"max_allowed_packet": "4194304"},
 			[]string{"sql_mode", "innodb_flush_log_at_trx_commit", "sync_binlog", "max_allowed_packet"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := judgeServer(saying(tt.changed))
+			got, err := judgeServer(saying(tt.changed), 1<<20)
 			if err != nil || len(got) != len(tt.want) {
 				t.Fatalf("warnings %q, %v; want %d", got, err, len(tt.want))
 			}
@@ -66,10 +68,12 @@ func TestServerThatCannotServeIsRefused(t *testing.T) {
 		{"read_only", "NO_LOCK", readOnly}, // of MariaDB 12
 		{"super_read_only", "ON", readOnly},
 		{"innodb_read_only", "ON", readOnly},
+		{"max_allowed_packet", "1114111", "bodies of up to 1048576 bytes are to be saved (BodyLimit), and max_allowed_packet of the " +
+			"server is 1114111 (set max_allowed_packet to at least 1114112, or lower BodyLimit by at least 1)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.variable+" "+tt.value, func(t *testing.T) {
-			_, err := judgeServer(saying(map[string]string{tt.variable: tt.value}))
+			_, err := judgeServer(saying(map[string]string{tt.variable: tt.value}), 1<<20)
 			if err == nil || row.ClassOf(err) != row.ClassOperator || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one for the operator that says %q", err, tt.want)
 			}
@@ -78,7 +82,7 @@ func TestServerThatCannotServeIsRefused(t *testing.T) {
 }
 
 func TestWhatAServerDoesNotSayIsNotJudged(t *testing.T) {
-	warnings, err := judgeServer(map[string]string{"version": "8.0.11-TiDB-v8.5.0"})
+	warnings, err := judgeServer(map[string]string{"version": "8.0.11-TiDB-v8.5.0"}, 1<<30)
 	if err != nil || len(warnings) > 0 {
 		t.Errorf("warnings %q, %v", warnings, err)
 	}

@@ -30,7 +30,7 @@ func TestCheckWarnsAboutTheCallersSQLitePool(t *testing.T) {
 			if err := migrations.Up(t.Context(), pool.DB, store.SQLite); err != nil {
 				t.Fatal(err)
 			}
-			warnings, err := store.New(pool, store.SQLite).Check(t.Context())
+			warnings, err := store.New(pool, store.SQLite).Check(t.Context(), bodyLimit)
 			if err != nil {
 				t.Fatal(err)
 			}

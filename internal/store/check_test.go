@@ -13,11 +13,14 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
+// bodyLimit is what a scheduler checks for when nothing is configured.
+const bodyLimit = 1 << 20
+
 func TestCheckAcceptsAMigratedDatabase(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		exec(t, pool.DB, "ALTER TABLE delay_task_message ADD COLUMN customer VARCHAR(20) NULL")
-		warnings, err := s.Check(t.Context())
+		warnings, err := s.Check(t.Context(), bodyLimit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +64,7 @@ func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 		pool.SetMaxOpenConns(17)
 		refused(t, store.New(pool, store.MySQL), "17 connections", "18")
 		pool.SetMaxOpenConns(18)
-		if _, err := store.New(pool, store.MySQL).Check(t.Context()); err != nil {
+		if _, err := store.New(pool, store.MySQL).Check(t.Context(), bodyLimit); err != nil {
 			t.Error(err)
 		}
 	})
@@ -71,7 +74,7 @@ func TestCheckLooksAtTheSessionsOfTheCallersPool(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		open(t, d)
 		refused(t, store.New(callersPool(t, d, "autocommit", "0"), store.MySQL), "autocommit")
-		warnings, err := store.New(callersPool(t, d, "sql_mode", "''"), store.MySQL).Check(t.Context())
+		warnings, err := store.New(callersPool(t, d, "sql_mode", "''"), store.MySQL).Check(t.Context(), bodyLimit)
 		aboutMode := func(w store.Warning) bool { return strings.Contains(string(w), "sql_mode") }
 		if err != nil || !slices.ContainsFunc(warnings, aboutMode) {
 			t.Errorf("warnings %q, %v; want one about sql_mode", warnings, err)
@@ -99,7 +102,12 @@ func TestCheckNamesMissingPrivileges(t *testing.T) {
 
 func refused(t *testing.T, s *store.Store, want ...string) {
 	t.Helper()
-	_, err := s.Check(t.Context())
+	refusedFor(t, s, bodyLimit, want...)
+}
+
+func refusedFor(t *testing.T, s *store.Store, bodyLimit int, want ...string) {
+	t.Helper()
+	_, err := s.Check(t.Context(), bodyLimit)
 	if err == nil || row.ClassOf(err) != row.ClassOperator {
 		t.Errorf("error %v of class %s, want one for the operator", err, row.ClassOf(err))
 		return

@@ -72,3 +72,16 @@ func TestOpenSaysInOneSentenceWhatIsWrongWithTheTables(t *testing.T) {
 		wantSentence(t, refusal(t, db), "delay_task_message", "missing", "migrate up")
 	})
 }
+
+func TestOpenRefusesABodyLimitThatNoPacketOfTheServerHolds(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		open(t, d)
+		cfg := config(t)
+		cfg.BodyLimit = 1 << 30 // as large as any server's packets
+		s, err := delaytask.New(t.Context(), pool(t, d), cfg)
+		if err == nil {
+			stop(t, s)
+		}
+		wantSentence(t, err, "BodyLimit", "1073741824 bytes", "max_allowed_packet", "lower")
+	})
+}
