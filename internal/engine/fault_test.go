@@ -141,6 +141,7 @@ func (s *scene) play(store engine.Store, p pace) {
 	if err != nil {
 		s.Fatal(err)
 	}
+	defer func() { _ = e.Stop(context.WithoutCancel(s.Context())) }() // also when the scene breaks off; a second stop does nothing
 	if err := s.again(p, e.Start); err != nil {
 		s.Fatal(err)
 	}

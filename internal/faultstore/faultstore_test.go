@@ -121,3 +121,23 @@ func TestTheFirstPlanThatActsDecides(t *testing.T) {
 		}
 	}
 }
+
+func TestCallThatIsNotDoneAtItsDeadlineIsCountedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memstore.New()
+		s := faultstore.New(inner, faultstore.Method("Insert", 1, faultstore.Hang))
+		defer inner.Lock(7)()
+		for want := range 2 { // the planned fault first
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if want == 0 {
+				_ = s.Insert(ctx, nil, []row.Row{task(1)})
+			} else {
+				_, _ = s.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: 7}, TTR: time.Minute}})
+			}
+			if s.Cut() != want || s.Faults() != 1 {
+				t.Errorf("%d calls were cut and %d met a fault, want %d and 1", s.Cut(), s.Faults(), want)
+			}
+		}
+	})
+}

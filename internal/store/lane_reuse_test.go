@@ -39,7 +39,7 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				l := newLane(callers, mysqlDialect, 1)
-				defer l.close(t.Context())
+				defer func() { _ = l.close(t.Context()) }()
 				before := laneConnection(t, l)
 				err := l.do(t.Context(), "test", tt.last)
 				if failed := err != nil; failed != (tt.name != "done") {
@@ -57,7 +57,7 @@ func TestLaneReplacesAConnectionThatWasKilledInTheMidstOfAStatement(t *testing.T
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, _ := connect(t, d)
 		l := newLane(db, mysqlDialect, 1)
-		defer l.close(t.Context())
+		defer func() { _ = l.close(t.Context()) }()
 		before := laneConnection(t, l)
 		ended := make(chan error)
 		go func() { ended <- l.do(t.Context(), "test", run("DO SLEEP(60)")) }()
