@@ -59,11 +59,26 @@ func (s *settler) close(ctx context.Context) error { return s.queue.Close(ctx) }
 
 func (s *settler) flush(results []settlement) {
 	s.metrics.Batch("settle", len(results))
+	finishTogether(results)
 	for n := 0; len(results) > 0 && s.life.Err() == nil; n++ {
 		if n > 0 {
 			sleep(s.life, pause(n-1))
 		}
 		results = s.write(results)
+	}
+}
+
+// finishTogether gives the rows of a batch that become final one finish time: they become so in the same moment, and what is the
+// same for all rows of a statement travels once.
+func finishTogether(results []settlement) {
+	var last row.Time
+	for _, r := range results {
+		last = max(last, r.change.Finish)
+	}
+	for i := range results {
+		if c := &results[i].change; c.To.Final() {
+			c.Finish, c.Due = last, last
+		}
 	}
 }
 

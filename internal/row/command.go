@@ -55,6 +55,8 @@ type Change struct {
 	Expected   Time          // zero keeps expected_time; set only by a reschedule
 	Delay      time.Duration // new delay_time; written only together with Expected
 	Executor   string        // new executor; a settle writes the one it holds, a rescue ""
+
+	SameExecutor bool // the guard implies that the row holds Executor already: it need not be written
 }
 
 // Window asks for pending rows by due time, in the order (due, id).

@@ -60,11 +60,14 @@ func (t Time) Sub(u Time) time.Duration {
 }
 
 // String renders the moment the way it is stored.
-func (t Time) String() string {
+func (t Time) String() string { return string(t.Append(nil)) }
+
+// Append appends what String returns.
+func (t Time) Append(to []byte) []byte {
 	if t == 0 {
-		return ""
+		return to
 	}
-	return t.Std().Format(timeLayout)
+	return t.Std().AppendFormat(to, timeLayout)
 }
 
 // Value implements driver.Valuer.
@@ -82,6 +85,10 @@ func (t *Time) Scan(src any) error {
 		*t = 0
 		return nil
 	case []byte:
+		if moment, ok := parseStored(v); ok {
+			*t = moment
+			return nil
+		}
 		return t.parse(string(v))
 	case string:
 		return t.parse(v)
@@ -97,4 +104,27 @@ func (t *Time) parse(s string) error {
 	}
 	*t = Time(std.UnixMicro())
 	return nil
+}
+
+// parseStored reads what is stored as a rule, several times as fast as the general way: every claimed row brings half a dozen
+// times with it. Not ok means that it is to be read the general way, which says what is wrong.
+func parseStored(s []byte) (Time, bool) {
+	if len(s) != len(timeLayout) || s[4] != '-' || s[7] != '-' || s[10] != ' ' || s[13] != ':' || s[16] != ':' || s[19] != '.' {
+		return 0, false
+	}
+	ok := true
+	number := func(from, to int) (n int) {
+		for _, c := range s[from:to] {
+			ok = ok && '0' <= c && c <= '9'
+			n = 10*n + int(c-'0')
+		}
+		return n
+	}
+	year, month, day := number(0, 4), number(5, 7), number(8, 10)
+	hour, minute, second, micros := number(11, 13), number(14, 16), number(17, 19), number(20, 26)
+	// A date that there is not would be another one.
+	if !ok || month < 1 || month > 12 || day < 1 || day > 28 || hour > 23 || minute > 59 || second > 59 {
+		return 0, false
+	}
+	return Time(time.Date(year, time.Month(month), day, hour, minute, second, micros*1000, time.UTC).UnixMicro()), true
 }

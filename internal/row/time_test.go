@@ -35,6 +35,34 @@ func FuzzTimeValue(f *testing.F) {
 	})
 }
 
+// The quick way of reading agrees with the general one, or leaves the text to it.
+func FuzzStoredTimeIsReadAsTheStandardLibraryReadsIt(f *testing.F) {
+	for _, seed := range []string{
+		"2026-05-04 12:00:00.000001", "2024-02-29 23:59:59.999999", "2026-02-28 00:00:00.000000", "2026-13-01 00:00:00.000000",
+		"2026-01-01 24:00:00.000000", "0000-00-00 00:00:00.000000", "2026-01-01 00:00:00.00000x", "2026-01-01 00:60:00.000000",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		quick, ok := parseStored([]byte(text))
+		if !ok {
+			return
+		}
+		std, err := time.ParseInLocation(timeLayout, text, time.UTC)
+		if err != nil || quick != Time(std.UnixMicro()) {
+			t.Fatalf("%q is %d, the standard library says %v, %v", text, quick, std, err)
+		}
+	})
+}
+
+func BenchmarkTimeScan(b *testing.B) {
+	text := []byte("2026-05-04 12:00:00.000001")
+	var t Time
+	for b.Loop() {
+		_ = t.Scan(text)
+	}
+}
+
 // sameAgain stores a moment and reads it back.
 func sameAgain(t *testing.T, moment Time) {
 	t.Helper()

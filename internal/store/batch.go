@@ -18,7 +18,7 @@ type batch struct {
 	guards  []clause
 }
 
-// column is a column of the derived table, with one value per row: int64, string or nil.
+// column is a column of the derived table, with one value per row: int64, [row.Time], string or nil.
 type column struct {
 	name, bind string
 	values     []any
@@ -36,6 +36,11 @@ func newBatch(d dialect, ids []int64) *batch { return &batch{dialect: d, ids: id
 func (b *batch) each(name, bind string, values []any) clause {
 	if !slices.ContainsFunc(values, func(v any) bool { return v != values[0] }) {
 		return clause{bind, values[:1]}
+	}
+	for _, c := range b.columns {
+		if c.bind == bind && slices.Equal(c.values, values) {
+			return clause{"v." + c.name, nil} // it travels once
+		}
 	}
 	b.columns = append(b.columns, column{"new_" + name, bind, values})
 	return clause{"v.new_" + name, nil}
@@ -94,35 +99,29 @@ func joined(clauses []clause, sep string) clause {
 
 // rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own, and a
 // server that takes it for text would compare ids as floating point.
-func (b *batch) rows() clause {
+func (b *batch) rows() text {
 	d := b.dialect
-	var sql strings.Builder
-	args := make([]any, 0, len(b.ids)*len(b.columns))
-	sql.WriteString(d.rowsOpen)
+	var t text
+	t.write(d.rowsOpen)
 	for i, id := range b.ids {
 		alias := func(name string) {
 			if i == 0 && d.aliasRow {
-				sql.WriteString(" AS " + name)
+				t.write(" AS " + name)
 			}
 		}
 		if i > 0 {
-			sql.WriteString(d.rowsNext)
+			t.write(d.rowsNext)
 		}
-		sql.WriteString(strconv.FormatInt(id, 10))
+		t.number(id)
 		alias("id")
 		for _, c := range b.columns {
-			sql.WriteString(", ")
-			if n, ok := c.values[i].(int64); ok {
-				sql.WriteString(strconv.FormatInt(n, 10))
-			} else {
-				sql.WriteString(c.bind)
-				args = append(args, c.values[i])
-			}
+			t.write(", ")
+			t.value(c.bind, c.values[i])
 			alias(c.name)
 		}
 	}
-	sql.WriteString(d.rowsClose)
-	return clause{sql.String(), args}
+	t.write(d.rowsClose)
+	return t
 }
 
 // idList renders ids for an IN list. They are numbers, so nothing has to be bound, and the text of a batch is half as long.

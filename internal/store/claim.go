@@ -18,7 +18,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	if len(c.Rows) == 0 {
 		return won, nil
 	}
-	query, args := s.dialect.claim(c)
+	query, args := s.own.claim(c)
 	err := s.claim.do(ctx, "claim tasks", func(ctx context.Context, conn *sql.Conn) error {
 		if _, err := conn.ExecContext(ctx, query, args...); err != nil {
 			return err
@@ -59,8 +59,10 @@ func (s *Store) winners(ctx context.Context, conn *sql.Conn, c row.Claim, won *r
 		fmt.Sprintf(" AND status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id"
 	var found page
 	err := scan(ctx, conn, query, []any{c.Executor}, func(r *record) (err error) {
-		if won.Reading, err = r.reading(); err != nil {
-			return err
+		if won.Reading.Time.IsZero() { // it is the same in all rows
+			if won.Reading, err = r.reading(); err != nil {
+				return err
+			}
 		}
 		return found.add(r)
 	})

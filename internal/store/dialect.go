@@ -44,6 +44,12 @@ func dialectOf(kind Kind) dialect {
 	return mysqlDialect
 }
 
+// onOwnSession is the dialect of a connection whose character set is ours: text needs no protection from it.
+func (d dialect) onOwnSession() dialect {
+	d.bindText, d.bindJSON = "?", "?"
+	return d
+}
+
 const table = "delay_task_message"
 
 // marks returns n placeholders, or other expressions, for an IN list or a VALUES row.

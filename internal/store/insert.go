@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// maxInsert bounds the rows of one INSERT: 13 parameters each must stay below SQLite's limit of 32,766.
+// maxInsert bounds the rows of one INSERT: up to four parameters each must stay far below SQLite's limit of 32,766.
 const maxInsert = 2000
 
 type execer interface {
@@ -28,9 +28,9 @@ func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error 
 	case tx != nil:
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
-		return classify(op, s.insert(ctx, tx, rows))
+		return classify(op, insertAll(ctx, tx, s.dialect, rows))
 	case len(rows) <= maxInsert:
-		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error { return s.insert(ctx, conn, rows) })
+		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error { return insertAll(ctx, conn, s.own, rows) })
 	default:
 		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			tx, err := conn.BeginTx(ctx, nil)
@@ -38,7 +38,7 @@ func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error 
 				return err
 			}
 			defer tx.Rollback() // does nothing after the commit
-			if err := s.insert(ctx, tx, rows); err != nil {
+			if err := insertAll(ctx, tx, s.own, rows); err != nil {
 				return err
 			}
 			return tx.Commit()
@@ -54,10 +54,10 @@ func (s *Store) saveLane(rows []row.Row) *lane {
 	return s.save
 }
 
-func (s *Store) insert(ctx context.Context, to execer, rows []row.Row) error {
+func insertAll(ctx context.Context, to execer, d dialect, rows []row.Row) error {
 	for len(rows) > 0 {
 		n := min(len(rows), maxInsert)
-		query, args := s.dialect.insert(rows[:n])
+		query, args := d.insert(rows[:n])
 		if _, err := to.ExecContext(ctx, query, args...); err != nil {
 			return err
 		}
@@ -66,42 +66,62 @@ func (s *Store) insert(ctx context.Context, to execer, rows []row.Row) error {
 	return nil
 }
 
+// inserted is a column that an INSERT fills.
+type inserted struct {
+	name  string
+	write func(*text, *row.Row)
+	unset func(*row.Row) bool // the table's default is what is wanted; nil: never
+}
+
+// insertColumns leaves out what no row sets: every column costs, for each row.
+func (d dialect) insertColumns(rows []row.Row) []inserted {
+	columns := []inserted{
+		{"id", func(t *text, r *row.Row) { t.number(r.ID) }, nil},
+		{"tag", func(t *text, r *row.Row) { t.bind(d.bindText, r.Tag) }, nil},
+		{"task_key", func(t *text, r *row.Row) { t.value(d.bindText, orNull(r.Key)) }, func(r *row.Row) bool { return r.Key == "" }},
+		{"message_body", func(t *text, r *row.Row) { t.bind(d.bindText, string(r.Body)) }, nil},
+		{"max_attempts", func(t *text, r *row.Row) { t.value("", orNull(int64(r.MaxAttempts))) }, nil},
+		{"ttr", func(t *text, r *row.Row) { t.number(r.TTR.Milliseconds()) }, nil},
+		{"priority", func(t *text, r *row.Row) { t.number(int64(r.Priority)) }, nil},
+		{"headers", func(t *text, r *row.Row) { t.value(d.bindJSON, textOrNull(r.Headers)) },
+			func(r *row.Row) bool { return r.Headers == nil }},
+		{"max_late_ms", func(t *text, r *row.Row) { t.number(r.MaxLate.Milliseconds()) },
+			func(r *row.Row) bool { return r.MaxLate == 0 }},
+		{"late_policy", func(t *text, r *row.Row) { t.number(int64(r.LatePolicy)) },
+			func(r *row.Row) bool { return r.LatePolicy == row.LateRun }},
+		{"delay_time", func(t *text, r *row.Row) { t.number(r.Delay.Milliseconds()) }, nil},
+		{"expected_time", func(t *text, r *row.Row) { t.moment(r.Expected) }, nil},
+		{"due_time", func(t *text, r *row.Row) { t.moment(r.Due) }, nil},
+		{"create_time", func(t *text, _ *row.Row) { t.write(d.now) }, nil},
+		{"update_time", func(t *text, _ *row.Row) { t.write(d.now) }, nil},
+	}
+	return slices.DeleteFunc(columns, func(c inserted) bool {
+		return c.unset != nil && !slices.ContainsFunc(rows, func(r row.Row) bool { return !c.unset(&r) })
+	})
+}
+
 func (d dialect) insert(rows []row.Row) (string, []any) {
-	columns := []struct {
-		name, bind string
-		value      func(*row.Row) any
-	}{
-		{"id", "?", func(r *row.Row) any { return r.ID }},
-		{"tag", d.bindText, func(r *row.Row) any { return r.Tag }},
-		{"task_key", d.bindText, func(r *row.Row) any { return orNull(r.Key) }},
-		{"message_body", d.bindText, func(r *row.Row) any { return string(r.Body) }},
-		{"max_attempts", "?", func(r *row.Row) any { return orNull(int64(r.MaxAttempts)) }},
-		{"ttr", "?", func(r *row.Row) any { return r.TTR.Milliseconds() }},
-		{"priority", "?", func(r *row.Row) any { return r.Priority }},
-		{"headers", d.bindJSON, func(r *row.Row) any { return textOrNull(r.Headers) }},
-		{"max_late_ms", "?", func(r *row.Row) any { return r.MaxLate.Milliseconds() }},
-		{"late_policy", "?", func(r *row.Row) any { return int64(r.LatePolicy) }},
-		{"delay_time", "?", func(r *row.Row) any { return r.Delay.Milliseconds() }},
-		{"expected_time", "?", func(r *row.Row) any { return r.Expected }},
-		{"due_time", "?", func(r *row.Row) any { return r.Due }},
-		{"create_time", d.now, nil},
-		{"update_time", d.now, nil},
-	}
+	columns := d.insertColumns(rows)
 	names := make([]string, len(columns))
-	binds := make([]string, len(columns))
 	for i, c := range columns {
-		names[i], binds[i] = c.name, c.bind
+		names[i] = c.name
 	}
-	args := make([]any, 0, len(rows)*len(columns))
+	var t text
+	t.write("INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES ")
 	for i := range rows {
-		for _, c := range columns {
-			if c.value != nil {
-				args = append(args, c.value(&rows[i]))
-			}
+		if i > 0 {
+			t.write(", ")
 		}
+		t.write("(")
+		for n, c := range columns {
+			if n > 0 {
+				t.write(", ")
+			}
+			c.write(&t, &rows[i])
+		}
+		t.write(")")
 	}
-	return "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES " +
-		marks(len(rows), "("+strings.Join(binds, ", ")+")"), args
+	return string(t.sql), t.args
 }
 
 // orNull returns nil for the zero value, which is stored as NULL.
@@ -113,11 +133,12 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
+// momentOrNull is nil for a time that is not set: a value that a batch compares.
+func momentOrNull(t row.Time) any { return orNull(t) }
+
 func textOrNull(b []byte) any {
 	if b == nil {
 		return nil
 	}
 	return string(b)
 }
-
-func timeOrNull(t row.Time) any { return orNull(t.String()) }

@@ -15,7 +15,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	if len(leases) == 0 {
 		return nil, nil
 	}
-	query, args := s.dialect.renew(leases)
+	query, args := s.own.renew(leases)
 	ids := sortedIDs(leases, func(l row.Lease) int64 { return l.ID })
 	var states []row.State
 	err := s.renew.do(ctx, "renew leases", func(ctx context.Context, conn *sql.Conn) error {

@@ -16,7 +16,7 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	query, args := s.dialect.adopt(rows)
+	query, args := s.own.adopt(rows)
 	return s.keep.do(ctx, "adopt tasks", func(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, query, args...)
 		return err
@@ -44,7 +44,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 	if len(broken) == 0 {
 		return nil
 	}
-	query, args := s.dialect.discard(broken)
+	query, args := s.own.discard(broken)
 	return s.keep.do(ctx, "set aside tasks that cannot be decoded", func(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, query, args...)
 		return err

@@ -43,6 +43,7 @@ const (
 type Store struct {
 	db      *sqlx.DB
 	dialect dialect
+	own     dialect // on the connections of the lanes
 
 	save, saveKeyed, claim, settle, renew, beat, probe, keep *lane
 
@@ -53,7 +54,7 @@ type Store struct {
 func New(db *sqlx.DB, kind Kind) *Store {
 	d := dialectOf(kind)
 	return &Store{
-		db: db, dialect: d,
+		db: db, dialect: d, own: d.onOwnSession(),
 		save:      newLane(db, d, savers),
 		saveKeyed: newLane(db, d, keyedSavers),
 		claim:     newLane(db, d, claimers),

@@ -16,13 +16,14 @@ func (s *Store) Update(ctx context.Context, tx engine.Tx, changes []row.Change) 
 	if len(changes) == 0 {
 		return 0, nil
 	}
-	query, args := s.dialect.update(changes)
 	if tx != nil {
+		query, args := s.dialect.update(changes)
 		ctx, cancel := withDeadline(ctx)
 		defer cancel()
 		n, err := execute(ctx, tx, query, args)
 		return n, classify(op, err)
 	}
+	query, args := s.own.update(changes)
 	var applied int
 	err := s.settle.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
 		applied, err = execute(ctx, conn, query, args)
@@ -56,16 +57,18 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 	b := newBatch(d, ids)
 	b.setEach("status", "?", values(func(c *row.Change) any { return int64(c.To) }))
 	b.sets = append(b.sets, clause{sql: "version = version + 1"})
-	b.setEach("due_time", "?", values(func(c *row.Change) any { return timeOrNull(c.Due) }))
+	b.setEach("due_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Due) }))
 	b.setEach("attempt", "?", values(func(c *row.Change) any { return int64(c.Attempt) }))
 	b.setEach("crash_count", "?", values(func(c *row.Change) any { return int64(c.CrashCount) }))
-	b.setEach("execution_time", "?", values(func(c *row.Change) any { return timeOrNull(c.Execution) }))
-	b.setEach("finish_time", "?", values(func(c *row.Change) any { return timeOrNull(c.Finish) }))
+	b.setEach("execution_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Execution) }))
+	b.setEach("finish_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Finish) }))
 	b.setEach("error_stack", d.bindText, values(func(c *row.Change) any { return orNull(c.ErrorStack) }))
 	b.setEach("errors", d.bindText, values(func(c *row.Change) any { return textOrNull(c.Errors) }))
-	b.setEach("executor", d.bindText, values(func(c *row.Change) any { return c.Executor }))
+	if slices.ContainsFunc(changes, func(c row.Change) bool { return !c.SameExecutor }) {
+		b.setEach("executor", d.bindText, values(func(c *row.Change) any { return c.Executor }))
+	}
 	b.setNow("update_time")
-	b.setGiven("expected_time", "?", values(func(c *row.Change) any { return timeOrNull(c.Expected) }))
+	b.setGiven("expected_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Expected) }))
 	b.setGiven("delay_time", "?", values(func(c *row.Change) any {
 		if c.Expected.IsZero() {
 			return nil

@@ -180,7 +180,7 @@ func change(r row.Row, to row.Status) row.Change {
 	return row.Change{
 		ID: r.ID, Version: r.Version, From: r.Status, To: to,
 		Due: r.Due, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish,
-		ErrorStack: r.ErrorStack, Errors: r.Errors, Delay: r.Delay, Executor: r.Executor,
+		ErrorStack: r.ErrorStack, Errors: r.Errors, Delay: r.Delay, Executor: r.Executor, SameExecutor: true,
 	}
 }
 
