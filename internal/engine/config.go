@@ -18,6 +18,9 @@ type Config struct {
 
 	CallTimeout time.Duration // longest wait for one answer of the store
 
+	// Nap sleeps for the last moment before a start, more exactly than a timer: [clock.Nap]. Nil where the time is simulated.
+	Nap func(time.Duration)
+
 	Workers     int               // tasks that run at once in this process
 	TTR         time.Duration     // lease of a task that names none
 	Timeout     time.Duration     // longest attempt of a tag that names none; 0 for no limit
@@ -57,6 +60,7 @@ const (
 	rescueEvery     = 2 * time.Second
 	watchEvery      = 2 * time.Second
 	readClockEvery  = time.Second
+	readClockBusy   = 100 * time.Millisecond // while something is due soon: each reading takes back the drift since the last one
 	overdue         = time.Second            // from here on a row belongs to the scan
 	peekFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
 	peekBusy        = 100 * time.Millisecond

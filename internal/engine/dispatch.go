@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/clock"
 )
 
 // dispatcher keeps the rows that were claimed ahead of their time and starts each at its exact due time: when the database's
@@ -37,15 +39,22 @@ func (d *dispatcher) add(r *run) {
 	}
 }
 
+// loop waits by a timer, and for the last moment by a nap: the runtime's timers fire up to a millisecond late.
 func (d *dispatcher) loop(ctx context.Context) {
-	for {
-		alarm := time.NewTimer(d.startDue())
+	for ctx.Err() == nil {
+		wait := d.startDue()
+		if d.cfg.Nap != nil {
+			if wait <= clock.NapLimit {
+				d.cfg.Nap(wait)
+				continue
+			}
+			wait -= clock.NapLimit
+		}
+		alarm := time.NewTimer(wait)
 		select {
 		case <-alarm.C:
 		case <-d.wake:
 		case <-ctx.Done():
-			alarm.Stop()
-			return
 		}
 		alarm.Stop()
 	}

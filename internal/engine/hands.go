@@ -213,6 +213,14 @@ func (h *hands) clear() {
 	h.lines.clear()
 }
 
+// dueWithin reports whether a timer fires by then.
+func (h *hands) dueWithin(t row.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	head, ok := h.heap.Peek()
+	return ok && head.Due <= t
+}
+
 // timers returns how many timers are armed.
 func (h *hands) timers() int {
 	h.mu.Lock()

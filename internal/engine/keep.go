@@ -16,7 +16,7 @@ const skewLimit = 500 * time.Millisecond
 func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
 	behind := false
 	for {
-		wait := jitter(readClockEvery, 0.1)
+		wait := jitter(e.readingEvery(), 0.1)
 		if _, anchored := e.clock.AtLeast(); !anchored {
 			wait = pause(2)
 		}
@@ -38,6 +38,15 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 		}
 		e.reportClock()
 	}
+}
+
+// readingEvery is how long a reading lasts. Between two of them the lower bound falls behind by the drift that is allowed for,
+// and starts are late by it.
+func (e *Engine) readingEvery() time.Duration {
+	if e.runs.len() > 0 || e.hands.dueWithin(e.now().Add(readClockEvery)) {
+		return readClockBusy
+	}
+	return readClockEvery
 }
 
 // reportClock shows how well the clock is known, and says once when this machine's own is wrong.
