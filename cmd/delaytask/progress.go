@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -10,12 +11,13 @@ const (
 	barEvery = 100 * time.Millisecond // a terminal over a slow line must not slow the work
 )
 
-// bar shows on a terminal how much of a long change is done. It writes nothing where nobody looks.
+// bar shows on a terminal how much of a long piece of work is done. It writes nothing where nobody looks.
 type bar struct {
 	note  func(format string, args ...any) // nil: nobody looks
 	total int
 	now   func() time.Time
 	next  time.Time
+	words int // on the line
 }
 
 func (a *app) newBar(total int, now func() time.Time) *bar {
@@ -26,14 +28,20 @@ func (a *app) newBar(total int, now func() time.Time) *bar {
 	return b
 }
 
+// set shows a count.
 func (b *bar) set(done int) {
-	if b.note == nil || b.now().Before(b.next) && done < b.total {
+	b.show(float64(done), float64(b.total), fmt.Sprintf("%s of %s", grouped(done), grouped(b.total)))
+}
+
+// show says beside the bar what it is about.
+func (b *bar) show(done, total float64, words string) {
+	if b.note == nil || b.now().Before(b.next) && done < total {
 		return
 	}
 	b.next = b.now().Add(barEvery)
-	filled := min(barWidth, barWidth*done/max(b.total, 1))
-	b.note("\r[%s%s] %s of %s", strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), grouped(done),
-		grouped(b.total))
+	filled := min(barWidth, int(barWidth*done/max(total, 1)))
+	b.note("\r[%s%s] %-*s", strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), b.words, words)
+	b.words = len(words) // a shorter line must not leave the end of a longer one
 }
 
 // end leaves the line, so that what follows does not overwrite the bar.

@@ -58,7 +58,8 @@ run them. The database is named by --dsn, by DELAYTASK_DSN or in config.yaml, an
 	add(groupTasks, a.saveCommand(), a.getCommand(), a.listCommand(), a.explainCommand(), a.cancelCommand(),
 		a.rescheduleCommand(),
 		a.retryCommand())
-	add(groupOperate, a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.nodesCommand(), a.configCommand())
+	add(groupOperate, a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.nodesCommand(), a.benchCommand(),
+		a.configCommand())
 	root.AddCommand(a.versionCommand())
 	strictly(root)
 	return root

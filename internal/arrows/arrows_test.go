@@ -19,12 +19,12 @@ const module = "github.com/delaytask/delaytask"
 var floors = [][]string{
 	{"processor", "internal/row"},
 	{"internal/timer", "internal/batch", "internal/clock", "internal/cluster", "internal/metrics", "internal/dbtest",
-		"internal/arrows", "scanner"},
+		"internal/arrows", "internal/child", "internal/usage", "scanner"},
 	{"internal/engine"},
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/storetest", "internal/seam"},
 	{"migrations"},
 	{"."},
-	{"delaytasktest", "internal/config"},
+	{"delaytasktest", "internal/config", "internal/bench"},
 	{"cmd", "test"},
 }
 
@@ -48,7 +48,7 @@ var only = map[string]struct {
 }{
 	"github.com/robfig/cron":      {packages: []string{"scanner"}, tests: true},
 	"github.com/testcontainers":   {packages: []string{"internal/dbtest"}, tests: true},
-	"github.com/go-sql-driver":    {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
+	"github.com/go-sql-driver":    {packages: []string{"internal/store", "internal/dbtest", "internal/bench", "migrations", "."}},
 	"modernc.org/sqlite":          {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
 	"github.com/pressly/goose":    {packages: []string{"migrations"}},
 	"github.com/knadh/koanf":      {packages: []string{"internal/config"}},
@@ -57,7 +57,7 @@ var only = map[string]struct {
 	"github.com/stretchr/testify": {},
 	"go.uber.org/goleak":          {},
 	"pgregory.net/rapid":          {packages: []string{"internal/storetest"}},
-	"github.com/jmoiron/sqlx":     {packages: []string{"internal/store", ".", "cmd", "test"}},
+	"github.com/jmoiron/sqlx":     {packages: []string{"internal/store", "internal/bench", ".", "cmd", "test"}},
 }
 
 // noDatabase lists packages that must work where there is no database.

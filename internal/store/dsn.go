@@ -66,6 +66,17 @@ func (t Target) Redacted() string {
 	}
 }
 
+// WithDatabase returns the DSN of another database on the same server, with the same user and parameters; it holds the password.
+// An embedded database has no server, and so no others: the answer is its own DSN.
+func (t Target) WithDatabase(name string) string {
+	if t.kind == SQLite {
+		return t.Redacted()
+	}
+	cfg := t.cfg.Clone()
+	cfg.DBName = name
+	return cfg.FormatDSN()
+}
+
 func (t Target) String() string { return t.Redacted() }
 
 // GoString keeps %#v from reaching into the driver's configuration.

@@ -84,14 +84,14 @@ func saveCrash(ctx context.Context, s *delaytask.Scheduler, n int) error {
 
 // runAndKill returns what the child told, and when it was killed.
 func runAndKill(ctx context.Context, t *trial, n int) (*starts, time.Time, error) {
-	p, err := startProcess[crashEvent](ctx, order{Role: "crash", DSN: t.db.DSN})
+	p, err := startChild[crashEvent](ctx, order{Role: "crash", DSN: t.db.DSN})
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	seen := newStarts(n)
 	var started, ended int
 	middle := n * 13 / 20 // have started; a part of them has ended by then
-	p.listen(crashDrain, func(e crashEvent) bool {
+	p.Listen(crashDrain, func(e crashEvent) bool {
 		if e.Ended {
 			ended++
 		} else {
@@ -102,11 +102,11 @@ func runAndKill(ctx context.Context, t *trial, n int) (*starts, time.Time, error
 	})
 	if started < middle {
 		err := fmt.Errorf("only %d of %d tasks started", started, n)
-		return nil, time.Time{}, errors.Join(err, p.stop(func(crashEvent) {}))
+		return nil, time.Time{}, errors.Join(err, p.Stop(func(crashEvent) {}))
 	}
 	killed := time.Now()
 	t.say("kill the process: %d of %d tasks have started, %d of them have ended", started, n, ended)
-	err = p.kill(func(e crashEvent) {
+	err = p.Kill(func(e crashEvent) {
 		if !e.Ended {
 			seen.add(e.ID, e.At)
 		}
@@ -123,7 +123,7 @@ func runAgain(ctx context.Context, t *trial, atKill []delaytask.Task) (*starts, 
 		}
 	}
 	t.say("start another process for the %d that are left and %d new ones", left-t.count(freshTasks), t.count(freshTasks))
-	p, err := startProcess[crashEvent](ctx, order{Role: "crash", DSN: t.db.DSN, Count: t.count(freshTasks)})
+	p, err := startChild[crashEvent](ctx, order{Role: "crash", DSN: t.db.DSN, Count: t.count(freshTasks)})
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +136,6 @@ func runAgain(ctx context.Context, t *trial, atKill []delaytask.Task) (*starts, 
 		}
 		return len(ended) < left
 	}
-	p.listen(crashDrain, note)
-	return seen, p.stop(func(e crashEvent) { note(e) })
+	p.Listen(crashDrain, note)
+	return seen, p.Stop(func(e crashEvent) { note(e) })
 }

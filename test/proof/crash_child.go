@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -13,18 +14,18 @@ import (
 const freshPace = 50 * time.Millisecond
 
 // crashChild serves the tasks of the proof, saves new ones, and tells when a task starts and ends.
-func crashChild(ctx context.Context, o order, t *teller) (err error) {
+func crashChild(ctx context.Context, o order, t *child.Teller) (err error) {
 	s, err := open(ctx, o.DSN, delaytask.Config{Workers: crashTasks, TTR: crashTTR})
 	if err != nil {
 		return err
 	}
 	defer func() { err = stopped(ctx, s, err) }()
 	work := processor.Func(func(ctx context.Context, task *processor.Task) error {
-		t.tell(crashEvent{ID: task.ID, At: time.Now()})
+		t.Tell(crashEvent{ID: task.ID, At: time.Now()})
 		if err := pass(ctx, crashWork); err != nil {
 			return err
 		}
-		t.tell(crashEvent{ID: task.ID, At: time.Now(), Ended: true})
+		t.Tell(crashEvent{ID: task.ID, At: time.Now(), Ended: true})
 		return nil
 	})
 	for _, tag := range []string{crashTag, freshTag} {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/usage"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -23,11 +25,11 @@ type idleReport struct {
 // idle measures what a process needs that serves a tag without tasks.
 func idle(ctx context.Context, t *trial) error {
 	t.say("a process without work, for %v", idleSpan)
-	p, err := startProcess[idleReport](ctx, order{Role: "idle", DSN: t.db.DSN})
+	p, err := startChild[idleReport](ctx, order{Role: "idle", DSN: t.db.DSN})
 	if err != nil {
 		return err
 	}
-	r, err := p.last()
+	r, err := p.Last()
 	if err != nil {
 		return err
 	}
@@ -37,7 +39,7 @@ func idle(ctx context.Context, t *trial) error {
 	return nil
 }
 
-func idleChild(ctx context.Context, o order, t *teller) (err error) {
+func idleChild(ctx context.Context, o order, t *child.Teller) (err error) {
 	s, err := open(ctx, o.DSN, delaytask.Config{})
 	if err != nil {
 		return err
@@ -47,17 +49,17 @@ func idleChild(ctx context.Context, o order, t *teller) (err error) {
 	if err := errors.Join(s.Register("proof.idle", nothing), s.Start(ctx), pass(ctx, idleSettle)); err != nil {
 		return err
 	}
-	before, err := cpuTime()
+	before, err := usage.CPU()
 	if err != nil {
 		return err
 	}
 	if err := pass(ctx, idleSpan); err != nil {
 		return err
 	}
-	after, err := cpuTime()
+	after, err := usage.CPU()
 	if err != nil {
 		return err
 	}
-	t.tell(idleReport{CPU: after - before})
+	t.Tell(idleReport{CPU: after - before})
 	return nil
 }

@@ -61,11 +61,11 @@ func memory(ctx context.Context, t *trial) error {
 }
 
 func runNow(ctx context.Context, t *trial, n int) (memoryReport, error) {
-	p, err := startProcess[memoryReport](ctx, order{Role: "memory", DSN: t.db.DSN, Count: n})
+	p, err := startChild[memoryReport](ctx, order{Role: "memory", DSN: t.db.DSN, Count: n})
 	if err != nil {
 		return memoryReport{}, err
 	}
-	return p.last()
+	return p.Last()
 }
 
 const (

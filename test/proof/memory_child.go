@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/usage"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -26,7 +28,7 @@ const (
 const lookAround = 6 * time.Second
 
 // memoryChild runs tasks that are due at once, and tells how long that took and what memory it needed.
-func memoryChild(ctx context.Context, o order, t *teller) (err error) {
+func memoryChild(ctx context.Context, o order, t *child.Teller) (err error) {
 	s, err := open(ctx, o.DSN, delaytask.Config{})
 	if err != nil {
 		return err
@@ -52,10 +54,10 @@ func memoryChild(ctx context.Context, o order, t *teller) (err error) {
 		return err
 	}
 	runtime.GC()
-	if report.Resident, report.Peak, err = residentMemory(); err != nil {
+	if report.Resident, report.Peak, err = usage.Memory(); err != nil {
 		return err
 	}
-	t.tell(report)
+	t.Tell(report)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -71,18 +72,18 @@ func runOther(ctx context.Context, t *trial, seen *starts, each int) (err error)
 		return err
 	}
 	t.say("another process saves %d tasks for each of the delays %v", each, otherDelays)
-	p, err := startProcess[struct{}](ctx, order{Role: "other", DSN: t.db.DSN, Count: each})
+	p, err := startChild[struct{}](ctx, order{Role: "other", DSN: t.db.DSN, Count: each})
 	if err != nil {
 		return err
 	}
-	if _, err := p.last(); err != nil {
+	if _, err := p.Last(); err != nil {
 		return err
 	}
 	return seen.wait(ctx, otherDrain)
 }
 
 // otherChild saves in bursts that find the other process idle.
-func otherChild(ctx context.Context, o order, t *teller) (err error) {
+func otherChild(ctx context.Context, o order, t *child.Teller) (err error) {
 	s, err := open(ctx, o.DSN, delaytask.Config{})
 	if err != nil {
 		return err
@@ -103,6 +104,6 @@ func otherChild(ctx context.Context, o order, t *teller) (err error) {
 			}
 		}
 	}
-	t.tell(struct{}{})
+	t.Tell(struct{}{})
 	return nil
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package usage
 
 import (
 	"errors"
@@ -10,6 +10,6 @@ import (
 
 var errNotMeasured = fmt.Errorf("memory and CPU are measured on Linux only: %w", errors.ErrUnsupported)
 
-func cpuTime() (time.Duration, error) { return 0, errNotMeasured }
+func CPU() (time.Duration, error) { return 0, errNotMeasured }
 
-func residentMemory() (now, peak int64, err error) { return 0, 0, errNotMeasured }
+func Memory() (now, peak int64, err error) { return 0, 0, errNotMeasured }

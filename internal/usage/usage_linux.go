@@ -1,4 +1,4 @@
-package main
+package usage
 
 import (
 	"bufio"
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has used since it started, in the kernel too.
-func cpuTime() (time.Duration, error) {
+// CPU is what this process has used since it started, in the kernel too.
+func CPU() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0, fmt.Errorf("read the CPU time: %w", err)
@@ -19,8 +19,8 @@ func cpuTime() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-// residentMemory is what this process holds now and held at most, in bytes.
-func residentMemory() (now, peak int64, err error) {
+// Memory is what this process holds now and held at most, in bytes.
+func Memory() (now, peak int64, err error) {
 	var total, pages int64
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err == nil {

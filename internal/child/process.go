@@ -1,4 +1,4 @@
-package main
+package child
 
 import (
 	"context"
@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// process is this very program once more, in a role. It tells events on its standard output: what it has told is known here even
-// when it is killed, for the pipe outlives it.
-type process[E any] struct {
+// Process is this very program once more. It tells events on its standard output: what it has told is known here even when it is
+// killed, for the pipe outlives it.
+type Process[E any] struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	events chan E // closed when the process has gone
 	err    error  // what it ended with; read it after events is closed
 }
 
-// startProcess starts a child that tells events of one type. The end of ctx kills it.
-func startProcess[E any](ctx context.Context, o order) (*process[E], error) {
+// Start starts this program with the arguments and hands it its order, which [Serve] reads there. The end of ctx kills it. It
+// returns an error when the program cannot be found, started or told its order.
+func Start[E any](ctx context.Context, order any, args ...string) (*Process[E], error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, childCommand)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -39,16 +40,16 @@ func startProcess[E any](ctx context.Context, o order) (*process[E], error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a child: %w", err)
 	}
-	p := &process[E]{cmd: cmd, stdin: stdin, events: make(chan E)}
+	p := &Process[E]{cmd: cmd, stdin: stdin, events: make(chan E)}
 	go p.follow(ctx, stdout)
-	if err := json.NewEncoder(stdin).Encode(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("give the child its order: %w", err), p.kill(func(E) {}))
+	if err := json.NewEncoder(stdin).Encode(order); err != nil {
+		return nil, errors.Join(fmt.Errorf("give the child its order: %w", err), p.Kill(func(E) {}))
 	}
 	return p, nil
 }
 
 // follow reads to the end before it collects the process: Wait closes the pipe.
-func (p *process[E]) follow(ctx context.Context, stdout io.Reader) {
+func (p *Process[E]) follow(ctx context.Context, stdout io.Reader) {
 	defer close(p.events)
 	for events := json.NewDecoder(stdout); ; {
 		var e E
@@ -63,10 +64,10 @@ func (p *process[E]) follow(ctx context.Context, stdout io.Reader) {
 	p.err = p.cmd.Wait()
 }
 
-// last is for processes that tell one thing at their end.
-func (p *process[E]) last() (E, error) {
+// Last is for processes that tell one thing at their end. It returns an error when the process ended badly, or said nothing.
+func (p *Process[E]) Last() (E, error) {
 	e, told := <-p.events
-	if err := p.stop(func(E) {}); err != nil {
+	if err := p.Stop(func(E) {}); err != nil {
 		return e, err
 	}
 	if !told {
@@ -75,8 +76,8 @@ func (p *process[E]) last() (E, error) {
 	return e, nil
 }
 
-// listen gives events to f until that returns false, the process ends, or the time is up.
-func (p *process[E]) listen(limit time.Duration, f func(E) bool) {
+// Listen gives events to f until that returns false, the process ends, or the time is up.
+func (p *Process[E]) Listen(limit time.Duration, f func(E) bool) {
 	overdue := time.After(limit)
 	for {
 		select {
@@ -90,10 +91,10 @@ func (p *process[E]) listen(limit time.Duration, f func(E) bool) {
 	}
 }
 
-// kill ends the process as a power cut would, and gives f the events that were not read yet.
-func (p *process[E]) kill(f func(E)) error {
+// Kill ends the process as a power cut would, and gives f the events that were not read yet.
+func (p *Process[E]) Kill(f func(E)) error {
 	if err := p.cmd.Process.Kill(); err != nil {
-		return fmt.Errorf("kill the child: %w", errors.Join(err, p.stop(f)))
+		return fmt.Errorf("kill the child: %w", errors.Join(err, p.Stop(f)))
 	}
 	for e := range p.events {
 		f(e)
@@ -103,8 +104,9 @@ func (p *process[E]) kill(f func(E)) error {
 
 const stopLimit = 45 * time.Second
 
-// stop lets the process finish what it does, and gives f the events that were not read yet.
-func (p *process[E]) stop(f func(E)) error {
+// Stop lets the process finish what it does, and gives f the events that were not read yet. After 45 s it is
+// killed. It returns an error when the process ended badly.
+func (p *Process[E]) Stop(f func(E)) error {
 	_ = p.stdin.Close() // it may have gone already
 	overdue := time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })
 	defer overdue.Stop()

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/internal/config"
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	var o bench.Options
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure how fast and punctual delaytask is here, beside the raw database",
+		Long: `Measure what the database can do and what delaytask does with it, in turns on the same server and the same table
+shape, and show medians. docs/bench.md says what each figure means.
+
+It works in databases of its own, which it creates and drops: the user of --dsn must be allowed to, and what that database holds
+is neither read nor changed. For SQLite it makes files in a temporary folder beside the one that is named. The default run takes
+up to 15 minutes, --quick about one, --full up to 90 and 20 GB of disk. Nothing else should run on the machine meanwhile.
+
+Measurements: ` + strings.Join(bench.Names(), ", ") + `.`,
+		Example: `  delaytask bench --quick
+  delaytask bench --dsn 'user:password@tcp(127.0.0.1:3306)/test' --only raw,save --repeats 5
+  delaytask bench --quick --json | jq .save`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.settings(cmd)
+			if err != nil {
+				return err
+			}
+			if err := checkTarget(c.DSN, create); err != nil {
+				return err
+			}
+			o.DSN = c.DSN
+			o.Logger = a.logger(config.Log{Level: "error"})
+			return a.bench(cmd, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.Quick, "quick", false, "the most important figures, in about a minute")
+	flags.BoolVar(&o.Full, "full", false, "with 10,000,000 rows in the large tables")
+	flags.IntVar(&o.Rows, "rows", 0, "rows of the large tables (default 1,000,000, with --full 10,000,000)")
+	flags.IntVar(&o.Repeats, "repeats", 3, "turns of each measurement; figures are medians")
+	flags.StringSliceVar(&o.Only, "only", nil, "measure these instead, as raw,save,drain")
+	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
+	_ = flags.MarkHidden("scale") // the flag was added in the line above
+	values(cmd, "only", bench.Names()...)
+	a.jsonFlag(cmd)
+	cmd.AddCommand(a.benchChildCommand())
+	return cmd
+}
+
+// benchChildCommand is what bench starts where a measurement needs a process of its own.
+func (a *app) benchChildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "child",
+		Short:  "A part of a measurement",
+		Hidden: true,
+		Args:   wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Child(cmd.Context(), a.stdin, a.stdout)
+		},
+	}
+}
+
+// bench shows also what was measured before something went wrong.
+func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
+	for flag, value := range map[string]float64{"rows": float64(o.Rows), "repeats": float64(o.Repeats), "scale": o.Scale} {
+		if cmd.Flags().Changed(flag) && value <= 0 {
+			return misusedf("--%s: want more than 0", flag)
+		}
+	}
+	if err := o.Check(); err != nil {
+		return misused(err)
+	}
+	bar := a.newBar(0, time.Now)
+	o.Progress = func(p bench.Progress) { bar.show(p.Done.Seconds(), p.Total.Seconds(), benchStep(p)) }
+	o.Child = []string{"bench", "child"}
+	report, err := bench.Run(cmd.Context(), o)
+	bar.end()
+	if report == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if a.json {
+		return errors.Join(a.printJSON(report), err)
+	}
+	return errors.Join(a.printBench(report), err)
+}

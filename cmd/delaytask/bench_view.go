@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/bench"
+)
+
+// benchStep says beside the bar what is going on.
+func benchStep(p bench.Progress) string {
+	switch {
+	case p.Name == "":
+		return "done"
+	case p.Turns > 1:
+		return fmt.Sprintf("%s, turn %d of %d", p.Name, p.Turn, p.Turns)
+	default:
+		return p.Name
+	}
+}
+
+func (a *app) printBench(r *bench.Report) error {
+	m := r.Meta
+	if err := a.printf("%s %s; %d CPUs, %s/%s; %s run in %s\n", m.Server, m.Version, m.Machine.CPUs, m.Machine.OS,
+		m.Machine.Arch, m.Run, span(time.Duration(m.Duration*float64(time.Second)))); err != nil {
+		return err
+	}
+	for _, list := range []map[string]string{m.Settings, m.Forms} {
+		var words []string
+		for name, value := range sorted(list) {
+			words = append(words, name+"="+value)
+		}
+		if len(words) == 0 {
+			continue
+		}
+		if err := a.printf("%s\n", strings.Join(words, " ")); err != nil {
+			return err
+		}
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	t := newTable(a.stdout, "FIGURE", "MEDIAN", "LOWEST", "HIGHEST", "OF")
+	for _, l := range r.Lines {
+		var least, most string
+		if len(l.Turns) > 1 {
+			lowest, highest := l.Spread()
+			least, most = benchNumber(l, lowest), benchNumber(l, highest)
+		}
+		t.row(l.Key, benchNumber(l, l.Value), least, most, l.About)
+	}
+	return t.flush()
+}
+
+// benchNumber writes as many digits as mean something.
+func benchNumber(l bench.Line, value float64) string {
+	if l.Digits() == 0 {
+		return grouped(int(value))
+	}
+	return strconv.FormatFloat(value, 'f', l.Digits(), 64)
+}

@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// hammered is what workers got done together.
+type hammered struct {
+	count int
+	took  time.Duration
+	calls []time.Duration // how long each call took, in no order
+}
+
+func (h hammered) perSecond() float64 { return float64(h.count) / h.took.Seconds() }
+
+// hammer lets workers call op, each one call after the other, until the span is over or op has nothing left to do: it returns how
+// many tasks its call was for, and 0 at the end. The first error ends all.
+func hammer(
+	ctx context.Context, workers int, span time.Duration, op func(ctx context.Context, worker int) (int, error),
+) (hammered, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	parts := make([]hammered, workers)
+	began := time.Now()
+	var group sync.WaitGroup
+	for worker := range workers {
+		group.Go(func() {
+			part := &parts[worker]
+			for ctx.Err() == nil {
+				start := time.Now()
+				if start.Sub(began) >= span {
+					return
+				}
+				n, err := op(ctx, worker)
+				if err != nil {
+					cancel(err)
+				}
+				if n == 0 || err != nil {
+					return
+				}
+				part.count += n
+				part.calls = append(part.calls, time.Since(start))
+			}
+		})
+	}
+	group.Wait()
+	all := hammered{took: time.Since(began)}
+	for _, part := range parts {
+		all.count += part.count
+		all.calls = append(all.calls, part.calls...)
+	}
+	return all, context.Cause(ctx)
+}

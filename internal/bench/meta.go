@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// Meta says what was measured on.
+type Meta struct {
+	Server   string            `json:"server"`  // MariaDB, MySQL, TiDB or SQLite
+	Version  string            `json:"version"` // as the server tells it
+	Settings map[string]string `json:"settings"`
+	Machine  Machine           `json:"machine"`
+	Go       string            `json:"go"`
+	Program  string            `json:"delaytask"`
+	Started  string            `json:"started"` // RFC 3339
+	Duration float64           `json:"duration_s"`
+	Rows     int               `json:"rows"`
+	Repeats  int               `json:"repeats"`
+	Run      string            `json:"run"` // quick, default or full
+	// Forms names the statements that raw measurements use where there is a choice.
+	Forms map[string]string `json:"forms,omitempty"`
+}
+
+// Machine is where this program runs; the server may be elsewhere.
+type Machine struct {
+	CPUs int    `json:"cpus"`
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+}
+
+// settings are those that the cost of a commit depends on. A server lacks some of them.
+var settings = []string{
+	"innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "innodb_buffer_pool_size", "innodb_log_file_size",
+	"innodb_redo_log_capacity", "innodb_doublewrite", "innodb_flush_method",
+}
+
+func (r *run) describe(ctx context.Context, began time.Time) error {
+	r.meta = Meta{
+		Settings: make(map[string]string),
+		Machine:  Machine{runtime.NumCPU(), runtime.GOOS, runtime.GOARCH},
+		Go:       runtime.Version(), Program: delaytask.Version,
+		Started: began.UTC().Format(time.RFC3339),
+		Rows:    r.Rows, Repeats: r.Repeats, Run: "default",
+	}
+	switch {
+	case r.Quick:
+		r.meta.Run = "quick"
+	case r.Full:
+		r.meta.Run = "full"
+	}
+	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+		pool, err := d.connect(ctx, 1)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		if d.kind == store.SQLite {
+			return r.meta.describeSQLite(ctx, pool)
+		}
+		return r.meta.describeMySQL(ctx, pool)
+	})
+}
+
+func (m *Meta) describeSQLite(ctx context.Context, pool *sqlx.DB) error {
+	m.Server = "SQLite"
+	var synchronous int
+	var journal string
+	err := pool.QueryRowContext(ctx,
+		"SELECT sqlite_version(), s.synchronous, j.journal_mode FROM pragma_synchronous s, pragma_journal_mode j").
+		Scan(&m.Version, &synchronous, &journal)
+	if err != nil {
+		return fmt.Errorf("ask SQLite for its settings: %w", err)
+	}
+	m.Settings["synchronous"] = []string{"OFF", "NORMAL", "FULL", "EXTRA"}[synchronous]
+	m.Settings["journal_mode"] = journal
+	return nil
+}
+
+func (m *Meta) describeMySQL(ctx context.Context, pool *sqlx.DB) error {
+	if err := pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&m.Version); err != nil {
+		return fmt.Errorf("ask the server for its version: %w", err)
+	}
+	m.Server = "MySQL"
+	for _, name := range []string{"MariaDB", "TiDB"} {
+		if strings.Contains(m.Version, name) {
+			m.Server = name
+		}
+	}
+	query, args, err := sqlx.In("SHOW GLOBAL VARIABLES WHERE Variable_name IN (?)", settings)
+	if err != nil {
+		return fmt.Errorf("list the settings: %w", err)
+	}
+	rows, err := pool.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("ask the server for its settings: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return fmt.Errorf("read the settings: %w", err)
+		}
+		m.Settings[name] = value
+	}
+	return rows.Err()
+}

@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrInvalidOptions is returned by [Options.Check] and [Run], with what is wrong.
+var ErrInvalidOptions = errors.New("invalid options of the benchmark")
+
+// Options say what to measure, and where.
+type Options struct {
+	// DSN names the server whose user may create databases, or a SQLite file in whose folder there is room. The database itself
+	// is neither read nor changed.
+	DSN string
+
+	// Quick takes about a minute: fewer measurements, and shorter ones.
+	Quick bool
+
+	// Full measures with a large table, once. It contradicts Quick.
+	Full bool
+
+	// Rows is how many rows the large tables have, at least 1. Default: 1,000,000; with Full 10,000,000.
+	Rows int
+
+	// Repeats is how many turns a measurement has, at least 1. The figures are medians. Default: 3.
+	Repeats int
+
+	// Only names measurements, or groups of them such as "raw", to be measured instead of what Quick or Full ask for.
+	Only []string
+
+	// Scale multiplies how long, and with how many tasks, is measured. Figures of a small scale mean nothing: it is for tests.
+	// Default: 1.
+	Scale float64
+
+	// Logger gets what schedulers that are measured log. Default: nothing is logged.
+	Logger *slog.Logger
+
+	// Progress is called a few times a second, never twice at once. May be nil.
+	Progress func(Progress)
+
+	// Child are the arguments with which this program calls [Child]. Measurements that need a process of their own fail without.
+	Child []string
+}
+
+const (
+	defaultRows    = 1_000_000
+	fullRows       = 10_000_000
+	defaultRepeats = 3
+)
+
+// Check returns [ErrInvalidOptions] when values are out of range, contradict each other, or name measurements that there are not.
+func (o Options) Check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case o.Quick && o.Full:
+		return bad("a run is quick or full, not both")
+	case o.Rows < 0:
+		return bad("rows are %d, want at least 1", o.Rows)
+	case o.Repeats < 0:
+		return bad("repeats are %d, want at least 1", o.Repeats)
+	case o.Scale < 0:
+		return bad("the scale is %v, want more than 0", o.Scale)
+	}
+	for _, name := range o.Only {
+		if !slices.ContainsFunc(registry, func(m measurement) bool { return m.called(name) }) {
+			return bad("there is no measurement %q; there are %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	return nil
+}
+
+// withDefaults fills in what the caller left out.
+func (o Options) withDefaults() Options {
+	if o.Rows == 0 && o.Full {
+		o.Rows = fullRows
+	}
+	o.Rows = cmp.Or(o.Rows, defaultRows)
+	o.Repeats = cmp.Or(o.Repeats, defaultRepeats)
+	o.Scale = cmp.Or(o.Scale, 1)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	return o
+}
+
+// workload is how much of everything there is in a run.
+type workload struct {
+	warm  time.Duration // before what is measured by time
+	span  time.Duration // of what is measured by time
+	batch int           // rows that are claimed, or settled, in batches
+	drain int           // tasks that are due at once
+	rows  int           // of the large tables
+	quick bool
+	scale float64
+}
+
+func (o Options) workload() workload {
+	w := workload{warm: 500 * time.Millisecond, span: 2 * time.Second, batch: 50_000, drain: 50_000}
+	if o.Quick {
+		w = workload{warm: 200 * time.Millisecond, span: 700 * time.Millisecond, batch: 20_000, drain: 20_000}
+	}
+	w.quick, w.scale, w.rows = o.Quick, o.Scale, o.Rows
+	w.warm, w.span = w.lasting(w.warm), w.lasting(w.span)
+	w.batch, w.drain = w.count(w.batch), w.count(w.drain)
+	return w
+}
+
+// lasting is d at the scale of the run.
+func (w workload) lasting(d time.Duration) time.Duration { return time.Duration(float64(d) * w.scale) }
+
+// count is n at the scale of the run.
+func (w workload) count(n int) int { return max(1, int(float64(n)*w.scale)) }

@@ -1,0 +1,57 @@
+package bench
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// measurement is something that can be measured by itself.
+type measurement struct {
+	name    string // as Only names it; "raw.claim_batch" is also meant by "raw"
+	quick   bool   // part of a quick run
+	once    bool   // one turn is enough, or all that there is time for; it comes after the turns of the others
+	figures []figure
+
+	// takes guesses the time of one turn, for the progress.
+	takes func(workload) time.Duration
+	// measure has one turn. It adds a value to each of the figures that it can measure here.
+	measure func(context.Context, *run) error
+	// derive adds what follows from the medians of all measurements. May be nil.
+	derive func(*figures)
+}
+
+// figure is a key of the report and what it says.
+type figure struct{ key, about string }
+
+// registry is in the order in which turns are taken: raw and delaytask alternate.
+var registry = []measurement{
+	rawInsertSingle,
+}
+
+// Names lists all measurements.
+func Names() []string {
+	names := make([]string, len(registry))
+	for i, m := range registry {
+		names[i] = m.name
+	}
+	return names
+}
+
+// called reports whether a name of Only means the measurement.
+func (m measurement) called(name string) bool { return m.name == name || strings.HasPrefix(m.name, name+".") }
+
+// chosen lists what is to be measured.
+func (o Options) chosen() []measurement {
+	var chosen []measurement
+	for _, m := range registry {
+		switch {
+		case len(o.Only) > 0 && !slices.ContainsFunc(o.Only, m.called):
+		case len(o.Only) == 0 && o.Quick && !m.quick:
+		default:
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen
+}

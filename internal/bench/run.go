@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// run is one run of the benchmark.
+type run struct {
+	Options
+	workload workload
+	place    *place
+	figures  *figures
+	meta     Meta
+}
+
+// Run measures what the options ask for, and leaves nothing behind, also when ctx ends. With an error it returns what was measured
+// until then.
+func Run(ctx context.Context, o Options) (_ *Report, err error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	r := &run{Options: o, workload: o.workload(), figures: newFigures()}
+	began := time.Now()
+	if r.place, err = newPlace(o.DSN); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.place.leave()) }()
+	if err := r.describe(ctx, began); err != nil {
+		return nil, err
+	}
+	err = r.turns(ctx, o.chosen())
+	for _, m := range registry {
+		if m.derive != nil {
+			m.derive(r.figures)
+		}
+	}
+	r.meta.Duration = rounded("_ms", time.Since(began).Seconds())
+	return r.report(), err
+}
+
+// turn is one turn of one measurement.
+type turn struct {
+	measurement
+	number, of int
+}
+
+// turns are taken one after the other: raw, ours, raw, ours, so that whatever else the machine does meets all alike.
+func (r *run) turns(ctx context.Context, chosen []measurement) error {
+	var turns []turn
+	for number := range r.Repeats {
+		for _, m := range chosen {
+			if !m.once {
+				turns = append(turns, turn{m, number + 1, r.Repeats})
+			}
+		}
+	}
+	for _, m := range chosen {
+		if m.once {
+			turns = append(turns, turn{m, 1, 1})
+		}
+	}
+	var p Progress
+	for _, t := range turns {
+		p.Total += t.takes(r.workload)
+	}
+	for _, t := range turns {
+		takes := t.takes(r.workload)
+		p.Name, p.Turn, p.Turns = t.name, t.number, t.of
+		err := p.during(ctx, r.Progress, takes, func(ctx context.Context) error { return t.measure(ctx, r) })
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", t.name, err)
+		}
+		p.Done += takes
+	}
+	r.Progress(Progress{Done: p.Total, Total: p.Total})
+	return nil
+}

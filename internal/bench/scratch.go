@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/migrations"
+)
+
+// place is where scratch databases are made: a server, or a folder.
+type place struct {
+	dsn    string
+	target store.Target
+	name   string // how the names of all databases of the run begin
+	folder string // SQLite: of all files of the run
+	made   int
+}
+
+const (
+	scratchPrefix = "delaytask_bench_"
+	leaveLimit    = time.Minute // for dropping a large table
+)
+
+func newPlace(dsn string) (*place, error) {
+	target, err := store.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{dsn: dsn, target: target, name: scratchPrefix + strings.ToLower(rand.Text()[:10])}
+	if target.Kind() != store.SQLite {
+		return p, nil
+	}
+	// Beside the database that is named: another disk would say nothing about this one.
+	beside := filepath.Dir(strings.TrimPrefix(target.Redacted(), "sqlite:"))
+	if _, err := os.Stat(beside); err != nil {
+		beside = os.TempDir()
+	}
+	if p.folder, err = os.MkdirTemp(beside, "delaytask-bench-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the databases of the benchmark; name a file in a folder that can be written"+
+			" with --dsn sqlite:PATH: %w", err)
+	}
+	return p, nil
+}
+
+// leave removes what databases of their own do not remove.
+func (p *place) leave() error {
+	if p.folder == "" {
+		return nil
+	}
+	return os.RemoveAll(p.folder)
+}
+
+// database is a scratch database with the tables of delaytask in it.
+type database struct {
+	dsn  string
+	kind store.Kind
+	drop func() error
+}
+
+// onFresh gives f an empty database of its own and drops it, also when ctx has ended.
+func (r *run) onFresh(ctx context.Context, f func(context.Context, *database) error) (err error) {
+	db, err := r.place.create(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.drop()) }()
+	pool, err := db.connect(ctx, 1)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(migrations.Up(ctx, pool.DB, db.kind), pool.Close()); err != nil {
+		return err
+	}
+	return f(ctx, db)
+}
+
+func (p *place) create(ctx context.Context) (*database, error) {
+	p.made++
+	name := fmt.Sprintf("%s_%d", p.name, p.made)
+	if p.folder != "" {
+		file := filepath.Join(p.folder, name+".db")
+		drop := func() error {
+			var errs []error
+			for _, part := range []string{"", "-wal", "-shm"} {
+				if err := os.Remove(file + part); !errors.Is(err, os.ErrNotExist) {
+					errs = append(errs, err)
+				}
+			}
+			return errors.Join(errs...)
+		}
+		return &database{"sqlite:" + file, store.SQLite, drop}, nil
+	}
+	if err := p.execute(ctx, "CREATE DATABASE "+name); err != nil {
+		return nil, creating(err)
+	}
+	drop := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
+		defer cancel()
+		if err := p.execute(ctx, "DROP DATABASE "+name); err != nil {
+			return fmt.Errorf("drop the database %s of the benchmark; drop it by hand: %w", name, err)
+		}
+		return nil
+	}
+	return &database{p.target.WithDatabase(name), store.MySQL, drop}, nil
+}
+
+func (p *place) execute(ctx context.Context, statement string) error {
+	db, _, err := store.Connect(ctx, p.dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(ctx, statement)
+	return err
+}
+
+// creating says what to do when the user has too few rights.
+func creating(err error) error {
+	refused, ok := errors.AsType[*mysql.MySQLError](err)
+	if ok && (refused.Number == 1044 || refused.Number == 1142 || refused.Number == 1227) {
+		return fmt.Errorf("the benchmark works in databases of its own, which this user may not create;"+
+			" as an administrator: GRANT ALL ON `%s%%`.* TO that user: %w", strings.ReplaceAll(scratchPrefix, "_", `\_`), err)
+	}
+	return fmt.Errorf("create a database for the benchmark: %w", err)
+}
+
+// connect opens a pool of up to n connections that stay open. A SQLite file has one writer, and so one connection.
+func (d *database) connect(ctx context.Context, n int) (*sqlx.DB, error) {
+	pool, kind, err := store.Connect(ctx, d.dsn)
+	if err != nil {
+		return nil, err
+	}
+	if kind != store.SQLite {
+		pool.SetMaxOpenConns(n)
+		pool.SetMaxIdleConns(n)
+	}
+	return pool, nil
+}
+
+// withScheduler opens a scheduler on the database for the time of f. What cfg leaves out has its default.
+func (r *run) withScheduler(
+	ctx context.Context, d *database, cfg delaytask.Config, f func(context.Context, *delaytask.Scheduler) error,
+) (err error) {
+	cfg.Logger = r.Logger
+	s, err := delaytask.Open(ctx, d.dsn, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx))) }()
+	return f(ctx, s)
+}

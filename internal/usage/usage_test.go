@@ -1,0 +1,28 @@
+package usage
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestWhatAProcessNeeds(t *testing.T) {
+	before, err := CPU()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 64 << 20
+	held := make([]byte, size)
+	for i := range held {
+		held[i] = byte(i)
+	}
+	now, peak, err := Memory()
+	if err != nil || now < size || peak < now {
+		t.Errorf("resident memory with %d bytes in use: now %d, peak %d, %v", len(held), now, peak, err)
+	}
+	if after, err := CPU(); err != nil || after <= before {
+		t.Errorf("CPU time went from %v to %v, %v", before, after, err)
+	}
+}
