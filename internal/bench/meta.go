@@ -45,9 +45,9 @@ var settings = []string{
 
 func (r *run) describe(ctx context.Context, began time.Time) error {
 	r.meta = Meta{
-		Settings: make(map[string]string),
-		Machine:  Machine{runtime.NumCPU(), runtime.GOOS, runtime.GOARCH},
-		Go:       runtime.Version(), Program: delaytask.Version,
+		Settings: make(map[string]string), Forms: make(map[string]string),
+		Machine: Machine{runtime.NumCPU(), runtime.GOOS, runtime.GOARCH},
+		Go:      runtime.Version(), Program: delaytask.Version,
 		Started: began.UTC().Format(time.RFC3339),
 		Rows:    r.Rows, Repeats: r.Repeats, Run: "default",
 	}

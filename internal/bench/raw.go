@@ -55,7 +55,7 @@ func (d *database) withRaw(ctx context.Context, n int, f func(context.Context, *
 		}
 		r.conns = append(r.conns, conn)
 		var rows int // opens the table
-		if err := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM delay_task_message").Scan(&rows); err != nil {
+		if err := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM delay_task_message LIMIT 1) one").Scan(&rows); err != nil {
 			return fmt.Errorf("warm a connection: %w", err)
 		}
 	}

@@ -26,6 +26,15 @@ var rawInsertSingle = measurement{
 	},
 }
 
+var rawInsertBatch = measurement{
+	name: "raw.insert_batch", quick: true,
+	figures: []figure{{"raw.insert_batch_per_s", "rows by 500-row INSERTs on 4 connections"}},
+	takes:   func(w workload) time.Duration { return 2*w.warm + w.span + onFreshTakes },
+	measure: func(ctx context.Context, r *run) error {
+		return r.rawInserts(ctx, "raw.insert_batch_per_s", batchConns, batchRows)
+	},
+}
+
 // onFreshTakes is what making and dropping a database takes, about.
 const onFreshTakes = 300 * time.Millisecond
 

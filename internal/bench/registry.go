@@ -27,7 +27,9 @@ type figure struct{ key, about string }
 
 // registry is in the order in which turns are taken: raw and delaytask alternate.
 var registry = []measurement{
-	rawInsertSingle,
+	rawInsertSingle, save,
+	rawInsertBatch, saveBulk, saveTx,
+	rawClaimBatch, rawSettleBatch, drain,
 }
 
 // Names lists all measurements.
@@ -40,7 +42,9 @@ func Names() []string {
 }
 
 // called reports whether a name of Only means the measurement.
-func (m measurement) called(name string) bool { return m.name == name || strings.HasPrefix(m.name, name+".") }
+func (m measurement) called(name string) bool {
+	return m.name == name || strings.HasPrefix(m.name, name+".")
+}
 
 // chosen lists what is to be measured.
 func (o Options) chosen() []measurement {

@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+var drain = measurement{
+	name: "drain", quick: true,
+	figures: []figure{
+		{"drain.per_s", "tasks that are due at Start, from then until the last result is stored"},
+		{"drain.ratio", "drain.per_s in terms of what raw claims and settles in turn"},
+	},
+	takes: func(w workload) time.Duration {
+		return onFreshTakes + filledIn(w.drain) + time.Duration(w.drain)*80*time.Microsecond
+	},
+	measure: func(ctx context.Context, r *run) error {
+		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+			if _, err := d.fill(ctx, r.workload.drain, filling{status: row.Pending, due: dueNow()}); err != nil {
+				return err
+			}
+			took, err := r.drainOn(ctx, d, r.workload.drain)
+			if err == nil {
+				r.figures.add("drain.per_s", float64(r.workload.drain)/took.Seconds())
+			}
+			return err
+		})
+	},
+	derive: func(f *figures) {
+		claim, claimed := f.median("raw.claim_batch_per_s")
+		settle, settled := f.median("raw.settle_batch_per_s")
+		drained, measured := f.median("drain.per_s")
+		if claimed && settled && measured {
+			f.add("drain.ratio", drained*(1/claim+1/settle))
+		}
+	},
+}
+
+// drainOn starts a scheduler on a database that holds n due tasks of benchTag, and returns how long it takes from then until all of
+// them are completed in the table.
+func (r *run) drainOn(ctx context.Context, d *database, n int) (took time.Duration, err error) {
+	pool, err := d.connect(ctx, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
+	before, err := countCompleted(ctx, pool)
+	if err != nil {
+		return 0, err
+	}
+	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+		seen := newSeen(n)
+		if err := s.Register(benchTag, seen); err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+		if err := seen.wait(ctx); err != nil {
+			return err
+		}
+		// Results are stored in about the order in which tasks end: when the last are, all are.
+		if err := await(ctx, 0, func() (int, error) { return countOpen(ctx, pool, seen.last()) }); err != nil {
+			return err
+		}
+		took = time.Since(began)
+		completed, err := countCompleted(ctx, pool)
+		if err != nil || completed == before+n {
+			return err
+		}
+		err = await(ctx, before+n, func() (int, error) { return countCompleted(ctx, pool) })
+		took = time.Since(began)
+		return err
+	})
+	return took, err
+}
+
+const (
+	drainLook  = time.Millisecond // how often the table is asked for the last results: so exact is the end of a drain
+	drainLimit = time.Minute      // for how long nothing may happen
+)
+
+// await returns when count is what is wanted.
+func await(ctx context.Context, want int, count func() (int, error)) error {
+	ticker := time.NewTicker(drainLook)
+	defer ticker.Stop()
+	overdue := time.After(drainLimit)
+	for {
+		n, err := count()
+		if err != nil || n == want {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-overdue:
+			return fmt.Errorf("after %v the table counts %d tasks, want %d", drainLimit, n, want)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func countCompleted(ctx context.Context, pool *sqlx.DB) (n int, err error) {
+	query := "SELECT COUNT(*) FROM delay_task_message WHERE status = ? AND tag = ?"
+	if err := pool.QueryRowContext(ctx, query, row.Completed, benchTag).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the completed tasks: %w", err)
+	}
+	return n, nil
+}
+
+// countOpen counts those of the tasks that are not completed.
+func countOpen(ctx context.Context, pool *sqlx.DB, ids []int64) (n int, err error) {
+	query := "SELECT COUNT(*) FROM delay_task_message WHERE id IN (" + list(ids) + ") AND status <> ?"
+	if err := pool.QueryRowContext(ctx, query, row.Completed).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the open tasks: %w", err)
+	}
+	return n, nil
+}
+
+// seen is a processor that does nothing but remember the tasks that it was given.
+type seen struct {
+	ids          []int64
+	taken, noted atomic.Int64
+	all          chan struct{} // closed when ids is full
+}
+
+func newSeen(want int) *seen { return &seen{ids: make([]int64, want), all: make(chan struct{})} }
+
+// Process implements [processor.Processor].
+func (s *seen) Process(_ context.Context, task *processor.Task) error {
+	i := s.taken.Add(1) - 1
+	if i >= int64(len(s.ids)) {
+		return nil // run twice; the table is what counts
+	}
+	s.ids[i] = task.ID
+	if s.noted.Add(1) == int64(len(s.ids)) {
+		close(s.all)
+	}
+	return nil
+}
+
+// wait returns when all have been seen, and an error when no more come.
+func (s *seen) wait(ctx context.Context) error {
+	ticker := time.NewTicker(drainLimit)
+	defer ticker.Stop()
+	for before := int64(0); ; {
+		select {
+		case <-s.all:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+			now := s.noted.Load()
+			if now == before {
+				return fmt.Errorf("after %d of %d tasks none has run for %v", now, len(s.ids), drainLimit)
+			}
+			before = now
+		}
+	}
+}
+
+const lastSeen = 1000
+
+// last returns the tasks that came last, once all have.
+func (s *seen) last() []int64 { return s.ids[max(0, len(s.ids)-lastSeen):] }

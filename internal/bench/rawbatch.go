@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+const updateConns = 2
+
+var rawClaimBatch = measurement{
+	name: "raw.claim_batch", quick: true,
+	figures: []figure{{"raw.claim_batch_per_s", "rows claimed by guarded UPDATEs of 500 rows on 2 connections"}},
+	takes:   updatesTake,
+	measure: func(ctx context.Context, r *run) error {
+		return r.rawUpdates(ctx, "raw.claim_batch", row.Pending, claimForms)
+	},
+}
+
+var rawSettleBatch = measurement{
+	name: "raw.settle_batch", quick: true,
+	figures: []figure{{"raw.settle_batch_per_s", "rows completed by the same, each with times of its own"}},
+	takes:   updatesTake,
+	measure: func(ctx context.Context, r *run) error {
+		return r.rawUpdates(ctx, "raw.settle_batch", row.Executing, settleForms)
+	},
+}
+
+func updatesTake(w workload) time.Duration {
+	return onFreshTakes + filledIn(w.batch) + time.Duration(w.batch)*25*time.Microsecond
+}
+
+// filledIn is what filling a table takes, about.
+func filledIn(rows int) time.Duration { return time.Duration(rows) * 20 * time.Microsecond }
+
+// updateForm is a way to write the UPDATE of a batch.
+type updateForm struct {
+	name string
+	kind store.Kind
+	// text updates the rows, in ascending order, of tasks in their first attempt.
+	text func(ids []int64) string
+}
+
+// rawUpdates measures UPDATEs of rows that stand at the status, in the form that is the fastest on this server. Every statement must
+// change all of its rows.
+func (r *run) rawUpdates(ctx context.Context, name string, from row.Status, forms []updateForm) error {
+	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+		form, err := r.fastest(ctx, d, name, from, forms)
+		if err != nil {
+			return err
+		}
+		ids, err := d.fill(ctx, r.workload.batch, filling{status: from, due: dueNow()})
+		if err != nil {
+			return err
+		}
+		return d.withRaw(ctx, updateConns, func(ctx context.Context, raw *raw) error {
+			done, err := raw.update(ctx, ids, form)
+			if err != nil {
+				return err
+			}
+			r.figures.add(name+"_per_s", done.perSecond())
+			return nil
+		})
+	})
+}
+
+// update builds all statements and then runs them.
+func (r *raw) update(ctx context.Context, ids []int64, form updateForm) (hammered, error) {
+	batches := slices.Collect(slices.Chunk(ids, batchRows))
+	texts := make([]string, len(batches))
+	for i, batch := range batches {
+		texts[i] = form.text(batch)
+	}
+	var next atomic.Int64
+	return hammer(ctx, len(r.conns), forEver, func(ctx context.Context, conn int) (int, error) {
+		i := int(next.Add(1)) - 1
+		if i >= len(texts) {
+			return 0, nil
+		}
+		result, err := r.conns[conn].ExecContext(ctx, texts[i])
+		if err != nil {
+			return 0, err
+		}
+		changed, err := result.RowsAffected()
+		if err == nil && int(changed) != len(batches[i]) {
+			err = fmt.Errorf("%s: a statement for %d rows changed %d", form.name, len(batches[i]), changed)
+		}
+		return len(batches[i]), err
+	})
+}
+
+const formTrials = 6 // batches for each form; the fastest counts, for others disturb none of them less
+
+// fastest tries the forms in turn, once in a run, and remembers the fastest. A form that the server does not know is no candidate.
+func (r *run) fastest(ctx context.Context, d *database, name string, from row.Status, forms []updateForm) (updateForm, error) {
+	forms = slices.DeleteFunc(slices.Clone(forms), func(f updateForm) bool { return f.kind != d.kind })
+	if known := r.meta.Forms[name]; known != "" {
+		return forms[slices.IndexFunc(forms, func(f updateForm) bool { return f.name == known })], nil
+	}
+	took := make([]time.Duration, len(forms))
+	errs := make([]error, len(forms))
+	err := d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
+		for trial := range formTrials {
+			for i, form := range forms {
+				ids, err := d.fill(ctx, batchRows, filling{status: from, due: dueNow()})
+				if err != nil {
+					return err
+				}
+				done, err := raw.update(ctx, ids, form)
+				errs[i] = errors.Join(errs[i], err)
+				if trial == 0 || done.took < took[i] {
+					took[i] = done.took
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return updateForm{}, err
+	}
+	best := -1
+	for i := range forms {
+		if errs[i] == nil && (best < 0 || took[i] < took[best]) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return updateForm{}, errors.Join(errs...)
+	}
+	r.meta.Forms[name] = forms[best].name
+	return forms[best], nil
+}

@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask"
+)
+
+const (
+	saveCallers = 64
+	manyCallers = 256
+)
+
+var save = measurement{
+	name: "save", quick: true,
+	figures: []figure{
+		{"save.per_s", "tasks by 64 goroutines that call SaveDelayTask one at a time"},
+		{"save.p50_ms", "half of these calls took at most"},
+		{"save.p99_ms", "99 of 100 of these calls took at most"},
+		{"save.ratio", "save.per_s in terms of raw.insert_single_per_s"},
+		{"save.callers_256.per_s", "the same with 256 goroutines"},
+		{"save.callers_256.p50_ms", ""},
+		{"save.callers_256.p99_ms", ""},
+		{"save.callers_256.ratio", ""},
+	},
+	takes: func(w workload) time.Duration {
+		if w.quick {
+			return onFreshTakes + w.warm + w.span
+		}
+		return 2 * (onFreshTakes + w.warm + w.span)
+	},
+	measure: func(ctx context.Context, r *run) error {
+		if err := r.saves(ctx, "save", saveCallers); err != nil || r.Quick {
+			return err
+		}
+		return r.saves(ctx, "save.callers_256", manyCallers)
+	},
+	derive: func(f *figures) {
+		f.ratio("save.ratio", "save.per_s", "raw.insert_single_per_s")
+		f.ratio("save.callers_256.ratio", "save.callers_256.per_s", "raw.insert_single_per_s")
+	},
+}
+
+func (r *run) saves(ctx context.Context, key string, callers int) error {
+	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+		done, err := r.saveOn(ctx, d, callers)
+		if err != nil {
+			return err
+		}
+		r.figures.add(key+".per_s", done.perSecond())
+		r.figures.add(key+".p50_ms", milliseconds(percentile(done.calls, 50)))
+		r.figures.add(key+".p99_ms", milliseconds(percentile(done.calls, 99)))
+		return nil
+	})
+}
+
+// saveOn measures saves of tasks that are not due soon, by a scheduler that serves nothing.
+func (r *run) saveOn(ctx context.Context, d *database, callers int) (done hammered, err error) {
+	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+		save := func(ctx context.Context, _ int) (int, error) {
+			_, err := s.SaveDelayTask(ctx, benchTag, benchBody, farDelay)
+			return 1, err
+		}
+		done, err = r.warmed(ctx, callers, save)
+		return err
+	})
+	return done, err
+}
+
+// warmed measures for the span of the run, after the time to warm up.
+func (r *run) warmed(ctx context.Context, workers int, op func(context.Context, int) (int, error)) (hammered, error) {
+	if _, err := hammer(ctx, workers, r.workload.warm, op); err != nil {
+		return hammered{}, err
+	}
+	return hammer(ctx, workers, r.workload.span, op)
+}
