@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,6 +47,9 @@ type Options struct {
 
 	// Child are the arguments with which this program calls [Child]. Measurements that need a process of their own fail without.
 	Child []string
+
+	// scratch is how the names of the databases begin. Default: with something drawn at random.
+	scratch string
 }
 
 const (
@@ -85,6 +89,7 @@ func (o Options) withDefaults() Options {
 	o.Rows = cmp.Or(o.Rows, defaultRows)
 	o.Repeats = cmp.Or(o.Repeats, defaultRepeats)
 	o.Scale = cmp.Or(o.Scale, 1)
+	o.scratch = cmp.Or(o.scratch, scratchPrefix+strings.ToLower(rand.Text()[:10]))
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -5,25 +5,22 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/cluster"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )
 
 // What every task of a measurement has, raw or not.
 const (
-	benchTag  = "bench.task"
-	farDelay  = 24 * time.Hour // of tasks that are not to run
-	bodyBytes = 100
-)
+	benchTag = "bench.task"
+	farDelay = 24 * time.Hour // of tasks that are not to run
 
-var benchBody = `{"order":"` + strings.Repeat("7", bodyBytes-len(`{"order":""}`)) + `"}`
+	// benchBody has 100 bytes.
+	benchBody = `{"order":"7d793037-a076-4d4f-8e5b-0c4f2b1a9e11","amount":"199.90","reason":"not paid in 30 minutes"}`
+)
 
 // raw is a program that knows nothing of delaytask but its table.
 type raw struct {
@@ -55,7 +52,8 @@ func (d *database) withRaw(ctx context.Context, n int, f func(context.Context, *
 		}
 		r.conns = append(r.conns, conn)
 		var rows int // opens the table
-		if err := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM delay_task_message LIMIT 1) one").Scan(&rows); err != nil {
+		warm := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM delay_task_message LIMIT 1) one")
+		if err := warm.Scan(&rows); err != nil {
 			return fmt.Errorf("warm a connection: %w", err)
 		}
 	}
@@ -64,26 +62,3 @@ func (d *database) withRaw(ctx context.Context, n int, f func(context.Context, *
 
 // rawIDs makes ids like delaytask's own: they ascend.
 func rawIDs() *cluster.IDs { return cluster.NewIDs(cluster.RandomNode(), time.Now) }
-
-// insertHead names the columns that a save of delaytask writes.
-const insertHead = "INSERT INTO delay_task_message (id, tag, task_key, message_body, max_attempts, ttr, priority, headers," +
-	" max_late_ms, late_policy, delay_time, expected_time, due_time, create_time, update_time) VALUES "
-
-// appendRow renders one row of an INSERT, due at the given moment.
-func (r *raw) appendRow(text []byte, id int64, due row.Time) []byte {
-	moment := due.String()
-	text = append(text, '(')
-	text = strconv.AppendInt(text, id, 10)
-	text = append(text, ", '"+benchTag+"', NULL, '"...)
-	text = append(text, benchBody...)
-	text = append(text, "', 20, 15000, 0, NULL, 0, 0, 86400000, '"...)
-	text = append(text, moment...)
-	text = append(text, "', '"...)
-	text = append(text, moment...)
-	if r.kind == store.SQLite {
-		text = append(text, "', '"+moment+"', '"+moment+"')"...)
-	} else {
-		text = append(text, "', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"...)
-	}
-	return text
-}

@@ -47,8 +47,8 @@ type updateForm struct {
 	text func(ids []int64) string
 }
 
-// rawUpdates measures UPDATEs of rows that stand at the status, in the form that is the fastest on this server. Every statement must
-// change all of its rows.
+// rawUpdates measures UPDATEs of rows that stand at the status, in the form that is the fastest on this server. Every statement
+// must change all of its rows.
 func (r *run) rawUpdates(ctx context.Context, name string, from row.Status, forms []updateForm) error {
 	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
 		form, err := r.fastest(ctx, d, name, from, forms)
@@ -97,8 +97,10 @@ func (r *raw) update(ctx context.Context, ids []int64, form updateForm) (hammere
 
 const formTrials = 6 // batches for each form; the fastest counts, for others disturb none of them less
 
-// fastest tries the forms in turn, once in a run, and remembers the fastest. A form that the server does not know is no candidate.
-func (r *run) fastest(ctx context.Context, d *database, name string, from row.Status, forms []updateForm) (updateForm, error) {
+// fastest tries the forms in turn, once in a run, and remembers the fastest. One that the server does not know is no candidate.
+func (r *run) fastest(
+	ctx context.Context, d *database, name string, from row.Status, forms []updateForm,
+) (updateForm, error) {
 	forms = slices.DeleteFunc(slices.Clone(forms), func(f updateForm) bool { return f.kind != d.kind })
 	if known := r.meta.Forms[name]; known != "" {
 		return forms[slices.IndexFunc(forms, func(f updateForm) bool { return f.name == known })], nil

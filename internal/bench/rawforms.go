@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	claimSets = "status = 3, version = version + 1, attempt = attempt + 1, executor = '" + rawExecutor + "', ip_address = 2130706433"
+	claimSets = "status = 3, version = version + 1, attempt = attempt + 1, executor = '" + rawExecutor +
+		"', ip_address = 2130706433"
 
 	mysqlClaimSets = claimSets + ", due_time = UTC_TIMESTAMP(6) + INTERVAL 15 SECOND, update_time = UTC_TIMESTAMP(6)"
 
@@ -19,7 +20,8 @@ const (
 	settleGuard = "t.version = 1 AND t.status = 3"
 
 	settleSets = "status = 1, version = t.version + 1, attempt = 1, crash_count = 0, error_stack = NULL, errors = NULL," +
-		" executor = '" + rawExecutor + "', due_time = v.finish, execution_time = v.execution, finish_time = v.finish, update_time = "
+		" executor = '" + rawExecutor + "', due_time = v.finish, execution_time = v.execution, finish_time = v.finish," +
+		" update_time = "
 
 	mysqlTable = "delay_task_message t FORCE INDEX (PRIMARY)"
 )
@@ -35,8 +37,8 @@ var claimForms = []updateForm{
 	}},
 	{"IN list", store.SQLite, func(ids []int64) string {
 		now := row.At(time.Now())
-		return fmt.Sprintf("UPDATE delay_task_message AS t NOT INDEXED SET %s, due_time = '%s', update_time = '%s' WHERE id IN (%s) AND %s",
-			claimSets, now.Add(15*time.Second), now, list(ids), claimGuard)
+		return fmt.Sprintf("UPDATE delay_task_message AS t NOT INDEXED SET %s, due_time = '%s', update_time = '%s'"+
+			" WHERE id IN (%s) AND %s", claimSets, now.Add(15*time.Second), now, list(ids), claimGuard)
 	}},
 }
 
@@ -61,8 +63,8 @@ var settleForms = []updateForm{
 			" execution DATETIME(6) PATH '$[1]', finish DATETIME(6) PATH '$[2]'))")
 	}},
 	{"FROM (VALUES …)", store.SQLite, func(ids []int64) string {
-		return "WITH v(id, execution, finish) AS (VALUES " + values(ids, outcomes(ids)) + ") UPDATE delay_task_message AS t NOT INDEXED SET " +
-			settleSets + "'" + row.At(time.Now()).String() + "' FROM v WHERE t.id = v.id AND " + settleGuard
+		return "WITH v(id, execution, finish) AS (VALUES " + values(ids, outcomes(ids)) + ") UPDATE delay_task_message AS t" +
+			" NOT INDEXED SET " + settleSets + "'" + row.At(time.Now()).String() + "' FROM v WHERE t.id = v.id AND " + settleGuard
 	}},
 }
 
@@ -80,8 +82,8 @@ func outcomes(ids []int64) []outcome {
 
 // joined puts the values first, so that the table is entered by its primary key.
 func joined(values string) string {
-	return "UPDATE " + values + " v STRAIGHT_JOIN " + mysqlTable + " ON t.id = v.id SET " + settleSets + "UTC_TIMESTAMP(6) WHERE " +
-		settleGuard
+	return "UPDATE " + values + " v STRAIGHT_JOIN " + mysqlTable + " ON t.id = v.id SET " +
+		settleSets + "UTC_TIMESTAMP(6) WHERE " + settleGuard
 }
 
 func selects(ids []int64, of []outcome) string {

@@ -2,10 +2,15 @@ package bench
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 const (
@@ -13,7 +18,7 @@ const (
 	batchConns  = 4
 	batchRows   = 500
 
-	// stockedRows bounds the rows whose statements are built beforehand for a second of inserts: more than two cores can take.
+	// stockedRows bounds the rows that are built beforehand for a second of inserts. It is more than two cores can take.
 	stockedRows = 150_000
 )
 
@@ -38,49 +43,101 @@ var rawInsertBatch = measurement{
 // onFreshTakes is what making and dropping a database takes, about.
 const onFreshTakes = 300 * time.Millisecond
 
-// rawInserts measures INSERTs of so many rows, whose text is there before the clock starts.
+// rawInserts measures INSERTs of so many rows, which are there before the clock starts.
 func (r *run) rawInserts(ctx context.Context, key string, conns, rows int) error {
 	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
 		return d.withRaw(ctx, conns, func(ctx context.Context, raw *raw) error {
 			span := r.workload.warm + r.workload.span
-			stock := raw.stock(1+int(span.Seconds()*stockedRows)/rows, rows)
-			var next atomic.Int64
-			insert := func(ctx context.Context, conn int) (int, error) {
-				i := next.Add(1) - 1
-				if i >= int64(len(stock)) {
-					return 0, nil
-				}
-				_, err := raw.conns[conn].ExecContext(ctx, stock[i])
-				return rows, err
-			}
-			if _, err := hammer(ctx, len(raw.conns), r.workload.warm, insert); err != nil {
-				return err
-			}
-			done, err := hammer(ctx, len(raw.conns), r.workload.span, insert)
+			stock, err := raw.stock(ctx, 1+int(span.Seconds()*stockedRows)/rows, rows)
 			if err != nil {
 				return err
 			}
-			r.figures.add(key, done.perSecond())
-			return nil
+			done, err := r.warmed(ctx, len(raw.conns), stock.insert)
+			if err == nil {
+				r.figures.add(key, done.perSecond())
+			}
+			return err
 		})
 	})
 }
 
-// stock builds INSERT statements of tasks that are not due soon, each at a moment of its own.
-func (r *raw) stock(statements, rows int) []string {
+// stock is INSERTs that wait to be run: whole statements, or the values for a prepared one, which SQLite is faster with.
+type stock struct {
+	raw      *raw
+	rows     int // of each
+	texts    []string
+	prepared *sql.Stmt // ends with its connection
+	values   [][]any
+	next     atomic.Int64
+}
+
+// stock builds INSERTs of tasks that are not due soon, each at a moment of its own.
+func (r *raw) stock(ctx context.Context, inserts, rows int) (*stock, error) {
+	s := &stock{raw: r, rows: rows}
 	ids, due := rawIDs(), row.At(time.Now().Add(farDelay))
-	stock := make([]string, statements)
+	if r.kind == store.SQLite {
+		var err error
+		if s.prepared, err = r.conns[0].PrepareContext(ctx, insertHead+repeated(rows, insertBinds)); err != nil {
+			return nil, fmt.Errorf("prepare an INSERT: %w", err)
+		}
+		for range inserts {
+			values := make([]any, 0, strings.Count(insertBinds, "?")*rows)
+			for range rows {
+				due++
+				moment := due.String()
+				values = append(values, ids.Next(), benchBody, moment, moment, moment, moment)
+			}
+			s.values = append(s.values, values)
+		}
+		return s, nil
+	}
 	var text []byte
-	for i := range stock {
+	for range inserts {
 		text = append(text[:0], insertHead...)
-		for j := range rows {
-			if j > 0 {
+		for i := range rows {
+			if i > 0 {
 				text = append(text, ", "...)
 			}
 			due++
-			text = r.appendRow(text, ids.Next(), due)
+			text = appendInsert(text, ids.Next(), due)
 		}
-		stock[i] = string(text)
+		s.texts = append(s.texts, string(text))
 	}
-	return stock
+	return s, nil
+}
+
+// insert runs the next INSERT and returns how many rows it stored, 0 when none is left.
+func (s *stock) insert(ctx context.Context, conn int) (n int, err error) {
+	i := int(s.next.Add(1)) - 1
+	switch {
+	case i < len(s.texts):
+		_, err = s.raw.conns[conn].ExecContext(ctx, s.texts[i])
+	case i < len(s.values):
+		_, err = s.prepared.ExecContext(ctx, s.values[i]...)
+	default:
+		return 0, nil
+	}
+	return s.rows, err
+}
+
+const (
+	// insertHead names the columns that a save of delaytask writes.
+	insertHead = "INSERT INTO delay_task_message (id, tag, task_key, message_body, max_attempts, ttr, priority, headers," +
+		" max_late_ms, late_policy, delay_time, expected_time, due_time, create_time, update_time) VALUES "
+
+	insertTag      = ", '" + benchTag + "', NULL, "
+	insertSettings = ", 20, 15000, 0, NULL, 0, 0, 86400000, "
+	insertBinds    = "(?" + insertTag + "?" + insertSettings + "?, ?, ?, ?)"
+)
+
+func appendInsert(text []byte, id int64, due row.Time) []byte {
+	moment := due.String()
+	text = append(text, '(')
+	text = strconv.AppendInt(text, id, 10)
+	text = append(text, insertTag+"'"+benchBody+"'"+insertSettings...)
+	return append(text, "'"+moment+"', '"+moment+"', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"...)
+}
+
+func repeated(n int, what string) string {
+	return strings.TrimSuffix(strings.Repeat(what+", ", n), ", ")
 }

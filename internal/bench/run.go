@@ -16,8 +16,9 @@ type run struct {
 	meta     Meta
 }
 
-// Run measures what the options ask for, and leaves nothing behind, also when ctx ends. With an error it returns what was measured
-// until then.
+// Run measures what the options ask for, and leaves nothing behind, also when ctx ends. With an error it returns what was
+// measured until then, if anything was begun. It returns [ErrInvalidOptions], ctx's cause, or what went wrong with the database
+// and, where somebody can do something, what.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	o = o.withDefaults()
 	r := &run{Options: o, workload: o.workload(), figures: newFigures()}
 	began := time.Now()
-	if r.place, err = newPlace(o.DSN); err != nil {
+	if r.place, err = newPlace(o.DSN, o.scratch); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.place.leave()) }()

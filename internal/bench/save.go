@@ -20,9 +20,9 @@ var save = measurement{
 		{"save.p99_ms", "99 of 100 of these calls took at most"},
 		{"save.ratio", "save.per_s in terms of raw.insert_single_per_s"},
 		{"save.callers_256.per_s", "the same with 256 goroutines"},
-		{"save.callers_256.p50_ms", ""},
-		{"save.callers_256.p99_ms", ""},
-		{"save.callers_256.ratio", ""},
+		{"save.callers_256.p50_ms", "half of those calls took at most"},
+		{"save.callers_256.p99_ms", "99 of 100 of those calls took at most"},
+		{"save.callers_256.ratio", "save.callers_256.per_s in terms of raw.insert_single_per_s"},
 	},
 	takes: func(w workload) time.Duration {
 		if w.quick {

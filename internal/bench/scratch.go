@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +21,7 @@ import (
 type place struct {
 	dsn    string
 	target store.Target
-	name   string // how the names of all databases of the run begin
+	name   string // how the names of the databases of the run begin
 	folder string // SQLite: of all files of the run
 	made   int
 }
@@ -32,12 +31,13 @@ const (
 	leaveLimit    = time.Minute // for dropping a large table
 )
 
-func newPlace(dsn string) (*place, error) {
+// newPlace takes how the names of the databases begin.
+func newPlace(dsn, name string) (*place, error) {
 	target, err := store.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{dsn: dsn, target: target, name: scratchPrefix + strings.ToLower(rand.Text()[:10])}
+	p := &place{dsn: dsn, target: target, name: name}
 	if target.Kind() != store.SQLite {
 		return p, nil
 	}

@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	for want, o := range map[string]Options{
+		"not both":                   {Quick: true, Full: true},
+		"rows are -1":                {Rows: -1},
+		"repeats are -1":             {Repeats: -1},
+		"scale is -1":                {Scale: -1},
+		`no measurement "drian"`:     {Only: []string{"save", "drian"}},
+		`no measurement "raw.nosuc"`: {Only: []string{"raw.nosuc"}},
+		`no measurement ""`:          {Only: []string{""}},
+	} {
+		_, err := Run(t.Context(), o)
+		if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestAGroupNamesAllOfIt(t *testing.T) {
+	var names []string
+	for _, m := range (Options{Only: []string{"drain", "raw"}}).chosen() {
+		names = append(names, m.name)
+	}
+	want := []string{"raw.insert_single", "raw.insert_batch", "raw.claim_batch", "raw.settle_batch", "drain"}
+	if !slices.Equal(names, want) {
+		t.Errorf("chosen are %v", names)
+	}
+}
+
+func TestQuickIsAPartOfAll(t *testing.T) {
+	quick, all := Options{Quick: true}.chosen(), Options{}.chosen()
+	if len(quick) == 0 || len(quick) > len(all) || len(all) != len(registry) {
+		t.Errorf("%d of %d are quick", len(quick), len(all))
+	}
+	for _, o := range []Options{{}, {Quick: true}, {Full: true}, {Scale: 1e-9}} {
+		if w := o.withDefaults().workload(); w.batch < 1 || w.drain < 1 || w.rows < 1 {
+			t.Errorf("%+v has the workload %+v", o, w)
+		}
+	}
+}
+
+// TestKeysAreDeclaredOnce keeps one measurement from adding to the figures of another.
+func TestKeysAreDeclaredOnce(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, m := range registry {
+		if m.takes == nil || m.measure == nil || len(m.figures) == 0 {
+			t.Errorf("%s is not complete", m.name)
+		}
+		for _, f := range m.figures {
+			if seen[f.key] || f.about == "" {
+				t.Errorf("%s: %+v", m.name, f)
+			}
+			seen[f.key] = true
+		}
+	}
+}

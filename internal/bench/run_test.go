@@ -1,0 +1,271 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+func TestARunMeasuresRawAndDelaytask(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		o := tiny(db.DSN, "raw", "save", "save_bulk", "save_tx", "drain")
+		o.scratch = scratchOwner(db)
+		report, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := scratches(t, db); len(left) > 0 {
+			t.Errorf("it leaves %v", left)
+		}
+		values := make(map[string]float64)
+		for _, l := range report.Lines {
+			values[l.Key] = l.Value
+			if derived := strings.HasSuffix(l.Key, "ratio"); derived != (len(l.Turns) == 1) || l.Value <= 0 || l.About == "" {
+				t.Errorf("figure %+v", l)
+			}
+		}
+		for _, m := range registry {
+			if slices.Contains([]string{"save", "save_bulk", "save_tx", "drain"}, m.name) || strings.HasPrefix(m.name, "raw.") {
+				for _, f := range m.figures {
+					if values[f.key] == 0 {
+						t.Errorf("no %s", f.key)
+					}
+				}
+			}
+		}
+		near := func(ratio, want float64) bool { return ratio > 0.98*want && ratio < 1.02*want } // figures are rounded
+		claim, settle := values["raw.claim_batch_per_s"], values["raw.settle_batch_per_s"]
+		if !near(values["save.ratio"], values["save.per_s"]/values["raw.insert_single_per_s"]) ||
+			!near(values["save_bulk.ratio"], values["save_bulk.per_s"]/values["raw.insert_batch_per_s"]) ||
+			!near(values["drain.ratio"], values["drain.per_s"]/(1/(1/claim+1/settle))) {
+			t.Errorf("ratios are not those of the medians: %v", values)
+		}
+		if m := report.Meta; m.Server == "" || m.Version == "" || m.Machine.CPUs < 1 || m.Duration <= 0 || m.Repeats != 2 ||
+			m.Rows != 1000 || m.Forms["raw.settle_batch"] == "" || len(m.Settings) < 2 {
+			t.Errorf("meta is %+v", m)
+		}
+	})
+}
+
+func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
+	report, err := Run(t.Context(), tiny(dbtest.New(t, dbtest.SQLite).DSN, "save_tx", "save_bulk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root map[string]map[string]any
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	_, ratio := root["save_bulk"]["ratio"]
+	_, rate := root["save_bulk"]["per_s"].(float64)
+	_, spread := root["spread"]["save_tx"]
+	if len(root) != 4 || ratio || !rate || !spread || root["meta"]["server"] != "SQLite" {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestNothingIsLeftBehind ends measurements in every way there is.
+func TestNothingIsLeftBehind(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		errOnFire := errors.New("the machine is on fire")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, f := range []func(context.Context, *database) error{
+			func(context.Context, *database) error { return errOnFire },
+			func(ctx context.Context, d *database) error {
+				if len(scratches(t, db)) != 1 {
+					t.Errorf("there is no scratch database but %v", scratches(t, db))
+				}
+				cancel()
+				return d.withRaw(ctx, 2, func(context.Context, *raw) error { return nil })
+			},
+		} {
+			o := tiny(db.DSN)
+			o.scratch = scratchOwner(db)
+			r := newRun(t, o)
+			if err := r.onFresh(ctx, f); !errors.Is(err, errOnFire) && !errors.Is(err, context.Canceled) {
+				t.Errorf("it ended with %v", err)
+			}
+			if err := r.place.leave(); err != nil {
+				t.Error(err)
+			}
+			if left := scratches(t, db); len(left) > 0 {
+				t.Errorf("it leaves %v", left)
+			}
+		}
+	})
+}
+
+func TestAnInterruptedRunSaysSo(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := tiny(db.DSN, "raw.insert_single", "drain")
+		o.scratch = scratchOwner(db)
+		o.Progress = func(p Progress) {
+			if p.Name == "drain" {
+				cancel()
+			}
+		}
+		report, err := Run(ctx, o)
+		if !errors.Is(err, context.Canceled) || report == nil || len(report.Lines) != 1 {
+			t.Errorf("it ended with %v and %+v", err, report)
+		}
+		if left := scratches(t, db); len(left) > 0 {
+			t.Errorf("it leaves %v", left)
+		}
+	})
+}
+
+func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
+		pool := connect(t, db)
+		name := "bench_" + scratchOwner(db)
+		for _, statement := range []string{
+			"CREATE USER " + name + " IDENTIFIED BY 'Few-rights-1'", "GRANT ALL ON " + scratchOwner(db) + ".* TO " + name,
+		} {
+			if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer func() {
+			if _, err := pool.ExecContext(context.WithoutCancel(t.Context()), "DROP USER "+name); err != nil {
+				t.Error(err)
+			}
+		}()
+		_, err := Run(t.Context(), tiny(name+":Few-rights-1@"+db.DSN[strings.LastIndex(db.DSN, "@")+1:], "save"))
+		if err == nil || !strings.Contains(err.Error(), "may not create") || strings.Contains(err.Error(), "Few-rights") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+func TestAnUpdateThatMissesRowsIsAnError(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		r := newRun(t, tiny(db.DSN))
+		err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error {
+			ids, err := d.fill(ctx, 20, filling{status: row.Executing, due: dueNow()})
+			if err != nil {
+				return err
+			}
+			return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
+				for _, form := range claimForms { // of rows that are executing
+					if _, err := raw.update(ctx, ids, form); form.kind == d.kind && (err == nil ||
+						!strings.Contains(err.Error(), "a statement for 20 rows changed 0")) {
+						t.Errorf("%s: %v", form.name, err)
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEveryFormWrites makes sure that the forms differ in nothing but their speed.
+func TestEveryFormWrites(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		r := newRun(t, tiny(db.DSN))
+		err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error {
+			return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
+				for _, claim := range claimForms {
+					for _, settle := range settleForms {
+						if claim.kind != d.kind || settle.kind != d.kind {
+							continue
+						}
+						ids, err := d.fill(ctx, 3, filling{status: row.Pending, due: dueNow()})
+						if err != nil {
+							return err
+						}
+						for _, form := range []updateForm{claim, settle} {
+							if _, err := raw.update(ctx, ids, form); err != nil {
+								return err
+							}
+						}
+						var rows int
+						err = raw.conns[0].QueryRowContext(ctx, "SELECT COUNT(DISTINCT finish_time) FROM delay_task_message"+
+							" WHERE id IN ("+list(ids)+") AND status = 1 AND version = 2 AND attempt = 1 AND due_time = finish_time"+
+							" AND execution_time < finish_time").Scan(&rows)
+						if err != nil || rows != len(ids) {
+							t.Errorf("%s, %s: %d rows are as they should, %v", claim.name, settle.name, rows, err)
+						}
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// scratches lists what a run has made.
+func scratches(t *testing.T, db dbtest.Database) (names []string) {
+	t.Helper()
+	if db.Kind == dbtest.SQLite {
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(db.DSN, "sqlite:")), "delaytask-bench-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range found {
+			files, err := os.ReadDir(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if strings.HasSuffix(f.Name(), ".db") {
+					names = append(names, f.Name())
+				}
+			}
+		}
+		return names
+	}
+	rows, err := connect(t, db).QueryContext(context.WithoutCancel(t.Context()), `SHOW DATABASES LIKE '`+scratchOwner(db)+`\_%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func connect(t *testing.T, db dbtest.Database) *sql.DB {
+	t.Helper()
+	pool, err := sql.Open("mysql", db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	return pool
+}
+
+// scratchOwner is the name of the test's own database. Others of a run begin with it, so that tests beside this one are not met.
+func scratchOwner(db dbtest.Database) string {
+	name := db.DSN[strings.LastIndex(db.DSN, "/")+1:]
+	name, _, _ = strings.Cut(name, "?")
+	return name
+}
