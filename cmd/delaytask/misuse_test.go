@@ -26,6 +26,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"cancel --tag t", "retry --tag t",
 		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more", "nodes more",
 		"version more", "demo more", "config print --workers none", "config print --ttr 1ms",
+		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch", "bench --dsn nonsense",
 		"migrate up more", "migrate sql --for oracle", "list --dsn nonsense", "list --dsn sqlite:", "demo --dsn nonsense",
 	} {
 		r := s.run(strings.Fields(line)...)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -24,7 +22,6 @@ const (
 
 // raw is a program that knows nothing of delaytask but its table.
 type raw struct {
-	pool  *sqlx.DB
 	conns []*sql.Conn // open and warm
 	kind  store.Kind
 }
@@ -36,7 +33,7 @@ func (d *database) withRaw(ctx context.Context, n int, f func(context.Context, *
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	r := &raw{pool: pool, kind: d.kind}
+	r := &raw{kind: d.kind}
 	defer func() {
 		for _, conn := range r.conns {
 			err = errors.Join(err, conn.Close())

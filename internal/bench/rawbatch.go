@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -50,11 +51,11 @@ type updateForm struct {
 // rawUpdates measures UPDATEs of rows that stand at the status, in the form that is the fastest on this server. Every statement
 // must change all of its rows.
 func (r *run) rawUpdates(ctx context.Context, name string, from row.Status, forms []updateForm) error {
+	form, err := r.fastest(ctx, name, from, forms)
+	if err != nil {
+		return err
+	}
 	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-		form, err := r.fastest(ctx, d, name, from, forms)
-		if err != nil {
-			return err
-		}
 		ids, err := d.fill(ctx, r.workload.batch, filling{status: from, due: dueNow()})
 		if err != nil {
 			return err
@@ -95,46 +96,50 @@ func (r *raw) update(ctx context.Context, ids []int64, form updateForm) (hammere
 	})
 }
 
-const formTrials = 6 // batches for each form; the fastest counts, for others disturb none of them less
+// formTrials is how many batches each form has. The fastest counts: whatever else the machine does disturbs that one least.
+const formTrials = 6
 
-// fastest tries the forms in turn, once in a run, and remembers the fastest. One that the server does not know is no candidate.
-func (r *run) fastest(
-	ctx context.Context, d *database, name string, from row.Status, forms []updateForm,
-) (updateForm, error) {
-	forms = slices.DeleteFunc(slices.Clone(forms), func(f updateForm) bool { return f.kind != d.kind })
-	if known := r.meta.Forms[name]; known != "" {
-		return forms[slices.IndexFunc(forms, func(f updateForm) bool { return f.name == known })], nil
+// fastest tries the forms in turn, once in a run, and remembers the fastest.
+func (r *run) fastest(ctx context.Context, name string, from row.Status, forms []updateForm) (best updateForm, err error) {
+	forms = slices.DeleteFunc(slices.Clone(forms), func(f updateForm) bool { return f.kind != r.place.target.Kind() })
+	if i := slices.IndexFunc(forms, func(f updateForm) bool { return f.name == r.meta.Forms[name] }); i >= 0 {
+		return forms[i], nil
 	}
-	took := make([]time.Duration, len(forms))
-	errs := make([]error, len(forms))
-	err := d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
-		for trial := range formTrials {
-			for i, form := range forms {
-				ids, err := d.fill(ctx, batchRows, filling{status: from, due: dueNow()})
-				if err != nil {
-					return err
-				}
+	err = r.onFresh(ctx, func(ctx context.Context, d *database) error {
+		best, err = r.try(ctx, d, from, forms)
+		return err
+	})
+	r.meta.Forms[name] = best.name
+	return best, err
+}
+
+// try returns the fastest form. One that the server does not know is no candidate.
+func (r *run) try(ctx context.Context, d *database, from row.Status, forms []updateForm) (best updateForm, err error) {
+	fastest := forEver
+	refused := make(map[string]error)
+	for range formTrials {
+		for _, form := range forms {
+			if refused[form.name] != nil {
+				continue
+			}
+			ids, err := d.fill(ctx, min(batchRows, r.workload.batch), filling{status: from, due: dueNow()})
+			if err != nil {
+				return best, err
+			}
+			err = d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
 				done, err := raw.update(ctx, ids, form)
-				errs[i] = errors.Join(errs[i], err)
-				if trial == 0 || done.took < took[i] {
-					took[i] = done.took
+				if refused[form.name] = err; err == nil && done.took < fastest {
+					best, fastest = form, done.took
 				}
+				return nil
+			})
+			if err != nil {
+				return best, err
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return updateForm{}, err
 	}
-	best := -1
-	for i := range forms {
-		if errs[i] == nil && (best < 0 || took[i] < took[best]) {
-			best = i
-		}
+	if fastest == forEver {
+		return best, errors.Join(slices.Collect(maps.Values(refused))...)
 	}
-	if best < 0 {
-		return updateForm{}, errors.Join(errs...)
-	}
-	r.meta.Forms[name] = forms[best].name
-	return forms[best], nil
+	return best, nil
 }

@@ -36,7 +36,7 @@ func (d *database) fill(ctx context.Context, n int, f filling) ([]int64, error) 
 	for i := range ids {
 		ids[i] = source.Next()
 	}
-	err := d.withRaw(ctx, fillConns, func(ctx context.Context, raw *raw) error {
+	err := d.withRaw(ctx, min(fillConns, 1+n/fillRows), func(ctx context.Context, raw *raw) error {
 		var next atomic.Int64
 		_, err := hammer(ctx, len(raw.conns), forEver, func(ctx context.Context, conn int) (int, error) {
 			first := int(next.Add(fillRows)) - fillRows

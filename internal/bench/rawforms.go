@@ -31,9 +31,9 @@ var claimForms = []updateForm{
 	{"IN list", store.MySQL, func(ids []int64) string {
 		return "UPDATE " + mysqlTable + " SET " + mysqlClaimSets + " WHERE id IN (" + list(ids) + ") AND " + claimGuard
 	}},
-	{"JOIN (SELECT … UNION ALL VALUES …)", store.MySQL, func(ids []int64) string {
-		return "UPDATE (" + valuesAfterSelect(ids, nil) + ") v STRAIGHT_JOIN " + mysqlTable + " ON t.id = v.id SET " +
-			mysqlClaimSets + " WHERE " + claimGuard
+	{"JOIN (SELECT … UNION ALL SELECT …)", store.MySQL, func(ids []int64) string {
+		return "UPDATE (" + selects(ids, nil) + ") v STRAIGHT_JOIN " + mysqlTable + " ON t.id = v.id SET " + mysqlClaimSets +
+			" WHERE " + claimGuard
 	}},
 	{"IN list", store.SQLite, func(ids []int64) string {
 		now := row.At(time.Now())
@@ -47,8 +47,11 @@ var settleForms = []updateForm{
 	{"JOIN (SELECT … UNION ALL SELECT …)", store.MySQL, func(ids []int64) string {
 		return joined("(" + selects(ids, outcomes(ids)) + ")")
 	}},
-	{"JOIN (SELECT … UNION ALL VALUES …)", store.MySQL, func(ids []int64) string {
-		return joined("(" + valuesAfterSelect(ids, outcomes(ids)) + ")")
+	{"JOIN (SELECT … UNION ALL VALUES (…), …)", store.MySQL, func(ids []int64) string { // MariaDB
+		return joined("(" + valuesAfterSelect(ids, outcomes(ids), "(") + ")")
+	}},
+	{"JOIN (SELECT … UNION ALL VALUES ROW(…), …)", store.MySQL, func(ids []int64) string { // MySQL
+		return joined("(" + valuesAfterSelect(ids, outcomes(ids), "ROW(") + ")")
 	}},
 	{"JOIN JSON_TABLE", store.MySQL, func(ids []int64) string {
 		rows := make([][]any, len(ids))
@@ -63,7 +66,7 @@ var settleForms = []updateForm{
 			" execution DATETIME(6) PATH '$[1]', finish DATETIME(6) PATH '$[2]'))")
 	}},
 	{"FROM (VALUES …)", store.SQLite, func(ids []int64) string {
-		return "WITH v(id, execution, finish) AS (VALUES " + values(ids, outcomes(ids)) + ") UPDATE delay_task_message AS t" +
+		return "WITH v(id, execution, finish) AS (VALUES " + values(ids, outcomes(ids), "(") + ") UPDATE delay_task_message AS t" +
 			" NOT INDEXED SET " + settleSets + "'" + row.At(time.Now()).String() + "' FROM v WHERE t.id = v.id AND " + settleGuard
 	}},
 }
@@ -97,25 +100,22 @@ func selects(ids []int64, of []outcome) string {
 	return string(text)
 }
 
-// valuesAfterSelect names the columns in a first SELECT, which every server takes in the same way, and lists the other rows.
-func valuesAfterSelect(ids []int64, of []outcome) string {
-	text := appendOutcome([]byte("SELECT "), ids[0], of, 0, true)
+// valuesAfterSelect names the columns in a first SELECT, which all servers take in the same way, and lists the other rows.
+func valuesAfterSelect(ids []int64, of []outcome, open string) string {
+	text := selects(ids[:1], of)
 	if len(ids) == 1 {
-		return string(text)
+		return text
 	}
-	if len(of) > 0 {
-		of = of[1:]
-	}
-	return string(text) + " UNION ALL VALUES " + values(ids[1:], of)
+	return text + " UNION ALL VALUES " + values(ids[1:], of[1:], open)
 }
 
-func values(ids []int64, of []outcome) string {
+func values(ids []int64, of []outcome, open string) string {
 	var text []byte
 	for i, id := range ids {
 		if i > 0 {
 			text = append(text, ", "...)
 		}
-		text = append(text, '(')
+		text = append(text, open...)
 		text = append(appendOutcome(text, id, of, i, false), ')')
 	}
 	return string(text)

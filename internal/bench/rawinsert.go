@@ -20,6 +20,7 @@ const (
 
 	// stockedRows bounds the rows that are built beforehand for a second of inserts. It is more than two cores can take.
 	stockedRows = 150_000
+	leastStock  = 8 // INSERTs for each connection, however short the measurement
 )
 
 var rawInsertSingle = measurement{
@@ -48,7 +49,8 @@ func (r *run) rawInserts(ctx context.Context, key string, conns, rows int) error
 	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
 		return d.withRaw(ctx, conns, func(ctx context.Context, raw *raw) error {
 			span := r.workload.warm + r.workload.span
-			stock, err := raw.stock(ctx, 1+int(span.Seconds()*stockedRows)/rows, rows)
+			inserts := max(leastStock*conns, int(span.Seconds()*stockedRows)/rows)
+			stock, err := raw.stock(ctx, inserts, rows)
 			if err != nil {
 				return err
 			}

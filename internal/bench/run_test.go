@@ -5,11 +5,14 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
@@ -19,6 +22,9 @@ func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(db.DSN, "raw", "save", "save_bulk", "save_tx", "drain")
 		o.scratch = scratchOwner(db)
+		if db.Kind != dbtest.SQLite {
+			o.Repeats = 1 // to be done soon
+		}
 		report, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +35,11 @@ func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 		values := make(map[string]float64)
 		for _, l := range report.Lines {
 			values[l.Key] = l.Value
-			if derived := strings.HasSuffix(l.Key, "ratio"); derived != (len(l.Turns) == 1) || l.Value <= 0 || l.About == "" {
+			turns := o.Repeats
+			if strings.HasSuffix(l.Key, "ratio") {
+				turns = 1
+			}
+			if len(l.Turns) != turns || l.Value <= 0 || l.About == "" {
 				t.Errorf("figure %+v", l)
 			}
 		}
@@ -42,14 +52,14 @@ func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 				}
 			}
 		}
-		near := func(ratio, want float64) bool { return ratio > 0.98*want && ratio < 1.02*want } // figures are rounded
+		near := func(ratio, want float64) bool { return math.Abs(ratio-want) < 0.001+0.02*want } // figures are rounded
 		claim, settle := values["raw.claim_batch_per_s"], values["raw.settle_batch_per_s"]
 		if !near(values["save.ratio"], values["save.per_s"]/values["raw.insert_single_per_s"]) ||
 			!near(values["save_bulk.ratio"], values["save_bulk.per_s"]/values["raw.insert_batch_per_s"]) ||
 			!near(values["drain.ratio"], values["drain.per_s"]/(1/(1/claim+1/settle))) {
 			t.Errorf("ratios are not those of the medians: %v", values)
 		}
-		if m := report.Meta; m.Server == "" || m.Version == "" || m.Machine.CPUs < 1 || m.Duration <= 0 || m.Repeats != 2 ||
+		if m := report.Meta; m.Server == "" || m.Version == "" || m.Machine.CPUs < 1 || m.Duration <= 0 || m.Repeats != o.Repeats ||
 			m.Rows != 1000 || m.Forms["raw.settle_batch"] == "" || len(m.Settings) < 2 {
 			t.Errorf("meta is %+v", m)
 		}
@@ -132,7 +142,7 @@ func TestAnInterruptedRunSaysSo(t *testing.T) {
 func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
 		pool := connect(t, db)
-		name := "bench_" + scratchOwner(db)
+		name := "bench_" + scratchOwner(db)[len("delaytask_test_"):][:20] // users' names are short
 		for _, statement := range []string{
 			"CREATE USER " + name + " IDENTIFIED BY 'Few-rights-1'", "GRANT ALL ON " + scratchOwner(db) + ".* TO " + name,
 		} {
@@ -153,20 +163,54 @@ func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
 }
 
 func TestAnUpdateThatMissesRowsIsAnError(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		r := newRun(t, tiny(db.DSN))
-		err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error {
-			ids, err := d.fill(ctx, 20, filling{status: row.Executing, due: dueNow()})
-			if err != nil {
-				return err
+	onRaw(t, func(ctx context.Context, d *database, raw *raw) {
+		ids, err := d.fill(ctx, 20, filling{status: row.Executing, due: dueNow()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range known(ctx, t, d, claimForms) { // whose rows are executing already
+			_, err := raw.update(ctx, ids, form)
+			if err == nil || !strings.Contains(err.Error(), "a statement for 20 rows changed 0") {
+				t.Errorf("%s: %v", form.name, err)
 			}
-			return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
-				for _, form := range claimForms { // of rows that are executing
-					if _, err := raw.update(ctx, ids, form); form.kind == d.kind && (err == nil ||
-						!strings.Contains(err.Error(), "a statement for 20 rows changed 0")) {
-						t.Errorf("%s: %v", form.name, err)
+		}
+	})
+}
+
+// TestEveryFormWritesTheSame makes sure that the forms differ in nothing but their speed.
+func TestEveryFormWritesTheSame(t *testing.T) {
+	onRaw(t, func(ctx context.Context, d *database, raw *raw) {
+		settles := known(ctx, t, d, settleForms)
+		for _, claim := range known(ctx, t, d, claimForms) {
+			for _, settle := range settles {
+				ids, err := d.fill(ctx, 3, filling{status: row.Pending, due: dueNow()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, form := range []updateForm{claim, settle} {
+					if _, err := raw.update(ctx, ids, form); err != nil {
+						t.Error(err)
 					}
 				}
+				var rows int
+				err = raw.conns[0].QueryRowContext(ctx, "SELECT COUNT(DISTINCT finish_time) FROM delay_task_message"+
+					" WHERE id IN ("+list(ids)+") AND status = 1 AND version = 2 AND attempt = 1 AND due_time = finish_time"+
+					" AND execution_time < finish_time").Scan(&rows)
+				if err != nil || rows != len(ids) {
+					t.Errorf("%s, %s: %d rows are as they should be, %v", claim.name, settle.name, rows, err)
+				}
+			}
+		}
+	})
+}
+
+// onRaw gives f a database and a raw connection to it.
+func onRaw(t *testing.T, f func(context.Context, *database, *raw)) {
+	t.Helper()
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		err := newRun(t, tiny(db.DSN)).onFresh(t.Context(), func(ctx context.Context, d *database) error {
+			return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
+				f(ctx, d, raw)
 				return nil
 			})
 		})
@@ -176,42 +220,27 @@ func TestAnUpdateThatMissesRowsIsAnError(t *testing.T) {
 	})
 }
 
-// TestEveryFormWrites makes sure that the forms differ in nothing but their speed.
-func TestEveryFormWrites(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		r := newRun(t, tiny(db.DSN))
-		err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error {
-			return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
-				for _, claim := range claimForms {
-					for _, settle := range settleForms {
-						if claim.kind != d.kind || settle.kind != d.kind {
-							continue
-						}
-						ids, err := d.fill(ctx, 3, filling{status: row.Pending, due: dueNow()})
-						if err != nil {
-							return err
-						}
-						for _, form := range []updateForm{claim, settle} {
-							if _, err := raw.update(ctx, ids, form); err != nil {
-								return err
-							}
-						}
-						var rows int
-						err = raw.conns[0].QueryRowContext(ctx, "SELECT COUNT(DISTINCT finish_time) FROM delay_task_message"+
-							" WHERE id IN ("+list(ids)+") AND status = 1 AND version = 2 AND attempt = 1 AND due_time = finish_time"+
-							" AND execution_time < finish_time").Scan(&rows)
-						if err != nil || rows != len(ids) {
-							t.Errorf("%s, %s: %d rows are as they should, %v", claim.name, settle.name, rows, err)
-						}
-					}
-				}
-				return nil
-			})
-		})
-		if err != nil {
-			t.Error(err)
+// known lists the forms that the server knows.
+func known(ctx context.Context, t *testing.T, d *database, forms []updateForm) (known []updateForm) {
+	t.Helper()
+	err := d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
+		for _, form := range forms {
+			if form.kind != d.kind {
+				continue
+			}
+			_, err := raw.conns[0].ExecContext(ctx, form.text([]int64{1, 2}))
+			if refused, ok := errors.AsType[*mysql.MySQLError](err); err == nil {
+				known = append(known, form)
+			} else if !ok || refused.Number != 1064 {
+				t.Errorf("%s: %v", form.name, err)
+			}
 		}
+		return nil
 	})
+	if err != nil || len(known) == 0 {
+		t.Fatalf("it knows %d forms, %v", len(known), err)
+	}
+	return known
 }
 
 // scratches lists what a run has made.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -73,5 +74,9 @@ func (r *run) warmed(ctx context.Context, workers int, op func(context.Context, 
 	if _, err := hammer(ctx, workers, r.workload.warm, op); err != nil {
 		return hammered{}, err
 	}
-	return hammer(ctx, workers, r.workload.span, op)
+	done, err := hammer(ctx, workers, r.workload.span, op)
+	if err == nil && done.count == 0 {
+		err = errors.New("nothing was left to do after the warm-up; measure for a shorter time")
+	}
+	return done, err
 }

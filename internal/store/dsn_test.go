@@ -149,3 +149,24 @@ func FuzzParseDSN(f *testing.F) {
 		_ = db.Close()
 	})
 }
+
+func TestAnotherDatabaseOfTheServerIsReachedInTheSameWay(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"user:p/w@tcp(host:3306)/db":                          "user@tcp(host:3306)/other",
+		"mysql://user:p%2Fw@host/db?timeout=7s":               "user@tcp(host:3306)/other",
+		"user:p/w@unix(/run/db.sock)/db?max_statement_time=1": "user@unix(/run/db.sock)/other",
+	} {
+		first, err := ParseDSN(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := ParseDSN(first.WithDatabase("other"))
+		if err != nil || other.Redacted() != want {
+			t.Errorf("%s gave %s, %v", dsn, other, err)
+			continue
+		}
+		if first.cfg.DBName = "other"; first.cfg.FormatDSN() != other.cfg.FormatDSN() || other.cfg.Passwd != "p/w" {
+			t.Errorf("%s: its settings are %s", dsn, other.cfg.FormatDSN())
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jmoiron/sqlx"
 
@@ -25,7 +24,11 @@ func newBench(ctx context.Context, dsn, name string) (*bench, error) {
 	if err := remake(ctx, dsn, name); err != nil {
 		return nil, err
 	}
-	db, kind, err := store.Connect(ctx, withDatabase(dsn, name))
+	target, err := store.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	db, kind, err := store.Connect(ctx, target.WithDatabase(name))
 	if err != nil {
 		return nil, err
 	}
@@ -33,15 +36,6 @@ func newBench(ctx context.Context, dsn, name string) (*bench, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &bench{name, db, store.New(db, kind)}, nil
-}
-
-// withDatabase names another database in a DSN.
-func withDatabase(dsn, name string) string {
-	server, database := dsn[:strings.LastIndexByte(dsn, '/')+1], dsn[strings.LastIndexByte(dsn, '/')+1:]
-	if _, params, found := strings.Cut(database, "?"); found {
-		name += "?" + params
-	}
-	return server + name
 }
 
 func remake(ctx context.Context, dsn, name string) error {
