@@ -56,7 +56,7 @@ tidy: ## tidy go.mod and go.sum
 	go mod tidy
 
 .PHONY: bench
-bench: ## run the benchmarks
+bench: ## run the benchmarks of single parts
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: proof
