@@ -18,9 +18,11 @@ const (
 	batchConns  = 4
 	batchRows   = 500
 
-	// stockedRows bounds the rows that are built beforehand for a second of inserts. It is more than two cores can take.
-	stockedRows = 150_000
-	leastStock  = 8 // INSERTs for each connection, however short the measurement
+	// What is built beforehand for a second of inserts is more than two cores can take. On a machine that takes it sooner, the
+	// measurement is shorter.
+	stockedInserts = 50_000
+	stockedRows    = 150_000
+	leastStock     = 8 // INSERTs for each connection, however short the measurement
 )
 
 var rawInsertSingle = measurement{
@@ -49,7 +51,7 @@ func (r *run) rawInserts(ctx context.Context, key string, conns, rows int) error
 	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
 		return d.withRaw(ctx, conns, func(ctx context.Context, raw *raw) error {
 			span := r.workload.warm + r.workload.span
-			inserts := max(leastStock*conns, int(span.Seconds()*stockedRows)/rows)
+			inserts := max(leastStock*conns, int(span.Seconds()*min(stockedInserts, stockedRows/float64(rows))))
 			stock, err := raw.stock(ctx, inserts, rows)
 			if err != nil {
 				return err
