@@ -84,7 +84,13 @@ func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
 	o.Child = []string{"bench", "child"}
 	report, err := bench.Run(cmd.Context(), o)
 	bar.end()
-	if report == nil || errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) {
+		if errors.Is(err, bench.ErrLeftBehind) {
+			a.note("delaytask: %s\n", sentence(err)) // of an interruption nothing else is told
+		}
+		return err
+	}
+	if report == nil {
 		return err
 	}
 	if a.json {

@@ -139,6 +139,20 @@ func TestAnInterruptedRunSaysSo(t *testing.T) {
 	})
 }
 
+func TestWhatCannotBeDroppedIsNamed(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
+		o := tiny(db.DSN)
+		o.scratch = scratchOwner(db)
+		err := newRun(t, o).onFresh(t.Context(), func(ctx context.Context, _ *database) error {
+			_, err := connect(t, db).ExecContext(ctx, "DROP DATABASE "+o.scratch+"_1")
+			return err
+		})
+		if !errors.Is(err, ErrLeftBehind) || !strings.Contains(err.Error(), o.scratch+"_1") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
 func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
 		pool := connect(t, db)

@@ -53,12 +53,18 @@ func newPlace(dsn, name string) (*place, error) {
 	return p, nil
 }
 
+// ErrLeftBehind is returned by [Run], beside other errors, when a database that it made could not be dropped.
+var ErrLeftBehind = errors.New("the benchmark leaves something behind")
+
 // leave removes what databases of their own do not remove.
 func (p *place) leave() error {
 	if p.folder == "" {
 		return nil
 	}
-	return os.RemoveAll(p.folder)
+	if err := os.RemoveAll(p.folder); err != nil {
+		return fmt.Errorf("%w: remove %s by hand: %w", ErrLeftBehind, p.folder, err)
+	}
+	return nil
 }
 
 // database is a scratch database with the tables of delaytask in it.
@@ -108,7 +114,7 @@ func (p *place) create(ctx context.Context) (*database, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 		defer cancel()
 		if err := p.execute(ctx, "DROP DATABASE "+name); err != nil {
-			return fmt.Errorf("drop the database %s of the benchmark; drop it by hand: %w", name, err)
+			return fmt.Errorf("%w: drop the database %s by hand: %w", ErrLeftBehind, name, err)
 		}
 		return nil
 	}
