@@ -102,6 +102,9 @@ const formTrials = 6
 // fastest tries the forms in turn, once in a run, and remembers the fastest.
 func (r *run) fastest(ctx context.Context, name string, from row.Status, forms []updateForm) (best updateForm, err error) {
 	forms = slices.DeleteFunc(slices.Clone(forms), func(f updateForm) bool { return f.kind != r.place.target.Kind() })
+	if len(forms) == 1 {
+		return forms[0], nil
+	}
 	if i := slices.IndexFunc(forms, func(f updateForm) bool { return f.name == r.meta.Forms[name] }); i >= 0 {
 		return forms[i], nil
 	}

@@ -26,14 +26,10 @@ const (
 	mysqlTable = "delay_task_message t FORCE INDEX (PRIMARY)"
 )
 
-// claimForms: the rows of a batch differ in nothing but their id.
+// claimForms has one form for each database: the rows of a batch differ in nothing but their id, so no values have to be joined.
 var claimForms = []updateForm{
 	{"IN list", store.MySQL, func(ids []int64) string {
 		return "UPDATE " + mysqlTable + " SET " + mysqlClaimSets + " WHERE id IN (" + list(ids) + ") AND " + claimGuard
-	}},
-	{"JOIN (SELECT … UNION ALL SELECT …)", store.MySQL, func(ids []int64) string {
-		return "UPDATE (" + selects(ids, nil) + ") v STRAIGHT_JOIN " + mysqlTable + " ON t.id = v.id SET " + mysqlClaimSets +
-			" WHERE " + claimGuard
 	}},
 	{"IN list", store.SQLite, func(ids []int64) string {
 		now := row.At(time.Now())
@@ -95,7 +91,7 @@ func selects(ids []int64, of []outcome) string {
 		if i > 0 {
 			text = append(text, " UNION ALL SELECT "...)
 		}
-		text = appendOutcome(text, id, of, i, i == 0)
+		text = appendOutcome(text, id, of[i], i == 0)
 	}
 	return string(text)
 }
@@ -116,12 +112,12 @@ func values(ids []int64, of []outcome, open string) string {
 			text = append(text, ", "...)
 		}
 		text = append(text, open...)
-		text = append(appendOutcome(text, id, of, i, false), ')')
+		text = append(appendOutcome(text, id, of[i], false), ')')
 	}
 	return string(text)
 }
 
-func appendOutcome(text []byte, id int64, of []outcome, i int, named bool) []byte {
+func appendOutcome(text []byte, id int64, of outcome, named bool) []byte {
 	as := func(name string) {
 		if named {
 			text = append(text, " AS "+name...)
@@ -129,12 +125,10 @@ func appendOutcome(text []byte, id int64, of []outcome, i int, named bool) []byt
 	}
 	text = strconv.AppendInt(text, id, 10)
 	as("id")
-	if i < len(of) {
-		text = append(text, ", '"+of[i].execution.String()+"'"...)
-		as("execution")
-		text = append(text, ", '"+of[i].finish.String()+"'"...)
-		as("finish")
-	}
+	text = append(text, ", '"+of.execution.String()+"'"...)
+	as("execution")
+	text = append(text, ", '"+of.finish.String()+"'"...)
+	as("finish")
 	return text
 }
 
