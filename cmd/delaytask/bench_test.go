@@ -25,7 +25,7 @@ func TestBenchPrintsATable(t *testing.T) {
 		t.Fatalf("it prints\n%s", out)
 	}
 	for _, want := range []string{
-		"raw.insert_single_per_s # # # rows by single-row autocommit INSERTs on # connections",
+		"raw.insert_single_per_s # # # rows by single-row autocommit INSERTs on # connections (SQLite: #)",
 		"save.per_s # # # tasks by # goroutines that call SaveDelayTask one at a time",
 		"save.ratio # - - save.per_s in terms of raw.insert_single_per_s",
 	} {

@@ -17,7 +17,7 @@ const updateConns = 2
 
 var rawClaimBatch = measurement{
 	name: "raw.claim_batch", quick: true,
-	figures: []figure{{"raw.claim_batch_per_s", "rows claimed by guarded UPDATEs of 500 rows on 2 connections"}},
+	figures: []figure{{"raw.claim_batch_per_s", "rows claimed by guarded UPDATEs of 500 rows on 2 connections (SQLite: 1)"}},
 	takes:   updatesTake,
 	measure: func(ctx context.Context, r *run) error {
 		return r.rawUpdates(ctx, "raw.claim_batch", row.Pending, claimForms)

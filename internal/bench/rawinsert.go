@@ -27,7 +27,7 @@ const (
 
 var rawInsertSingle = measurement{
 	name: "raw.insert_single", quick: true,
-	figures: []figure{{"raw.insert_single_per_s", "rows by single-row autocommit INSERTs on 64 connections"}},
+	figures: []figure{{"raw.insert_single_per_s", "rows by single-row autocommit INSERTs on 64 connections (SQLite: 1)"}},
 	takes:   func(w workload) time.Duration { return w.warm + w.span + onFreshTakes },
 	measure: func(ctx context.Context, r *run) error {
 		return r.rawInserts(ctx, "raw.insert_single_per_s", singleConns, 1)
@@ -36,7 +36,7 @@ var rawInsertSingle = measurement{
 
 var rawInsertBatch = measurement{
 	name: "raw.insert_batch", quick: true,
-	figures: []figure{{"raw.insert_batch_per_s", "rows by 500-row INSERTs on 4 connections"}},
+	figures: []figure{{"raw.insert_batch_per_s", "rows by 500-row INSERTs on 4 connections (SQLite: 1)"}},
 	takes:   func(w workload) time.Duration { return 2*w.warm + w.span + onFreshTakes },
 	measure: func(ctx context.Context, r *run) error {
 		return r.rawInserts(ctx, "raw.insert_batch_per_s", batchConns, batchRows)
