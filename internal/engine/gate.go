@@ -111,7 +111,7 @@ func (l *lines) bestReady(backlog bool) *item {
 }
 
 func (l *lines) unready(it *item) *run {
-	it.line.gate(it.Backlog).remove(it)
+	it.in.remove(it)
 	l.ready--
 	u := it.run
 	it.run = nil

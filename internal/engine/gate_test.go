@@ -17,7 +17,7 @@ import (
 // claimedRun is a row of the tag that was claimed and whose time has come.
 func claimedRun(h *hands, id int64, tag string, priority int8) *run {
 	it := &item{line: h.lines.line(tag)}
-	it.ID, it.Priority, it.index = id, priority, -1
+	it.ID, it.Priority = id, priority
 	return &run{item: it, row: row.Row{ID: id, Tag: tag}}
 }
 
@@ -86,6 +86,24 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 			},
 		})
 	})
+}
+
+// A row that waits in the gate has left its line: growing old there does not concern it any more.
+func TestRowInTheGateDoesNotAge(t *testing.T) {
+	h := handsFor(1, 1, "a")
+	h.withSurplus(10)
+	h.due(sightings("a", 1, 3), false, 0)
+	picked := h.pick(2, 0)
+	first, second := &run{item: picked[0]}, &run{item: picked[1]}
+	h.enter(first)
+	h.enter(second)
+	h.lines.age(ms(5000), 10)
+	if next := h.leave(first); next != second {
+		t.Errorf("%+v goes on", next)
+	}
+	if got := idsIn(h.pick(10, 0)); !slices.Equal(got, []int64{3}) {
+		t.Errorf("then picked %v", got)
+	}
 }
 
 // withSurplus lets rows be claimed beyond the slots for the next two seconds, however quickly tasks have come to an end.

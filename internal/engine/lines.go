@@ -18,7 +18,8 @@ type item struct {
 	ahead bool     // its slot is held ahead of its due time
 	slot  bool     // it occupies one of the places that rows are claimed for
 	pop   bool     // it goes to a waiting pop instead of a worker
-	index int      // place in the queue that it waits in, -1 outside of one
+	in    *queue   // that it waits in, nil outside of one
+	index int      // its place there
 	tries int      // claims that failed
 	fired row.Time // when it came into its line
 	run   *run     // while it waits in the gate
@@ -96,7 +97,6 @@ func (l *lines) push(it *item) {
 	if !it.line.open {
 		return
 	}
-	it.index = -1
 	l.waiting[it.ID] = it
 	l.enqueue(it)
 }
@@ -119,11 +119,11 @@ func (l *lines) enqueue(it *item) {
 // the table has them. So a tag that gets more than it can run neither starves the others nor fills the memory.
 func (l *lines) age(before row.Time, most int) {
 	for _, line := range l.tags {
-		for len(line.arrived) > 0 && (line.arrived[0].index < 0 || line.arrived[0].Due < before) {
+		for len(line.arrived) > 0 && (line.arrived[0].in != &line.now || line.arrived[0].Due < before) {
 			it := line.arrived[0]
 			line.arrived[0] = nil
 			line.arrived = line.arrived[1:]
-			if it.index < 0 {
+			if it.in != &line.now {
 				continue
 			}
 			line.now.remove(it)
@@ -141,10 +141,8 @@ func (l *lines) drop(it *item) {
 	delete(l.waiting, it.ID)
 	isIt := func(other *item) bool { return other == it }
 	switch {
-	case it.early:
-		it.line.early.remove(it)
-	case it.index >= 0:
-		it.line.now.remove(it)
+	case it.in != nil:
+		it.in.remove(it)
 	case it.Suspect:
 		l.suspects = slices.DeleteFunc(l.suspects, isIt)
 	default:

@@ -18,7 +18,8 @@ func byDue(a, b *item) bool {
 	return a.ID < b.ID
 }
 
-// queue holds rows of one tag, the best of them first. Each knows its place, so that it can be taken out of the middle.
+// queue holds rows of one tag, the best of them first. Each knows its place, so that it can be taken out of the middle. A row is
+// in one queue at a time.
 type queue struct {
 	items  []*item
 	before func(a, b *item) bool
@@ -48,7 +49,7 @@ func (q *queue) Swap(i, j int) {
 
 func (q *queue) Push(x any) {
 	it := x.(*item)
-	it.index = len(q.items)
+	it.in, it.index = q, len(q.items)
 	q.items = append(q.items, it)
 }
 
@@ -56,7 +57,7 @@ func (q *queue) Pop() any {
 	last := len(q.items) - 1
 	it := q.items[last]
 	q.items[last] = nil
-	it.index = -1
+	it.in = nil
 	q.items = q.items[:last]
 	return it
 }
