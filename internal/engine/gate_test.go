@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,17 +129,23 @@ func (w *world) many(e *Engine, tag string, n int) (ids []int64) {
 // Quick tasks are claimed many at a time, beyond the free slots; still no more of them run at once than shall.
 func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
 	inBubble(t, func(w *world) {
+		var mu sync.Mutex
 		claims, most, running := 0, 0, 0
+		count := func(n *int, by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			*n += by
+			most = max(most, running)
+		}
 		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			claims++
+			count(&claims, 1)
 			sleep(ctx, 5*time.Millisecond)
 			return w.store.Claim(ctx, c)
 		}}
 		e := w.engine(store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
-			running++
-			most = max(most, running)
+			count(&running, 1)
 			time.Sleep(time.Millisecond)
-			running--
+			count(&running, -1)
 			return nil
 		}}, func(c *Config) { c.Workers = 4 })
 		const tasks = 1000
@@ -177,16 +185,16 @@ func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 // Tasks that were quick become slow: what was claimed beyond the slots is given back, and loses no attempt.
 func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 	inBubble(t, func(w *world) {
-		slow := false
+		var slow atomic.Bool
 		e := w.engine(w.store, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
-			if slow {
+			if slow.Load() {
 				sleep(ctx, 5*time.Second)
 			}
 			return nil
 		}}, func(c *Config) { c.Workers = 2 })
 		first := w.many(e, "a", 200)
 		time.Sleep(2*time.Second + 10*time.Millisecond)
-		slow = true
+		slow.Store(true)
 		second := w.many(e, "a", 20)
 		e.hands.withSurplus(15)
 		time.Sleep(2*time.Second + gateWait/2)
