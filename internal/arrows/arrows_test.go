@@ -24,6 +24,7 @@ var floors = [][]string{
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/storetest", "internal/seam"},
 	{"migrations"},
 	{"."},
+	{"internal/lateness"},
 	{"delaytasktest", "internal/config", "internal/bench"},
 	{"cmd", "test"},
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 func TestHammerCountsWhatIsDoneInItsSpan(t *testing.T) {
@@ -18,7 +20,7 @@ func TestHammerCountsWhatIsDoneInItsSpan(t *testing.T) {
 		if err != nil || done.count != 3*10*5 || done.took != time.Second || len(done.calls) != 30 || done.perSecond() != 150 {
 			t.Errorf("%d tasks in %v by %d calls, %v", done.count, done.took, len(done.calls), err)
 		}
-		if p := percentile(done.calls, 99); p != 100*time.Millisecond {
+		if p := lateness.Percentile(done.calls, 99); p != 100*time.Millisecond {
 			t.Errorf("the 99th percentile of the calls is %v", p)
 		}
 	})

@@ -1,16 +1,29 @@
 package bench
 
 import (
-	"slices"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
-// percentile takes the nearest rank: every figure is one that was measured. Of nothing it is 0.
-func percentile(durations []time.Duration, p int) time.Duration {
-	if len(durations) == 0 {
-		return 0
+// addPercentiles adds p50, p99 and whatever else is asked for, each under the key and its name.
+func (f *figures) addPercentiles(key string, durations []time.Duration, ranks ...rank) {
+	for _, r := range ranks {
+		f.add(key+"."+r.name, milliseconds(lateness.Percentile(durations, r.of)))
 	}
-	return slices.Sorted(slices.Values(durations))[(len(durations)*p+99)/100-1]
 }
+
+// rank is a percentile and what it is called at the end of a key.
+type rank struct {
+	name string
+	of   float64
+}
+
+var (
+	p50  = rank{"p50_ms", 50}
+	p99  = rank{"p99_ms", 99}
+	p999 = rank{"p999_ms", 99.9}
+	most = rank{"max_ms", 100}
+)
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

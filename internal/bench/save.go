@@ -50,8 +50,7 @@ func (r *run) saves(ctx context.Context, key string, callers int) error {
 			return err
 		}
 		r.figures.add(key+".per_s", done.perSecond())
-		r.figures.add(key+".p50_ms", milliseconds(percentile(done.calls, 50)))
-		r.figures.add(key+".p99_ms", milliseconds(percentile(done.calls, 99)))
+		r.figures.addPercentiles(key, done.calls, p50, p99)
 		return nil
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 const (
@@ -83,12 +84,12 @@ func saveCrash(ctx context.Context, s *delaytask.Scheduler, n int) error {
 }
 
 // runAndKill returns what the child told, and when it was killed.
-func runAndKill(ctx context.Context, t *trial, n int) (*starts, time.Time, error) {
+func runAndKill(ctx context.Context, t *trial, n int) (*lateness.Starts, time.Time, error) {
 	p, err := startChild[crashEvent](ctx, order{Role: "crash", DSN: t.db.DSN})
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	seen := newStarts(n)
+	seen := lateness.NewStarts(n)
 	var started, ended int
 	middle := n * 13 / 20 // have started; a part of them has ended by then
 	p.Listen(crashDrain, func(e crashEvent) bool {
@@ -96,7 +97,7 @@ func runAndKill(ctx context.Context, t *trial, n int) (*starts, time.Time, error
 			ended++
 		} else {
 			started++
-			seen.add(e.ID, e.At)
+			seen.Add(e.ID, e.At)
 		}
 		return started < middle
 	})
@@ -108,14 +109,14 @@ func runAndKill(ctx context.Context, t *trial, n int) (*starts, time.Time, error
 	t.say("kill the process: %d of %d tasks have started, %d of them have ended", started, n, ended)
 	err = p.Kill(func(e crashEvent) {
 		if !e.Ended {
-			seen.add(e.ID, e.At)
+			seen.Add(e.ID, e.At)
 		}
 	})
 	return seen, killed, err
 }
 
 // runAgain lets a second child run all that is left, and new tasks.
-func runAgain(ctx context.Context, t *trial, atKill []delaytask.Task) (*starts, error) {
+func runAgain(ctx context.Context, t *trial, atKill []delaytask.Task) (*lateness.Starts, error) {
 	left := t.count(freshTasks)
 	for _, task := range atKill {
 		if !task.Status.Final() {
@@ -127,12 +128,12 @@ func runAgain(ctx context.Context, t *trial, atKill []delaytask.Task) (*starts, 
 	if err != nil {
 		return nil, err
 	}
-	seen, ended := newStarts(left), map[int64]bool{}
+	seen, ended := lateness.NewStarts(left), map[int64]bool{}
 	note := func(e crashEvent) bool {
 		if e.Ended {
 			ended[e.ID] = true
 		} else {
-			seen.add(e.ID, e.At)
+			seen.Add(e.ID, e.At)
 		}
 		return len(ended) < left
 	}

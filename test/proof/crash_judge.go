@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 // crashStory is what happened, as the table and the children told it.
 type crashStory struct {
-	first, second     *starts // in the two processes
+	first, second     *lateness.Starts // in the two processes
 	killed, restarted time.Time
 	atKill            []delaytask.Task // between the two
 	atEnd, fresh      []delaytask.Task
@@ -26,10 +27,10 @@ func (c *crashStory) judge(t *trial) {
 	}
 	t.promise("tasks lost", fmt.Sprint(n-completed), "0", completed == n)
 
-	var rescued, caught lateness
+	var rescued, caught late
 	var executing, overdue, repeated, burnt int
 	for _, task := range c.atKill {
-		at, again := c.second.first(task.ID)
+		at, again := c.second.First(task.ID)
 		switch {
 		case task.Status == delaytask.Completed && again:
 			repeated++
@@ -53,18 +54,18 @@ func (c *crashStory) judge(t *trial) {
 	t.promise("due while nobody ran: the last starts", after(caught, overdue, "the restart"),
 		caughtBound.String(), within(caught, overdue, caughtBound))
 
-	fresh := judge(c.fresh, c.second, 0)
-	t.promise("new ones meanwhile, due in 2 s: lateness p50 / p99 / max", fresh.late.String(), "max "+freshBound.String(),
-		within(fresh.late, t.count(freshTasks), freshBound))
-	early := judge(c.atEnd, c.first, 0).early + judge(c.atEnd, c.second, 0).early + fresh.early
+	fresh := lateness.Judge(c.fresh, c.second, 0)
+	t.promise("new ones meanwhile, due in 2 s: lateness p50 / p99 / max", late(fresh.Starts).String(), "max "+freshBound.String(),
+		within(late(fresh.Starts), t.count(freshTasks), freshBound))
+	early := lateness.Judge(c.atEnd, c.first, 0).Early + lateness.Judge(c.atEnd, c.second, 0).Early + fresh.Early
 	t.promise("tasks that started early", fmt.Sprint(early), "0", early == 0)
 }
 
 // within reports whether all n are there and none is over the bound. A proof that met none of its cases shows nothing.
-func within(l lateness, n int, bound time.Duration) bool {
+func within(l late, n int, bound time.Duration) bool {
 	return n > 0 && len(l) == n && l.percentile(100) <= bound
 }
 
-func after(l lateness, n int, event string) string {
+func after(l late, n int, event string) string {
 	return fmt.Sprintf("%s, the last %s after %s", of(len(l), n), seconds(l.percentile(100)), event)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -32,7 +33,7 @@ func foreseen(delay time.Duration) bool { return delay >= 2*time.Second }
 // other runs tasks that another process saves, one which serves nothing.
 func other(ctx context.Context, t *trial) error {
 	each := t.count(otherTasks)
-	seen := newStarts(each * len(otherDelays))
+	seen := lateness.NewStarts(each * len(otherDelays))
 	if err := runOther(ctx, t, seen, each); err != nil {
 		return err
 	}
@@ -42,27 +43,27 @@ func other(ctx context.Context, t *trial) error {
 	}
 	var early int
 	for _, delay := range otherDelays {
-		j := judge(slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.Task) bool { return task.Delay != delay }), seen, 0)
-		early += j.early
+		j := lateness.Judge(slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.Task) bool { return task.Delay != delay }), seen, 0)
+		early += j.Early
 		what := fmt.Sprintf("saved by another process, due in %v: lateness p50 / p99 / max", delay)
 		if foreseen(delay) {
-			t.promise(what, j.late.String(), "p99 "+aheadBound.String(), j.once == each && j.late.percentile(99) <= aheadBound)
+			t.promise(what, late(j.Starts).String(), "p99 "+aheadBound.String(), j.Once == each && late(j.Starts).percentile(99) <= aheadBound)
 		} else {
-			t.promise(what, j.late.String(), "max "+peekedBound.String(), j.once == each && j.late.percentile(100) <= peekedBound)
+			t.promise(what, late(j.Starts).String(), "max "+peekedBound.String(), j.Once == each && late(j.Starts).percentile(100) <= peekedBound)
 		}
 	}
 	t.promise("tasks that started early", fmt.Sprint(early), "0", early == 0)
 	return nil
 }
 
-func runOther(ctx context.Context, t *trial, seen *starts, each int) (err error) {
+func runOther(ctx context.Context, t *trial, seen *lateness.Starts, each int) (err error) {
 	s, err := open(ctx, t.db.DSN, delaytask.Config{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = stopped(ctx, s, err) }()
 	err = s.Register(otherTag, processor.Func(func(_ context.Context, task *processor.Task) error {
-		seen.add(task.ID, time.Now())
+		seen.Add(task.ID, time.Now())
 		return nil
 	}))
 	if err != nil {
@@ -79,7 +80,7 @@ func runOther(ctx context.Context, t *trial, seen *starts, each int) (err error)
 	if _, err := p.Last(); err != nil {
 		return err
 	}
-	return seen.wait(ctx, otherDrain)
+	return seen.Wait(ctx, otherDrain)
 }
 
 // otherChild saves in bursts that find the other process idle.

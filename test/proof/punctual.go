@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -26,7 +26,7 @@ func punctual(ctx context.Context, t *trial) error {
 	if t.quick {
 		span /= 10
 	}
-	seen := newStarts(n)
+	seen := lateness.NewStarts(n)
 	if err := runPunctual(ctx, t, seen, n, span); err != nil {
 		return err
 	}
@@ -34,24 +34,24 @@ func punctual(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	j := judge(tasks, seen, 0)
-	t.promise("tasks that ran exactly once", of(j.once, n), "all", j.once == n)
-	t.promise("tasks that started early", fmt.Sprint(j.early), "0", j.early == 0)
-	t.aim("lateness p50 / p99 / max", j.late.String(), "p99 < 3 ms", j.late.percentile(99) < punctualAim)
+	j := lateness.Judge(tasks, seen, 0)
+	t.promise("tasks that ran exactly once", of(j.Once, n), "all", j.Once == n)
+	t.promise("tasks that started early", fmt.Sprint(j.Early), "0", j.Early == 0)
+	t.aim("lateness p50 / p99 / max", late(j.Starts).String(), "p99 < 3 ms", late(j.Starts).percentile(99) < punctualAim)
 
-	falsified := judge(tasks, seen, falsification)
-	t.promise("early ones when the due times are falsified by 5 ms", fmt.Sprint(falsified.early), "over 0", falsified.early > 0)
+	falsified := lateness.Judge(tasks, seen, falsification)
+	t.promise("early ones when the due times are falsified by 5 ms", fmt.Sprint(falsified.Early), "over 0", falsified.Early > 0)
 	return nil
 }
 
-func runPunctual(ctx context.Context, t *trial, seen *starts, n int, span time.Duration) (err error) {
+func runPunctual(ctx context.Context, t *trial, seen *lateness.Starts, n int, span time.Duration) (err error) {
 	s, err := open(ctx, t.db.DSN, delaytask.Config{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = stopped(ctx, s, err) }()
 	err = s.Register(punctualTag, processor.Func(func(_ context.Context, task *processor.Task) error {
-		seen.add(task.ID, time.Now())
+		seen.Add(task.ID, time.Now())
 		return nil
 	}))
 	if err != nil {
@@ -62,7 +62,7 @@ func runPunctual(ctx context.Context, t *trial, seen *starts, n int, span time.D
 	}
 	begin := time.Now().Add(punctualHead)
 	items := make([]delaytask.Item, n)
-	for i, moment := range moments(n, span) {
+	for i, moment := range lateness.Moments(n, span) {
 		items[i] = delaytask.Item{Tag: punctualTag, Options: []delaytask.Option{delaytask.WithTime(begin.Add(moment))}}
 	}
 	t.say("%d tasks, due at random moments of %v", n, span)
@@ -72,18 +72,5 @@ func runPunctual(ctx context.Context, t *trial, seen *starts, n int, span time.D
 	if time.Now().After(begin) {
 		return fmt.Errorf("saving %d tasks took longer than %v: this machine is too busy to judge", n, punctualHead)
 	}
-	return seen.wait(ctx, time.Until(begin)+span+punctualDrain)
-}
-
-// moments draws n different microseconds.
-func moments(n int, span time.Duration) []time.Duration {
-	drawn := make(map[time.Duration]bool, n)
-	all := make([]time.Duration, 0, n)
-	for len(all) < n {
-		if m := rand.N(span).Truncate(time.Microsecond); !drawn[m] {
-			drawn[m] = true
-			all = append(all, m)
-		}
-	}
-	return all
+	return seen.Wait(ctx, time.Until(begin)+span+punctualDrain)
 }

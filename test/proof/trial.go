@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 // trial is one proof on one database, which is empty at first.
@@ -91,20 +92,10 @@ func (t *trial) with(ctx context.Context, f func(*delaytask.Scheduler) error) er
 }
 
 // tasks reads all tasks of a tag from the table.
-func (t *trial) tasks(ctx context.Context, tag string) ([]delaytask.Task, error) {
-	var all []delaytask.Task
-	err := t.with(ctx, func(s *delaytask.Scheduler) error {
-		filter := delaytask.Filter{Tag: tag, Limit: 1000}
-		for {
-			page, err := s.List(ctx, filter)
-			if err != nil {
-				return err
-			}
-			all = append(all, page.Tasks...)
-			if filter.After = page.Next; page.Next == 0 {
-				return nil
-			}
-		}
+func (t *trial) tasks(ctx context.Context, tag string) (all []delaytask.Task, err error) {
+	err = t.with(ctx, func(s *delaytask.Scheduler) error {
+		all, err = lateness.Tasks(ctx, s, tag)
+		return err
 	})
 	return all, err
 }

@@ -1,0 +1,72 @@
+package lateness
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Starts collects when processors started, by the clock that they read as the first thing they did. It is safe for concurrent use.
+type Starts struct {
+	mu   sync.Mutex
+	seen map[int64]started // without pointers, which the garbage collector would follow while lateness is measured
+	want int
+	full chan struct{} // closed when so many different tasks were seen
+}
+
+type started struct {
+	first int64 // in nanoseconds since 1970
+	count int
+}
+
+// NewStarts expects so many different tasks.
+func NewStarts(want int) *Starts {
+	return &Starts{seen: make(map[int64]started, want), want: want, full: make(chan struct{})}
+}
+
+// Add notes one start of the task.
+func (s *Starts) Add(id int64, at time.Time) {
+	nano := at.UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, again := s.seen[id]
+	if again {
+		nano = min(nano, before.first)
+	}
+	s.seen[id] = started{nano, before.count + 1}
+	if !again && len(s.seen) == s.want {
+		close(s.full)
+	}
+}
+
+// First tells when the task started for the first time, and whether it did.
+func (s *Starts) First(id int64) (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen, ok := s.seen[id]
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(0, seen.first), true
+}
+
+// Count tells how often the task started.
+func (s *Starts) Count(id int64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[id].count
+}
+
+// Wait returns when all have started or the time is up; what is missing then is for the judge. It returns an error when ctx ends.
+func (s *Starts) Wait(ctx context.Context, limit time.Duration) error {
+	overdue := time.NewTimer(limit)
+	defer overdue.Stop()
+	select {
+	case <-s.full:
+		return nil
+	case <-overdue.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
