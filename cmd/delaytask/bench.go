@@ -46,7 +46,7 @@ Measurements: ` + strings.Join(bench.Names(), ", ") + `.`,
 	flags.BoolVar(&o.Quick, "quick", false, "the most important figures, in about a minute")
 	flags.BoolVar(&o.Full, "full", false, "with 10,000,000 rows in the large tables")
 	flags.IntVar(&o.Rows, "rows", 0, "rows of the large tables (default 1,000,000, with --full 10,000,000)")
-	flags.IntVar(&o.Repeats, "repeats", 3, "turns of each measurement; figures are medians")
+	flags.IntVar(&o.Repeats, "repeats", 0, "turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
 	flags.StringSliceVar(&o.Only, "only", nil, "measure these instead, as raw,save,drain")
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
 	_ = flags.MarkHidden("scale") // the flag was added in the line above

@@ -5,19 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"time"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/child"
 )
 
-// order is what a process of its own is to do for a measurement.
+// order is what a process of its own is to do for a measurement. Roles use a part of it.
 type order struct {
-	Role  string `json:"role"`
-	DSN   string `json:"dsn"`
-	Count int    `json:"count"` // of tasks
+	Role    string        `json:"role"`
+	DSN     string        `json:"dsn"`
+	Count   int           `json:"count"`   // of tasks
+	Rate    int           `json:"rate"`    // of tasks a second
+	Span    time.Duration `json:"span"`    // of what is measured
+	Rest    time.Duration `json:"rest"`    // before that
+	Serving bool          `json:"serving"` // tasks are run here
+	Saving  bool          `json:"saving"`  // tasks are saved here
+	Began   time.Time     `json:"began"`   // when the process was started
 }
 
 // roles run until their ctx ends, which is when the parent closes their input or dies, or until they have nothing left to do.
-var roles = map[string]func(context.Context, order, *child.Teller) error{}
+var roles = map[string]func(context.Context, order, *child.Teller) error{
+	"lateness": latenessChild,
+	"now":      nowChild,
+	"idle":     idleChild,
+	"restart":  restartChild,
+}
 
 // Child is what the program does that [Options].Child starts: its part of a measurement.
 func Child(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -28,6 +43,17 @@ func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		return role(ctx, o, t)
 	})
+}
+
+// onScheduler opens a scheduler in a child for the time of f. What cfg leaves out has its default.
+func (o order) onScheduler(ctx context.Context, cfg delaytask.Config, f func(*delaytask.Scheduler) error) (err error) {
+	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	s, err := delaytask.Open(ctx, o.DSN, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx))) }()
+	return f(s)
 }
 
 // startChild starts a process in a role. It tells events of one type.

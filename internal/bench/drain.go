@@ -45,8 +45,8 @@ var drain = measurement{
 }
 
 // drainOn starts a scheduler on a database that holds n due tasks of benchTag, and returns how long it takes from then until all
-// of them are completed in the table.
-func (r *run) drainOn(ctx context.Context, d *database, n int) (took time.Duration, err error) {
+// of them are completed in the table. It serves more tags, whose tasks are not to run.
+func (r *run) drainOn(ctx context.Context, d *database, n int, more ...string) (took time.Duration, err error) {
 	pool, err := d.connect(ctx, 1)
 	if err != nil {
 		return 0, err
@@ -58,8 +58,10 @@ func (r *run) drainOn(ctx context.Context, d *database, n int) (took time.Durati
 	}
 	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
 		seen := newSeen(n)
-		if err := s.Register(benchTag, seen); err != nil {
-			return err
+		for _, tag := range append(more, benchTag) {
+			if err := s.Register(tag, seen); err != nil {
+				return err
+			}
 		}
 		began := time.Now()
 		if err := s.Start(ctx); err != nil {

@@ -28,6 +28,8 @@ type Meta struct {
 	Run      string            `json:"run"` // quick, default or full
 	// Forms names the statements that raw measurements use where there is a choice.
 	Forms map[string]string `json:"forms,omitempty"`
+	// LeftOut says why measurements could not be taken here, by their names.
+	LeftOut map[string]string `json:"left_out,omitempty"`
 }
 
 // Machine is where this program runs; the server may be elsewhere.
@@ -45,7 +47,7 @@ var settings = []string{
 
 func (r *run) describe(ctx context.Context, began time.Time) error {
 	r.meta = Meta{
-		Settings: make(map[string]string), Forms: make(map[string]string),
+		Settings: make(map[string]string), Forms: make(map[string]string), LeftOut: make(map[string]string),
 		Machine: Machine{runtime.NumCPU(), runtime.GOOS, runtime.GOARCH},
 		Go:      runtime.Version(), Program: delaytask.Version,
 		Started: began.UTC().Format(time.RFC3339),

@@ -29,7 +29,8 @@ type Options struct {
 	// Rows is how many rows the large tables have, at least 1. Default: 1,000,000; with Full 10,000,000.
 	Rows int
 
-	// Repeats is how many turns a measurement has, at least 1. The figures are medians. Default: 3.
+	// Repeats is how many turns a measurement has, at least 1. The figures are medians. Default: 3, but 1 for measurements that
+	// take long.
 	Repeats int
 
 	// Only names measurements, or groups of them such as "raw", to be measured instead of what Quick or Full ask for.
@@ -106,17 +107,23 @@ type workload struct {
 	batch int           // rows that are claimed, or settled, in batches
 	drain int           // tasks that are due at once
 	rows  int           // of the large tables
+	late  time.Duration // over which tasks of a rate are due
+	now   time.Duration // in which tasks are saved that are due at once
+	idle  time.Duration // in which nothing happens
 	quick bool
 	scale float64
 }
 
 func (o Options) workload() workload {
-	w := workload{warm: 500 * time.Millisecond, span: 2 * time.Second, batch: 50_000, drain: 50_000}
+	w := workload{warm: 500 * time.Millisecond, span: 2 * time.Second, batch: 50_000, drain: 50_000,
+		late: 20 * time.Second, now: 8 * time.Second, idle: time.Minute}
 	if o.Quick {
-		w = workload{warm: 200 * time.Millisecond, span: 700 * time.Millisecond, batch: 20_000, drain: 20_000}
+		w = workload{warm: 200 * time.Millisecond, span: 700 * time.Millisecond, batch: 20_000, drain: 20_000,
+			late: 8 * time.Second, now: 4 * time.Second, idle: 6 * time.Second}
 	}
 	w.quick, w.scale, w.rows = o.Quick, o.Scale, o.Rows
 	w.warm, w.span = w.lasting(w.warm), w.lasting(w.span)
+	w.late, w.now, w.idle = w.lasting(w.late), w.lasting(w.now), w.lasting(w.idle)
 	w.batch, w.drain = w.count(w.batch), w.count(w.drain)
 	return w
 }
@@ -126,3 +133,17 @@ func (w workload) lasting(d time.Duration) time.Duration { return time.Duration(
 
 // count is n at the scale of the run.
 func (w workload) count(n int) int { return max(1, int(float64(n)*w.scale)) }
+
+// Rows of measurements that say what a million of them costs.
+const (
+	million       = 1_000_000
+	quickMillions = million / 10
+)
+
+// million is as many, or fewer where a run has less time or smaller tables.
+func (w workload) million() int {
+	if w.quick {
+		return min(w.rows, quickMillions)
+	}
+	return min(w.rows, million)
+}

@@ -11,7 +11,7 @@ import (
 type measurement struct {
 	name    string // as Only names it; "raw.claim_batch" is also meant by "raw"
 	quick   bool   // part of a quick run
-	once    bool   // one turn is enough, or all that there is time for; it comes after the turns of the others
+	once    bool   // takes long: one turn unless more are asked for; it comes after the turns of the others
 	figures []figure
 
 	// takes guesses the time of one turn, for the progress.
@@ -30,6 +30,8 @@ var registry = []measurement{
 	rawInsertSingle, save,
 	rawInsertBatch, saveBulk, saveTx,
 	rawClaimBatch, rawSettleBatch, drain,
+	keyed, latenessAt(100), latenessAt(500), latenessAt(2000), latenessAt(5000), latencyNow, latencyOther,
+	idle, memoryTimers, restart, purge, growth,
 }
 
 // Names lists all measurements.
@@ -41,9 +43,10 @@ func Names() []string {
 	return names
 }
 
-// called reports whether a name of Only means the measurement.
+// called reports whether a name of Only means the measurement: its name, or a part of the report that it adds to.
 func (m measurement) called(name string) bool {
-	return m.name == name || strings.HasPrefix(m.name, name+".")
+	return m.name == name || strings.HasPrefix(m.name, name+".") ||
+		slices.ContainsFunc(m.figures, func(f figure) bool { return f.key == name || strings.HasPrefix(f.key, name+".") })
 }
 
 // chosen lists what is to be measured.

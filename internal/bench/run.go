@@ -10,6 +10,7 @@ import (
 // run is one run of the benchmark.
 type run struct {
 	Options
+	once     bool // measurements that take long have one turn
 	workload workload
 	place    *place
 	figures  *figures
@@ -23,8 +24,9 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	once := o.Repeats == 0
 	o = o.withDefaults()
-	r := &run{Options: o, workload: o.workload(), figures: newFigures()}
+	r := &run{Options: o, once: once, workload: o.workload(), figures: newFigures()}
 	began := time.Now()
 	if r.place, err = newPlace(o.DSN, o.scratch); err != nil {
 		return nil, err
@@ -52,16 +54,17 @@ type turn struct {
 // turns are taken one after the other: raw, ours, raw, ours, so that whatever else the machine does meets all alike.
 func (r *run) turns(ctx context.Context, chosen []measurement) error {
 	var turns []turn
-	for number := range r.Repeats {
-		for _, m := range chosen {
-			if !m.once {
-				turns = append(turns, turn{m, number + 1, r.Repeats})
-			}
+	for _, long := range []bool{false, true} {
+		of := r.Repeats
+		if long && r.once {
+			of = 1
 		}
-	}
-	for _, m := range chosen {
-		if m.once {
-			turns = append(turns, turn{m, 1, 1})
+		for number := range of {
+			for _, m := range chosen {
+				if m.once == long {
+					turns = append(turns, turn{m, number + 1, of})
+				}
+			}
 		}
 	}
 	var p Progress
@@ -75,7 +78,9 @@ func (r *run) turns(ctx context.Context, chosen []measurement) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil {
+		if out, ok := errors.AsType[*leftOut](err); ok {
+			r.meta.LeftOut[t.name] = out.Error()
+		} else if err != nil {
 			return fmt.Errorf("measure %s: %w", t.name, err)
 		}
 		p.Done += takes
@@ -83,3 +88,8 @@ func (r *run) turns(ctx context.Context, chosen []measurement) error {
 	r.Progress(Progress{Done: p.Total, Total: p.Total})
 	return nil
 }
+
+// leftOut is the error of a measurement that nobody can take here: the others can be.
+type leftOut struct{ error }
+
+func (l *leftOut) Unwrap() error { return l.error }

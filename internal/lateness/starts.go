@@ -57,6 +57,16 @@ func (s *Starts) Count(id int64) int {
 	return s.seen[id].count
 }
 
+// Full reports whether all expected tasks have started.
+func (s *Starts) Full() bool {
+	select {
+	case <-s.full:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait returns when all have started or the time is up; what is missing then is for the judge. It returns an error when ctx ends.
 func (s *Starts) Wait(ctx context.Context, limit time.Duration) error {
 	overdue := time.NewTimer(limit)

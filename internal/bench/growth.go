@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+const (
+	pausedTag   = "bench.paused"
+	growthTurns = 3
+	growthScans = 20
+	growthRest  = 15 * time.Second // for the server to write down what the table was filled with
+	scanPage    = 500              // as the engine reads
+)
+
+var growth = measurement{
+	name: "growth", once: true,
+	figures: []figure{
+		{"growth.save_ratio", "saves a second into a table of many rows, in terms of those into an empty one"},
+		{"growth.drain_ratio", "the same of tasks that are due at Start"},
+		{"growth.scan_ms", "the read for overdue tasks in that table"},
+	},
+	takes: func(w workload) time.Duration {
+		rows := 2*w.rows + min(w.rows, million)
+		return 4*onFreshTakes + filledIn(rows) + w.lasting(growthRest) +
+			2*growthTurns*(save.takes(w)+drain.takes(w))
+	},
+	measure: func(ctx context.Context, r *run) error {
+		return r.onFresh(ctx, func(ctx context.Context, large *database) error {
+			if err := r.fillLarge(ctx, large); err != nil {
+				return err
+			}
+			if err := pass(ctx, r.workload.lasting(growthRest)); err != nil {
+				return err
+			}
+			if err := r.grown(ctx, large); err != nil {
+				return err
+			}
+			took, err := r.scanOn(ctx, large)
+			if err == nil {
+				r.figures.add("growth.scan_ms", milliseconds(took))
+			}
+			return err
+		})
+	},
+}
+
+// fillLarge makes a history, a future, and a tag that is paused with all its tasks overdue.
+func (r *run) fillLarge(ctx context.Context, d *database) error {
+	week := row.At(time.Now().Add(-24 * time.Hour)) // within the retention
+	hour := row.At(time.Now().Add(-time.Hour))
+	for _, part := range []struct {
+		n int
+		filling
+	}{
+		{r.workload.rows, filling{status: row.Completed, due: func(i int) row.Time { return week + row.Time(i) }}},
+		{r.workload.rows, filling{status: row.Pending, due: dueTomorrow()}},
+		{min(r.workload.rows, million), filling{
+			tag: pausedTag, status: row.Pending, due: func(i int) row.Time { return hour + row.Time(i) },
+		}},
+	} {
+		if _, err := d.fill(ctx, part.n, part.filling); err != nil {
+			return err
+		}
+	}
+	return r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+		return s.Pause(ctx, pausedTag)
+	})
+}
+
+// grown measures the large table and an empty one in turns.
+func (r *run) grown(ctx context.Context, large *database) error {
+	saves, drains := newFigures(), newFigures()
+	for range growthTurns {
+		err := r.onFresh(ctx, func(ctx context.Context, empty *database) error {
+			return r.growthTurn(ctx, empty, "empty", saves, drains)
+		})
+		if err != nil {
+			return err
+		}
+		if err := r.growthTurn(ctx, large, "large", saves, drains); err != nil {
+			return err
+		}
+	}
+	for key, f := range map[string]*figures{"growth.save_ratio": saves, "growth.drain_ratio": drains} {
+		f.ratio(key, "large", "empty")
+		if ratio, measured := f.median(key); measured {
+			r.figures.add(key, ratio)
+		}
+	}
+	return nil
+}
+
+func (r *run) growthTurn(ctx context.Context, d *database, key string, saves, drains *figures) error {
+	done, err := r.saveOn(ctx, d, saveCallers)
+	if err != nil {
+		return err
+	}
+	saves.add(key, done.perSecond())
+	n := r.workload.drain
+	if _, err := d.fill(ctx, n, filling{status: row.Pending, due: dueNow()}); err != nil {
+		return err
+	}
+	took, err := r.drainOn(ctx, d, n, pausedTag)
+	if err == nil {
+		drains.add(key, float64(n)/took.Seconds())
+	}
+	return err
+}
+
+// scanOn returns what the read of the scan takes as the engine does it: of the tags that are served and not paused, however long
+// they are overdue.
+func (r *run) scanOn(ctx context.Context, d *database) (time.Duration, error) {
+	pool, err := d.connect(ctx, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
+	st := store.New(pool, d.kind)
+	defer st.Close(context.WithoutCancel(ctx))
+	var took []time.Duration
+	for range growthScans {
+		began := time.Now()
+		found, err := st.Due(ctx, row.Window{Tags: []string{benchTag}, To: row.At(began.Add(-time.Second)), Limit: scanPage})
+		if err != nil {
+			return 0, err
+		}
+		if len(found) > 0 {
+			return 0, fmt.Errorf("the scan finds %d overdue tasks where none should be", len(found))
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}

@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// latenessAt measures tasks that become due at a rate, in a process of their own: what this one has done does not count.
+func latenessAt(rate int) measurement {
+	name := fmt.Sprintf("lateness.%d", rate)
+	return measurement{
+		name: name, once: true, quick: rate == 500 || rate == 2000,
+		figures: []figure{
+			{name + ".p50_ms", fmt.Sprintf("start behind the due time at %d tasks a second", rate)},
+			{name + ".p99_ms", "99 of 100 tasks are at most so late"},
+			{name + ".p999_ms", "999 of 1,000"},
+			{name + ".max_ms", "all"},
+			{name + ".early", "tasks that started before they were due"},
+			{name + ".lost", "tasks that did not start, or not complete"},
+			{name + ".duplicates", "starts beyond the first of a task"},
+		},
+		takes: func(w workload) time.Duration { return onFreshTakes + w.lasting(latenessHead) + w.late },
+		measure: func(ctx context.Context, r *run) error {
+			return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+				j, err := r.latenessOn(ctx, d, rate)
+				if err != nil {
+					return err
+				}
+				r.figures.addPercentiles(name, j.Starts, p50, p99, p999, most)
+				r.figures.add(name+".early", float64(j.Early))
+				r.figures.add(name+".lost", float64(j.Lost))
+				r.figures.add(name+".duplicates", float64(j.Extra))
+				return nil
+			})
+		},
+	}
+}
+
+// latenessOn lets a child save tasks for later and run them, and judge itself by the table and this machine's clock.
+func (r *run) latenessOn(ctx context.Context, d *database, rate int) (lateness.Judgement, error) {
+	if err := d.sameClock(ctx); err != nil {
+		return lateness.Judgement{}, err
+	}
+	p, err := startChild[lateness.Judgement](ctx, r, order{
+		Role: "lateness", DSN: d.dsn, Rate: rate, Span: r.workload.late, Rest: r.workload.lasting(latenessHead),
+	})
+	if err != nil {
+		return lateness.Judgement{}, err
+	}
+	return p.Last()
+}
+
+// sameClock returns [leftOut] where nobody could say how late something is.
+func (d *database) sameClock(ctx context.Context) error {
+	if d.kind == store.SQLite {
+		return nil
+	}
+	pool, err := d.connect(ctx, 1)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	err = lateness.SameClock(ctx, pool.DB)
+	if errors.Is(err, lateness.ErrOtherClock) {
+		return &leftOut{err}
+	}
+	return err
+}
+
+// latenessHead is how long before its due time a task is saved at least: so early that it is armed wherever it was saved.
+const latenessHead = 2500 * time.Millisecond
+
+func latenessItem(due time.Time) delaytask.Item {
+	return delaytask.Item{Tag: latenessTag, Body: benchBody, Options: []delaytask.Option{delaytask.WithTime(due)}}
+}

@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	latenessTag   = "bench.late"
+	latenessLimit = 30 * time.Second // after the last is due
+	savedAtOnce   = 1000
+	triedSaves    = 5 * savedAtOnce // to see how long saving takes
+)
+
+// latenessChild saves tasks, runs them, and tells the judgement.
+func latenessChild(ctx context.Context, o order, t *child.Teller) error {
+	n := max(1, int(float64(o.Rate)*o.Span.Seconds()))
+	seen := lateness.NewStarts(n)
+	// The processor does nothing but look at the clock.
+	note := processor.Func(func(_ context.Context, task *processor.Task) error {
+		at := time.Now()
+		seen.Add(task.ID, at)
+		return nil
+	})
+	err := o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		if err := errors.Join(s.Register(latenessTag, note), s.Start(ctx)); err != nil {
+			return err
+		}
+		end, err := saveAhead(ctx, s, n, o)
+		if err != nil {
+			return err
+		}
+		return seen.Wait(ctx, time.Until(end)+latenessLimit)
+	})
+	if err != nil {
+		return err
+	}
+	return o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		tasks, err := lateness.Tasks(ctx, s, latenessTag)
+		if err == nil {
+			t.Tell(lateness.Judge(tasks, seen, 0))
+		}
+		return err
+	})
+}
+
+// saveAhead saves n tasks that are due at different moments of the span, and returns its end. It begins when, by what saves take
+// here, all tasks have been saved for the rest that is asked for.
+func saveAhead(ctx context.Context, s *delaytask.Scheduler, n int, o order) (end time.Time, err error) {
+	tries := min(n, triedSaves)
+	tried := time.Now()
+	if err := saveChunks(ctx, s, slices.Repeat([]delaytask.Item{{Tag: benchTag, Body: benchBody, Delay: farDelay}}, tries)); err != nil {
+		return end, err
+	}
+	took := time.Since(tried) * time.Duration(n) / time.Duration(tries)
+	begin := time.Now().Add(o.Rest + 2*took)
+	items := make([]delaytask.Item, n)
+	for i, moment := range lateness.Moments(n, o.Span) {
+		items[i] = latenessItem(begin.Add(moment))
+	}
+	if err := saveChunks(ctx, s, items); err != nil {
+		return end, err
+	}
+	if ahead := time.Until(begin); ahead < o.Rest*2/3 {
+		return end, fmt.Errorf("saving %d tasks took longer than was to be expected, and ended %v before the first was due:"+
+			" this machine is too busy to be measured", n, ahead.Round(time.Millisecond))
+	}
+	return begin.Add(o.Span), nil
+}
+
+func saveChunks(ctx context.Context, s *delaytask.Scheduler, items []delaytask.Item) error {
+	for chunk := range slices.Chunk(items, savedAtOnce) {
+		if _, err := s.SaveDelayTasks(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}

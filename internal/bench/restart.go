@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	probeTag      = "bench.probe"
+	backlogTag    = "bench.backlog" // served by the second process alone, so that all of the backlog is left for it
+	backlogTasks  = 100_000
+	probeRate     = 20
+	probeDelay    = 2 * time.Second // so early that it is armed before it is due
+	probeSpread   = 500 * time.Millisecond
+	probesLast    = 3 * time.Minute // longer than anything here
+	probeOnTime   = 20 * time.Millisecond
+	beforeKill    = 3 * time.Second
+	restartLimit  = 90 * time.Second // for the backlog
+	afterBacklog  = 2 * time.Second
+	leastObserved = 6 * time.Second
+)
+
+var restart = measurement{
+	name: "restart", once: true,
+	figures: []figure{
+		{"restart.first_on_time_ms", "after kill -9 beside 100,000 overdue tasks: from the new process's start until tasks are on time"},
+		{"restart.drain_per_s", "overdue tasks that it catches up meanwhile"},
+	},
+	takes: func(w workload) time.Duration {
+		return onFreshTakes + filledIn(w.million()+w.count(backlogTasks)) + w.lasting(beforeKill+leastObserved+4*time.Second)
+	},
+	measure: func(ctx context.Context, r *run) error {
+		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+			if err := d.sameClock(ctx); err != nil {
+				return err
+			}
+			if err := r.fillForRestart(ctx, d); err != nil {
+				return err
+			}
+			e, err := r.restart(ctx, d)
+			if err == nil {
+				r.figures.add("restart.first_on_time_ms", milliseconds(e.OnTime))
+				r.figures.add("restart.drain_per_s", float64(r.workload.count(backlogTasks))/e.Drained.Seconds())
+			}
+			return err
+		})
+	},
+}
+
+// fillForRestart makes tasks of tomorrow, a backlog, and tasks that become due all the time.
+func (r *run) fillForRestart(ctx context.Context, d *database) error {
+	backlog := row.At(time.Now().Add(-time.Minute))
+	parts := []struct {
+		n int
+		filling
+	}{
+		{r.workload.million(), filling{status: row.Pending, due: dueTomorrow()}},
+		{r.workload.count(backlogTasks), filling{
+			tag: backlogTag, status: row.Pending, due: func(i int) row.Time { return backlog + row.Time(i) },
+		}},
+	}
+	for _, part := range parts {
+		if _, err := d.fill(ctx, part.n, part.filling); err != nil {
+			return err
+		}
+	}
+	probes := row.At(time.Now().Add(time.Second))
+	_, err := d.fill(ctx, int(probesLast.Seconds()*probeRate), filling{
+		tag: probeTag, status: row.Pending,
+		due: func(i int) row.Time { return probes.Add(time.Duration(i) * time.Second / probeRate) },
+	})
+	return err
+}
+
+// restart kills a process that serves the tasks and starts another one at once, while this one goes on saving tasks.
+func (r *run) restart(ctx context.Context, d *database) (e restartEvent, err error) {
+	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+		saving, end := context.WithCancel(ctx)
+		saved := make(chan error, 1)
+		go func() { saved <- saveProbes(saving, s) }()
+		e, err = r.killed(ctx, d)
+		end()
+		return errors.Join(err, <-saved)
+	})
+	return e, err
+}
+
+// saveProbes saves tasks until ctx ends.
+func saveProbes(ctx context.Context, s *delaytask.Scheduler) error {
+	err := pace(ctx, probeRate, int(probesLast.Seconds()*probeRate), func(ctx context.Context) error {
+		_, err := s.SaveDelayTask(ctx, probeTag, benchBody, probeDelay+rand.N(probeSpread))
+		return err
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (r *run) killed(ctx context.Context, d *database) (restartEvent, error) {
+	first, err := startChild[restartEvent](ctx, r, order{Role: "restart", DSN: d.dsn})
+	if err != nil {
+		return restartEvent{}, err
+	}
+	first.Listen(restartLimit, func(e restartEvent) bool { return !e.Ready })
+	err = pass(ctx, r.workload.lasting(beforeKill))
+	if err := errors.Join(err, first.Kill(func(restartEvent) {})); err != nil {
+		return restartEvent{}, err
+	}
+	second, err := startChild[restartEvent](ctx, r, order{
+		Role: "restart", DSN: d.dsn, Count: r.workload.count(backlogTasks), Began: time.Now(),
+		Span: r.workload.lasting(leastObserved), Rest: r.workload.lasting(afterBacklog),
+	})
+	if err != nil {
+		return restartEvent{}, err
+	}
+	second.Listen(restartLimit, func(e restartEvent) bool { return !e.Ready })
+	return second.Last()
+}

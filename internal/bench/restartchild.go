@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// restartEvent is told twice: when the process is ready, and at the end.
+type restartEvent struct {
+	Ready   bool          `json:"ready"`
+	OnTime  time.Duration `json:"on_time"` // from the start of the process until tasks start on time
+	Drained time.Duration `json:"drained"` // from Start until the last task of the backlog has started
+}
+
+// restartChild serves tasks. With a backlog to catch up it watches how late the others are meanwhile.
+func restartChild(ctx context.Context, o order, t *child.Teller) error {
+	probes, backlog := lateness.NewStarts(0), lateness.NewStarts(o.Count)
+	noting := func(starts *lateness.Starts) processor.Func {
+		return func(_ context.Context, task *processor.Task) error {
+			at := time.Now()
+			starts.Add(task.ID, at)
+			return nil
+		}
+	}
+	var e restartEvent
+	var until time.Time
+	err := o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		err := errors.Join(s.Register(probeTag, noting(probes)), s.Register(benchTag, noting(lateness.NewStarts(0))))
+		if o.Count > 0 {
+			err = errors.Join(err, s.Register(backlogTag, noting(backlog)))
+		}
+		began := time.Now()
+		if err := errors.Join(err, s.Start(ctx)); err != nil {
+			return err
+		}
+		t.Tell(restartEvent{Ready: true})
+		if o.Count == 0 {
+			<-ctx.Done() // or to be killed
+			return nil
+		}
+		if err := backlog.Wait(ctx, restartLimit); err != nil {
+			return err
+		}
+		if !backlog.Full() {
+			return fmt.Errorf("%d overdue tasks have not all started within %v", o.Count, restartLimit)
+		}
+		e.Drained = time.Since(began)
+		err = pass(ctx, max(o.Rest, time.Until(o.Began.Add(o.Span))))
+		until = time.Now().Add(-probeOnTime)
+		return err
+	})
+	if err != nil || o.Count == 0 {
+		return err
+	}
+	return o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
+		tasks, err := lateness.Tasks(ctx, s, probeTag)
+		if err != nil {
+			return err
+		}
+		if e.OnTime, err = onTimeAfter(tasks, probes, o.Began, until); err == nil {
+			t.Tell(e)
+		}
+		return err
+	})
+}
+
+// onTimeAfter returns from when after began on all tasks were on time, of those that were due until then: the due time of the first
+// one behind which, and itself, none was late.
+func onTimeAfter(tasks []delaytask.Task, starts *lateness.Starts, began, until time.Time) (time.Duration, error) {
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.Task) bool {
+		return task.Expected.Before(began) || task.Expected.After(until)
+	})
+	slices.SortFunc(tasks, func(a, b delaytask.Task) int { return a.Expected.Compare(b.Expected) })
+	first := len(tasks)
+	for first > 0 {
+		task := tasks[first-1]
+		if at, started := starts.First(task.ID); !started || at.Sub(task.Expected) >= probeOnTime {
+			break
+		}
+		first--
+	}
+	if first == len(tasks) {
+		return 0, errors.New("tasks were not on time again before the end of the measurement")
+	}
+	return tasks[first].Expected.Sub(began), nil
+}
