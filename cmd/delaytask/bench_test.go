@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/delaytask/delaytask/internal/bench"
 )
 
 // tinyBench is a benchmark whose figures mean nothing.
@@ -70,6 +73,27 @@ func TestBenchLeavesTheUsersDatabaseAlone(t *testing.T) {
 			t.Errorf("it leaves %s", f.Name())
 		}
 	}
+}
+
+func TestBenchStartsItself(t *testing.T) {
+	t.Parallel()
+	var report struct {
+		Meta    map[string]any
+		Latency map[string]float64 `json:"latency_now"`
+	}
+	newShell(t).decode(&report, "bench", "--scale", "0.01", "--only", "latency_now.same_process")
+	if l := report.Latency; l["p50_ms"] <= 0 || l["p99_ms"] < l["p50_ms"] {
+		t.Errorf("latencies are %v", l)
+	}
+}
+
+func TestBenchSaysWhatItLeavesOut(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{stdout: &out}
+	if err := a.printBench(&bench.Report{Meta: bench.Meta{LeftOut: map[string]string{"restart": "the clock is another one"}}}); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, out.String(), "Not measured: restart: the clock is another one")
 }
 
 func TestBenchShowsItsProgress(t *testing.T) {

@@ -51,7 +51,15 @@ func (a *app) printBench(r *bench.Report) error {
 		}
 		t.row(l.Key, benchNumber(l, l.Value), least, most, l.About)
 	}
-	return t.flush()
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for name, why := range sorted(m.LeftOut) {
+		if err := a.printf("\nNot measured: %s: %s\n", name, why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // benchNumber writes as many digits as mean something.

@@ -47,7 +47,7 @@ func (r *run) keyed(ctx context.Context, key string, good options) error {
 		return err
 	}
 	beside, err := r.goodSaves(ctx, repeaters, good)
-	if err == nil {
+	if err == nil && clean > 0 {
 		r.figures.add(key, beside/goodCallers/(clean/saveCallers))
 	}
 	return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -25,7 +24,7 @@ func latenessAt(rate int) measurement {
 			{name + ".lost", "tasks that did not start, or not complete"},
 			{name + ".duplicates", "starts beyond the first of a task"},
 		},
-		takes: func(w workload) time.Duration { return onFreshTakes + w.lasting(latenessHead) + w.late },
+		takes: func(w workload) time.Duration { return onFreshTakes + w.ahead() + w.late },
 		measure: func(ctx context.Context, r *run) error {
 			return r.onFresh(ctx, func(ctx context.Context, d *database) error {
 				j, err := r.latenessOn(ctx, d, rate)
@@ -47,13 +46,17 @@ func (r *run) latenessOn(ctx context.Context, d *database, rate int) (lateness.J
 	if err := d.sameClock(ctx); err != nil {
 		return lateness.Judgement{}, err
 	}
-	p, err := startChild[lateness.Judgement](ctx, r, order{
-		Role: "lateness", DSN: d.dsn, Rate: rate, Span: r.workload.late, Rest: r.workload.lasting(latenessHead),
+	p, err := startChild[lateEvent](ctx, r, order{
+		Role: "lateness", DSN: d.dsn, Rate: rate, Span: r.workload.late, Rest: r.workload.ahead(),
 	})
 	if err != nil {
 		return lateness.Judgement{}, err
 	}
-	return p.Last()
+	e, err := p.Last()
+	if err == nil && e.Busy != "" {
+		err = &leftOut{errors.New(e.Busy)}
+	}
+	return e.Judgement, err
 }
 
 // sameClock returns [leftOut] where nobody could say how late something is.
@@ -73,9 +76,10 @@ func (d *database) sameClock(ctx context.Context) error {
 	return err
 }
 
-// latenessHead is how long before its due time a task is saved at least: so early that it is armed wherever it was saved.
-const latenessHead = 2500 * time.Millisecond
+const (
+	latenessHead      = 2500 * time.Millisecond
+	leastLatenessHead = time.Second // at any scale: what is saved too late is not measured
+)
 
-func latenessItem(due time.Time) delaytask.Item {
-	return delaytask.Item{Tag: latenessTag, Body: benchBody, Options: []delaytask.Option{delaytask.WithTime(due)}}
-}
+// ahead is how long before its due time a task is saved at least, so that it is armed wherever it was saved.
+func (w workload) ahead() time.Duration { return max(w.lasting(latenessHead), leastLatenessHead) }

@@ -32,6 +32,7 @@ func tiny(dsn string, only ...string) Options {
 // newRun is a run whose turns the test takes.
 func newRun(t *testing.T, o Options) *run {
 	t.Helper()
+	once := o.Repeats == 0
 	o = o.withDefaults()
 	place, err := newPlace(o.DSN, o.scratch)
 	if err != nil {
@@ -42,7 +43,7 @@ func newRun(t *testing.T, o Options) *run {
 			t.Error(err)
 		}
 	})
-	r := &run{Options: o, workload: o.workload(), place: place, figures: newFigures()}
-	r.meta.Forms = make(map[string]string)
+	r := &run{Options: o, once: once, workload: o.workload(), place: place, figures: newFigures()}
+	r.meta.Forms, r.meta.LeftOut = make(map[string]string), make(map[string]string)
 	return r
 }

@@ -20,7 +20,7 @@ var purge = measurement{
 		{"purge.per_s", "finished tasks deleted meanwhile"},
 	},
 	takes: func(w workload) time.Duration {
-		return onFreshTakes + filledIn(w.million()) + w.lasting(latenessHead) + w.late
+		return onFreshTakes + filledIn(w.million()) + w.ahead() + w.late
 	},
 	measure: func(ctx context.Context, r *run) error {
 		return r.onFresh(ctx, func(ctx context.Context, d *database) error {

@@ -43,11 +43,15 @@ var restart = measurement{
 				return err
 			}
 			e, err := r.restart(ctx, d)
-			if err == nil {
-				r.figures.add("restart.first_on_time_ms", milliseconds(e.OnTime))
-				r.figures.add("restart.drain_per_s", float64(r.workload.count(backlogTasks))/e.Drained.Seconds())
+			if err != nil {
+				return err
 			}
-			return err
+			r.figures.add("restart.drain_per_s", float64(r.workload.count(backlogTasks))/e.Drained.Seconds())
+			if e.Late {
+				return &leftOut{errors.New("tasks were not on time again before the end of the measurement")}
+			}
+			r.figures.add("restart.first_on_time_ms", milliseconds(e.OnTime))
+			return nil
 		})
 	},
 }

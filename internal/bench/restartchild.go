@@ -16,6 +16,7 @@ import (
 // restartEvent is told twice: when the process is ready, and at the end.
 type restartEvent struct {
 	Ready   bool          `json:"ready"`
+	Late    bool          `json:"late"`    // tasks were late until the end
 	OnTime  time.Duration `json:"on_time"` // from the start of the process until tasks start on time
 	Drained time.Duration `json:"drained"` // from Start until the last task of the backlog has started
 }
@@ -65,30 +66,26 @@ func restartChild(ctx context.Context, o order, t *child.Teller) error {
 		if err != nil {
 			return err
 		}
-		if e.OnTime, err = onTimeAfter(tasks, probes, o.Began, until); err == nil {
-			t.Tell(e)
-		}
-		return err
+		from, onTime := onTimeFrom(tasks, probes, o.Began, until)
+		e.OnTime, e.Late = from.Sub(o.Began), !onTime
+		t.Tell(e)
+		return nil
 	})
 }
 
-// onTimeAfter returns from when after began on all tasks were on time, of those that were due until then: the due time of the first
-// one behind which, and itself, none was late.
-func onTimeAfter(tasks []delaytask.Task, starts *lateness.Starts, began, until time.Time) (time.Duration, error) {
+// onTimeFrom looks at the tasks that were due between two moments, and returns the due time of the first one from which on none was
+// late; false when the last one was.
+func onTimeFrom(tasks []delaytask.Task, starts *lateness.Starts, began, until time.Time) (from time.Time, onTime bool) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.Task) bool {
 		return task.Expected.Before(began) || task.Expected.After(until)
 	})
-	slices.SortFunc(tasks, func(a, b delaytask.Task) int { return a.Expected.Compare(b.Expected) })
-	first := len(tasks)
-	for first > 0 {
-		task := tasks[first-1]
-		if at, started := starts.First(task.ID); !started || at.Sub(task.Expected) >= probeOnTime {
+	slices.SortFunc(tasks, func(a, b delaytask.Task) int { return b.Expected.Compare(a.Expected) })
+	for _, task := range tasks {
+		at, started := starts.First(task.ID)
+		if !started || at.Sub(task.Expected) >= probeOnTime {
 			break
 		}
-		first--
+		from, onTime = task.Expected, true
 	}
-	if first == len(tasks) {
-		return 0, errors.New("tasks were not on time again before the end of the measurement")
-	}
-	return tasks[first].Expected.Sub(began), nil
+	return from, onTime
 }

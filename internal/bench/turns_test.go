@@ -1,0 +1,57 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+// counting is a measurement that counts its turns and ends with err.
+func counting(name string, once bool, order *[]string, err error) measurement {
+	return measurement{
+		name: name, once: once, takes: func(workload) time.Duration { return 0 },
+		measure: func(context.Context, *run) error {
+			*order = append(*order, name)
+			return err
+		},
+	}
+}
+
+func TestWhatTakesLongHasOneTurnAtTheEnd(t *testing.T) {
+	for _, tt := range []struct {
+		repeats int
+		want    []string
+	}{
+		{0, []string{"raw", "save", "raw", "save", "raw", "save", "long"}},
+		{2, []string{"raw", "save", "raw", "save", "long", "long"}},
+	} {
+		var order []string
+		r := newRun(t, Options{DSN: "sqlite:unused.db", Repeats: tt.repeats})
+		err := r.turns(t.Context(), []measurement{
+			counting("raw", false, &order, nil), counting("long", true, &order, nil), counting("save", false, &order, nil),
+		})
+		if err != nil || !slices.Equal(order, tt.want) {
+			t.Errorf("repeats %d: turns %v, %v", tt.repeats, order, err)
+		}
+	}
+}
+
+func TestWhatCannotBeMeasuredIsLeftOut(t *testing.T) {
+	var order []string
+	r := newRun(t, Options{DSN: "sqlite:unused.db", Repeats: 1})
+	err := r.turns(t.Context(), []measurement{
+		counting("clock", false, &order, &leftOut{errors.New("another clock")}), counting("save", false, &order, nil),
+	})
+	if err != nil || !slices.Equal(order, []string{"clock", "save"}) {
+		t.Errorf("turns %v, %v", order, err)
+	}
+	if len(r.meta.LeftOut) != 1 || r.meta.LeftOut["clock"] != "another clock" {
+		t.Errorf("left out: %v", r.meta.LeftOut)
+	}
+	errOnFire := errors.New("the machine is on fire")
+	if err := r.turns(t.Context(), []measurement{counting("save", false, &order, errOnFire)}); !errors.Is(err, errOnFire) {
+		t.Errorf("any other error: %v", err)
+	}
+}
