@@ -24,6 +24,7 @@ type Meta struct {
 	Started  string            `json:"started"` // RFC 3339
 	Duration float64           `json:"duration_s"`
 	Rows     int               `json:"rows"`
+	Million  int               `json:"million"` // rows where a figure speaks of a million: fewer in a quick run
 	Repeats  int               `json:"repeats"`
 	Run      string            `json:"run"` // quick, default or full
 	// Forms names the statements that raw measurements use where there is a choice.
@@ -51,7 +52,7 @@ func (r *run) describe(ctx context.Context, began time.Time) error {
 		Machine: Machine{runtime.NumCPU(), runtime.GOOS, runtime.GOARCH},
 		Go:      runtime.Version(), Program: delaytask.Version,
 		Started: began.UTC().Format(time.RFC3339),
-		Rows:    r.Rows, Repeats: r.Repeats, Run: "default",
+		Rows:    r.Rows, Million: r.workload.million(), Repeats: r.Repeats, Run: "default",
 	}
 	switch {
 	case r.Quick:

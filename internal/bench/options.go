@@ -119,7 +119,7 @@ func (o Options) workload() workload {
 		late: 20 * time.Second, now: 8 * time.Second, idle: time.Minute}
 	if o.Quick {
 		w = workload{warm: 200 * time.Millisecond, span: 700 * time.Millisecond, batch: 20_000, drain: 20_000,
-			late: 8 * time.Second, now: 4 * time.Second, idle: 6 * time.Second}
+			late: 8 * time.Second, now: 3 * time.Second, idle: 3 * time.Second}
 	}
 	w.quick, w.scale, w.rows = o.Quick, o.Scale, o.Rows
 	w.warm, w.span = w.lasting(w.warm), w.lasting(w.span)
@@ -134,16 +134,16 @@ func (w workload) lasting(d time.Duration) time.Duration { return time.Duration(
 // count is n at the scale of the run.
 func (w workload) count(n int) int { return max(1, int(float64(n)*w.scale)) }
 
-// Rows of measurements that say what a million of them costs.
 const (
-	million       = 1_000_000
-	quickMillions = million / 10
+	million      = 1_000_000
+	quickMillion = million / 10
 )
 
-// million is as many, or fewer where a run has less time or smaller tables.
+// million is how many rows the tables have that show what a million of them costs: fewer where a run has less time or smaller
+// tables.
 func (w workload) million() int {
 	if w.quick {
-		return min(w.rows, quickMillions)
+		return min(w.rows, quickMillion)
 	}
 	return min(w.rows, million)
 }
