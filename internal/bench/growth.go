@@ -53,13 +53,13 @@ var growth = measurement{
 
 // fillLarge makes a history, a future, and a tag that is paused with all its tasks overdue.
 func (r *run) fillLarge(ctx context.Context, d *database) error {
-	week := row.At(time.Now().Add(-24 * time.Hour)) // within the retention
+	yesterday := row.At(time.Now().Add(-24 * time.Hour)) // within the retention
 	hour := row.At(time.Now().Add(-time.Hour))
 	for _, part := range []struct {
 		n int
 		filling
 	}{
-		{r.workload.rows, filling{status: row.Completed, due: func(i int) row.Time { return week + row.Time(i) }}},
+		{r.workload.rows, filling{status: row.Completed, due: func(i int) row.Time { return yesterday + row.Time(i) }}},
 		{r.workload.rows, filling{status: row.Pending, due: dueTomorrow()}},
 		{min(r.workload.rows, million), filling{
 			tag: pausedTag, status: row.Pending, due: func(i int) row.Time { return hour + row.Time(i) },
