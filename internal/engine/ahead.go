@@ -11,7 +11,7 @@ func kept(n int) int { return (n + 7) / 8 }
 
 // mayGoAhead reports whether a row of the tag may take a slot before it is due.
 func (l *lines) mayGoAhead(line *tagLine) bool {
-	if line.ahead >= line.places+line.pops.wanted-kept(line.limit+line.pops.wanted) {
+	if line.ahead >= line.places+line.pops.wanted-kept(min(line.limit, l.workers)+line.pops.wanted) {
 		return false
 	}
 	return line.pops.open() > 0 || l.hasSlot(line) && l.ahead < l.places-kept(l.workers)

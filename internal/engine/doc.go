@@ -13,6 +13,7 @@
 //	surplus.go    how many rows may be claimed beyond the free slots
 //	claimer.go    claims what has a slot, in one guarded statement
 //	dispatch.go   starts each claimed task at its exact due time
+//	fair.go       how many slots one tag may take beside others
 //	gate.go       lets as many of them run at once as shall
 //	run.go        runs the processor
 //	renew.go      keeps the leases of what runs, and ends what has lost its lease

@@ -108,6 +108,41 @@ func TestRowInTheGateDoesNotAge(t *testing.T) {
 	}
 }
 
+// A tag whose tasks take long, and never end to come, leaves slots to another although its concurrency is that of the process.
+func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{
+			"slow": untilEnd(10*time.Second, nil), "slower": untilEnd(20*time.Second, nil), "quick": nothing,
+		})
+		for _, tag := range []string{"slow", "slower"} {
+			for range 200 {
+				w.save(e, tag, 0)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		var ids []int64
+		for range 400 {
+			ids = append(ids, w.save(e, "quick", 2*time.Second), w.save(e, "quick", 0))
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		for _, id := range ids {
+			w.completed(id, 5*time.Millisecond)
+		}
+	})
+}
+
+func TestOnlyTagThatIsServedTakesAllSlots(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"slow": untilEnd(10*time.Second, nil)})
+		ids := w.many(e, "slow", 100)
+		time.Sleep(3 * time.Second)
+		if got := w.executing(ids); got != e.cfg.Workers {
+			t.Errorf("%d of %d slots are used", got, e.cfg.Workers)
+		}
+	})
+}
+
 // withSurplus lets rows be claimed beyond the slots for the next two seconds, however quickly tasks have come to an end.
 func (h *hands) withSurplus(n int) {
 	h.mu.Lock()

@@ -179,6 +179,12 @@ func (h *hands) serve(tag string, open bool, limit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	line := h.lines.line(tag)
+	if open && !line.open {
+		h.lines.open++
+	}
+	if !open && line.open {
+		h.lines.open--
+	}
 	line.open, line.limit = open, limit
 	if open {
 		line.slots = limit

@@ -57,6 +57,7 @@ type lines struct {
 	suspects    []*item // oldest first
 	suspectBusy bool
 	workers     int // slots
+	open        int // tags that are served here and not paused
 	busy        int // rows that are claimed for a worker, or being claimed
 	places      int // how many may be
 	flow        flow

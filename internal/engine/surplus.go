@@ -44,6 +44,6 @@ func (l *lines) measure(now time.Time) {
 	l.places = l.flow.places(l.workers, l.busy)
 	for _, line := range l.tags {
 		line.flow.measure(now)
-		line.places = line.flow.places(line.limit, line.busy)
+		line.places = line.flow.places(min(line.limit, l.fair(line)), line.busy)
 	}
 }
