@@ -39,7 +39,7 @@ func newSaver(c *core, ids *ids, arm *armer) *saver {
 			MaxItems: saveRows, MaxBytes: saveBytes, QueueBytes: saveQueue, Size: (*saving).size,
 		})
 	}
-	s.plain, s.keyed, s.bulk = lane(1), lane(1), lane(3)
+	s.plain, s.keyed, s.bulk = lane(2), lane(1), lane(3)
 	return s
 }
 

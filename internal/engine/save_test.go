@@ -94,8 +94,8 @@ func TestSavesThatArriveDuringAStatementShareTheNextOne(t *testing.T) {
 				w.Errorf("save: %v", got)
 			}
 		}
-		if !slices.Equal(sizes(), []int{1, 9}) {
-			w.Errorf("statements carried %v rows, want 1 and 9", sizes())
+		if !slices.Equal(sizes(), []int{1, 1, 8}) { // two statements may be in flight
+			w.Errorf("statements carried %v rows, want 1, 1 and 8", sizes())
 		}
 	})
 }

@@ -84,7 +84,7 @@ func (b *batch) statement() (string, []any) {
 		names += ", " + c.name
 	}
 	rows := b.rows()
-	return fmt.Sprintf(b.dialect.updateJoined, names, rows.sql, sets.sql, guards.sql), append(rows.args, args...)
+	return fmt.Sprintf(b.dialect.updateJoined, names, rows.sql.String(), sets.sql, guards.sql), append(rows.args, args...)
 }
 
 func joined(clauses []clause, sep string) clause {
@@ -99,9 +99,9 @@ func joined(clauses []clause, sep string) clause {
 
 // rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own, and a
 // server that takes it for text would compare ids as floating point.
-func (b *batch) rows() text {
+func (b *batch) rows() *text {
 	d := b.dialect
-	var t text
+	t := new(text)
 	t.write(d.rowsOpen)
 	for i, id := range b.ids {
 		alias := func(name string) {

@@ -23,7 +23,7 @@ const statementTimeout = 10 * time.Second
 
 // How many connections each kind of write keeps for itself, so that none waits behind another.
 const (
-	savers      = 4 // rows that can meet no other, which as a rule wait for nothing
+	savers      = 5 // rows that can meet no other, which as a rule wait for nothing: two single saves, three bulk ones
 	keyedSavers = 4 // rows with a key: each can wait a second for the open transaction that holds it
 	claimers    = 2
 	settlers    = 2

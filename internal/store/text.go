@@ -1,7 +1,9 @@
 package store
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -9,12 +11,19 @@ import (
 // text is a statement that is being written. Numbers and moments are written out, which is safe and costs the server and the
 // driver less than a parameter; everything else is bound.
 type text struct {
-	sql  []byte
-	args []any
+	sql     strings.Builder
+	args    []any
+	scratch [32]byte // of a number or a moment, no longer than 26 bytes
 }
 
-func (t *text) write(sql string) { t.sql = append(t.sql, sql...) }
-func (t *text) number(n int64)   { t.sql = strconv.AppendInt(t.sql, n, 10) }
+// grow makes room for so many bytes and parameters.
+func (t *text) grow(bytes, args int) {
+	t.sql.Grow(bytes)
+	t.args = slices.Grow(t.args, args)
+}
+
+func (t *text) write(sql string) { t.sql.WriteString(sql) }
+func (t *text) number(n int64)   { t.sql.Write(strconv.AppendInt(t.scratch[:0], n, 10)) }
 func (t *text) bind(mark string, value any) {
 	t.write(mark)
 	t.args = append(t.args, value)
@@ -26,9 +35,9 @@ func (t *text) moment(m row.Time) {
 		t.write("NULL")
 		return
 	}
-	t.sql = append(t.sql, '\'')
-	t.sql = m.Append(t.sql)
-	t.sql = append(t.sql, '\'')
+	t.sql.WriteByte('\'')
+	t.sql.Write(m.Append(t.scratch[:0]))
+	t.sql.WriteByte('\'')
 }
 
 // value writes one of the values that a batch carries: an int64, a [row.Time], or something that is bound.
