@@ -19,7 +19,7 @@ type Config struct {
 	Metrics *Metrics
 
 	// Workers is how many tasks run at once in this process, 1 to 100,000. Where several tags are served, none takes all of them:
-	// the more it has, the more have to be free for it to get another, and alone it takes up to eight ninths. Default: 64.
+	// the more it has, the more have to be free for it to get another, and alone it takes about eight ninths. Default: 64.
 	Workers int
 
 	// TTR is how long a lease lasts: so long after a process has died, others take over its tasks. A lease is renewed while its

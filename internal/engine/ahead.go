@@ -11,10 +11,11 @@ func kept(n int) int { return (n + 7) / 8 }
 
 // mayGoAhead reports whether a row of the tag may take a slot before it is due.
 func (l *lines) mayGoAhead(line *tagLine) bool {
-	if line.ahead >= line.places+line.pops.wanted-kept(min(line.limit, l.workers)+line.pops.wanted) {
+	takers := l.share(line) + line.pops.wanted
+	if line.ahead >= takers-kept(takers)+line.beyond {
 		return false
 	}
-	return line.pops.open() > 0 || l.hasSlot(line) && l.ahead < l.places-kept(l.workers)
+	return line.pops.open() > 0 || l.hasSlot(line) && l.ahead < l.workers-kept(l.workers)+l.beyond
 }
 
 // promote moves rows that are due at soon, or before, in line with what is due now. It reports whether there were any, and

@@ -7,11 +7,26 @@ package engine
 // fairness is how many slots a tag may have for each that is free.
 const fairness = 8
 
-// fair is how many slots the tag may have beside what the others have now: 57 of 64 when they have none.
-func (l *lines) fair(line *tagLine) int {
-	if l.open < 2 {
+// fair is how many slots one tag may have beside what the others have: 56 of 64 when they have none, and the last one only as its
+// first.
+func (l *lines) fair(others int) int {
+	left := l.workers - others
+	switch {
+	case l.open < 2:
 		return l.workers
+	case left <= 0:
+		return 0
+	default:
+		return max(fairness*left/(fairness+1), 1)
 	}
-	left := max(l.workers-(l.running-line.running), 0)
-	return (fairness*left + fairness) / (fairness + 1)
+}
+
+// share is how many slots rows of the tag may be claimed for, whatever is claimed beyond the slots.
+func (l *lines) share(line *tagLine) int { return min(line.limit, l.fair(l.held-line.held)) }
+
+// weigh renews what the tag has: slots in which its rows run, or rows that are claimed for a slot and not beyond.
+func (l *lines) weigh(line *tagLine) {
+	l.held -= line.held
+	line.held = max(line.running, line.busy-line.flow.surplus)
+	l.held += line.held
 }

@@ -65,7 +65,7 @@ func (h *hands) impatient(since time.Time) []*run {
 
 // admits reports whether there is a slot to run a row of the tag in. A tag that was closed keeps the slots that it had.
 func (l *lines) admits(line *tagLine) bool {
-	return l.running < l.workers && line.running < min(line.slots, l.fair(line))
+	return l.running < l.workers && line.running < min(line.slots, l.fair(l.running-line.running))
 }
 
 func (l *lines) admit(u *run) {

@@ -33,7 +33,8 @@ type tagLine struct {
 	open    bool // served here and not paused
 	limit   int  // worker slots that the tag may occupy; 0 while it is closed
 	busy    int  // rows that are claimed for a worker, or being claimed
-	places  int  // how many may be
+	held    int  // slots that count as the tag's
+	beyond  int  // rows that may be claimed beyond the slots now
 	flow    flow
 	slots   int // the limit, also after the tag was closed
 	running int // slots in which a row runs
@@ -59,7 +60,8 @@ type lines struct {
 	workers     int // slots
 	open        int // tags that are served here and not paused
 	busy        int // rows that are claimed for a worker, or being claimed
-	places      int // how many may be
+	held        int // by all tags
+	beyond      int // rows that may be claimed beyond the slots now
 	flow        flow
 	running     int  // slots in which a row runs
 	ready       int  // rows that wait for a slot
@@ -167,7 +169,7 @@ func (l *lines) dropTag(line *tagLine) {
 
 // pick takes up to most items, each with a slot.
 func (l *lines) pick(most int) []*item {
-	n := min(most, max(l.places-l.busy, 0)+l.wanted)
+	n := min(most, max(l.workers+l.beyond-l.busy, 0)+l.wanted)
 	if n <= 0 || len(l.waiting) == 0 {
 		return nil
 	}
@@ -253,7 +255,9 @@ func (l *lines) pickBacklog(picked []*item, n int) []*item {
 }
 
 // hasSlot reports whether a row of the tag may be claimed for a worker.
-func (l *lines) hasSlot(line *tagLine) bool { return l.busy < l.places && line.busy < line.places }
+func (l *lines) hasSlot(line *tagLine) bool {
+	return l.busy < l.workers+l.beyond && line.busy < l.share(line)+line.beyond
+}
 
 // hasTaker reports whether anybody may.
 func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || line.pops.open() > 0 }
@@ -269,6 +273,7 @@ func (l *lines) occupy(it *item) *item {
 		it.slot = true
 		it.line.busy++
 		l.busy++
+		l.weigh(it.line)
 	}
 	if it.Suspect {
 		l.suspectBusy = true

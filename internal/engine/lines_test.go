@@ -83,8 +83,10 @@ func TestBacklogGoesRoundTheTags(t *testing.T) {
 			h.letGo(it)
 		}
 	}
-	if count["a"] != 30 || count["b"] != 30 || count["c"] != 30 {
-		t.Errorf("picked %v, want 30 of each", count)
+	for _, tag := range []string{"a", "b", "c"} { // one of the nine slots is kept for a tag that comes
+		if n := count[tag]; n < 26 || n > 27 {
+			t.Errorf("picked %v, want a third of 80 of each", count)
+		}
 	}
 }
 

@@ -29,21 +29,24 @@ func (f *flow) measure(now time.Time) {
 	}
 }
 
-// places returns how many rows may be claimed for so many slots, when as many as busy are. The surplus is claimed step by step:
-// a claim for each row that came to an end would cost more than the row.
-func (f *flow) places(slots, busy int) int {
+// beyond returns how many rows may be claimed beyond so many slots now, when as many as busy are. The surplus is claimed step by
+// step: a claim for each row that came to an end would cost more than the row.
+func (f *flow) beyond(slots, busy int) int {
 	if slots == 0 || slots+f.surplus-busy < f.surplus/int(surplusStep) {
-		return slots
+		return 0
 	}
-	return slots + f.surplus
+	return f.surplus
 }
 
 // measure settles how many rows the next claim may take.
 func (l *lines) measure(now time.Time) {
 	l.flow.measure(now)
-	l.places = l.flow.places(l.workers, l.busy)
+	l.beyond = l.flow.beyond(l.workers, l.busy)
 	for _, line := range l.tags {
 		line.flow.measure(now)
-		line.places = line.flow.places(min(line.limit, l.fair(line)), line.busy)
+		l.weigh(line)
+	}
+	for _, line := range l.tags {
+		line.beyond = line.flow.beyond(l.share(line), line.busy)
 	}
 }
