@@ -61,7 +61,7 @@ func TestCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		pool.SetMaxOpenConns(17)
+		pool.SetMaxOpenConns(18)
 		refused(t, store.New(pool, store.MySQL), "18 connections", "19")
 		pool.SetMaxOpenConns(19)
 		if _, err := store.New(pool, store.MySQL).Check(t.Context(), bodyLimit); err != nil {
