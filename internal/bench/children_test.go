@@ -38,6 +38,7 @@ func TestWhatChildrenMeasure(t *testing.T) {
 			{"lateness.500.p50_ms", "lateness.500.p99_ms", "lateness.500.p999_ms", "lateness.500.max_ms"},
 			{"latency_now.p50_ms", "latency_now.p99_ms", "latency_now.max_ms"},
 			{"latency_now.other_process.p50_ms", "latency_now.other_process.p99_ms", "latency_now.other_process.max_ms"},
+			{"restart.lateness_p99_ms", "restart.lateness_max_ms"},
 			{"memory.idle_mb", "memory.idle_peak_mb"},
 			{"memory.timers_mb", "memory.timers_peak_mb"},
 		} {

@@ -118,8 +118,8 @@ func (o Options) workload() workload {
 	w := workload{warm: 500 * time.Millisecond, span: 2 * time.Second, batch: 50_000, drain: 50_000,
 		late: 20 * time.Second, now: 8 * time.Second, idle: time.Minute}
 	if o.Quick {
-		w = workload{warm: 200 * time.Millisecond, span: 700 * time.Millisecond, batch: 20_000, drain: 20_000,
-			late: 8 * time.Second, now: 3 * time.Second, idle: 3 * time.Second}
+		w = workload{warm: 150 * time.Millisecond, span: 600 * time.Millisecond, batch: 20_000, drain: 20_000,
+			late: 8 * time.Second, now: 2 * time.Second, idle: 2 * time.Second}
 	}
 	w.quick, w.scale, w.rows = o.Quick, o.Scale, o.Rows
 	w.warm, w.span = w.lasting(w.warm), w.lasting(w.span)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -29,6 +30,8 @@ var restart = measurement{
 	name: "restart", once: true,
 	figures: []figure{
 		{"restart.first_on_time_ms", "after kill -9 beside 100,000 overdue tasks: from the new process's start until tasks are on time"},
+		{"restart.lateness_p99_ms", "99 of 100 tasks are at most so late from its start on, until it has caught up and for 2 s more"},
+		{"restart.lateness_max_ms", "all"},
 		{"restart.drain_per_s", "overdue tasks that it catches up meanwhile"},
 	},
 	takes: func(w workload) time.Duration {
@@ -47,6 +50,8 @@ var restart = measurement{
 				return err
 			}
 			r.figures.add("restart.drain_per_s", float64(r.workload.count(backlogTasks))/e.Drained.Seconds())
+			r.figures.add("restart.lateness_p99_ms", milliseconds(lateness.Percentile(e.Probes, 99)))
+			r.figures.add("restart.lateness_max_ms", milliseconds(lateness.Percentile(e.Probes, 100)))
 			if e.Late {
 				return &leftOut{errors.New("tasks were not on time again before the end of the measurement")}
 			}

@@ -15,10 +15,11 @@ import (
 
 // restartEvent is told twice: when the process is ready, and at the end.
 type restartEvent struct {
-	Ready   bool          `json:"ready"`
-	Late    bool          `json:"late"`    // tasks were late until the end
-	OnTime  time.Duration `json:"on_time"` // from the start of the process until tasks start on time
-	Drained time.Duration `json:"drained"` // from Start until the last task of the backlog has started
+	Ready   bool            `json:"ready"`
+	Probes  []time.Duration `json:"probes"`  // how late tasks were
+	Late    bool            `json:"late"`    // tasks were late until the end
+	OnTime  time.Duration   `json:"on_time"` // from the start of the process until tasks start on time
+	Drained time.Duration   `json:"drained"` // from Start until the last task of the backlog has started
 }
 
 // restartChild serves tasks. With a backlog to catch up it watches how late the others are meanwhile.
@@ -66,21 +67,27 @@ func restartChild(ctx context.Context, o order, t *child.Teller) error {
 		if err != nil {
 			return err
 		}
-		from, onTime := onTimeFrom(tasks, probes, o.Began, until)
+		tasks = dueBetween(tasks, o.Began, until)
+		from, onTime := onTimeFrom(tasks, probes)
+		e.Probes = lateness.Judge(tasks, probes, 0).Starts
 		e.OnTime, e.Late = from.Sub(o.Began), !onTime
 		t.Tell(e)
 		return nil
 	})
 }
 
-// onTimeFrom looks at the tasks that were due between two moments, and returns the due time of the first one from which on none was
-// late; false when the last one was.
-func onTimeFrom(tasks []delaytask.Task, starts *lateness.Starts, began, until time.Time) (from time.Time, onTime bool) {
-	tasks = slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.Task) bool {
-		return task.Expected.Before(began) || task.Expected.After(until)
+// dueBetween returns the tasks that were due between two moments, in this order.
+func dueBetween(tasks []delaytask.Task, from, until time.Time) []delaytask.Task {
+	due := slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.Task) bool {
+		return task.Expected.Before(from) || task.Expected.After(until)
 	})
-	slices.SortFunc(tasks, func(a, b delaytask.Task) int { return b.Expected.Compare(a.Expected) })
-	for _, task := range tasks {
+	slices.SortFunc(due, func(a, b delaytask.Task) int { return a.Expected.Compare(b.Expected) })
+	return due
+}
+
+// onTimeFrom returns the due time of the first of the tasks from which on none was late, and false when the last one was.
+func onTimeFrom(tasks []delaytask.Task, starts *lateness.Starts) (from time.Time, onTime bool) {
+	for _, task := range slices.Backward(tasks) {
 		at, started := starts.First(task.ID)
 		if !started || at.Sub(task.Expected) >= probeOnTime {
 			break
