@@ -74,44 +74,42 @@ func (r *run) fillLarge(ctx context.Context, d *database) error {
 	})
 }
 
-// grown measures the large table and an empty one in turns.
+// grown measures an empty table and the large one in turns.
 func (r *run) grown(ctx context.Context, large *database) error {
-	saves, drains := newFigures(), newFigures()
 	for range growthTurns {
-		err := r.onFresh(ctx, func(ctx context.Context, empty *database) error {
-			return r.growthTurn(ctx, empty, "empty", saves, drains)
+		var empty, full speed
+		err := r.onFresh(ctx, func(ctx context.Context, d *database) (err error) {
+			empty, err = r.speedOn(ctx, d)
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		if err := r.growthTurn(ctx, large, "large", saves, drains); err != nil {
+		if full, err = r.speedOn(ctx, large); err != nil {
 			return err
 		}
-	}
-	for key, f := range map[string]*figures{"growth.save_ratio": saves, "growth.drain_ratio": drains} {
-		f.ratio(key, "large", "empty")
-		if ratio, measured := f.median(key); measured {
-			r.figures.add(key, ratio)
+		if empty.saved > 0 {
+			r.figures.add("growth.save_ratio", full.saved/empty.saved)
 		}
+		r.figures.add("growth.drain_ratio", full.drained/empty.drained)
 	}
 	return nil
 }
 
-func (r *run) growthTurn(ctx context.Context, d *database, key string, saves, drains *figures) error {
+// speed is in tasks a second.
+type speed struct{ saved, drained float64 }
+
+func (r *run) speedOn(ctx context.Context, d *database) (speed, error) {
 	done, err := r.saveOn(ctx, d, saveCallers)
 	if err != nil {
-		return err
+		return speed{}, err
 	}
-	saves.add(key, done.perSecond())
 	n := r.workload.drain
 	if _, err := d.fill(ctx, n, filling{status: row.Pending, due: dueNow()}); err != nil {
-		return err
+		return speed{}, err
 	}
 	took, err := r.drainOn(ctx, d, n, pausedTag)
-	if err == nil {
-		drains.add(key, float64(n)/took.Seconds())
-	}
-	return err
+	return speed{done.perSecond(), float64(n) / took.Seconds()}, err
 }
 
 // scanOn returns what the read of the scan takes as the engine does it: of the tags that are served and not paused, however long

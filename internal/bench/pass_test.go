@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,9 +13,12 @@ import (
 func TestPaceIsHeldBesideSlowCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
+		var mu sync.Mutex
 		var moments []time.Duration
 		err := pace(t.Context(), 10, 5, func(context.Context) error {
+			mu.Lock()
 			moments = append(moments, time.Since(began))
+			mu.Unlock()
 			time.Sleep(time.Second)
 			return nil
 		})

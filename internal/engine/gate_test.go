@@ -82,7 +82,7 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 				}
 				for _, u := range waiting {
 					mine := running[u.row.Tag]
-				if h.lines.open == 2 && len(admitted) < workers && mine < min(limit[u.row.Tag], h.lines.fair(len(admitted)-mine)) {
+					if h.lines.open == 2 && len(admitted) < workers && mine < min(limit[u.row.Tag], h.lines.fair(len(admitted)-mine)) {
 						t.Fatalf("row %d of %s waits while %v of %d run", u.row.ID, u.row.Tag, running, workers)
 					}
 				}
