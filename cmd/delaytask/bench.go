@@ -24,7 +24,7 @@ It works in databases of its own, which it creates and drops: the user of --dsn 
 is neither read nor changed. For SQLite it makes files in a temporary folder beside the one that is named. The default run takes
 up to 15 minutes, --quick about one, --full up to 90 and 20 GB of disk. Nothing else should run on the machine meanwhile.
 
-Measurements: ` + strings.Join(bench.Names(), ", ") + `.`,
+Measurements: ` + measurements() + `.`,
 		Example: `  delaytask bench --quick
   delaytask bench --dsn 'user:password@tcp(127.0.0.1:3306)/test' --only raw,save --repeats 5
   delaytask bench --quick --json | jq .save`,
@@ -54,6 +54,25 @@ Measurements: ` + strings.Join(bench.Names(), ", ") + `.`,
 	a.jsonFlag(cmd)
 	cmd.AddCommand(a.benchChildCommand())
 	return cmd
+}
+
+// measurements lists what can be measured, in lines of the width of a help text.
+func measurements() string {
+	var list strings.Builder
+	width := len("Measurements: ")
+	for i, name := range bench.Names() {
+		switch {
+		case i == 0:
+		case width+len(name) > 110:
+			list.WriteString(",\n")
+			width = 0
+		default:
+			list.WriteString(", ")
+		}
+		list.WriteString(name)
+		width += len(name) + 2
+	}
+	return list.String()
 }
 
 // benchChildCommand is what bench starts where a measurement needs a process of its own.
