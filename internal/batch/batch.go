@@ -19,6 +19,10 @@ type Config[T any] struct {
 	Flush    func([]T)
 	Flushers int
 
+	// MoreAt is how many items must wait before another Flush begins beside one that is in flight. 0 and 1 mean any: smaller
+	// batches, and a shorter wait.
+	MoreAt int
+
 	MaxItems int // largest number of items in a batch
 	MaxBytes int // largest sum of sizes in a batch; a larger item travels alone
 

@@ -46,7 +46,7 @@ func (c *Coalescer[T]) Add(item T) error {
 	}
 	c.queue = append(c.queue, item)
 	c.bytes += size
-	if c.flushers < c.cfg.Flushers {
+	if c.flushers == 0 || c.flushers < c.cfg.Flushers && len(c.queue) >= c.cfg.MoreAt {
 		c.flushers++
 		go c.run()
 	}

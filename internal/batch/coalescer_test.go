@@ -140,6 +140,22 @@ func TestAtMostFlushersAtOnce(t *testing.T) {
 	})
 }
 
+func TestAnotherFlushBeginsWhenEnoughWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flight{}
+		c := coalescer(Config[int]{Flush: f.flush, Flushers: 2, MoreAt: 3})
+		for i := range 7 {
+			add(t, c, i)
+			synctest.Wait()
+		}
+		finish(t, c)
+		wantBatches(t, f, []int{0}, []int{1, 2, 3}, []int{4, 5, 6})
+		if f.most != 2 {
+			t.Errorf("%d flushes at once", f.most)
+		}
+	})
+}
+
 func TestCloseFlushesWhatIsQueuedAndRefusesMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}

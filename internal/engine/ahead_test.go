@@ -27,11 +27,11 @@ func TestSlotsStayFreeOfRowsThatAreNotDueYet(t *testing.T) {
 			h.arm(row.Due{ID: id + 1, Tag: "a", Due: ms(10)}, true)
 		}
 		h.fire(ms(1), leadOf40, everyTimer)
-		if got := len(h.pick(claimRows, ms(1))); got != c.ahead {
+		if got := len(h.pickAny(claimRows, ms(1))); got != c.ahead {
 			t.Errorf("%d slots, %d for the tag: %d are held ahead of time, want %d", c.workers, c.limit, got, c.ahead)
 		}
 		h.due([]row.Due{{ID: 1000, Tag: "a", Due: ms(1)}}, false, ms(1))
-		if got := idsIn(h.pick(claimRows, ms(1))); !slices.Equal(got, []int64{1000}) {
+		if got := idsIn(h.pickAny(claimRows, ms(1))); !slices.Equal(got, []int64{1000}) {
 			t.Errorf("%d slots, %d for the tag: picked %v for what is due now", c.workers, c.limit, got)
 		}
 	}
@@ -43,11 +43,11 @@ func TestRowThatIsNearlyDueTakesTheLastSlot(t *testing.T) {
 	if wait := h.fire(ms(1), leadOf40, everyTimer); wait != 7*time.Millisecond {
 		t.Errorf("the next look is in %v, want it when the row is nearly due", wait)
 	}
-	if got := h.pick(claimRows, ms(1)); len(got) != 0 {
+	if got := h.pickAny(claimRows, ms(1)); len(got) != 0 {
 		t.Fatalf("picked %v", idsIn(got))
 	}
 	h.fire(ms(8), leadOf40, everyTimer)
-	if got := idsIn(h.pick(claimRows, ms(8))); !slices.Equal(got, []int64{1}) {
+	if got := idsIn(h.pickAny(claimRows, ms(8))); !slices.Equal(got, []int64{1}) {
 		t.Errorf("picked %v when the row is nearly due", got)
 	}
 }
@@ -58,12 +58,12 @@ func TestSlotOfARowThatHasBegunIsNotHeldAheadAnyMore(t *testing.T) {
 		h.arm(row.Due{ID: id + 1, Tag: "a", Due: ms(10 + id)}, true)
 	}
 	h.fire(ms(1), leadOf40, everyTimer)
-	first := h.pick(claimRows, ms(1))
-	if len(first) != 1 || len(h.pick(claimRows, ms(1))) != 0 {
+	first := h.pickAny(claimRows, ms(1))
+	if len(first) != 1 || len(h.pickAny(claimRows, ms(1))) != 0 {
 		t.Fatalf("picked %v of two slots", idsIn(first))
 	}
 	h.enter(&run{item: first[0]})
-	if got := idsIn(h.pick(claimRows, ms(1))); !slices.Equal(got, []int64{2}) {
+	if got := idsIn(h.pickAny(claimRows, ms(1))); !slices.Equal(got, []int64{2}) {
 		t.Errorf("then picked %v", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestPriorityCountsAmongWhatIsDueNow(t *testing.T) {
 	h.arm(row.Due{ID: 1, Tag: "a", Due: ms(10)}, true)
 	h.arm(row.Due{ID: 2, Tag: "a", Due: ms(30), Priority: 100}, true)
 	h.fire(ms(1), leadOf40, everyTimer)
-	if got := idsIn(h.pick(claimRows, ms(1))); !slices.Equal(got, []int64{1}) {
+	if got := idsIn(h.pickAny(claimRows, ms(1))); !slices.Equal(got, []int64{1}) {
 		t.Errorf("picked %v", got)
 	}
 }

@@ -19,13 +19,15 @@ type claimer struct {
 	executor string     // "host:pid:process token"
 	ip       uint32
 	number   atomic.Int64
-	inFlight chan struct{}
+	timely   chan struct{} // one for each claim in flight
+	backlog  chan struct{}
 	probes   probes
 }
 
 func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor string, ip uint32) *claimer {
 	return &claimer{
-		core: c, arm: arm, lead: lead, start: start, executor: executor, ip: ip, inFlight: make(chan struct{}, claimsInFlight),
+		core: c, arm: arm, lead: lead, start: start, executor: executor, ip: ip,
+		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
 	}
 }
 
@@ -33,8 +35,10 @@ func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor stri
 func (c *claimer) idle() <-chan struct{} {
 	done := make(chan struct{})
 	c.goFunc(func() {
-		for range claimsInFlight {
-			c.inFlight <- struct{}{}
+		for _, inFlight := range []chan struct{}{c.timely, c.backlog} {
+			for range cap(inFlight) {
+				inFlight <- struct{}{}
+			}
 		}
 		close(done)
 	})
@@ -48,26 +52,32 @@ func (c *claimer) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for {
-			select {
-			case c.inFlight <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			items := c.hands.pick(claimRows, c.now())
-			if len(items) == 0 {
-				<-c.inFlight
-				break
-			}
-			c.goFunc(func() {
-				forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
-				c.claim(forWorkers, "")
-				c.claim(forPops, row.PopMark)
-				<-c.inFlight
-				signal(c.hands.claimWake)
-			})
+		for ctx.Err() == nil && (c.next(c.timely, false) || c.next(c.backlog, true)) {
 		}
 	}
+}
+
+// next claims rows of one line, and reports whether there were any. What is due now never travels with the backlog: a large claim
+// takes long, and a task that was to start meanwhile would be late.
+func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
+	select {
+	case inFlight <- struct{}{}:
+	default:
+		return false
+	}
+	items := c.hands.pick(claimRows, c.now(), backlog)
+	if len(items) == 0 {
+		<-inFlight
+		return false
+	}
+	c.goFunc(func() {
+		forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
+		c.claim(forWorkers, "")
+		c.claim(forPops, row.PopMark)
+		<-inFlight
+		signal(c.hands.claimWake)
+	})
+	return true
 }
 
 // claim claims the rows, which are held and have their slots, and starts those that were won. The mark tells rows that are handed

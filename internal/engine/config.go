@@ -52,8 +52,9 @@ type Retention struct {
 }
 
 const (
-	claimRows       = 200 // rows in one claim; fewer of them wait when it meets a lock
-	claimsInFlight  = 2
+	claimRows       = 500 // rows in one claim
+	timelyClaims    = 2   // in flight, of what is due now or soon
+	backlogClaims   = 1   // of what is overdue: large, and in nobody's way
 	settleRows      = 500
 	backlogPerTag   = 1000
 	lookAheadRows   = 2000

@@ -136,7 +136,7 @@ func (e *Engine) Start(_ context.Context) error {
 	e.goFunc(func() { e.dispatcher.loop(e.life) })
 	e.goFunc(func() { e.renewer.loop(e.life) })
 	e.goFunc(func() { e.renewer.deadlines(e.life) })
-	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop, e.peek.loop} {
+	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop, e.peek.loop, e.passes.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
 	e.sourcesDone.Go(func() {

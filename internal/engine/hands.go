@@ -21,6 +21,7 @@ type hands struct {
 
 	timerWake chan struct{} // the head of the heap may have changed
 	claimWake chan struct{} // something waits in the lines, or a slot became free
+	scanWake  chan struct{} // rows that are overdue were forgotten: they have to be read again
 }
 
 // limits bounds what the hands hold.
@@ -36,6 +37,7 @@ func newHands(workers int, l limits) *hands {
 		limits:    l,
 		timerWake: make(chan struct{}, 1),
 		claimWake: make(chan struct{}, 1),
+		scanWake:  make(chan struct{}, 1),
 	}
 }
 
@@ -123,13 +125,16 @@ func (h *hands) holds(id int64) bool {
 	return held
 }
 
-// pick takes up to most waiting rows that have a free slot, slot included. They are held from then on, until let go.
-func (h *hands) pick(most int, now row.Time) []*item {
+// pick takes up to most waiting rows of one line that have a free place, place included. They are held from then on, until let
+// go.
+func (h *hands) pick(most int, now row.Time, backlog bool) []*item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.measure(time.Now())
-	h.lines.age(now.Add(-overdue), h.limits.backlog)
-	picked := h.lines.pick(most)
+	if h.lines.age(now.Add(-overdue), h.limits.backlog) {
+		signal(h.scanWake)
+	}
+	picked := h.lines.pick(most, backlog)
 	for _, it := range picked {
 		h.held[it.ID] = it
 	}

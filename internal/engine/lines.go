@@ -68,7 +68,7 @@ type lines struct {
 	gateTurn    bool // the next slot goes to the backlog
 	ahead       int  // worker slots that are held by rows which are not due yet
 	wanted      int  // rows that waiting pops want and were not promised yet, over all tags
-	turn        bool // the backlog has the next odd slot
+	turn        bool // the backlog gets the odd place
 	next        int  // tag that the backlog's round begins with
 }
 
@@ -119,8 +119,9 @@ func (l *lines) enqueue(it *item) {
 }
 
 // age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them, and forgets the rest:
-// the table has them. So a tag that gets more than it can run neither starves the others nor fills the memory.
-func (l *lines) age(before row.Time, most int) {
+// the table has them. So a tag that gets more than it can run neither starves the others nor fills the memory. It reports whether
+// rows were forgotten.
+func (l *lines) age(before row.Time, most int) (forgotten bool) {
 	for _, line := range l.tags {
 		for len(line.arrived) > 0 && (line.arrived[0].in != &line.now || line.arrived[0].Due < before) {
 			it := line.arrived[0]
@@ -135,9 +136,11 @@ func (l *lines) age(before row.Time, most int) {
 				line.backlog = append(line.backlog, it)
 			} else {
 				delete(l.waiting, it.ID)
+				forgotten = true
 			}
 		}
 	}
+	return forgotten
 }
 
 func (l *lines) drop(it *item) {
@@ -167,23 +170,40 @@ func (l *lines) dropTag(line *tagLine) {
 	})
 }
 
-// pick takes up to most items, each with a slot.
-func (l *lines) pick(most int) []*item {
-	n := min(most, max(l.workers+l.beyond-l.busy, 0)+l.wanted)
+// pick takes up to most items of one line, each with a place. While both lines have something to run they share what is free,
+// one time one and one time the other gets the odd place.
+func (l *lines) pick(most int, backlog bool) []*item {
+	n := max(l.workers+l.beyond-l.busy, 0) + l.wanted
 	if n <= 0 || len(l.waiting) == 0 {
 		return nil
 	}
-	share := (n + 1) / 2
-	if n%2 == 1 && l.turn {
+	share := n
+	if l.waits(!backlog) {
 		share = n / 2
+		if n%2 == 1 && l.turn == backlog {
+			share++
+			l.turn = !l.turn
+		}
 	}
-	l.turn = !l.turn
-	picked := l.pickTimely(nil, share)
+	n = min(most, share)
+	if backlog {
+		return l.pickBacklog(nil, n)
+	}
+	picked := l.pickTimely(nil, n)
 	if len(picked) < n {
 		picked = l.pickSuspect(picked)
 	}
-	picked = l.pickBacklog(picked, n-len(picked))
-	return l.pickTimely(picked, n-len(picked))
+	return picked
+}
+
+// waits reports whether a line has a row that somebody could take.
+func (l *lines) waits(backlog bool) bool {
+	return slices.ContainsFunc(l.tags, func(line *tagLine) bool {
+		if backlog {
+			return len(line.backlog) > 0 && l.hasTaker(line)
+		}
+		return line.now.Len() > 0 && l.hasTaker(line) || line.early.Len() > 0 && l.mayGoAhead(line)
+	})
 }
 
 // pickTimely takes what is due now, and then what soon will be.

@@ -20,6 +20,12 @@ func handsFor(workers, limit int, tags ...string) *hands {
 	return h
 }
 
+// pickAny picks from both lines, as the claimer does: what is due now first.
+func (h *hands) pickAny(most int, now row.Time) []*item {
+	picked := h.pick(most, now, false)
+	return append(picked, h.pick(most-len(picked), now, true)...)
+}
+
 // sightings makes n rows of a tag, ids from first on, due one microsecond after the other.
 func sightings(tag string, first int64, n int) []row.Due {
 	ds := make([]row.Due, n)
@@ -43,7 +49,7 @@ func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
 		h.due(sightings("new", 1001, 500), false, 0)
 		fresh, old := 0, 0
 		for range 100 {
-			for _, it := range h.pick(claimRows, 0) {
+			for _, it := range h.pickAny(claimRows, 0) {
 				if it.ID > 1000 {
 					fresh++
 				} else {
@@ -65,7 +71,7 @@ func TestEmptyLineLeavesItsSlotsToTheOther(t *testing.T) {
 	for _, backlog := range []bool{false, true} {
 		h := handsFor(64, 64, "a")
 		h.due(sightings("a", 1, 100), backlog, 0)
-		if got := len(h.pick(claimRows, 0)); got != 64 {
+		if got := len(h.pickAny(claimRows, 0)); got != 64 {
 			t.Errorf("backlog %t: %d of 64 slots are used", backlog, got)
 		}
 	}
@@ -78,7 +84,7 @@ func TestBacklogGoesRoundTheTags(t *testing.T) {
 	h.due(sightings("c", 401, 100), true, 0)
 	count := map[string]int{}
 	for range 10 {
-		for _, it := range h.pick(claimRows, 0) {
+		for _, it := range h.pickAny(claimRows, 0) {
 			count[it.line.tag]++
 			h.letGo(it)
 		}
@@ -95,16 +101,16 @@ func TestTagTakesAtMostItsConcurrency(t *testing.T) {
 	h.due(sightings("a", 1, 50), false, 0)
 	h.due(sightings("a", 101, 50), true, 0)
 	h.due(sightings("b", 201, 50), true, 0)
-	first := h.pick(claimRows, 0)
+	first := h.pickAny(claimRows, 0)
 	count := map[string]int{}
 	for _, it := range first {
 		count[it.line.tag]++
 	}
-	if count["a"] != 3 || count["b"] != 3 || len(h.pick(claimRows, 0)) != 0 {
+	if count["a"] != 3 || count["b"] != 3 || len(h.pickAny(claimRows, 0)) != 0 {
 		t.Errorf("picked %v, want 3 of each", count)
 	}
 	h.letGo(first[0])
-	if again := h.pick(claimRows, 0); len(again) != 1 || again[0].line != first[0].line {
+	if again := h.pickAny(claimRows, 0); len(again) != 1 || again[0].line != first[0].line {
 		t.Errorf("a free slot of the tag gave %v", idsIn(again))
 	}
 }
@@ -116,7 +122,7 @@ func TestPriorityThenDueTimeThenID(t *testing.T) {
 		{ID: 4, Tag: "b", Due: 10, Priority: -100}, {ID: 6, Tag: "a", Due: 60}, {ID: 5, Tag: "b", Due: 60},
 	}, false, 0)
 	var order []int64
-	for got := h.pick(1, 0); len(got) > 0; got = h.pick(1, 0) {
+	for got := h.pickAny(1, 0); len(got) > 0; got = h.pickAny(1, 0) {
 		order = append(order, got[0].ID)
 		h.letGo(got[0])
 	}
@@ -132,16 +138,16 @@ func TestSuspectRunsAsTheOnlyOne(t *testing.T) {
 		{ID: 2, Tag: "b", Due: 1, CrashCount: 4},
 		{ID: 3, Tag: "a", Due: 1, CrashCount: 1},
 	}, false, 0)
-	first := h.pick(claimRows, 0)
+	first := h.pickAny(claimRows, 0)
 	if !slices.Equal(idsIn(first), []int64{3, 1}) {
 		t.Fatalf("picked %v, want one suspect and the row that crashed once", idsIn(first))
 	}
 	h.letGo(first[0])
-	if got := h.pick(claimRows, 0); len(got) != 0 {
+	if got := h.pickAny(claimRows, 0); len(got) != 0 {
 		t.Errorf("a second suspect beside the first: %v", idsIn(got))
 	}
 	h.letGo(first[1])
-	if got := h.pick(claimRows, 0); !slices.Equal(idsIn(got), []int64{2}) {
+	if got := h.pickAny(claimRows, 0); !slices.Equal(idsIn(got), []int64{2}) {
 		t.Errorf("then picked %v", idsIn(got))
 	}
 }
@@ -153,7 +159,7 @@ func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
 	}
 	others := 0
 	for range 40 {
-		for _, it := range h.pick(claimRows, 0) {
+		for _, it := range h.pickAny(claimRows, 0) {
 			if it.ID > 1000 {
 				others++
 			}
@@ -170,7 +176,7 @@ func (h *hands) waits(id int64) bool { return h.lines.get(id) != nil }
 func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
 	h := handsFor(1, 1, "a", "b")
 	h.due(sightings("a", 1, 3), false, 0)
-	held := h.pick(1, 0)
+	held := h.pickAny(1, 0)
 	h.due(sightings("a", 101, 3), true, 0)
 	h.due([]row.Due{{ID: 200, Tag: "a", Due: 1, CrashCount: 3}}, false, 0)
 	h.serve("a", false, 0)
@@ -178,12 +184,12 @@ func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
 		t.Error("want what is held, and nothing that waits")
 	}
 	h.putBack(held[0])
-	if h.waits(held[0].ID) || len(h.pick(1, 0)) != 0 {
+	if h.waits(held[0].ID) || len(h.pickAny(1, 0)) != 0 {
 		t.Error("a row of a closed tag waits again")
 	}
 	h.serve("a", true, 1)
 	h.due(sightings("a", 1, 1), false, 0)
-	if got := h.pick(1, 0); len(got) != 1 {
+	if got := h.pickAny(1, 0); len(got) != 1 {
 		t.Error("the tag is open again and nothing runs")
 	}
 }
@@ -232,7 +238,7 @@ func TestOneHandPerRow(t *testing.T) {
 			},
 			"pick": func(t *rapid.T) {
 				suspects := 0
-				for _, it := range h.pick(rapid.IntRange(1, 5).Draw(t, "max"), 0) {
+				for _, it := range h.pickAny(rapid.IntRange(1, 5).Draw(t, "max"), 0) {
 					if held[it.ID] != nil {
 						t.Fatalf("row %d was picked while it is held", it.ID)
 					}

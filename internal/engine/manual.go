@@ -71,7 +71,7 @@ func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found 
 // processor returned, and whether the task could be claimed.
 func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, err error) {
 	m.hands.due([]row.Due{d}, false, m.now())
-	for _, it := range m.hands.pick(1, 0) {
+	for _, it := range m.hands.pick(1, 0, false) {
 		claim := row.Claim{
 			Executor: m.claimer.freshExecutor(""), IP: m.claimer.ip, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
 		}

@@ -32,6 +32,7 @@ const (
 	rescuePage  = 200
 	purgeBatch  = 500
 	purgeRounds = 40 // statements in one pass
+	scanPause   = 500 * time.Millisecond
 )
 
 func newPasses(c *core, arm *armer, pops *pops, executor string) *passes {
@@ -61,6 +62,19 @@ func newPasses(c *core, arm *armer, pops *pops, executor string) *passes {
 		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
 	)
 	return p
+}
+
+// loop scans at once when rows were forgotten, instead of leaving them until the next turn.
+func (p *passes) loop(ctx context.Context) {
+	for {
+		select {
+		case <-p.hands.scanWake:
+			p.runner.Kick(passScan)
+			sleep(ctx, scanPause) // an overloaded tag forgets rows all the time
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // stop ends the passes and what is left of a backlog's reading.

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,10 +37,43 @@ func TestOverdueRowsAreKeptInMemoryUpToABound(t *testing.T) {
 	h := handsFor(1, 1, "a")
 	h.limits.backlog = 10
 	h.due(sightings("a", 1, 100), false, 0)
-	running := h.pick(1, 0)
-	if got := h.pick(1, row.At(bubbleTime)); len(got) != 0 || len(h.lines.waiting) != 10 {
+	running := h.pickAny(1, 0)
+	if got := h.pickAny(1, row.At(bubbleTime)); len(got) != 0 || len(h.lines.waiting) != 10 {
 		t.Errorf("%d rows wait in memory beside %d that runs, want the bound of 10", len(h.lines.waiting), len(running))
 	}
+}
+
+// More falls due at once than memory keeps once it is overdue. What was forgotten is read again while the rest runs.
+func TestBurstIsRunWithoutAPause(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const tasks = 8000
+		var mu sync.Mutex
+		var starts []time.Time
+		e := w.idle(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
+			mu.Lock()
+			starts = append(starts, time.Now())
+			mu.Unlock()
+			time.Sleep(2 * time.Millisecond)
+			return nil
+		}}, func(c *Config) { c.Workers = 4 })
+		due := row.At(time.Now().Add(3 * time.Second))
+		for i := range int64(tasks) {
+			w.plain(1000+i, "a", due)
+		}
+		if err := e.Start(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		if len(starts) != tasks {
+			w.Fatalf("%d tasks ran, want %d", len(starts), tasks)
+		}
+		slices.SortFunc(starts, time.Time.Compare)
+		for i := range starts[1:] {
+			if pause := starts[i+1].Sub(starts[i]); pause > 700*time.Millisecond {
+				w.Errorf("nothing started for %v after %d tasks", pause, i+1)
+			}
+		}
+	})
 }
 
 func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
@@ -214,6 +249,36 @@ func TestHookThatDoesNotReturnDoesNotHoldUpAStop(t *testing.T) {
 			}
 		case <-time.After(15 * time.Second):
 			w.Error("the stop waits for the hook")
+		}
+	})
+}
+
+// A claim of a backlog is large and takes long; a task that is due meanwhile must not wait for it.
+func TestWhatIsDueNowDoesNotTravelWithABacklog(t *testing.T) {
+	inBubble(t, func(w *world) {
+		old := row.At(time.Now().Add(-time.Hour))
+		for i := range int64(3000) {
+			w.plain(1000+i, "a", old)
+		}
+		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			backlog, _ := split(c.Rows, func(r row.Ref) bool { return r.ID < 10_000 })
+			if len(backlog) > 0 {
+				sleep(ctx, 80*time.Millisecond)
+			}
+			if len(backlog) > 0 && len(backlog) < len(c.Rows) {
+				w.Errorf("a claim holds %d rows of the backlog and %d others", len(backlog), len(c.Rows)-len(backlog))
+			}
+			return w.store.Claim(ctx, c)
+		}}
+		e := w.engine(store, map[string]processor.Func{"a": nothing})
+		var ids []int64
+		for range 100 {
+			ids = append(ids, w.save(e, "a", 2*time.Second), w.save(e, "a", 0))
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		for _, id := range ids {
+			w.completed(id, 5*time.Millisecond)
 		}
 	})
 }

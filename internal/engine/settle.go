@@ -30,7 +30,7 @@ func newSettler(c *core, arm *armer, runs *runs) *settler {
 	s := &settler{core: c, arm: arm, runs: runs}
 	s.aside.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
-		Flush: s.flush, Panicked: s.panicked, Flushers: 2,
+		Flush: s.flush, Panicked: s.panicked, Flushers: 2, MoreAt: settleRows, // a batch that waits for a lock holds up no more than the next
 		MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
 	})
 	return s

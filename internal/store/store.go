@@ -25,7 +25,7 @@ const statementTimeout = 10 * time.Second
 const (
 	savers      = 5 // rows that can meet no other, which as a rule wait for nothing: two single saves, three bulk ones
 	keyedSavers = 4 // rows with a key: each can wait a second for the open transaction that holds it
-	claimers    = 2
+	claimers    = 3
 	settlers    = 2
 	renewers    = 1
 	beaters     = 1 // node rows: a node whose heartbeat waits behind a lease drops out of its own view
