@@ -170,10 +170,17 @@ func (l *lines) dropTag(line *tagLine) {
 	})
 }
 
+// backlogKeeps is the part of the slots that a backlog leaves to what falls due meanwhile.
+const backlogKeeps = 8
+
 // pick takes up to most items of one line, each with a place. While both lines have something to run they share what is free,
 // one time one and one time the other gets the odd place.
 func (l *lines) pick(most int, backlog bool) []*item {
-	n := max(l.workers+l.beyond-l.busy, 0) + l.wanted
+	free := l.workers + l.beyond - l.busy
+	if backlog {
+		free -= l.workers / backlogKeeps
+	}
+	n := max(free, 0) + l.wanted
 	if n <= 0 || len(l.waiting) == 0 {
 		return nil
 	}
