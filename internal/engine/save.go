@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/batch"
@@ -22,6 +23,8 @@ type saver struct {
 	plain *batch.Coalescer[*saving] // rows that nothing can refuse and no lock can delay
 	keyed *batch.Coalescer[*saving] // rows that can meet another row: a unique key, a caller's id
 	bulk  *batch.Coalescer[*saving] // plain rows that came many at a time: several connections, so that single saves do not wait
+
+	met atomic.Pointer[time.Time] // when a save last met a key that is taken
 }
 
 // The bounds of one INSERT and of what may wait for it. A statement stays far below the smallest packet limit in use (16 MiB).

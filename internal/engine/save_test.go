@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +80,43 @@ func (w *world) slowInsert(d time.Duration) (store Store, sizes func() []int) {
 		defer mu.Unlock()
 		return carried
 	}
+}
+
+// Callers that go on repeating a key do not have the batches of others refused.
+func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var refused atomic.Int64
+		store := insertHook{w.store, func(ctx context.Context, rows []row.Row) error {
+			for _, r := range rows {
+				if r.Key == "taken" {
+					refused.Add(1)
+				}
+			}
+			sleep(ctx, 5*time.Millisecond)
+			return nil
+		}}
+		e := w.idle(store, nil)
+		holder := w.save(e, "a", time.Hour, processor.WithKey("taken"))
+		refused.Store(0)
+		for i := range 100 {
+			bad := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("taken")))
+			good := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(fmt.Sprint("fresh ", i))))
+			if got := <-bad; got.id != holder || !errors.Is(got.err, processor.ErrDuplicate) {
+				w.Fatalf("a taken key: %+v", got)
+			}
+			if got := <-good; got.err != nil || !w.exists(got.id) {
+				w.Fatalf("a fresh key: %+v", got)
+			}
+		}
+		if n := refused.Load(); n > 2 {
+			w.Errorf("the taken key was sent %d times in 100 saves", n)
+		}
+		// When its task is finished the key is free at once.
+		if _, err := e.Cancel(w.Context(), nil, Ref{ID: holder}, false); err != nil {
+			w.Fatal(err)
+		}
+		w.save(e, "a", time.Hour, processor.WithKey("taken"))
+	})
 }
 
 func TestSavesThatArriveDuringAStatementShareTheNextOne(t *testing.T) {

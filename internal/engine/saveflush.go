@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -11,7 +12,51 @@ import (
 // flush stores a batch.
 func (s *saver) flush(items []*saving) {
 	s.metrics.Batch("save", len(items))
-	s.send(carry(items))
+	s.send(s.answerTaken(carry(items)))
+}
+
+// looksFirst is how long after a duplicate the keys of a batch are looked up before it is sent.
+const looksFirst = time.Second
+
+// answerTaken answers the saves whose key is taken, while there are such. Each of them would have the whole batch refused, read back
+// and sent again; where keys are always fresh, looking would cost as much for nothing.
+func (s *saver) answerTaken(items []*saving) (free []*saving) {
+	_, keys := names(items)
+	if met := s.met.Load(); len(keys) == 0 || met == nil || time.Since(*met) > looksFirst {
+		return items
+	}
+	ctx, cancel := s.call()
+	defer cancel()
+	active, err := s.store.FindActive(ctx, nil, keys)
+	if err != nil {
+		s.failed("looking for taken keys", err)
+		return items // the unique index has the last word in any case
+	}
+	holders := holdersOf(active)
+	for _, it := range items {
+		// A row that was sent before may hold the key itself.
+		if holder, taken := holders[it.key()]; taken && it.drawn && holder != it.row.ID {
+			s.duplicate(it, holder)
+			continue
+		}
+		free = append(free, it)
+	}
+	return free
+}
+
+// duplicate answers a save that met the unfinished task with its key.
+func (s *saver) duplicate(it *saving, holder int64) {
+	s.met.Store(new(time.Now()))
+	it.answer(&processor.DuplicateError{ID: holder})
+}
+
+// holdersOf returns the ids of rows by their keys.
+func holdersOf(active []row.Row) map[row.TagKey]int64 {
+	holders := make(map[row.TagKey]int64, len(active))
+	for i := range active {
+		holders[row.TagKey{Tag: active[i].Tag, Key: active[i].Key}] = active[i].ID
+	}
+	return holders
 }
 
 // send sends the rows again, fewer each time, until every caller has an answer. It waits between two statements only when the
@@ -68,7 +113,7 @@ func answerAll(items []*saving, err error) {
 func splitKeys(items []*saving) (now, later []*saving) {
 	ids, keys := map[int64]bool{}, map[row.TagKey]bool{}
 	for _, it := range items {
-		key := row.TagKey{Tag: it.row.Tag, Key: it.row.Key}
+		key := it.key()
 		if ids[it.row.ID] || it.row.Key != "" && keys[key] {
 			later = append(later, it)
 			continue
@@ -190,27 +235,24 @@ func (s *saver) readBack(items []*saving, refusal error) (again []*saving) {
 		s.failed("reading back a refused save", err)
 		return items
 	}
-	byID, byKey := map[int64]*row.Row{}, map[row.TagKey]int64{}
+	byID, byKey := map[int64]*row.Row{}, holdersOf(active)
 	for i := range rows {
 		byID[rows[i].ID] = &rows[i]
 	}
 	for _, b := range broken {
 		byID[b.ID] = &row.Row{}
 	}
-	for i := range active {
-		byKey[row.TagKey{Tag: active[i].Tag, Key: active[i].Key}] = active[i].ID
-	}
 	var stored []*saving
 	for _, it := range items {
 		other, taken := byID[it.row.ID]
-		holder, met := byKey[row.TagKey{Tag: it.row.Tag, Key: it.row.Key}]
+		holder, met := byKey[it.key()]
 		switch {
 		case taken && sameTask(other, &it.row):
 			stored = append(stored, it)
 		case taken && !it.drawn:
 			it.answer(processor.ErrConflict)
 		case met && it.row.Key != "":
-			it.answer(&processor.DuplicateError{ID: holder})
+			s.duplicate(it, holder)
 		case taken:
 			// A plain INSERT took our next number.
 			if it.redraw(s.ids.Next()) {
@@ -238,7 +280,7 @@ func names(items []*saving) (ids []int64, keys []row.TagKey) {
 	for _, it := range items {
 		ids = append(ids, it.row.ID)
 		if it.row.Key != "" {
-			keys = append(keys, row.TagKey{Tag: it.row.Tag, Key: it.row.Key})
+			keys = append(keys, it.key())
 		}
 	}
 	return ids, keys
