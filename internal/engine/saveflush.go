@@ -34,8 +34,8 @@ func (s *saver) answerTaken(items []*saving) (free []*saving) {
 	}
 	holders := holdersOf(active)
 	for _, it := range items {
-		// A row that was sent before may hold the key itself.
-		if holder, taken := holders[it.key()]; taken && it.drawn && holder != it.row.ID {
+		// A row with an id of its caller's may be the holder itself, saved before.
+		if holder, taken := holders[it.key()]; taken && it.drawn {
 			s.duplicate(it, holder)
 			continue
 		}
