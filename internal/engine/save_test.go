@@ -111,6 +111,11 @@ func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
 		if n := refused.Load(); n > 2 {
 			w.Errorf("the taken key was sent %d times in 100 saves", n)
 		}
+		// A save that is repeated with its own id met no other task.
+		again := []processor.Option{processor.WithID(holder + 1<<22), processor.WithKey("own")}
+		if first, second := w.save(e, "a", time.Hour, again...), w.save(e, "a", time.Hour, again...); first != second {
+			w.Errorf("the same save gave the tasks %d and %d", first, second)
+		}
 		// When its task is finished the key is free at once.
 		if _, err := e.Cancel(w.Context(), nil, Ref{ID: holder}, false); err != nil {
 			w.Fatal(err)
