@@ -43,13 +43,14 @@ type Compensate struct {
 	mu      sync.Mutex
 	turns   sync.WaitGroup
 	running map[string]bool // tags that are read on by themselves
+	again   map[string]bool // those of them that a pass has met meanwhile
 }
 
 // Pass looks once for overdue rows. What it finds is handed over in the background; the context must live as long as that.
 func (c *Compensate) Pass(ctx context.Context) error {
 	c.once.Do(func() {
 		c.readers = make(chan struct{}, compensateReaders)
-		c.running = make(map[string]bool)
+		c.running, c.again = make(map[string]bool), make(map[string]bool)
 	})
 	now, ok := c.Now()
 	tags := c.resting()
@@ -62,13 +63,13 @@ func (c *Compensate) Pass(ctx context.Context) error {
 	}
 	if len(page) < c.Page {
 		for tag, rows := range byTag(page) {
-			c.turn(tag, func() error { return c.hand(ctx, tag, rows) })
+			c.turn(ctx, tag, func() error { return c.hand(ctx, tag, rows) })
 		}
 		return nil
 	}
 	// One tag may have filled the page and hide the others, so each is asked for itself.
 	for _, tag := range tags {
-		c.turn(tag, func() error { return c.drain(ctx, tag) })
+		c.turn(ctx, tag, func() error { return c.drain(ctx, tag) })
 	}
 	return nil
 }
@@ -76,13 +77,16 @@ func (c *Compensate) Pass(ctx context.Context) error {
 // Wait returns when everything that was found has been handed over, or its context has ended. No Pass may begin meanwhile.
 func (c *Compensate) Wait() { c.turns.Wait() }
 
-// resting returns the tags that no turn is working on.
+// resting returns the tags that no turn is working on. The others are read once more when theirs ends: what made somebody ask for
+// a pass may lie behind their reader.
 func (c *Compensate) resting() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var tags []string
 	for _, tag := range c.Tags() {
-		if !c.running[tag] {
+		if c.running[tag] {
+			c.again[tag] = true
+		} else {
 			tags = append(tags, tag)
 		}
 	}
@@ -90,23 +94,51 @@ func (c *Compensate) resting() []string {
 }
 
 // turn works on one tag in the background.
-func (c *Compensate) turn(tag string, work func() error) {
+func (c *Compensate) turn(ctx context.Context, tag string, work func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[tag] = true
 	c.turns.Go(func() {
+		ended := false
 		defer func() {
 			if v := recover(); v != nil {
 				c.Log.Error("a scan panicked", "tag", tag, "panic", v, "stack", string(debug.Stack()))
 			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			delete(c.running, tag)
+			if !ended {
+				c.end(tag)
+			}
 		}()
-		if err := work(); err != nil && !row.Ended(err) {
+		err := work()
+		for err == nil {
+			if ended = !c.asked(tag); ended {
+				return
+			}
+			err = c.drain(ctx, tag)
+		}
+		if !row.Ended(err) {
 			c.Log.Warn("could not hand over overdue tasks; the next scan tries again", "tag", tag, "err", err)
 		}
 	})
+}
+
+// asked reports whether a pass has met the tag's turn, and forgets it. When none has, the turn has ended: a pass that comes now
+// begins another.
+func (c *Compensate) asked(tag string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := c.again[tag]
+	delete(c.again, tag)
+	if !asked {
+		delete(c.running, tag)
+	}
+	return asked
+}
+
+func (c *Compensate) end(tag string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, tag)
+	delete(c.again, tag)
 }
 
 // drain hands over one tag's overdue rows until there are none, the tag is paused, or the clock is lost.

@@ -222,6 +222,32 @@ func TestRowsAreNotReadTwiceWhileTheyWait(t *testing.T) {
 	})
 }
 
+func TestPassDuringATurnIsMadeUpForAtItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog("a")
+		b.add("a", 3, time.Minute)
+		b.work["a"] = 2 * time.Second
+		c := b.scan()
+		if err := c.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		b.add("a", 3, time.Hour) // behind the reader
+		if err := c.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := len(b.offered["a"]); n != 6 {
+			t.Errorf("%d rows were offered, want 6", n)
+		}
+		if b.reads > 3 {
+			t.Errorf("%d reads", b.reads)
+		}
+	})
+}
+
 func TestASlowTagWithALongBacklogHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tags := manyTags(300)
