@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 
 func (a *app) benchCommand() *cobra.Command {
 	var o bench.Options
+	var profile string
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast and punctual delaytask is here, beside the raw database",
@@ -39,7 +43,7 @@ Measurements: ` + measurements() + `.`,
 			}
 			o.DSN = c.DSN
 			o.Logger = a.logger(config.Log{Level: "error"})
-			return a.bench(cmd, o)
+			return profiled(profile, func() error { return a.bench(cmd, o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -48,12 +52,30 @@ Measurements: ` + measurements() + `.`,
 	flags.IntVar(&o.Rows, "rows", 0, "rows of the large tables (default 1,000,000, with --full 10,000,000)")
 	flags.IntVar(&o.Repeats, "repeats", 0, "turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
 	flags.StringSliceVar(&o.Only, "only", nil, "measure these instead, as raw,save,drain")
+	flags.StringVar(&profile, "cpuprofile", "", "write a CPU profile of this process to the file, for go tool pprof")
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
 	values(cmd, "only", bench.Names()...)
 	a.jsonFlag(cmd)
 	cmd.AddCommand(a.benchChildCommand())
 	return cmd
+}
+
+// profiled writes a CPU profile of what f does, when a file is named.
+func profiled(file string, f func() error) error {
+	if file == "" {
+		return f()
+	}
+	w, err := os.Create(file)
+	if err != nil {
+		return misused(fmt.Errorf("--cpuprofile: %w", err))
+	}
+	if err := pprof.StartCPUProfile(w); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	err = f()
+	pprof.StopCPUProfile()
+	return errors.Join(err, w.Close())
 }
 
 // measurements lists what can be measured, in lines of the width of a help text.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -64,6 +65,7 @@ func TestBurstIsRunWithoutAPause(t *testing.T) {
 			w.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
+		synctest.Wait()
 		if len(starts) != tasks {
 			w.Fatalf("%d tasks ran, want %d", len(starts), tasks)
 		}
