@@ -34,7 +34,8 @@ func (s *Scheduler) SaveDelayTask(ctx context.Context, tag string, body any, del
 // and only if the transaction commits. Nothing is retried there. After an error other than one about the arguments or
 // [ErrDuplicate] the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction.
 //
-// The Commit of database/sql takes no context: a readTimeout of the caller's pool keeps a server that hangs from keeping the caller.
+// The Commit of database/sql takes no context: a readTimeout of the caller's pool bounds how long a server that hangs keeps the
+// caller.
 func (s *Scheduler) SaveDelayTaskTx(
 	ctx context.Context, tx Tx, tag string, body any, delay time.Duration, opts ...Option,
 ) (int64, error) {
