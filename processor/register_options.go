@@ -8,9 +8,9 @@ import (
 // RegisterOption is a setting of one tag. Where an option is given twice, the last one counts; [Use] adds up.
 type RegisterOption func(*Registration) error
 
-// Concurrency bounds how many tasks of the tag run at once in this process. 0, the default, means all workers, less
-// what the scheduler keeps free for other tags. It returns
-// [ErrInvalidOption] when n is negative.
+// Concurrency bounds how many tasks of the tag run at once in this process. 0, the default, means all workers. Where
+// the process serves several tags it also keeps some workers free of each, whatever n. It returns [ErrInvalidOption] when n is
+// negative.
 func Concurrency(n int) RegisterOption {
 	return func(r *Registration) error {
 		if n < 0 {

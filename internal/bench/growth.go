@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 )
@@ -36,7 +37,7 @@ var growth = measurement{
 			if err := r.fillLarge(ctx, large); err != nil {
 				return err
 			}
-			if err := pass(ctx, r.workload.lasting(growthRest)); err != nil {
+			if err := lateness.Pass(ctx, r.workload.lasting(growthRest)); err != nil {
 				return err
 			}
 			if err := r.grown(ctx, large); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/usage"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -65,7 +66,7 @@ func saveTimers(ctx context.Context, s *delaytask.Scheduler, n int) error {
 }
 
 func observeIdle(ctx context.Context, o order) (e idleEvent, err error) {
-	if err := pass(ctx, o.Rest); err != nil {
+	if err := lateness.Pass(ctx, o.Rest); err != nil {
 		return e, err
 	}
 	before, err := usage.CPU()
@@ -73,7 +74,7 @@ func observeIdle(ctx context.Context, o order) (e idleEvent, err error) {
 		return e, err
 	}
 	began := time.Now()
-	if err := pass(ctx, o.Span); err != nil {
+	if err := lateness.Pass(ctx, o.Span); err != nil {
 		return e, err
 	}
 	after, err := usage.CPU()

@@ -117,7 +117,7 @@ func (r *run) killed(ctx context.Context, d *database) (restartEvent, error) {
 		return restartEvent{}, err
 	}
 	first.Listen(restartLimit, func(e restartEvent) bool { return !e.Ready })
-	err = pass(ctx, r.workload.lasting(beforeKill))
+	err = lateness.Pass(ctx, r.workload.lasting(beforeKill))
 	if err := errors.Join(err, first.Kill(func(restartEvent) {})); err != nil {
 		return restartEvent{}, err
 	}

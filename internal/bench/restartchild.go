@@ -55,7 +55,7 @@ func restartChild(ctx context.Context, o order, t *child.Teller) error {
 			return fmt.Errorf("%d overdue tasks have not all started within %v", o.Count, restartLimit)
 		}
 		e.Drained = time.Since(began)
-		err = pass(ctx, max(o.Rest, time.Until(o.Began.Add(o.Span))))
+		err = lateness.Pass(ctx, max(o.Rest, time.Until(o.Began.Add(o.Span))))
 		until = time.Now().Add(-probeOnTime)
 		return err
 	})

@@ -9,7 +9,8 @@ const (
 	flowSpan    = 20 * time.Millisecond // over which the flow is measured
 	surplusSpan = 40 * time.Millisecond // for which rows are claimed beyond the slots
 	maxSurplus  = 3 * claimRows
-	surplusStep = surplusSpan / (5 * time.Millisecond) // a surplus is claimed in so many steps, a few milliseconds' worth each
+	// A surplus is claimed in so many steps, a few milliseconds' worth each.
+	surplusSteps = int(surplusSpan / (5 * time.Millisecond))
 )
 
 // flow measures how many rows come to an end. It believes the smaller of the last two spans: slow tasks that were begun together
@@ -32,7 +33,7 @@ func (f *flow) measure(now time.Time) {
 // beyond returns how many rows may be claimed beyond so many slots now, when as many as busy are. The surplus is claimed step by
 // step: a claim for each row that came to an end would cost more than the row.
 func (f *flow) beyond(slots, busy int) int {
-	if slots == 0 || slots+f.surplus-busy < f.surplus/int(surplusStep) {
+	if slots == 0 || slots+f.surplus-busy < f.surplus/surplusSteps {
 		return 0
 	}
 	return f.surplus

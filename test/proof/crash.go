@@ -51,7 +51,7 @@ func crash(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	if err := pass(ctx, crashPause-time.Since(killed)); err != nil {
+	if err := lateness.Pass(ctx, crashPause-time.Since(killed)); err != nil {
 		return err
 	}
 	restarted := time.Now()

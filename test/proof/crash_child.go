@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -22,7 +23,7 @@ func crashChild(ctx context.Context, o order, t *child.Teller) (err error) {
 	defer func() { err = stopped(ctx, s, err) }()
 	work := processor.Func(func(ctx context.Context, task *processor.Task) error {
 		t.Tell(crashEvent{ID: task.ID, At: time.Now()})
-		if err := pass(ctx, crashWork); err != nil {
+		if err := lateness.Pass(ctx, crashWork); err != nil {
 			return err
 		}
 		t.Tell(crashEvent{ID: task.ID, At: time.Now(), Ended: true})
@@ -52,7 +53,7 @@ func saveFresh(ctx context.Context, s *delaytask.Scheduler, n int) error {
 			_, err := s.SaveDelayTask(ctx, freshTag, nil, freshDelay)
 			errs <- err
 		})
-		if err := pass(ctx, freshPace); err != nil {
+		if err := lateness.Pass(ctx, freshPace); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/usage"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -46,14 +47,14 @@ func idleChild(ctx context.Context, o order, t *child.Teller) (err error) {
 	}
 	defer func() { err = stopped(ctx, s, err) }()
 	nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
-	if err := errors.Join(s.Register("proof.idle", nothing), s.Start(ctx), pass(ctx, idleSettle)); err != nil {
+	if err := errors.Join(s.Register("proof.idle", nothing), s.Start(ctx), lateness.Pass(ctx, idleSettle)); err != nil {
 		return err
 	}
 	before, err := usage.CPU()
 	if err != nil {
 		return err
 	}
-	if err := pass(ctx, idleSpan); err != nil {
+	if err := lateness.Pass(ctx, idleSpan); err != nil {
 		return err
 	}
 	after, err := usage.CPU()

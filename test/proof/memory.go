@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 const (
@@ -33,7 +34,7 @@ func memory(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.say("that took %v; the server gets %v to write it down", time.Since(begin).Round(time.Second), fillRest)
-	if err := pass(ctx, fillRest); err != nil {
+	if err := lateness.Pass(ctx, fillRest); err != nil {
 		return err
 	}
 	t.say("%d tasks due now, %d times, beside them", now, nowTurns)

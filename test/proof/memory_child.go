@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/usage"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -50,7 +51,7 @@ func memoryChild(ctx context.Context, o order, t *child.Teller) (err error) {
 		}
 		report.Took = min(report.Took, took)
 	}
-	if err := pass(ctx, lookAround); err != nil {
+	if err := lateness.Pass(ctx, lookAround); err != nil {
 		return err
 	}
 	runtime.GC()

@@ -100,7 +100,7 @@ func otherChild(ctx context.Context, o order, t *child.Teller) (err error) {
 			if !foreseen(delay) {
 				pause += delay + otherQuiet
 			}
-			if err := pass(ctx, pause); err != nil {
+			if err := lateness.Pass(ctx, pause); err != nil {
 				return err
 			}
 		}

@@ -99,15 +99,3 @@ func (t *trial) tasks(ctx context.Context, tag string) (all []delaytask.Task, er
 	})
 	return all, err
 }
-
-// pass waits.
-func pass(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

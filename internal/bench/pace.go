@@ -4,19 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
-)
 
-// pass waits.
-func pass(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+	"github.com/delaytask/delaytask/internal/lateness"
+)
 
 // pace calls f so many times a second, n times in all or until ctx ends, each in a goroutine of its own: a slow call holds up no
 // other. It returns when all have, with the first error, which ends all.
@@ -27,7 +17,7 @@ func pace(ctx context.Context, rate, n int, f func(context.Context) error) error
 	began := time.Now()
 	var group sync.WaitGroup
 	for i := range n {
-		if pass(ctx, time.Until(began.Add(time.Duration(i)*time.Second/time.Duration(rate)))) != nil {
+		if lateness.Pass(ctx, time.Until(began.Add(time.Duration(i)*time.Second/time.Duration(rate)))) != nil {
 			break
 		}
 		group.Go(func() {
