@@ -26,7 +26,7 @@ var rawClaimBatch = measurement{
 
 var rawSettleBatch = measurement{
 	name: "raw.settle_batch", quick: true,
-	figures: []figure{{"raw.settle_batch_per_s", "rows completed by the same, each with times of its own"}},
+	figures: []figure{{"raw.settle_batch_per_s", "rows completed by the same, each with a start of its own"}},
 	takes:   updatesTake,
 	measure: func(ctx context.Context, r *run) error {
 		return r.rawUpdates(ctx, "raw.settle_batch", row.Executing, settleForms)

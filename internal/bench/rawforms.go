@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -19,9 +20,9 @@ const (
 	claimGuard  = "version = 0 AND status = 0"
 	settleGuard = "t.version = 1 AND t.status = 3"
 
+	// All rows of a batch are finished when it is sent, each was started at a time of its own.
 	settleSets = "status = 1, version = t.version + 1, attempt = 1, crash_count = 0, error_stack = NULL, errors = NULL," +
-		" executor = '" + rawExecutor + "', due_time = v.finish, execution_time = v.execution, finish_time = v.finish," +
-		" update_time = "
+		" executor = '" + rawExecutor + "', due_time = '%[1]s', finish_time = '%[1]s', update_time = %[2]s, execution_time = %[3]s"
 
 	mysqlTable = "delay_task_message t FORCE INDEX (PRIMARY)"
 )
@@ -38,66 +39,75 @@ var claimForms = []updateForm{
 	}},
 }
 
-// settleForms: each row has times of its own.
+// settleForms: each row has a start of its own.
 var settleForms = []updateForm{
+	{"ELT(INTERVAL(id, …), …)", store.MySQL, func(ids []int64) string {
+		pick := "ELT(INTERVAL(t.id, " + list(ids) + "), '" + strings.Join(starts(ids), "', '") + "')"
+		return "UPDATE " + mysqlTable + " SET " + mysqlSettleSets(pick) + " WHERE t.id IN (" + list(ids) + ") AND " + settleGuard
+	}},
 	{"JOIN (SELECT … UNION ALL SELECT …)", store.MySQL, func(ids []int64) string {
-		return joined("(" + selects(ids, outcomes(ids)) + ")")
+		return joined("(" + selects(ids, starts(ids)) + ")")
 	}},
 	{"JOIN (SELECT … UNION ALL VALUES (…), …)", store.MySQL, func(ids []int64) string { // MariaDB
-		return joined("(" + valuesAfterSelect(ids, outcomes(ids), "(") + ")")
+		return joined("(" + valuesAfterSelect(ids, "(") + ")")
 	}},
 	{"JOIN (SELECT … UNION ALL VALUES ROW(…), …)", store.MySQL, func(ids []int64) string { // MySQL
-		return joined("(" + valuesAfterSelect(ids, outcomes(ids), "ROW(") + ")")
+		return joined("(" + valuesAfterSelect(ids, "ROW(") + ")")
 	}},
 	{"JOIN JSON_TABLE", store.MySQL, func(ids []int64) string {
 		rows := make([][]any, len(ids))
-		for i, o := range outcomes(ids) {
-			rows[i] = []any{ids[i], o.execution.String(), o.finish.String()}
+		for i, start := range starts(ids) {
+			rows[i] = []any{ids[i], start}
 		}
 		values, err := json.Marshal(rows)
 		if err != nil {
 			panic(err) // numbers and strings
 		}
 		return joined("JSON_TABLE('" + string(values) + "', '$[*]' COLUMNS (id BIGINT PATH '$[0]'," +
-			" execution DATETIME(6) PATH '$[1]', finish DATETIME(6) PATH '$[2]'))")
+			" execution DATETIME(6) PATH '$[1]'))")
 	}},
 	{"FROM (VALUES …)", store.SQLite, func(ids []int64) string {
-		return "WITH v(id, execution, finish) AS (VALUES " + values(ids, outcomes(ids), "(") + ") UPDATE delay_task_message AS t" +
-			" NOT INDEXED SET " + settleSets + "'" + row.At(time.Now()).String() + "' FROM v WHERE t.id = v.id AND " + settleGuard
+		now := row.At(time.Now()).String()
+		return "WITH v(id, execution) AS (VALUES " + values(ids, starts(ids), "(") + ") UPDATE delay_task_message AS t" +
+			" NOT INDEXED SET " + fmt.Sprintf(settleSets, now, "'"+now+"'", "v.execution") + " FROM v WHERE t.id = v.id AND " + settleGuard
 	}},
 }
 
-// outcome is what a settle says of a task of its own.
-type outcome struct{ execution, finish row.Time }
-
-func outcomes(ids []int64) []outcome {
+// starts returns when each of the tasks was started.
+func starts(ids []int64) []string {
 	now := row.At(time.Now())
-	all := make([]outcome, len(ids))
+	all := make([]string, len(ids))
 	for i := range all {
-		all[i] = outcome{now + row.Time(i), now + row.Time(i) + 5}
+		all[i] = (now + row.Time(i)).String()
 	}
 	return all
+}
+
+func mysqlSettleSets(execution string) string {
+	return fmt.Sprintf(settleSets, row.At(time.Now()), "UTC_TIMESTAMP(6)", execution)
 }
 
 // joined puts the values first, so that the table is entered by its primary key.
 func joined(values string) string {
 	return "UPDATE " + values + " v STRAIGHT_JOIN " + mysqlTable + " ON t.id = v.id SET " +
-		settleSets + "UTC_TIMESTAMP(6) WHERE " + settleGuard
+		mysqlSettleSets("v.execution") + " WHERE " + settleGuard
 }
 
-func selects(ids []int64, of []outcome) string {
-	text := []byte("SELECT ")
+func selects(ids []int64, starts []string) string {
+	var text []byte
 	for i, id := range ids {
-		if i > 0 {
-			text = append(text, " UNION ALL SELECT "...)
+		if i == 0 {
+			text = fmt.Appendf(text, "SELECT %d AS id, '%s' AS execution", id, starts[i])
+		} else {
+			text = fmt.Appendf(text, " UNION ALL SELECT %d, '%s'", id, starts[i])
 		}
-		text = appendOutcome(text, id, of[i], i == 0)
 	}
 	return string(text)
 }
 
 // valuesAfterSelect names the columns in a first SELECT, which all servers take in the same way, and lists the other rows.
-func valuesAfterSelect(ids []int64, of []outcome, open string) string {
+func valuesAfterSelect(ids []int64, open string) string {
+	of := starts(ids)
 	text := selects(ids[:1], of)
 	if len(ids) == 1 {
 		return text
@@ -105,31 +115,15 @@ func valuesAfterSelect(ids []int64, of []outcome, open string) string {
 	return text + " UNION ALL VALUES " + values(ids[1:], of[1:], open)
 }
 
-func values(ids []int64, of []outcome, open string) string {
+func values(ids []int64, starts []string, open string) string {
 	var text []byte
 	for i, id := range ids {
 		if i > 0 {
 			text = append(text, ", "...)
 		}
-		text = append(text, open...)
-		text = append(appendOutcome(text, id, of[i], false), ')')
+		text = fmt.Appendf(text, "%s%d, '%s')", open, id, starts[i])
 	}
 	return string(text)
-}
-
-func appendOutcome(text []byte, id int64, of outcome, named bool) []byte {
-	as := func(name string) {
-		if named {
-			text = append(text, " AS "+name...)
-		}
-	}
-	text = strconv.AppendInt(text, id, 10)
-	as("id")
-	text = append(text, ", '"+of.execution.String()+"'"...)
-	as("execution")
-	text = append(text, ", '"+of.finish.String()+"'"...)
-	as("finish")
-	return text
 }
 
 // list renders ids for an IN list.

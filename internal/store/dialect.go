@@ -18,10 +18,10 @@ type dialect struct {
 	byDue string // hint: enter by the index (status, tag, due_time)
 	byKey string // hint: enter by active_key
 
-	rowsOpen, rowsNext, rowsClose string // around and between the rows of a derived table
-	aliasRow                      bool   // its columns are named in the first row, not in a list after the table's name
+	picks                         bool   // ELT and INTERVAL pick a row's value from a list; otherwise a derived table is joined:
+	rowsOpen, rowsNext, rowsClose string // around and between its rows
 	updateJoined                  string // fenced update: %[1]s columns, %[2]s rows, %[3]s assignments, %[4]s guards
-	updateListed                  string // for rows that differ in nothing but their id: %[1]s assignments, %[2]s ids and guards
+	updateListed                  string // the same without derived table: %[1]s assignments, %[2]s ids and guards
 	deleteFrom                    string // up to the WHERE, table %s
 	upsert                        string // after an INSERT into a table with the key %s, before the assignments
 

@@ -16,11 +16,7 @@ var mysqlDialect = dialect{
 	byDue: " FORCE INDEX (delay_task_message_due)",
 	byKey: " FORCE INDEX (delay_task_message_active_key)",
 
-	rowsOpen: "SELECT ",
-	rowsNext: " UNION ALL SELECT ",
-	aliasRow: true,
-	updateJoined: "UPDATE (%[2]s) v STRAIGHT_JOIN " + table + " t FORCE INDEX (PRIMARY) ON t.id = v.id" +
-		" SET %[3]s WHERE %[4]s",
+	picks:        true,
 	updateListed: "UPDATE " + table + " t FORCE INDEX (PRIMARY) SET %[1]s WHERE %[2]s",
 	deleteFrom:   "DELETE t FROM %s t FORCE INDEX (PRIMARY)",
 	upsert:       " ON DUPLICATE KEY UPDATE ",

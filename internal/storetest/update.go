@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ var updateTests = []test{
 		}
 	}},
 	{"Extreme values come back as they were written", changeWritesExtremes},
+	{"Every row of a batch gets what is its own", changesOfNeighbours},
 	{"A change applies only at its version", func(t *tester) {
 		held := t.take(t.task(1))
 		for _, version := range []int64{0, 2, math.MaxInt64} {
@@ -219,6 +221,43 @@ func changeWritesExtremes(t *tester) {
 	want.Attempt, want.CrashCount, want.ErrorStack, want.Errors = c.Attempt, c.CrashCount, c.ErrorStack, c.Errors
 	want.Created, want.Updated = got.Created, got.Updated
 	t.same(got, want)
+}
+
+// changesOfNeighbours has ids that floating point cannot tell apart, and differs in every column.
+func changesOfNeighbours(t *tester) {
+	const first = math.MaxInt64 - 20
+	ids := make([]int64, 20)
+	for i := range ids {
+		ids[i] = first + int64(i)
+	}
+	t.insertTasks(func(*row.Row) {}, ids...)
+	var changes []row.Change
+	for i, id := range ids {
+		c := row.Change{
+			ID: id, From: row.Pending, To: []row.Status{row.Completed, row.Failed, row.Pending}[i%3], Attempt: i, CrashCount: 20 - i,
+			Due: t.start.Add(time.Duration(i) * time.Hour), Executor: strings.Repeat("e", i),
+		}
+		if i%2 == 0 {
+			c.Execution, c.ErrorStack, c.Errors = c.Due+1, "error '"+strings.Repeat("\\", i), []byte(`["`+strings.Repeat("é", i)+`"]`)
+		}
+		if i%5 == 0 {
+			c.Finish, c.Expected, c.Delay = c.Due+2, c.Due+3, time.Duration(i)*time.Minute
+		}
+		changes = append(changes, c)
+	}
+	slices.Reverse(changes)
+	t.apply(changes...)
+	for _, c := range changes {
+		got := t.get(c.ID)
+		want := t.task(c.ID)
+		want.Status, want.Version, want.Attempt, want.CrashCount, want.Due, want.Executor = c.To, 1, c.Attempt, c.CrashCount, c.Due, c.Executor
+		want.Execution, want.ErrorStack, want.Errors, want.Finish = c.Execution, c.ErrorStack, c.Errors, c.Finish
+		if !c.Expected.IsZero() {
+			want.Expected, want.Delay = c.Expected, c.Delay
+		}
+		want.Created, want.Updated = got.Created, got.Updated
+		t.same(got, want)
+	}
 }
 
 func retryMeetsTakenKey(t *tester) {

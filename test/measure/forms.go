@@ -40,6 +40,7 @@ var forms = []form{
 	{"UPDATE … JOIN (SELECT … UNION ALL …)", joinedRows},
 	{"UPDATE … JOIN JSON_TABLE", joinedJSON},
 	{"CASE id WHEN …", caseByID},
+	{"ELT(INTERVAL(id, …), …)", elementByID},
 	{"INSERT … ON DUPLICATE KEY UPDATE", upsert},
 	{"a group per status, IN list, times of the statement", groups},
 }
@@ -110,6 +111,27 @@ func caseByID(rows []result, _ bool) []settle {
 	s.sql = "UPDATE delay_task_message FORCE INDEX (PRIMARY) SET " + set + " WHERE id IN (" + marks(len(rows)) + ")"
 	s.args = append(s.args, ids(rows)...)
 	s.sql += " AND version = " + choose(func(result) any { return 1 }) + " AND status = 3"
+	return []settle{s}
+}
+
+// elementByID finds a row's place among the ids, which ascend, and takes the value that stands there. INTERVAL looks by halves.
+func elementByID(rows []result, _ bool) []settle {
+	var s settle
+	choose := func(value func(result) any) string {
+		s.args = append(s.args, ids(rows)...)
+		for _, r := range rows {
+			s.args = append(s.args, value(r))
+		}
+		return "ELT(INTERVAL(id, " + marks(len(rows)) + "), " + marks(len(rows)) + ")"
+	}
+	column := 0
+	set := assignments(func(string) string {
+		defer func() { column++ }()
+		return choose(func(r result) any { return r.values()[column] })
+	})
+	s.sql = "UPDATE delay_task_message FORCE INDEX (PRIMARY) SET " + set + " WHERE id IN (" + marks(len(rows)) + ")"
+	s.args = append(s.args, ids(rows)...)
+	s.sql += " AND version = 1 AND status = 3"
 	return []settle{s}
 }
 
