@@ -116,7 +116,7 @@ func (c *Coalescer[T]) take() []T {
 	c.bytes -= size
 	if n == len(c.queue) {
 		batch := c.queue
-		c.queue = nil
+		c.queue = make([]T, 0, n) // under load the next batch is about as large
 		return batch
 	}
 	// Copied and cleared, or the rest of the queue would keep alive what this batch holds.

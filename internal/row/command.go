@@ -15,7 +15,8 @@ type Claim struct {
 
 // Claimed is what a claim won, read back on the same connection.
 type Claimed struct {
-	Rows    []Row // with body; Due is the lease's end
+	// Rows have their bodies, and the lease's end as Due. Delay, Created and Updated, which no attempt needs, are not read.
+	Rows    []Row
 	Reading Reading
 	// Broken lists rows that were claimed but cannot be decoded, each with the reason.
 	Broken []Broken

@@ -53,27 +53,31 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 
 // winners reads back what the claim won, and the clock. They are found by the executor, which is fresh for each claim.
 func (s *Store) winners(ctx context.Context, conn *sql.Conn, c row.Claim, won *row.Claimed) error {
-	d := s.dialect
-	query := "SELECT " + d.selectList(true) + ", " + d.reading() + " FROM " + table + d.byID +
-		" WHERE id IN (" + idList(sortedIDs(c.Rows, refID)) + ")" +
-		fmt.Sprintf(" AND status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id"
-	var found page
-	err := scan(ctx, conn, query, []any{c.Executor}, func(r *record) (err error) {
-		if won.Reading.Time.IsZero() { // it is the same in all rows
+	query, args := s.own.winners(c)
+	found := page{rows: make([]row.Row, 0, len(c.Rows))}
+	err := scan(ctx, conn, query, args, func(r *record) (err error) {
+		if r.DBTime != nil {
 			if won.Reading, err = r.reading(); err != nil {
 				return err
 			}
 		}
-		return found.add(r)
+		return found.put(r.claimed(c))
 	})
 	if err != nil {
 		return err
 	}
 	won.Rows, won.Broken = found.rows, found.broken
-	if won.Reading.Time.IsZero() {
-		won.Reading, err = readClock(ctx, d, conn)
+	if won.Reading.Time.IsZero() { // the row that the clock is read in was not won
+		won.Reading, err = readClock(ctx, s.dialect, conn)
 	}
 	return err
+}
+
+func (d dialect) winners(c row.Claim) (string, []any) {
+	ids := sortedIDs(c.Rows, refID)
+	return "SELECT " + d.claimedList(ids[0]) + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")" +
+			fmt.Sprintf(" AND status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id",
+		[]any{c.Executor}
 }
 
 // afterWrite marks an error of a read that followed a write on the same connection: the write was applied, so whatever the error

@@ -51,10 +51,32 @@ const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 // row decodes a whole row. The error says what is wrong with it; id, version and status are then as good as they could be read.
 func (r *record) row() (row.Row, error) {
 	var d decoder
-	decoded := row.Row{
+	decoded := r.attempt(&d)
+	decoded.Status = row.Status(d.int("status", r.Status, 0, math.MaxUint8))
+	decoded.IPAddress = uint32(d.int("ip_address", r.IPAddress, 0, math.MaxUint32))
+	decoded.Executor = string(d.notNull("executor", r.Executor))
+	decoded.Delay = d.millis("delay_time", r.Delay)
+	decoded.Created = d.time("create_time", d.notNull("create_time", r.Created))
+	decoded.Updated = d.time("update_time", d.notNull("update_time", r.Updated))
+	if decoded.Status > row.Cancelled {
+		d.fail("status", fmt.Errorf("%d is not known", decoded.Status))
+	}
+	return decoded, d.err
+}
+
+// claimed decodes a row that a claim has won, as far as an attempt needs it.
+func (r *record) claimed(by row.Claim) (row.Row, error) {
+	var d decoder
+	decoded := r.attempt(&d)
+	decoded.Status, decoded.Executor, decoded.IPAddress = row.Executing, by.Executor, by.IP
+	return decoded, d.err
+}
+
+// attempt decodes what an attempt needs of a row.
+func (r *record) attempt(d *decoder) row.Row {
+	return row.Row{
 		ID:          d.int("id", r.ID, 1, math.MaxInt64),
 		Version:     d.int("version", r.Version, 0, math.MaxInt64),
-		Status:      row.Status(d.int("status", r.Status, 0, math.MaxUint8)),
 		Tag:         string(d.notNull("tag", r.Tag)),
 		Key:         string(r.Key),
 		Body:        bytes.Clone(r.Body),
@@ -66,22 +88,13 @@ func (r *record) row() (row.Row, error) {
 		Headers:     d.json("headers", r.Headers, &map[string]json.RawMessage{}),
 		MaxLate:     d.millis("max_late_ms", r.MaxLate),
 		LatePolicy:  row.LatePolicy(d.int("late_policy", r.LatePolicy, 0, int64(row.LateFail))),
-		IPAddress:   uint32(d.int("ip_address", r.IPAddress, 0, math.MaxUint32)),
-		Executor:    string(d.notNull("executor", r.Executor)),
-		Delay:       d.millis("delay_time", r.Delay),
 		Expected:    d.time("expected_time", d.notNull("expected_time", r.Expected)),
 		Execution:   d.time("execution_time", r.Execution),
 		Finish:      d.time("finish_time", r.Finish),
 		Due:         d.time("due_time", r.Due),
 		ErrorStack:  string(r.ErrorStack),
 		Errors:      d.json("errors", r.Errors, &[]json.RawMessage{}),
-		Created:     d.time("create_time", d.notNull("create_time", r.Created)),
-		Updated:     d.time("update_time", d.notNull("update_time", r.Updated)),
 	}
-	if decoded.Status > row.Cancelled {
-		d.fail("status", fmt.Errorf("%d is not known", decoded.Status))
-	}
-	return decoded, d.err
 }
 
 // state decodes what tells who holds a row. It cannot fail: a due time that is none counts as not set.

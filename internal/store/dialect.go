@@ -47,6 +47,9 @@ func dialectOf(kind Kind) dialect {
 // onOwnSession is the dialect of a connection whose character set is ours: text needs no protection from it.
 func (d dialect) onOwnSession() dialect {
 	d.bindText, d.bindJSON = "?", "?"
+	if d.reserves {
+		d.readText = "%s"
+	}
 	return d
 }
 

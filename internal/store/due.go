@@ -91,8 +91,11 @@ func (d dialect) dueBranch(tags string, args []any, order string, limit int, lim
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
 }
 
-// unionAll combines queries that have a LIMIT of their own each.
+// unionAll combines queries that have a LIMIT of their own each. One alone is not wrapped: a server would copy what it finds.
 func unionAll(branches []clause) clause {
+	if len(branches) == 1 {
+		return branches[0]
+	}
 	for i := range branches {
 		branches[i].sql = "SELECT * FROM (" + branches[i].sql + ") AS t" + fmt.Sprint(i)
 	}

@@ -55,6 +55,7 @@ func plannedStatements(d dialect) []planned {
 	add("PRIMARY", "claim of one")(d.claim(row.Claim{Rows: one, Executor: "e"}))
 	add("PRIMARY", "claim of many")(d.claim(row.Claim{Rows: crowd, Executor: "e"}))
 	add("PRIMARY", "claim of several versions")(d.claim(row.Claim{Rows: mixed, Executor: "e"}))
+	add("PRIMARY", "winners of a claim")(d.winners(row.Claim{Rows: crowd, Executor: "e"}))
 	add("PRIMARY", "renewal")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
 	add("PRIMARY", "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
 	add("PRIMARY", "settle of completions")(d.update(completions))

@@ -80,8 +80,9 @@ type page struct {
 	broken []row.Broken
 }
 
-func (p *page) add(r *record) error {
-	decoded, err := r.row()
+func (p *page) add(r *record) error { return p.put(r.row()) }
+
+func (p *page) put(decoded row.Row, err error) error {
 	if err != nil {
 		p.broken = append(p.broken, row.Broken{
 			Ref:    row.Ref{ID: decoded.ID, Version: decoded.Version},

@@ -84,6 +84,7 @@ func (m *machine) claim() {
 		r.Due = max(claimed.Reading.Time, r.Due).Add(r.TTR)
 		r.Due = m.about(got[ref.ID].Due, r.Due)
 		m.rows[ref.ID] = r
+		r.Delay = 0 // is not read back
 		m.equal(got[ref.ID], r)
 		delete(got, ref.ID)
 	}

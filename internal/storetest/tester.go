@@ -123,7 +123,7 @@ func (t *tester) take(r row.Row) row.Row {
 	if len(claimed.Rows) != 1 {
 		t.Fatalf("claimed %d rows of one that is pending", len(claimed.Rows))
 	}
-	return claimed.Rows[0]
+	return t.get(r.ID)
 }
 
 func (t *tester) update(changes ...row.Change) int {
