@@ -45,8 +45,7 @@ var forms = []form{
 	{"a group per status, IN list, times of the statement", groups},
 }
 
-// joinedRows is the store's form: the values first, the table joined by its primary key. What is the same for all rows stands in
-// the statement once.
+// joinedRows has the values first, and joins the table by its primary key.
 func joinedRows(rows []result, bound bool) []settle {
 	var s settle
 	number := func(n int64) string {
@@ -114,7 +113,8 @@ func caseByID(rows []result, _ bool) []settle {
 	return []settle{s}
 }
 
-// elementByID finds a row's place among the ids, which ascend, and takes the value that stands there. INTERVAL looks by halves.
+// elementByID is the store's form: it finds a row's place among the ids, which ascend, and takes the value that stands there.
+// INTERVAL looks by halves. The store writes what is the same for all rows only once; this one does not.
 func elementByID(rows []result, _ bool) []settle {
 	var s settle
 	choose := func(value func(result) any) string {
