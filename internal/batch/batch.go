@@ -1,9 +1,11 @@
 // Package batch turns many small concurrent requests into few large ones (group commit): a batch is whatever arrived while the
-// last one was in flight. Nobody waits for company, so a lone item travels at once, and the busier it gets the larger the
-// batches.
+// last one was in flight. A lone item travels at once, and the busier it gets the larger the batches.
 package batch
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 var (
 	// ErrFull is returned by Add when the item does not fit into the queue. Nothing was queued; later there may be room.
@@ -22,6 +24,10 @@ type Config[T any] struct {
 	// MoreAt is how many items must wait before another Flush begins beside one that is in flight. 0 and 1 mean any: smaller
 	// batches, and a shorter wait.
 	MoreAt int
+
+	// Pace is the least time between the beginnings of two flushes, unless MaxItems wait. A lone item still travels at once, for the
+	// last flush is long past; a stream of them shares batches that would otherwise be very small.
+	Pace time.Duration
 
 	MaxItems int // largest number of items in a batch
 	MaxBytes int // largest sum of sizes in a batch; a larger item travels alone

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Coalescer gathers items and hands them to Flush in batches. Its goroutines start when there is something to flush and end when
@@ -14,8 +15,10 @@ type Coalescer[T any] struct {
 
 	mu       sync.Mutex
 	queue    []T
-	bytes    int // sum of the sizes in queue
-	flushers int // running now
+	bytes    int           // sum of the sizes in queue
+	flushers int           // running now
+	began    time.Time     // when the last batch was taken
+	hurry    chan struct{} // a flusher that keeps the pace need not any more
 	closed   bool
 	idle     chan struct{} // closed when closed and the last flusher has ended
 }
@@ -29,7 +32,7 @@ func New[T any](cfg Config[T]) *Coalescer[T] {
 	if cfg.Flush == nil || cfg.Panicked == nil {
 		panic("batch: Flush and Panicked are required")
 	}
-	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{})}
+	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{}), hurry: make(chan struct{}, 1)}
 }
 
 // Add queues the item and returns without waiting. It returns [ErrFull] when the item would exceed the queue's bound, and
@@ -46,6 +49,7 @@ func (c *Coalescer[T]) Add(item T) error {
 	}
 	c.queue = append(c.queue, item)
 	c.bytes += size
+	c.hurryUp()
 	if c.flushers == 0 || c.flushers < c.cfg.Flushers && len(c.queue) >= c.cfg.MoreAt {
 		c.flushers++
 		go c.run()
@@ -59,6 +63,7 @@ func (c *Coalescer[T]) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.closed {
 		c.closed = true
+		c.hurryUp()
 		c.signalIdle()
 	}
 	c.mu.Unlock()
@@ -100,30 +105,71 @@ func (c *Coalescer[T]) run() {
 // Where nobody is ready to run, yielding costs nothing, so this is no wait.
 func (c *Coalescer[T]) next() []T {
 	runtime.Gosched()
-	return c.take()
+	for {
+		batch, wait := c.take()
+		if wait <= 0 {
+			return batch
+		}
+		select {
+		case <-time.After(wait):
+		case <-c.hurry:
+		}
+	}
 }
 
-// take returns the next batch, or nil when nothing is queued; then the calling flusher counts as ended.
-func (c *Coalescer[T]) take() []T {
+// early returns how long it is until another batch may be taken.
+func (c *Coalescer[T]) early() time.Duration {
+	if c.cfg.Pace == 0 || c.presses() {
+		return 0
+	}
+	select {
+	case <-c.hurry: // what it was about has been taken since
+	default:
+	}
+	return c.cfg.Pace - time.Since(c.began)
+}
+
+// presses reports whether the pace does not count: a full batch waits, or everybody waits for the end.
+func (c *Coalescer[T]) presses() bool {
+	return c.closed || c.cfg.MaxItems > 0 && len(c.queue) >= c.cfg.MaxItems
+}
+
+func (c *Coalescer[T]) hurryUp() {
+	if !c.presses() {
+		return
+	}
+	select {
+	case c.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the next batch, or how long it is too early for it. A nil batch says that nothing is queued; then the calling flusher
+// counts as ended.
+func (c *Coalescer[T]) take() (batch []T, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.queue) == 0 {
 		c.flushers--
 		c.signalIdle()
-		return nil
+		return nil, 0
 	}
+	if wait := c.early(); wait > 0 {
+		return nil, wait
+	}
+	c.began = time.Now()
 	n, size := c.fit()
 	c.bytes -= size
 	if n == len(c.queue) {
-		batch := c.queue
+		batch = c.queue
 		c.queue = make([]T, 0, n) // under load the next batch is about as large
-		return batch
+		return batch, 0
 	}
 	// Copied and cleared, or the rest of the queue would keep alive what this batch holds.
-	batch := slices.Clone(c.queue[:n])
+	batch = slices.Clone(c.queue[:n])
 	clear(c.queue[:n])
 	c.queue = c.queue[n:]
-	return batch
+	return batch, 0
 }
 
 // fit returns how many items from the head of the queue make up the next batch, and their size.

@@ -43,6 +43,13 @@ func add(t *testing.T, c *Coalescer[int], items ...int) {
 	}
 }
 
+// busy puts an item in flight, so that nothing is taken before all that follows has been added.
+func busy(t *testing.T, c *Coalescer[int]) {
+	t.Helper()
+	add(t, c, 0)
+	synctest.Wait()
+}
+
 // coalescer returns one whose flushes must not break off, unless the config says what happens then.
 func coalescer[T any](cfg Config[T]) *Coalescer[T] {
 	if cfg.Panicked == nil {
@@ -89,9 +96,10 @@ func TestBatchesAreBoundedByItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
 		c := coalescer(Config[int]{Flush: f.flush, MaxItems: 2})
+		busy(t, c)
 		add(t, c, 1, 2, 3, 4, 5)
 		finish(t, c)
-		wantBatches(t, f, []int{1, 2}, []int{3, 4}, []int{5})
+		wantBatches(t, f, []int{0}, []int{1, 2}, []int{3, 4}, []int{5})
 	})
 }
 
@@ -99,9 +107,10 @@ func TestBatchesAreBoundedByBytesAndALargerItemTravelsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flight{}
 		c := coalescer(Config[int]{Flush: f.flush, MaxBytes: 10, Size: itself})
+		busy(t, c)
 		add(t, c, 4, 6, 1, 99, 2, 3, 6)
 		finish(t, c)
-		wantBatches(t, f, []int{4, 6}, []int{1}, []int{99}, []int{2, 3}, []int{6})
+		wantBatches(t, f, []int{0}, []int{4, 6}, []int{1}, []int{99}, []int{2, 3}, []int{6})
 	})
 }
 
@@ -152,6 +161,61 @@ func TestAnotherFlushBeginsWhenEnoughWaits(t *testing.T) {
 		wantBatches(t, f, []int{0}, []int{1, 2, 3}, []int{4, 5, 6})
 		if f.most != 2 {
 			t.Errorf("%d flushes at once", f.most)
+		}
+	})
+}
+
+func TestAStreamIsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var flushed []time.Time
+		var items int
+		c := coalescer(Config[int]{Pace: 5 * time.Millisecond, MaxItems: 10, Flush: func(batch []int) {
+			flushed = append(flushed, time.Now())
+			items += len(batch)
+		}})
+		began := time.Now()
+		for i := range 100 {
+			add(t, c, i)
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if !flushed[0].Equal(began) {
+			t.Errorf("the first item waited %v", flushed[0].Sub(began))
+		}
+		if len(flushed) > 21 {
+			t.Errorf("%d flushes in 100 ms, want one every 5 ms", len(flushed))
+		}
+		time.Sleep(5 * time.Millisecond)
+		flushed, began = nil, time.Now()
+		add(t, c, 1)
+		synctest.Wait()
+		add(t, c, make([]int, 9)...)
+		synctest.Wait()
+		if len(flushed) != 1 {
+			t.Errorf("%d flushes at once, want one of the lone item: the rest comes too soon after it", len(flushed))
+		}
+		finish(t, c)
+		if items != 110 {
+			t.Errorf("%d items were flushed, want 110", items)
+		}
+	})
+}
+
+func TestAFullBatchIsNotPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var batches []int
+		c := coalescer(Config[int]{Pace: time.Hour, MaxItems: 2, Flush: func(batch []int) { batches = append(batches, len(batch)) }})
+		began := time.Now()
+		for _, items := range [][]int{{1}, {2}, {3, 4}} {
+			add(t, c, items...)
+			synctest.Wait()
+		}
+		if !slices.Equal(batches, []int{1, 2}) {
+			t.Errorf("batches of %v at once, want the lone item and the full batch", batches)
+		}
+		finish(t, c)
+		if took := time.Since(began); took > 0 || !slices.Equal(batches, []int{1, 2, 1}) {
+			t.Errorf("closed after %v and batches of %v: a coalescer that closes has no time to lose", took, batches)
 		}
 	})
 }

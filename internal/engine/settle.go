@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/metrics"
@@ -22,6 +23,9 @@ type settler struct {
 }
 
 const (
+	// settlePace bounds the statements that a stream of results takes: nobody waits for them, and each costs the server as much as
+	// many rows. A second results' worth of them would take the processors from the tasks that are to start.
+	settlePace  = 5 * time.Millisecond
 	settleBytes = 4 << 20
 	settleQueue = 64 << 20
 )
@@ -30,7 +34,8 @@ func newSettler(c *core, arm *armer, runs *runs) *settler {
 	s := &settler{core: c, arm: arm, runs: runs}
 	s.aside.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
-		Flush: s.flush, Panicked: s.panicked, Flushers: 2, MoreAt: settleRows, // a batch that waits for a lock holds up no more than the next
+		Flush: s.flush, Panicked: s.panicked, Pace: settlePace,
+		Flushers: 2, MoreAt: settleRows, // a batch that waits for a lock holds up no more than the next
 		MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
 	})
 	return s
