@@ -17,7 +17,7 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row"},
+	{"processor", "internal/row", "internal/offheap"},
 	{"internal/timer", "internal/batch", "internal/clock", "internal/cluster", "internal/metrics", "internal/dbtest",
 		"internal/arrows", "internal/child", "internal/usage", "scanner"},
 	{"internal/engine"},
@@ -33,6 +33,7 @@ var floors = [][]string{
 var own = map[string][]string{
 	"processor":         {},
 	"internal/row":      {},
+	"internal/offheap":  {},
 	"internal/dbtest":   {},
 	"scanner":           {"internal/row", "processor"},
 	"internal/store":    {"internal/row", "internal/engine", "processor"}, // of engine: the interface and its Tx
@@ -55,6 +56,7 @@ var only = map[string]struct {
 	"github.com/knadh/koanf":      {packages: []string{"internal/config"}},
 	"github.com/spf13/cobra":      {packages: []string{"cmd"}},
 	"github.com/prometheus":       {packages: []string{"internal/metrics", "."}},
+	"golang.org/x/sys":            {packages: []string{"internal/offheap"}},
 	"github.com/stretchr/testify": {},
 	"go.uber.org/goleak":          {},
 	"pgregory.net/rapid":          {packages: []string{"internal/storetest"}},
