@@ -18,6 +18,7 @@ type hands struct {
 	lines  lines
 	held   map[int64]*item
 	limits limits
+	closed bool
 
 	timerWake chan struct{} // the head of the heap may have changed
 	claimWake chan struct{} // something waits in the lines, or a slot became free
@@ -62,7 +63,7 @@ func (h *hands) entry(d row.Due, own bool) timer.Entry {
 func (h *hands) arm(d row.Due, own bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.free(d.ID, d.Version, d.Due) {
+	if h.closed || !h.free(d.ID, d.Version, d.Due) {
 		return
 	}
 	h.heap.Set(h.entry(d, own))
@@ -216,11 +217,12 @@ func (h *hands) withTaker(tags []string) []string {
 	return taken
 }
 
-// clear forgets everything that is not held: the table still has it.
-func (h *hands) clear() {
+// close forgets everything that is not held, and arms nothing any more: the table still has it.
+func (h *hands) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heap = timer.Heap{}
+	h.closed = true
+	h.heap.Clear()
 	h.lines.clear()
 }
 

@@ -33,7 +33,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	sourcesErr := e.passes.stop()
 	e.announceLeaving()
 	e.pops.close()
-	e.hands.clear()
+	e.hands.close()
 
 	drainErr := e.drain(ctx)
 	e.endProcessors(processor.ErrStopping)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/offheap"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -137,6 +138,30 @@ func TestStopStoresTheSavesThatWait(t *testing.T) {
 			if a := <-done; a.err != nil || !w.exists(a.id) {
 				w.Errorf("save: %v", a)
 			}
+		}
+	})
+}
+
+func TestStopGivesTheMemoryOfTimersBackForGood(t *testing.T) {
+	inBubble(t, func(w *world) {
+		before := offheap.Mapped()
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.HeapCap = 100_000 })
+		arm := func() {
+			for _, d := range sightings("a", 1, 50_000) {
+				d.Due = row.At(time.Now().Add(time.Hour))
+				e.hands.arm(d, true)
+			}
+		}
+		arm()
+		if n := e.hands.timers(); n != 50_000 {
+			w.Fatalf("%d timers", n)
+		}
+		if err := e.Stop(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		arm() // as a commit that was waited for does when it is seen late
+		if n, left := e.hands.timers(), offheap.Mapped()-before; n != 0 || left != 0 {
+			w.Errorf("%d timers and %d bytes outside of the collector's heap are left", n, left)
 		}
 	})
 }

@@ -19,6 +19,7 @@ func atSizes(b *testing.B, f func(b *testing.B, n int)) {
 func BenchmarkPopAndSet(b *testing.B) {
 	atSizes(b, func(b *testing.B, n int) {
 		var h Heap
+		defer h.Clear()
 		fill(&h, n)
 		for b.Loop() {
 			e, _ := h.PopBefore(farFuture)
@@ -32,6 +33,7 @@ func BenchmarkPopAndSet(b *testing.B) {
 func BenchmarkGet(b *testing.B) {
 	atSizes(b, func(b *testing.B, n int) {
 		var h Heap
+		defer h.Clear()
 		fill(&h, n)
 		for i := int64(0); b.Loop(); i++ {
 			h.Get((i%int64(n))/7<<22 | 5<<12 | i%int64(n))
@@ -51,6 +53,7 @@ func BenchmarkFill(b *testing.B) {
 				h.Set(e)
 				longest = max(longest, time.Since(start))
 			}
+			h.Clear()
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
 		b.ReportMetric(float64(longest.Microseconds()), "µs-longest")
@@ -65,6 +68,9 @@ func BenchmarkTrim(b *testing.B) {
 			fill(&h, n+n/8+1)
 			b.StartTimer()
 			h.Trim(n, func(Entry) {})
+			b.StopTimer()
+			h.Clear()
+			b.StartTimer()
 		}
 	})
 }

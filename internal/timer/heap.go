@@ -1,13 +1,17 @@
 // Package timer keeps the tasks that will be due soon, earliest first. It is a cache of the table and nothing more: whatever is
 // dropped from it is found again by a read.
 //
-// A million entries take about 40 MB, index included. Growing and shrinking copy no entries. Two calls take longer than the
-// others, a few milliseconds at 250,000 entries: the Set that doubles the index, and the Trim that acts.
+// A million entries take about 40 MB, index included, outside of the collector's heap, which would take as much again for garbage
+// (docs/adr/0013-timers.md). Growing and shrinking copy no entries. Two calls take longer than the others, a few milliseconds at
+// 250,000 entries: the Set that doubles the index, and the Trim that acts.
 package timer
 
-import "github.com/delaytask/delaytask/internal/row"
+import (
+	"github.com/delaytask/delaytask/internal/offheap"
+	"github.com/delaytask/delaytask/internal/row"
+)
 
-// Entry is one armed timer.
+// Entry is one armed timer. It holds no pointers: the collector does not look into the heap.
 type Entry struct {
 	ID       int64
 	Version  int64    // the version of the row as it was seen
@@ -29,7 +33,7 @@ func (e *Entry) before(f *Entry) bool {
 const arity = 8
 
 // Heap is a priority queue of entries by due time in which every entry can also be found by its id. The zero value is an empty
-// heap. It is not safe for concurrent use: its owner locks.
+// heap. It is not safe for concurrent use: its owner locks, and calls Clear when it needs the heap no more.
 type Heap struct {
 	entries pages
 	places  index
@@ -37,6 +41,13 @@ type Heap struct {
 
 // Len returns the number of entries.
 func (h *Heap) Len() int { return h.entries.len }
+
+// Clear takes all entries out and gives all memory back, which the collector cannot do. The heap may be filled again.
+func (h *Heap) Clear() {
+	h.entries.keep(0)
+	offheap.Free(h.places.slots)
+	*h = Heap{}
+}
 
 // Set adds e, or lets it replace the entry with the same id.
 func (h *Heap) Set(e Entry) {
