@@ -272,9 +272,10 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 					},
 					Panicked: func(batch []int, v any) { told, value = batch, v },
 				})
+				busy(t, c)
 				add(t, c, 1, 2, 3)
 				finish(t, c)
-				wantBatches(t, f, []int{3})
+				wantBatches(t, f, []int{0}, []int{3})
 				if !slices.Equal(told, []int{1, 2}) || (value == nil) != (name == "Goexit") {
 					t.Errorf("told of %v, %v", told, value)
 				}
@@ -290,11 +291,12 @@ func TestABatchIsItsOwn(t *testing.T) {
 			f.flush(batch)
 			_ = append(batch, -1)
 		}})
+		busy(t, c)
 		add(t, c, 1, 2, 3)
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(1500 * time.Millisecond)
 		add(t, c, 4, 5)
 		finish(t, c)
-		wantBatches(t, f, []int{1, 2}, []int{3, 4}, []int{5})
+		wantBatches(t, f, []int{0}, []int{1, 2}, []int{3, 4}, []int{5})
 	})
 }
 
