@@ -18,6 +18,8 @@ type dialect struct {
 	byDue string // hint: enter by the index (status, tag, due_time)
 	byKey string // hint: enter by active_key
 
+	secondValue string // of a row of VALUES that an INSERT selects from; empty: it does not, each row carries everything
+
 	picks                         bool   // ELT and INTERVAL pick a row's value from a list; otherwise a derived table is joined:
 	rowsOpen, rowsNext, rowsClose string // around and between its rows
 	updateJoined                  string // fenced update: %[1]s columns, %[2]s rows, %[3]s assignments, %[4]s guards

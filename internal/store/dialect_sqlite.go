@@ -25,6 +25,8 @@ var sqliteDialect = dialect{
 	byID:  " NOT INDEXED",
 	byDue: " INDEXED BY delay_task_message_due",
 
+	secondValue: "column2",
+
 	rowsOpen:     "VALUES (",
 	rowsNext:     "), (",
 	rowsClose:    ")",

@@ -30,7 +30,11 @@ func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error 
 		defer cancel()
 		return classify(op, insertAll(ctx, tx, s.dialect, rows))
 	case len(rows) <= maxInsert:
-		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error { return insertAll(ctx, conn, s.own, rows) })
+		query, args := s.own.insert(rows)
+		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+			_, err := conn.ExecContext(ctx, query, args...)
+			return err
+		})
 	default:
 		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			tx, err := conn.BeginTx(ctx, nil)
@@ -70,61 +74,100 @@ func insertAll(ctx context.Context, to execer, d dialect, rows []row.Row) error 
 type inserted struct {
 	name  string
 	write func(*text, *row.Row)
-	unset func(*row.Row) bool // the table's default is what is wanted; nil: never
+	unset func(*row.Row) bool          // the table's default is what is wanted; nil: never
+	alike func(r, first *row.Row) bool // one expression serves both rows; nil: never
+	as    string                       // that expression, if it is not what write makes of the first row
 }
 
-// insertColumns leaves out what no row sets: every column costs, for each row.
-func (d dialect) insertColumns(rows []row.Row) []inserted {
-	columns := []inserted{
-		{"id", func(t *text, r *row.Row) { t.number(r.ID) }, nil},
-		{"tag", func(t *text, r *row.Row) { t.bind(d.bindText, r.Tag) }, nil},
-		{"task_key", func(t *text, r *row.Row) { t.value(d.bindText, orNull(r.Key)) }, func(r *row.Row) bool { return r.Key == "" }},
-		{"message_body", func(t *text, r *row.Row) { t.bind(d.bindText, string(r.Body)) }, nil},
-		{"max_attempts", func(t *text, r *row.Row) { t.value("", orNull(int64(r.MaxAttempts))) }, nil},
-		{"ttr", func(t *text, r *row.Row) { t.number(r.TTR.Milliseconds()) }, nil},
-		{"priority", func(t *text, r *row.Row) { t.number(int64(r.Priority)) }, nil},
-		{"headers", func(t *text, r *row.Row) { t.value(d.bindJSON, textOrNull(r.Headers)) },
-			func(r *row.Row) bool { return r.Headers == nil }},
-		{"max_late_ms", func(t *text, r *row.Row) { t.number(r.MaxLate.Milliseconds()) },
-			func(r *row.Row) bool { return r.MaxLate == 0 }},
-		{"late_policy", func(t *text, r *row.Row) { t.number(int64(r.LatePolicy)) },
-			func(r *row.Row) bool { return r.LatePolicy == row.LateRun }},
-		{"delay_time", func(t *text, r *row.Row) { t.number(r.Delay.Milliseconds()) }, nil},
-		{"expected_time", func(t *text, r *row.Row) { t.moment(r.Expected) }, nil},
-		{"due_time", func(t *text, r *row.Row) { t.moment(r.Due) }, nil},
-		{"create_time", func(t *text, _ *row.Row) { t.write(d.now) }, nil},
-		{"update_time", func(t *text, _ *row.Row) { t.write(d.now) }, nil},
+// insertColumns leaves out what no row sets: every column costs, for each row. Where the dialect selects from the values, what one
+// expression says for all rows is written once.
+func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
+	all := []inserted{
+		{name: "id", write: func(t *text, r *row.Row) { t.number(r.ID) }},
+		{name: "expected_time", write: func(t *text, r *row.Row) { t.moment(r.Expected) }}, // where secondValue looks for it
+		{name: "tag", write: func(t *text, r *row.Row) { t.bind(d.bindText, r.Tag) },
+			alike: func(r, first *row.Row) bool { return r.Tag == first.Tag }},
+		{name: "task_key", write: func(t *text, r *row.Row) { t.value(d.bindText, orNull(r.Key)) },
+			unset: func(r *row.Row) bool { return r.Key == "" }},
+		{name: "message_body", write: func(t *text, r *row.Row) { t.bind(d.bindText, string(r.Body)) }},
+		{name: "max_attempts", write: func(t *text, r *row.Row) { t.value("", orNull(int64(r.MaxAttempts))) },
+			alike: func(r, first *row.Row) bool { return r.MaxAttempts == first.MaxAttempts }},
+		{name: "ttr", write: func(t *text, r *row.Row) { t.number(r.TTR.Milliseconds()) },
+			alike: func(r, first *row.Row) bool { return r.TTR == first.TTR }},
+		{name: "priority", write: func(t *text, r *row.Row) { t.number(int64(r.Priority)) },
+			alike: func(r, first *row.Row) bool { return r.Priority == first.Priority }},
+		{name: "headers", write: func(t *text, r *row.Row) { t.value(d.bindJSON, textOrNull(r.Headers)) },
+			unset: func(r *row.Row) bool { return r.Headers == nil }},
+		{name: "max_late_ms", write: func(t *text, r *row.Row) { t.number(r.MaxLate.Milliseconds()) },
+			unset: func(r *row.Row) bool { return r.MaxLate == 0 }},
+		{name: "late_policy", write: func(t *text, r *row.Row) { t.number(int64(r.LatePolicy)) },
+			unset: func(r *row.Row) bool { return r.LatePolicy == row.LateRun }},
+		{name: "delay_time", write: func(t *text, r *row.Row) { t.number(r.Delay.Milliseconds()) },
+			alike: func(r, first *row.Row) bool { return r.Delay == first.Delay }},
+		{name: "due_time", write: func(t *text, r *row.Row) { t.moment(r.Due) },
+			alike: func(r, _ *row.Row) bool { return r.Due == r.Expected }, as: d.secondValue},
+		{name: "create_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
+		{name: "update_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
 	}
-	return slices.DeleteFunc(columns, func(c inserted) bool {
-		for i := range rows {
-			if c.unset == nil || !c.unset(&rows[i]) {
-				return false
-			}
+	for _, c := range all {
+		switch {
+		case c.unset != nil && every(rows, c.unset):
+		case d.secondValue != "" && c.alike != nil && every(rows, func(r *row.Row) bool { return c.alike(r, &rows[0]) }):
+			once = append(once, c)
+		default:
+			each = append(each, c)
 		}
-		return true
-	})
+	}
+	return each, once
+}
+
+func always(_, _ *row.Row) bool { return true }
+
+func every(rows []row.Row, is func(*row.Row) bool) bool {
+	for i := range rows {
+		if !is(&rows[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (d dialect) insert(rows []row.Row) (string, []any) {
-	columns := d.insertColumns(rows)
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.name
+	each, once := d.insertColumns(rows)
+	names := make([]string, 0, len(each)+len(once))
+	for _, c := range slices.Concat(each, once) {
+		names = append(names, c.name)
 	}
 	var t text
 	t.grow((len(rows)+1)*insertBytes, len(rows)*insertArgs)
-	t.write("INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES ")
+	t.write("INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") ")
+	if len(once) > 0 {
+		t.write("SELECT *")
+		for _, c := range once {
+			t.write(", ")
+			if c.as != "" {
+				t.write(c.as)
+			} else {
+				c.write(&t, &rows[0])
+			}
+		}
+		t.write(" FROM (")
+	}
+	t.write("VALUES ")
 	for i := range rows {
 		if i > 0 {
 			t.write(", ")
 		}
 		t.write("(")
-		for n, c := range columns {
+		for n, c := range each {
 			if n > 0 {
 				t.write(", ")
 			}
 			c.write(&t, &rows[i])
 		}
+		t.write(")")
+	}
+	if len(once) > 0 {
 		t.write(")")
 	}
 	return t.sql.String(), t.args
