@@ -20,6 +20,7 @@ var insertTests = []test{
 		t.same(got, want)
 	}},
 	{"Every column comes back as it was saved", everyColumnComesBack},
+	{"What one row of a batch has of its own comes back, whatever the others share", neighboursComeBack},
 	{"Extreme values come back as they were saved", extremesComeBack},
 	{"Bodies come back byte by byte", bodiesComeBack},
 	{"Many rows are stored by one call", func(t *tester) {
@@ -97,6 +98,35 @@ func everyColumnComesBack(t *tester) {
 	}
 	want.Headers, want.Created, want.Updated = got.Headers, got.Created, got.Updated
 	t.same(got, want)
+}
+
+// neighboursComeBack stores two rows at a time that differ in one thing, which a store must not take for the same in both.
+func neighboursComeBack(t *tester) {
+	id := int64(1)
+	for name, differ := range map[string]func(*row.Row){
+		"tag":          func(r *row.Row) { r.Tag += "2" },
+		"max attempts": func(r *row.Row) { r.MaxAttempts += 7 },
+		"ttr":          func(r *row.Row) { r.TTR += time.Minute },
+		"priority":     func(r *row.Row) { r.Priority += 5 },
+		"headers":      func(r *row.Row) { r.Headers = []byte(`{"a":"b"}`) },
+		"max lateness": func(r *row.Row) { r.MaxLate = time.Second },
+		"late policy":  func(r *row.Row) { r.LatePolicy = row.LateFail },
+		"delay":        func(r *row.Row) { r.Delay += time.Hour },
+		"expected":     func(r *row.Row) { r.Expected = r.Expected.Add(time.Hour) },
+		"due":          func(r *row.Row) { r.Due = r.Due.Add(time.Hour) },
+		"no due":       withoutDue,
+	} {
+		first, second := t.task(id), t.task(id+1)
+		differ(&second)
+		t.insert(first, second)
+		for _, want := range []row.Row{first, second} {
+			got := t.get(want.ID)
+			want.Created, want.Updated = got.Created, got.Updated
+			t.Logf("stored beside a row with another %s:", name)
+			t.same(got, want)
+		}
+		id += 2
+	}
 }
 
 func extremesComeBack(t *tester) {
