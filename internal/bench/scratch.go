@@ -141,16 +141,18 @@ func creating(err error) error {
 	return fmt.Errorf("create a database for the benchmark: %w", err)
 }
 
-// connect opens a pool of up to n connections that stay open. A SQLite file has one writer, and so one connection.
+// connect opens a pool of up to n connections that stay open. A SQLite file has one writer, and so one connection: writers that wait
+// for each other there sleep and look again.
 func (d *database) connect(ctx context.Context, n int) (*sqlx.DB, error) {
 	pool, kind, err := store.Connect(ctx, d.dsn)
 	if err != nil {
 		return nil, err
 	}
-	if kind != store.SQLite {
-		pool.SetMaxOpenConns(n)
-		pool.SetMaxIdleConns(n)
+	if kind == store.SQLite {
+		n = 1
 	}
+	pool.SetMaxOpenConns(n)
+	pool.SetMaxIdleConns(n)
 	return pool, nil
 }
 

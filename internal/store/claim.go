@@ -19,13 +19,19 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		return won, nil
 	}
 	query, args := s.own.claim(c)
+	readBack := func(ctx context.Context, from queryer) error {
+		won = row.Claimed{}
+		return afterWrite("read back claimed tasks", s.winners(ctx, from, c, &won))
+	}
 	err := s.claim.do(ctx, "claim tasks", func(ctx context.Context, conn *sql.Conn) error {
-		if _, err := conn.ExecContext(ctx, query, args...); err != nil {
+		if _, err := conn.ExecContext(ctx, query, args...); err != nil || !s.dialect.reserves {
 			return err
 		}
-		won = row.Claimed{}
-		return afterWrite("read back claimed tasks", s.winners(ctx, conn, c, &won))
+		return readBack(ctx, conn)
 	})
+	if err == nil && !s.dialect.reserves { // the one writer need not wait for the read
+		err = readBack(ctx, s.db)
+	}
 	if err != nil {
 		return row.Claimed{}, err
 	}
@@ -52,10 +58,10 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 }
 
 // winners reads back what the claim won, and the clock. They are found by the executor, which is fresh for each claim.
-func (s *Store) winners(ctx context.Context, conn *sql.Conn, c row.Claim, won *row.Claimed) error {
+func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row.Claimed) error {
 	query, args := s.own.winners(c)
 	found := page{rows: make([]row.Row, 0, len(c.Rows))}
-	err := scan(ctx, conn, query, args, func(r *record) (err error) {
+	err := scan(ctx, from, query, args, func(r *record) (err error) {
 		if r.DBTime != nil {
 			if won.Reading, err = r.reading(); err != nil {
 				return err
@@ -68,7 +74,7 @@ func (s *Store) winners(ctx context.Context, conn *sql.Conn, c row.Claim, won *r
 	}
 	won.Rows, won.Broken = found.rows, found.broken
 	if won.Reading.Time.IsZero() { // the row that the clock is read in was not won
-		won.Reading, err = readClock(ctx, s.dialect, conn)
+		won.Reading, err = readClock(ctx, s.dialect, from)
 	}
 	return err
 }

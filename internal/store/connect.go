@@ -37,6 +37,8 @@ func (k Kind) String() string {
 // Limits of a pool of our own. A caller who wants other numbers sets them on the pool that Connect returns.
 const (
 	maxConns = 24 // the reserved ones, and eight that read
+	// One that writes, and others that read meanwhile, each with up to 2 MB of pages.
+	maxSQLiteConns = 4
 	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit would cut it, and often enough that
 	// a pool follows a failover.
 	maxLifetime = 3 * time.Minute
@@ -53,7 +55,8 @@ const (
 // Connect opens the database that dsn names with a pool of our own and asks it for a sign of life. Errors are
 // [ErrInvalidDSN] or a *row.Error with a hint of what to do; none shows the password.
 //
-// A SQLite pool has exactly one connection, because the file has one writer: whoever holds it must not ask for a second.
+// The connections of a SQLite pool are for reads beside one write. Several writers are allowed, but those that wait for each other
+// sleep and look again.
 func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
 	target, err := ParseDSN(dsn)
 	if err != nil {
@@ -128,7 +131,8 @@ func (t Target) openSQLite() (*sqlx.DB, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
 	}
 	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(1)
+	db.SetMaxOpenConns(maxSQLiteConns)
+	db.SetMaxIdleConns(maxSQLiteConns)
 	return sqlx.NewDb(db, "sqlite"), nil
 }
 

@@ -19,23 +19,21 @@ var errClosed = errors.New("the store is closed")
 // lane holds connections that are reserved for one kind of write. They are set up once, and never go back to the pool: a caller's
 // statements must not meet our session variables, nor ours a lock that they hold.
 //
-// SQLite has one writer and its pool one connection, so there a lane only borrows, and one statement at a time: those of a lane then
-// run in the order in which they came, while whoever waits for the pool itself is taken at random. Rows that come in the order of
-// their ids and due times are appended to the table and its indexes, which costs half of what squeezing them in does.
+// A SQLite file has one writer at a time, so there a lane only borrows, one connection at a time, and all lanes take turns. Both are
+// in the order in which statements come, while SQLite itself lets the next writer in by chance: rows in the order of their ids and
+// due times are appended to the table and its indexes, which costs half of what squeezing them in does.
 type lane struct {
 	db      *sqlx.DB
 	dialect dialect
 	slots   chan *sql.Conn // nil: reserved but not open
+	turn    chan struct{}  // taken by the lane that writes, nil where all may
 
 	once   sync.Once
 	closed chan struct{}
 }
 
-func newLane(db *sqlx.DB, d dialect, size int) *lane {
-	if !d.reserves {
-		size = 1
-	}
-	l := &lane{db: db, dialect: d, slots: make(chan *sql.Conn, size), closed: make(chan struct{})}
+func newLane(db *sqlx.DB, d dialect, size int, turn chan struct{}) *lane {
+	l := &lane{db: db, dialect: d, slots: make(chan *sql.Conn, size), turn: turn, closed: make(chan struct{})}
 	for range size {
 		l.slots <- nil
 	}
@@ -53,6 +51,15 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 	case <-ctx.Done():
 		return &row.Error{Class: row.ClassNotApplied, Op: op, Err: fmt.Errorf("wait for a connection: %w", ctx.Err())}
 	case conn = <-l.slots:
+	}
+	if l.turn != nil {
+		select {
+		case l.turn <- struct{}{}:
+			defer func() { <-l.turn }()
+		case <-ctx.Done():
+			l.slots <- conn
+			return &row.Error{Class: row.ClassNotApplied, Op: op, Err: fmt.Errorf("wait for other writes: %w", ctx.Err())}
+		}
 	}
 	conn, err := l.ready(ctx, conn)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 		mustExec(t, callers, "CREATE TABLE written (id INT)")
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
-				l := newLane(callers, mysqlDialect, 1)
+				l := newLane(callers, mysqlDialect, 1, nil)
 				defer func() { _ = l.close(t.Context()) }()
 				before := laneConnection(t, l)
 				err := l.do(t.Context(), "test", tt.last)
@@ -56,7 +56,7 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 func TestLaneReplacesAConnectionThatWasKilledInTheMidstOfAStatement(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, _ := connect(t, d)
-		l := newLane(db, mysqlDialect, 1)
+		l := newLane(db, mysqlDialect, 1, nil)
 		defer func() { _ = l.close(t.Context()) }()
 		before := laneConnection(t, l)
 		ended := make(chan error)

@@ -53,16 +53,21 @@ type Store struct {
 // New returns a store on db, which stays the caller's. Connections are reserved as they are first needed.
 func New(db *sqlx.DB, kind Kind) *Store {
 	d := dialectOf(kind)
+	kept := func(size int) *lane { return newLane(db, d, size, nil) }
+	if !d.reserves {
+		turn := make(chan struct{}, 1)
+		kept = func(int) *lane { return newLane(db, d, 1, turn) }
+	}
 	return &Store{
 		db: db, dialect: d, own: d.onOwnSession(),
-		save:      newLane(db, d, savers),
-		saveKeyed: newLane(db, d, keyedSavers),
-		claim:     newLane(db, d, claimers),
-		settle:    newLane(db, d, settlers),
-		renew:     newLane(db, d, renewers),
-		beat:      newLane(db, d, beaters),
-		probe:     newLane(db, d, probers),
-		keep:      newLane(db, d, keepers),
+		save:      kept(savers),
+		saveKeyed: kept(keyedSavers),
+		claim:     kept(claimers),
+		settle:    kept(settlers),
+		renew:     kept(renewers),
+		beat:      kept(beaters),
+		probe:     kept(probers),
+		keep:      kept(keepers),
 	}
 }
 
