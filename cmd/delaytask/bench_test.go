@@ -96,6 +96,19 @@ func TestBenchSaysWhatItLeavesOut(t *testing.T) {
 	contains(t, out.String(), "Not measured: restart: the clock is another one")
 }
 
+func TestBenchSaysWhatTheMachineLacked(t *testing.T) {
+	for stolen, said := range map[float64]bool{1.9: false, 12.4: true} {
+		var out bytes.Buffer
+		a := &app{stdout: &out}
+		if err := a.printBench(&bench.Report{Meta: bench.Meta{Stolen: map[string]float64{"all": stolen, "save": 50}}}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "gave 12 % of its CPU time to others") != said {
+			t.Errorf("%v %% stolen: %s", stolen, out.String())
+		}
+	}
+}
+
 func TestBenchShowsItsProgress(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

@@ -21,6 +21,9 @@ func benchStep(p bench.Progress) string {
 	}
 }
 
+// benchStolen is from how many percent on it is worth a word that the machine was not all ours.
+const benchStolen = 2
+
 func (a *app) printBench(r *bench.Report) error {
 	m := r.Meta
 	if err := a.printf("%s %s; %d CPUs, %s/%s; %s run in %s\n", m.Server, m.Version, m.Machine.CPUs, m.Machine.OS,
@@ -53,6 +56,12 @@ func (a *app) printBench(r *bench.Report) error {
 	}
 	if err := t.flush(); err != nil {
 		return err
+	}
+	if lost := m.StolenInAll(); lost >= benchStolen {
+		if err := a.printf("\nThe host of this virtual machine gave %.0f %% of its CPU time to others meanwhile: rates are too low, and worst"+
+			" cases too bad. Ratios hold.\n", lost); err != nil {
+			return err
+		}
 	}
 	for name, why := range sorted(m.LeftOut) {
 		if err := a.printf("\nNot measured: %s: %s\n", name, why); err != nil {

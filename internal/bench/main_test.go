@@ -43,7 +43,7 @@ func newRun(t *testing.T, o Options) *run {
 			t.Error(err)
 		}
 	})
-	r := &run{Options: o, once: once, workload: o.workload(), place: place, figures: newFigures()}
+	r := &run{Options: o, once: once, workload: o.workload(), place: place, figures: newFigures(), stolen: make(stolen)}
 	r.meta.Forms, r.meta.LeftOut = make(map[string]string), make(map[string]string)
 	return r
 }

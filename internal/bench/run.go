@@ -14,6 +14,7 @@ type run struct {
 	workload workload
 	place    *place
 	figures  *figures
+	stolen   stolen
 	meta     Meta
 }
 
@@ -26,7 +27,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	}
 	once := o.Repeats == 0
 	o = o.withDefaults()
-	r := &run{Options: o, once: once, workload: o.workload(), figures: newFigures()}
+	r := &run{Options: o, once: once, workload: o.workload(), figures: newFigures(), stolen: make(stolen)}
 	began := time.Now()
 	if r.place, err = newPlace(o.DSN, o.scratch); err != nil {
 		return nil, err
@@ -35,12 +36,13 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := r.describe(ctx, began); err != nil {
 		return nil, err
 	}
-	err = r.turns(ctx, o.chosen())
+	err = r.stolen.during(wholeRun, func() error { return r.turns(ctx, o.chosen()) })
 	for _, m := range registry {
 		if m.derive != nil {
 			m.derive(r.figures)
 		}
 	}
+	r.meta.Stolen = r.stolen.percent()
 	r.meta.Duration = rounded("_ms", time.Since(began).Seconds())
 	return r.report(), err
 }
@@ -74,7 +76,9 @@ func (r *run) turns(ctx context.Context, chosen []measurement) error {
 	for _, t := range turns {
 		takes := t.takes(r.workload)
 		p.Name, p.Turn, p.Turns = t.name, t.number, t.of
-		err := p.during(ctx, r.Progress, takes, func(ctx context.Context) error { return t.measure(ctx, r) })
+		err := r.stolen.during(t.name, func() error {
+			return p.during(ctx, r.Progress, takes, func(ctx context.Context) error { return t.measure(ctx, r) })
+		})
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/usage"
 )
 
 // counting is a measurement that counts its turns and ends with err.
@@ -38,6 +40,8 @@ func TestWhatTakesLongHasOneTurnAtTheEnd(t *testing.T) {
 	}
 }
 
+var errOnFire = errors.New("the machine is on fire")
+
 func TestWhatCannotBeMeasuredIsLeftOut(t *testing.T) {
 	var order []string
 	r := newRun(t, Options{DSN: "sqlite:unused.db", Repeats: 1})
@@ -50,8 +54,25 @@ func TestWhatCannotBeMeasuredIsLeftOut(t *testing.T) {
 	if len(r.meta.LeftOut) != 1 || r.meta.LeftOut["clock"] != "another clock" {
 		t.Errorf("left out: %v", r.meta.LeftOut)
 	}
-	errOnFire := errors.New("the machine is on fire")
 	if err := r.turns(t.Context(), []measurement{counting("save", false, &order, errOnFire)}); !errors.Is(err, errOnFire) {
 		t.Errorf("any other error: %v", err)
+	}
+}
+
+func TestStolenTimeIsCountedForEachMeasurement(t *testing.T) {
+	if _, _, err := usage.Stolen(); err != nil {
+		t.Skip(err)
+	}
+	s := make(stolen)
+	for range 2 {
+		if err := s.during("save", func() error { return errOnFire }); !errors.Is(err, errOnFire) {
+			t.Errorf("what went wrong came out as %v", err)
+		}
+	}
+	s["save"] = ticks{s["save"].taken + 25, s["save"].all + 75}
+	s["none"] = ticks{}
+	got := s.percent()
+	if _, known := got["none"]; known || got["save"] <= 0 || got["save"] > 100 {
+		t.Errorf("percents are %v", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +18,27 @@ func CPU() (time.Duration, error) {
 		return 0, fmt.Errorf("read the CPU time: %w", err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+}
+
+// Stolen is how much of the CPU time of this machine its host gave to others since the machine was started, if it is a virtual one,
+// and how much there was in all; in ticks, for ratios of two differences.
+func Stolen() (stolen, all int64, err error) {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the CPU time of the machine: %w", err)
+	}
+	line, _, _ := strings.Cut(string(stat), "\n")
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal, and guests, who count as users
+	if len(fields) < 9 {
+		return 0, 0, fmt.Errorf("/proc/stat does not tell the CPU time that was stolen: %q", line)
+	}
+	for _, field := range fields[1:9] {
+		if stolen, err = strconv.ParseInt(field, 10, 64); err != nil {
+			return 0, 0, fmt.Errorf("read the CPU time of the machine: %w", err)
+		}
+		all += stolen
+	}
+	return stolen, all, nil
 }
 
 // Memory is what this process holds now and held at most, in bytes.

@@ -12,4 +12,6 @@ var errNotMeasured = fmt.Errorf("memory and CPU are measured on Linux only: %w",
 
 func CPU() (time.Duration, error) { return 0, errNotMeasured }
 
+func Stolen() (stolen, all int64, err error) { return 0, 0, errNotMeasured }
+
 func Memory() (now, peak int64, err error) { return 0, 0, errNotMeasured }

@@ -26,3 +26,22 @@ func TestWhatAProcessNeeds(t *testing.T) {
 		t.Errorf("CPU time went from %v to %v, %v", before, after, err)
 	}
 }
+
+func TestStolenTimeIsAPartOfAll(t *testing.T) {
+	stolen, all, err := Stolen()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil || stolen < 0 || all <= stolen {
+		t.Fatalf("%d of %d ticks are stolen, %v", stolen, all, err)
+	}
+	for {
+		later, more, err := Stolen()
+		if err != nil || later < stolen || more < all {
+			t.Fatalf("%d of %d ticks, and later %d of %d, %v", stolen, all, later, more, err)
+		}
+		if more > all {
+			return
+		}
+	}
+}
