@@ -33,6 +33,7 @@ const (
 	purgeBatch  = 500
 	purgeRounds = 40 // statements in one pass
 	scanPause   = 500 * time.Millisecond
+	offerPause  = 4 * time.Millisecond // in which a quick tag runs a hundred rows: half a line is left when room for a page is seen
 )
 
 func newPasses(c *core, arm *armer, pops *pops, executor string) *passes {
@@ -92,7 +93,7 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 		if !p.arm.tags.open(tag) {
 			return nil
 		}
-		if !sleep(ctx, 20*time.Millisecond) {
+		if !sleep(ctx, offerPause) {
 			return ctx.Err()
 		}
 	}
