@@ -186,7 +186,7 @@ func TestAStreamIsPaced(t *testing.T) {
 			t.Errorf("%d flushes in 100 ms, want one every 5 ms", len(flushed))
 		}
 		time.Sleep(5 * time.Millisecond)
-		flushed, began = nil, time.Now()
+		flushed = nil
 		add(t, c, 1)
 		synctest.Wait()
 		add(t, c, make([]int, 9)...)
