@@ -30,8 +30,9 @@ func (h *hands) enter(u *run) bool {
 	return false
 }
 
-// leave gives the slot back, once, and returns the row that runs in it next, or nil.
-func (h *hands) leave(u *run) (next *run) {
+// leave gives the slot back, once, and returns the rows that are admitted now, the best first. There may be two: in the slot that
+// became free, and in one that was kept free of a tag which may have more now.
+func (h *hands) leave(u *run) (next []*run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !u.admitted {
@@ -42,7 +43,10 @@ func (h *hands) leave(u *run) (next *run) {
 	u.item.line.flow.ended++
 	h.lines.running--
 	h.lines.flow.ended++
-	return h.lines.admitNext()
+	for v := h.lines.admitNext(); v != nil; v = h.lines.admitNext() {
+		next = append(next, v)
+	}
+	return next
 }
 
 // impatient takes out the rows that have waited for a slot since before the moment.

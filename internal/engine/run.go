@@ -71,14 +71,21 @@ func (r *runner) work(u *run) {
 	}()
 	for u != nil {
 		r.execute(u)
-		u = r.hands.leave(u)
+		next := r.hands.leave(u)
+		u = nil
+		if len(next) > 0 {
+			u = next[0]
+			r.beginAll(next[1:])
+		}
 	}
 }
 
 // leave hands the slot of a task on that will not, by itself.
-func (r *runner) leave(u *run) {
-	if next := r.hands.leave(u); next != nil {
-		go r.work(next)
+func (r *runner) leave(u *run) { r.beginAll(r.hands.leave(u)) }
+
+func (r *runner) beginAll(admitted []*run) {
+	for _, u := range admitted {
+		go r.work(u)
 	}
 }
 
