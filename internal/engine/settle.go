@@ -23,8 +23,8 @@ type settler struct {
 }
 
 const (
-	// settlePace bounds the statements that a stream of results takes: nobody waits for them, and each costs the server as much as
-	// many rows. A second results' worth of them would take the processors from the tasks that are to start.
+	// settlePace bounds the statements of a stream of results. Nobody waits for them, but at thousands of tasks a second a statement
+	// for every two or three results takes the processors from the tasks that are to start.
 	settlePace  = 5 * time.Millisecond
 	settleBytes = 4 << 20
 	settleQueue = 64 << 20

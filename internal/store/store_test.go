@@ -40,7 +40,7 @@ func TestStoreKeepsToTheCallersTransaction(t *testing.T) {
 		storetest.RunTx(t, func(t *testing.T) (engine.Store, func() storetest.Tx) {
 			db := dbtest.New(t, db.Kind)
 			s, _ := open(t, db)
-			// A pool of its own: that of a SQLite file has one connection, and the suite reads beside the transaction.
+			// A pool of its own: what the suite reads beside the transaction must not wait for its connection.
 			_, callers := open(t, db)
 			return s, func() storetest.Tx {
 				tx, err := callers.BeginTx(t.Context(), nil)
