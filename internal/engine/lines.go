@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/timer"
@@ -119,11 +120,13 @@ func (l *lines) enqueue(it *item) {
 	}
 }
 
-// age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them, and forgets the rest:
-// the table has them. So a tag that gets more than it can run neither starves the others nor fills the memory. It reports whether
-// rows were forgotten.
+// age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them or what the tag runs in a
+// second, and forgets the rest: the table has them. So a tag that gets more than it can run neither starves the others nor fills the
+// memory, and one that has got a great many quick ones at once need not read them again, past the traces of all that it has run. It
+// reports whether rows were forgotten.
 func (l *lines) age(before row.Time, most int) (forgotten bool) {
 	for _, line := range l.tags {
+		most := max(most, line.flow.within(time.Second))
 		for len(line.arrived) > 0 && (line.arrived[0].in != &line.now || line.arrived[0].Due < before) {
 			it := line.arrived[0]
 			line.arrived[0] = nil

@@ -300,3 +300,17 @@ func TestOneHandPerRow(t *testing.T) {
 		})
 	})
 }
+
+// TestWhatATagRunsInASecondIsNotForgotten has a tag that runs 200 tasks a second, and one that runs none.
+func TestWhatATagRunsInASecondIsNotForgotten(t *testing.T) {
+	h := handsFor(2, 2, "a", "b")
+	h.due(sightings("a", 1, 300), false, 0)
+	h.due(sightings("b", 301, 600), false, 0)
+	h.lines.line("a").flow.expected = 200 * int(surplusSpan) / int(time.Second)
+	if !h.lines.age(ms(5000), 10) {
+		t.Error("nothing was forgotten")
+	}
+	if quick, slow := len(h.lines.line("a").backlog), len(h.lines.line("b").backlog); quick != 200 || slow != 10 {
+		t.Errorf("%d rows of the quick tag are kept and %d of the other, want 200 and 10", quick, slow)
+	}
+}

@@ -30,6 +30,11 @@ func (f *flow) measure(now time.Time) {
 	}
 }
 
+// within returns how many rows come to an end in so long a time, at the pace of the last span.
+func (f *flow) within(d time.Duration) int {
+	return int(int64(f.expected) * int64(d) / int64(surplusSpan))
+}
+
 // beyond returns how many rows may be claimed beyond so many slots now, when as many as busy are. The surplus is claimed step by
 // step: a claim for each row that came to an end would cost more than the row.
 func (f *flow) beyond(slots, busy int) int {
