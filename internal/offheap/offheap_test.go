@@ -9,7 +9,7 @@ func TestLargeArraysStandOutsideOfTheHeapUntilTheyAreFreed(t *testing.T) {
 	const n, size = 1 << 20, 8 << 20
 	before, mapped := collected(), Mapped()
 	array := Make[uint64](n)
-	if Mapped() == mapped {
+	if Mapped() == mapped && runtime.GOOS != "linux" {
 		t.Skip("this system gives no memory outside of the heap")
 	}
 	if len(array) != n || cap(array) != n {

@@ -126,12 +126,12 @@ func TestAMillionEntriesFitIn42MBOutsideOfTheCollectorsHeap(t *testing.T) {
 	collected, mapped := liveBytes(), offheap.Mapped()
 	fill(h, 1_000_000)
 	collected, mapped = liveBytes()-collected, offheap.Mapped()-mapped
-	if mapped == 0 {
+	if mapped == 0 && runtime.GOOS != "linux" {
 		t.Skip("this system gives no memory outside of the collector's heap")
 	}
 	t.Logf("%.1f bytes per entry outside of the collector's heap, index included, and %.1f in it", float64(mapped)/1e6,
 		float64(collected)/1e6)
-	if mapped > 42e6 || collected > 1e6 {
+	if mapped == 0 || mapped > 42e6 || collected > 1e6 {
 		t.Errorf("%d bytes outside of the collector's heap, %d in it", mapped, collected)
 	}
 	runtime.KeepAlive(h)
@@ -186,7 +186,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 			fill(h, 100_000)
 			shrink(h)
 			checkHeap(t, h)
-			if b := held(h); b > 160<<10 {
+			if b := held(h); b > 128<<10 {
 				t.Errorf("%d entries hold %d bytes", h.Len(), b)
 			}
 		})

@@ -42,10 +42,11 @@ func newPage(number int) *page {
 	return (*page)(offheap.Make[Entry](pageSize))
 }
 
-// cut keeps the first n entries. One empty page stays, so that a length that moves to and fro over a page's end costs nothing.
+// cut keeps the first n entries, and room for half a page more, so that a length that moves to and fro over a page's end costs
+// nothing.
 func (p *pages) cut(n int) {
 	p.len = n
-	p.keep((n+pageSize-1)>>pageBits + 1)
+	p.keep((n + pageSize/2 + pageSize - 1) >> pageBits)
 }
 
 // keep frees the pages from the nth on.

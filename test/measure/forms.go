@@ -95,43 +95,39 @@ func updateJoined(values string) string {
 }
 
 func caseByID(rows []result, _ bool) []settle {
-	var s settle
-	choose := func(value func(result) any) string {
+	return listed(rows, func(value func(result) any) (sql string, args []any) {
 		for _, r := range rows {
-			s.args = append(s.args, r.id, value(r))
+			args = append(args, r.id, value(r))
 		}
-		return "CASE id" + strings.Repeat(" WHEN ? THEN ?", len(rows)) + " END"
-	}
-	column := 0
-	set := assignments(func(string) string {
-		defer func() { column++ }()
-		return choose(func(r result) any { return r.values()[column] })
+		return "CASE id" + strings.Repeat(" WHEN ? THEN ?", len(rows)) + " END", args
 	})
-	s.sql = "UPDATE delay_task_message FORCE INDEX (PRIMARY) SET " + set + " WHERE id IN (" + marks(len(rows)) + ")"
-	s.args = append(s.args, ids(rows)...)
-	s.sql += " AND version = " + choose(func(result) any { return 1 }) + " AND status = 3"
-	return []settle{s}
 }
 
 // elementByID is the store's form: it finds a row's place among the ids, which ascend, and takes the value that stands there.
 // INTERVAL looks by halves. The store writes what is the same for all rows only once; this one does not.
 func elementByID(rows []result, _ bool) []settle {
-	var s settle
-	choose := func(value func(result) any) string {
-		s.args = append(s.args, ids(rows)...)
+	return listed(rows, func(value func(result) any) (sql string, args []any) {
+		args = ids(rows)
 		for _, r := range rows {
-			s.args = append(s.args, value(r))
+			args = append(args, value(r))
 		}
-		return "ELT(INTERVAL(id, " + marks(len(rows)) + "), " + marks(len(rows)) + ")"
-	}
+		return "ELT(INTERVAL(id, " + marks(len(rows)) + "), " + marks(len(rows)) + ")", args
+	})
+}
+
+// listed updates the table alone, with an expression for each column that chooses a row's value.
+func listed(rows []result, choose func(value func(result) any) (sql string, args []any)) []settle {
+	var s settle
 	column := 0
 	set := assignments(func(string) string {
-		defer func() { column++ }()
-		return choose(func(r result) any { return r.values()[column] })
+		sql, args := choose(func(r result) any { return r.values()[column] })
+		s.args = append(s.args, args...)
+		column++
+		return sql
 	})
-	s.sql = "UPDATE delay_task_message FORCE INDEX (PRIMARY) SET " + set + " WHERE id IN (" + marks(len(rows)) + ")"
+	s.sql = "UPDATE delay_task_message FORCE INDEX (PRIMARY) SET " + set + " WHERE id IN (" + marks(len(rows)) + ")" +
+		" AND version = 1 AND status = 3"
 	s.args = append(s.args, ids(rows)...)
-	s.sql += " AND version = 1 AND status = 3"
 	return []settle{s}
 }
 
