@@ -74,6 +74,7 @@ func TestSaveRefusesBadInputAndStoresNothing(t *testing.T) {
 		"the id 0":                        {with(WithID(0)), ErrInvalidID},
 		"an id over 63 bits":              {with(WithID(math.MinInt64)), ErrInvalidID},
 		"an id that NewID never makes":    {with(WithID(7)), ErrInvalidID},
+		"an id that is the last there is": {with(WithID(math.MaxInt64)), ErrInvalidID},
 		"a negative TTR":                  {with(WithTTR(-1)), ErrInvalidTTR},
 		"a TTR of ten years":              {with(WithTTR(10 * 365 * day)), ErrInvalidTTR},
 		"negative max attempts":           {with(WithMaxAttempts(-1)), ErrInvalidMaxAttempts},
@@ -202,6 +203,7 @@ func TestReferencesAreChecked(t *testing.T) {
 			"Get":        func() error { _, err := f.Get(t.Context(), c.ref); return err },
 			"Cancel":     func() error { _, err := f.Cancel(t.Context(), c.ref); return err },
 			"Reschedule": func() error { _, err := f.Reschedule(t.Context(), c.ref, 0); return err },
+			"SetBody":    func() error { _, err := f.SetBody(t.Context(), c.ref, nil); return err },
 			"Retry":      func() error { return f.Retry(t.Context(), c.ref) },
 			"Explain":    func() error { _, err := f.Explain(t.Context(), c.ref); return err },
 		}

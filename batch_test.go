@@ -4,19 +4,21 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask/processor"
 )
 
 func TestBatchesOfEverySize(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	for _, n := range []int{0, 1, maxItems, maxItems + 1} {
+	for _, n := range []int{0, 1, processor.MaxItems, processor.MaxItems + 1} {
 		before := f.total(t)
 		items := make([]Item, n)
 		for i := range items {
 			items[i] = Item{Tag: "t", Delay: time.Hour}
 		}
 		results, err := f.SaveDelayTasks(t.Context(), items)
-		if n > maxItems {
+		if n > processor.MaxItems {
 			if !errors.Is(err, ErrBatchTooLarge) || f.total(t) != before {
 				t.Errorf("%d tasks: %v", n, err)
 			}

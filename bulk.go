@@ -33,7 +33,7 @@ func (s *Scheduler) changeAll(
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	filter, err := b.Filter.stored(0)
+	filter, err := filterOf(&b.Filter, 0)
 	if err != nil {
 		return 0, err
 	}

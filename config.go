@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -17,6 +20,19 @@ type Config struct {
 
 	// Metrics counts and measures what the scheduler does; see [NewMetrics]. Default: nothing is measured.
 	Metrics *Metrics
+
+	// TracerProvider makes a span of OpenTelemetry for each save and for each attempt of a processor. Default: none are made.
+	TracerProvider trace.TracerProvider
+
+	// Propagator writes the trace context of a save into the task's headers, where the save's context carries a span, and reads it
+	// there for the attempts; saves do so without a TracerProvider as well. Nothing is written where the caller gives one of the
+	// propagator's headers himself, or where the headers would become longer than 16 KiB. Default: W3C trace context (traceparent
+	// and tracestate).
+	Propagator propagation.TextMapPropagator
+
+	// ContinueTraces makes the span of an attempt a child of the save's span. Otherwise it begins a trace of its own that links to
+	// the save's, so that a trace does not stay open for as long as the delay and the retries last. Default: false.
+	ContinueTraces bool
 
 	// Workers is how many tasks run at once in this process, 1 to 100,000. Where several tags are served, none takes all of them:
 	// the more it has, the more have to be free for it to get another, and alone it takes about eight ninths. Default: 64.

@@ -24,6 +24,7 @@ func TestNilAndEndedContextsChangeNothing(t *testing.T) {
 			"CancelTx":        func() error { _, err := f.CancelTx(ctx, tx, ID(1)); return err },
 			"Reschedule":      func() error { _, err := f.Reschedule(ctx, ID(1), 0); return err },
 			"RescheduleTx":    func() error { _, err := f.RescheduleTx(ctx, tx, ID(1), 0); return err },
+			"SetBody":         func() error { _, err := f.SetBody(ctx, ID(1), nil); return err },
 			"Retry":           func() error { return f.Retry(ctx, ID(1)) },
 			"Pause":           func() error { return f.Pause(ctx, "t") },
 			"Resume":          func() error { return f.Resume(ctx, "t") },
@@ -33,9 +34,16 @@ func TestNilAndEndedContextsChangeNothing(t *testing.T) {
 			"RetryAll":        func() error { _, err := f.RetryAll(ctx, Bulk{}); return err },
 			"Explain":         func() error { _, err := f.Explain(ctx, ID(1)); return err },
 			"Stats":           func() error { _, err := f.Stats(ctx); return err },
+			"Tags":            func() error { _, err := f.Tags(ctx); return err },
+			"Lateness":        func() error { _, err := f.Lateness(ctx, "t", time.Hour); return err },
 			"Nodes":           func() error { _, err := f.Nodes(ctx); return err },
 			"Ready":           func() error { return f.Ready(ctx) },
 			"Start":           func() error { return f.Start(ctx) },
+			"Finish":          func() error { return f.Finish(ctx, Token{ID: 1, Version: 1}) },
+			"Fail":            func() error { return f.Fail(ctx, Token{ID: 1, Version: 1}, cause) },
+			"Release":         func() error { return f.Release(ctx, Token{ID: 1, Version: 1}) },
+			"Touch":           func() error { return f.Touch(ctx, Token{ID: 1, Version: 1}, time.Second) },
+			"FinishAll":       func() error { _, err := f.FinishAll(ctx, []Token{{ID: 1, Version: 1}}); return err },
 		} {
 			if err := call(); !errors.Is(err, want) {
 				t.Errorf("%s: got %v, want %v", name, err, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,36 @@ func TestListGoesOnFromItsCursor(t *testing.T) {
 	if !slices.Equal(got, want) || filter.After != 0 {
 		t.Errorf("got %v and the cursor %d, want %v and 0", got, filter.After, want)
 	}
+}
+
+// A body may be a MiB, and a page is in memory several times while it is sent.
+func TestAPageWithBodiesIsShort(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	items := make([]Item, maxBodies+1)
+	for i := range items {
+		items[i] = Item{Tag: "t", Body: "body", Delay: time.Hour}
+	}
+	if _, err := f.SaveDelayTasks(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	list := func(filter Filter, want int) (next int64) {
+		t.Helper()
+		page, err := f.List(t.Context(), filter)
+		if err != nil || len(page.Tasks) != want || len(page.Tasks) > 0 && (page.Tasks[0].Body != nil) != filter.Bodies {
+			t.Errorf("%+v: %d tasks, %v; want %d", filter, len(page.Tasks), err, want)
+		}
+		return page.Next
+	}
+	if next := list(Filter{Limit: maxPage}, maxBodies+1); next != 0 {
+		t.Errorf("another page after %d", next)
+	}
+	next := list(Filter{Limit: maxPage, Bodies: true}, maxBodies)
+	if next == 0 {
+		t.Fatal("no other page")
+	}
+	list(Filter{Limit: maxPage, Bodies: true, After: next}, 1)
+	list(Filter{Limit: 3, Bodies: true}, 3)
 }
 
 func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
@@ -161,6 +192,9 @@ func TestBrokenRowIsListedAmongTheOthers(t *testing.T) {
 	}
 	if why, err := f.Explain(t.Context(), ID(broken)); err != nil || why.Reason != ReasonBroken {
 		t.Errorf("explained as %+v, %v", why, err)
+	}
+	if _, err := f.SetBody(t.Context(), ID(broken), nil); !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "headers") {
+		t.Errorf("a new body: %v, want %v with the column", err, ErrBroken)
 	}
 }
 

@@ -84,5 +84,8 @@ func TestTransactionsOfAnApplicationOnEveryDatabase(t *testing.T) {
 		if err != nil || len(stats) != 1 || stats[0].Lateness.Samples != 1 || stats[0].Lateness.Max > time.Minute {
 			t.Errorf("got %+v, %v", stats, err)
 		}
+		if late, err := s.Lateness(t.Context(), "t", time.Hour); late != stats[0].Lateness || err != nil {
+			t.Errorf("of the last hour: got %+v, %v; want %+v", late, err, stats[0].Lateness)
+		}
 	})
 }

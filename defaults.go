@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/processor"
@@ -23,6 +25,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Backoff == nil {
 		c.Backoff = processor.DefaultBackoff
+	}
+	if c.Propagator == nil {
+		c.Propagator = propagation.TraceContext{}
 	}
 	c.Workers = cmp.Or(c.Workers, 64)
 	c.TTR = cmp.Or(c.TTR, 15*time.Second)

@@ -28,6 +28,10 @@
 // fails it at once, [processor.RetryAfter] names the wait, [processor.Snooze] puts the task off and spends nothing. A panic is
 // an error with a stack.
 //
+// [Scheduler.Pop] hands due tasks out without a processor, and [processor.HandOver] passes one on that a processor was called
+// with. Whoever has the [Token] of such a task ends it from any process, with [Scheduler.Finish], [Scheduler.Fail] or
+// [Scheduler.Release].
+//
 // A running task holds a lease, which is renewed while it runs. When its process dies the lease ends, within [Config].TTR, and
 // the task starts again elsewhere; a crash spends no attempt. A task that kills its process again and again is quarantined.
 //
@@ -42,9 +46,11 @@
 //
 // # Operating
 //
-// [Scheduler.Cancel], [Scheduler.Reschedule] and [Scheduler.Retry] change one task, by id or by key; [Scheduler.CancelAll] and
-// [Scheduler.RetryAll] all that match a filter. [Scheduler.Pause] holds a tag back on all nodes. [Scheduler.Explain] says why a
-// task has not run, [Scheduler.Stats] how things stand with each tag, [Scheduler.Nodes] who is there, and [Metrics] measures.
+// [Scheduler.Cancel], [Scheduler.Reschedule], [Scheduler.SetBody] and [Scheduler.Retry] change one task, by id or by key;
+// [Scheduler.CancelAll] and [Scheduler.RetryAll] all that match a filter. [Scheduler.Pause] holds a tag back on all nodes.
+// [Scheduler.Explain] says why a task has not run, [Scheduler.Tags] which tags are served or paused, [Scheduler.Stats] how things
+// stand with each of them, [Scheduler.Lateness] how punctual one was lately, [Scheduler.Nodes] who is there, and [Metrics]
+// measures.
 //
 // [Scheduler.Stop] costs nothing: what is interrupted is released at once, loses no attempt, and another node takes it. Let a
 // second signal end the process the hard way:

@@ -29,6 +29,7 @@ var (
 	ErrInvalidHeaders     = processor.ErrInvalidHeaders
 	ErrInvalidOption      = processor.ErrInvalidOption
 	ErrBatchTooLarge      = processor.ErrBatchTooLarge
+	ErrInvalidToken       = processor.ErrInvalidToken
 	ErrNilContext         = processor.ErrNilContext
 	ErrNilTx              = processor.ErrNilTx
 	ErrNilProcessor       = processor.ErrNilProcessor
@@ -42,6 +43,7 @@ var (
 	ErrOutcomeUnknown = processor.ErrOutcomeUnknown
 	ErrLeaseLost      = processor.ErrLeaseLost
 	ErrNotFound       = processor.ErrNotFound
+	ErrBroken         = processor.ErrBroken
 	ErrNotPending     = processor.ErrNotPending
 	ErrFinished       = processor.ErrFinished
 	ErrNotFailed      = processor.ErrNotFailed

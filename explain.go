@@ -7,32 +7,29 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // Reason says, for programs, why a task is not running now.
-type Reason string
+type Reason = processor.Reason
 
 // The reasons that Explain gives.
 const (
-	ReasonNotDue      Reason = "not_due"
-	ReasonRetry       Reason = "waiting_for_retry" // an attempt failed and the next one is not due
-	ReasonPaused      Reason = "paused"
-	ReasonUnserved    Reason = "unserved"   // no live node has a processor for the tag
-	ReasonLocked      Reason = "locked"     // somebody else's transaction holds the row
-	ReasonWaiting     Reason = "waiting"    // due, and waiting for a free worker
-	ReasonLeased      Reason = "leased"     // it is executing
-	ReasonLeaseOver   Reason = "lease_over" // its executor is gone; a rescue will end the lease
-	ReasonFinished    Reason = "finished"
-	ReasonQuarantined Reason = "quarantined" // failed because it lost its process too often
-	ReasonBroken      Reason = "broken"      // its row cannot be read
+	ReasonNotDue      = processor.ReasonNotDue
+	ReasonRetry       = processor.ReasonRetry // an attempt failed and the next one is not due
+	ReasonPaused      = processor.ReasonPaused
+	ReasonUnserved    = processor.ReasonUnserved  // no live node has a processor for the tag
+	ReasonLocked      = processor.ReasonLocked    // somebody else's transaction holds the row
+	ReasonWaiting     = processor.ReasonWaiting   // due, and waiting for a free worker
+	ReasonLeased      = processor.ReasonLeased    // it is executing
+	ReasonLeaseOver   = processor.ReasonLeaseOver // its executor is gone; a rescue will end the lease
+	ReasonFinished    = processor.ReasonFinished
+	ReasonQuarantined = processor.ReasonQuarantined // failed because it lost its process too often
+	ReasonBroken      = processor.ReasonBroken      // its row cannot be read
 )
 
 // Explanation says why a task has not run, or what has become of it.
-type Explanation struct {
-	Task   Task // without its body
-	Reason Reason
-	Text   string // a sentence for people
-}
+type Explanation = processor.Explanation
 
 // Explain tells why a task has not run. It returns [ErrNotFound] when there is no such task.
 func (s *Scheduler) Explain(ctx context.Context, ref Ref) (Explanation, error) {
@@ -84,15 +81,8 @@ func (s *Scheduler) explainFinal(t *Task) (Reason, string) {
 			"ran. Retry it when the cause is repaired.", at, t.CrashCount)
 	default:
 		return ReasonFinished, fmt.Sprintf("It failed for good at %s, in attempt %d: %s", at, t.Attempt,
-			row.Clip(t.lastError(), 200))
+			row.Clip(t.LastError(), 200))
 	}
-}
-
-func (t *Task) lastError() string {
-	if len(t.Errors) > 0 {
-		return t.Errors[len(t.Errors)-1].Error
-	}
-	return t.ErrorStack
 }
 
 func explainLease(t *Task, now time.Time) (Reason, string) {
@@ -124,7 +114,7 @@ func explainPending(t *Task, now situation, locked bool) (Reason, string) {
 	retry := early && t.Attempt > 0
 	hurdle(early && !retry, ReasonNotDue, fmt.Sprintf("It is due at %s.", moment(t.Due)))
 	hurdle(retry, ReasonRetry, fmt.Sprintf("Attempt %d failed (%s); the next one is due at %s.",
-		t.Attempt, row.Clip(t.lastError(), 200), moment(t.Due)))
+		t.Attempt, row.Clip(t.LastError(), 200), moment(t.Due)))
 	hurdle(now.paused[t.Tag], ReasonPaused, fmt.Sprintf("The tag %s is paused.", t.Tag))
 	hurdle(!now.served[t.Tag], ReasonUnserved, fmt.Sprintf("No live node serves the tag %s.", t.Tag))
 	hurdle(locked, ReasonLocked, "Its row is locked by another transaction.")

@@ -13,7 +13,7 @@ func (s *Scheduler) Get(ctx context.Context, ref Ref) (Task, error) {
 	if err := s.enter(ctx); err != nil {
 		return Task{}, err
 	}
-	name, err := ref.check()
+	name, err := nameOf(ref)
 	if err != nil {
 		return Task{}, err
 	}

@@ -4,36 +4,31 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // Filter selects tasks. Fields that are left out do not filter.
-type Filter struct {
-	Tag       string
-	Status    Status
-	Key       string
-	DueBefore time.Time // due earlier; for finished tasks that is when they finished
-	After     int64     // only ids above: Page.Next of the page before
-	Limit     int       // more than 1000 is the same as 1000; default 100
-	Bodies    bool      // read the bodies too
-}
+type Filter = processor.Filter
+
+// Page is a part of a list.
+type Page = processor.Page
 
 const (
 	defaultPage = 100
 	maxPage     = 1000
+	maxBodies   = 100 // a page of a thousand large bodies would take gigabytes of memory
 )
 
-// stored checks the filter and translates it.
-func (f *Filter) stored(defaultLimit int) (row.Filter, error) {
+// filterOf checks the filter and translates it.
+func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
 	stored := row.Filter{Tag: f.Tag, Key: f.Key, DueBefore: row.At(f.DueBefore), AfterID: f.After, Limit: f.Limit}
 	if f.Tag != "" && !processor.ValidTag(f.Tag) {
 		return stored, fmt.Errorf("%w: got %.140q", ErrInvalidTag, f.Tag)
 	}
 	if f.Status != "" {
-		status, known := f.Status.stored()
+		status, known := statusOf(f.Status)
 		if !known {
 			return stored, fmt.Errorf("%w: there is no status %.20q", ErrInvalidOption, f.Status)
 		}
@@ -49,21 +44,18 @@ func (f *Filter) stored(defaultLimit int) (row.Filter, error) {
 	return stored, nil
 }
 
-// Page is a part of a list.
-type Page struct {
-	Tasks []Task // by id, which is the order of their saves
-	Next  int64  // Filter.After of the next page; 0 when this is the last
-}
-
 // List returns the tasks that match, page by page. A task that is saved or changed meanwhile may be missing, but none comes
 // twice. It returns [ErrInvalidTag], and [ErrInvalidOption] when another field is out of range.
 func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 	if err := s.enter(ctx); err != nil {
 		return Page{}, err
 	}
-	filter, err := f.stored(defaultPage)
+	filter, err := filterOf(&f, defaultPage)
 	if err != nil {
 		return Page{}, err
+	}
+	if f.Bodies {
+		filter.Limit = min(filter.Limit, maxBodies)
 	}
 	rows, broken, err := s.store.List(ctx, filter, f.Bodies)
 	if err != nil {

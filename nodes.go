@@ -3,24 +3,14 @@ package delaytask
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // Node is a process that shares the database.
-type Node struct {
-	Number    int // leased; part of the ids that it makes
-	Name      string
-	PID       int
-	Address   string
-	Version   string   // of delaytask
-	Tags      []string // that it serves; none when it was not started
-	Leaving   bool     // it is stopping
-	Alive     bool     // it was heard of within the last 5 s
-	Heartbeat time.Time
-}
+type Node = processor.Node
 
 // Nodes returns the processes that share the database, by number. One that died is listed until its number is needed.
 func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {

@@ -123,5 +123,5 @@ func onStore(ctx context.Context, st engine.Store, cfg Config, release func(cont
 	if err != nil {
 		return nil, fmt.Errorf("delaytask: %w", err)
 	}
-	return newScheduler(e, built, cfg.BodyLimit, release), nil
+	return newScheduler(e, built, &cfg, release), nil
 }

@@ -2,6 +2,7 @@ package delaytask
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -77,6 +78,7 @@ func TestPopRefusesBadArguments(t *testing.T) {
 	}{
 		"a tag that is none":       {"a b", PopMax(1), ErrInvalidTag},
 		"another tag that is none": {"a", PopAlso(""), ErrInvalidTag},
+		"too many tags":            {"a", PopAlso(slices.Repeat([]string{"b"}, 100)...), ErrInvalidOption},
 		"no tasks":                 {"a", PopMax(0), ErrInvalidOption},
 		"an option that is nil":    {"a", nil, ErrInvalidOption},
 		"a negative wait":          {"a", PopWait(-1), ErrInvalidOption},

@@ -127,6 +127,9 @@ func TestCancelMeetsATaskAnywhere(t *testing.T) {
 	if _, err := f.Reschedule(t.Context(), ID(id), time.Hour); !errors.Is(err, ErrNotPending) {
 		t.Errorf("reschedule while executing: %v, want %v", err, ErrNotPending)
 	}
+	if _, err := f.SetBody(t.Context(), ID(id), "new"); !errors.Is(err, ErrNotPending) {
+		t.Errorf("a new body while executing: %v, want %v", err, ErrNotPending)
+	}
 	if met, err := f.Cancel(t.Context(), ID(id)); met != Executing || err != nil {
 		t.Errorf("executing: %v, %v", met, err)
 	}

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -20,13 +23,24 @@ import (
 // that carries the key; [ErrOverloaded] when the database takes less than is offered; or [ErrOutcomeUnknown] when ctx ended
 // before the outcome was known: save again with the id that [OutcomeUnknownError] holds, which is safe.
 func (s *Scheduler) SaveDelayTask(ctx context.Context, tag string, body any, delay time.Duration, opts ...Option) (int64, error) {
+	id, _, err := s.save(ctx, tag, body, delay, opts)
+	return id, err
+}
+
+// save also returns the row where it is known without reading it.
+func (s *Scheduler) save(
+	ctx context.Context, tag string, body any, delay time.Duration, opts []Option,
+) (id int64, stored *row.Row, err error) {
 	if err := s.enter(ctx); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	save, err := s.newSave(tag, body, delay, opts)
+	ctx, span := s.tracing.send(ctx, tag)
+	defer func() { endSend(span, id, err) }()
+	save, err := s.newSave(s.tracing.carried(ctx), tag, body, delay, opts)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
+	s.tracing.promise(span, &save)
 	return s.engine.Save(ctx, save)
 }
 
@@ -38,55 +52,51 @@ func (s *Scheduler) SaveDelayTask(ctx context.Context, tag string, body any, del
 // caller.
 func (s *Scheduler) SaveDelayTaskTx(
 	ctx context.Context, tx Tx, tag string, body any, delay time.Duration, opts ...Option,
-) (int64, error) {
+) (id int64, err error) {
 	if err := s.enterTx(ctx, tx); err != nil {
 		return 0, err
 	}
-	save, err := s.newSave(tag, body, delay, opts)
+	ctx, span := s.tracing.send(ctx, tag)
+	defer func() { endSend(span, id, err) }()
+	save, err := s.newSave(s.tracing.carried(ctx), tag, body, delay, opts)
 	if err != nil {
 		return 0, err
 	}
+	s.tracing.promise(span, &save)
 	return s.engine.SaveTx(ctx, tx, save)
 }
 
 // Item is one task of a bulk save, with the arguments of SaveDelayTask.
-type Item struct {
-	Tag     string
-	Body    any
-	Delay   time.Duration
-	Options []Option
-}
+type Item = processor.Item
 
 // SaveResult is what became of one item of a bulk save.
-type SaveResult struct {
-	ID  int64 // of the task, or for ErrDuplicate of the one that carries the key; 0 with any other error
-	Err error // as SaveDelayTask returns it
-}
-
-const maxItems = 10_000
+type SaveResult = processor.SaveResult
 
 // SaveDelayTasks stores up to 10,000 tasks. All are checked first: a bad item is a [BatchError] that names its index, and nothing
 // is stored. Then each task stands for itself, as if it were saved alone; the results are in the order of the items.
 //
 // A nil error means that every item is stored or met an unfinished task with its key ([ErrDuplicate] in its result; of two items
 // with one key the first wins). Otherwise the error wraps that of the first item that was not stored.
-func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) ([]SaveResult, error) {
+func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) (results []SaveResult, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	if len(items) > maxItems {
+	ctx, span := s.tracing.sendAll(ctx, items)
+	defer func() { endSend(span, 0, err) }()
+	if len(items) > processor.MaxItems {
 		return nil, fmt.Errorf("%w: got %d", ErrBatchTooLarge, len(items))
 	}
+	carried := s.tracing.carried(ctx)
 	saves := make([]processor.Save, len(items))
 	for i, item := range items {
-		save, err := s.newSave(item.Tag, item.Body, item.Delay, item.Options)
+		save, err := s.newSave(carried, item.Tag, item.Body, item.Delay, item.Options)
 		if err != nil {
 			return nil, &BatchError{Index: i, Err: err}
 		}
 		saves[i] = save
 	}
 	ids, errs := s.engine.SaveAll(ctx, saves)
-	results := make([]SaveResult, len(items))
+	results = make([]SaveResult, len(items))
 	var lost int
 	var first error
 	for i := range results {
@@ -105,7 +115,9 @@ func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) ([]SaveRes
 }
 
 // newSave checks all that can be known to be wrong before the database is asked.
-func (s *Scheduler) newSave(tag string, body any, delay time.Duration, opts []Option) (processor.Save, error) {
+func (s *Scheduler) newSave(
+	carried propagation.MapCarrier, tag string, body any, delay time.Duration, opts []Option,
+) (processor.Save, error) {
 	save, err := processor.NewSave(tag, body, delay, processor.Limits{Body: s.bodyLimit}, opts...)
 	if err != nil {
 		return save, err
@@ -113,5 +125,6 @@ func (s *Scheduler) newSave(tag string, body any, delay time.Duration, opts []Op
 	if save.ID != 0 && !cluster.Valid(save.ID) {
 		return save, fmt.Errorf("%w: got %d", ErrInvalidID, save.ID)
 	}
+	save.Headers = s.tracing.join(save.Headers, carried)
 	return save, nil
 }

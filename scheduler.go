@@ -27,6 +27,7 @@ type Scheduler struct {
 	registry   *processor.Registry
 	bodyLimit  int
 	quarantine int
+	tracing    tracing
 
 	release func(context.Context) error // gives back what the scheduler holds of the database
 	stop    sync.Once
@@ -35,11 +36,13 @@ type Scheduler struct {
 }
 
 // newScheduler makes the facade of an engine that was built with the config.
-func newScheduler(e *engine.Engine, built engine.Config, bodyLimit int, release func(context.Context) error) *Scheduler {
-	return &Scheduler{
+func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release func(context.Context) error) *Scheduler {
+	s := &Scheduler{
 		engine: e, store: built.Store, registry: built.Registry,
-		bodyLimit: bodyLimit, quarantine: built.Quarantine, release: release,
+		bodyLimit: cfg.BodyLimit, quarantine: built.Quarantine, release: release,
 	}
+	s.tracing = newTracing(cfg, s.Now)
+	return s
 }
 
 // Register gives a tag its processor in this process. It may be called before and after Start.
@@ -49,11 +52,23 @@ func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processo
 	if s.closed.Load() {
 		return ErrClosed
 	}
+	if s.tracing.tracer != nil {
+		opts = append([]processor.RegisterOption{processor.Use(processor.Tracing(s.tracing.process))}, opts...) // outermost
+	}
 	if err := s.registry.Register(tag, p, opts...); err != nil {
 		return err
 	}
 	s.engine.Registered()
 	return nil
+}
+
+// Unregister takes the processor of a tag away, and reports whether it had one: this process takes no more tasks of the tag,
+// unless they are popped. What runs goes on; what was claimed ahead of its time is released for another node. The tag may be
+// registered again.
+func (s *Scheduler) Unregister(tag string) bool {
+	had := s.registry.Unregister(tag)
+	s.engine.Unregistered()
+	return had
 }
 
 // Start begins to run tasks. It does not block, and does nothing when called again. A scheduler that only saves need not be

@@ -2,14 +2,48 @@ package delaytask
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/processor"
 )
 
 func init() {
 	seam.NewScheduler = func(cfg any, st engine.Store, build func(engine.Config) (*engine.Engine, error)) (any, error) {
 		return withEngine(cfg.(Config), st, build)
+	}
+	seam.Store = func(scheduler any) engine.Store { return scheduler.(*Scheduler).store }
+	seam.Save = func(ctx context.Context, scheduler, item any) (int64, any, error) {
+		i := item.(Item)
+		id, stored, err := scheduler.(*Scheduler).save(ctx, i.Tag, i.Body, i.Delay, i.Options)
+		if stored == nil {
+			return id, nil, err
+		}
+		return id, taskOf(stored), err
+	}
+	seam.CheckSave = func(scheduler, item any) error {
+		i := item.(Item)
+		_, err := scheduler.(*Scheduler).newSave(nil, i.Tag, i.Body, i.Delay, i.Options)
+		return err
+	}
+	seam.SaveOption = func(key string) any { return withGlobalKey(key) }
+}
+
+// withGlobalKey names the task in the namespace that all tags share. The key is held to the rules of any other.
+func withGlobalKey(key string) Option {
+	return func(s *processor.Save) error {
+		own, ok := strings.CutPrefix(key, row.GlobalKey)
+		if !ok {
+			return fmt.Errorf("%w: %.140q does not begin with %q", ErrInvalidKey, key, row.GlobalKey)
+		}
+		if err := WithKey(strings.Repeat("_", len(row.GlobalKey)) + own)(s); err != nil {
+			return err
+		}
+		s.Key = key
+		return nil
 	}
 }
 
@@ -24,5 +58,5 @@ func withEngine(cfg Config, st engine.Store, build func(engine.Config) (*engine.
 	if err != nil {
 		return nil, err
 	}
-	return newScheduler(e, built, cfg.BodyLimit, func(context.Context) error { return nil }), nil
+	return newScheduler(e, built, &cfg, func(context.Context) error { return nil }), nil
 }

@@ -8,25 +8,11 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // TagStats is what there is of one tag.
-type TagStats struct {
-	Tag           string
-	Counts        map[Status]int64 // statuses without tasks are left out
-	OldestPending time.Time        // smallest due time of its pending tasks; zero when there are none
-	Lateness      Lateness
-	Served        bool // a live node runs its tasks
-	Paused        bool
-}
-
-// Lateness tells how late the first attempts of the newest completed tasks started, at most 1,000 of them.
-type Lateness struct {
-	Samples            int
-	P50, P95, P99, Max time.Duration
-}
-
-const latenessSamples = 1000
+type TagStats = processor.TagStats
 
 // Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table, so
 // it is for people and slow dashboards; [Metrics] are for monitoring.
@@ -74,7 +60,7 @@ func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 }
 
 func (s *Scheduler) addLateness(ctx context.Context, byTag map[string]*TagStats, tags []string) error {
-	samples, err := s.store.Lateness(ctx, tags, latenessSamples)
+	samples, err := s.store.Lateness(ctx, tags, 0, statsSamples)
 	if err != nil {
 		return fmt.Errorf("read the lateness: %w", err)
 	}
@@ -86,11 +72,4 @@ func (s *Scheduler) addLateness(ctx context.Context, byTag map[string]*TagStats,
 		byTag[tag].Lateness = latenessOf(all)
 	}
 	return nil
-}
-
-// latenessOf takes the nearest rank: every figure is one that was really measured.
-func latenessOf(late []time.Duration) Lateness {
-	slices.Sort(late)
-	rank := func(percent int) time.Duration { return late[(len(late)*percent+99)/100-1] }
-	return Lateness{Samples: len(late), P50: rank(50), P95: rank(95), P99: rank(99), Max: late[len(late)-1]}
 }

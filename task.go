@@ -3,89 +3,37 @@ package delaytask
 import (
 	"encoding/json"
 	"net/netip"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // Status is where a task stands.
-type Status string
+type Status = processor.Status
 
 // The life of a task: pending, executing, and one of the final three.
 const (
-	Pending   Status = "pending"
-	Executing Status = "executing"
-	Completed Status = "completed"
-	Failed    Status = "failed"
-	Cancelled Status = "cancelled"
+	Pending   = processor.Pending
+	Executing = processor.Executing
+	Completed = processor.Completed
+	Failed    = processor.Failed
+	Cancelled = processor.Cancelled
 )
 
-// Final reports whether only an operator's retry leaves the status.
-func (s Status) Final() bool { return s == Completed || s == Failed || s == Cancelled }
+// Task is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
+type Task = processor.Stored
 
-// stored is the status as the table has it, and whether there is such a status.
-func (s Status) stored() (row.Status, bool) {
+// Attempt is an attempt that did not succeed.
+type Attempt = processor.FailedAttempt
+
+// statusOf is the status as the table has it, and whether there is such a status.
+func statusOf(s Status) (row.Status, bool) {
 	for n := row.Pending; n <= row.Cancelled; n++ {
 		if n.String() == string(s) {
 			return n, true
 		}
 	}
 	return 0, false
-}
-
-// Task is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
-type Task struct {
-	ID      int64
-	Tag     string
-	Key     string // "": none
-	Body    []byte // nil where it was not asked for
-	Headers map[string]string
-
-	Status  Status
-	Version int64 // grows by 1 at every transition
-
-	Attempt     int // number of the current or last attempt
-	MaxAttempts int // 0: no limit
-	CrashCount  int // leases that ended without an answer
-	TTR         time.Duration
-	Priority    int
-	MaxLate     time.Duration // 0: no limit
-	LatePolicy  LatePolicy
-
-	Delay    time.Duration // as asked for
-	Expected time.Time     // when it was promised to start; changes only by Reschedule
-	Started  time.Time     // when the processor of the first attempt really started
-	Finished time.Time     // when it reached a final status
-	Due      time.Time     // the next attempt while pending, the lease's end while executing, the finish time when final
-	Created  time.Time
-	Updated  time.Time
-
-	Executor   string     // "host:pid:process token:claim number" of the last claim
-	IPAddress  netip.Addr // of the last executor; not valid where it is not known
-	ErrorStack string     // the last error, with the stack of a panic
-	Errors     []Attempt  // the last ten unsuccessful attempts, oldest first
-
-	// Broken says why the row cannot be read; then only ID, Version and Status are set. Somebody wrote it by hand: repair it, or
-	// let a node that serves its tag fail it.
-	Broken string
-}
-
-// Lateness is how much later than expected the first attempt started, 0 while it has not.
-func (t *Task) Lateness() time.Duration {
-	if t.Started.IsZero() {
-		return 0
-	}
-	return t.Started.Sub(t.Expected)
-}
-
-// Attempt is an attempt that did not succeed.
-type Attempt struct {
-	N        int
-	Due      time.Time // zero where it is not known: its executor is gone
-	Started  time.Time // likewise
-	Finished time.Time
-	Executor string
-	Error    string // at most 1 KiB
 }
 
 func taskOf(r *row.Row) Task {

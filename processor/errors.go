@@ -37,6 +37,9 @@ var (
 	ErrBatchTooLarge = errors.New("delaytask: batch too large: at most 10000 tasks in one call")
 	// ErrNilContext is returned when the context is nil.
 	ErrNilContext = errors.New("delaytask: context is nil")
+	// ErrInvalidToken is returned when a token is not "<id>.<version>", two positive decimal numbers without sign or leading
+	// zeros.
+	ErrInvalidToken = errors.New("delaytask: invalid token: want \"<id>.<version>\", as the task was handed out with")
 	// ErrNilTx is returned when the transaction is nil.
 	ErrNilTx = errors.New("delaytask: transaction is nil")
 	// ErrNilProcessor is returned when a nil processor is registered.
@@ -59,6 +62,8 @@ var (
 	ErrLeaseLost = errors.New("delaytask: lease lost")
 	// ErrNotFound is returned when no task has the id, or no unfinished task has the key.
 	ErrNotFound = errors.New("delaytask: task not found")
+	// ErrBroken is returned, with the reason, when the task's row cannot be read: somebody wrote it by hand. Nothing was changed.
+	ErrBroken = errors.New("delaytask: the task's row cannot be read; repair it first")
 	// ErrNotPending is returned when the task is no longer pending and the call asked for that.
 	ErrNotPending = errors.New("delaytask: task is not pending")
 	// ErrFinished is returned when the task has reached a final status that the call cannot change.

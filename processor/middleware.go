@@ -54,14 +54,19 @@ func logAttempt(ctx context.Context, log *slog.Logger, task *Task, took time.Dur
 // [WithHeaders] stored. Neither result may be nil.
 type TraceHook func(ctx context.Context, task *Task) (context.Context, func(err error))
 
-// Tracing calls the hook around each attempt. A panic reaches the hook's function as a [PanicError].
+// errGoexit is how an attempt ends whose processor does not return.
+var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
+
+// Tracing calls the hook around each attempt. A panic reaches the hook's function as a [PanicError], and a call of runtime.Goexit,
+// which t.Fatal makes too, as an error.
 func Tracing(hook TraceHook) Middleware {
 	return func(next Processor) Processor {
 		next = Recovery()(next)
 		return Func(func(ctx context.Context, task *Task) error {
 			ctx, end := hook(ctx, task)
-			err := next.Process(ctx, task)
-			end(err)
+			err := errGoexit
+			defer func() { end(err) }()
+			err = next.Process(ctx, task)
 			return err
 		})
 	}

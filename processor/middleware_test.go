@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -79,6 +81,25 @@ func TestTracingSeesEveryEnd(t *testing.T) {
 				t.Errorf("the hook saw %v, the scheduler %v, want %v once", ended, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestTracingEndsWhereTheProcessorEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	hook := func(ctx context.Context, _ *Task) (context.Context, func(error)) {
+		return ctx, func(err error) { ended <- err }
+	}
+	p := Tracing(hook)(Func(func(context.Context, *Task) error {
+		runtime.Goexit()
+		return nil
+	}))
+	var gone sync.WaitGroup
+	gone.Go(func() { _ = p.Process(t.Context(), &Task{}) })
+	gone.Wait()
+	close(ended)
+	if err := <-ended; !errors.Is(err, errGoexit) {
+		t.Errorf("the hook saw %v, want %v", err, errGoexit)
 	}
 }
 

@@ -26,6 +26,17 @@ func RetryAfter(err error, d time.Duration) error {
 	return &RetryAfterError{Err: err, After: max(d, 0)}
 }
 
+// HandOver says that the task was passed on to somebody who will end it by its fencing token, Task.ID and Task.Version: what
+// has accepted it and answers later. The processor's slot is free at once. The lease lasts ttr from now, at least 1 s and at
+// most 24 h, or the task's own TTR when that is 0 or negative; it is not renewed, and when it ends without an answer the
+// attempt is spent and the task is handed out again, without backoff, as after a Pop.
+//
+// The token is good from the beginning: an answer that comes before the processor has returned counts, and HandOver means
+// nothing then.
+func HandOver(ttr time.Duration) error {
+	return &HandOverError{TTR: min(max(ttr, 0), maxTTR)}
+}
+
 // PermanentError is what [Permanent] makes. It may be wrapped.
 type PermanentError struct{ Err error }
 
@@ -46,3 +57,13 @@ type RetryAfterError struct {
 
 func (e *RetryAfterError) Error() string { return fmt.Sprintf("%v (again after %v)", e.Err, e.After) }
 func (e *RetryAfterError) Unwrap() error { return e.Err }
+
+// HandOverError is what [HandOver] makes. It may be wrapped.
+type HandOverError struct{ TTR time.Duration }
+
+func (e *HandOverError) Error() string {
+	if e.TTR == 0 {
+		return "handed over"
+	}
+	return fmt.Sprintf("handed over for %v", e.TTR)
+}

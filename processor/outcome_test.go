@@ -28,6 +28,18 @@ func TestOutcomesAreFoundThroughWrapping(t *testing.T) {
 	}
 }
 
+func TestHandOverIsFoundThroughWrappingAndKeepsToTheRangeOfATTR(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[time.Duration]time.Duration{
+		time.Minute: time.Minute, 0: 0, -1: 0, math.MinInt64: 0, 1: 1, math.MaxInt64: 24 * time.Hour,
+	} {
+		h, ok := errors.AsType[*HandOverError](fmt.Errorf("accepted: %w", HandOver(asked)))
+		if !ok || h.TTR != want || h.Error() == "" {
+			t.Errorf("HandOver(%v): got %+v, want %v", asked, h, want)
+		}
+	}
+}
+
 func TestOutcomeOfNoErrorIsNoError(t *testing.T) {
 	t.Parallel()
 	if err := Permanent(nil); err != nil {

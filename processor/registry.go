@@ -49,6 +49,15 @@ func (r *Registry) Register(tag string, p Processor, opts ...RegisterOption) err
 	return nil
 }
 
+// Unregister takes the tag's processor away, and reports whether it had one. The tag may be registered again.
+func (r *Registry) Unregister(tag string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, had := r.byTag[tag]
+	delete(r.byTag, tag)
+	return had
+}
+
 // Lookup returns what the tag was registered with, and whether it was.
 func (r *Registry) Lookup(tag string) (Registration, bool) {
 	r.mu.RLock()

@@ -26,10 +26,10 @@ func Verdict(r row.Row, now row.Time, quarantine int) row.Change {
 		}
 	case r.MaxAttempts > 0 && r.Attempt >= r.MaxAttempts:
 		c.To = row.Failed
-		c.ErrorStack = fmt.Sprintf("attempts used up: popped and not finished within its lease, %d of %d", r.Attempt,
+		c.ErrorStack = fmt.Sprintf("attempts used up: handed out and not finished within its lease, %d of %d", r.Attempt,
 			r.MaxAttempts)
 	default:
-		c.ErrorStack = "popped and not finished within its lease"
+		c.ErrorStack = "handed out and not finished within its lease"
 	}
 	if c.To.Final() {
 		c.Finish = now

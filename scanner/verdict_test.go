@@ -27,10 +27,10 @@ func TestVerdictTellsCrashesFromFailures(t *testing.T) {
 		{"a crash in the last attempt is none", row.Row{Attempt: 3, MaxAttempts: 3}, row.Pending, 2, 1, "lease lost"},
 		{"one crash before the limit", row.Row{Attempt: 1, CrashCount: 3}, row.Pending, 0, 4, "lease lost"},
 		{"at the limit it is quarantined", row.Row{Attempt: 1, CrashCount: 4}, row.Failed, 0, 5, "quarantined: "},
-		{"a popped row spends its attempt", row.Row{Attempt: 2, MaxAttempts: 3, Executor: "pop:h"}, row.Pending, 2, 0, "popped"},
-		{"a popped row without a limit", row.Row{Attempt: 99, Executor: "pop:h"}, row.Pending, 99, 0, "popped"},
+		{"a popped row spends its attempt", row.Row{Attempt: 2, MaxAttempts: 3, Executor: "pop:h"}, row.Pending, 2, 0, "handed out"},
+		{"a popped row without a limit", row.Row{Attempt: 99, Executor: "pop:h"}, row.Pending, 99, 0, "handed out"},
 		{"its last attempt", row.Row{Attempt: 3, MaxAttempts: 3, Executor: "pop:h"}, row.Failed, 3, 0, "attempts used up"},
-		{"a popped row is never quarantined", row.Row{Attempt: 1, CrashCount: 4, Executor: "pop:h"}, row.Pending, 1, 4, "popped"},
+		{"a popped row is never quarantined", row.Row{Attempt: 1, CrashCount: 4, Executor: "pop:h"}, row.Pending, 1, 4, "handed out"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.row

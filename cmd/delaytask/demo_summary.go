@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/view"
 )
 
 // demoSummary is what the rows and the workers' clocks say in the end.
@@ -144,7 +145,7 @@ func measured(late []time.Duration) demoLateness {
 		return demoLateness{}
 	}
 	late = slices.Sorted(slices.Values(late))
-	rank := func(percent int) float64 { return milliseconds(late[(len(late)*percent+99)/100-1]) }
+	rank := func(percent int) float64 { return view.Milliseconds(late[(len(late)*percent+99)/100-1]) }
 	return demoLateness{P50: rank(50), P99: rank(99), Max: rank(100)}
 }
 

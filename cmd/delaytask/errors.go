@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/store"
 )
 
@@ -41,7 +42,7 @@ var refused = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge,
 	delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime, delaytask.ErrInvalidID,
 	delaytask.ErrInvalidTTR, delaytask.ErrInvalidMaxAttempts, delaytask.ErrInvalidPriority, delaytask.ErrInvalidHeaders,
-	delaytask.ErrInvalidOption, delaytask.ErrInvalidConfig, store.ErrInvalidDSN,
+	delaytask.ErrInvalidOption, delaytask.ErrInvalidConfig, store.ErrInvalidDSN, access.ErrInvalid,
 }
 
 func exitCode(err error) int {
@@ -66,6 +67,8 @@ var advice = []struct {
 	{delaytask.ErrFinished, "delaytask get shows how it ended"},
 	{delaytask.ErrNotPending, "delaytask get shows where it stands"},
 	{delaytask.ErrNotFailed, "only failed tasks can be retried; delaytask get shows where it stands"},
+	{store.ErrTokenExists, "revoke it first, or choose another name"},
+	{store.ErrNotFound, "delaytask token list shows what there is"},
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
 }
 

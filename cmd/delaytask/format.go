@@ -9,34 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/durations"
+	"github.com/delaytask/delaytask/internal/view"
 )
-
-// moment is printed in UTC to the millisecond, the unit that punctuality is promised in. The zero moment is "" and left out of
-// JSON.
-type moment time.Time
-
-const momentLayout = "2006-01-02T15:04:05.000Z"
-
-func (m moment) String() string {
-	if m.IsZero() {
-		return ""
-	}
-	return time.Time(m).UTC().Format(momentLayout)
-}
-
-func (m moment) IsZero() bool                 { return time.Time(m).IsZero() }
-func (m moment) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // lateness is printed in milliseconds with a tenth: 1.3 ms.
 func lateness(d time.Duration) string {
 	if d >= 10*time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
 	}
-	return strconv.FormatFloat(milliseconds(d), 'f', 1, 64) + " ms"
+	return strconv.FormatFloat(view.Milliseconds(d), 'f', 1, 64) + " ms"
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // span is a duration for people: two units are enough of an hour, milliseconds matter in a second.
 func span(d time.Duration) string {
@@ -54,7 +37,7 @@ func span(d time.Duration) string {
 	default:
 		d = d.Truncate(time.Millisecond)
 	}
-	return sign + config.FormatDuration(d)
+	return sign + durations.Format(d)
 }
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }

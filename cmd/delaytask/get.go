@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -68,21 +70,21 @@ func (a *app) printTask(t *delaytask.Task) error {
 	field("delay", span(t.Delay))
 	field("ttr", span(t.TTR))
 	if t.MaxLate > 0 {
-		field("max lateness", span(t.MaxLate)+", then "+latePolicyName(t.LatePolicy))
+		field("max lateness", span(t.MaxLate)+", then "+view.LatePolicy(t.LatePolicy))
 	}
-	field("expected", moment(t.Expected).String())
+	field("expected", wire.Time(t.Expected).String())
 	if !t.Started.IsZero() {
-		field("started", fmt.Sprintf("%s (%s late)", moment(t.Started), lateness(t.Lateness())))
+		field("started", fmt.Sprintf("%s (%s late)", wire.Time(t.Started), lateness(t.Lateness())))
 	}
-	field("finished", moment(t.Finished).String())
+	field("finished", wire.Time(t.Finished).String())
 	switch t.Status {
 	case delaytask.Pending:
-		field("next attempt", moment(t.Due).String())
+		field("next attempt", wire.Time(t.Due).String())
 	case delaytask.Executing:
-		field("lease ends", moment(t.Due).String())
+		field("lease ends", wire.Time(t.Due).String())
 	}
-	field("created", moment(t.Created).String())
-	field("updated", moment(t.Updated).String())
+	field("created", wire.Time(t.Created).String())
+	field("updated", wire.Time(t.Updated).String())
 	field("executor", t.Executor)
 	for name, value := range sorted(t.Headers) {
 		field("header "+name, value)
@@ -109,7 +111,7 @@ func (a *app) printTexts(t *delaytask.Task) error {
 	}
 	attempts := newTable(a.stdout, "  N", "STARTED", "FINISHED", "EXECUTOR", "ERROR")
 	for _, e := range t.Errors {
-		attempts.row("  "+strconv.Itoa(e.N), moment(e.Started).String(), moment(e.Finished).String(), e.Executor, e.Error)
+		attempts.row("  "+strconv.Itoa(e.N), wire.Time(e.Started).String(), wire.Time(e.Finished).String(), e.Executor, e.Error)
 	}
 	return attempts.flush()
 }

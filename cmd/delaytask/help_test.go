@@ -42,7 +42,7 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 
 func TestEveryCommandThatPrintsDataTakesJSON(t *testing.T) {
 	t.Parallel()
-	without := []string{"delaytask", "migrate", "config"} // groups
+	without := []string{"delaytask", "migrate", "token", "config", "serve"} // groups, and what prints where it serves
 	for _, c := range commands(t) {
 		if has := c.Flags().Lookup("json") != nil; has == slices.Contains(without, c.Name()) {
 			t.Errorf("%s: --json is %t", c.CommandPath(), has)
@@ -93,6 +93,7 @@ func TestTheShellCompletes(t *testing.T) {
 	f("pending", "cancel", "--status", "")
 	f("failed", "retry", "--status", "")
 	f("mysql sqlite", "migrate", "sql", "--for", "")
+	f("save save_http read change work operate register all", "token", "create", "--verbs", "")
 	f("", "get", "")
 	contains(t, s.ok("completion", "bash"), "delaytask")
 }

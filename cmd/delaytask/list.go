@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
@@ -87,7 +88,7 @@ first attempt started.`,
 	flags := cmd.Flags()
 	flags.IntVar(&limit, "limit", 100, "at most this many, up to 1000")
 	flags.StringVar(&after, "after", "", "only tasks with a larger id: the next page")
-	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too")
+	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too, and at most 100 tasks")
 	noFiles(cmd, "limit", "after")
 	a.jsonFlag(cmd)
 	return cmd
@@ -114,7 +115,7 @@ func (a *app) printPage(page delaytask.Page) error {
 			t.row(id(task.ID), "", "", string(task.Status), "", "", "cannot be read: "+task.Broken)
 			continue
 		}
-		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), moment(task.Expected).String(), late)
+		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), wire.Time(task.Expected).String(), late)
 	}
 	if err := t.flush(); err != nil {
 		return err

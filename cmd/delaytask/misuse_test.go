@@ -27,6 +27,12 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more", "nodes more",
 		"version more", "demo more", "config print --workers none", "config print --ttr 1ms",
 		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch", "bench --dsn nonsense",
+		"token", "token more", "token list more", "token revoke", "token revoke a b", "token create",
+		"token create a b --tags * --verbs all", "token create a", "token create a --tags *", "token create a --verbs all",
+		"token create a --tags * --verbs pop", "token create a --tags a*b --verbs all", "token create bad! --tags * --verbs all",
+		"token create a --tags * --verbs all --expires never", "token create a --tags * --verbs all --expires 0s",
+		"token create a --tags * --verbs all --expires -1h", "token create a --tags * --verbs all --expires 999999999d",
+		"token create a --tags * --verbs all,", "token create a --tags \" --verbs all",
 		"migrate up more", "migrate sql --for oracle", "list --dsn nonsense", "list --dsn sqlite:", "demo --dsn nonsense",
 	} {
 		r := s.run(strings.Fields(line)...)
@@ -99,7 +105,8 @@ func TestATypingErrorLeavesNoDatabaseBehind(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	for _, command := range []string{"list", "stats", "nodes", "get 1", "cancel 1", "retry 1", "pause t", "migrate status",
-		"migrate down", "save bad! x", "save t x --key s3:k"} {
+		"migrate down", "save bad! x", "save t x --key s3:k", "token list", "token revoke a",
+		"token create a --tags * --verbs all", "token create bad! --tags * --verbs all"} {
 		s.run(strings.Fields(command)...)
 	}
 	found, err := filepath.Glob(strings.TrimPrefix(s.dsn, "sqlite:") + "*")

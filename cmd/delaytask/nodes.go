@@ -10,18 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/view"
 )
-
-type nodeView struct {
-	Number    int      `json:"number"`
-	Name      string   `json:"name"`
-	PID       int      `json:"pid"`
-	Address   string   `json:"address,omitempty"`
-	Version   string   `json:"version"`
-	State     string   `json:"state"`
-	Heartbeat moment   `json:"heartbeat"`
-	Tags      []string `json:"tags"`
-}
 
 func (a *app) nodesCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -40,7 +30,7 @@ until its number is needed.`,
 				}
 				nodes = slices.DeleteFunc(nodes, isThisProcess)
 				if a.json {
-					return a.printJSON(nodeViews(nodes))
+					return a.printJSON(view.Nodes(nodes))
 				}
 				return a.printNodes(nodes)
 			})
@@ -60,27 +50,9 @@ func (a *app) printNodes(nodes []delaytask.Node) error {
 		return a.printf("No process shares this database.\n")
 	}
 	t := newTable(a.stdout, "NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "TAGS")
-	for _, n := range nodeViews(nodes) {
+	for _, n := range view.Nodes(nodes) {
 		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State, n.Heartbeat.String(),
 			strings.Join(n.Tags, " "))
 	}
 	return t.flush()
-}
-
-func nodeViews(nodes []delaytask.Node) []nodeView {
-	views := make([]nodeView, len(nodes))
-	for i, n := range nodes {
-		state := "alive"
-		switch {
-		case !n.Alive:
-			state = "silent"
-		case n.Leaving:
-			state = "leaving"
-		}
-		views[i] = nodeView{
-			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, State: state,
-			Heartbeat: moment(n.Heartbeat), Tags: append([]string{}, n.Tags...),
-		}
-	}
-	return views
 }

@@ -186,8 +186,8 @@ func TestConfigPrintShowsWhatIsInForce(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.dsn = "user:s3cret@tcp(db:3306)/shop"
-	out := s.ok("config", "print", "--workers", "7")
-	contains(t, out, "workers: 7", "user:***@tcp(db:3306)/shop")
+	out := s.ok("config", "print", "--concurrency", "7")
+	contains(t, out, "concurrency: 7", "user:***@tcp(db:3306)/shop")
 	if strings.Contains(out, "s3cret") {
 		t.Errorf("printed\n%s", out)
 	}

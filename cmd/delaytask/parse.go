@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/durations"
+	"github.com/delaytask/delaytask/internal/view"
 )
 
 func parseID(s string) (int64, error) {
@@ -42,26 +43,11 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 	return headers, nil
 }
 
-var latePolicies = map[string]delaytask.LatePolicy{
-	"run":  delaytask.LateRun,
-	"skip": delaytask.LateSkip,
-	"fail": delaytask.LateFail,
-}
-
-func latePolicyName(p delaytask.LatePolicy) string {
-	for name, policy := range latePolicies {
-		if policy == p {
-			return name
-		}
-	}
-	return "unknown"
-}
-
 // parseMaxLateness reads DURATION:POLICY, such as 10m:skip.
 func parseMaxLateness(s string) (time.Duration, delaytask.LatePolicy, error) {
 	text, name, _ := strings.Cut(s, ":")
-	d, err := config.ParseDuration(text)
-	policy, known := latePolicies[name]
+	d, err := durations.Parse(text)
+	policy, known := view.ParseLatePolicy(name)
 	if err != nil || !known {
 		return 0, 0, misusedf("--max-lateness %q: want a duration and run, skip or fail, as in 10m:skip", s)
 	}
@@ -79,7 +65,7 @@ func parseTime(flag, s string) (time.Time, error) {
 
 // parseDuration reads a duration flag that was set.
 func parseDuration(flag, s string) (time.Duration, error) {
-	d, err := config.ParseDuration(s)
+	d, err := durations.Parse(s)
 	if err != nil {
 		return 0, misusedf("--%s: %w", flag, err)
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/durations"
+	"github.com/delaytask/delaytask/internal/view"
 )
 
 func TestMaxLatenessIsADurationAndAPolicy(t *testing.T) {
@@ -43,7 +44,7 @@ func FuzzParseMaxLateness(f *testing.F) {
 			}
 			return
 		}
-		again, same, err := parseMaxLateness(config.FormatDuration(d) + ":" + latePolicyName(policy))
+		again, same, err := parseMaxLateness(durations.Format(d) + ":" + view.LatePolicy(policy))
 		if d < 0 || again != d || same != policy || err != nil {
 			t.Fatalf("%q gave %v and %v; written again %v, %v, %v", s, d, policy, again, same, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func (a *app) rescheduleCommand() *cobra.Command {
@@ -46,7 +47,7 @@ the new time. A task that is executing or finished is left alone.`,
 				if a.json {
 					return a.printJSON(viewOf(&task))
 				}
-				return a.printf("Task %d is now due at %s.\n", task.ID, moment(task.Expected))
+				return a.printf("Task %d is now due at %s.\n", task.ID, wire.Time(task.Expected))
 			})
 		},
 	}

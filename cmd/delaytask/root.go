@@ -54,12 +54,12 @@ run them. The database is named by --dsn, by DELAYTASK_DSN or in config.yaml, an
 			root.AddCommand(c)
 		}
 	}
-	add(groupStart, a.demoCommand(), a.migrateCommand())
+	add(groupStart, a.demoCommand(), a.serveCommand(), a.migrateCommand())
 	add(groupTasks, a.saveCommand(), a.getCommand(), a.listCommand(), a.explainCommand(), a.cancelCommand(),
 		a.rescheduleCommand(),
 		a.retryCommand())
 	add(groupOperate, a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.nodesCommand(), a.benchCommand(),
-		a.configCommand())
+		a.tokenCommand(), a.configCommand())
 	root.AddCommand(a.versionCommand())
 	strictly(root)
 	return root

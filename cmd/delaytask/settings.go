@@ -26,7 +26,7 @@ func (a *app) configPrintCommand() *cobra.Command {
 the file, by the environment (DELAYTASK_ and the key in upper case) and by flags, in this order. The password in the DSN is
 hidden.`,
 		Example: `  delaytask config print
-  DELAYTASK_WORKERS=16 delaytask config print --ttr 30s
+  DELAYTASK_CONCURRENCY=16 delaytask config print --ttr 30s
   delaytask config print --json`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

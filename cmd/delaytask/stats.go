@@ -8,24 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
-
-type statsView struct {
-	Tag           string                     `json:"tag"`
-	Counts        map[delaytask.Status]int64 `json:"counts"`
-	OldestPending moment                     `json:"oldest_pending,omitzero"`
-	Served        bool                       `json:"served"`
-	Paused        bool                       `json:"paused"`
-	Lateness      *latenessView              `json:"lateness_ms,omitempty"` // absent where nothing has run
-}
-
-type latenessView struct {
-	Samples int     `json:"samples"`
-	P50     float64 `json:"p50"`
-	P95     float64 `json:"p95"`
-	P99     float64 `json:"p99"`
-	Max     float64 `json:"max"`
-}
 
 func (a *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -43,7 +28,7 @@ started (at most 1,000 of them). It counts the whole table: for monitoring there
 					return err
 				}
 				if a.json {
-					return a.printJSON(statsViews(stats))
+					return a.printJSON(view.Stats(stats))
 				}
 				return a.printStats(stats)
 			})
@@ -69,7 +54,7 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 		}
 		t.row(s.Tag, count(delaytask.Pending), count(delaytask.Executing), count(delaytask.Completed), count(delaytask.Failed),
 			count(delaytask.Cancelled), late(s.Lateness.P50), late(s.Lateness.P95), late(s.Lateness.P99), late(s.Lateness.Max),
-			moment(s.OldestPending).String(), tagState(s))
+			wire.Time(s.OldestPending).String(), tagState(s))
 	}
 	return t.flush()
 }
@@ -83,20 +68,4 @@ func tagState(s delaytask.TagStats) string {
 		state = append(state, "paused")
 	}
 	return strings.Join(state, ", ")
-}
-
-func statsViews(stats []delaytask.TagStats) []statsView {
-	views := make([]statsView, len(stats))
-	for i, s := range stats {
-		views[i] = statsView{
-			Tag: s.Tag, Counts: s.Counts, OldestPending: moment(s.OldestPending), Served: s.Served, Paused: s.Paused,
-		}
-		if l := s.Lateness; l.Samples > 0 {
-			views[i].Lateness = &latenessView{
-				Samples: l.Samples,
-				P50:     milliseconds(l.P50), P95: milliseconds(l.P95), P99: milliseconds(l.P99), Max: milliseconds(l.Max),
-			}
-		}
-	}
-	return views
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func TestSavePrintsTheIDOfACommittedTask(t *testing.T) {
@@ -27,7 +28,7 @@ func TestSavePrintsTheIDOfACommittedTask(t *testing.T) {
 		v.LatePolicy != "skip" || v.Headers["trace"] != "a=b" || v.Headers["user"] != "7" {
 		t.Errorf("stored %+v", v)
 	}
-	if due, err := time.Parse(momentLayout, v.Due); err != nil || time.Until(due) > 30*time.Minute || v.Due != v.Expected {
+	if due, err := time.Parse(wire.Layout, v.Due); err != nil || time.Until(due) > 30*time.Minute || v.Due != v.Expected {
 		t.Errorf("due %q, expected %q, %v", v.Due, v.Expected, err)
 	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -72,5 +73,9 @@ func Split(id int64) (at time.Time, node, seq int) {
 	return epoch.Add(time.Duration(id>>msShift) * time.Millisecond), int(id >> seqBits & nodeMask), int(id & seqMask)
 }
 
-// Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot.
-func Valid(id int64) bool { return id >= 1<<msShift }
+// room is how many ids at the end of all are given to nobody: those of the last eight years and more.
+const room = 1 << 60
+
+// Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot. The last ones
+// before AUTO_INCREMENT has no more to give are refused too: a single row there would end all inserts that name no id.
+func Valid(id int64) bool { return id >= 1<<msShift && id <= math.MaxInt64-room }

@@ -13,8 +13,11 @@ import (
 type Config struct {
 	DSN         string
 	Migrate     bool
+	Secret      string // seals the secrets of registered workers; "": none can be kept
 	Log         Log
-	Workers     int
+	Server      Server
+	Push        Push
+	Concurrency int // tasks at once in this process
 	TTR         time.Duration
 	Timeout     time.Duration // 0: none
 	MaxAttempts int
@@ -29,7 +32,33 @@ type Config struct {
 	Node        Node
 	Quarantine  int
 	Retention   Retention
-	Tags        map[string]Tag // nil when no tag has settings of its own
+	Tags        map[string]Tag    // nil when no tag has settings of its own
+	Workers     map[string]Worker // nil when no tag is served by calls to an address
+}
+
+// Server says where the service listens and whom it lets in.
+type Server struct {
+	Listen         string
+	Hosts          []string // names that it is called by, besides those of loopback
+	Auth           string   // auto, token, none
+	Insecure       bool     // listen beyond loopback without tokens
+	MaxConnections int
+	TLS            TLS
+}
+
+// TLS names the files of the server's certificate.
+type TLS struct {
+	Cert     string // "": no TLS
+	Key      string
+	ClientCA string // "": clients need no certificate
+}
+
+// Push says which addresses are called, and how.
+type Push struct {
+	Allow           []string // hosts and networks beyond public addresses
+	Timeout         time.Duration
+	HostConcurrency int
+	HostRate        float64 // calls a second to one host; 0: no limit
 }
 
 // Log says what is logged and how.
@@ -78,13 +107,24 @@ type Tag struct {
 	MaxAttempts int
 }
 
+// Worker is an address that is called with the tasks of a tag.
+type Worker struct {
+	URL         string
+	Method      string
+	Secrets     []string
+	PassRule    string // JSON
+	Concurrency int
+}
+
 // Default returns the settings that hold where nothing is said.
 func Default() Config {
 	const day = 24 * time.Hour
 	return Config{
 		DSN:         store.DefaultDSN,
 		Log:         Log{Level: "info", Format: "text"},
-		Workers:     64,
+		Server:      Server{Listen: "127.0.0.1:8080", Auth: "auto", MaxConnections: 10_000},
+		Push:        Push{Timeout: 30 * time.Second, HostConcurrency: 16},
+		Concurrency: 64,
 		TTR:         15 * time.Second,
 		Timeout:     5 * time.Minute,
 		MaxAttempts: 20,

@@ -59,21 +59,28 @@ func (c *Config) variables() map[string][]string {
 	for _, key := range Keys() {
 		paths[EnvName(key)] = strings.Split(key, ".")
 	}
+	add := func(path ...string) {
+		name := EnvName(strings.Join(path, "."))
+		if _, taken := paths[name]; taken {
+			path = nil
+		}
+		paths[name] = path
+	}
 	for _, tag := range c.tagNames() {
 		for _, s := range tagSettings {
-			name := EnvName("tags." + tag + "." + s.name)
-			if _, taken := paths[name]; taken {
-				paths[name] = nil
-				continue
-			}
-			paths[name] = []string{"tags", tag, s.name}
+			add("tags", tag, s.name)
+		}
+	}
+	for tag := range c.Workers {
+		for _, s := range workerSettings {
+			add("workers", tag, s.name)
 		}
 	}
 	return paths
 }
 
 func unknownVariable(name string) error {
-	if strings.HasPrefix(name, EnvName("tags.")) {
+	if strings.HasPrefix(name, EnvName("tags.")) || strings.HasPrefix(name, EnvName("workers.")) {
 		return fmt.Errorf("%s: name the tag in the file first: a variable's name cannot tell order.close from ORDER_CLOSE", name)
 	}
 	names := make([]string, len(settings))

@@ -16,7 +16,7 @@ const keyAnnotation = "delaytask-config-key"
 // FlagName returns the flag of a key: log.level is --log-level.
 func FlagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
 
-// AddFlags adds a flag for each of the keys, or for all of them when none is named. It panics when a key is unknown, as pflag
+// AddFlags adds a flag for each of the keys, or for all of them when none is named; secrets have none. It panics when a key is unknown, as pflag
 // does when a flag is defined twice.
 func AddFlags(flags *pflag.FlagSet, keys ...string) {
 	if len(keys) == 0 {
@@ -27,19 +27,29 @@ func AddFlags(flags *pflag.FlagSet, keys ...string) {
 		if !ok {
 			panic(fmt.Sprintf("config: no setting is called %q", key))
 		}
-		s.addFlag(flags)
+		if !s.noFlag {
+			s.addFlag(flags)
+		}
 	}
 }
 
 func (s setting) addFlag(flags *pflag.FlagSet) {
 	byDefault := Default()
 	name := FlagName(s.key)
-	flags.String(name, fmt.Sprint(plain(s.get(&byDefault))), fmt.Sprintf("setting %s, also %s", s.key, EnvName(s.key)))
+	flags.String(name, flagText(s.get(&byDefault)), fmt.Sprintf("setting %s, also %s", s.key, EnvName(s.key)))
 	flag := flags.Lookup(name)
 	flag.Annotations = map[string][]string{keyAnnotation: {s.key}}
 	if _, isBool := s.get(&byDefault).(bool); isBool {
 		flag.NoOptDefVal = "true"
 	}
+}
+
+// flagText is a default as a flag shows it.
+func flagText(value any) string {
+	if list, ok := value.([]string); ok {
+		return strings.Join(list, ",")
+	}
+	return fmt.Sprint(plain(value))
 }
 
 func (c *Config) readFlags(flags *pflag.FlagSet) error {

@@ -7,15 +7,15 @@ import (
 
 // What is read without an error is in order, and reads the same when it is printed.
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(readFile(f, example)), "DELAYTASK_WORKERS=3")
+	f.Add([]byte(readFile(f, example)), "DELAYTASK_CONCURRENCY=3")
 	for _, seed := range []string{
-		"", "a", "- 1", "workers:", "workers: {a: 1}", "tags: {t: {ttr: 1m}}", "tags: {1: 2}", "log.level: info", "? [a]\n: 1",
+		"", "a", "- 1", "workers:", "concurrency: {a: 1}", "tags: {t: {ttr: 1m}}", "tags: {1: 2}", "log.level: info", "? [a]\n: 1",
 		"a: &a [*a]", "backoff: {jitter: .nan}", "dsn: !!binary aGk=", "\x00",
 	} {
 		f.Add([]byte(seed), "DELAYTASK_TAGS_T_TTR=2m")
 	}
 	for _, seed := range []string{
-		"DELAYTASK_NODE_NAME=\xff", "DELAYTASK_", "DELAYTASK_WORKERS", "=", "DELAYTASK_BACKOFF_JITTER=1e-9",
+		"DELAYTASK_NODE_NAME=\xff", "DELAYTASK_", "DELAYTASK_CONCURRENCY", "=", "DELAYTASK_BACKOFF_JITTER=1e-9",
 	} {
 		f.Add([]byte(nil), seed)
 	}

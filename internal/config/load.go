@@ -75,8 +75,11 @@ func (c *Config) apply(k *koanf.Koanf, name func(path []string) string, origin s
 }
 
 func (c *Config) set(path []string, value any) error {
-	if path[0] == "tags" {
+	switch path[0] {
+	case "tags":
 		return c.setTag(path[1:], value)
+	case "workers":
+		return c.setWorker(path[1:], value)
 	}
 	s, known := find(strings.Join(path, "."))
 	known = known && len(path) == len(strings.Split(s.key, ".")) // not log.level in one piece
@@ -105,5 +108,10 @@ func (c *Config) check() error {
 	refuse(c.Backoff.Base > c.Backoff.Cap, "backoff.base must not be longer than backoff.cap")
 	refuse(c.Lookahead.Window < 2*c.Lookahead.Every, "lookahead.window must be at least twice lookahead.every")
 	refuse(c.Horizon < c.Lookahead.Window, "horizon must not be shorter than lookahead.window")
+	refuse((c.Server.TLS.Cert == "") != (c.Server.TLS.Key == ""), "server.tls.cert and server.tls.key belong together")
+	refuse(c.Server.TLS.ClientCA != "" && c.Server.TLS.Cert == "", "server.tls.client_ca needs server.tls.cert")
+	for tag, w := range c.Workers {
+		refuse(w.URL == "", "workers."+tag+".url is missing")
+	}
 	return errors.Join(errs...)
 }

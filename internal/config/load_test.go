@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,7 +26,14 @@ func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 	content := readFile(t, example)
 	for _, key := range Keys() {
 		parts := strings.Split(key, ".")
-		pattern := `(?m)^` + strings.Join(parts, `:\n(?:(?: .*)?\n)*?  `) + `:`
+		pattern := `(?m)^`
+		for depth, part := range parts {
+			if depth > 0 {
+				pattern += `:\n(?:(?: .*)?\n)*?` + strings.Repeat("  ", depth)
+			}
+			pattern += part
+		}
+		pattern += `:`
 		if !regexp.MustCompile(pattern).MatchString(content) {
 			t.Errorf("%s does not name %s", example, key)
 		}
@@ -36,7 +42,7 @@ func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 
 func TestExampleFileShowsTheSettingsOfATag(t *testing.T) {
 	t.Parallel()
-	uncommented := regexp.MustCompile(`(?m)^#(tags:|  )`).ReplaceAllString(readFile(t, example), "$1")
+	uncommented := regexp.MustCompile(`(?m)^#(tags:|workers:|  )`).ReplaceAllString(readFile(t, example), "$1")
 	c, err := Load(Source{Path: writeFile(t, uncommented)})
 	if err != nil {
 		t.Fatal(err)
@@ -49,22 +55,22 @@ func TestExampleFileShowsTheSettingsOfATag(t *testing.T) {
 
 func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "workers: 1\nmax_attempts: 1\nttr: 1m\n")
+	path := writeFile(t, "concurrency: 1\nmax_attempts: 1\nttr: 1m\n")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	AddFlags(flags, "workers", "ttr", "migrate")
-	if err := flags.Parse([]string{"--workers=3", "--migrate"}); err != nil {
+	AddFlags(flags, "concurrency", "ttr", "migrate")
+	if err := flags.Parse([]string{"--concurrency=3", "--migrate"}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load(Source{
 		Path:    path,
-		Environ: []string{"DELAYTASK_WORKERS=2", "DELAYTASK_MAX_ATTEMPTS=2", "DELAYTASK_DSN=", "WORKERS=9"},
+		Environ: []string{"DELAYTASK_CONCURRENCY=2", "DELAYTASK_MAX_ATTEMPTS=2", "DELAYTASK_DSN=", "WORKERS=9"},
 		Flags:   flags,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Workers, want.MaxAttempts, want.TTR, want.Migrate = 3, 2, time.Minute, true
+	want.Concurrency, want.MaxAttempts, want.TTR, want.Migrate = 3, 2, time.Minute, true
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
@@ -86,27 +92,40 @@ func TestFlagsOfACommandAreNoSettings(t *testing.T) {
 func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 	t.Parallel()
 	other := Config{
-		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Workers: 2, TTR: 2 * time.Second,
+		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Concurrency: 2, TTR: 2 * time.Second,
 		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second, Jitter: 0.5},
 		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second},
 		Scan:      Scan{Every: 7 * time.Second},
 		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
 		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
+		Secret: "0123456789abcdef",
+		Server: Server{
+			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, MaxConnections: 2,
+			TLS: TLS{Cert: "c", Key: "k", ClientCA: "a"},
+		},
+		Push: Push{Allow: []string{"10.0.0.0/8", "c"}, Timeout: 2 * time.Second, HostConcurrency: 2, HostRate: 0.5},
 	}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(flags)
 	var environ []string
 	for _, s := range settings {
-		value := fmt.Sprint(plain(s.get(&other)))
+		value := flagText(s.get(&other))
 		environ = append(environ, EnvName(s.key)+"="+value)
+		if s.noFlag {
+			continue
+		}
 		if err := flags.Set(FlagName(s.key), value); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, src := range map[string]Source{"environment": {Environ: environ}, "flags": {Flags: flags}} {
 		src.Path = writeFile(t, "")
-		if c, err := Load(src); err != nil || !reflect.DeepEqual(c, other) {
+		want := other
+		if src.Flags != nil {
+			want.Secret = ""
+		}
+		if c, err := Load(src); err != nil || !reflect.DeepEqual(c, want) {
 			t.Errorf("%s gave %+v, %v", name, c, err)
 		}
 	}
@@ -131,9 +150,9 @@ func TestFileMayBeMissingUnlessItIsNamed(t *testing.T) {
 		}
 	})
 	t.Run("is read at the default path when it is there", func(t *testing.T) {
-		t.Chdir(filepath.Dir(writeFile(t, "workers: 7")))
-		if c, err := Load(Source{}); err != nil || c.Workers != 7 {
-			t.Errorf("got %d workers, %v", c.Workers, err)
+		t.Chdir(filepath.Dir(writeFile(t, "concurrency: 7")))
+		if c, err := Load(Source{}); err != nil || c.Concurrency != 7 {
+			t.Errorf("got concurrency %d, %v", c.Concurrency, err)
 		}
 	})
 }
@@ -158,19 +177,19 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		environ    string
 		want       string
 	}{
-		{"unknown key", "wrokers: 4", "", "wrokers: unknown; did you mean workers?"},
+		{"unknown key", "concurency: 4", "", "concurency: unknown; did you mean concurrency?"},
 		{"key without its section", "heartbeat: 1s", "", "heartbeat: unknown; did you mean node.heartbeat?"},
 		{"far from any key", "postgres: true", "", "postgres: unknown"},
 		{"unknown key in a section", "log: {leve: info}", "", "log.leve: unknown; did you mean log.level?"},
 		{"section as a value", "log: debug", "", "log: want the keys below it: log.level, log.format"},
-		{"value as a section", "workers: {n: 4}", "", "workers.n: unknown; did you mean workers?"},
+		{"value as a section", "concurrency: {n: 4}", "", "concurrency.n: unknown; did you mean concurrency?"},
 		{"dotted key", "log.level: debug", "", "has to be written nested"},
-		{"wrong case", "Workers: 4", "", "Workers: unknown; did you mean workers?"},
-		{"key twice", "workers: 4\nworkers: 5", "", "already defined"},
+		{"wrong case", "Concurrency: 4", "", "Concurrency: unknown; did you mean concurrency?"},
+		{"key twice", "concurrency: 4\nconcurrency: 5", "", "already defined"},
 		{"a list", "- workers", "", "read settings from"},
-		{"text for a number", "workers: many", "", `workers: want a whole number from 1 to 100000, got "many"`},
-		{"number out of range", "workers: 0", "", "workers: want a whole number"},
-		{"fraction for a number", "workers: 1.5", "", "workers: want a whole number"},
+		{"text for a number", "concurrency: many", "", `concurrency: want a whole number from 1 to 100000, got "many"`},
+		{"number out of range", "concurrency: 0", "", "concurrency: want a whole number"},
+		{"fraction for a number", "concurrency: 1.5", "", "concurrency: want a whole number"},
 		{"duration without a unit", "ttr: 30", "", `ttr: want a duration such as 500ms, 30s, 5m, 1h30m or 7d, got "30"`},
 		{"duration out of range", "ttr: 2d", "", "ttr: want a duration from 1s to 1d, got 2d"},
 		{"negative duration", "timeout: -1s", "", "timeout: want a duration"},
@@ -187,7 +206,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"value for a tag", "tags: {mail: 5}", "", "tags.mail: want the settings of tags"},
 		{"value for all tags", "tags: mail", "", "tags: want the settings of tags"},
 		{"wrong setting of a tag", "tags: {mail: {concurrency: 0}}", "", "tags.mail.concurrency: want a whole number"},
-		{"wrong variable", "", "DELAYTASK_WORKERS=x", `DELAYTASK_WORKERS: want a whole number from 1 to 100000, got "x"`},
+		{"wrong variable", "", "DELAYTASK_CONCURRENCY=x", `DELAYTASK_CONCURRENCY: want a whole number from 1 to 100000, got "x"`},
 		{"misspelt variable", "", "DELAYTASK_LOGLEVEL=info", "DELAYTASK_LOGLEVEL: unknown; did you mean DELAYTASK_LOG_LEVEL?"},
 		{"variable of a tag the file lacks", "", "DELAYTASK_TAGS_MAIL_TTR=5s", "name the tag in the file first"},
 		{"variable of two tags", "tags: {a.b: {ttr: 5s}, a-b: {ttr: 5s}}", "DELAYTASK_TAGS_A_B_TTR=5s", "more than one tag"},
@@ -204,8 +223,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 
 func TestAllMistakesAreNamedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := Load(Source{Path: writeFile(t, "workers: 0\nttr: x\n"), Environ: []string{"DELAYTASK_HEAP_CAP=x"}})
-	for _, key := range []string{"workers", "ttr", "DELAYTASK_HEAP_CAP"} {
+	_, err := Load(Source{Path: writeFile(t, "concurrency: 0\nttr: x\n"), Environ: []string{"DELAYTASK_HEAP_CAP=x"}})
+	for _, key := range []string{"concurrency", "ttr", "DELAYTASK_HEAP_CAP"} {
 		if err == nil || !strings.Contains(err.Error(), key+": want") {
 			t.Errorf("%s is missing in: %v", key, err)
 		}

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/durations"
 )
 
 // The parsers take what YAML made of a value, or the text of a variable or flag. Their errors say what is wanted.
@@ -23,6 +26,40 @@ func text(shortest int) func(any) (string, error) {
 		}
 		return s, nil
 	}
+}
+
+// list takes a sequence, or a text with commas: variables and flags have no sequences.
+func list(value any) ([]string, error) {
+	var items []string
+	switch v := value.(type) {
+	case string:
+		items = strings.Split(v, ",")
+	case []any:
+		for _, item := range v {
+			s, ok := item.(string)
+			if !ok {
+				return nil, errors.New("want a list of texts; put them in quotes")
+			}
+			items = append(items, s)
+		}
+	default:
+		return nil, errors.New("want a list of texts")
+	}
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	if items = slices.DeleteFunc(items, func(s string) bool { return s == "" }); len(items) == 0 {
+		return nil, nil
+	}
+	return items, nil
+}
+
+func hostPort(value any) (string, error) {
+	s, ok := value.(string)
+	if _, _, err := net.SplitHostPort(s); !ok || err != nil {
+		return "", fmt.Errorf("want an address with a port such as 127.0.0.1:8080 or :8080, got %q", fmt.Sprint(value))
+	}
+	return s, nil
 }
 
 func choice(allowed ...string) func(any) (string, error) {
@@ -68,13 +105,13 @@ func number(low, high float64) func(any) (float64, error) {
 
 func duration(low, high time.Duration) func(any) (time.Duration, error) {
 	return func(value any) (time.Duration, error) {
-		d, err := ParseDuration(fmt.Sprint(value))
+		d, err := durations.Parse(fmt.Sprint(value))
 		if err != nil {
 			return 0, err
 		}
 		if d < low || d > high {
-			return 0, fmt.Errorf("want a duration from %s to %s, got %s", FormatDuration(low), FormatDuration(high),
-				FormatDuration(d))
+			return 0, fmt.Errorf("want a duration from %s to %s, got %s", durations.Format(low), durations.Format(high),
+				durations.Format(d))
 		}
 		return d, nil
 	}

@@ -4,13 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
+
+	"github.com/delaytask/delaytask/internal/durations"
 )
 
-// Print writes the settings as YAML that [Load] reads back, with the password of the DSN masked.
+// masked stands where a secret would.
+const masked = "***"
+
+// Print writes the settings as YAML that [Load] reads back, with the password of the DSN and all secrets masked.
 func (c Config) Print(w io.Writer) error {
 	_, err := io.WriteString(w, c.String())
 	return err
@@ -18,7 +24,7 @@ func (c Config) Print(w io.Writer) error {
 
 // String is what Print writes, so that a Config in a log or an error message shows no password either.
 func (c Config) String() string {
-	c.DSN = MaskDSN(c.DSN)
+	c.mask()
 	encoded, err := yaml.Parser().Marshal(c.tree())
 	if err != nil {
 		return fmt.Sprintf("settings that cannot be written as YAML: %v", err)
@@ -28,8 +34,16 @@ func (c Config) String() string {
 
 // MarshalJSON writes what Print writes, as JSON.
 func (c Config) MarshalJSON() ([]byte, error) {
-	c.DSN = MaskDSN(c.DSN)
+	c.mask()
 	return json.Marshal(c.tree())
+}
+
+// mask hides what must not be read in a log. It is called on a copy.
+func (c *Config) mask() {
+	c.DSN = MaskDSN(c.DSN)
+	if c.Secret != "" {
+		c.Secret = masked
+	}
 }
 
 // tree nests the settings as the file does.
@@ -37,10 +51,17 @@ func (c *Config) tree() map[string]any {
 	tree := make(map[string]any)
 	for _, s := range settings {
 		section, name := tree, s.key
-		if parent, child, nested := strings.Cut(s.key, "."); nested {
-			section, name = below(tree, parent), child
+		for parent, child, nested := strings.Cut(name, "."); nested; parent, child, nested = strings.Cut(name, ".") {
+			section, name = below(section, parent), child
 		}
 		section[name] = plain(s.get(c))
+	}
+	for tag, w := range c.Workers {
+		for _, s := range workerSettings {
+			if value, isSet := s.get(w); isSet {
+				below(below(tree, "workers"), tag)[s.name] = plain(value)
+			}
+		}
 	}
 	for tag, t := range c.Tags {
 		for _, s := range tagSettings {
@@ -63,8 +84,12 @@ func below(tree map[string]any, name string) map[string]any {
 }
 
 func plain(value any) any {
-	if d, ok := value.(time.Duration); ok {
-		return FormatDuration(d)
+	switch v := value.(type) {
+	case time.Duration:
+		return durations.Format(v)
+	case []string:
+		return slices.Concat([]string{}, v) // an empty list is [], not null
+	default:
+		return value
 	}
-	return value
 }

@@ -13,8 +13,10 @@ import (
 func TestPrintedSettingsCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	c := Default()
-	c.Workers, c.Timeout, c.Node.Name = 3, 0, "007"
+	c.Concurrency, c.Timeout, c.Node.Name = 3, 0, "007"
 	c.Tags = map[string]Tag{"a.b": {NoTimeout: true, TTR: 90 * time.Second}, "c/d:e": {Concurrency: 1, MaxAttempts: 2}}
+	c.Server.Hosts, c.Server.TLS = []string{"a.example", "b.example"}, TLS{Cert: "c.pem", Key: "k.pem"}
+	c.Workers = map[string]Worker{"a.b": {URL: "https://example.com/x", PassRule: `{"code":1}`}}
 	var printed strings.Builder
 	if err := c.Print(&printed); err != nil {
 		t.Fatal(err)
@@ -28,14 +30,16 @@ func TestPrintedSettingsCanBeReadBack(t *testing.T) {
 func TestPasswordIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	c := Default()
-	c.DSN = "root:secret@tcp(localhost:3306)/app"
+	c.DSN = "root:canary@tcp(localhost:3306)/app"
+	c.Secret = "canary-that-seals"
+	c.Workers = map[string]Worker{"t": {URL: "https://example.com", Secrets: []string{"whsec_canary"}}}
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("start", "config", c)
 	for name, text := range map[string]string{
 		"Print": c.String(), "%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", c), "pointer": fmt.Sprint(&c),
 		"slog": logged.String(),
 	} {
-		if strings.Contains(text, "secret") || !strings.Contains(text, "root:***@tcp(localhost:3306)/app") {
+		if strings.Contains(text, "canary") || !strings.Contains(text, "root:***@tcp(localhost:3306)/app") {
 			t.Errorf("%s shows %s", name, text)
 		}
 	}

@@ -4,9 +4,10 @@ import "time"
 
 // setting ties a key to its field. The table below is the only place that knows all keys.
 type setting struct {
-	key string
-	set func(c *Config, value any) error
-	get func(c *Config) any
+	key    string
+	noFlag bool // lists of processes show flags
+	set    func(c *Config, value any) error
+	get    func(c *Config) any
 }
 
 const (
@@ -17,9 +18,22 @@ const (
 var settings = []setting{
 	of("dsn", text(1), func(c *Config) *string { return &c.DSN }),
 	of("migrate", boolean, func(c *Config) *bool { return &c.Migrate }),
+	withoutFlag(of("secret", text(0), func(c *Config) *string { return &c.Secret })),
 	of("log.level", choice("debug", "info", "warn", "error"), func(c *Config) *string { return &c.Log.Level }),
 	of("log.format", choice("text", "json"), func(c *Config) *string { return &c.Log.Format }),
-	of("workers", integer(1, 100_000), func(c *Config) *int { return &c.Workers }),
+	of("server.listen", hostPort, func(c *Config) *string { return &c.Server.Listen }),
+	of("server.hosts", list, func(c *Config) *[]string { return &c.Server.Hosts }),
+	of("server.auth", choice("auto", "token", "none"), func(c *Config) *string { return &c.Server.Auth }),
+	of("server.insecure", boolean, func(c *Config) *bool { return &c.Server.Insecure }),
+	of("server.max_connections", integer(1, 1_000_000), func(c *Config) *int { return &c.Server.MaxConnections }),
+	of("server.tls.cert", text(0), func(c *Config) *string { return &c.Server.TLS.Cert }),
+	of("server.tls.key", text(0), func(c *Config) *string { return &c.Server.TLS.Key }),
+	of("server.tls.client_ca", text(0), func(c *Config) *string { return &c.Server.TLS.ClientCA }),
+	of("push.allow", list, func(c *Config) *[]string { return &c.Push.Allow }),
+	of("push.timeout", duration(time.Second, time.Hour), func(c *Config) *time.Duration { return &c.Push.Timeout }),
+	of("push.host_concurrency", integer(1, 100_000), func(c *Config) *int { return &c.Push.HostConcurrency }),
+	of("push.host_rate", number(0, 1_000_000), func(c *Config) *float64 { return &c.Push.HostRate }),
+	of("concurrency", integer(1, 100_000), func(c *Config) *int { return &c.Concurrency }),
 	of("ttr", duration(time.Second, day), func(c *Config) *time.Duration { return &c.TTR }),
 	of("timeout", duration(0, year), func(c *Config) *time.Duration { return &c.Timeout }),
 	of("max_attempts", integer(1, 1_000_000), func(c *Config) *int { return &c.MaxAttempts }),
@@ -60,6 +74,11 @@ func of[T any](key string, parse func(any) (T, error), field func(*Config) *T) s
 	}
 }
 
+func withoutFlag(s setting) setting {
+	s.noFlag = true
+	return s
+}
+
 func find(key string) (setting, bool) {
 	for _, s := range settings {
 		if s.key == key {
@@ -69,7 +88,7 @@ func find(key string) (setting, bool) {
 	return setting{}, false
 }
 
-// Keys returns every key but those below tags, in the order of config.yaml.
+// Keys returns every key but those below tags and workers, in the order of config.yaml.
 func Keys() []string {
 	keys := make([]string, len(settings))
 	for i, s := range settings {

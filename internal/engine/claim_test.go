@@ -342,7 +342,7 @@ func TestNewerSightingReplacesTheTimer(t *testing.T) {
 		sooner := w.save(a, "a", 30*time.Minute)
 		synctest.Wait()
 		for id, delay := range map[int64]time.Duration{later: 8 * time.Second, sooner: 6 * time.Second} {
-			if _, err := other.Reschedule(w.Context(), nil, Ref{ID: id}, delay, time.Time{}); err != nil {
+			if _, err := other.Reschedule(w.Context(), nil, Ref{ID: id}, delay, time.Time{}, nil); err != nil {
 				w.Fatal(err)
 			}
 		}

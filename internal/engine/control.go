@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -42,27 +44,27 @@ func cancelOf(r *row.Row, now row.Time) row.Change {
 	return c
 }
 
-// Reschedule moves the promise of a pending task to a new moment: after a delay, or at a time when that is set.
-func (e *Engine) Reschedule(ctx context.Context, tx Tx, ref Ref, delay time.Duration, at time.Time) (row.Status, error) {
+// Reschedule moves the promise of a pending task to a new moment: after a delay, or at a time when that is set. A body that is
+// not nil replaces the task's.
+func (e *Engine) Reschedule(
+	ctx context.Context, tx Tx, ref Ref, delay time.Duration, at time.Time, body []byte,
+) (row.Status, error) {
 	met, after, err := e.change(ctx, tx, ref, func(r *row.Row, _ row.Time) (row.Change, error) {
-		switch {
-		case r.Status.Final():
-			return row.Change{}, processor.ErrFinished
-		case r.Status != row.Pending:
-			return row.Change{}, processor.ErrNotPending
+		c, err := pendingOnly(r)
+		if err != nil {
+			return c, err
 		}
 		now, err := e.saver.atMost(ctx)
 		if err != nil {
-			return row.Change{}, err
+			return c, err
 		}
-		c := changeOf(r, row.Pending)
-		c.From = row.Pending
+		c.Body = body
 		c.Expected = now.Add(ceilMillis(delay))
 		if !at.IsZero() {
 			c.Expected = max(row.At(at), now)
 		}
 		if c.Expected >= row.MaxTime {
-			return row.Change{}, processor.ErrDelayTooLong
+			return c, processor.ErrDelayTooLong
 		}
 		c.Due, c.Delay, c.Execution = c.Expected, ceilMillis(c.Expected.Sub(now)), 0
 		return c, nil
@@ -71,6 +73,32 @@ func (e *Engine) Reschedule(ctx context.Context, tx Tx, ref Ref, delay time.Dura
 		e.armAfter(tx, after)
 	}
 	return met.Status, err
+}
+
+// SetBody replaces the body of a pending task, which stays due when it is.
+func (e *Engine) SetBody(ctx context.Context, ref Ref, body []byte) (row.Status, error) {
+	met, after, err := e.change(ctx, nil, ref, func(r *row.Row, _ row.Time) (row.Change, error) {
+		c, err := pendingOnly(r)
+		c.Body = body
+		return c, err
+	})
+	if err == nil && !after.Due.IsZero() { // what has no due time yet has no timer either
+		e.armAfter(nil, after)
+	}
+	return met.Status, err
+}
+
+// pendingOnly is a change that keeps everything of a task that is pending.
+func pendingOnly(r *row.Row) (row.Change, error) {
+	switch {
+	case r.Status.Final():
+		return row.Change{}, processor.ErrFinished
+	case r.Status != row.Pending:
+		return row.Change{}, processor.ErrNotPending
+	}
+	c := changeOf(r, row.Pending)
+	c.From = row.Pending
+	return c, nil
 }
 
 // Retry runs a failed task again: with all its attempts, and with the errors of the old ones kept.
@@ -117,7 +145,7 @@ func (e *Engine) change(
 		if err != nil {
 			return met, after, err
 		}
-		if unsure != nil && r.Version == unsure.Version+1 && r.Status == unsure.To {
+		if unsure != nil && hasEffect(r, unsure) {
 			return met, afterChange(&met, *unsure), nil
 		}
 		now, err := e.certain(ctx)
@@ -135,7 +163,7 @@ func (e *Engine) change(
 		if err != nil && (tx != nil || !mayRetry(err)) {
 			return *r, after, err
 		}
-		if applied == 1 || err != nil && isApplied(ctx, e.store, c) {
+		if applied == 1 || err != nil && e.isChanged(ctx, &c) {
 			return *r, afterChange(r, c), nil
 		}
 		if row.ClassOf(err) == row.ClassUnknown && err != nil {
@@ -163,28 +191,39 @@ func mayRetry(err error) bool {
 	}
 }
 
-// isApplied reads back a transition of unknown outcome. Somebody else may have made the same one: the effect is the one asked
-// for.
-func isApplied(ctx context.Context, store Finder, c row.Change) bool {
-	states, err := store.States(ctx, []int64{c.ID})
-	return err == nil && len(states) == 1 && states[0].Version == c.Version+1 && states[0].Status == c.To
+// isChanged reads back a change of unknown outcome.
+func (e *Engine) isChanged(ctx context.Context, c *row.Change) bool {
+	rows, _, err := e.store.Get(ctx, nil, []int64{c.ID})
+	return err == nil && len(rows) == 1 && hasEffect(&rows[0], c)
+}
+
+// hasEffect reports whether the row is as the change leaves it. From pending to pending somebody else may have changed it, and
+// then the version alone would not tell.
+func hasEffect(r *row.Row, c *row.Change) bool {
+	return r.Version == c.Version+1 && r.Status == c.To &&
+		(c.Expected.IsZero() || r.Expected == c.Expected) && (c.Body == nil || bytes.Equal(r.Body, c.Body))
 }
 
 func (e *Engine) find(ctx context.Context, tx Tx, ref Ref) (*row.Row, error) {
 	var rows []row.Row
+	var broken []row.Broken
 	var err error
 	if ref.ID != 0 {
-		rows, _, err = e.store.Get(ctx, tx, []int64{ref.ID})
+		rows, broken, err = e.store.Get(ctx, tx, []int64{ref.ID})
 	} else {
 		rows, err = e.store.FindActive(ctx, tx, []row.TagKey{{Tag: ref.Tag, Key: ref.Key}})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 {
+	switch {
+	case len(rows) > 0:
+		return &rows[0], nil
+	case len(broken) > 0:
+		return nil, fmt.Errorf("%w: %s", processor.ErrBroken, broken[0].Reason)
+	default:
 		return nil, processor.ErrNotFound
 	}
-	return &rows[0], nil
 }
 
 // keyTaken says which unfinished task has the key that a retried one would need.

@@ -18,6 +18,8 @@
 //	run.go        runs the processor
 //	renew.go      keeps the leases of what runs, and ends what has lost its lease
 //	settle.go     writes the results, coalesced and fenced
+//	handover.go   gives a task to the holder of its token
+//	endtry.go     ends tasks by their tokens, many in one statement
 //	passes.go     what the scanner does every few seconds: scan, rescue, purge
 //
 // hands.go is what all of them go through: one hand per id in a process.

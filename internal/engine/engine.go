@@ -98,7 +98,8 @@ func (e *Engine) wire(process cluster.Process) {
 	e.pops = newPops(e.runner, e.tags, e.arm)
 	e.dispatcher = newDispatcher(c, e.begin)
 	e.claimer = newClaimer(c, e.arm, lead, e.take, executor, process.IP)
-	e.renewer = &renewer{core: c, runs: e.runs, runner: e.runner}
+	e.renewer = &renewer{core: c, runs: e.runs, runner: e.runner, quiet: make(chan struct{}, 1)}
+	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.quiet)
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.peek = &peek{core: c, tags: e.tags, runs: e.runs}
@@ -173,8 +174,19 @@ func (e *Engine) Registered() {
 	}
 }
 
-// Save stores one task and returns its id when it is committed.
-func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, error) {
+// Unregistered tells the engine that a tag has lost its processor. What waits of it is dropped, what runs goes on, and what
+// was claimed ahead of its time is released when that comes.
+func (e *Engine) Unregistered() {
+	if e.running() {
+		e.tags.refresh()
+		e.member.SetTags(e.tags.served())
+	}
+}
+
+// Save stores one task and returns its id when it is committed, and the row as it was stored, without the moments that the database
+// sets: when it was created and updated. The row is nil where it may be one of an earlier save: with an error, and where the caller
+// has chosen the id.
+func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
 	return e.saver.save(ctx, task)
 }
 

@@ -159,7 +159,7 @@ func (w *world) task(tag string, delay time.Duration, opts ...processor.Option) 
 
 func (w *world) save(e *Engine, tag string, delay time.Duration, opts ...processor.Option) int64 {
 	w.Helper()
-	id, err := e.Save(w.Context(), w.task(tag, delay, opts...))
+	id, _, err := e.Save(w.Context(), w.task(tag, delay, opts...))
 	if err != nil {
 		w.Fatal(err)
 	}

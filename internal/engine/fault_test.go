@@ -103,7 +103,7 @@ func (s *scene) save(e *engine.Engine, tag string, delay time.Duration, opts ...
 		s.Fatal(err)
 	}
 	for {
-		id, err := e.Save(s.Context(), task)
+		id, _, err := e.Save(s.Context(), task)
 		if err == nil {
 			return id
 		}
@@ -157,7 +157,7 @@ func (s *scene) play(store engine.Store, p pace) {
 		s.Errorf("cancel: %v", err)
 	}
 	if err := s.again(p, func(ctx context.Context) error {
-		_, err := e.Reschedule(ctx, nil, engine.Ref{ID: moved}, p.second, time.Time{})
+		_, err := e.Reschedule(ctx, nil, engine.Ref{ID: moved}, p.second, time.Time{}, nil)
 		return err
 	}); err != nil {
 		s.Errorf("reschedule: %v", err)

@@ -75,7 +75,7 @@ func (h *hands) arm(d row.Due, own bool) {
 
 // free reports whether a sighting may take the row's place, and clears an older one out of the lines.
 func (h *hands) free(id, version int64, due row.Time) bool {
-	if _, held := h.held[id]; held {
+	if h.keeps(id, version) {
 		return false
 	}
 	if e, ok := h.heap.Get(id); ok && (e.Version > version || e.Version == version && e.Due == due) {
@@ -90,12 +90,30 @@ func (h *hands) free(id, version int64, due row.Time) bool {
 	return true
 }
 
+// keeps reports whether a row is held that is sighted at the version. The hold of a task that was handed out ends with a
+// later version: its holder has ended it on another node.
+func (h *hands) keeps(id, version int64) bool {
+	it, held := h.held[id]
+	if held && it.out != 0 && version > it.out {
+		delete(h.held, id)
+		return false
+	}
+	return held
+}
+
+// handOut notes under which version the holder of a token has the row.
+func (h *hands) handOut(it *item, version int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	it.out = version
+}
+
 // due puts sightings of rows that are due by now into the lines, past the heap. It returns how many of them were taken.
 func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range ds {
-		if _, held := h.held[d.ID]; held || d.Due.IsZero() {
+		if h.keeps(d.ID, d.Version) || d.Due.IsZero() {
 			continue // without a due time nobody knows whether it is due: it has to be adopted first
 		}
 		if e, ok := h.heap.Get(d.ID); ok {

@@ -24,6 +24,7 @@ type item struct {
 	tries int      // claims that failed
 	fired row.Time // when it came into its line
 	run   *run     // while it waits in the gate
+	out   int64    // version that the holder of a token has, 0 while there is none: no processor here runs it
 }
 
 func (it *item) id() int64 { return it.ID }

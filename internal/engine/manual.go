@@ -111,5 +111,9 @@ func (m *Manual) settle(u *run, reg *processor.Registration, err, cause error) {
 		m.runner.askRow(u, reg, err, cause)
 		return
 	}
+	if asked := askedFor(err); asked != nil {
+		m.runner.passer.flush([]*passed{m.runner.passer.passed(u, asked)})
+		return
+	}
 	m.settler.flush([]settlement{m.runner.judge(u, reg, m.now(), err, cause)})
 }

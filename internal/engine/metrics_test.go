@@ -205,7 +205,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			Executor: "another:1:token:2", Due: row.At(time.Now()),
 		})
 		w.save(e, "nobody", time.Hour, processor.WithKey("k"))
-		if _, err := e.Save(w.Context(), w.task("nobody", time.Hour, processor.WithKey("k"))); !errors.Is(err, processor.ErrDuplicate) {
+		if _, _, err := e.Save(w.Context(), w.task("nobody", time.Hour, processor.WithKey("k"))); !errors.Is(err, processor.ErrDuplicate) {
 			w.Fatal(err)
 		}
 		w.save(e, "ok", 30*time.Minute)

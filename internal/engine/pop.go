@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -17,6 +18,8 @@ type pops struct {
 	runner *runner
 	tags   *tags
 	arm    *armer
+
+	endings *batch.Coalescer[*endCall]
 
 	mu      sync.Mutex
 	waiting []*popper // the longest first
@@ -37,7 +40,9 @@ type popper struct {
 const gather = 2 * time.Millisecond
 
 func newPops(r *runner, tags *tags, arm *armer) *pops {
-	return &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
+	p := &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
+	p.endings = p.newEndings()
+	return p
 }
 
 // PopRequest says what a Pop asks for.
@@ -61,16 +66,17 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 	if fresh {
 		e.member.SetTags(e.tags.served())
 	}
-	w, err := e.pops.join(r)
-	if err != nil {
-		return nil, err
-	}
 	wait := r.Wait
 	if fresh || r.Waits && wait == 0 {
-		// Nothing here has looked for rows of these tags lately.
+		// Nothing here has looked for rows of these tags lately. The look comes before the pop joins the line: a row that a timer
+		// here has put in reach would be claimed for it meanwhile, and the look would find nothing that is due.
 		if e.pops.look(ctx, r) {
 			wait = max(wait, claimWait)
 		}
+	}
+	w, err := e.pops.join(r)
+	if err != nil {
+		return nil, err
 	}
 	got := e.pops.await(ctx, w, r.Waits, wait)
 	if len(got) > 0 {
@@ -191,6 +197,7 @@ func (p *pops) give(u *run, now row.Time) bool {
 	w.want--
 	u.started = now
 	p.hands.want(w.tags, -1)
+	p.hands.handOut(u.item, u.row.Version)
 	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}
 	signal(w.ready)
 	return true

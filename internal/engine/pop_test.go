@@ -63,6 +63,42 @@ func TestWaitingPopGetsATaskOnItsMillisecondOnceTheNodeServesTheTag(t *testing.T
 	})
 }
 
+// The claim of a row that a timer here has put in reach must not hide it from the look of the pop that it is for.
+func TestPopThatShallNotWaitGetsWhatATimerHasPutInReach(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(&farAway{w.store}, nil)
+		now := PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}
+		if _, err := e.Pop(w.Context(), now); err != nil { // from here on the node serves the tag
+			w.Fatal(err)
+		}
+		for range 10 {
+			id := w.save(e, "a", 0)
+			time.Sleep(50 * time.Millisecond) // its timer has fired
+			tasks, err := e.Pop(w.Context(), now)
+			if err != nil || len(tasks) != 1 || tasks[0].ID != id {
+				w.Fatalf("popped %v, %v, want %d", tasks, err, id)
+			}
+			if err := e.Finish(w.Context(), id, tasks[0].Version); err != nil {
+				w.Fatal(err)
+			}
+		}
+	})
+}
+
+// farAway is a store whose answers take a while: a claim is done by then.
+type farAway struct{ Store }
+
+func (s *farAway) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	sleep(ctx, 5*time.Millisecond)
+	return s.Store.Due(ctx, w)
+}
+
+func (s *farAway) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
+	claimed, err := s.Store.Claim(ctx, c)
+	sleep(ctx, 20*time.Millisecond)
+	return claimed, err
+}
+
 func TestPoppedTaskIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -11,23 +13,39 @@ import (
 // Finish completes a task that was popped, on this node or another. It returns [processor.ErrLeaseLost] when the version is no
 // longer the holder's; nothing is changed then.
 func (e *Engine) Finish(ctx context.Context, id, version int64) error {
-	return e.pops.end(ctx, id, version, func(u *run, reg *processor.Registration, now row.Time) settlement {
-		return e.runner.outcome(u, reg, now, nil, nil)
-	})
+	return e.pops.end(ctx, &ending{id: id, version: version, decide: e.completed})
+}
+
+func (e *Engine) completed(u *run, reg *processor.Registration, now row.Time) settlement {
+	return e.runner.outcome(u, reg, now, nil, nil)
+}
+
+// FinishAll completes many. There is one answer for each, as [Engine.Finish] gives it; of two with the same id and version
+// the first one counts.
+func (e *Engine) FinishAll(ctx context.Context, tokens []row.Ref) []error {
+	answers := make([]error, 0, len(tokens))
+	for page := range slices.Chunk(tokens, settleRows) {
+		ends := make([]*ending, len(page))
+		for i, t := range page {
+			ends[i] = &ending{id: t.ID, version: t.Version, decide: e.completed}
+		}
+		answers = append(answers, e.pops.endPage(ctx, ends)...)
+	}
+	return answers
 }
 
 // Fail spends the attempt of a popped task, as a processor's error does.
 func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) error {
-	return e.pops.end(ctx, id, version, func(u *run, reg *processor.Registration, now row.Time) settlement {
-		return e.runner.outcome(u, reg, now, failure, nil)
-	})
+	return e.pops.end(ctx, &ending{id: id, version: version,
+		decide: func(u *run, reg *processor.Registration, now row.Time) settlement {
+			return e.runner.judge(u, reg, now, failure, nil)
+		}})
 }
 
 // Release gives a popped task back without spending its attempt.
 func (e *Engine) Release(ctx context.Context, id, version int64) error {
-	return e.pops.end(ctx, id, version, func(u *run, _ *processor.Registration, now row.Time) settlement {
-		return released(u, now)
-	})
+	return e.pops.end(ctx, &ending{id: id, version: version,
+		decide: func(u *run, _ *processor.Registration, now row.Time) settlement { return released(u, now) }})
 }
 
 // Touch moves the lease of a popped task to now plus ttr.
@@ -46,38 +64,6 @@ func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration
 	return nil
 }
 
-// end settles a popped task. A lost reply is read back, so a repeated call by the same holder finds its own result.
-func (p *pops) end(
-	ctx context.Context, id, version int64, decide func(*run, *processor.Registration, row.Time) settlement,
-) error {
-	for n := range controlTries {
-		if n > 0 && !sleep(ctx, pause(n)) {
-			return context.Cause(ctx)
-		}
-		r, err := p.row(ctx, id, version)
-		if err != nil {
-			return err
-		}
-		reg, _ := p.cfg.Registry.Lookup(r.Tag)
-		now, err := p.certain(ctx)
-		if err != nil {
-			return err
-		}
-		s := decide(p.runOf(r), &reg, now)
-		applied, err := p.store.Update(ctx, nil, []row.Change{s.change})
-		switch {
-		case err == nil && applied == 1, err != nil && isApplied(ctx, p.store, s.change):
-			p.ended(r, s)
-			return nil
-		case err != nil && !mayRetry(err):
-			return err
-		case err == nil:
-			p.compare(ctx, r)
-		}
-	}
-	return processor.ErrContended
-}
-
 // compare lets go of a task that is somebody else's by now, so that the next look finds what the table says.
 func (p *pops) compare(ctx context.Context, r *row.Row) {
 	states, err := p.store.States(ctx, []int64{r.ID})
@@ -92,35 +78,32 @@ func (p *pops) compare(ctx context.Context, r *row.Row) {
 	}
 }
 
-// row returns the task if the version still holds it.
-func (p *pops) row(ctx context.Context, id, version int64) (*row.Row, error) {
-	if h := p.get(id, version); h != nil {
-		return &h.run.row, nil
-	}
-	rows, _, err := p.store.Get(ctx, nil, []int64{id})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(rows) == 0:
-		return nil, processor.ErrNotFound
-	case rows[0].Status != row.Executing || rows[0].Version != version:
-		return nil, processor.ErrLeaseLost
-	}
-	return &rows[0], nil
-}
-
-// runOf returns what is known here of the task's attempt: all of it on the node that handed it out.
+// runOf returns what is known here of the task's attempt: all of it on the node that handed it out or still runs its
+// processor. On another one it began with the last change of its row, as far as that shows.
 func (p *pops) runOf(r *row.Row) *run {
 	if h := p.get(r.ID, r.Version); h != nil {
 		return h.run
 	}
-	return &run{row: *r, due: r.Expected, started: p.now()}
+	known := &run{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), p.now())}
+	if u := p.runner.runs.get(r.ID); u != nil && u.row.Version == r.Version {
+		u.mu.Lock()
+		known.due, known.started = u.due, cmp.Or(u.started, known.started)
+		u.mu.Unlock()
+	}
+	return known
 }
 
-// ended is what follows the end of a popped task.
-func (p *pops) ended(r *row.Row, s settlement) {
+// ended is what follows the end of a task that was handed out.
+func (p *pops) ended(e *ending) {
+	r, s := e.row, e.result
+	e.err = nil
 	p.metrics.Run(r.Tag, s.kind)
-	if h := p.get(r.ID, r.Version); h != nil {
+	if u := p.runner.runs.get(r.ID); u != nil && u.row.Version == e.version {
+		u.mu.Lock()
+		u.answered = true
+		u.mu.Unlock()
+	}
+	if h := p.get(r.ID, e.version); h != nil { // asked for last: the task may just be changing over from runs to here
 		p.letGo(h)
 	}
 	switch s.change.To {
@@ -129,7 +112,7 @@ func (p *pops) ended(r *row.Row, s settlement) {
 			p.metrics.Retried(r.Tag)
 		}
 		d := dueOf(r)
-		d.Version, d.Due = d.Version+1, s.change.Due
+		d.Version, d.Due = e.version+1, s.change.Due
 		p.arm.written(d)
 	case row.Failed:
 		p.taskFailed(r, r.Expected, s.err)

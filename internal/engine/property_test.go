@@ -131,7 +131,7 @@ func (h *history) change(e *Engine, m move) error {
 	}
 	b := h.tasks[m.task%len(h.tasks)]
 	if m.kind == "reschedule" {
-		_, err := e.Reschedule(h.Context(), nil, Ref{ID: b.id}, m.delay, time.Time{})
+		_, err := e.Reschedule(h.Context(), nil, Ref{ID: b.id}, m.delay, time.Time{}, nil)
 		if errors.Is(err, processor.ErrFinished) || errors.Is(err, processor.ErrNotPending) {
 			return nil
 		}

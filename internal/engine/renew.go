@@ -16,6 +16,7 @@ type renewer struct {
 	*core
 	runs   *runs
 	runner *runner
+	quiet  chan struct{} // holds one while leases are renewed
 }
 
 const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
@@ -34,7 +35,9 @@ func (r *renewer) loop(ctx context.Context) {
 		}
 		held := r.runs.all()
 		now := time.Now()
+		r.quiet <- struct{}{}
 		r.renew(dueForRenewal(held, now))
+		<-r.quiet
 		if now.Sub(watched) >= watchEvery && len(held) > 0 {
 			watched = now
 			r.watch(held)
@@ -60,11 +63,12 @@ func (r *renewer) deadlines(ctx context.Context) {
 	}
 }
 
-// dueForRenewal leaves out rows that a caller's transaction holds, and attempts that have outlived their timeout and its grace.
+// dueForRenewal leaves out rows that a caller's transaction holds, those that are being handed over, and attempts that have
+// outlived their timeout and its grace.
 func dueForRenewal(held []*run, now time.Time) (due []*run) {
 	for _, u := range held {
 		u.mu.Lock()
-		if !u.handed && !u.lost && !now.Before(u.renewAt) && (u.quietAt.IsZero() || now.Before(u.quietAt)) {
+		if !u.handed && !u.passed && !u.lost && !now.Before(u.renewAt) && (u.quietAt.IsZero() || now.Before(u.quietAt)) {
 			due = append(due, u)
 		}
 		u.mu.Unlock()
@@ -85,14 +89,15 @@ func renewTimeout(due []*run, most time.Duration) time.Duration {
 	return shortest
 }
 
-// renew moves the leases. The own deadline moves only when the answer confirms it.
+// renew moves the leases. One that a holder of the token has prolonged stays so. The own deadline moves only when the answer
+// confirms it.
 func (r *renewer) renew(due []*run) {
 	if len(due) == 0 {
 		return
 	}
 	leases := make([]row.Lease, len(due))
 	for i, u := range due {
-		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR}
+		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR, Least: true}
 	}
 	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due, r.cfg.CallTimeout))
 	defer cancel()
@@ -174,7 +179,7 @@ func (u *run) isCompleted(s row.State) bool {
 func (r *renewer) endLost(held []*run, now time.Time) {
 	for _, u := range held {
 		u.mu.Lock()
-		over := !u.handed && now.After(u.deadline)
+		over := !u.handed && !u.passed && now.After(u.deadline)
 		u.mu.Unlock()
 		if over {
 			r.lose(u, processor.ErrLeaseLost)

@@ -33,6 +33,8 @@ type run struct {
 	started   row.Time
 	inside    bool // its processor has not returned
 	handed    bool // CompleteTx was called: from then on only the row decides
+	passed    bool // its processor has returned HandOver
+	answered  bool // a holder of its token has ended the task
 	lost      bool
 	cancelled bool
 }
@@ -51,6 +53,7 @@ type runner struct {
 	*core
 	runs    *runs
 	settler *settler
+	passer  *handover
 	base    context.Context // of every processor; ends when the grace of a stop has ended
 }
 
@@ -141,6 +144,10 @@ func (u *run) returned() (handed bool) {
 func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
 	if u.returned() {
 		r.askRow(u, reg, err, cause)
+		return
+	}
+	if asked := askedFor(err); asked != nil {
+		r.passer.add(u, asked)
 		return
 	}
 	now, closed := r.certain(r.life)

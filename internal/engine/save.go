@@ -52,16 +52,21 @@ func (s *saver) close(ctx context.Context) error {
 }
 
 // save stores one task and returns its id.
-func (s *saver) save(ctx context.Context, task processor.Save) (int64, error) {
+func (s *saver) save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
 	it, err := s.prepare(ctx, task)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	lane := s.plain
 	if it.row.Key != "" || !it.drawn {
 		lane = s.keyed
 	}
-	return s.await(ctx, it, s.add(lane, it))
+	id, err := s.await(ctx, it, s.add(lane, it))
+	if err != nil || !it.drawn {
+		return id, nil, err // a row of another save may be the one that is stored
+	}
+	it.row.Created, it.row.Updated = 0, 0 // the database has its own word on these
+	return id, &it.row, nil
 }
 
 // saveAll stores many tasks; the answers stand in the order of the tasks.

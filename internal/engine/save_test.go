@@ -39,7 +39,7 @@ type answer struct {
 func (w *world) saveLater(ctx context.Context, e *Engine, task processor.Save) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
-		id, err := e.Save(ctx, task)
+		id, _, err := e.Save(ctx, task)
 		done <- answer{id, err}
 	}()
 	synctest.Wait()
@@ -252,7 +252,7 @@ func TestSaveWithALostReplyThatIsRefusedLaterIsOfUnknownOutcome(t *testing.T) {
 			}
 			return classError(row.ClassOperator, "the disk is full")
 		}}, nil)
-		_, err := e.Save(w.Context(), w.task("a", time.Hour))
+		_, _, err := e.Save(w.Context(), w.task("a", time.Hour))
 		if unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err); !ok || unknown.ID == 0 {
 			w.Errorf("got %v, want the id and that nobody knows", err)
 		}
@@ -477,7 +477,7 @@ func TestSaveAfterStopIsRefused(t *testing.T) {
 		if err := e.Stop(w.Context()); err != nil {
 			w.Fatal(err)
 		}
-		if _, err := e.Save(w.Context(), w.task("a", 0)); !errors.Is(err, processor.ErrClosed) {
+		if _, _, err := e.Save(w.Context(), w.task("a", 0)); !errors.Is(err, processor.ErrClosed) {
 			w.Errorf("got %v, want ErrClosed", err)
 		}
 		if err := e.Start(w.Context()); !errors.Is(err, processor.ErrClosed) {

@@ -54,7 +54,7 @@ func (s *saver) duplicate(it *saving, holder int64) {
 func holdersOf(active []row.Row) map[row.TagKey]int64 {
 	holders := make(map[row.TagKey]int64, len(active))
 	for i := range active {
-		holders[row.TagKey{Tag: active[i].Tag, Key: active[i].Key}] = active[i].ID
+		holders[row.TagKey{Tag: active[i].Tag, Key: active[i].Key}.Scope()] = active[i].ID
 	}
 	return holders
 }

@@ -40,7 +40,8 @@ func (s *saving) size() int {
 	return 256 + len(s.row.Tag) + len(s.row.Key) + len(s.row.Body) + len(s.row.Headers)
 }
 
-func (s *saving) key() row.TagKey { return row.TagKey{Tag: s.row.Tag, Key: s.row.Key} }
+// key is what the row's key must be unique in.
+func (s *saving) key() row.TagKey { return row.TagKey{Tag: s.row.Tag, Key: s.row.Key}.Scope() }
 
 // wait returns what became of the row, or what is known when ctx ends first.
 func (s *saving) wait(ctx context.Context) error {

@@ -189,8 +189,11 @@ func (s *settler) refused(u *run) {
 	s.runs.remove(u)
 	s.hands.letGo(u.item)
 	u.mu.Lock()
-	cancelled := u.cancelled
+	cancelled, answered := u.cancelled, u.answered
 	u.mu.Unlock()
+	if answered {
+		return // and counted
+	}
 	if cancelled {
 		s.metrics.Run(u.row.Tag, metrics.RunCancelled)
 		return

@@ -42,7 +42,8 @@ func (e *Engine) stop(ctx context.Context) error {
 	}
 	last, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
 	defer cancel()
-	err := errors.Join(sourcesErr, e.settler.close(last), e.saver.close(last), e.member.Leave(last))
+	err := errors.Join(sourcesErr, e.settler.close(last), e.runner.passer.queue.Close(last), e.pops.endings.Close(last),
+		e.saver.close(last), e.member.Leave(last))
 	e.waitForHooks(last)
 	e.endLife()
 	e.wg.Wait()

@@ -199,7 +199,7 @@ func TestStartStopStress(t *testing.T) {
 			wg.Go(func() { _ = e.Start(t.Context()) })
 			wg.Go(func() {
 				task, _ := processor.NewSave("a", "", 0, processor.Limits{})
-				id, err := e.Save(t.Context(), task)
+				id, _, err := e.Save(t.Context(), task)
 				if err != nil && !errors.Is(err, processor.ErrClosed) {
 					t.Error(err)
 				}

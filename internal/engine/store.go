@@ -75,8 +75,8 @@ type Holder interface {
 	// row.ClassUnknown the winners can be found with Strays and Get.
 	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
 
-	// Renew moves the lease of every row that is still executing at the named version to now + TTR and returns the state of all
-	// named rows as they are after that, on the same connection.
+	// Renew moves the lease of every row that is still executing at the named version to now + TTR, gives it the executor and the
+	// start that the lease names, and returns the state of all named rows as they are after that, on the same connection.
 	Renew(ctx context.Context, leases []row.Lease) ([]row.State, error)
 
 	// Update applies fenced transitions in one statement and returns how many applied. When fewer applied than were sent, States
@@ -102,8 +102,9 @@ type Keeper interface {
 	// Counts returns the number of rows and the oldest due time per tag and status.
 	Counts(ctx context.Context) ([]row.TagCount, error)
 
-	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each.
-	Lateness(ctx context.Context, tags []string, perTag int) ([]row.Lateness, error)
+	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each, and of those
+	// that finished before since none; zero means from the beginning.
+	Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error)
 }
 
 // Registry keeps who is there (delay_task_node) and what is paused (delay_task_tag).

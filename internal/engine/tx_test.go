@@ -177,7 +177,7 @@ func TestRescheduleInATransaction(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			id := w.save(e, "a", time.Minute)
 			tx := &memTx{}
-			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}); err != nil {
+			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}, nil); err != nil {
 				w.Fatal(err)
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -211,7 +211,7 @@ func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 		time.Sleep(30 * time.Second) // so that they are dealt out, and do not stay with their saver
 		tx := &memTx{}
 		for _, id := range others {
-			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}); err != nil {
+			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}, nil); err != nil {
 				w.Fatal(err)
 			}
 		}

@@ -130,9 +130,9 @@ func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
 }
 
 // Lateness implements [engine.Keeper].
-func (s *Store) Lateness(ctx context.Context, tags []string, perTag int) ([]row.Lateness, error) {
+func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {
 	return call(ctx, s, "Lateness", func(ctx context.Context) ([]row.Lateness, error) {
-		return s.inner.Lateness(ctx, tags, perTag)
+		return s.inner.Lateness(ctx, tags, since, perTag)
 	})
 }
 

@@ -50,8 +50,14 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	now := s.now()
 	for _, l := range leases {
 		if r, ok := s.at(l.Ref, row.Executing); ok {
-			r.Due = now.Add(max(l.TTR, row.MinTTR))
+			until := now.Add(max(l.TTR, row.MinTTR))
+			if l.Least {
+				until = max(until, r.Due)
+			}
+			r.Due = until
 			r.Updated = now
+			r.Executor = cmp.Or(l.Executor, r.Executor)
+			r.Execution = cmp.Or(l.Execution, r.Execution)
 			s.tasks.put(r)
 		}
 	}
@@ -144,6 +150,9 @@ func changed(r row.Row, c row.Change, now row.Time) row.Row {
 	if !c.Expected.IsZero() {
 		r.Expected = c.Expected
 		r.Delay = c.Delay
+	}
+	if c.Body != nil {
+		r.Body = bytes.Clone(c.Body)
 	}
 	return r
 }

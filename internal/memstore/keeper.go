@@ -79,7 +79,7 @@ func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
 }
 
 // Lateness implements [engine.Keeper].
-func (s *Store) Lateness(ctx context.Context, tags []string, perTag int) ([]row.Lateness, error) {
+func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {
 	if err := s.enter(ctx, "read lateness"); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Store) Lateness(ctx context.Context, tags []string, perTag int) ([]row.
 	for _, tag := range tags {
 		n := 0
 		for e := range s.tasks.queue(row.Completed, tag).backward() {
-			if n == perTag {
+			if n == perTag || e.due < since {
 				break
 			}
 			if r := s.tasks.rows[e.id]; !r.Execution.IsZero() && !r.Expected.IsZero() {

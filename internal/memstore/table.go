@@ -3,7 +3,6 @@ package memstore
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -24,13 +23,7 @@ func newTable() *table {
 	}
 }
 
-// activeKey names what a key must be unique in: its tag, or for the keys of the compatibility routes all tags.
-func activeKey(tag, key string) row.TagKey {
-	if strings.HasPrefix(key, "s3:") {
-		return row.TagKey{Key: key}
-	}
-	return row.TagKey{Tag: tag, Key: key}
-}
+func activeKey(tag, key string) row.TagKey { return row.TagKey{Tag: tag, Key: key}.Scope() }
 
 func holdsKey(r row.Row) bool {
 	return r.Key != "" && (r.Status == row.Pending || r.Status == row.Executing)

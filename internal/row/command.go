@@ -29,10 +29,14 @@ type Broken struct {
 	Reason string
 }
 
-// Lease is a claimed row whose lease shall be moved to now + TTR, and to [MinTTR] from now at least.
+// Lease is a claimed row whose lease shall be moved to now + TTR, and to [MinTTR] from now at least. The version does not
+// change: whoever has it as a token keeps it.
 type Lease struct {
 	Ref
-	TTR time.Duration
+	TTR       time.Duration
+	Least     bool   // one that ends later already is kept
+	Executor  string // new executor; "" keeps it
+	Execution Time   // new execution_time; zero keeps it
 }
 
 // Change is one fenced transition, with the new values in whole: whoever holds (ID, Version) knows the row, so nothing is
@@ -55,6 +59,7 @@ type Change struct {
 	Errors     []byte
 	Expected   Time          // zero keeps expected_time; set only by a reschedule
 	Delay      time.Duration // new delay_time; written only together with Expected
+	Body       []byte        // nil keeps message_body; one that is empty and not nil empties it
 	Executor   string        // new executor; a settle writes the one it holds, a rescue ""
 
 	SameExecutor bool // the guard implies that the row holds Executor already: it need not be written

@@ -3,6 +3,7 @@
 package row
 
 import (
+	"strings"
 	"time"
 )
 
@@ -115,6 +116,17 @@ type Ref struct {
 
 // TagKey names the unfinished task that carries a key.
 type TagKey struct{ Tag, Key string }
+
+// GlobalKey begins the keys that share one namespace over all tags.
+const GlobalKey = "s3:"
+
+// Scope is what the key must be unique in, and so what rows are compared by: the tag is left out of a [GlobalKey].
+func (k TagKey) Scope() TagKey {
+	if strings.HasPrefix(k.Key, GlobalKey) {
+		k.Tag = ""
+	}
+	return k
+}
 
 // Reading is one look at the database's clock.
 type Reading struct {

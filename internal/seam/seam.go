@@ -1,11 +1,31 @@
-// Package seam lets package delaytasktest make a scheduler on an engine of its own, without an exported constructor that users
-// would see and could not call. It holds one function, which package delaytask sets when it is initialised and nobody sets again.
+// Package seam lets other packages of this module do with a scheduler what users cannot: package delaytasktest makes one on
+// an engine of its own, and the service reaches the store and the reserved keys. It holds functions that package delaytask
+// sets when it is initialised and nobody sets again.
 package seam
 
-import "github.com/delaytask/delaytask/internal/engine"
+import (
+	"context"
+
+	"github.com/delaytask/delaytask/internal/engine"
+)
 
 // NewScheduler returns a *delaytask.Scheduler on the store. cfg is a delaytask.Config; build gets what is made of it and of the
 // defaults, and returns the engine. The types are any because this package lies below delaytask.
 var NewScheduler func(
 	cfg any, store engine.Store, build func(engine.Config) (*engine.Engine, error),
 ) (scheduler any, err error)
+
+// Store returns the store of a *delaytask.Scheduler.
+var Store func(scheduler any) engine.Store
+
+// Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the delaytask.Task as it is stored, but
+// for Created and Updated, which the database sets: whoever wants to show it need not read it. The task is nil where it may be that
+// of an earlier save: with an error, and where the caller has chosen the id.
+var Save func(ctx context.Context, scheduler, item any) (id int64, task any, err error)
+
+// CheckSave returns what the SaveDelayTask of a *delaytask.Scheduler would refuse a delaytask.Item for before it asks the database.
+var CheckSave func(scheduler, item any) error
+
+// SaveOption returns a processor.Option that gives a task a key which begins with "s3:". It returns ErrInvalidKey when the key
+// does not, or cannot be one.
+var SaveOption func(key string) any

@@ -32,10 +32,26 @@ type check func(context.Context) ([]Warning, error)
 func (s *Store) checks(bodyLimit int) []check {
 	if s.dialect.reserves {
 		return []check{
-			s.checkPool, s.checkServer(bodyLimit), s.checkSchema, s.checkCollation, s.checkEngine, s.checkPrivileges, s.checkTime,
+			s.checkPool, s.checkServer(bodyLimit), s.checkSchema(tables), s.checkCollation(exactColumns), s.checkEngine(tables),
+			s.checkPrivileges(tables), s.checkTime,
 		}
 	}
-	return []check{s.checkSchema, s.checkPrivileges, s.checkTime, s.checkSQLite}
+	return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite}
+}
+
+// CheckService looks whether the tables that the HTTP service needs beside those of [Store.Check] are there, whole and writable.
+// Its error is like that of Check.
+func (s *Store) CheckService(ctx context.Context) error {
+	checks := []check{s.checkSchema(serviceTables), s.checkPrivileges(serviceTables)}
+	if s.dialect.reserves {
+		checks = append(checks, s.checkCollation(exactServiceColumns), s.checkEngine(serviceTables))
+	}
+	for _, check := range checks {
+		if _, err := check(ctx); err != nil {
+			return classify("check the database", err)
+		}
+	}
+	return nil
 }
 
 // refuse is what is wrong, and what an operator does about it.
@@ -52,12 +68,24 @@ var schema = map[string][]string{
 		"execution_time", "finish_time", "due_time", "error_stack", "errors", "create_time", "update_time"},
 	nodeTable: append([]string{"number"}, nodeColumns...),
 	tagTable:  {"tag", "paused", "update_time"},
+
+	requestTable: {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
+	tokenTable:   {"name", "hash", "tags", "verbs", "create_time", "expire_time"},
+	workerTable: {"id", "app", "address", "address_hash", "tags", "secret", "ttl", "create_time", "expire_time",
+		"update_time"},
 }
 
-// tables are those of the schema, in the order in which they are looked at.
-var tables = []string{table, nodeTable, tagTable}
+// The tables of the schema, in the order in which they are looked at.
+var (
+	tables        = []string{table, nodeTable, tagTable}
+	serviceTables = []string{requestTable, tokenTable, workerTable}
+)
 
-func (s *Store) checkSchema(ctx context.Context) ([]Warning, error) {
+func (s *Store) checkSchema(tables []string) check {
+	return func(ctx context.Context) ([]Warning, error) { return nil, s.lookAtColumns(ctx, tables) }
+}
+
+func (s *Store) lookAtColumns(ctx context.Context, tables []string) error {
 	for _, name := range tables {
 		var there []string
 		err := scan(ctx, s.db, s.dialect.columns, []any{name}, func(r *struct {
@@ -72,23 +100,28 @@ func (s *Store) checkSchema(ctx context.Context) ([]Warning, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		missing := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return slices.Contains(there, c) })
 		switch {
 		case len(there) == 0:
-			return nil, refuse(migrate, "table %s is missing", name)
+			return refuse(migrate, "table %s is missing", name)
 		case len(missing) > 0:
-			return nil, refuse(migrate, "table %s lacks the columns %s", name, strings.Join(missing, ", "))
+			return refuse(migrate, "table %s lacks the columns %s", name, strings.Join(missing, ", "))
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // checkPrivileges runs one statement of each kind on each table. None of them matches a row.
-func (s *Store) checkPrivileges(ctx context.Context) ([]Warning, error) {
-	const grant = "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " +
-		table + ", " + nodeTable + " and " + tagTable
+func (s *Store) checkPrivileges(tables []string) check {
+	return func(ctx context.Context) ([]Warning, error) { return nil, s.tryWrites(ctx, tables) }
+}
+
+func (s *Store) tryWrites(ctx context.Context, tables []string) error {
+	last := len(tables) - 1
+	grant := "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " + strings.Join(tables[:last], ", ") +
+		" and " + tables[last]
 	for _, name := range tables {
 		all := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return c == "active_key" }) // it is generated
 		columns, last := strings.Join(all, ", "), all[len(all)-1]
@@ -100,13 +133,13 @@ func (s *Store) checkPrivileges(ctx context.Context) ([]Warning, error) {
 			if _, err := s.db.ExecContext(ctx, statement); err != nil {
 				err = classify("check the database", err)
 				if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator {
-					return nil, refuse(grant, "the user may not write to %s: %w", name, e.Err)
+					return refuse(grant, "the user may not write to %s: %w", name, e.Err)
 				}
-				return nil, err
+				return err
 			}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // checkTime sends a moment there and back through a connection of the pool, whatever its settings do to times.

@@ -14,17 +14,22 @@ func (s *Store) checkPool(context.Context) ([]Warning, error) {
 	return nil, nil
 }
 
-func (s *Store) checkEngine(ctx context.Context) ([]Warning, error) {
-	const query = "SELECT table_name AS name, engine AS engine FROM information_schema.tables" +
-		" WHERE table_schema = DATABASE() AND table_name IN ('" + table + "', '" + nodeTable + "', '" + tagTable + "')"
-	return nil, scan(ctx, s.db, query, nil, func(t *struct {
-		Name   string `db:"name"`
-		Engine string `db:"engine"`
-	}) error {
-		if !strings.EqualFold(t.Engine, "InnoDB") {
-			return refuse("run: ALTER TABLE "+t.Name+" ENGINE=InnoDB",
-				"table %s has the engine %s, which knows no transactions", t.Name, t.Engine)
-		}
-		return nil
-	})
+func (s *Store) checkEngine(tables []string) check {
+	query := "SELECT table_name AS name, engine AS engine FROM information_schema.tables" +
+		" WHERE table_schema = DATABASE() AND table_name IN (" + quoted(tables) + ")"
+	return func(ctx context.Context) ([]Warning, error) {
+		return nil, scan(ctx, s.db, query, nil, func(t *struct {
+			Name   string `db:"name"`
+			Engine string `db:"engine"`
+		}) error {
+			if !strings.EqualFold(t.Engine, "InnoDB") {
+				return refuse("run: ALTER TABLE "+t.Name+" ENGINE=InnoDB",
+					"table %s has the engine %s, which knows no transactions", t.Name, t.Engine)
+			}
+			return nil
+		})
+	}
 }
+
+// quoted lists names of our own, which hold nothing to escape.
+func quoted(names []string) string { return "'" + strings.Join(names, "', '") + "'" }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
@@ -56,14 +55,9 @@ func (d dialect) findActive(keys []row.TagKey) (string, []any) {
 		" WHERE active_key IN (" + marks(len(keys), "UNHEX(?)") + ") ORDER BY id", args
 }
 
-// globalKey begins the keys that share one namespace over all tags.
-const globalKey = "s3:"
-
 // activeKey computes the column active_key as the server does, in hexadecimal.
 func (d dialect) activeKey(k row.TagKey) string {
-	if strings.HasPrefix(k.Key, globalKey) {
-		k.Tag = ""
-	}
+	k = k.Scope()
 	plain := []byte(k.Tag + "\x00" + k.Key)
 	if !d.hashesKeys {
 		return hex.EncodeToString(plain)

@@ -46,18 +46,28 @@ func (r *nodeRecord) node() row.Node {
 		StartedAt: d.int("started_at", r.StartedAt, 0, math.MaxInt64),
 		Address:   string(r.Address),
 		Version:   string(r.Version),
-		Tags:      servedTags(r.Tags),
+		Tags:      readList(r.Tags),
 		Leaving:   d.int("leaving", r.Leaving, 0, math.MaxUint8) != 0,
 		Heartbeat: d.time("heartbeat", r.Heartbeat),
 	}
 }
 
-func servedTags(list []byte) []string {
-	var tags []string
-	if err := json.Unmarshal(list, &tags); err != nil {
+// readList reads a JSON array of strings, and nil where it is none.
+func readList(text []byte) []string {
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
 		return nil // also what came before the element that is no string
 	}
-	return tags
+	return list
+}
+
+// bindList writes a JSON array of strings, also of none.
+func bindList(list []string) (string, error) {
+	if list == nil {
+		list = []string{}
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
 }
 
 // Nodes implements [engine.Registry]. The clock is read in the same statement as the heartbeats that it judges.
@@ -82,17 +92,13 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 var nodeColumns = []string{"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "heartbeat"}
 
 func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
-	tags := n.Tags
-	if tags == nil {
-		tags = []string{}
-	}
-	list, err := json.Marshal(tags)
+	tags, err := bindList(n.Tags)
 	if err != nil {
 		return nil, nil, fmt.Errorf("tags of node %d: %w", n.Number, err)
 	}
 	text := d.bindText
 	return []string{text, text, text, "?", "?", text, text, text, "?", d.now},
-		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, string(list), n.Leaving}, nil
+		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving}, nil
 }
 
 // Join implements [engine.Registry]. Whoever comes second, to a stale row as to a free number, meets the first one's row.

@@ -57,10 +57,13 @@ func plannedStatements(d dialect) []planned {
 	add("PRIMARY", "claim of several versions")(d.claim(row.Claim{Rows: mixed, Executor: "e"}))
 	add("PRIMARY", "winners of a claim")(d.winners(row.Claim{Rows: crowd, Executor: "e"}))
 	add("PRIMARY", "renewal")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
+	add("PRIMARY", "hand-over")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
+		{Ref: mixed[1], TTR: time.Minute}}))
 	add("PRIMARY", "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
 	add("PRIMARY", "settle of completions")(d.update(completions))
 	add("PRIMARY", "settle of all kinds")(d.update([]row.Change{change(7, row.Completed, ""), change(8, row.Failed, "boom"),
 		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now}}))
+	add("PRIMARY", "new body")(d.update([]row.Change{{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
 	add("PRIMARY", "adoption")(d.adopt(mixed))
 	add("PRIMARY", "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
 	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
@@ -76,7 +79,9 @@ func plannedStatements(d dialect) []planned {
 	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
 	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
 	add(dueKey, "counts")(d.counts(), nil)
-	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 10))
+	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
+	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
+	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
 	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
 	add(dueKey, "list by finished key")(d.list(row.Filter{Tag: "a", Key: "k", Status: &failed, Limit: 5}, false))
 	return all

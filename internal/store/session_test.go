@@ -78,7 +78,9 @@ func roundTrip(t *testing.T, s *store.Store, callers *sqlx.DB) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	if err := s.Insert(t.Context(), tx, []row.Row{second}); err != nil {
+	before := second
+	before.Body = []byte("before")
+	if err := s.Insert(t.Context(), tx, []row.Row{before}); err != nil {
 		t.Fatal(err)
 	}
 	found, err := s.FindActive(t.Context(), tx, []row.TagKey{{Tag: "any", Key: second.Key}})
@@ -87,7 +89,7 @@ func roundTrip(t *testing.T, s *store.Store, callers *sqlx.DB) {
 	}
 	n, err := s.Update(t.Context(), tx, []row.Change{
 		{ID: second.ID, From: row.Pending, To: row.Completed, Due: fallBack, Finish: fallBack, Executor: "höst:1",
-			ErrorStack: "é\\'"},
+			ErrorStack: "é\\'", Body: second.Body},
 		{ID: 77, Version: 5, From: row.Executing, To: row.Failed, Errors: []byte("[]")},
 	})
 	if n != 1 || err != nil {

@@ -28,13 +28,13 @@ func (d dialect) counts() string {
 }
 
 // Lateness implements [engine.Keeper].
-func (s *Store) Lateness(ctx context.Context, tags []string, perTag int) ([]row.Lateness, error) {
+func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {
 	var found []row.Lateness
 	if perTag <= 0 {
 		return nil, nil
 	}
 	for group := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(tags))), maxBranches) {
-		query, args := s.dialect.lateness(group, perTag)
+		query, args := s.dialect.lateness(group, since, perTag)
 		err := scan(ctx, s.db, query, args, func(r *record) error {
 			var d decoder
 			started, expected := d.time("execution_time", r.Execution), d.time("expected_time", r.Expected)
@@ -51,12 +51,17 @@ func (s *Store) Lateness(ctx context.Context, tags []string, perTag int) ([]row.
 }
 
 // lateness reads the newest rows of each tag by the index, whose last column is the finish time when a row is final.
-func (d dialect) lateness(tags []string, perTag int) (string, []any) {
+func (d dialect) lateness(tags []string, since row.Time, perTag int) (string, []any) {
 	branches := make([]clause, len(tags))
 	for i, tag := range tags {
+		limits := []clause{{"tag = ?", []any{tag}}}
+		if !since.IsZero() {
+			limits = append(limits, clause{"due_time >= ?", []any{since}})
+		}
+		where := joined(limits, " AND ")
 		branches[i] = clause{"SELECT " + d.text("tag") + ", " + d.time("execution_time") + ", " + d.time("expected_time") +
-			" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d", row.Completed) +
-			" AND tag = ? AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT " + fmt.Sprint(perTag), []any{tag}}
+			" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Completed) + where.sql +
+			" AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT " + fmt.Sprint(perTag), where.args}
 	}
 	all := unionAll(branches)
 	return all.sql, all.args

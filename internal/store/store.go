@@ -39,7 +39,8 @@ const (
 	smallestPool = savers + keyedSavers + claimers + settlers + renewers + beaters + probers + keepers + readers
 )
 
-// Store implements [engine.Store] on a SQL database.
+// Store implements [engine.Store] on a SQL database. It also keeps the requests, tokens and workers of the HTTP service. The
+// engine knows nothing of these, so the store in memory has none, and the conformance suite does not ask for them.
 type Store struct {
 	db      *sqlx.DB
 	dialect dialect

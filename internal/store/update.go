@@ -75,6 +75,7 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 		}
 		return c.Delay.Milliseconds()
 	}))
+	b.setGiven("message_body", d.bindText, values(func(c *row.Change) any { return textOrNull(c.Body) }))
 
 	b.guard("version = %s", b.each("at_version", "?", values(func(c *row.Change) any { return c.Version })))
 	b.guard("status = %s", b.each("from_status", "?", values(func(c *row.Change) any { return int64(c.From) })))

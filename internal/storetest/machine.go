@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -96,7 +97,11 @@ func (m *machine) claim() {
 func (m *machine) renew() {
 	var leases []row.Lease
 	for _, ref := range m.someRefs() {
-		leases = append(leases, row.Lease{Ref: ref, TTR: time.Duration(rapid.IntRange(1, 3).Draw(m.T, "ttr")) * time.Hour})
+		l := row.Lease{Ref: ref, TTR: time.Duration(rapid.IntRange(1, 3).Draw(m.T, "ttr")) * time.Hour}
+		if rapid.Bool().Draw(m.T, "handed over") {
+			l.Executor, l.Execution = row.PopMark+executor, m.someTime("execution")
+		}
+		leases = append(leases, l)
 	}
 	now := m.now()
 	found, err := m.store.Renew(m.ctx, leases)
@@ -108,6 +113,7 @@ func (m *machine) renew() {
 	for _, l := range leases {
 		if r, ok := m.at(l.Ref, row.Executing); ok {
 			r.Due = m.about(states[l.ID].Due, now.Add(l.TTR))
+			r.Executor, r.Execution = cmp.Or(l.Executor, r.Executor), cmp.Or(l.Execution, r.Execution)
 			m.rows[l.ID] = r
 		}
 		r, exists := m.rows[l.ID]
@@ -175,6 +181,9 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	if rapid.Bool().Draw(m.T, "rescheduled") {
 		c.Expected, c.Delay = m.someTime("expected"), time.Minute
 	}
+	if rapid.Bool().Draw(m.T, "another body") {
+		c.Body = []byte(rapid.StringN(0, 5, -1).Draw(m.T, "body"))
+	}
 	return c
 }
 
@@ -183,6 +192,9 @@ func changedBy(r row.Row, c row.Change) row.Row {
 	r.Execution, r.Finish, r.ErrorStack, r.Executor = c.Execution, c.Finish, c.ErrorStack, c.Executor
 	if !c.Expected.IsZero() {
 		r.Expected, r.Delay = c.Expected, c.Delay
+	}
+	if c.Body != nil {
+		r.Body = c.Body
 	}
 	return r
 }

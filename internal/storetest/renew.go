@@ -29,6 +29,28 @@ var renewTests = []test{
 			t.Fatalf("lease until %v, want it before %v", states[0].Due, before.Due)
 		}
 	}},
+	{"A renewal keeps a lease that ends later where that is asked for", func(t *tester) {
+		long, short, cut := t.take(t.task(1)), t.take(t.task(2)), t.take(t.task(3))
+		t.renew(row.Lease{Ref: ref(long), TTR: time.Hour}, row.Lease{Ref: ref(cut), TTR: time.Hour})
+		later := t.get(1).Due
+		for range 2 {
+			t.renew(
+				row.Lease{Ref: ref(long), TTR: time.Minute, Least: true}, row.Lease{Ref: ref(short), TTR: time.Minute, Least: true},
+				row.Lease{Ref: ref(cut), TTR: time.Minute})
+			if due := t.get(1).Due; due != later {
+				t.Errorf("lease until %v, want it to stay until %v", due, later)
+			}
+			for _, id := range []int64{2, 3} {
+				if left := t.get(id).Due.Sub(t.now()); left > time.Minute || left < 50*time.Second {
+					t.Errorf("the lease of %d ends in %v, want a minute", id, left)
+				}
+			}
+		}
+		t.renew(row.Lease{Ref: ref(long), TTR: time.Minute, Least: true}, row.Lease{Ref: ref(short), TTR: time.Minute, Least: true})
+		if due := t.get(1).Due; due != later {
+			t.Errorf("lease until %v, want it to stay until %v", due, later)
+		}
+	}},
 	{"A renewal twice in a moment answers like the first", func(t *tester) {
 		held := t.take(t.task(1))
 		for range 20 {
@@ -80,6 +102,35 @@ var renewTests = []test{
 		if states[4].Due < t.start.Add(time.Hour) {
 			t.Errorf("lease until %v, want the row that is held renewed", states[4].Due)
 		}
+	}},
+	{"A renewal may name another executor and the start, and keeps both where it does not", func(t *tester) {
+		handed, kept := t.take(t.task(1)), t.take(t.task(2))
+		started := t.start.Add(123 * time.Microsecond)
+		lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: row.PopMark + executor, Execution: started}
+		for range 2 {
+			states := t.renew(lease, row.Lease{Ref: ref(kept), TTR: time.Hour})
+			for i, before := range []row.Row{handed, kept} {
+				got := t.get(before.ID)
+				t.holds(states[i], got)
+				before.Due, before.Updated = got.Due, got.Updated
+				if before.ID == handed.ID {
+					before.Executor, before.Execution = lease.Executor, started
+				}
+				t.same(got, before)
+			}
+		}
+		t.renew(row.Lease{Ref: ref(handed), TTR: time.Minute})
+		if got := t.get(1); got.Executor != lease.Executor || got.Execution != started {
+			t.Fatalf("a plain renewal has changed the executor to %q and the start to %v", got.Executor, got.Execution)
+		}
+	}},
+	{"A row that is no longer held keeps its executor and its start", func(t *tester) {
+		stolen := t.take(t.task(1))
+		t.apply(change(stolen, row.Pending))
+		t.claim(row.Ref{ID: 1, Version: 2})
+		before := t.get(1)
+		t.renew(row.Lease{Ref: ref(stolen), TTR: time.Hour, Executor: row.PopMark + executor, Execution: t.start})
+		t.unchanged(before)
 	}},
 	{"A pending row at the version is not renewed", func(t *tester) {
 		t.insert(t.task(1))

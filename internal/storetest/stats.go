@@ -46,7 +46,7 @@ var statsTests = []test{
 		t.finish(8, "b", row.Failed, time.Hour)
 		t.finish(9, "c", row.Completed, time.Hour)
 		t.insertAs(t.keyed(10, "b", ""), row.Completed, t.start.Add(time.Hour))
-		found, err := t.store.Lateness(t.Context(), []string{"a", "b", "none"}, 3)
+		found, err := t.store.Lateness(t.Context(), []string{"a", "b", "none"}, 0, 3)
 		t.must(err)
 		got := make(map[string][]time.Duration)
 		for _, l := range found {
@@ -65,9 +65,35 @@ var statsTests = []test{
 			t.Errorf("got lateness of %d tags, want 2", len(got))
 		}
 	}},
+	{"Lateness of a window leaves out what finished before it", func(t *tester) {
+		for id := range int64(6) {
+			t.finish(id+1, "a", row.Completed, time.Duration(id+1)*time.Millisecond)
+		}
+		t.finish(7, "b", row.Completed, time.Hour)
+		never := t.insertAs(t.keyed(8, "a", ""), row.Completed, t.start.Add(time.Hour))
+		t.apply(row.Change{ID: 8, Version: never.Version, From: row.Completed, To: row.Completed, Execution: t.start})
+		for since, want := range map[time.Duration][]time.Duration{ // after the start
+			2 * time.Second:                  {3, 4, 5, 6},
+			4 * time.Second:                  {4, 5, 6},
+			4*time.Second + time.Microsecond: {5, 6},
+			6*time.Second + time.Microsecond: {},
+			-1000 * time.Hour:                {3, 4, 5, 6},
+		} {
+			found, err := t.store.Lateness(t.Context(), []string{"a"}, t.start.Add(since), 4)
+			t.must(err)
+			var got []time.Duration
+			for _, l := range found {
+				got = append(got, l.Late/time.Millisecond)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("since %v: lateness %v ms, want %v", since, got, want)
+			}
+		}
+	}},
 	{"No tags have no lateness", func(t *tester) {
 		t.finish(1, "a", row.Completed, time.Second)
-		found, err := t.store.Lateness(t.Context(), nil, 10)
+		found, err := t.store.Lateness(t.Context(), nil, 0, 10)
 		t.must(err)
 		if len(found) != 0 {
 			t.Fatalf("got %v", found)

@@ -65,6 +65,19 @@ var txTests = []struct {
 			t.Fatalf("got %s, want it completed", show(got))
 		}
 	}},
+	{"A new body is there once its transaction has committed", func(t *tester, begin func() Tx) {
+		t.insert(t.task(1))
+		before := t.get(1)
+		c := change(before, row.Pending)
+		c.Body = []byte("Zoë 🚀")
+		tx := begin()
+		t.updatesIn(tx, 1, c)
+		t.unchanged(before)
+		t.must(tx.Commit())
+		if got := t.get(1); string(got.Body) != "Zoë 🚀" || got.Version != before.Version+1 {
+			t.Fatalf("got %q at version %d", got.Body, got.Version)
+		}
+	}},
 	{"A change leaves nothing when its transaction rolls back", func(t *tester, begin func() Tx) {
 		held := t.take(t.keyed(1, "a", "k"))
 		tx := begin()

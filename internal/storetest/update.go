@@ -32,6 +32,27 @@ var updateTests = []test{
 			t.Fatalf("got expected %v, due %v, delay %v at version %d", got.Expected, got.Due, got.Delay, got.Version)
 		}
 	}},
+	{"A new body changes nothing else", func(t *tester) {
+		before := t.keyed(1, "a", "k")
+		before.Headers, before.Priority = []byte(`{"a":"b"}`), 9
+		t.insert(before)
+		for _, body := range []string{"Zoë said \"no\" \\ 🚀\x00", "", strings.Repeat("🚀", 50_000), `{"n":1}`} {
+			before = t.get(1)
+			c := change(before, row.Pending)
+			c.Body = []byte(body)
+			t.apply(c)
+			want := before
+			want.Body, want.Version = []byte(body), before.Version+1
+			got := t.get(1)
+			want.Updated = got.Updated
+			t.same(got, want)
+		}
+		stale := change(before, row.Pending)
+		stale.Body = []byte("late")
+		before = t.get(1)
+		t.refusedChange(stale)
+		t.unchanged(before)
+	}},
 	{"Extreme values come back as they were written", changeWritesExtremes},
 	{"Every row of a batch gets what is its own", changesOfNeighbours},
 	{"A change applies only at its version", func(t *tester) {
@@ -156,11 +177,12 @@ var updateTests = []test{
 	{"The caller's bytes are not kept", func(t *tester) {
 		t.insert(t.task(1))
 		c := change(t.get(1), row.Pending)
-		c.Errors = []byte(`["a"]`)
+		c.Errors, c.Body = []byte(`["a"]`), []byte("a")
 		t.apply(c)
 		copy(c.Errors, `["b"]`)
-		if got := t.get(1); !bytes.Equal(got.Errors, []byte(`["a"]`)) {
-			t.Fatalf("the stored row followed the caller's slice: %s", got.Errors)
+		c.Body[0] = 'b'
+		if got := t.get(1); !bytes.Equal(got.Errors, []byte(`["a"]`)) || string(got.Body) != "a" {
+			t.Fatalf("the stored row followed the caller's slices: %s, %s", got.Errors, got.Body)
 		}
 	}},
 }
@@ -243,6 +265,9 @@ func changesOfNeighbours(t *tester) {
 		if i%5 == 0 {
 			c.Finish, c.Expected, c.Delay = c.Due+2, c.Due+3, time.Duration(i)*time.Minute
 		}
+		if i%4 == 0 {
+			c.Body = []byte(strings.Repeat("ü", i))
+		}
 		changes = append(changes, c)
 	}
 	slices.Reverse(changes)
@@ -254,6 +279,9 @@ func changesOfNeighbours(t *tester) {
 		want.Execution, want.ErrorStack, want.Errors, want.Finish = c.Execution, c.ErrorStack, c.Errors, c.Finish
 		if !c.Expected.IsZero() {
 			want.Expected, want.Delay = c.Expected, c.Delay
+		}
+		if c.Body != nil {
+			want.Body = c.Body
 		}
 		want.Created, want.Updated = got.Created, got.Updated
 		t.same(got, want)

@@ -1,4 +1,5 @@
-package config
+// Package durations reads and writes durations as people do: 500ms, 30s, 1h30m, 7d.
+package durations
 
 import (
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"time"
 )
 
-// ParseDuration reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. Negative durations
-// are refused: no setting has a use for one.
-func ParseDuration(s string) (time.Duration, error) {
+const day = 24 * time.Hour
+
+// Parse reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. It returns an error for
+// anything else, and for a negative duration, which nobody has a use for.
+func Parse(s string) (time.Duration, error) {
 	days, rest, err := cutDays(s)
 	if err != nil {
 		return 0, err
@@ -25,8 +28,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return days + d, nil
 }
 
-// FormatDuration writes d so that [ParseDuration] reads it back, without parts that are zero.
-func FormatDuration(d time.Duration) string {
+// Format writes d so that [Parse] reads it back, without parts that are zero.
+func Format(d time.Duration) string {
 	var b strings.Builder
 	if days := d / day; days > 0 {
 		fmt.Fprintf(&b, "%dd", days)

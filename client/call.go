@@ -1,0 +1,173 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+const (
+	// answerWait is how long an answer may take, beyond the wait that a poll asks for.
+	answerWait = 15 * time.Second
+	// smallAnswer bounds an answer that holds no bodies of tasks, or a problem.
+	smallAnswer = 1 << 20
+	// taskAnswer is what one task may take in an answer, over the limits of the service with room for escapes.
+	taskAnswer = 8 << 20
+	// largestAnswer bounds all answers.
+	largestAnswer = 256 << 20
+	// drained is how much of an unread answer is read so that its connection can be used again.
+	drained = 64 << 10
+)
+
+// request is a call of the service.
+type request struct {
+	method, path string // path with its escapes and query
+	body         any    // sent as JSON; nil: none
+	into         any    // the answer is decoded into this; nil: it is not looked at
+	limit        int64  // bytes of the answer; 0: smallAnswer
+	wait         time.Duration
+	again        bool // it may be repeated although it may have been carried out
+
+	encoded []byte
+	status  int // of the answer
+}
+
+// tasks returns the bound of an answer with so many tasks.
+func tasks(n int) int64 { return min(smallAnswer+int64(n)*taskAnswer, largestAnswer) }
+
+// try sends the request once.
+func (c *Client) try(ctx context.Context, r *request) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.wait+answerWait, fmt.Errorf("nothing came within %v", r.wait+answerWait))
+	defer cancel()
+	req, err := c.newRequest(ctx, r)
+	if err != nil {
+		return err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return unsent(ctx, err)
+	}
+	defer func() {
+		_, _ = io.CopyN(io.Discard, res.Body, drained) // what cannot be read costs the connection, no more
+		_ = res.Body.Close()
+	}()
+	r.status = res.StatusCode
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return errorOf(res)
+	}
+	if r.into == nil || res.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	return decode(ctx, res, r)
+}
+
+func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, error) {
+	if r.body != nil && r.encoded == nil {
+		var buffer bytes.Buffer
+		encoder := json.NewEncoder(&buffer)
+		encoder.SetEscapeHTML(false) // the bodies of tasks are stored as they are sent
+		if err := encoder.Encode(r.body); err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		r.encoded = buffer.Bytes()
+	}
+	var body io.Reader = http.NoBody
+	if r.encoded != nil {
+		body = bytes.NewReader(r.encoded)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, body)
+	if err != nil {
+		return nil, err
+	}
+	if r.encoded != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.agent)
+	c.authorize(req.Header)
+	return req, nil
+}
+
+// unsent tells a request that never left from one whose answer is missing.
+func unsent(ctx context.Context, err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err // without the address, which the caller knows
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("the service cannot be trusted: %w", err)
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return &silence{sent: !ok || op.Op != "dial", err: err}
+}
+
+func decode(ctx context.Context, res *http.Response, r *request) error {
+	limit := r.limit
+	if limit == 0 {
+		limit = smallAnswer
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	switch {
+	case err != nil:
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return &silence{sent: true, err: err}
+	case int64(len(data)) > limit:
+		return fmt.Errorf("%w: over %d bytes", ErrAnswerTooLarge, limit)
+	}
+	if err := json.Unmarshal(data, r.into); err != nil {
+		return fmt.Errorf("the answer is not one of this service: %w", err)
+	}
+	return nil
+}
+
+// errorOf reads an answer that says no. Only a problem is quoted: other text is a proxy's page.
+func errorOf(res *http.Response) error {
+	e := &Error{Status: res.StatusCode, retryAfter: retryAfter(res.Header)}
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		e.Detail = fmt.Sprintf("the service answered with a redirect (%d), which is not followed; use the address that it leads to",
+			res.StatusCode)
+		return e
+	}
+	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media != "application/problem+json" {
+		return e
+	}
+	var p wire.Problem
+	data, err := io.ReadAll(io.LimitReader(res.Body, smallAnswer))
+	if err == nil && json.Unmarshal(data, &p) == nil {
+		e.Code, e.Detail, e.TaskID = p.Code, p.Detail, int64(p.TaskID)
+		if len(p.Errors) > 0 {
+			first := p.Errors[0]
+			e.place = first.Location
+			if !strings.Contains(p.Detail, first.Message) {
+				e.Detail = strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", p.Detail, first.Location, first.Message), ": ")
+			}
+		}
+	}
+	return e
+}
+
+// retryAfter reads seconds; the other form, a date, depends on two clocks.
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds), 60) * time.Second
+}

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/processor"
+)
+
+var _ processor.Scheduler = (*Client)(nil)
+
+// Client calls one service. Make it with [New]; it is safe for concurrent use.
+//
+// Every method that takes a context returns [processor.ErrNilContext] for a nil one, the context's cause when that has
+// ended, and [processor.ErrClosed] after Stop. What the service refuses is an [*Error], which Is the error of package
+// processor that the library would have returned.
+type Client struct {
+	base      string
+	http      *http.Client
+	authorize func(http.Header) // a function, because a field would show when a client is printed
+	agent     string
+	log       *slog.Logger
+	patience  time.Duration
+	bodyLimit int
+	idle      func() // closes the connections of a pool that is ours
+
+	worker *worker
+	stop   sync.Once
+	ended  error
+	closed atomic.Bool
+}
+
+// New returns a client of the service at the base URL, such as http://127.0.0.1:8080. Nothing is sent yet. It returns
+// [processor.ErrInvalidOption] for a URL that is not http or https or holds more than host, port and a path.
+func New(baseURL string, opts ...Option) (*Client, error) {
+	base, err := checkBase(baseURL)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		base: base, agent: strings.TrimSpace(cfg.name + " delaytask-go"), log: cfg.log,
+		patience: cfg.patience, bodyLimit: cfg.bodyLimit, authorize: func(http.Header) {},
+	}
+	if cfg.token != "" {
+		c.authorize = func(h http.Header) { h.Set("Authorization", "Bearer "+cfg.token) }
+	}
+	c.http, c.idle = httpClient(&cfg)
+	c.worker = newWorker(c, &cfg)
+	return c, nil
+}
+
+// checkBase does not repeat a URL that it refuses: it may hold a password.
+func checkBase(s string) (string, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%w: want a base URL such as http://127.0.0.1:8080", processor.ErrInvalidOption)
+	case u.User != nil:
+		return "", fmt.Errorf("%w: the base URL holds a user name; pass a token with WithToken", processor.ErrInvalidOption)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", fmt.Errorf("%w: the base URL holds more than a host and a path", processor.ErrInvalidOption)
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// httpClient copies a client of the caller, so that redirects stay a setting of ours.
+func httpClient(cfg *config) (h *http.Client, idle func()) {
+	h, idle = &http.Client{}, func() {}
+	if cfg.http != nil {
+		*h = *cfg.http
+	} else {
+		pool := http.DefaultTransport.(*http.Transport).Clone()
+		pool.MaxIdleConnsPerHost = cfg.concurrency + otherCalls
+		pool.MaxIdleConns = pool.MaxIdleConnsPerHost
+		h.Transport, idle = pool, pool.CloseIdleConnections
+	}
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return h, idle
+}
+
+// otherCalls is how many connections are kept besides those that a worker may use for each task: polls, renewals, and saves.
+const otherCalls = 16
+
+var drawn = cluster.NewIDs(cluster.RandomNode(), time.Now)
+
+// NewID draws an id to save with, for a caller who wants to know it before the save, or to save again under the same one: see
+// [processor.WithID].
+func NewID() int64 { return drawn.Next() }
+
+func (c *Client) enter(ctx context.Context) error {
+	switch {
+	case ctx == nil:
+		return processor.ErrNilContext
+	case c.closed.Load():
+		return processor.ErrClosed
+	default:
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// ErrNoAnswer is returned when no answer came, or none that says whether the call was carried out: it may have been.
+var ErrNoAnswer = errors.New("delaytask: no answer from the service: it may or may not have done what was asked")
+
+// ErrAnswerTooLarge is returned when an answer is longer than what was asked for can be. Ask for less at a time.
+var ErrAnswerTooLarge = errors.New("delaytask: the service's answer is too large")
+
+// Error is an answer that says no. It Is the error of package processor that its code stands for, if there is one, so that
+// errors.Is(err, processor.ErrLeaseLost) works as it does with the library.
+type Error struct {
+	Status int    // of HTTP
+	Code   string // for programs; "" when something else than the service answered
+	Detail string // for people
+	TaskID int64  // that the answer is about; 0 when there is none
+
+	retryAfter time.Duration
+	place      string
+}
+
+func (e *Error) Error() string {
+	if e.Detail != "" {
+		return e.Detail
+	}
+	return fmt.Sprintf("the service answered %d %s", e.Status, http.StatusText(e.Status))
+}
+
+// Unwrap returns the error that the library would have returned.
+func (e *Error) Unwrap() error {
+	if e.Code == wire.CodeDuplicate {
+		return &processor.DuplicateError{ID: e.TaskID}
+	}
+	return sentinels[e.Code]
+}
+
+var sentinels = map[string]error{
+	wire.CodeInvalidTag:         processor.ErrInvalidTag,
+	wire.CodeInvalidKey:         processor.ErrInvalidKey,
+	wire.CodeInvalidBody:        processor.ErrInvalidBody,
+	wire.CodeBodyTooLarge:       processor.ErrBodyTooLarge,
+	wire.CodeInvalidDelay:       processor.ErrInvalidDelay,
+	wire.CodeDelayTooLong:       processor.ErrDelayTooLong,
+	wire.CodeInvalidTime:        processor.ErrInvalidTime,
+	wire.CodeInvalidID:          processor.ErrInvalidID,
+	wire.CodeInvalidTTR:         processor.ErrInvalidTTR,
+	wire.CodeInvalidMaxAttempts: processor.ErrInvalidMaxAttempts,
+	wire.CodeInvalidPriority:    processor.ErrInvalidPriority,
+	wire.CodeInvalidHeaders:     processor.ErrInvalidHeaders,
+	wire.CodeInvalidOption:      processor.ErrInvalidOption,
+	wire.CodeInvalidToken:       processor.ErrInvalidToken,
+	wire.CodeBatchTooLarge:      processor.ErrBatchTooLarge,
+	wire.CodeConflict:           processor.ErrConflict,
+	wire.CodeLeaseLost:          processor.ErrLeaseLost,
+	wire.CodeNotFound:           processor.ErrNotFound,
+	wire.CodeBroken:             processor.ErrBroken,
+	wire.CodeNotPending:         processor.ErrNotPending,
+	wire.CodeFinished:           processor.ErrFinished,
+	wire.CodeNotFailed:          processor.ErrNotFailed,
+	wire.CodeContended:          processor.ErrContended,
+	wire.CodeOverloaded:         processor.ErrOverloaded,
+	wire.CodeOutcomeUnknown:     processor.ErrOutcomeUnknown,
+}
+
+// refusal is an answer about one of many. Its code may be "": then nothing was refused.
+func refusal(code, detail string, id int64) error {
+	if code == "" {
+		return nil
+	}
+	return &Error{Code: code, Detail: cmp.Or(detail, code), TaskID: id}
+}
+
+// silence is a call without an answer.
+type silence struct {
+	sent bool // the request may have arrived
+	err  error
+}
+
+func (s *silence) Error() string { return fmt.Sprintf("%v: %v", ErrNoAnswer, s.err) }
+
+func (s *silence) Unwrap() []error { return []error{ErrNoAnswer, s.err} }
+
+// nothingDone lists the codes of answers of 500 and above after which nothing was done for certain.
+var nothingDone = map[string]bool{wire.CodeOverloaded: true, wire.CodeStopping: true, wire.CodeNotReady: true}
+
+// mayBeDone reports whether the call may have been carried out although it failed.
+func mayBeDone(err error) bool {
+	if s, ok := errors.AsType[*silence](err); ok {
+		return s.sent
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status >= http.StatusInternalServerError && !nothingDone[e.Code]
+	}
+	return true // an answer that could not be read
+}
+
+// mayPass reports whether the same call may succeed later.
+func mayPass(err error) bool {
+	if e, ok := errors.AsType[*Error](err); ok {
+		switch e.Status {
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+			return true
+		}
+		return false
+	}
+	_, ok := errors.AsType[*silence](err)
+	return ok
+}
+
+// unanswered adds what a caller must know when a call that is not repeated may have been carried out.
+func unanswered(err error, unclear bool) error {
+	if !unclear || errors.Is(err, ErrNoAnswer) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+}

@@ -1,0 +1,133 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Finish completes the task that was handed out with the token. It returns [processor.ErrLeaseLost] when the lease has
+// ended and somebody else took the task; nothing is changed then.
+//
+// It is repeated until an answer comes. When an earlier try may have completed the task and a later one is refused, the task is
+// looked at: completed in the version after the token's, it was this call. It is [ErrNoAnswer] when that cannot be learnt.
+func (c *Client) Finish(ctx context.Context, t processor.Token) error {
+	unclear, err := c.end(ctx, t, "finish", wire.Finish{Token: t.String()})
+	if unclear && isGone(err) {
+		return c.finished(ctx, t, err)
+	}
+	return err
+}
+
+// finished decides about a Finish whose repetition was refused.
+func (c *Client) finished(ctx context.Context, t processor.Token, refused error) error {
+	task, err := c.Get(ctx, processor.ID(t.ID))
+	switch {
+	case errors.Is(err, processor.ErrNotFound):
+		return refused
+	case err != nil:
+		return unanswered(err, true)
+	case task.Status == processor.Completed && task.Version == t.Version+1:
+		return nil
+	default:
+		return refused
+	}
+}
+
+// Fail spends the attempt, as an error of a processor does: [processor.Permanent], [processor.Snooze] and
+// [processor.RetryAfter] mean the same here. A nil error is [processor.ErrInvalidOption]. It returns
+// [processor.ErrLeaseLost] as Finish does; when an earlier try got no answer, that error is [ErrNoAnswer] too, because the
+// earlier one may have done it.
+func (c *Client) Fail(ctx context.Context, t processor.Token, failure error) error {
+	if failure == nil {
+		return fmt.Errorf("%w: the failure is nil; use Finish", processor.ErrInvalidOption)
+	}
+	if snooze, ok := errors.AsType[*processor.SnoozeError](failure); ok {
+		return c.release(ctx, t, snooze.After)
+	}
+	unclear, err := c.end(ctx, t, "fail", failOf(t, failure))
+	return lostOnce(err, unclear)
+}
+
+// Release gives the task back without spending the attempt. Its errors are those of Fail.
+func (c *Client) Release(ctx context.Context, t processor.Token) error { return c.release(ctx, t, 0) }
+
+func (c *Client) release(ctx context.Context, t processor.Token, delay time.Duration) error {
+	unclear, err := c.end(ctx, t, "release", wire.Release{Token: t.String(), Delay: wire.Duration(delay)})
+	return lostOnce(err, unclear)
+}
+
+// Touch makes the lease end after ttr from now: at least 1 s and at most 24 h, whatever is asked for. It returns
+// [processor.ErrLeaseLost] as Finish does, and [processor.ErrInvalidTTR] when ttr is not positive.
+func (c *Client) Touch(ctx context.Context, t processor.Token, ttr time.Duration) error {
+	ttr, err := processor.NewTouch(ttr)
+	if err != nil {
+		return err
+	}
+	_, err = c.end(ctx, t, "touch", wire.Touch{Token: t.String(), TTR: wire.Duration(ttr)})
+	return err
+}
+
+// end sends what ends or moves a lease.
+func (c *Client) end(ctx context.Context, t processor.Token, op string, body any) (unclear bool, err error) {
+	if err := c.enter(ctx); err != nil {
+		return false, err
+	}
+	if err := t.Check(); err != nil {
+		return false, err
+	}
+	unclear, err = c.call(ctx, leaseRequest(t, op, body))
+	if err != nil {
+		err = fmt.Errorf("%s task %d: %w", op, t.ID, err)
+	}
+	return unclear, err
+}
+
+func leaseRequest(t processor.Token, op string, body any) *request {
+	return &request{method: http.MethodPost, path: taskPath(t.ID) + "/" + op, body: body, again: true}
+}
+
+// isGone reports an answer that a call gets when it, or somebody else, has ended the lease before.
+func isGone(err error) bool {
+	return errors.Is(err, processor.ErrLeaseLost) || errors.Is(err, processor.ErrNotFound)
+}
+
+func lostOnce(err error, unclear bool) error {
+	if isGone(err) {
+		return unanswered(err, unclear)
+	}
+	return err
+}
+
+// failOf says how an attempt failed.
+func failOf(t processor.Token, failure error) wire.Fail {
+	f := wire.Fail{Token: t.String(), Error: failureText(failure)}
+	if _, ok := errors.AsType[*processor.PermanentError](failure); ok {
+		f.Permanent = true
+	} else if later, ok := errors.AsType[*processor.RetryAfterError](failure); ok {
+		after := wire.Duration(max(later.After, 0))
+		f.RetryAfter = &after
+	}
+	return f
+}
+
+// longestFailure is what the service keeps of an error by default.
+const longestFailure = 8 << 10
+
+// failureText goes through fmt, because a typed nil inside must not panic.
+func failureText(failure error) string {
+	text := fmt.Sprint(failure)
+	if panicked, ok := errors.AsType[*processor.PanicError](failure); ok {
+		text += "\n\n" + string(panicked.Stack)
+	}
+	if text == "" {
+		return fmt.Sprintf("an error without a text (%T)", failure)
+	}
+	return strings.ToValidUTF8(text[:min(len(text), longestFailure)], "\uFFFD")
+}

@@ -1,0 +1,88 @@
+package client_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// forgetful loses the first answer to every request that changes something, after the service has done what was asked.
+type forgetful struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	what := r.Method + r.URL.Path
+	if err != nil || r.Method == http.MethodGet || r.URL.Path == "/v1/pop" || f.seen[what] {
+		return res, err
+	}
+	f.seen[what] = true
+	_ = res.Body.Close()
+	return nil, io.ErrUnexpectedEOF
+}
+
+func TestLostAnswersOfTheRealService(t *testing.T) {
+	t.Parallel()
+	ctx, s := t.Context(), serve(t)
+	c := s.client(t, client.WithHTTPClient(&http.Client{Transport: &forgetful{seen: map[string]bool{}}}))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	if _, err := c.SaveDelayTask(ctx, "a", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	items := []processor.Item{{Tag: "a", Body: 1}, {Tag: "a", Body: 2}, {Tag: "a", Body: 3}, {Tag: "a", Body: 4}}
+	if results, err := c.SaveDelayTasks(ctx, items); err != nil || len(results) != 4 {
+		t.Fatalf("got %v, %v", results, err)
+	}
+	var popped []*processor.Popped
+	for len(popped) < 5 {
+		more, err := c.Pop(ctx, "a", processor.PopMax(10), processor.PopTTR(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		popped = append(popped, more...)
+	}
+	if page, err := s.scheduler.List(ctx, processor.Filter{}); err != nil || len(page.Tasks) != 5 {
+		t.Errorf("%d tasks are stored, want 5: %v", len(page.Tasks), err)
+	}
+	if err := popped[0].Touch(ctx, time.Hour); err != nil {
+		t.Errorf("Touch: %v", err)
+	}
+	if err := popped[0].Finish(ctx); err != nil {
+		t.Errorf("Finish: %v", err)
+	}
+	if answers, err := c.FinishAll(ctx, []processor.Token{popped[1].Token(), popped[2].Token()}); err != nil ||
+		errors.Join(answers...) != nil {
+		t.Errorf("FinishAll: %v, %v", answers, err)
+	}
+	// These have been done, and the answer says that they may have been.
+	for name, err := range map[string]error{
+		"Fail": popped[3].Fail(ctx, processor.Permanent(io.EOF)), "Cancel": cancelled(t, c, popped[4].ID),
+	} {
+		if !errors.Is(err, client.ErrNoAnswer) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	want := []processor.Status{
+		processor.Completed, processor.Completed, processor.Completed, processor.Failed, processor.Cancelled,
+	}
+	for i, p := range popped {
+		if task := settled(t, c, p.ID); task.Status != want[i] || task.Attempt != 1 {
+			t.Errorf("task %d is %s in attempt %d, want %s", i, task.Status, task.Attempt, want[i])
+		}
+	}
+}
+
+func cancelled(t *testing.T, c *client.Client, id int64) error {
+	_, err := c.Cancel(t.Context(), processor.ID(id))
+	return err
+}

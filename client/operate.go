@@ -1,0 +1,94 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Pause stops all nodes from starting tasks of the tag, and the service from handing them out, within 2 s; what runs goes on.
+// Tasks that fall due meanwhile wait.
+func (c *Client) Pause(ctx context.Context, tag string) error { return c.operate(ctx, tag, "pause") }
+
+// Resume ends a pause on all nodes, within 2 s. Tasks that fell due meanwhile start at once.
+func (c *Client) Resume(ctx context.Context, tag string) error { return c.operate(ctx, tag, "resume") }
+
+func (c *Client) operate(ctx context.Context, tag, op string) error {
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	if !processor.ValidTag(tag) {
+		return fmt.Errorf("%w: got %.140q", processor.ErrInvalidTag, tag)
+	}
+	r := &request{method: http.MethodPost, path: "/v1/tags/" + segment(tag) + "/" + op, again: true}
+	if _, err := c.call(ctx, r); err != nil {
+		return fmt.Errorf("%s tag %s: %w", op, tag, err)
+	}
+	return nil
+}
+
+// Nodes returns the processes that share the service's database, by number.
+func (c *Client) Nodes(ctx context.Context) ([]processor.Node, error) {
+	var list wire.NodeList
+	if err := c.read(ctx, "/v1/nodes", "read the nodes", &list); err != nil {
+		return nil, err
+	}
+	nodes := make([]processor.Node, len(list.Nodes))
+	for i, n := range list.Nodes {
+		nodes[i] = processor.Node{
+			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
+			Leaving: n.State == "leaving", Alive: n.State != "silent", Heartbeat: n.Heartbeat.Std(),
+		}
+	}
+	return nodes, nil
+}
+
+// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table.
+func (c *Client) Stats(ctx context.Context) ([]processor.TagStats, error) {
+	var stats wire.Stats
+	if err := c.read(ctx, "/v1/stats", "count tasks", &stats); err != nil {
+		return nil, err
+	}
+	all := make([]processor.TagStats, len(stats.Tags))
+	for i, s := range stats.Tags {
+		counts := make(map[processor.Status]int64, len(s.Counts))
+		for status, n := range s.Counts {
+			counts[processor.Status(status)] = n
+		}
+		all[i] = processor.TagStats{
+			Tag: s.Tag, Counts: counts, OldestPending: s.OldestPending.Std(), Lateness: lateness(s.Lateness),
+			Served: s.Served, Paused: s.Paused,
+		}
+	}
+	return all, nil
+}
+
+// Tags returns the tags that are served or paused and that the token may read. It counts nothing and is cheap.
+func (c *Client) Tags(ctx context.Context) ([]processor.TagState, error) {
+	var list wire.TagList
+	if err := c.read(ctx, "/v1/tags", "read the tags", &list); err != nil {
+		return nil, err
+	}
+	tags := make([]processor.TagState, len(list.Tags))
+	for i, t := range list.Tags {
+		tags[i] = processor.TagState(t)
+	}
+	return tags, nil
+}
+
+func (c *Client) read(ctx context.Context, path, op string, into any) error {
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	r := &request{method: http.MethodGet, path: path, into: into, limit: listAnswer, again: true}
+	if _, err := c.call(ctx, r); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return nil
+}
+
+// listAnswer bounds lists of tags and nodes.
+const listAnswer = 16 << 20

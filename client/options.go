@@ -1,0 +1,151 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Option is a setting of [New]. Each may return [processor.ErrInvalidOption].
+type Option func(*config) error
+
+type config struct {
+	token       string
+	name        string
+	http        *http.Client
+	log         *slog.Logger
+	concurrency int
+	ttr         time.Duration
+	timeout     time.Duration
+	noTimeout   bool
+	grace       time.Duration
+	patience    time.Duration
+	bodyLimit   int
+}
+
+// WithToken sends a bearer token with every request. It never shows in errors or logs.
+func WithToken(token string) Option {
+	return func(c *config) error {
+		for i := range len(token) {
+			if token[i] <= ' ' || token[i] > '~' {
+				return fmt.Errorf("%w: the token holds a character that no token has", processor.ErrInvalidOption)
+			}
+		}
+		c.token = token
+		return nil
+	}
+}
+
+// WithName says in the User-Agent who calls; the service writes it to its access log. Default: the program's name is left out.
+func WithName(name string) Option {
+	return func(c *config) error {
+		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return fmt.Errorf("%w: a name of visible ASCII characters is wanted", processor.ErrInvalidOption)
+		}
+		c.name = name
+		return nil
+	}
+}
+
+// WithHTTPClient sends requests with h instead of a client with a connection pool of its own. Redirects are not followed either
+// way. Its Timeout must leave room for long polls of 30 s.
+func WithHTTPClient(h *http.Client) Option {
+	return func(c *config) error {
+		if h == nil {
+			return fmt.Errorf("%w: the HTTP client is nil", processor.ErrInvalidOption)
+		}
+		c.http = h
+		return nil
+	}
+}
+
+// WithLogger sets where operators are told what goes wrong while tasks are taken and reported. Default: slog.Default. Bodies,
+// headers and the token are never written.
+func WithLogger(log *slog.Logger) Option {
+	return func(c *config) error {
+		c.log = log
+		return nil
+	}
+}
+
+// WithConcurrency is how many tasks run at once in this process, those of tags with a [processor.Concurrency] of their own not
+// counted. Default 64.
+func WithConcurrency(n int) Option {
+	return func(c *config) error {
+		c.concurrency = n
+		return within("concurrency", n, 1, 100_000)
+	}
+}
+
+// WithTTR is the lease of tasks whose tag is registered without [processor.TTR]: so long after this process has died, somebody
+// else takes its task. Default 15 s, 1 s to 24 h.
+func WithTTR(d time.Duration) Option {
+	return func(c *config) error {
+		c.ttr = d
+		return within("TTR", d, time.Second, 24*time.Hour)
+	}
+}
+
+// WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Default 5 min; 0 means no bound.
+func WithTimeout(d time.Duration) Option {
+	return func(c *config) error {
+		c.timeout, c.noTimeout = d, d == 0
+		return within("timeout", d, 0, 365*24*time.Hour)
+	}
+}
+
+// WithStopGrace is how long Stop waits for running tasks. Default 30 s.
+func WithStopGrace(d time.Duration) Option {
+	return func(c *config) error {
+		c.grace = d
+		return within("grace", d, time.Millisecond, 24*time.Hour)
+	}
+}
+
+// WithPatience is how long a call is repeated that gets no answer, if its context does not end before. Default 30 s; 0
+// means that nothing is repeated.
+func WithPatience(d time.Duration) Option {
+	return func(c *config) error {
+		c.patience = d
+		return within("patience", d, 0, 24*time.Hour)
+	}
+}
+
+// WithBodyLimit is how long a body may be: what the service is configured with. Default 1 MiB.
+func WithBodyLimit(bytes int) Option {
+	return func(c *config) error {
+		c.bodyLimit = bytes
+		return within("body limit", bytes, 1, 1<<30)
+	}
+}
+
+func within[T cmp.Ordered](what string, value, least, most T) error {
+	if value < least || value > most {
+		return fmt.Errorf("%w: the %s is %v, want %v to %v", processor.ErrInvalidOption, what, value, least, most)
+	}
+	return nil
+}
+
+func newConfig(opts []Option) (config, error) {
+	c := config{
+		log: slog.Default(), concurrency: 64, ttr: 15 * time.Second, timeout: 5 * time.Minute, grace: 30 * time.Second,
+		patience: 30 * time.Second, bodyLimit: processor.DefaultBodyLimit,
+	}
+	for _, opt := range opts {
+		if opt == nil {
+			return c, fmt.Errorf("%w: it is nil", processor.ErrInvalidOption)
+		}
+		if err := opt(&c); err != nil {
+			return c, err
+		}
+	}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	return c, nil
+}

@@ -1,0 +1,78 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// pollWait is how long one long poll lasts.
+const pollWait = 30 * time.Second
+
+// Pop takes due tasks of a tag: it blocks until one is due, and returns the moment it is. A task that nobody ends within
+// its TTR has spent an attempt and is handed out again.
+//
+// It returns no task and no error when the wait of [processor.PopWait] has passed, the context's cause when ctx has ended,
+// and [ErrNoAnswer] when the service is away for longer than the client's patience; tasks that it handed out meanwhile come
+// back when their leases end.
+func (c *Client) Pop(ctx context.Context, tag string, opts ...processor.PopOption) ([]*processor.Popped, error) {
+	if err := c.enter(ctx); err != nil {
+		return nil, err
+	}
+	p, err := processor.NewPop(tag, opts...)
+	if err != nil {
+		return nil, err
+	}
+	for begun := time.Now(); ; {
+		wait := pollWait
+		if p.Waits {
+			wait = max(min(wait, p.Wait-time.Since(begun)), 0)
+		}
+		r, reply := popRequest(&p, wait)
+		if _, err := c.call(ctx, r); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return nil, cause
+			}
+			return nil, fmt.Errorf("pop: %w", err)
+		}
+		popped, err := c.popped(reply)
+		if err != nil || len(popped) > 0 || p.Waits && time.Since(begun) >= p.Wait {
+			return popped, err
+		}
+	}
+}
+
+func popRequest(p *processor.Pop, wait time.Duration) (*request, *wire.PopReply) {
+	q := url.Values{"tag": p.Tags, "max": {strconv.Itoa(p.Max)}, "wait": {millisText(wait)}}
+	if p.TTR > 0 {
+		q.Set("ttr", millisText(p.TTR))
+	}
+	reply := &wire.PopReply{}
+	return &request{
+		method: http.MethodPost, path: "/v1/pop?" + q.Encode(), into: reply, limit: tasks(p.Max), wait: wait, again: true,
+	}, reply
+}
+
+func millisText(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+func (c *Client) popped(reply *wire.PopReply) ([]*processor.Popped, error) {
+	var all []*processor.Popped
+	for _, w := range reply.Tasks {
+		token, err := processor.ParseToken(w.Token)
+		if err != nil || token.ID != int64(w.ID) {
+			return nil, errors.New("the service handed out a task without its token")
+		}
+		all = append(all, processor.NewPopped(processor.Task{
+			ID: token.ID, Version: token.Version, Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Attempt: w.Attempt,
+			Expected: w.Expected.Std(), Due: w.Due.Std(), Headers: w.Headers, Priority: w.Priority,
+		}, c))
+	}
+	return all, nil
+}

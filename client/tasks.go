@@ -1,0 +1,204 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Get returns a task with its body. Times are to the millisecond. It returns [processor.ErrNotFound] when there is none, or
+// when it was deleted after its retention.
+func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.Stored, error) {
+	var task wire.Task
+	err := c.onTask(ctx, ref, "get", &request{method: http.MethodGet, into: &task, limit: tasks(1), again: true})
+	return stored(&task), err
+}
+
+// Explain tells why a task has not run. It returns [processor.ErrNotFound] when there is no such task.
+func (c *Client) Explain(ctx context.Context, ref processor.Ref) (processor.Explanation, error) {
+	var e wire.Explanation
+	err := c.onTask(ctx, ref, "explain", &request{
+		method: http.MethodGet, path: "/explain", into: &e, limit: tasks(1), again: true,
+	})
+	if err != nil {
+		return processor.Explanation{}, err
+	}
+	task := stored(&e.Task)
+	task.Body = nil
+	return processor.Explanation{Task: task, Reason: processor.Reason(e.Reason), Text: e.Text}, nil
+}
+
+// Cancel ends a task that is not finished, and returns the status that it met: from [processor.Pending] it will not start; from
+// [processor.Executing] it may have, its context ends with the next renewal of its lease, and its result is refused.
+//
+// It returns [processor.ErrNotFound], [processor.ErrFinished], [processor.ErrNotPending] when only a pending task was to be
+// cancelled, [processor.ErrContended], or [ErrNoAnswer].
+func (c *Client) Cancel(ctx context.Context, ref processor.Ref, opts ...processor.ChangeOption) (processor.Status, error) {
+	cancel, err := processor.NewCancel(opts...)
+	if err != nil {
+		return "", err
+	}
+	r := &request{method: http.MethodDelete}
+	if cancel.OnlyPending {
+		r.path = "?only_pending=true"
+	}
+	return c.change(ctx, ref, "cancel", r)
+}
+
+// Reschedule moves the promise of a pending task to a delay from now, which it rounds up to a millisecond, or with
+// [processor.To] to a time. With [processor.Body] it replaces the body in the same step. It returns the status that it met,
+// which is [processor.Pending].
+//
+// It returns [processor.ErrNotFound], [processor.ErrBroken], [processor.ErrFinished], [processor.ErrNotPending] for a task
+// that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody] also for an empty
+// body, which cannot be sent, [processor.ErrContended], or [ErrNoAnswer].
+func (c *Client) Reschedule(
+	ctx context.Context, ref processor.Ref, delay time.Duration, opts ...processor.ChangeOption,
+) (processor.Status, error) {
+	move, err := processor.NewReschedule(delay, processor.Limits{Body: c.bodyLimit}, opts...)
+	if err != nil {
+		return "", err
+	}
+	change := wire.Change{Body: move.Body}
+	if move.At.IsZero() {
+		d := wire.Duration(move.Delay)
+		change.Delay = &d
+	} else {
+		change.At = wireTime(move.At)
+	}
+	if move.Body != nil {
+		if err := checkNewBody(move.Body); err != nil {
+			return "", err
+		}
+	}
+	return c.change(ctx, ref, "reschedule", &request{method: http.MethodPatch, body: change})
+}
+
+// SetBody replaces the body of a pending task, and nothing else. It returns the status that it met, which is
+// [processor.Pending]. Its errors are those of Reschedule.
+func (c *Client) SetBody(ctx context.Context, ref processor.Ref, body any) (processor.Status, error) {
+	save, err := processor.NewSave("body", body, 0, processor.Limits{Body: c.bodyLimit})
+	if err != nil {
+		return "", err
+	}
+	if err := checkNewBody(save.Body); err != nil {
+		return "", err
+	}
+	return c.change(ctx, ref, "set the body of", &request{method: http.MethodPatch, body: wire.Change{Body: save.Body}})
+}
+
+func checkNewBody(body []byte) error {
+	if !json.Valid(body) {
+		return fmt.Errorf("%w: the service takes JSON, and cannot empty a body", processor.ErrInvalidBody)
+	}
+	return nil
+}
+
+func (c *Client) change(ctx context.Context, ref processor.Ref, op string, r *request) (processor.Status, error) {
+	var met wire.Met
+	r.into = &met
+	err := c.onTask(ctx, ref, op, r)
+	return processor.Status(met.Met), err
+}
+
+// Retry runs a failed task again, now: with all its attempts, and with the errors of the old ones kept. It returns
+// [processor.ErrNotFound], [processor.ErrNotFailed], [processor.ErrDuplicate] when another unfinished task carries its key
+// by now, or [ErrNoAnswer].
+func (c *Client) Retry(ctx context.Context, ref processor.Ref) error {
+	if id, _, _, err := ref.Parts(); err == nil && id == 0 {
+		// A key names unfinished tasks only, and the service retries by id.
+		task, err := c.Get(ctx, ref)
+		if err != nil {
+			return fmt.Errorf("retry: %w", err)
+		}
+		ref = processor.ID(task.ID)
+	}
+	return c.onTask(ctx, ref, "retry", &request{method: http.MethodPost, path: "/retry"})
+}
+
+// onTask sends a request about one task; its path so far is what follows the task's.
+func (c *Client) onTask(ctx context.Context, ref processor.Ref, op string, r *request) error {
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	id, tag, key, err := ref.Parts()
+	if err != nil {
+		return err
+	}
+	if id != 0 {
+		r.path = taskPath(id) + r.path
+	} else {
+		r.path = "/v1/tags/" + segment(tag) + "/keys/" + segment(key) + r.path
+	}
+	if unclear, err := c.call(ctx, r); err != nil {
+		return fmt.Errorf("%s %v: %w", op, ref, unanswered(err, unclear && !r.again))
+	}
+	return nil
+}
+
+func taskPath(id int64) string { return "/v1/tasks/" + wire.ID(id).String() }
+
+// segment escapes a part of a path; dots too, where they would mean a folder.
+func segment(s string) string {
+	if s == "." || s == ".." {
+		return strings.ReplaceAll(s, ".", "%2E")
+	}
+	return url.PathEscape(s)
+}
+
+// List returns the tasks that match, page by page, as the library does. It returns [processor.ErrInvalidTag], and
+// [processor.ErrInvalidOption] when another field is out of range.
+func (c *Client) List(ctx context.Context, f processor.Filter) (processor.Page, error) {
+	if err := c.enter(ctx); err != nil {
+		return processor.Page{}, err
+	}
+	if f.After < 0 || f.Limit < 0 {
+		return processor.Page{}, fmt.Errorf("%w: the filter's After or Limit is negative", processor.ErrInvalidOption)
+	}
+	var page wire.Page
+	f.Limit = min(cmp.Or(f.Limit, 100), 1000)
+	r := &request{method: http.MethodGet, path: "/v1/tasks?" + query(&f), into: &page, limit: tasks(f.Limit), again: true}
+	if _, err := c.call(ctx, r); err != nil {
+		return processor.Page{}, fmt.Errorf("list tasks: %w", err)
+	}
+	out := processor.Page{Tasks: make([]processor.Stored, len(page.Tasks))}
+	for i := range page.Tasks {
+		out.Tasks[i] = stored(&page.Tasks[i])
+	}
+	if page.Next != "" && len(out.Tasks) > 0 {
+		out.Next = out.Tasks[len(out.Tasks)-1].ID
+	}
+	return out, nil
+}
+
+func query(f *processor.Filter) string {
+	q := url.Values{"limit": {fmt.Sprint(f.Limit)}}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	var before string
+	if !f.DueBefore.IsZero() {
+		before = f.DueBefore.UTC().Format(time.RFC3339Nano)
+	}
+	set("tag", f.Tag)
+	set("status", string(f.Status))
+	set("key", f.Key)
+	set("due_before", before)
+	if f.Bodies {
+		set("bodies", "true")
+	}
+	if f.After > 0 {
+		set("cursor", wire.Cursor{After: f.After, Tag: f.Tag, Status: string(f.Status), Key: f.Key, DueBefore: before}.String())
+	}
+	return q.Encode()
+}

@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// worker runs the processors of the registered tags.
+type worker struct {
+	client   *Client
+	log      *slog.Logger
+	registry processor.Registry
+
+	ttr     time.Duration
+	timeout time.Duration // 0: none
+	grace   time.Duration
+
+	polls     context.Context // ends first, with Stop
+	stopPolls context.CancelFunc
+	base      context.Context // of every processor; ends when the grace has ended
+	interrupt context.CancelCauseFunc
+	reports   context.Context // of renewals and results; ends last
+	stopAll   context.CancelFunc
+
+	finishes *batch.Coalescer[*finish]
+	leases   *leases
+
+	mu      sync.Mutex
+	started bool
+	shared  *line            // of the tags without a concurrency of their own
+	byTag   map[string]*line // those that are served
+	lines   sync.WaitGroup
+	running sync.WaitGroup
+}
+
+func newWorker(c *Client, cfg *config) *worker {
+	w := &worker{client: c, log: cfg.log, ttr: cfg.ttr, timeout: cfg.timeout, grace: cfg.grace, byTag: map[string]*line{}}
+	if cfg.noTimeout {
+		w.timeout = 0
+	}
+	w.polls, w.stopPolls = context.WithCancel(context.Background())
+	w.base, w.interrupt = context.WithCancelCause(context.Background())
+	w.reports, w.stopAll = context.WithCancel(context.Background())
+	w.shared = newLine(w, cfg.concurrency)
+	w.leases = newLeases(w)
+	w.finishes = batch.New(batch.Config[*finish]{Flush: w.flush, MaxItems: mostFinished, Panicked: w.flushPanicked})
+	return w
+}
+
+// Register gives a tag its processor in this process. It may be called before and after Start.
+//
+// [processor.Concurrency] gives the tag workers of its own, besides those that all other tags share ([WithConcurrency]).
+// [processor.TTR] is the length of its leases here, whatever its tasks were saved with. [processor.MaxAttempts] is refused with
+// [processor.ErrInvalidOption]: the service counts attempts, so give the number when the task is saved.
+//
+// It returns [processor.ErrInvalidTag], [processor.ErrNilProcessor], [processor.ErrTagRegistered] when the tag has a processor
+// already, or the error of an option.
+func (c *Client) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
+	if c.closed.Load() {
+		return processor.ErrClosed
+	}
+	opts = append(opts[:len(opts):len(opts)], noMaxAttempts)
+	if err := c.worker.registry.Register(tag, p, opts...); err != nil {
+		return err
+	}
+	c.worker.serve(tag)
+	return nil
+}
+
+func noMaxAttempts(r *processor.Registration) error {
+	if r.MaxAttempts != 0 {
+		return fmt.Errorf("%w: the service counts attempts: give MaxAttempts when the task is saved", processor.ErrInvalidOption)
+	}
+	return nil
+}
+
+// Start begins to run tasks. It does not block, and does nothing when called again. That the service is away, or refuses the
+// token, is logged and tried again.
+func (c *Client) Start(ctx context.Context) error {
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	w := c.worker
+	w.mu.Lock()
+	again := w.started
+	w.started = true
+	w.mu.Unlock()
+	if again {
+		return nil
+	}
+	w.leases.start()
+	for _, tag := range w.registry.Tags() {
+		w.serve(tag)
+	}
+	return nil
+}
+
+// Unregister takes the processor of a tag away, and reports whether it had one: this process takes no more tasks of the
+// tag. What runs goes on. The tag may be registered again.
+func (c *Client) Unregister(tag string) bool {
+	had := c.worker.registry.Unregister(tag)
+	c.worker.leave(tag)
+	return had
+}
+
+// serve begins to take tasks of the tag, once the worker is started.
+func (w *worker) serve(tag string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	reg, known := w.registry.Lookup(tag)
+	if !w.started || !known || w.byTag[tag] != nil || w.polls.Err() != nil {
+		return
+	}
+	l := w.shared
+	if reg.Concurrency > 0 {
+		l = newLine(w, reg.Concurrency)
+	}
+	w.byTag[tag] = l
+	if rests := l.add(tag, w.leaseOf(&reg)); rests {
+		w.lines.Go(l.run)
+	}
+}
+
+func (w *worker) leave(tag string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.byTag[tag]; l != nil {
+		delete(w.byTag, tag)
+		l.remove(tag)
+	}
+}
+
+func (w *worker) leaseOf(reg *processor.Registration) time.Duration {
+	if reg.TTR > 0 {
+		return reg.TTR
+	}
+	return w.ttr
+}
+
+func (w *worker) timeoutOf(reg *processor.Registration) time.Duration {
+	switch {
+	case reg.NoTimeout:
+		return 0
+	case reg.Timeout > 0:
+		return reg.Timeout
+	default:
+		return w.timeout
+	}
+}

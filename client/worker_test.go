@@ -1,0 +1,240 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestAWorkerTakesAsMuchAsItHasSlotsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		c := d.client(t, WithConcurrency(3))
+		next := make(chan struct{})
+		var running, most atomic.Int32
+		begin(t, c, func(context.Context, *processor.Task) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			<-next
+			return nil
+		})
+		d.hand("1.1", "2.1", "3.1", "4.1", "5.1")
+		synctest.Wait()
+		next <- struct{}{}
+		synctest.Wait()
+		if got := fmt.Sprint(d.asked); got != "[3 1]" || running.Load() != 3 {
+			t.Errorf("asked for %s, %d run", got, running.Load())
+		}
+		close(next)
+		synctest.Wait()
+		if err := c.Stop(t.Context()); err != nil || most.Load() != 3 || len(d.ends) != 5 {
+			t.Errorf("%v: at most %d ran, %v", err, most.Load(), d.ends)
+		}
+	})
+}
+
+func TestATagThatIsRegisteredLaterIsAskedForAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		c := d.client(t)
+		nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+		begin(t, c, nothing)
+		synctest.Wait()
+		d.set(func() { d.late = []string{"1.1"} })
+		if err := c.Register("b", nothing); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.told(); got != "finish 1.1" || len(d.tags) != 2 {
+			t.Errorf("got %q, asked for %v", got, d.tags)
+		}
+		c.Unregister("a")
+		if d.told(); len(d.tags) != 1 || d.tags[0] != "b" {
+			t.Errorf("asked for %v", d.tags)
+		}
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestATagHasSlotsOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		c := d.client(t)
+		begin(t, c, func(context.Context, *processor.Task) error { return nil }, processor.Concurrency(2))
+		synctest.Wait()
+		if got := fmt.Sprint(d.asked); got != "[2]" {
+			t.Errorf("asked for %s", got)
+		}
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLeasesAreRenewedWhileTheirTasksRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		c := d.client(t)
+		begin(t, c, func(context.Context, *processor.Task) error {
+			time.Sleep(time.Minute + time.Second)
+			return nil
+		}, processor.TTR(30*time.Second))
+		d.hand("1.1")
+		time.Sleep(2 * time.Minute)
+		if got := d.told(); got != "finish 1.1" || d.touched["1.1"] != 6 {
+			t.Errorf("got %s after %d renewals, want 6", got, d.touched["1.1"])
+		}
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestALostLeaseEndsTheContext(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lose  func(*desk)
+		after time.Duration
+	}{
+		"refused": {func(d *desk) { d.lost["1.1"] = true }, 5 * time.Second},
+		"away":    {func(d *desk) { d.away = true }, 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk()
+				c := d.client(t)
+				ended, cause := time.Duration(0), error(nil)
+				begin(t, c, func(ctx context.Context, _ *processor.Task) error {
+					start := time.Now()
+					<-ctx.Done()
+					ended, cause = time.Since(start), context.Cause(ctx)
+					return ctx.Err()
+				})
+				d.hand("1.1")
+				synctest.Wait()
+				d.set(func() { tt.lose(d) })
+				time.Sleep(time.Minute)
+				d.set(func() { d.away = false })
+				time.Sleep(10 * time.Second)
+				if got := d.told(); !errors.Is(cause, processor.ErrLeaseLost) || ended != tt.after || got != "release 1.1" {
+					t.Errorf("the context ended after %v with %v; %s", ended, cause, got)
+				}
+				if err := c.Stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestResultsAreSentUntilTheyAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		c := d.client(t, WithPatience(0))
+		begin(t, c, func(context.Context, *processor.Task) error {
+			d.set(func() { d.away = true })
+			return nil
+		})
+		d.hand("1.1")
+		time.Sleep(time.Hour)
+		d.set(func() { d.away = false })
+		time.Sleep(time.Minute)
+		if got := d.told(); got != "finish 1.1" {
+			t.Errorf("got %q", got)
+		}
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFinishesThatWaitTravelTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		d.finishes = make(chan struct{})
+		d.lost["3.1"] = true
+		c := d.client(t)
+		begin(t, c, func(_ context.Context, task *processor.Task) error {
+			time.Sleep(time.Duration(task.ID))
+			return nil
+		})
+		d.hand("1.1", "2.1", "3.1", "4.1")
+		time.Sleep(time.Second)
+		d.finishes <- struct{}{}
+		d.finishes <- struct{}{}
+		d.told()
+		if got := fmt.Sprint(d.batches); got != "[1 3]" {
+			t.Errorf("batches of %s", got)
+		}
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEveryOutcomeIsReported(t *testing.T) {
+	for name, tt := range map[string]struct {
+		p    processor.Func
+		opts []processor.RegisterOption
+		want string
+	}{
+		"completed": {func(context.Context, *processor.Task) error { return nil }, nil, "finish 1.1"},
+		"failed":    {func(context.Context, *processor.Task) error { return io.EOF }, nil, "fail 1.1 EOF"},
+		"backoff": {func(context.Context, *processor.Task) error { return io.EOF },
+			[]processor.RegisterOption{processor.RetryBackoff(processor.Constant(time.Hour))}, "fail 1.1 EOF 1h"},
+		"snoozed":     {func(context.Context, *processor.Task) error { return processor.Snooze(time.Minute) }, nil, "release 1.1 1m"},
+		"handed over": {func(context.Context, *processor.Task) error { return processor.HandOver(time.Minute) }, nil, ""},
+		"goexit": {func(context.Context, *processor.Task) error { runtime.Goexit(); return nil }, nil,
+			"fail 1.1 the processor ended its goroutine with runtime.Goexit"},
+		"timeout": {func(ctx context.Context, _ *processor.Task) error { <-ctx.Done(); return ctx.Err() },
+			[]processor.RegisterOption{processor.Timeout(time.Second)}, "fail 1.1 " + processor.ErrTimeout.Error()},
+		"an error that panics": {func(context.Context, *processor.Task) error { return (*broken)(nil) }, nil,
+			"fail 1.1 <nil>"},
+		"a backoff that panics": {func(context.Context, *processor.Task) error { return io.EOF },
+			[]processor.RegisterOption{processor.RetryBackoff(func(int) time.Duration { panic("oh") })},
+			"fail 1.1 the processor's error or the backoff of its tag panicked: oh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk()
+				c := d.client(t)
+				begin(t, c, tt.p, tt.opts...)
+				d.hand("1.1")
+				time.Sleep(4 * time.Second)
+				if got := d.told(); got != tt.want || name == "handed over" && d.touched["1.1"] != 1 {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+				if err := c.Stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+type broken struct{ text string }
+
+func (b *broken) Error() string { return b.text }
+
+func TestAttemptsAreCountedByTheService(t *testing.T) {
+	t.Parallel()
+	c := newDesk().client(t)
+	nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+	if err := c.Register("a", nothing, processor.MaxAttempts(3)); !errors.Is(err, processor.ErrInvalidOption) {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Register("a", nothing); err != nil {
+		t.Errorf("after a refusal: %v", err)
+	}
+	if err := c.Register("a", nothing); !errors.Is(err, processor.ErrTagRegistered) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/service"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var insecure bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve tasks over HTTP: save, pull, and call back",
+		Long: `Serve tasks over HTTP to programs in any language: they save tasks, take due ones by long poll, or are called back.
+
+Without settings it uses the embedded database, which it creates, and listens on loopback. It ends in order on SIGTERM and Ctrl-C:
+waiting calls return, running tasks get their grace; a second signal kills it. See config.yaml for every setting.`,
+		Example: `  delaytask serve
+  DELAYTASK_DSN='user:password@tcp(127.0.0.1:3306)/shop' delaytask serve --migrate
+  delaytask serve --server-listen :8443 --server-tls-cert cert.pem --server-tls-key key.pem`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, insecure) },
+	}
+	config.AddFlags(cmd.Flags(), config.Keys()[1:]...) // the first is dsn, which every command has
+	cmd.Flags().BoolVar(&insecure, "insecure", false, "the same as --server-insecure: listen beyond loopback without tokens")
+	return cmd
+}
+
+func (a *app) serve(cmd *cobra.Command, insecure bool) error {
+	c, err := a.settings(cmd)
+	if err != nil {
+		return err
+	}
+	c.Server.Insecure = c.Server.Insecure || insecure
+	if err := checkTarget(c.DSN, create); err != nil {
+		return err
+	}
+	s, err := service.Open(cmd.Context(), c, a.logger(c.Log))
+	if err != nil {
+		return err
+	}
+	a.announce(c, s)
+	return s.Run(cmd.Context())
+}
+
+// announce says where everything is. That nobody can read it is no reason not to serve.
+func (a *app) announce(c config.Config, s *service.Service) {
+	url, everywhere := s.URL(), ""
+	if s.Everywhere() {
+		everywhere = ", and at every other address of this machine"
+	}
+	tokens := "not asked for: whoever reaches this address may do everything"
+	if s.Tokens() {
+		tokens = "asked for: delaytask token create makes one"
+	}
+	_ = a.printf(`delaytask serves at %[1]s%[2]s
+  database   %[3]s
+  API        %[1]s/v1/tasks, described at %[1]s/docs and %[1]s/openapi.json
+  health     %[1]s/healthz, %[1]s/readyz, %[1]s/metrics
+  tokens     %[4]s
+Ctrl-C ends it in order.
+`, url, everywhere, config.MaskDSN(c.DSN), tokens)
+}

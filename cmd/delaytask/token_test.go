@@ -1,0 +1,107 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var tokenShape = regexp.MustCompile(`^dt_[A-Za-z0-9_-]{43}$`)
+
+// decodedToken spells out the JSON that scripts rely on.
+type decodedToken struct {
+	Token   string   `json:"token"`
+	Name    string   `json:"name"`
+	Tags    []string `json:"tags"`
+	Verbs   []string `json:"verbs"`
+	Created string   `json:"created"`
+	Expires string   `json:"expires"`
+	Expired bool     `json:"expired"`
+}
+
+func TestTokensAreCreatedListedAndRevoked(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	contains(t, s.ok("token", "list"), "There are no tokens.")
+	if out := s.ok("token", "list", "--json"); out != "[]\n" {
+		t.Errorf("an empty list is %q", out)
+	}
+
+	r := s.run("token", "create", "shop", "--tags", "order.*,mail", "--tags", "sms", "--verbs", "save, work")
+	secret, line := strings.CutSuffix(r.stdout, "\n")
+	if r.code != exitDone || !line || !tokenShape.MatchString(secret) {
+		t.Fatalf("create: code %d, printed %q", r.code, r.stdout)
+	}
+	contains(t, r.stderr, "shop", "verbs save work", "tags order.* mail sms", "until it is revoked", "not shown again")
+	var passing decodedToken
+	s.decode(&passing, "token", "create", "ci", "--tags", "*", "--verbs", "all", "--expires", "30d")
+	if !tokenShape.MatchString(passing.Token) || passing.Token == secret || passing.Expires == "" || passing.Expired {
+		t.Errorf("created %+v", passing)
+	}
+
+	var list []decodedToken
+	s.decode(&list, "token", "list")
+	if len(list) != 2 || list[0].Name != "ci" || list[0].Expires != passing.Expires || list[1].Name != "shop" ||
+		!slices.Equal(list[1].Tags, []string{"order.*", "mail", "sms"}) || !slices.Equal(list[1].Verbs, []string{"save", "work"}) ||
+		list[1].Created == "" || list[1].Expires != "" || list[1].Expired {
+		t.Errorf("listed %+v", list)
+	}
+	contains(t, s.ok("token", "list"), "NAME", "order.* mail sms", "save work", "never")
+
+	s.exec("UPDATE delay_task_token SET expire_time = '2020-01-01 00:00:00.000000' WHERE name = 'ci'")
+	if s.decode(&list, "token", "list"); !list[0].Expired {
+		t.Errorf("an expired token is %+v", list[0])
+	}
+	contains(t, s.ok("token", "list"), "2020-01-01T00:00:00.000Z (expired)")
+
+	contains(t, s.ok("token", "revoke", "ci"), "Revoked ci")
+	var revoked map[string]string
+	if s.decode(&revoked, "token", "revoke", "shop"); revoked["revoked"] != "shop" {
+		t.Errorf("revoked %v", revoked)
+	}
+	if out := s.ok("token", "list", "--json"); out != "[]\n" {
+		t.Errorf("left are %s", out)
+	}
+}
+
+// What a token is appears once, where it is created, and its hash nowhere.
+func TestNothingShowsATokenAgain(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	secret := strings.TrimSpace(s.ok("token", "create", "shop", "--tags", "*", "--verbs", "all"))
+	hash := sha256.Sum256([]byte(secret))
+	again := "token create shop --tags * --verbs all"
+	for _, line := range []string{"token list", "token list --json", again, "token revoke shop"} {
+		r := s.run(strings.Fields(line)...)
+		shown := strings.ToLower(r.stdout + r.stderr)
+		for _, part := range []string{secret[3:12], hex.EncodeToString(hash[:])[:10]} {
+			if strings.Contains(shown, strings.ToLower(part)) {
+				t.Errorf("%s shows %s:\n%s", line, part, shown)
+			}
+		}
+	}
+}
+
+func TestTokenFailuresSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	f := func(line, want string) {
+		t.Helper()
+		r := s.run(strings.Fields(line)...)
+		if r.code != exitFailed || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, want) {
+			t.Errorf("delaytask %s: exit code %d\n%s%s", line, r.code, r.stdout, r.stderr)
+		}
+	}
+	f("token list", "delaytask migrate up")
+	s.ok("migrate", "up")
+	s.ok("token", "create", "shop", "--tags", "*", "--verbs", "all")
+	f("token create shop --tags a --verbs save", "revoke it first, or choose another name")
+	f("token revoke nobody", "delaytask token list shows what there is")
+	s.exec("DROP TABLE delay_task_token")
+	f("token create ci --tags * --verbs all", "table delay_task_token is missing (run: delaytask migrate up)")
+}

@@ -1,0 +1,114 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	fresh = 2 * time.Second // how long a list is used without looking at the table again: a revoked token is refused after that
+	kept  = 5 * time.Minute // how long a list is used while the database is away
+
+	readTimeout = 5 * time.Second        // of one reading
+	patience    = 500 * time.Millisecond // how long a check waits for a reading while it has an older list
+	pause       = time.Second            // between readings of a database that is away, while there is an older list
+)
+
+var errSlow = errors.New("the database does not answer")
+
+// Reader reads the stored tokens, and the time of the database with them.
+type Reader interface {
+	AccessTokens(ctx context.Context) ([]row.AccessToken, row.Reading, error)
+}
+
+// Tokens checks bearer tokens against those that are stored. All its methods may be used by many goroutines.
+type Tokens struct {
+	reader  Reader
+	reading singleflight.Group
+
+	mu    sync.Mutex
+	last  *list     // nil before the first reading
+	retry time.Time // no earlier does a check wait for another reading, if it has a list
+}
+
+// NewTokens returns tokens that nobody has read yet.
+func NewTokens(r Reader) *Tokens { return &Tokens{reader: r} }
+
+// Check returns who has the token, which is what follows "Bearer " in a request. It returns [ErrUnauthorized] when nobody has.
+// A token that was created or revoked within the last 2 seconds may be judged as before. While the database is away the last
+// reading counts, for 5 minutes; then Check returns [ErrUnavailable].
+func (t *Tokens) Check(ctx context.Context, bearer string) (Caller, error) {
+	hash, ok := hashOf(bearer)
+	if !ok {
+		return Caller{}, ErrUnauthorized
+	}
+	l, err := t.current(ctx)
+	if err != nil {
+		return Caller{}, err
+	}
+	return l.find(hash)
+}
+
+func (t *Tokens) current(ctx context.Context) (*list, error) {
+	t.mu.Lock()
+	old, retry := t.last, t.retry
+	t.mu.Unlock()
+	var tooLong <-chan time.Time // never, without a list that could be used instead
+	if old != nil {
+		age := old.age()
+		if age < fresh || age < kept && time.Now().Before(retry) {
+			return old, nil
+		}
+		if age < kept {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			tooLong = timer.C
+		}
+	}
+	err := errSlow
+	select {
+	case result := <-t.reading.DoChan("", t.read):
+		if result.Err == nil {
+			return result.Val.(*list), nil
+		}
+		err = result.Err
+	case <-tooLong:
+		t.putOff()
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if old != nil && old.age() < kept {
+		return old, nil
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// read reads for all that wait, so it does not end with the context of one of them.
+func (t *Tokens) read() (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	asked := time.Now()
+	tokens, now, err := t.reader.AccessTokens(ctx)
+	if err != nil {
+		t.putOff()
+		return nil, err
+	}
+	l := newList(tokens, asked, now.Time)
+	t.mu.Lock()
+	t.last, t.retry = l, time.Time{}
+	t.mu.Unlock()
+	return l, nil
+}
+
+func (t *Tokens) putOff() {
+	t.mu.Lock()
+	t.retry = time.Now().Add(pause)
+	t.mu.Unlock()
+}

@@ -1,0 +1,242 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// table answers with what is in it, or with an error; it counts the readings, and holds them while it hangs.
+type table struct {
+	mu       sync.Mutex
+	tokens   []row.AccessToken
+	err      error
+	now      row.Time // of the database; its clock runs as ours
+	began    time.Time
+	readings int
+	hang     chan struct{}
+}
+
+var errAway = errors.New("connection refused")
+
+func (r *table) AccessTokens(ctx context.Context) ([]row.AccessToken, row.Reading, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.readings++
+	if hang := r.hang; hang != nil {
+		r.mu.Unlock()
+		select {
+		case <-hang:
+			r.mu.Lock()
+		case <-ctx.Done():
+			r.mu.Lock()
+			return nil, row.Reading{}, ctx.Err()
+		}
+	}
+	return r.tokens, row.Reading{Time: r.now.Add(time.Since(r.began))}, r.err
+}
+
+func (r *table) set(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+func (r *table) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readings
+}
+
+// start returns a table with a token, whose clock is far from ours, and what checks against it.
+func start(t *testing.T, expires time.Duration) (*table, *Tokens, string) {
+	t.Helper()
+	now := row.At(time.Date(2031, 5, 1, 0, 0, 0, 0, time.UTC))
+	var until row.Time
+	if expires > 0 {
+		until = now.Add(expires)
+	}
+	secret, token, err := New("ci", []string{"order.*"}, []Verb{Save}, until)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &table{tokens: []row.AccessToken{{Name: "zero"}, token}, now: now, began: time.Now()}
+	return r, NewTokens(r), secret
+}
+
+func check(t *testing.T, tokens *Tokens, secret string, want error) {
+	t.Helper()
+	c, err := tokens.Check(t.Context(), secret)
+	if !errors.Is(err, want) {
+		t.Fatalf("%v, want %v", err, want)
+	}
+	if (want == nil) != (c.Name() == "ci" && c.May(Save, "order.close")) {
+		t.Fatalf("the caller is %+v", c)
+	}
+}
+
+func TestOnlyAStoredTokenIsACaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, 0)
+		check(t, tokens, secret, nil)
+		n := r.count()
+		last := "A"
+		if strings.HasSuffix(secret, last) {
+			last = "B"
+		}
+		for _, wrong := range []string{
+			"", "dt_", "Bearer " + secret, secret + "A", secret[:len(secret)-1], secret[:len(secret)-1] + last,
+			"dt_" + strings.Repeat("A", 43), "xx_" + secret[3:], strings.ToUpper(secret), strings.Repeat("dt_", 1<<20),
+		} {
+			check(t, tokens, wrong, ErrUnauthorized)
+		}
+		if r.count() != n {
+			t.Errorf("wrong tokens cost %d readings", r.count()-n)
+		}
+		if _, err := tokens.Check(t.Context(), "dt_"+strings.Repeat("x", 43)); strings.Contains(err.Error(), "xxx") {
+			t.Errorf("the error shows the token: %v", err)
+		}
+	})
+}
+
+func TestARevokedTokenIsRefusedAfterTwoSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, 0)
+		check(t, tokens, secret, nil)
+		r.set(func() { r.tokens = r.tokens[:1] })
+		time.Sleep(2*time.Second - time.Millisecond)
+		check(t, tokens, secret, nil)
+		if n := r.count(); n != 1 {
+			t.Errorf("%d readings, want one", n)
+		}
+		time.Sleep(time.Millisecond)
+		check(t, tokens, secret, ErrUnauthorized)
+		if n := r.count(); n != 2 {
+			t.Errorf("%d readings, want 2", n)
+		}
+	})
+}
+
+func TestATokenExpiresByTheDatabasesClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, time.Minute)
+		time.Sleep(time.Minute - time.Second)
+		check(t, tokens, secret, nil)
+		time.Sleep(time.Second - time.Millisecond)
+		check(t, tokens, secret, nil)
+		time.Sleep(time.Millisecond)
+		check(t, tokens, secret, ErrUnauthorized) // by the time that has passed since the reading
+		if n := r.count(); n != 1 {
+			t.Errorf("%d readings, want one", n)
+		}
+		time.Sleep(time.Hour)
+		check(t, tokens, secret, ErrUnauthorized)
+	})
+}
+
+func TestManyChecksShareOneReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, 0)
+		r.hang = make(chan struct{})
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() { check(t, tokens, secret, nil) })
+		}
+		synctest.Wait()
+		close(r.hang)
+		wg.Wait()
+		if n := r.count(); n != 1 {
+			t.Errorf("%d readings, want one", n)
+		}
+	})
+}
+
+func TestTheLastListServesWhileTheDatabaseIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, 0)
+		check(t, tokens, secret, nil)
+		r.set(func() { r.err = errAway })
+		time.Sleep(2 * time.Second)
+		check(t, tokens, secret, nil)
+		for range 100 {
+			check(t, tokens, secret, nil)
+		}
+		check(t, tokens, "dt_"+strings.Repeat("A", 43), ErrUnauthorized)
+		if n := r.count(); n != 2 {
+			t.Errorf("a database that is away was asked %d times within a second, want once", n-1)
+		}
+		time.Sleep(5*time.Minute - 2*time.Second - time.Millisecond)
+		check(t, tokens, secret, nil)
+		time.Sleep(time.Millisecond)
+		check(t, tokens, secret, ErrUnavailable)
+		check(t, tokens, secret, errAway)
+		r.set(func() { r.err = nil })
+		check(t, tokens, secret, nil)
+	})
+}
+
+func TestWithoutAnyReadingNobodyMayCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, 0)
+		r.set(func() { r.err = errAway })
+		check(t, tokens, secret, ErrUnavailable)
+		r.set(func() { r.err = nil })
+		check(t, tokens, secret, nil) // at once, because there was no list to use meanwhile
+	})
+}
+
+func TestADatabaseThatHangsHoldsNobodyForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, 0)
+		check(t, tokens, secret, nil)
+		r.set(func() { r.hang = make(chan struct{}) })
+		time.Sleep(2 * time.Second)
+		took := func(want time.Duration) {
+			t.Helper()
+			began := time.Now()
+			check(t, tokens, secret, nil)
+			if d := time.Since(began); d != want {
+				t.Errorf("a check took %s, want %s", d, want)
+			}
+		}
+		took(patience)
+		took(0) // the next ones do not wait
+		took(0)
+		time.Sleep(readTimeout) // the reading ends; goroutines of a bubble must
+		synctest.Wait()
+
+		unread := NewTokens(r) // without a list there is only waiting
+		began := time.Now()
+		check(t, unread, secret, ErrUnavailable)
+		if d := time.Since(began); d != readTimeout {
+			t.Errorf("the first check took %s, want %s", d, readTimeout)
+		}
+	})
+}
+
+func TestACheckEndsWithItsContextAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tokens, secret := start(t, 0)
+		r.hang = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := tokens.Check(ctx, secret); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+				t.Errorf("the one that was cancelled: %v", err)
+			}
+		})
+		synctest.Wait() // the reading is its own
+		wg.Go(func() { check(t, tokens, secret, nil) })
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		close(r.hang)
+		wg.Wait()
+	})
+}

@@ -1,0 +1,104 @@
+package compat
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// stored are the tokens that there are.
+type stored []row.AccessToken
+
+func (s stored) AccessTokens(context.Context) ([]row.AccessToken, row.Reading, error) {
+	return s, row.Reading{Time: row.At(time.Now())}, nil
+}
+
+// caller is somebody with a token for one tag.
+func caller(t *testing.T, tag string, verbs ...access.Verb) access.Caller {
+	t.Helper()
+	secret, token, err := access.New("somebody", []string{tag}, verbs, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := access.NewTokens(stored{token}).Check(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
+	q := onSQLite(t)
+	post := func(body string) func() (int, string) {
+		return func() (int, string) { return q.send(http.MethodPost, "/compat/topics", body) }
+	}
+	get := func(path string) func() (int, string) {
+		return func() (int, string) { return q.send(http.MethodGet, path, "") }
+	}
+	ours := caller(t, "a", access.Save, access.Work, access.Change)
+	theirs := caller(t, "b", access.Save, access.Work, access.Change)
+	for _, step := range []struct {
+		name    string
+		who     access.Caller
+		do      func() (int, string)
+		allowed bool
+	}{
+		{"add to another topic", theirs, post(`{"command":"add","topic":"a","id":"1"}`), false},
+		{"add", ours, post(`{"command":"add","topic":"a","id":"1"}`), true},
+		{"add to http with save alone", caller(t, "http", access.Save), post(`{"command":"add","topic":"http","id":"h"}`), false},
+		{"add to http", caller(t, "http", access.SaveHTTP), post(`{"command":"add","topic":"http","id":"h"}`), true},
+		{"pop of another topic", theirs, post(`{"command":"pop","topic":"a"}`), false},
+		{"get of another topic", theirs, get("/o/get?topic=a"), false},
+		{"get", ours, get("/o/get?topic=a"), true},
+		{"finish a job of another topic", theirs, post(`{"command":"finish","id":"1"}`), false},
+		{"finish a job of another topic and name one's own", theirs, post(`{"command":"finish","id":"1","topic":"b"}`), false},
+		{"finish without the verb", caller(t, "a", access.Change), post(`{"command":"finish","id":"1"}`), false},
+		{"finish", ours, post(`{"command":"finish","id":"1"}`), true},
+		{"add again", ours, post(`{"command":"add","topic":"a","id":"1"}`), true},
+		{"delete a job of another topic", theirs, post(`{"command":"delete","id":"1"}`), false},
+		{"delete without the verb", caller(t, "a", access.Work), post(`{"command":"delete","id":"1"}`), false},
+		{"delete", ours, post(`{"command":"delete","id":"1"}`), true},
+		{"complete a job of another topic", theirs, get("/o/complete?topic=a&id=1"), false},
+		{"ask for nothing with no verb at all", access.Caller{}, post(`{"command":"finish","id":"none"}`), false},
+	} {
+		q.caller = step.who
+		status, text := step.do()
+		want := http.StatusForbidden
+		if step.allowed {
+			want = http.StatusOK
+		}
+		if status != want || strings.Contains(text, `"success":true`) != step.allowed {
+			t.Errorf("%s: got %d %s", step.name, status, text)
+		}
+	}
+}
+
+// A page in a browser can send any GET to a server on the same machine, and these GETs take and complete jobs.
+func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
+	q := onSQLite(t)
+	q.ok(q.add(`{"topic":"t","id":"1","ttr":60000}`))
+	for _, header := range [][]string{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"},
+	} {
+		for path, method := range map[string]string{
+			"/o/get?topic=t": http.MethodGet, "/o/complete?topic=t&id=1": http.MethodGet,
+			"/o/add": http.MethodPost, "/compat/topics": http.MethodPost,
+		} {
+			status, text := q.send(method, path, `{"command":"pop","topic":"t"}`, header...)
+			if status != http.StatusForbidden || !strings.Contains(text, `"success":false`) {
+				t.Errorf("%v: %s answers %d %s", header, path, status, text)
+			}
+		}
+	}
+	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", q.server.URL}} {
+		if status, text := q.send(http.MethodGet, "/o/complete?topic=t&id=2", "", header...); status != http.StatusOK {
+			t.Errorf("%v: got %d %s", header, status, text)
+		}
+	}
+	q.is(q.get("t", ""), "1", "")
+}

@@ -1,0 +1,86 @@
+package compat
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/delaytask/delaytask"
+)
+
+// answer is what both protocols answer. Error is empty exactly when Success is true.
+type answer struct {
+	Success bool   `json:"success"`
+	Error   string `json:"error"`
+	ID      string `json:"id"`
+	Value   string `json:"value"`
+	Jobs    []job  `json:"jobs,omitzero"` // for a pop that asked with max
+}
+
+// job is one of several that a pop takes.
+type job struct {
+	ID    string `json:"id"`
+	Value string `json:"value"`
+}
+
+// complaint is a sentence for the caller about his request or what it met.
+type complaint string
+
+func (c complaint) Error() string { return string(c) }
+
+// refusal is an answer of the transport: about the request as such.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// told are errors of the library whose text is for the caller.
+var told = []error{
+	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrInvalidDelay,
+	delaytask.ErrDelayTooLong, delaytask.ErrInvalidTTR, delaytask.ErrInvalidOption, delaytask.ErrLeaseLost, delaytask.ErrFinished,
+	delaytask.ErrContended, delaytask.ErrOverloaded, delaytask.ErrClosed, delaytask.ErrNotStarted, delaytask.ErrNotReady,
+}
+
+// fail answers with what went wrong. The text of an error that is not known comes from the database and may name hosts and
+// users, so it goes to the log and not to the caller.
+func (h *handler) fail(w http.ResponseWriter, err error) {
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		refuse(w, refused.status, refused.text)
+		return
+	}
+	if errors.Is(err, delaytask.ErrBodyTooLarge) {
+		refuse(w, http.StatusRequestEntityTooLarge, err.Error())
+		return
+	}
+	if _, ok := errors.AsType[complaint](err); ok {
+		refuse(w, http.StatusOK, err.Error())
+		return
+	}
+	for _, known := range told {
+		if errors.Is(err, known) {
+			refuse(w, http.StatusOK, err.Error())
+			return
+		}
+	}
+	if !errors.Is(err, context.Canceled) { // the client has gone
+		// The outermost words may name a task by its key, which is its client's own.
+		h.log.Error("a request of the compatibility routes failed", "err", cmp.Or(errors.Unwrap(err), err))
+	}
+	refuse(w, http.StatusOK, "the database did not answer as it should; the log of the service says why. Try again")
+}
+
+func refuse(w http.ResponseWriter, status int, text string) { write(w, status, answer{Error: text}) }
+
+func write(w http.ResponseWriter, status int, a answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store") // a GET that takes a job must reach the server
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(a) // a client that is gone needs no answer
+}

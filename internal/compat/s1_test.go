@@ -1,0 +1,131 @@
+package compat
+
+import (
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestS11AddTakesMilliseconds(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		q.is(q.ok(q.add(`{"topic":"mail","id":"7","delay":1500,"ttr":60000,"body":"{\"to\":\"é 📮\"}"}`)), "7", "")
+		task := q.task("mail", "7")
+		if task.Delay != 1500*time.Millisecond || task.TTR != time.Minute || string(task.Body) != `{"to":"é 📮"}` {
+			t.Errorf("stored %v, %v, %s", task.Delay, task.TTR, task.Body)
+		}
+		if got := task.Expected.Sub(task.Created); got < 1400*time.Millisecond || got > 1600*time.Millisecond {
+			t.Errorf("due %v after it was created, want 1.5 s", got)
+		}
+		if task.MaxAttempts != 0 {
+			t.Errorf("at most %d attempts, want no limit", task.MaxAttempts)
+		}
+	})
+}
+
+func TestS12GetPullsOneReadyJobAndCompleteEndsIt(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		q.is(q.get("mail", ""), "", "")
+		q.ok(q.add(`{"topic":"mail","id":"a","delay":0,"ttr":60000,"body":"first"}`))
+		q.ok(q.add(`{"topic":"mail","id":"later","delay":3600000,"ttr":60000,"body":"not yet"}`))
+		q.ok(q.add(`{"topic":"other","id":"b","delay":0,"ttr":60000,"body":"of another topic"}`))
+		task := q.task("mail", "a")
+		q.is(q.get("mail", ""), "a", "first")
+		q.is(q.get("mail", ""), "", "")
+		q.is(q.complete("mail", "a"), "a", "")
+		if task = q.byID(task.ID); task.Status != delaytask.Completed {
+			t.Errorf("status %s, want completed", task.Status)
+		}
+		q.refused(q.complete("mail", "a"), "no unfinished job")
+		q.refused(q.complete("mail", "later"), "not handed out")
+		q.refused(q.complete("mail", "b"), "no unfinished job")
+	})
+}
+
+// Old clients ask again and again without a wait: what is ready must be there.
+func TestS12GetFindsWhatWasJustAdded(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		for range 50 {
+			q.ok(q.add(`{"topic":"a","id":"1","delay":0,"ttr":60000,"body":"x"}`))
+			q.is(q.get("a", ""), "1", "x")
+			q.ok(q.complete("a", "1"))
+		}
+	})
+}
+
+func TestS14IDIsUniqueWithinATopic(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		const first = `{"topic":"a","id":"1","delay":3600000,"ttr":5000,"body":"x"}`
+		q.ok(q.add(first))
+		q.ok(q.add(`{"topic":"b","id":"1","delay":0,"ttr":5000,"body":"of another topic"}`))
+		before := q.task("a", "1")
+		q.is(q.ok(q.add(first)), "1", "") // a client that lost the answer
+		for _, other := range []string{
+			`{"topic":"a","id":"1","delay":3600000,"ttr":5000,"body":"y"}`,
+			`{"topic":"a","id":"1","delay":3600001,"ttr":5000,"body":"x"}`,
+			`{"topic":"a","id":"1","delay":3600000,"ttr":6000,"body":"x"}`,
+		} {
+			q.refused(q.add(other), "differs")
+		}
+		after := q.task("a", "1")
+		if after.ID != before.ID || after.Version != before.Version || string(after.Body) != "x" {
+			t.Errorf("the job changed from %+v to %+v", before, after)
+		}
+		if after.Status != delaytask.Pending || after.Created.IsZero() || after.Expected.Before(after.Created) {
+			t.Errorf("it keeps %s, %v, %v", after.Status, after.Expected, after.Created)
+		}
+		q.is(q.get("b", ""), "1", "of another topic")
+		q.ok(q.complete("b", "1"))
+		q.ok(q.add(`{"topic":"b","id":"1","delay":0,"body":"the id is free again"}`))
+		q.is(q.get("b", ""), "1", "the id is free again")
+	})
+}
+
+func TestS15JobComesBackAfterItsTTR(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		q.ok(q.add(`{"topic":"a","id":"1","delay":0,"ttr":1000,"body":"x"}`))
+		q.is(q.get("a", ""), "1", "x")
+		leased := q.task("a", "1")
+		q.is(q.get("a", "&wait=20000"), "1", "x")
+		again := q.task("a", "1")
+		if len(again.Errors) != 1 || again.Errors[0].Finished.Before(leased.Due.Truncate(time.Millisecond)) {
+			t.Errorf("back with %+v, the lease ended at %v", again.Errors, leased.Due)
+		}
+		if again.CrashCount != 0 || again.Attempt != 2 {
+			t.Errorf("attempt %d, %d crashes: nothing crashed", again.Attempt, again.CrashCount)
+		}
+		q.ok(q.complete("a", "1"))
+		if task := q.byID(leased.ID); task.Status != delaytask.Completed {
+			t.Errorf("status %s after complete", task.Status)
+		}
+	})
+}
+
+func TestS16JobsHaveTheirTimersAfterARestart(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		t.Parallel()
+		q := serve(t, db.DSN)
+		q.ok(q.add(`{"topic":"a","id":"soon","delay":500,"ttr":60000,"body":"x"}`))
+		q.ok(q.add(`{"topic":"b","id":"missed","delay":0,"ttr":60000,"body":"y"}`))
+		stop(t, q.scheduler)
+		q = serve(t, db.DSN)
+		q.is(q.get("b", ""), "missed", "y")
+		q.is(q.get("a", "&wait=20000"), "soon", "x")
+		id := q.task("a", "soon").ID
+		q.ok(q.complete("a", "soon"))
+		if task := q.byID(id); task.Started.Before(task.Expected) {
+			t.Errorf("handed out at %v, expected %v", task.Started, task.Expected)
+		}
+	})
+}
+
+func TestS17TopicStartsWithItsFirstJob(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		got := make(chan answer)
+		go func() { got <- q.get("never-seen", "&wait=20000") }()
+		q.ok(q.add(`{"topic":"never-seen","id":"1","delay":300,"ttr":60000,"body":"x"}`))
+		q.is(<-got, "1", "x")
+	})
+}

@@ -1,0 +1,132 @@
+package compat
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestS31JobHasTopicIDDelayTTRAndBody(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		const job = `{"command":"add","topic":"order","id":"o-1","delay":2,"TTR":90,"body":"{\"n\":1}"}`
+		q.is(q.ok(q.command(job)), "o-1", "")
+		task := q.task("any", "s3:o-1")
+		if task.Tag != "order" || task.Delay != 2*time.Second || task.TTR != 90*time.Second || string(task.Body) != `{"n":1}` {
+			t.Errorf("stored %+v", task)
+		}
+		if task.MaxAttempts != 0 {
+			t.Errorf("at most %d attempts, want no limit", task.MaxAttempts)
+		}
+		q.is(q.ok(q.command(job)), "o-1", "")
+		q.refused(q.command(`{"command":"add","topic":"another","id":"o-1","delay":2,"TTR":90,"body":"{\"n\":1}"}`), "differs")
+		q.ok(q.add(`{"topic":"order","id":"o-1","delay":2000,"body":"the other protocol has its own ids"}`))
+	})
+}
+
+func TestS32JobGoesFromDelayToReadyToReservedToDeleted(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		is := func(id int64, want delaytask.Status) {
+			t.Helper()
+			if task := q.byID(id); task.Status != want {
+				t.Errorf("status %s, want %s", task.Status, want)
+			}
+		}
+		q.ok(q.command(`{"command":"add","topic":"a","id":"1","delay":1,"TTR":1,"body":"x"}`))
+		id := q.task("any", "s3:1").ID
+		q.is(q.command(`{"command":"pop","topic":"a"}`), "", "") // delay
+		is(id, delaytask.Pending)
+		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x") // ready, reserved
+		is(id, delaytask.Executing)
+		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x") // its TTR has passed
+		q.is(q.ok(q.command(`{"command":"finish","id":"1"}`)), "1", "")
+		is(id, delaytask.Completed)
+
+		q.ok(q.command(`{"command":"add","topic":"a","id":"2","delay":0,"TTR":60,"body":"y"}`))
+		id = q.task("any", "s3:2").ID
+		q.is(q.command(`{"command":"pop","topic":"a"}`), "2", "y")
+		q.is(q.ok(q.command(`{"command":"delete","id":"2"}`)), "2", "")
+		is(id, delaytask.Cancelled)
+		q.refused(q.command(`{"command":"finish","id":"2"}`), "no unfinished job")
+
+		q.ok(q.command(`{"command":"add","topic":"a","id":"3","delay":3600,"TTR":60,"body":"z"}`))
+		id = q.task("any", "s3:3").ID
+		q.refused(q.command(`{"command":"finish","id":"3"}`), "not handed out")
+		q.ok(q.command(`{"command":"delete","id":"3"}`))
+		is(id, delaytask.Cancelled)
+		q.refused(q.command(`{"command":"delete","id":"3"}`), "no unfinished job")
+	})
+}
+
+func TestS33ProtocolIsOneCommandObject(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		for _, step := range []struct{ body, want string }{
+			{`{"command":"add","topic":"t","id":"1","delay":0,"TTR":60,"body":"<b>&"}`,
+				`{"success":true,"error":"","id":"1","value":""}`},
+			{`{"command":"pop","topic":"t"}`, `{"success":true,"error":"","id":"1","value":"<b>&"}`},
+			{`{"command":"pop","topic":"t"}`, `{"success":true,"error":"","id":"","value":""}`},
+			{`{"command":"finish","id":"1"}`, `{"success":true,"error":"","id":"1","value":""}`},
+			{`{"command":"delete","id":"1"}`,
+				`{"success":false,"error":"there is no unfinished job with this id","id":"","value":""}`},
+			{`{"command":"add","topic":"t","id":2,"delay":"0","TTR":"60","body":{"n":[1, 2]},"ttl":3,"x":{"y":null}}`,
+				`{"success":true,"error":"","id":"2","value":""}`},
+			{`{"command":"pop","topic":"t"}`, `{"success":true,"error":"","id":"2","value":"{\"n\":[1, 2]}"}`},
+			{`{"command":"finish","id":"2","topic":"ignored"}`, `{"success":true,"error":"","id":"2","value":""}`},
+		} {
+			status, got := q.send(http.MethodPost, "/compat/topics", step.body, "Content-Type", "application/x-www-form-urlencoded")
+			if status != http.StatusOK || got != step.want+"\n" {
+				t.Errorf("%s\n got %d %s want %s", step.body, status, got, step.want)
+			}
+		}
+	})
+}
+
+func TestS34SeveralInstancesHandOutEachJobOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		t.Parallel()
+		const jobs = 60
+		instances := []*queue{serve(t, db.DSN), serve(t, db.DSN), serve(t, db.DSN)}
+		for n := range jobs {
+			q := instances[n%len(instances)]
+			q.ok(q.command(fmt.Sprintf(`{"command":"add","topic":"a","id":"%d","delay":0,"TTR":60,"body":"x"}`, n)))
+		}
+		var mu sync.Mutex
+		times := map[string]int{}
+		var wg sync.WaitGroup
+		for i, q := range instances {
+			wg.Go(func() {
+				for {
+					a := q.command(`{"command":"pop","topic":"a","wait":20}`)
+					if !a.Success || a.ID == "" {
+						return
+					}
+					mu.Lock()
+					times[a.ID]++
+					all := len(times) == jobs
+					mu.Unlock()
+					other := instances[(i+1)%len(instances)] // any instance takes the finish
+					if f := other.command(fmt.Sprintf(`{"command":"finish","id":%q}`, a.ID)); !f.Success {
+						t.Errorf("finish of %s: %s", a.ID, f.Error)
+					}
+					if all {
+						for _, waiting := range instances {
+							waiting.stopping()
+						}
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for n := range jobs {
+			if got := times[fmt.Sprint(n)]; got != 1 {
+				t.Errorf("job %d was handed out %d times", n, got)
+			}
+		}
+	})
+}

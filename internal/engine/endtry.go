@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// tryEnd sends the ends in one statement, answers what is known then, and returns the rest.
+func (p *pops) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
+	open, again := p.gather(ctx, asked)
+	if len(open) == 0 {
+		return again
+	}
+	now, err := p.certain(ctx)
+	if err != nil {
+		return p.orClosed(unanswered(append(open, again...), err))
+	}
+	for _, e := range open {
+		if e.unsure {
+			continue // what was sent may still be applied, and has to be known again
+		}
+		reg, _ := p.cfg.Registry.Lookup(e.row.Tag)
+		e.result = e.decide(p.runOf(e.row), &reg, now)
+	}
+	for len(open) > 0 {
+		n := fitting(open)
+		again = append(p.sendEnds(ctx, open[:n:n]), again...)
+		open = open[n:]
+	}
+	return again
+}
+
+// orClosed returns nothing to try again once the engine has ended.
+func (p *pops) orClosed(open []*ending) []*ending {
+	if p.life.Err() != nil {
+		return nil
+	}
+	return open
+}
+
+// fitting returns how many of the results travel in one statement.
+func fitting(open []*ending) int {
+	size := 0
+	for i, e := range open {
+		if size += e.result.size(); i > 0 && size > settleBytes {
+			return i
+		}
+	}
+	return len(open)
+}
+
+// sendEnds is one try of endings whose results are decided.
+func (p *pops) sendEnds(ctx context.Context, open []*ending) (again []*ending) {
+	changes := make([]row.Change, len(open))
+	for i, e := range open {
+		changes[i] = e.result.change
+	}
+	applied, err := p.store.Update(ctx, nil, changes)
+	if err == nil && applied == len(open) {
+		for _, e := range open {
+			p.ended(e)
+		}
+		return nil
+	}
+	class := row.ClassOf(err)
+	switch {
+	case err == nil && len(open) == 1:
+		p.compare(ctx, open[0].row)
+		return open
+	case err == nil:
+	case class == row.ClassNotApplied:
+		return unanswered(open, err)
+	case class == row.ClassLocked:
+		return p.leaveLocked(ctx, open, err)
+	case class == row.ClassUnknown:
+		for _, e := range open {
+			e.unsure = true
+		}
+	case class == row.ClassOperator || len(open) == 1:
+		unanswered(open, err)
+		return nil
+	default: // one of the rows is refused for what it holds
+		for _, e := range open {
+			again = append(again, p.sendEnds(ctx, []*ending{e})...)
+		}
+		return again
+	}
+	return p.readEnds(ctx, unanswered(open, err))
+}
+
+// unanswered notes what was met.
+func unanswered(open []*ending, err error) []*ending {
+	for _, e := range open {
+		e.err = err
+	}
+	return open
+}
+
+// leaveLocked sends the rows that no other transaction holds.
+func (p *pops) leaveLocked(ctx context.Context, open []*ending, met error) (again []*ending) {
+	unanswered(open, met)
+	if len(open) == 1 {
+		return open
+	}
+	locked, err := p.lockedAmong(ctx, idsOf(open, (*ending).rowID))
+	if err != nil || len(locked) == 0 {
+		return open
+	}
+	held, free := split(open, func(e *ending) bool { return locked[e.id] })
+	if len(free) == 0 {
+		return held
+	}
+	return append(held, p.sendEnds(ctx, free)...)
+}
+
+func (e *ending) rowID() int64 { return e.id }
+
+// readEnds finds out which of the rows the statement has ended.
+func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
+	found, err := p.store.States(ctx, idsOf(open, (*ending).rowID))
+	if err != nil {
+		p.failed("reading back what holders ended", err)
+		return open
+	}
+	states := statesByID(found)
+	for _, e := range open {
+		s, exists := states[e.id]
+		switch {
+		case exists && e.isSeen(s):
+			p.ended(e)
+		default:
+			if h := p.get(e.id, e.version); h != nil && (!exists || s.Version != e.version || s.Status != row.Executing) {
+				p.letGo(h) // the next look finds what the table says
+			}
+			again = append(again, e)
+		}
+	}
+	return again
+}
+
+// isSeen reports whether the row is as the last try would have left it. A rescue takes the executor away, and somebody else
+// who has the token as well did the same at another moment.
+func (e *ending) isSeen(s row.State) bool {
+	c := e.result.change
+	return s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due && sameExecutor(s.Executor, c.Executor)
+}
+
+// sameExecutor leaves out whether the task was handed over meanwhile.
+func sameExecutor(a, b string) bool {
+	return strings.TrimPrefix(a, row.PopMark) == strings.TrimPrefix(b, row.PopMark)
+}
+
+// gather finds the rows, answers for those that the version does not hold, and returns the rest. A second end of one row has
+// to wait until the first has its answer.
+func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*ending) {
+	ids, taken := []int64(nil), map[int64]bool{}
+	for _, e := range asked {
+		if taken[e.id] {
+			again = append(again, e)
+			continue
+		}
+		taken[e.id] = true
+		open = append(open, e)
+		e.row = nil
+		if h := p.get(e.id, e.version); h != nil && !e.unsure {
+			e.row = &h.run.row
+			continue
+		}
+		ids = append(ids, e.id)
+	}
+	if len(ids) == 0 {
+		return open, again
+	}
+	rows, broken, err := p.store.Get(ctx, nil, ids)
+	if err != nil {
+		missing, inHand := split(open, func(e *ending) bool { return e.row == nil })
+		return inHand, p.unread(missing, again, err)
+	}
+	p.discard(broken)
+	byID := make(map[int64]*row.Row, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = &rows[i]
+	}
+	return slices.DeleteFunc(open, func(e *ending) bool { return e.row == nil && !p.read(e, byID[e.id]) }), again
+}
+
+// unread returns what could not be read, for another try where that can help.
+func (p *pops) unread(missing, again []*ending, err error) []*ending {
+	unanswered(missing, err)
+	if !mayRetry(err) {
+		return again
+	}
+	return append(missing, again...)
+}
+
+// read takes over the row, and reports whether the version holds it. Otherwise it answers.
+func (p *pops) read(e *ending, r *row.Row) bool {
+	switch {
+	case r == nil:
+		e.err = processor.ErrNotFound
+	case e.unsure && e.isSeen(row.State{Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}):
+		e.row = r
+		p.ended(e)
+	case r.Status != row.Executing || r.Version != e.version:
+		e.err = processor.ErrLeaseLost
+		if h := p.get(e.id, e.version); h != nil {
+			p.letGo(h)
+		}
+	default:
+		e.row = r
+		return true
+	}
+	return false
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime/debug"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// handover gives tasks whose processors have passed them on to whoever has their token. The row stays executing at its
+// version, and from then on it is as if it had been popped, for every node: nobody renews its lease, and its end spends the
+// attempt.
+type handover struct {
+	*core
+	runs  *runs
+	pops  *pops
+	quiet chan struct{} // holds one while leases are renewed
+	queue *batch.Coalescer[*passed]
+}
+
+// passed is a task on its way from a processor to the holder of its token.
+type passed struct {
+	run   *run
+	lease row.Lease
+	tries int // that met a lock
+}
+
+func newHandover(c *core, runs *runs, pops *pops, quiet chan struct{}) *handover {
+	h := &handover{core: c, runs: runs, pops: pops, quiet: quiet}
+	h.queue = batch.New(batch.Config[*passed]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
+	return h
+}
+
+// askedFor returns what a processor asks for that has passed its task on, nil for any other error. What panics when it is
+// looked at is left to the runner.
+func askedFor(err error) (asked *processor.HandOverError) {
+	defer func() {
+		if recover() != nil {
+			asked = nil
+		}
+	}()
+	asked, _ = errors.AsType[*processor.HandOverError](err)
+	return asked
+}
+
+// add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give it the
+// length of the processor's.
+func (h *handover) add(u *run, asked *processor.HandOverError) {
+	h.hands.freeSlot(u.item)
+	_ = h.queue.Add(h.passed(u, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
+}
+
+func (h *handover) passed(u *run, asked *processor.HandOverError) *passed {
+	u.mu.Lock()
+	u.passed = true
+	u.mu.Unlock()
+	return &passed{run: u, lease: row.Lease{
+		Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: cmp.Or(asked.TTR, u.row.TTR), Least: asked.TTR == 0,
+		Executor: row.PopMark + u.row.Executor, Execution: u.firstStart(),
+	}}
+}
+
+// flush writes until every row is handed over or turns out to be somebody else's. A renewal that was under way must not come
+// after it.
+func (h *handover) flush(all []*passed) {
+	h.metrics.Batch("handover", len(all))
+	h.quiet <- struct{}{}
+	<-h.quiet
+	for n := 0; len(all) > 0 && h.life.Err() == nil; n++ {
+		if n > 0 {
+			sleep(h.life, pause(n-1))
+		}
+		all = h.write(all)
+	}
+}
+
+// write sends the rows once and returns those that have to be sent again.
+func (h *handover) write(all []*passed) (again []*passed) {
+	leases := make([]row.Lease, len(all))
+	for i, p := range all {
+		leases[i] = p.lease
+	}
+	ctx, cancel := h.call()
+	defer cancel()
+	states, err := h.store.Renew(ctx, leases)
+	if err != nil {
+		h.failed("handing tasks over", err)
+		switch row.ClassOf(err) {
+		case row.ClassLocked:
+			return h.leaveLocked(ctx, all)
+		case row.ClassCaller, row.ClassDuplicate:
+			h.leave(all, "err", err)
+			return nil
+		}
+		return all
+	}
+	byID := statesByID(states)
+	for _, p := range all {
+		s, exists := byID[p.lease.ID]
+		held := exists && s.Version == p.lease.Version && s.Status == row.Executing
+		if !held || !h.pops.adopt(p, s.Due) {
+			h.hands.letGo(p.run.item) // ended by then, as a rule by the holder of the token
+		}
+		h.runs.remove(p.run)
+	}
+	return nil
+}
+
+// leaveLocked lets the rows wait that somebody else's transaction holds, and returns the others.
+func (h *handover) leaveLocked(ctx context.Context, all []*passed) (rest []*passed) {
+	isLocked, err := h.lockedAmong(ctx, idsOf(all, func(p *passed) int64 { return p.lease.ID }))
+	if err != nil {
+		return all
+	}
+	locked, rest := split(all, func(p *passed) bool { return isLocked[p.lease.ID] })
+	for _, p := range locked {
+		p.tries++
+		h.goFunc(func() {
+			if sleep(h.life, asideFor(p.tries)) {
+				h.flush([]*passed{p})
+			}
+		})
+	}
+	return rest
+}
+
+func (h *handover) panicked(all []*passed, value any) {
+	h.leave(all, "panic", value, "stack", string(debug.Stack()))
+}
+
+// leave lets go of tasks that cannot be handed over: their leases end as the processor's.
+func (h *handover) leave(all []*passed, why ...any) {
+	h.log.Error("tasks could not be handed over; they run again when their leases are over", why...)
+	for _, p := range all {
+		h.runs.remove(p.run)
+		h.hands.letGo(p.run.item)
+	}
+}
+
+// adopt keeps a task in hand as one that was popped. It returns false when its holder has ended it here by now, and when the
+// pops have ended; other nodes take it then, when its lease is over.
+func (p *pops) adopt(passed *passed, leaseEnd row.Time) bool {
+	u := passed.run
+	r := u.row
+	r.Executor, r.Execution = passed.lease.Executor, passed.lease.Execution
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u.mu.Lock()
+	answered := u.answered
+	u.mu.Unlock()
+	if p.closed || answered {
+		return false
+	}
+	p.hands.handOut(u.item, r.Version)
+	p.handed[r.ID] = &handed{
+		run: &run{item: u.item, row: r, due: u.due, started: u.started}, alarm: p.alarm(r.ID, leaseEnd),
+	}
+	return true
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// handedOver checks that the task ran once, on time, and with the body.
+func (w *world) handedOver(id int64, body string) {
+	w.Helper()
+	w.completed(id, 2*time.Millisecond)
+	if got := string(w.runs.of(id)[0].task.Body); got != body {
+		w.Errorf("task %d was handed over with the body %q, want %q", id, got, body)
+	}
+}
+
+// No look-ahead comes in between here: the timer that is armed already must be replaced by whoever changes the body.
+func TestNewBodyIsHandedOverOnTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) {
+			c.LookAhead, c.Window = time.Minute, 2*time.Minute
+		})
+		time.Sleep(time.Second)
+		for _, delay := range []time.Duration{100 * time.Millisecond, 4 * time.Second, 30 * time.Second} {
+			id := w.save(e, "a", delay)
+			synctest.Wait()
+			before := w.row(id)
+			for _, body := range []string{"first", "second"} {
+				if met, err := e.SetBody(w.Context(), Ref{ID: id}, []byte(body)); met != row.Pending || err != nil {
+					w.Fatalf("met %v, %v", met, err)
+				}
+			}
+			after := w.row(id)
+			before.Version, before.Body, before.Updated = before.Version+2, []byte("second"), after.Updated
+			if string(after.Body) != "second" || after.Version != before.Version || after.Due != before.Due ||
+				after.Expected != before.Expected || after.Delay != before.Delay {
+				w.Errorf("got %+v, want %+v", after, before)
+			}
+			time.Sleep(delay + time.Second)
+			w.handedOver(id, "second")
+		}
+	})
+}
+
+func TestNewBodyFromAnotherNodeIsHandedOverOnTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		other := w.idle(w.store, nil)
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 4*time.Second)
+		if _, err := other.SetBody(w.Context(), Ref{ID: id}, []byte("new")); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(6 * time.Second)
+		w.handedOver(id, "new")
+	})
+}
+
+func TestRescheduleReplacesTheBodyInTheSameStep(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		for _, tx := range []*memTx{nil, {}} {
+			var in Tx
+			if tx != nil {
+				in = tx
+			}
+			id := w.save(e, "a", time.Minute)
+			if _, err := e.Reschedule(w.Context(), in, Ref{ID: id}, 2*time.Second, time.Time{}, []byte("new")); err != nil {
+				w.Fatal(err)
+			}
+			if tx != nil {
+				if err := tx.end(true); err != nil {
+					w.Fatal(err)
+				}
+			}
+			if r := w.row(id); r.Version != 1 {
+				w.Errorf("the row is at version %d, want 1: one step", r.Version)
+			}
+			time.Sleep(4 * time.Second)
+			w.handedOver(id, "new")
+		}
+	})
+}
+
+func TestNewBodyKeepsAttemptsAndTheTimeOfTheNext(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": func(_ context.Context, task *processor.Task) error {
+			if string(task.Body) != "good" {
+				return errors.New("a bad body")
+			}
+			return nil
+		}}, func(c *Config) { c.Backoff = processor.Constant(10 * time.Second) })
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 0)
+		time.Sleep(time.Second)
+		before := w.row(id)
+		if _, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("good")); err != nil {
+			w.Fatal(err)
+		}
+		after := w.row(id)
+		if after.Attempt != 1 || after.Due != before.Due || after.Execution != before.Execution || after.Execution.IsZero() ||
+			string(after.Errors) != string(before.Errors) || after.ErrorStack != before.ErrorStack {
+			w.Errorf("got %+v, want %+v", after, before)
+		}
+		time.Sleep(20 * time.Second)
+		runs := w.runs.of(id)
+		if r := w.row(id); r.Status != row.Completed || r.Attempt != 2 || len(runs) != 2 {
+			w.Fatalf("%d runs: %+v", len(runs), r)
+		}
+		if late := runs[1].at.Sub(before.Due.Std()); late > 2*time.Millisecond {
+			w.Errorf("the second attempt started %v late", late)
+		}
+	})
+}
+
+func TestNewBodyOfARowThatHasNoDueTimeYet(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		time.Sleep(1500 * time.Millisecond)
+		id := w.save(e, "a", 10*time.Second)
+		r := w.row(id)
+		r.Due, r.Version = 0, r.Version+1
+		w.store.Plant(r)
+		if _, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("new")); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		w.handedOver(id, "new")
+	})
+}
+
+// Both changes lead from pending to pending, so the version alone does not tell whose was applied.
+func TestLostReplyOfANewBodyIsNotTakenForAnotherOne(t *testing.T) {
+	for name, othersFirst := range map[string]bool{"Ours": false, "AnotherOne": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				calls := 0
+				e := w.idle(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
+					calls++
+					if calls > 1 {
+						return w.store.Update(ctx, nil, changes)
+					}
+					if othersFirst {
+						changes[0].Body = []byte("another")
+					}
+					if n, err := w.store.Update(ctx, nil, changes); n != 1 || err != nil {
+						w.Errorf("applied %d, %v", n, err)
+					}
+					return 0, classError(row.ClassUnknown, "the reply was lost")
+				}}, nil)
+				id := w.save(e, "a", time.Hour)
+				if _, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("ours")); err != nil {
+					w.Fatal(err)
+				}
+				want := int64(1)
+				if othersFirst {
+					want = 2
+				}
+				if r := w.row(id); string(r.Body) != "ours" || r.Version != want {
+					w.Errorf("the body is %q at version %d, want ours at %d", r.Body, r.Version, want)
+				}
+			})
+		})
+	}
+}
+
+func TestChangesOfARowThatCannotBeReadSaySo(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, nil)
+		id := w.save(e, "a", time.Hour)
+		r := w.row(id)
+		r.Status = 99
+		w.store.Plant(r)
+		_, cancel := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+		_, reschedule := e.Reschedule(w.Context(), nil, Ref{ID: id}, 0, time.Time{}, nil)
+		_, body := e.SetBody(w.Context(), Ref{ID: id}, nil)
+		for call, err := range map[string]error{
+			"cancel": cancel, "reschedule": reschedule, "set body": body, "retry": e.Retry(w.Context(), Ref{ID: id}),
+		} {
+			if !errors.Is(err, processor.ErrBroken) {
+				w.Errorf("%s: got %v, want %v", call, err, processor.ErrBroken)
+			}
+		}
+	})
+}

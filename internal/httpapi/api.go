@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/time/rate"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/inbound"
+)
+
+// Config is what the API is made of.
+type Config struct {
+	Scheduler *delaytask.Scheduler // started; its owner stops it
+	Log       *slog.Logger
+	BodyLimit int             // bytes of a task's body, as the scheduler has it
+	BodyWait  time.Duration   // how long a request's body may take to arrive; default 30 s
+	Stopping  context.Context // when it ends, waiting pops return at once
+
+	Tokens    Authenticator // nil: no tokens are asked for
+	CheckHost bool          // refuse requests whose Host is neither a loopback name nor one of Hosts
+	Hosts     []string      // in lower case
+
+	Requests Requests                   // remembers idempotency keys
+	Workers  Workers                    // addresses that are called back
+	Check    func(delaytask.Item) error // what a tag demands of its tasks besides; nil: nothing
+	Observe  func(Request)              // is told of every request that was answered; nil: nobody is
+
+	Compat  http.Handler // serves the routes of the ancestors; nil: they are not served
+	Metrics http.Handler // serves /metrics; nil: it is not served
+}
+
+// mostComplaints is how many failures of the database are logged a second.
+const mostComplaints = 5
+
+// API serves /v1, /openapi.json, /docs, /healthz and /readyz, and what other handlers it was given.
+type API struct {
+	scheduler *delaytask.Scheduler
+	log       *slog.Logger
+	bodyLimit int
+	bodyWait  time.Duration
+	stopping  context.Context
+	tokens    Authenticator
+	checkHost bool
+	hosts     []string
+	requests  Requests
+	workers   Workers
+	check     func(delaytask.Item) error
+	observe   func(Request)
+
+	complaints *rate.Limiter // lines about requests that failed
+
+	door    *door
+	spec    huma.API
+	handler http.Handler
+}
+
+// New makes the API. It returns an error when a part of it is missing.
+func New(c Config) (*API, error) {
+	if c.Scheduler == nil || c.Log == nil || c.Stopping == nil || c.Requests == nil || c.Workers == nil {
+		return nil, errors.New("httpapi: a part of the configuration is missing")
+	}
+	a := &API{
+		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
+		bodyWait:  cmp.Or(c.BodyWait, inbound.BodyWait),
+		checkHost: c.CheckHost, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
+		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
+	}
+	if a.check == nil {
+		a.check = func(delaytask.Item) error { return nil }
+	}
+	mux, versioned := http.NewServeMux(), http.NewServeMux()
+	a.spec = humago.New(versioned, document())
+	a.spec.UseMiddleware(unambiguous)
+	a.describe()
+	mux.Handle("/v1/", a.admitted(a.authenticated(a.readBodies(routed(versioned)))))
+	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) }) // and no redirect to /v1/
+	mux.HandleFunc("GET /openapi.json", a.openAPI())
+	mux.HandleFunc("GET /docs", a.docs())
+	mux.HandleFunc("GET /healthz", a.healthz)
+	mux.HandleFunc("GET /readyz", a.readyz)
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", c.Metrics)
+	}
+	if c.Compat != nil {
+		for _, path := range []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"} {
+			mux.Handle(path, a.admitted(a.authenticated(c.Compat)))
+		}
+	}
+	a.handler = a.observed(a.recovered(a.bounded(a.sameOrigin(routed(mux)))))
+	return a, nil
+}
+
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// describe registers every operation.
+func (a *API) describe() {
+	describeTypes(a.spec.OpenAPI().Components.Schemas)
+	a.saveOperations()
+	a.taskOperations()
+	a.popOperations()
+	a.leaseOperations()
+	a.tagOperations()
+	a.clusterOperations()
+	a.workerOperations()
+	completeDocument(a.spec.OpenAPI())
+}
+
+// document is the OpenAPI document before its operations. The framework serves none of its own pages.
+func document() huma.Config {
+	config := huma.DefaultConfig("delaytask", delaytask.Version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil // no links to schemas in answers
+	config.Formats = map[string]huma.Format{mediaJSON: strictJSON, "json": strictJSON}
+	config.RejectUnknownQueryParameters = true
+	config.Info.Description = "Durable, punctual delayed tasks. Ids and tokens are strings, times are RFC 3339 in UTC, durations " +
+		`are texts such as "30m" or numbers of milliseconds. What is refused comes as application/problem+json with a code.`
+	config.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
+	config.Servers = []*huma.Server{{URL: "/"}}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer": {Type: "http", Scheme: "bearer", Description: "made by: delaytask token create"},
+	}
+	config.Security = []map[string][]string{{}, {"bearer": {}}}
+	return config
+}
+
+// operation fills in what all operations share. Bodies are read and checked before the framework sees them.
+func operation(method, path, id, summary, description, group string) huma.Operation {
+	return huma.Operation{
+		Method: method, Path: path, OperationID: id, Summary: summary, Description: description, Tags: []string{group},
+		SkipValidateBody: true, MaxBodyBytes: -1, BodyReadTimeout: -1, Middlewares: huma.Middlewares{timed},
+	}
+}
+
+// The groups that the document shows operations in.
+const (
+	groupTasks   = "tasks"
+	groupPull    = "pull"
+	groupOperate = "operate"
+	groupPush    = "push"
+)

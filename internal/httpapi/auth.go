@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// Authenticator finds out who calls.
+type Authenticator interface {
+	// Check returns access.ErrUnauthorized for a token that is unknown or over, and access.ErrUnavailable when that cannot be told.
+	Check(ctx context.Context, bearer string) (access.Caller, error)
+}
+
+// authenticated lets in only those who bring a token, where the server has any; a server without lets everyone do everything.
+func (a *API) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller := access.Everyone()
+		if a.tokens != nil {
+			var p *wire.Problem
+			if caller, p = a.callerOf(r); p != nil {
+				if p.Status == http.StatusUnauthorized {
+					w.Header().Set("WWW-Authenticate", `Bearer realm="delaytask"`)
+				}
+				refused(w, p)
+				return
+			}
+		}
+		next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+	})
+}
+
+func (a *API) callerOf(r *http.Request) (access.Caller, *wire.Problem) {
+	given := r.Header.Values("Authorization")
+	if len(given) > 1 {
+		return access.Caller{}, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader, "there is more than one Authorization header")
+	}
+	if len(given) == 0 {
+		return access.Caller{}, unauthorized("send a token: Authorization: Bearer …")
+	}
+	scheme, bearer, _ := strings.Cut(given[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return access.Caller{}, unauthorized("the Authorization header does not begin with Bearer")
+	}
+	caller, err := a.tokens.Check(r.Context(), strings.TrimSpace(bearer))
+	switch {
+	case errors.Is(err, access.ErrUnauthorized):
+		return access.Caller{}, unauthorized("the token is unknown, was revoked, or has expired")
+	case err != nil:
+		a.log.Error("tokens cannot be checked", "err", err)
+		return access.Caller{}, problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable, "tokens cannot be checked now; try again")
+	}
+	return caller, nil
+}
+
+func unauthorized(detail string) *wire.Problem {
+	return problemOf(http.StatusUnauthorized, wire.CodeUnauthorized, detail)
+}
+
+// allow refuses a caller who may not do this to tasks of the tag; to any tag when it is "".
+func allow(ctx context.Context, verb access.Verb, tag string) error {
+	if access.From(ctx).May(verb, tag) {
+		return nil
+	}
+	if tag == "" {
+		return problemOf(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf("this token may not %s", verb))
+	}
+	return problemOf(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf("this token may not %s tasks of tag %.128s", verb, tag))
+}
+
+// allowTask is allow for a task whose tag has to be read. Those who may do it to all tags do not pay for the reading.
+func (a *API) allowTask(ctx context.Context, verb access.Verb, id int64) error {
+	if access.From(ctx).AnyTag(verb) {
+		return nil
+	}
+	if err := allow(ctx, verb, ""); err != nil {
+		return err
+	}
+	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
+	if err != nil {
+		return a.problem(err)
+	}
+	return allow(ctx, verb, task.Tag)
+}

@@ -1,0 +1,36 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+const readyWait = 3 * time.Second
+
+// healthz says that the process answers.
+func (a *API) healthz(w http.ResponseWriter, _ *http.Request) { say(w, "ok\n") }
+
+// readyz says whether tasks can be saved and run at this moment.
+func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
+	defer cancel()
+	if a.stopping.Err() != nil {
+		refused(w, problemOf(http.StatusServiceUnavailable, wire.CodeStopping, "the service is stopping"))
+		return
+	}
+	if err := a.scheduler.Ready(ctx); err != nil {
+		a.log.Warn("not ready", "err", err)
+		refused(w, problemOf(http.StatusServiceUnavailable, wire.CodeNotReady,
+			"the database does not answer, or its clock or this node's number is not known; the log says which"))
+		return
+	}
+	say(w, "ready\n")
+}
+
+func say(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte(text)) // a caller that is gone needs no answer
+}

@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+func TestAnIdempotencyKeyServesARequestOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	once := []string{"Idempotency-Key", "k"}
+	first := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t","body":1}`, once...)
+	if again := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t","body":1}`, once...); again.ID != first.ID || again.Duplicate {
+		t.Errorf("repeated: %+v, want the task %v", again, first.ID)
+	}
+	popped := s.popOne("t", "")
+	s.done("POST", "/v1/tasks/"+popped.ID.String()+"/finish", `{"token":"`+popped.Token+`"}`)
+	again := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t","body":1}`, once...)
+	if again.ID != first.ID || again.Status != "completed" {
+		t.Errorf("after its end: %+v, want the task %v, completed", again, first.ID)
+	}
+	s.refuses(422, wire.CodeIdempotencyMismatch, "POST", "/v1/tasks", `{"tag":"t","body":2}`, once...)
+	s.refuses(422, wire.CodeIdempotencyMismatch, "POST", "/v1/tasks", `{"tag":"t","body": 1}`, once...) // another text is another request
+	ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t","body":2}`, "Idempotency-Key", "K")
+	if n := s.count(); n != 2 {
+		t.Errorf("%d tasks are stored, want 2", n)
+	}
+}
+
+func TestAnIdempotencyKeyIsNotTheKeyOfItsTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	taken := s.save(`{"tag":"t","key":"k"}`)
+	for range 2 { // a duplicate is answered as one again, also when the first task is done
+		again := ok[wire.Saved](s, http.StatusOK, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":2}`, "Idempotency-Key", "k")
+		if !again.Duplicate || again.ID != taken.ID {
+			t.Errorf("got %+v, want a duplicate of %v", again, taken.ID)
+		}
+		if again.Status == "pending" {
+			ok[wire.Met](s, http.StatusOK, "DELETE", "/v1/tags/t/keys/k", "")
+		}
+	}
+}
+
+func TestARefusedRequestLeavesItsIdempotencyKeyFree(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	once := []string{"Idempotency-Key", "k"}
+	for _, wrong := range []string{
+		`{"tag":""}`, `{"tag":"t","ttr":"48h"}`, `{"tag":"t","at":"1969-01-01T00:00:00Z"}`, `{"tag":"t","priority":1000}`, `{"tag":"t","id":"1"}`,
+		`{"tag":"t","body":"` + strings.Repeat("x", testBodyLimit) + `"}`,
+	} {
+		if got := s.send("POST", "/v1/tasks", wrong, once...); got.status != 400 && got.status != 413 {
+			t.Errorf("%.60s: %d %s", wrong, got.status, got.text)
+		}
+	}
+	ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t"}`, once...)
+}
+
+func TestFiftyAtOnceStoreOneTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var mu sync.Mutex
+	ids := map[wire.ID]int{}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			saved := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t","delay":"1h"}`, "Idempotency-Key", "k")
+			mu.Lock()
+			defer mu.Unlock()
+			ids[saved.ID]++
+		})
+	}
+	all.Wait()
+	if len(ids) != 1 || s.count() != 1 {
+		t.Errorf("answered %v, stored %d tasks", ids, s.count())
+	}
+}
+
+func TestACrashAfterTheReservationIsHealedByTheRepetition(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	body, id := `{"tag":"t","delay":"1h"}`, s.freshID()
+	reserved := row.Request{Hash: sha256.Sum256([]byte("\x00k")), Content: sha256.Sum256([]byte(body)), TaskID: int64(id)}
+	if _, fresh, err := s.store.ReserveRequest(t.Context(), reserved); err != nil || !fresh {
+		t.Fatal(fresh, err)
+	}
+	for range 2 {
+		if saved := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", body, "Idempotency-Key", "k"); saved.ID != id {
+			t.Errorf("saved as %v, reserved was %v", saved.ID, id)
+		}
+	}
+	// The same after a save that was never marked.
+	id, reserved.Hash = s.freshID(), sha256.Sum256([]byte("\x00l"))
+	reserved.TaskID = int64(id)
+	if _, _, err := s.store.ReserveRequest(t.Context(), reserved); err != nil {
+		t.Fatal(err)
+	}
+	s.save(`{"tag":"t","delay":"1h","id":"` + id.String() + `"}`)
+	if saved := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", body, "Idempotency-Key", "l"); saved.ID != id {
+		t.Errorf("saved as %v, reserved was %v", saved.ID, id)
+	}
+	if n := s.count(); n != 2 {
+		t.Errorf("%d tasks are stored, want 2", n)
+	}
+}
+
+// The task is stored and not marked yet, and has been moved since.
+func TestACrashBeforeTheMarkIsHealedThoughTheTaskHasChanged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const request = `{"tag":"t","body":1,"delay":"1h"}`
+	id := delaytask.NewID()
+	if _, _, err := s.store.ReserveRequest(t.Context(), row.Request{
+		Hash: sha256.Sum256([]byte("\x00k")), Content: sha256.Sum256([]byte(request)), TaskID: id,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.save(`{"tag":"t","body":1,"delay":"1h","id":"` + wire.ID(id).String() + `"}`)
+	ok[wire.Met](s, http.StatusOK, "PATCH", "/v1/tasks/"+wire.ID(id).String(), `{"delay":"2h","body":2}`)
+	again := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", request, "Idempotency-Key", "k")
+	if again.ID != wire.ID(id) || s.count() != 1 {
+		t.Errorf("got %+v of %d tasks, want the task %d", again, s.count(), id)
+	}
+}
+
+func TestIdempotencyKeysBelongToTheirCallers(t *testing.T) {
+	t.Parallel()
+	s := newGuarded(t)
+	body, once := `{"tag":"t","delay":"1h"}`, []string{"Idempotency-Key", "k"}
+	a, b := s.token("a", []string{"*"}, access.Save), s.token("b", []string{"*"}, access.Save)
+	first := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", body, append(a, once...)...)
+	if other := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", body, append(b, once...)...); other.ID == first.ID {
+		t.Error("two callers share a key")
+	}
+}
+
+func TestTwoIdempotencyKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	r := newRequest(t, "POST", "/v1/tasks", `{"tag":"t"}`)
+	r.Header["Idempotency-Key"] = []string{"a", "b"}
+	if got := s.serve(r); got.status != 400 || got.Code != wire.CodeInvalidHeader {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+}

@@ -1,0 +1,151 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// reservedHeaders begin the names of headers that have a field of their own.
+const reservedHeaders = "delaytask-"
+
+type saveInput struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key is served once in 24 h"`
+	RawBody        []byte `contentType:"application/json"`
+	Body           wire.Save
+}
+
+type savedOutput struct {
+	Status int
+	Body   wire.Saved
+}
+
+func (a *API) saveOperations() {
+	op := operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
+		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task that carries the key.",
+		groupTasks)
+	op.DefaultStatus = http.StatusCreated
+	huma.Register(a.spec, op, a.save)
+	a.batchOperation()
+}
+
+func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
+	item, err := a.itemOf(ctx, &in.Body)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if in.IdempotencyKey != "" {
+		return a.saveOnce(ctx, in, item)
+	}
+	id, task, err := seam.Save(ctx, a.scheduler, item)
+	if task, known := task.(delaytask.Task); known {
+		return &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Task: view.Task(&task)}}, nil
+	}
+	return a.saved(ctx, id, err)
+}
+
+// saved answers with the task as it is stored, which has to be read.
+func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, error) {
+	duplicate := errors.Is(err, delaytask.ErrDuplicate)
+	if err != nil && !duplicate {
+		return nil, a.problem(err)
+	}
+	out := &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Duplicate: duplicate}}
+	if duplicate {
+		out.Status = http.StatusOK
+	}
+	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
+	if err != nil {
+		// It is stored, and that is what matters; what it looks like can be read later.
+		a.log.Warn("a saved task could not be read back", "task", id, "err", err)
+		out.Body.Task = wire.Task{ID: wire.ID(id), Status: string(delaytask.Pending)}
+		return out, nil
+	}
+	out.Body.Task = view.Task(&task)
+	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
+		// Somebody else may have saved it: who may only save learns that it is there, and not what is in it.
+		out.Body.Task = wire.Task{ID: wire.ID(id), Tag: task.Tag, Key: task.Key, Status: string(task.Status)}
+	}
+	return out, nil
+}
+
+// itemOf translates a save and asks whether the caller may.
+func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) {
+	options, err := optionsOf(s)
+	if err != nil {
+		return delaytask.Item{}, err
+	}
+	item := delaytask.Item{Tag: s.Tag, Body: s.Body, Options: options}
+	if s.Delay != nil {
+		item.Delay = s.Delay.Std()
+	}
+	if err := allow(ctx, access.ToSave(s.Tag), s.Tag); err != nil {
+		return delaytask.Item{}, err
+	}
+	return item, a.check(item)
+}
+
+func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
+	for name := range s.Headers {
+		if strings.HasPrefix(strings.ToLower(name), reservedHeaders) {
+			return nil, fmt.Errorf("%w: names that begin with %s are reserved", delaytask.ErrInvalidHeaders, reservedHeaders)
+		}
+	}
+	options := []delaytask.Option{
+		delaytask.WithKey(s.Key), delaytask.WithTTR(s.TTR.Std()), delaytask.WithMaxAttempts(s.MaxAttempts),
+		delaytask.WithPriority(s.Priority), delaytask.WithHeaders(s.Headers),
+	}
+	if s.App != "" && !processor.ValidTag(s.App) {
+		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+			"app: no worker can be registered for it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
+	}
+	if s.App != "" {
+		options = append(options, delaytask.WithHeader(wire.AppHeader, s.App))
+	}
+	if s.ID != 0 {
+		options = append(options, delaytask.WithID(int64(s.ID)))
+	}
+	if s.NoAttemptLimit {
+		options = append(options, delaytask.WithNoAttemptLimit())
+	}
+	if s.At != nil {
+		if s.Delay != nil {
+			return nil, fmt.Errorf("%w: delay and at exclude each other", delaytask.ErrInvalidOption)
+		}
+		options = append(options, delaytask.WithTime(s.At.Std()))
+	}
+	late, err := latenessOption(s)
+	if err != nil {
+		return nil, err
+	}
+	return append(options, late...), nil
+}
+
+func latenessOption(s *wire.Save) ([]delaytask.Option, error) {
+	if s.MaxLateness == 0 && s.LatePolicy == "" {
+		return nil, nil
+	}
+	policy := delaytask.LateSkip
+	if s.LatePolicy != "" {
+		known := false
+		if policy, known = view.ParseLatePolicy(s.LatePolicy); !known {
+			return nil, fmt.Errorf("%w: late_policy is %.20q, want run, skip or fail", delaytask.ErrInvalidOption, s.LatePolicy)
+		}
+	}
+	if s.MaxLateness < wire.Duration(time.Millisecond) {
+		return nil, fmt.Errorf("%w: max_lateness must be at least 1 ms where there is a late_policy", delaytask.ErrInvalidOption)
+	}
+	return []delaytask.Option{delaytask.WithMaxLateness(s.MaxLateness.Std(), policy)}, nil
+}

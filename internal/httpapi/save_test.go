@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+func TestEveryMemberOfASaveIsStored(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	saved := s.save(`{"tag":"order.close","app":"shop","body":{"n":1.50, "x":"<é>"},"delay":"1h30m","key":"k","ttr":60000,"max_attempts":7,
+		"priority":-5,"headers":{"a":"b"},"max_lateness":"10s","late_policy":"fail"}`)
+	got := s.get(saved.ID)
+	late := wire.Task{
+		ID: saved.ID, Tag: "order.close", Key: "k", App: "shop", Status: "pending", MaxAttempts: 7, Priority: -5,
+		DelayMS: 5_400_000, TTRMS: 60_000, MaxLateMS: 10_000, LatePolicy: "fail",
+	}
+	if got.Tag != late.Tag || got.Key != late.Key || got.App != late.App || got.Status != late.Status ||
+		got.MaxAttempts != late.MaxAttempts || got.Priority != late.Priority || got.DelayMS != late.DelayMS ||
+		got.TTRMS != late.TTRMS || got.MaxLateMS != late.MaxLateMS || got.LatePolicy != late.LatePolicy {
+		t.Errorf("got %+v, want %+v", got, late)
+	}
+	if string(got.Body.Body) != `{"n":1.50,"x":"<é>"}` || len(got.Headers) != 1 || got.Headers["a"] != "b" {
+		t.Errorf("body %s, headers %v", got.Body.Body, got.Headers)
+	}
+	if stored := s.stored(saved.ID); stored != `{"n":1.50, "x":"<é>"}` {
+		t.Errorf("%s is stored: a body is to be stored as it was sent", stored)
+	}
+	if wait := got.Expected.Std().Sub(got.Created.Std()); wait < 89*time.Minute || wait > 91*time.Minute {
+		t.Errorf("due after %v", wait)
+	}
+}
+
+func TestATimeMeansTheSameMomentInEveryZone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	f := func(at, want string) {
+		t.Helper()
+		if got := s.save(`{"tag":"t","at":"` + at + `"}`).Expected.String(); got != want {
+			t.Errorf("%s is stored as %s, want %s", at, got, want)
+		}
+	}
+	f("2037-01-31T08:30:00Z", "2037-01-31T08:30:00.000Z")
+	f("2037-01-31T08:30:00.1239+09:30", "2037-01-30T23:00:00.123Z") // what is shown is cut, what is stored has microseconds
+	f("2037-03-29T02:30:00+01:00", "2037-03-29T01:30:00.000Z")      // an hour that Berlin's clocks skip
+	f("2037-10-25T02:30:00+02:00", "2037-10-25T00:30:00.000Z")      // one that they show twice
+	f("2037-10-25T02:30:00+01:00", "2037-10-25T01:30:00.000Z")
+}
+
+func TestTheCaseOfAMediaTypeDoesNotCount(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, media := range []string{"application/JSON", "Application/Json; Charset=UTF-8", `application/json ;charset="utf-8"`} {
+		ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t"}`, "Content-Type", media)
+	}
+}
+
+func TestWhatIsWrongIsSaidInPlainWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	f := func(method, target, body, want string) {
+		t.Helper()
+		if got := s.send(method, target, body); got.Detail != want {
+			t.Errorf("%s %s %s: %q, want %q", method, target, body, got.Detail, want)
+		}
+	}
+	f("POST", "/v1/tasks", `{"tag":"t","priority":1.5}`, "the request's body does not fit: /priority must be a whole number")
+	f("POST", "/v1/tasks", `{"tag":"t","priority":99999999999999999999}`, "the request's body does not fit: /priority is out of range")
+	f("POST", "/v1/tasks", `{"tag":"t","key":1}`, "the request's body does not fit: /key must not be a number")
+	f("POST", "/v1/tasks", `{"tag":"?"}`, `invalid tag: want 1-128 bytes of A-Z a-z 0-9 . _ - : /: got "?"`)
+	f("POST", "/v1/tags/t/pop?max=x", "", "query.max: invalid integer")
+	f("POST", "/v1/tags/t/pop?mx=1", "", "query.mx: unknown query parameter")
+	f("GET", "/v1/tasks/1", "", "get task 1: task not found")
+}
+
+func TestAKeyThatIsTakenIsAnsweredWithItsTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first := s.save(`{"tag":"t","key":"k","body":1,"delay":"1h"}`)
+	second := ok[wire.Saved](s, http.StatusOK, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":2}`)
+	if !second.Duplicate || second.ID != first.ID || string(second.Body.Body) != "1" || second.DelayMS != 3_600_000 {
+		t.Errorf("got %+v, want %+v", second, first)
+	}
+	s.save(`{"tag":"T","key":"k"}`)
+	s.save(`{"tag":"t","key":"K"}`)
+	ok[wire.Met](s, http.StatusOK, "DELETE", "/v1/tags/t/keys/k", "")
+	if again := s.save(`{"tag":"t","key":"k"}`); again.Duplicate || again.ID == first.ID {
+		t.Errorf("a key that is free was answered with %+v", again)
+	}
+}
+
+func TestAnIDStoresATaskOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	id := s.save(`{"tag":"t"}`).ID
+	ok[wire.Met](s, http.StatusOK, "DELETE", "/v1/tasks/"+id.String(), "")
+	fresh := s.freshID()
+	for range 2 {
+		if saved := s.save(`{"tag":"t","id":"` + fresh.String() + `","body":1,"at":"2037-01-31T08:30:00Z"}`); saved.ID != fresh {
+			t.Errorf("saved as %v, want %v", saved.ID, fresh)
+		}
+	}
+	s.save(`{"tag":"t","id":` + s.freshID().String() + `}`) // a number is taken, too
+	s.refuses(http.StatusConflict, wire.CodeConflict, "POST", "/v1/tasks", `{"tag":"t","id":"`+fresh.String()+`","body":2}`)
+}
+
+func TestABodyComesBackByteForByte(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	longest := `"` + strings.Repeat("x", testBodyLimit-2) + `"`
+	for _, body := range []string{`null`, `""`, `0`, `-0`, `1e400`, `[ 1 ,2]`, `"\u0000\ud83d\ude00"`, `{"tag":{"tag":[]}}`, longest,
+		strings.Repeat("[", 400) + strings.Repeat("]", 400)} {
+		saved := s.save(`{"tag":"t","delay":"1h","body":` + body + `}`)
+		if got := s.stored(saved.ID); got != body {
+			t.Errorf("%.60s is stored as %.60s", body, got)
+		}
+	}
+	saved := s.save(`{"tag":"t","delay":"1h"}`)
+	if got := s.stored(saved.ID); got != "" || saved.Body.Body != nil || saved.BodyText != nil {
+		t.Errorf("no body is stored as %q", got)
+	}
+	s.refuses(http.StatusRequestEntityTooLarge, wire.CodeBodyTooLarge, "POST", "/v1/tasks",
+		`{"tag":"t","body":"`+strings.Repeat("x", testBodyLimit)+`"}`)
+	s.refuses(http.StatusRequestEntityTooLarge, wire.CodeRequestTooLarge, "POST", "/v1/tasks",
+		`{"tag":"t","body":"`+strings.Repeat("x", 20<<20)+`"}`)
+	s.save(`{"tag":"t"}`)
+}

@@ -1,0 +1,134 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// Workers are the addresses that are called back with tasks. Its errors are *wire.Problem where the caller is at fault.
+type Workers interface {
+	Register(ctx context.Context, r *wire.Register) (wire.Worker, error)
+	List(ctx context.Context) ([]wire.Worker, error)
+	Get(ctx context.Context, id int64) (wire.Worker, error)
+	Heartbeat(ctx context.Context, id int64) (wire.Worker, error)
+	Remove(ctx context.Context, id int64) error
+	// Explain says that nobody serves the application of a task, or nothing: the Reason is "" then.
+	Explain(ctx context.Context, task *delaytask.Task) (delaytask.Explanation, error)
+}
+
+type registerInput struct{ Body wire.Register }
+
+type workerOutput struct{ Body wire.Worker }
+
+type workersOutput struct{ Body wire.WorkerList }
+
+type workerInput struct {
+	ID string `path:"id" doc:"Id of the worker"`
+}
+
+func (a *API) workerOperations() {
+	register := operation(http.MethodPost, "/v1/workers", "registerWorker", "Register an address that is called with tasks",
+		"Registering the same app and address again replaces it. Without heartbeats it is forgotten after its ttl.", groupPush)
+	register.DefaultStatus = http.StatusCreated
+	huma.Register(a.spec, register, a.register)
+	huma.Register(a.spec, operation(http.MethodGet, "/v1/workers", "listWorkers", "List the addresses that are called", "",
+		groupPush), a.listWorkers)
+	huma.Register(a.spec, operation(http.MethodGet, "/v1/workers/{id}", "getWorker", "Show one of them", "", groupPush),
+		func(ctx context.Context, in *workerInput) (*workerOutput, error) {
+			return a.onWorker(ctx, in, func(_ context.Context, w wire.Worker) (wire.Worker, error) { return w, nil })
+		})
+	huma.Register(a.spec, operation(http.MethodPost, "/v1/workers/{id}/heartbeat", "heartbeat", "Say that a worker is alive",
+		"It stays registered for its ttl from now.", groupPush),
+		func(ctx context.Context, in *workerInput) (*workerOutput, error) {
+			return a.onWorker(ctx, in, func(ctx context.Context, w wire.Worker) (wire.Worker, error) {
+				return a.workers.Heartbeat(ctx, int64(w.ID))
+			})
+		})
+	remove := operation(http.MethodDelete, "/v1/workers/{id}", "removeWorker", "Call an address no more", "", groupPush)
+	remove.DefaultStatus = http.StatusNoContent
+	huma.Register(a.spec, remove, func(ctx context.Context, in *workerInput) (*struct{}, error) {
+		_, err := a.onWorker(ctx, in, func(ctx context.Context, w wire.Worker) (wire.Worker, error) {
+			return w, a.workers.Remove(ctx, int64(w.ID))
+		})
+		return nil, err
+	})
+}
+
+func (a *API) register(ctx context.Context, in *registerInput) (*workerOutput, error) {
+	for _, tag := range append([]string{""}, in.Body.Tags...) {
+		if err := allow(ctx, access.Register, tag); err != nil {
+			return nil, a.problem(err)
+		}
+	}
+	all, err := a.workers.List(ctx)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	for _, w := range all {
+		if w.App == in.Body.App && w.Address == in.Body.Address && !mayServe(ctx, w) {
+			return nil, problemOf(http.StatusForbidden, wire.CodeForbidden,
+				"this app and address are registered for tags that this token may not register")
+		}
+	}
+	worker, err := a.workers.Register(ctx, &in.Body)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &workerOutput{worker}, nil
+}
+
+func (a *API) listWorkers(ctx context.Context, _ *struct{}) (*workersOutput, error) {
+	if err := allow(ctx, access.Register, ""); err != nil {
+		return nil, a.problem(err)
+	}
+	all, err := a.workers.List(ctx)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	out := &workersOutput{wire.WorkerList{Workers: []wire.Worker{}}}
+	for _, w := range all {
+		if mayServe(ctx, w) {
+			out.Body.Workers = append(out.Body.Workers, w)
+		}
+	}
+	return out, nil
+}
+
+// onWorker finds the worker that is meant, if the caller may register its tags.
+func (a *API) onWorker(
+	ctx context.Context, in *workerInput, do func(context.Context, wire.Worker) (wire.Worker, error),
+) (*workerOutput, error) {
+	id, err := wire.ParseID(in.ID)
+	if err != nil {
+		return nil, invalidID(err)
+	}
+	if err := allow(ctx, access.Register, ""); err != nil {
+		return nil, a.problem(err)
+	}
+	worker, err := a.workers.Get(ctx, int64(id))
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if !mayServe(ctx, worker) {
+		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this token may not register all tags of that worker")
+	}
+	if worker, err = do(ctx, worker); err != nil {
+		return nil, a.problem(err)
+	}
+	return &workerOutput{worker}, nil
+}
+
+func mayServe(ctx context.Context, w wire.Worker) bool {
+	for _, tag := range w.Tags {
+		if !access.From(ctx).May(access.Register, tag) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,92 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/processor/webhook"
+)
+
+// deliver returns the processor of every tag that is served by workers.
+func (r *Registry) deliver() processor.Processor {
+	return processor.Func(func(ctx context.Context, task *processor.Task) error {
+		receivers := r.directory.Load().find(task.Tag, task.Headers[wire.AppHeader])
+		if len(receivers) == 0 {
+			return processor.Snooze(r.unserved.wait(time.Now()))
+		}
+		return r.call(ctx, task, receivers)
+	})
+}
+
+// call tries one after the other, each once. A task that none of them was called with is snoozed.
+func (r *Registry) call(ctx context.Context, task *processor.Task, receivers []*receiver) error {
+	call := posted(task)
+	var failed, turnedAway error
+	for _, to := range receivers {
+		call.URL, call.Secrets = to.Address, to.signing
+		answer, err := r.Client.Deliver(ctx, task, call)
+		switch {
+		case err == nil && answer.Accepted:
+			return processor.HandOver(0)
+		case err == nil:
+			return nil
+		case isSnooze(err):
+			turnedAway = sooner(turnedAway, err)
+		case ctx.Err() != nil || !elsewhere(err):
+			return err
+		case !saysWhen(failed):
+			failed = err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	return turnedAway
+}
+
+// posted is the call without its receiver.
+func posted(task *processor.Task) webhook.Call {
+	contentType := "text/plain; charset=utf-8"
+	if json.Valid(task.Body) {
+		contentType = "application/json"
+	}
+	return webhook.Call{Body: task.Body, Header: http.Header{"Content-Type": {contentType}}}
+}
+
+// elsewhere reports whether the failure is that of one address, so that another one may do better. A worker that refuses its
+// task has judged the task, and the others would again.
+func elsewhere(err error) bool {
+	if _, permanent := errors.AsType[*processor.PermanentError](err); permanent {
+		return false
+	}
+	if status, ok := errors.AsType[*webhook.StatusError](err); ok {
+		return status.Status >= 500
+	}
+	_, unanswered := errors.AsType[*webhook.CallError](err)
+	return unanswered || errors.Is(err, webhook.ErrBlockedURL) || errors.Is(err, webhook.ErrInvalidURL)
+}
+
+func isSnooze(err error) bool {
+	_, ok := errors.AsType[*processor.SnoozeError](err)
+	return ok
+}
+
+// sooner returns the snooze that ends first.
+func sooner(a, b error) error {
+	before, ok := errors.AsType[*processor.SnoozeError](a)
+	after, _ := errors.AsType[*processor.SnoozeError](b)
+	if ok && before.After <= after.After {
+		return a
+	}
+	return b
+}
+
+func saysWhen(err error) bool {
+	_, ok := errors.AsType[*processor.RetryAfterError](err)
+	return ok
+}

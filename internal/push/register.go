@@ -1,0 +1,97 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/processor/webhook"
+)
+
+const (
+	maxApp     = 128 // bytes
+	maxTags    = 100
+	maxAddress = 2048 // bytes; what a row holds
+
+	defaultTTL = 30 * time.Second
+	minTTL     = 5 * time.Second
+	maxTTL     = time.Hour
+)
+
+// Register stores an address. Registering the same application and address again replaces it; the secret that it had before
+// then signs beside a new one for a day. It returns a *[wire.Problem] when something is wrong with it, and then nothing has
+// changed.
+func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Worker, error) {
+	w, err := r.check(asked)
+	if err != nil {
+		return wire.Worker{}, err
+	}
+	if w.Secret, err = r.sealSecret(ctx, w, asked.Secret); err != nil {
+		return wire.Worker{}, err
+	}
+	stored, err := r.Store.SaveWorker(ctx, w)
+	if err != nil {
+		return wire.Worker{}, err
+	}
+	r.look()
+	return shown(stored), nil
+}
+
+// check returns the worker without its secret.
+func (r *Registry) check(asked *wire.Register) (row.Worker, error) {
+	w := row.Worker{App: asked.App, Address: asked.Address, TTL: asked.TTL.Std()}
+	if w.TTL == 0 {
+		w.TTL = defaultTTL
+	}
+	switch {
+	case !processor.ValidTag(w.App):
+		return w, refused(wire.CodeInvalidParameter, "body.app", "an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
+	case w.TTL < minTTL || w.TTL > maxTTL:
+		return w, refused(wire.CodeInvalidTTR, "body.ttl", fmt.Sprintf("a ttl is %v to %v", minTTL, maxTTL))
+	case len(asked.Tags) == 0 || len(asked.Tags) > maxTags:
+		return w, refused(wire.CodeInvalidTag, "body.tags", fmt.Sprintf("a worker takes 1 to %d tags", maxTags))
+	}
+	for i, tag := range asked.Tags {
+		where := fmt.Sprintf("body.tags[%d]", i)
+		if !processor.ValidTag(tag) {
+			return w, refused(wire.CodeInvalidTag, where, "a tag has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
+		}
+		if r.reserved(tag) {
+			p := problem(http.StatusConflict, wire.CodeConflict, "the service serves the tag "+tag+" by itself")
+			p.Errors = []wire.Detail{{Location: where, Message: p.Detail}}
+			return w, p
+		}
+	}
+	w.Tags = slices.Compact(slices.Sorted(slices.Values(asked.Tags)))
+	return w, r.checkAddress(w.Address)
+}
+
+func (r *Registry) checkAddress(address string) error {
+	if len(address) > maxAddress {
+		return refused(wire.CodeInvalidAddress, "body.address", fmt.Sprintf("an address has at most %d bytes", maxAddress))
+	}
+	err := r.Client.CheckURL(address)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, webhook.ErrBlockedURL):
+		return refused(wire.CodeBlockedAddress, "body.address", err.Error())
+	default:
+		return refused(wire.CodeInvalidAddress, "body.address", err.Error())
+	}
+}
+
+func refused(code, where, why string) *wire.Problem {
+	p := problem(http.StatusBadRequest, code, why)
+	if code == wire.CodeBlockedAddress || code == wire.CodeSecretsImpossible {
+		p = problem(http.StatusUnprocessableEntity, code, why) // the request is right; this server's settings forbid it
+	}
+	p.Errors = []wire.Detail{{Location: where, Message: why}}
+	return p
+}

@@ -1,0 +1,240 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+	"github.com/delaytask/delaytask/processor/webhook"
+)
+
+func TestRegistrationThatCannotBeIsRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t, dbtest.New(t, dbtest.SQLite), func(c *Config) { c.Secrets = nil })
+	refuses := func(change func(*wire.Register), status int, code, where string) {
+		t.Helper()
+		asked := wire.Register{App: "shop", Address: "http://127.0.0.1/", Tags: []string{"t"}}
+		change(&asked)
+		_, err := f.registry.Register(t.Context(), &asked)
+		wantProblem(t, err, status, code)
+		if p, ok := errors.AsType[*wire.Problem](err); ok && (len(p.Errors) != 1 || p.Errors[0].Location != where) {
+			t.Errorf("%s: located at %+v, want %s", code, p.Errors, where)
+		}
+	}
+	for _, app := range []string{"", "a b", strings.Repeat("a", 129), "ä"} {
+		refuses(func(r *wire.Register) { r.App = app }, 400, wire.CodeInvalidParameter, "body.app")
+	}
+	for _, ttl := range []time.Duration{time.Millisecond, 4999 * time.Millisecond, time.Hour + 1} {
+		refuses(func(r *wire.Register) { r.TTL = wire.Duration(ttl) }, 400, wire.CodeInvalidTTR, "body.ttl")
+	}
+	refuses(func(r *wire.Register) { r.Tags = nil }, 400, wire.CodeInvalidTag, "body.tags")
+	refuses(func(r *wire.Register) { r.Tags = make([]string, 101) }, 400, wire.CodeInvalidTag, "body.tags")
+	refuses(func(r *wire.Register) { r.Tags = []string{"t", "a b"} }, 400, wire.CodeInvalidTag, "body.tags[1]")
+	refuses(func(r *wire.Register) { r.Tags = []string{"t", "http"} }, 409, wire.CodeConflict, "body.tags[1]")
+	for _, address := range []string{"", "nowhere", "ftp://127.0.0.1/", "http://u:p@127.0.0.1/",
+		"http://127.0.0.1/" + strings.Repeat("a", 2048)} {
+		refuses(func(r *wire.Register) { r.Address = address }, 400, wire.CodeInvalidAddress, "body.address")
+	}
+	refuses(func(r *wire.Register) { r.Address = "http://10.0.0.1/" }, 422, wire.CodeBlockedAddress, "body.address")
+	refuses(func(r *wire.Register) { r.Secret = webhook.NewSecret().Reveal() }, 422, wire.CodeSecretsImpossible, "body.secret")
+	f.registry.Secrets = newBox(t, "0123456789abcdef")
+	refuses(func(r *wire.Register) { r.Secret = "whsec_short" }, 400, wire.CodeInvalidParameter, "body.secret")
+
+	if all, err := f.registry.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("what was refused is stored: %+v, %v", all, err)
+	}
+}
+
+func TestWorkerIsShownKeptAndRemoved(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		f := start(t, d)
+		r := f.registry
+		if all, err := r.List(t.Context()); err != nil || all == nil || len(all) != 0 {
+			t.Errorf("an empty list: %v, %v", all, err)
+		}
+		before := f.Now()
+		w := f.register(t, "shop", "http://127.0.0.1/", "b", "a", "b")
+		life := w.Expires.Std().Sub(w.Created.Std())
+		if w.ID == 0 || w.App != "shop" || w.Address != "http://127.0.0.1/" || fmt.Sprint(w.Tags) != "[a b]" || w.Signed ||
+			w.TTLMS != 30_000 || life < 30*time.Second || life > 31*time.Second || w.Created.Std().Before(before.Add(-time.Second)) {
+			t.Errorf("registered as %+v", w)
+		}
+		all, err := r.List(t.Context())
+		if err != nil || len(all) != 1 || fmt.Sprint(all[0]) != fmt.Sprint(w) {
+			t.Errorf("listed as %+v, %v", all, err)
+		}
+		got, err := r.Get(t.Context(), int64(w.ID))
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(w) {
+			t.Errorf("got as %+v, %v", got, err)
+		}
+		beaten, err := r.Heartbeat(t.Context(), int64(w.ID))
+		if err != nil || !beaten.Expires.Std().After(w.Expires.Std()) || beaten.ID != w.ID {
+			t.Errorf("after a heartbeat %+v, %v", beaten, err)
+		}
+		again, err := r.Register(t.Context(), &wire.Register{App: "shop", Address: "http://127.0.0.1/", Tags: []string{"c"},
+			TTL: wire.Duration(time.Minute)})
+		if err != nil || again.ID != w.ID || fmt.Sprint(again.Tags) != "[c]" || again.TTLMS != 60_000 {
+			t.Errorf("registered again as %+v, %v", again, err)
+		}
+		if err := r.Remove(t.Context(), int64(w.ID)); err != nil {
+			t.Fatal(err)
+		}
+		_, get := r.Get(t.Context(), int64(w.ID))
+		_, beat := r.Heartbeat(t.Context(), int64(w.ID))
+		for _, err := range []error{get, beat, r.Remove(t.Context(), int64(w.ID))} {
+			wantProblem(t, err, 404, wire.CodeNotFound)
+		}
+	})
+}
+
+func TestTagIsServedWhileItsWorkersLive(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		f := start(t, d)
+		called := make(chan *http.Request, 9)
+		w := f.register(t, "shop", answer(t, 200, called), "t")
+		f.awaitServed(t, "t", true)
+		f.exec(t, "UPDATE delay_task_worker SET expire_time = '2000-01-01 00:00:00.000000'")
+		f.awaitServed(t, "t", false)
+		id := f.save(t, "t", nil)
+		e, err := f.Explain(t.Context(), delaytask.ID(id))
+		if err != nil || !strings.Contains(e.Text, "No live node serves the tag t") { // the clock may say first that it is not due
+			t.Errorf("explained as %s: %s, %v", e.Reason, e.Text, err)
+		}
+
+		// A heartbeat after an outage finds its row, as long as it has not been purged.
+		if _, err := f.registry.Heartbeat(t.Context(), int64(w.ID)); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, called, "the call after the heartbeat")
+		f.awaitStatus(t, id, delaytask.Completed)
+		if n := f.logged.count("level=WARN"); n > 0 {
+			t.Errorf("warned %d times about what is usual", n)
+		}
+	})
+}
+
+func TestWorkersAreKnownAfterARestartAndToOtherProcesses(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		f := start(t, d)
+		called := make(chan *http.Request, 9)
+		f.register(t, "shop", answer(t, 200, called), "t")
+		if err := f.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		again := start(t, d)
+		id := again.save(t, "t", nil, forApp("shop"))
+		receive(t, called, "the call of another process")
+		again.awaitStatus(t, id, delaytask.Completed)
+	})
+}
+
+func TestRegistrationCountsAtOnce(t *testing.T) {
+	t.Parallel()
+	f := start(t, dbtest.New(t, dbtest.SQLite), func(c *Config) { c.Every = time.Hour })
+	w := f.register(t, "shop", "http://127.0.0.1/", "t") // which waits until it can be called
+	if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is called no more", func() bool { return f.registry.directory.Load().find("t", "shop") == nil })
+}
+
+func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	f := start(t, dbtest.New(t, dbtest.SQLite))
+	ran := make(chan struct{}, 9)
+	err := f.Register("own", processor.Func(func(context.Context, *processor.Task) error {
+		ran <- struct{}{}
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := make(chan *http.Request, 9)
+	w := f.register(t, "shop", answer(t, 200, called), "own", "t")
+	f.awaitServed(t, "t", true)
+	f.exec(t, `UPDATE delay_task_worker SET tags = '["http","own","t"]'`) // as a process with another configuration would
+	eventually(t, "both tags are refused", func() bool {
+		return f.logged.count("tag=own") == 1 && f.logged.count("tag=http") == 1
+	})
+	id := f.save(t, "own", nil)
+	receive(t, ran, "the run of the process' own processor")
+	f.awaitStatus(t, id, delaytask.Completed)
+	if len(called) > 0 {
+		t.Error("the worker was called as well")
+	}
+	if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitServed(t, "t", false)
+	f.awaitServed(t, "own", true)
+	if n := f.logged.count("workers are not called"); n != 2 {
+		t.Errorf("warned %d times, want once for each tag", n)
+	}
+}
+
+// broken is a store that does not answer when it is asked who is alive.
+type broken struct {
+	Store
+	asked chan struct{}
+	err   error
+}
+
+func (b *broken) Workers(context.Context) ([]row.Worker, row.Reading, error) {
+	b.asked <- struct{}{}
+	return nil, row.Reading{}, b.err
+}
+
+func TestWorkersStayWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	store := &broken{asked: make(chan struct{}), err: errors.New("no database")}
+	log := &logged{}
+	r, err := New(Config{
+		Store: store, Scheduler: &delaytask.Scheduler{}, Client: newClient(t, slog.New(slog.DiscardHandler)),
+		Log: slog.New(slog.NewTextHandler(log, nil)), Every: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDirectory([]*receiver{entry(1, "shop", "t")}, nil)
+	r.directory.Store(&d)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(ctx)
+	}()
+	for range 5 {
+		receive(t, store.asked, "the next reading")
+	}
+	cancel()
+	for running := true; running; {
+		select {
+		case <-store.asked:
+		case <-done:
+			running = false
+		}
+	}
+	if len(r.directory.Load().find("t", "shop")) != 1 {
+		t.Error("nobody is called any more")
+	}
+	if n := log.count("cannot be read"); n != 1 {
+		t.Errorf("warned %d times, want once", n)
+	}
+}
+
+func TestRegistryNeedsItsParts(t *testing.T) {
+	t.Parallel()
+	if r, err := New(Config{}); err == nil || r != nil {
+		t.Errorf("got %v, %v", r, err)
+	}
+}

@@ -1,0 +1,93 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor/webhook"
+)
+
+// rotation is how long a former secret signs beside its successor: whatever is behind the address has that long to take over.
+const rotation = 24 * time.Hour
+
+// secrets are what signs the calls to an address; as JSON they are what is sealed.
+type secrets struct {
+	Secret string   `json:"secret"`
+	Former string   `json:"former,omitempty"`
+	Until  row.Time `json:"until,omitempty"` // on the database's clock
+}
+
+// replaced returns the secrets after a registration. The same secret again changes nothing; instances behind one address may
+// register in any order while the secret is being changed.
+func (s secrets) replaced(by string, now row.Time) secrets {
+	if s.Secret == by || s.Secret == "" {
+		s.Secret = by
+		return s
+	}
+	return secrets{Secret: by, Former: s.Secret, Until: now.Add(rotation)}
+}
+
+// signing returns those that sign now.
+func (s secrets) signing(now row.Time) ([]webhook.Secret, error) {
+	texts := []string{s.Secret}
+	if s.Former != "" && now < s.Until {
+		texts = append(texts, s.Former)
+	}
+	all := make([]webhook.Secret, len(texts))
+	for i, text := range texts {
+		secret, err := webhook.ParseSecret(text)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = secret
+	}
+	return all, nil
+}
+
+// sealSecret returns what the row of the worker holds, nil when it has no secret.
+func (r *Registry) sealSecret(ctx context.Context, w row.Worker, secret string) ([]byte, error) {
+	if secret == "" {
+		return nil, nil
+	}
+	if r.Secrets == nil {
+		return nil, refused(wire.CodeSecretsImpossible, "body.secret", "this server cannot keep secrets: its operator has to set "+
+			"DELAYTASK_SECRET; without a secret the calls are not signed")
+	}
+	if _, err := webhook.ParseSecret(secret); err != nil {
+		return nil, refused(wire.CodeInvalidParameter, "body.secret", err.Error())
+	}
+	known, reading, err := r.Store.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var former secrets
+	for _, k := range known {
+		if k.App == w.App && k.Address == w.Address && k.Secret != nil {
+			former, _ = r.open(k) // what cannot be opened signs nothing anyway
+		}
+	}
+	text, err := json.Marshal(former.replaced(secret, reading.Time))
+	if err != nil {
+		return nil, fmt.Errorf("seal a worker's secret: %w", err)
+	}
+	return r.Secrets.Seal(text, place(w)...)
+}
+
+// open returns the secrets of a worker that has some.
+func (r *Registry) open(w row.Worker) (s secrets, err error) {
+	text, err := r.Secrets.Open(w.Secret, place(w)...)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return secrets{}, fmt.Errorf("a worker's secret is not what was sealed: %T", err) // the error itself quotes the text
+	}
+	return s, nil
+}
+
+// place keeps a seal from being carried to another row, where it would sign for somebody else.
+func place(w row.Worker) []string { return []string{"worker", w.App, w.Address} }

@@ -1,0 +1,94 @@
+package push
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// serving is what Run has done so far.
+type serving struct {
+	*Registry
+	failing bool
+	seen    map[string]time.Time // when a tag that is registered with the scheduler last had a worker
+	refused map[string]bool      // tags of workers that cannot be registered
+	closed  map[int64]bool       // workers whose secrets cannot be opened
+}
+
+// read looks at the table. While the database does not answer, those who were alive stay.
+func (s *serving) read(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	workers, reading, err := s.Store.Workers(limited)
+	if err != nil {
+		if !s.failing && ctx.Err() == nil {
+			s.Log.Warn("the registered workers cannot be read; those that were alive are called on", "err", err)
+		}
+		s.failing = true
+		return
+	}
+	s.failing = false
+	receivers, closed := s.receivers(workers, reading.Time)
+	s.complain(closed)
+	d := newDirectory(receivers, *s.directory.Load())
+	s.directory.Store(&d)
+	s.register(d)
+	s.unregister(d)
+}
+
+// complain says once of each worker that it cannot be called.
+func (s *serving) complain(closed map[int64]error) {
+	for id, err := range closed {
+		if !s.closed[id] {
+			s.Log.Error("a registered worker is not called: its secret cannot be opened", "worker", id, "err", err)
+		}
+	}
+	clear(s.closed)
+	for id := range closed {
+		s.closed[id] = true
+	}
+}
+
+// register serves the tags that have workers.
+func (s *serving) register(d directory) {
+	now := time.Now()
+	for tag := range d {
+		if _, served := s.seen[tag]; served {
+			s.seen[tag] = now
+			continue
+		}
+		if s.reserved(tag) {
+			s.refuse(tag, processor.ErrTagRegistered)
+			continue
+		}
+		if err := s.Scheduler.Register(tag, s.deliver(), s.Options(tag)...); err != nil {
+			s.refuse(tag, err)
+			continue
+		}
+		s.seen[tag] = now
+		delete(s.refused, tag)
+	}
+}
+
+func (s *serving) refuse(tag string, err error) {
+	if !s.refused[tag] {
+		s.Log.Warn("workers are not called with the tasks of a tag", "tag", tag, "err", err)
+	}
+	s.refused[tag] = true
+}
+
+// unregister leaves tags to others that have had no worker for a while.
+func (s *serving) unregister(d directory) {
+	for tag, last := range s.seen {
+		if d[tag] == nil && time.Since(last) >= s.Grace {
+			s.Scheduler.Unregister(tag)
+			delete(s.seen, tag)
+		}
+	}
+	for tag := range s.refused {
+		if d[tag] == nil {
+			delete(s.refused, tag)
+		}
+	}
+}

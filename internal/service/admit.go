@@ -1,0 +1,48 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/delaytask/delaytask/internal/access"
+)
+
+// admit decides who may call.
+func (p *parts) admit(ctx context.Context) error {
+	tokens, _, err := p.store.AccessTokens(ctx)
+	if err != nil {
+		return fmt.Errorf("read the tokens: %w", err)
+	}
+	loopback, err := isLoopback(p.cfg.Server.Listen)
+	if err != nil {
+		return err
+	}
+	c := p.cfg.Server
+	asked := c.Auth == "token" || c.Auth == "auto" && (!loopback && !c.Insecure || len(tokens) > 0)
+	switch {
+	case !asked && !loopback && !c.Insecure:
+		return fmt.Errorf("server.listen is %s, where others can reach it, and server.auth is none: everybody could do everything; "+
+			"ask for tokens, listen on 127.0.0.1, or insist with --insecure", c.Listen)
+	case asked && len(tokens) == 0 && !loopback:
+		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one with: "+
+			"delaytask token create NAME --tags '*' --verbs all; or listen on 127.0.0.1, or insist with --insecure", c.Listen)
+	case asked:
+		p.tokens = access.NewTokens(p.store)
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine reaches the address.
+func isLoopback(listen string) (bool, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false, fmt.Errorf("server.listen: %w", err)
+	}
+	if host == "localhost" {
+		return true, nil
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback(), nil
+}

@@ -1,0 +1,136 @@
+package store_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+func accessToken(name string, n byte) row.AccessToken {
+	return row.AccessToken{
+		Name: name, Hash: [32]byte{0xff, '\'', 31: n}, Tags: []string{"order.*", "é"}, Verbs: []string{"save", "read"},
+	}
+}
+
+func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, _ := open(t, d)
+		read := func() ([]row.AccessToken, row.Reading) {
+			t.Helper()
+			tokens, reading, err := s.AccessTokens(t.Context())
+			if err != nil || reading.Time.IsZero() || reading.Server == "" {
+				t.Fatal(tokens, reading, err)
+			}
+			return tokens, reading
+		}
+		none, before := read()
+		if len(none) != 0 {
+			t.Fatalf("an empty table has %+v", none)
+		}
+		lasting, passing, big := accessToken("b", 1), accessToken("a", 2), accessToken("A", 3)
+		passing.Expires = before.Time.Add(time.Hour)
+		big.Tags, big.Verbs = nil, nil
+		for _, token := range []row.AccessToken{lasting, passing, big} {
+			if err := s.CreateToken(t.Context(), token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tokens, after := read()
+		for i := range tokens {
+			if c := tokens[i].Created; c < before.Time || c > after.Time {
+				t.Errorf("%s was created at %s, between %s and %s", tokens[i].Name, c, before.Time, after.Time)
+			}
+			tokens[i].Created = 0
+		}
+		big.Tags, big.Verbs = []string{}, []string{}
+		if want := []row.AccessToken{big, passing, lasting}; !reflect.DeepEqual(tokens, want) {
+			t.Fatalf("read\n%+v\nwant\n%+v", tokens, want)
+		}
+
+		if err := s.CreateToken(t.Context(), lasting); err != nil {
+			t.Errorf("the same token again, as after a lost reply: %v", err)
+		}
+		if err := s.CreateToken(t.Context(), accessToken("b", 9)); !errors.Is(err, store.ErrTokenExists) {
+			t.Errorf("another token of the same name: %v", err)
+		}
+		if err := s.CreateToken(t.Context(), accessToken("c", 1)); err == nil {
+			t.Error("one token has two names")
+		}
+		if err := s.DeleteToken(t.Context(), "b"); err != nil {
+			t.Error(err)
+		}
+		for _, name := range []string{"b", "B", ""} {
+			if err := s.DeleteToken(t.Context(), name); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("%q was deleted: %v", name, err)
+			}
+		}
+		if tokens, _ := read(); len(tokens) != 2 || tokens[0].Name != "A" || tokens[1].Name != "a" {
+			t.Errorf("left are %+v", tokens)
+		}
+	})
+}
+
+func TestAStoredTokenIsACallerUntilItExpires(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		secret, token, err := access.New("ci", []string{"order.*"}, []access.Verb{access.Save}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CreateToken(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+		caller, err := access.NewTokens(s).Check(t.Context(), secret)
+		if err != nil || caller.Name() != "ci" || !caller.May(access.Save, "order.close") || caller.May(access.Save, "mail") ||
+			caller.May(access.Read, "order.close") {
+			t.Errorf("%+v, %v", caller, err)
+		}
+		now, err := s.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, pool.DB, "UPDATE delay_task_token SET expire_time = ?", now.Time)
+		if _, err := access.NewTokens(s).Check(t.Context(), secret); !errors.Is(err, access.ErrUnauthorized) {
+			t.Errorf("an expired token: %v", err)
+		}
+	})
+}
+
+// What somebody spoils by hand allows nothing, and locks nobody else out.
+func TestASpoiledTokenAllowsNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		list := []string{"tags = ''", `tags = '["a", 1]'`, "tags = '7'", "verbs = '{'", "hash = x'00'"}
+		if d.Kind == dbtest.SQLite {
+			list = append(list, "expire_time = 'soon'", "expire_time = 1", "expire_time = ''", "tags = x'ff'")
+		} else {
+			pool = callersPool(t, d, "sql_mode", "''") // strict servers refuse the zero date
+			list = append(list, "expire_time = '0000-00-00'")
+		}
+		for i, garbage := range list {
+			for n, name := range []string{"spoiled", "whole"} {
+				if err := s.CreateToken(t.Context(), accessToken(name, byte(i*2+n+1))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			exec(t, pool.DB, "UPDATE delay_task_token SET "+garbage+" WHERE name = 'spoiled'")
+			tokens, reading, err := s.AccessTokens(t.Context())
+			if err != nil || len(tokens) != 2 || len(tokens[1].Tags) != 2 || !tokens[1].Expires.IsZero() {
+				t.Fatalf("%s: %+v, %v", garbage, tokens, err)
+			}
+			token := tokens[0]
+			expired := !token.Expires.IsZero() && token.Expires < reading.Time
+			unknown := token.Hash != accessToken("", byte(i*2+1)).Hash
+			if len(token.Tags) > 0 && len(token.Verbs) > 0 && !expired && !unknown {
+				t.Errorf("%s: it is read as %+v", garbage, token)
+			}
+			exec(t, pool.DB, "DELETE FROM delay_task_token")
+		}
+	})
+}

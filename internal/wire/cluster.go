@@ -1,0 +1,61 @@
+package wire
+
+// Node is a process that shares the database.
+type Node struct {
+	Number    int      `json:"number"`
+	Name      string   `json:"name"`
+	PID       int      `json:"pid"`
+	Address   string   `json:"address,omitempty"`
+	Version   string   `json:"version"`
+	State     string   `json:"state" enum:"alive,leaving,silent"`
+	Heartbeat Time     `json:"heartbeat"`
+	Tags      []string `json:"tags" doc:"That it serves"`
+}
+
+// NodeList lists them.
+type NodeList struct {
+	Nodes []Node `json:"nodes"`
+}
+
+// Tag is a tag and whether its tasks run.
+type Tag struct {
+	Tag    string `json:"tag"`
+	Served bool   `json:"served" doc:"A live node runs its tasks"`
+	Paused bool   `json:"paused"`
+}
+
+// TagList lists them.
+type TagList struct {
+	Tags []Tag `json:"tags"`
+}
+
+// TagStats is what there is of one tag.
+type TagStats struct {
+	Tag           string           `json:"tag"`
+	Counts        map[string]int64 `json:"counts" doc:"Tasks by status; statuses without tasks are left out"`
+	OldestPending Time             `json:"oldest_pending,omitzero"`
+	Served        bool             `json:"served"`
+	Paused        bool             `json:"paused"`
+	Lateness      *Lateness        `json:"lateness_ms,omitempty" doc:"Absent where nothing has run"`
+}
+
+// Stats has those of every tag.
+type Stats struct {
+	Tags []TagStats `json:"tags"`
+}
+
+// Lateness tells in milliseconds how late first attempts started.
+type Lateness struct {
+	Samples int     `json:"samples"`
+	P50     float64 `json:"p50"`
+	P95     float64 `json:"p95"`
+	P99     float64 `json:"p99"`
+	Max     float64 `json:"max"`
+}
+
+// TagLateness tells how late the first attempts of a tag's tasks started within a window.
+type TagLateness struct {
+	Tag      string    `json:"tag"`
+	WindowMS int64     `json:"window_ms"`
+	Lateness *Lateness `json:"lateness_ms,omitempty" doc:"Absent where nothing has run"`
+}

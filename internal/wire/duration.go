@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/durations"
+)
+
+// Duration is a duration that is asked for: "500ms", "30s", "30m", "1h30m" or "7d", or a number of milliseconds. It is never
+// negative.
+type Duration time.Duration
+
+// Std is the duration as the standard library has it.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// MarshalJSON writes the text form, so that a person reads it too.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return json.Marshal(durations.Format(time.Duration(d)))
+}
+
+// UnmarshalJSON reads a text or a whole number of milliseconds. It returns an error for anything else, and for what is negative or
+// longer than 292 years.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if len(data) > 0 && data[0] == '"' {
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		return d.UnmarshalText([]byte(text))
+	}
+	ms, err := strconv.ParseUint(string(data), 10, 63)
+	if err != nil {
+		return badDuration(string(data))
+	}
+	return d.setMillis(ms)
+}
+
+// UnmarshalText reads a text, or digits: a number of milliseconds, as query parameters have it.
+func (d *Duration) UnmarshalText(text []byte) error {
+	if ms, err := strconv.ParseUint(string(text), 10, 63); err == nil {
+		return d.setMillis(ms)
+	}
+	std, err := durations.Parse(string(text))
+	if err != nil {
+		return badDuration(string(text))
+	}
+	*d = Duration(std)
+	return nil
+}
+
+func (d *Duration) setMillis(ms uint64) error {
+	if ms > math.MaxInt64/uint64(time.Millisecond) {
+		return fmt.Errorf("a duration of %d ms is longer than 292 years", ms)
+	}
+	*d = Duration(ms) * Duration(time.Millisecond)
+	return nil
+}
+
+func badDuration(s string) error {
+	return fmt.Errorf("want a duration such as \"30s\", \"1h30m\" or \"7d\", or a whole number of milliseconds, got %.40q", s)
+}

@@ -1,0 +1,62 @@
+package wire
+
+// Popped is a task that was handed out: whoever has it ends it by its token before lease_until.
+type Popped struct {
+	ID       ID                `json:"id"`
+	Token    string            `json:"token" doc:"Ends this lease: finish, fail, release or touch it with the token"`
+	Tag      string            `json:"tag"`
+	Key      string            `json:"key,omitempty"`
+	Attempt  int               `json:"attempt" doc:"1 for the first"`
+	Priority int               `json:"priority,omitempty"`
+	Expected Time              `json:"expected,omitzero" doc:"When it was promised to start"`
+	Due      Time              `json:"due,omitzero" doc:"When this attempt was due"`
+	Headers  map[string]string `json:"headers,omitempty"`
+	Body
+}
+
+// PopReply is what a pop hands out.
+type PopReply struct {
+	Tasks []Popped `json:"tasks"`
+}
+
+// Finish completes a task that was handed out.
+type Finish struct {
+	Token string `json:"token" doc:"From the pop"`
+}
+
+// FinishBatch completes many.
+type FinishBatch struct {
+	Tokens []string `json:"tokens" doc:"From pops, at most 10,000"`
+}
+
+// FinishBatchReply has one result for each token, in their order.
+type FinishBatchReply struct {
+	Results []FinishResult `json:"results"`
+}
+
+// FinishResult says whether a task was completed.
+type FinishResult struct {
+	Token  string `json:"token"`
+	Code   string `json:"code,omitempty" doc:"Absent when it was completed; lease_lost when somebody else has the task"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Touch makes a lease end later.
+type Touch struct {
+	Token string   `json:"token" doc:"From the pop"`
+	TTR   Duration `json:"ttr" doc:"The lease ends so long from now: 1 s to 24 h"`
+}
+
+// Release gives a task back without spending its attempt.
+type Release struct {
+	Token string   `json:"token" doc:"From the pop"`
+	Delay Duration `json:"delay,omitzero" doc:"Due so long from now; default: at once"`
+}
+
+// Fail spends the attempt of a task that was handed out.
+type Fail struct {
+	Token      string    `json:"token" doc:"From the pop"`
+	Error      string    `json:"error" doc:"Why; kept with the task"`
+	Permanent  bool      `json:"permanent,omitempty" doc:"Trying again cannot help: the task fails at once"`
+	RetryAfter *Duration `json:"retry_after,omitempty" doc:"The next attempt is due so long from now; default: the backoff"`
+}

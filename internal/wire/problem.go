@@ -1,0 +1,87 @@
+package wire
+
+// Problem is the answer to a request that was not served (RFC 9457, application/problem+json).
+type Problem struct {
+	Title  string   `json:"title" doc:"Of the status"`
+	Status int      `json:"status"`
+	Code   string   `json:"code" doc:"For programs; it never changes its meaning"`
+	Detail string   `json:"detail" doc:"For people: what is wrong, and what to do"`
+	TaskID ID       `json:"task_id,omitzero" doc:"The task that is meant: for outcome_unknown the id to save again with"`
+	Errors []Detail `json:"errors,omitempty" doc:"Where in the request, when it is more than one thing or one of many"`
+}
+
+// Detail is one thing that is wrong.
+type Detail struct {
+	Location string `json:"location,omitempty" doc:"As query.max, path.id, body or line 17"`
+	Message  string `json:"message"`
+}
+
+// Error is the detail, so that a problem is an error in Go.
+func (p *Problem) Error() string { return p.Detail }
+
+// The codes of problems.
+const (
+	// The request cannot be read.
+	CodeInvalidJSON          = "invalid_json"
+	CodeInvalidParameter     = "invalid_parameter"
+	CodeInvalidHeader        = "invalid_header"
+	CodeUnreadableBody       = "unreadable_body"
+	CodeRequestTimeout       = "request_timeout"
+	CodeRequestTooLarge      = "request_too_large"
+	CodeUnsupportedMediaType = "unsupported_media_type"
+	CodeNoSuchRoute          = "no_such_route"
+	CodeMethodNotAllowed     = "method_not_allowed"
+
+	// The caller may not.
+	CodeUnauthorized      = "unauthorized"
+	CodeForbidden         = "forbidden"
+	CodeCrossOrigin       = "cross_origin"
+	CodeMisdirected       = "misdirected_request"
+	CodeBlockedAddress    = "blocked_address"
+	CodeSecretsImpossible = "secrets_impossible"
+
+	// An argument cannot be.
+	CodeInvalidTag         = "invalid_tag"
+	CodeInvalidKey         = "invalid_key"
+	CodeInvalidBody        = "invalid_body"
+	CodeBodyTooLarge       = "body_too_large"
+	CodeInvalidDelay       = "invalid_delay"
+	CodeDelayTooLong       = "delay_too_long"
+	CodeInvalidTime        = "invalid_time"
+	CodeInvalidID          = "invalid_id"
+	CodeInvalidTTR         = "invalid_ttr"
+	CodeInvalidMaxAttempts = "invalid_max_attempts"
+	CodeInvalidPriority    = "invalid_priority"
+	CodeInvalidHeaders     = "invalid_headers"
+	CodeInvalidOption      = "invalid_option"
+	CodeInvalidToken       = "invalid_token"
+	CodeInvalidCursor      = "invalid_cursor"
+	CodeInvalidAddress     = "invalid_address"
+	CodeBatchTooLarge      = "batch_too_large"
+
+	// What was met does not allow it.
+	CodeDuplicate           = "duplicate"
+	CodeConflict            = "conflict"
+	CodeIdempotencyMismatch = "idempotency_mismatch"
+	CodeLeaseLost           = "lease_lost"
+	CodeNotFound            = "not_found"
+	CodeNotPending          = "not_pending"
+	CodeFinished            = "finished"
+	CodeNotFailed           = "not_failed"
+	CodeContended           = "contended"
+	CodeBroken              = "broken"
+
+	// The service cannot at this moment.
+	CodeOutcomeUnknown = "outcome_unknown"
+	CodeOverloaded     = "overloaded"
+	CodeStopping       = "stopping"
+	CodeNotReady       = "not_ready"
+	CodeUnavailable    = "unavailable"
+	CodeInternal       = "internal"
+)
+
+// GetStatus and ContentType let frameworks that know such methods answer with a problem.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType is application/problem+json.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }

@@ -1,0 +1,53 @@
+package wire
+
+import "encoding/json"
+
+// Save asks for a task. Delay and At exclude each other; without both the task is due now.
+type Save struct {
+	Tag            string            `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Routes the task to its processor: 1 to 128 of A–Z a–z 0–9 . _ - : /"`
+	App            string            `json:"app,omitempty" doc:"Call back only workers of this application"`
+	Body           json.RawMessage   `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
+	Delay          *Duration         `json:"delay,omitempty" doc:"Due so long from now"`
+	At             *Time             `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
+	Key            string            `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag carries it"`
+	ID             ID                `json:"id,omitzero" doc:"From an earlier save whose outcome was unknown: it is not stored twice"`
+	TTR            Duration          `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
+	MaxAttempts    int               `json:"max_attempts,omitempty" minimum:"0" maximum:"1000000" doc:"How often it is tried; 0: the default of 20"`
+	NoAttemptLimit bool              `json:"no_attempt_limit,omitempty" doc:"Try until it succeeds or is cancelled"`
+	Priority       int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"-100 to 100, larger first among tasks that are due"`
+	Headers        map[string]string `json:"headers,omitempty" doc:"Travel beside the body; together at most 16 KiB"`
+	MaxLateness    Duration          `json:"max_lateness,omitzero" doc:"What late_policy says happens when it starts later than this"`
+	LatePolicy     string            `json:"late_policy,omitempty" enum:"run,skip,fail" doc:"Default: skip, which cancels it"`
+}
+
+// Saved is a task that was saved, or the unfinished one that carries the key.
+type Saved struct {
+	Task
+	Duplicate bool `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; this is it"`
+}
+
+// BatchSaved is what became of the tasks of a batch, in the order in which they were sent.
+type BatchSaved struct {
+	Results []BatchResult `json:"results"`
+}
+
+// BatchResult is what became of one task of a batch.
+type BatchResult struct {
+	ID        ID     `json:"id,omitzero" doc:"Of the task, or of the one that carries the key"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+	Code      string `json:"code,omitempty" doc:"Why it was not stored; absent when it was"`
+	Detail    string `json:"detail,omitempty"`
+}
+
+// Change asks for another due time, another body, or both, of a pending task.
+type Change struct {
+	Delay *Duration       `json:"delay,omitempty" doc:"Due so long from now"`
+	At    *Time           `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
+	Body  json.RawMessage `json:"body,omitempty" doc:"Replaces the body"`
+}
+
+// Met says in which status a change has met its task.
+type Met struct {
+	ID  ID     `json:"id,omitzero"`
+	Met string `json:"met" doc:"The status that was met: a pending task will not start; one that was executing may have"`
+}

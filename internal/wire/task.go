@@ -1,0 +1,63 @@
+package wire
+
+// Task is a task as it is stored.
+type Task struct {
+	ID     ID     `json:"id" doc:"Its id"`
+	Tag    string `json:"tag,omitempty" doc:"Routes the task to its processor"`
+	Key    string `json:"key,omitempty" doc:"The caller's own name for the task; absent when it has none"`
+	App    string `json:"app,omitempty" doc:"The application whose workers alone may be called"`
+	Status string `json:"status" enum:"pending,executing,completed,failed,cancelled"`
+
+	Version     int64 `json:"version" doc:"Grows by 1 at every transition; with the id the fencing token of a lease"`
+	Attempt     int   `json:"attempt" doc:"Number of the current or last attempt"`
+	MaxAttempts int   `json:"max_attempts" doc:"0: no limit"`
+	CrashCount  int   `json:"crash_count" doc:"Leases that ended because an executor died"`
+	Priority    int   `json:"priority"`
+
+	DelayMS    int64  `json:"delay_ms" doc:"The delay that was asked for"`
+	TTRMS      int64  `json:"ttr_ms" doc:"Length of a lease"`
+	MaxLateMS  int64  `json:"max_late_ms,omitempty" doc:"0 or absent: no limit"`
+	LatePolicy string `json:"late_policy,omitempty" enum:"run,skip,fail"`
+
+	Expected   Time     `json:"expected,omitzero" doc:"When it was promised to start"`
+	Due        Time     `json:"due,omitzero" doc:"The next attempt while pending, the lease's end while executing"`
+	Started    Time     `json:"started,omitzero" doc:"When its first attempt really started"`
+	LatenessMS *float64 `json:"lateness_ms,omitempty" doc:"started - expected; absent until the first attempt has started"`
+	Finished   Time     `json:"finished,omitzero"`
+	Created    Time     `json:"created,omitzero" doc:"By the database's clock; absent in the answer to a save"`
+	Updated    Time     `json:"updated,omitzero" doc:"Likewise"`
+
+	Executor  string            `json:"executor,omitempty" doc:"Who claimed it last"`
+	IPAddress string            `json:"ip_address,omitempty" doc:"Of the last executor"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	Body
+	Error          string    `json:"error,omitempty" doc:"The last error, with the stack of a panic"`
+	FailedAttempts []Attempt `json:"failed_attempts,omitempty" doc:"The last ten attempts without success, oldest first"`
+	Broken         string    `json:"broken,omitempty" doc:"Why the row cannot be read"`
+}
+
+// Attempt is an attempt that did not succeed.
+type Attempt struct {
+	N        int    `json:"n"`
+	Due      Time   `json:"due,omitzero"`
+	Started  Time   `json:"started,omitzero"`
+	Finished Time   `json:"finished,omitzero"`
+	Executor string `json:"executor"`
+	Error    string `json:"error"`
+}
+
+// Page is a part of a list.
+type Page struct {
+	Tasks []Task `json:"tasks" doc:"By id, which is the order of their saves"`
+	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent when this is the last"`
+}
+
+// Explanation says why a task has not run, or what has become of it.
+type Explanation struct {
+	Reason string `json:"reason" doc:"For programs"`
+	Text   string `json:"text" doc:"For people"`
+	Task   Task   `json:"task"`
+}
+
+// AppHeader is the header of a task that holds its app.
+const AppHeader = "delaytask-app"

@@ -1,0 +1,27 @@
+package wire
+
+// Register announces an address that is called with the tasks of some tags.
+type Register struct {
+	App     string   `json:"app" doc:"The application, 1 to 128 bytes: tasks saved with this app go only to its addresses"`
+	Address string   `json:"address" doc:"URL that tasks are posted to"`
+	Tags    []string `json:"tags" doc:"Whose tasks it takes; 1 to 100"`
+	Secret  string   `json:"secret,omitempty" doc:"Signs the calls: whsec_ and base64 of 24 to 64 bytes; a former one signs on for a day"`
+	TTL     Duration `json:"ttl,omitzero" doc:"Without a heartbeat it is forgotten after this; 5 s to 1 h, default 30 s"`
+}
+
+// Worker is a registered address. Its secret is never shown.
+type Worker struct {
+	ID      ID       `json:"id"`
+	App     string   `json:"app"`
+	Address string   `json:"address"`
+	Tags    []string `json:"tags"`
+	Signed  bool     `json:"signed" doc:"It has a secret"`
+	TTLMS   int64    `json:"ttl_ms" doc:"How long it lives without a heartbeat"`
+	Created Time     `json:"created"`
+	Expires Time     `json:"expires" doc:"Unless a heartbeat comes before"`
+}
+
+// WorkerList lists them.
+type WorkerList struct {
+	Workers []Worker `json:"workers"`
+}

@@ -1,0 +1,26 @@
+package processor
+
+// Reason says, for programs, why a task is not running now.
+type Reason string
+
+// The reasons that an explanation gives.
+const (
+	ReasonNotDue      Reason = "not_due"
+	ReasonRetry       Reason = "waiting_for_retry" // an attempt failed and the next one is not due
+	ReasonPaused      Reason = "paused"
+	ReasonUnserved    Reason = "unserved"   // no live node has a processor for the tag
+	ReasonLocked      Reason = "locked"     // somebody else's transaction holds the row
+	ReasonWaiting     Reason = "waiting"    // due, and waiting for a free worker
+	ReasonLeased      Reason = "leased"     // it is executing
+	ReasonLeaseOver   Reason = "lease_over" // its executor is gone; a rescue will end the lease
+	ReasonFinished    Reason = "finished"
+	ReasonQuarantined Reason = "quarantined" // failed because it lost its process too often
+	ReasonBroken      Reason = "broken"      // its row cannot be read
+)
+
+// Explanation says why a task has not run, or what has become of it.
+type Explanation struct {
+	Task   Stored // without its body
+	Reason Reason
+	Text   string // a sentence for people
+}

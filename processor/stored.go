@@ -1,0 +1,86 @@
+package processor
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Stored is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
+type Stored struct {
+	ID      int64
+	Tag     string
+	Key     string // "": none
+	Body    []byte // nil where it was not asked for
+	Headers map[string]string
+
+	Status  Status
+	Version int64 // grows by 1 at every transition
+
+	Attempt     int // number of the current or last attempt
+	MaxAttempts int // 0: no limit
+	CrashCount  int // leases that ended without an answer
+	TTR         time.Duration
+	Priority    int
+	MaxLate     time.Duration // 0: no limit
+	LatePolicy  LatePolicy
+
+	Delay    time.Duration // as asked for
+	Expected time.Time     // when it was promised to start; changes only by Reschedule
+	Started  time.Time     // when the processor of the first attempt really started
+	Finished time.Time     // when it reached a final status
+	Due      time.Time     // the next attempt while pending, the lease's end while executing, the finish time when final
+	Created  time.Time
+	Updated  time.Time
+
+	Executor   string          // "host:pid:process token:claim number" of the last claim
+	IPAddress  netip.Addr      // of the last executor; not valid where it is not known
+	ErrorStack string          // the last error, with the stack of a panic
+	Errors     []FailedAttempt // the last ten unsuccessful attempts, oldest first
+
+	// Broken says why the row cannot be read; then only ID, Version and Status are set. Somebody wrote it by hand: repair it, or
+	// let a node that serves its tag fail it.
+	Broken string
+}
+
+// Lateness is how much later than expected the first attempt started, 0 while it has not.
+func (t *Stored) Lateness() time.Duration {
+	if t.Started.IsZero() {
+		return 0
+	}
+	return t.Started.Sub(t.Expected)
+}
+
+// LastError is why the last unsuccessful attempt failed, "" when there was none.
+func (t *Stored) LastError() string {
+	if len(t.Errors) > 0 {
+		return t.Errors[len(t.Errors)-1].Error
+	}
+	return t.ErrorStack
+}
+
+// FailedAttempt is an attempt that did not succeed.
+type FailedAttempt struct {
+	N        int
+	Due      time.Time // zero where it is not known: its executor is gone
+	Started  time.Time // likewise
+	Finished time.Time
+	Executor string
+	Error    string // at most 1 KiB
+}
+
+// Filter selects tasks. Fields that are left out do not filter.
+type Filter struct {
+	Tag       string
+	Status    Status
+	Key       string
+	DueBefore time.Time // due earlier; for finished tasks that is when they finished
+	After     int64     // only ids above: Page.Next of the page before
+	Limit     int       // more than 1000 is the same as 1000, and with Bodies more than 100 the same as 100; default 100
+	Bodies    bool      // read the bodies too
+}
+
+// Page is a part of a list.
+type Page struct {
+	Tasks []Stored // by id, which is the order of their saves
+	Next  int64    // Filter.After of the next page; 0 when this is the last
+}

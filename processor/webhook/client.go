@@ -1,0 +1,135 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Config says how a [Client] calls. Zero fields take their defaults.
+type Config struct {
+	// Guard decides what may be called. Default: public addresses by https on ports 80, 443 and 8443.
+	Guard *Guard
+	// Timeout bounds a call from the look-up to the end of the answer; the attempt's own timeout holds too. Default 30 s.
+	Timeout time.Duration
+	// HeaderTimeout bounds the wait for the answer's status once the request is sent. Default 10 s.
+	HeaderTimeout time.Duration
+	// HostConcurrency is how many calls to one host and port run at once. Default 16.
+	HostConcurrency int
+	// HostRate is how many calls to one host and port begin in a second. Default 0: no limit.
+	HostRate float64
+	// HostBurst is how many of them may begin at the same moment. Default: one second's worth, at least 1.
+	HostBurst int
+	// BreakerFailures is after how many calls in a row without a usable answer (none at all, 502, 503, 504) a host is left alone
+	// for BreakerWait; then one call tries whether it is back. Default 5 and 10 s.
+	BreakerFailures int
+	BreakerWait     time.Duration
+	// MaxHosts is how many hosts limits are remembered for; the one called longest ago is forgotten first. Default 4096.
+	MaxHosts int
+	// Permanent lists statuses that fail a task at once, such as 410. Default: none, every failure spends one attempt.
+	Permanent []int
+	// ShowAnswer puts the first 200 bytes of a refusing answer into the error, where everybody who may read the task sees them.
+	// Leave it off where tasks come from people who must not read what this machine can reach.
+	ShowAnswer bool
+	// UserAgent is sent where the request names none. Default "delaytask".
+	UserAgent string
+	// TLS is cloned: own roots, a client certificate. Default: the system's roots, TLS 1.2 or later.
+	TLS *tls.Config
+	// Inject is called with the headers of every call before it is signed, to pass a trace on. Default: the task's own headers
+	// traceparent and tracestate are passed on.
+	Inject func(ctx context.Context, header http.Header)
+	// Log gets a line when a host is left alone and when it is back. Default slog.Default().
+	Log *slog.Logger
+}
+
+// Client makes calls. It is safe for concurrent use; make one for a process, because the limits of a host are its own.
+type Client struct {
+	guard         *Guard
+	plain, secure *http.Transport
+	hosts         *hosts
+	timeout       time.Duration
+	permanent     []int
+	showAnswer    bool
+	userAgent     string
+	inject        func(ctx context.Context, header http.Header)
+}
+
+// New makes a client. It returns [ErrInvalidConfig] when a setting is negative or a status is none.
+func New(cfg Config) (*Client, error) {
+	for _, n := range []float64{float64(cfg.Timeout), float64(cfg.HeaderTimeout), float64(cfg.HostConcurrency), cfg.HostRate,
+		float64(cfg.HostBurst), float64(cfg.BreakerFailures), float64(cfg.BreakerWait), float64(cfg.MaxHosts)} {
+		if !(n >= 0) { // also what is not a number
+			return nil, fmt.Errorf("%w: a setting is negative", ErrInvalidConfig)
+		}
+	}
+	if slices.ContainsFunc(cfg.Permanent, func(status int) bool { return !validStatus(status) }) {
+		return nil, fmt.Errorf("%w: permanent statuses must be 200-599", ErrInvalidConfig)
+	}
+	guard := cfg.Guard
+	if guard == nil {
+		strict, err := NewGuard(GuardConfig{})
+		if err != nil {
+			return nil, err
+		}
+		guard = strict
+	}
+	cfg.HostConcurrency = cmp.Or(cfg.HostConcurrency, 16)
+	cfg.HeaderTimeout = cmp.Or(cfg.HeaderTimeout, 10*time.Second)
+	return &Client{
+		guard:      guard,
+		plain:      newTransport(cfg, guard, "http"),
+		secure:     newTransport(cfg, guard, "https"),
+		hosts:      newHosts(cfg),
+		timeout:    cmp.Or(cfg.Timeout, 30*time.Second),
+		permanent:  slices.Clone(cfg.Permanent),
+		showAnswer: cfg.ShowAnswer,
+		userAgent:  cmp.Or(cfg.UserAgent, "delaytask"),
+		inject:     cfg.Inject,
+	}, nil
+}
+
+// Close gives idle connections back. Calls that run go on; later ones open connections anew.
+func (c *Client) Close() {
+	c.plain.CloseIdleConnections()
+	c.secure.CloseIdleConnections()
+}
+
+// CheckURL refuses what its guard can refuse without a look-up: [ErrInvalidURL] or [ErrBlockedURL].
+func (c *Client) CheckURL(raw string) error { return c.guard.CheckURL(raw) }
+
+// newTransport makes the connections of one scheme. Each scheme has its own, so that the guard knows what it dials for. No
+// http.Client stands before it: that would follow redirects, and quote the URL in its errors.
+func newTransport(cfg Config, guard *Guard, scheme string) *http.Transport {
+	var secure *tls.Config
+	if cfg.TLS != nil {
+		secure = cfg.TLS.Clone()
+	}
+	return &http.Transport{
+		// Proxy stays nil: through a proxy of the environment the guard would see the proxy's address and protect nothing.
+		DialContext:            guard.dial(scheme),
+		TLSClientConfig:        secure,
+		TLSHandshakeTimeout:    5 * time.Second,
+		ResponseHeaderTimeout:  cfg.HeaderTimeout,
+		MaxResponseHeaderBytes: 64 << 10,
+		DisableCompression:     true, // a small answer cannot unpack into a large one
+		ForceAttemptHTTP2:      true, // a dialler of one's own turns it off otherwise
+		// Without pings a connection whose other end vanished is used for every call until the system gives it up.
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+		MaxConnsPerHost:     cfg.HostConcurrency,
+		MaxIdleConnsPerHost: cfg.HostConcurrency,
+		MaxIdleConns:        256,
+		IdleConnTimeout:     90 * time.Second,
+	}
+}
+
+func (c *Client) transport(scheme string) *http.Transport {
+	if scheme == "https" {
+		return c.secure
+	}
+	return c.plain
+}

@@ -1,0 +1,146 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	maxAnswer   = 64 << 10 // bytes that are read of an answer
+	shownAnswer = 200      // bytes that an error may show
+	drainTime   = time.Second
+)
+
+// Answer is what a receiver said when the call counts as made.
+type Answer struct {
+	Status int
+	// Accepted says that the receiver answered 202: it may mean to end the task later, by the fencing token of the call. Whether
+	// that makes a [processor.HandOver] is for the caller to decide; for [Client.HTTP] the task is done.
+	Accepted bool
+}
+
+// Deliver makes the call for the task. The error is nil when the answer came whole, with a status that means done, and
+// satisfies the rule; of an answer longer than 64 KiB only the beginning is awaited, and it satisfies no rule. Otherwise it is
+//   - a [processor.SnoozeError] with [ErrHostBusy] or [ErrHostDown] when the call is not let through now, which spends no attempt,
+//   - a [processor.RetryAfterError] when the receiver answered 429 or 503 and said when to come again, at most 24 h,
+//   - a [processor.PermanentError] when the status is one of Config.Permanent,
+//   - [StatusError], [MismatchError] or [CallError], which the three above wrap,
+//   - [ErrInvalidURL], [ErrBlockedURL], [ErrInvalidHeader] or [ErrInvalidRequest] when the call cannot be made at all.
+func (c *Client) Deliver(ctx context.Context, task *processor.Task, call Call) (Answer, error) {
+	t, err := c.guard.check(call.URL)
+	if err != nil {
+		return Answer{}, err
+	}
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := c.newRequest(limited, task, call, t)
+	if err != nil {
+		return Answer{}, err
+	}
+	leave, err := c.hosts.enter(t.key())
+	if err != nil {
+		return Answer{}, err
+	}
+	result := errNotCalled // what stays if a panic ends the call
+	defer func() { leave(result) }()
+
+	answer, err := c.exchange(req, call, t.host, cancel)
+	result = verdict(ctx, err)
+	return answer, err
+}
+
+func (c *Client) exchange(req *http.Request, call Call, host string, cancel context.CancelFunc) (Answer, error) {
+	resp, err := c.transport(req.URL.Scheme).RoundTrip(req)
+	if err != nil {
+		return Answer{}, failed(req, host, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 200 {
+		// 101: the connection now speaks another protocol, and no context ends the reading from it.
+		return Answer{}, &StatusError{Host: host, Status: resp.StatusCode}
+	}
+	if !call.done(resp.StatusCode) {
+		return Answer{}, c.refused(resp, host, cancel)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		// A receiver that breaks its answer off may have been breaking off its work: many send the status before they are done.
+		return Answer{}, failed(req, host, err)
+	}
+	if why := call.Rule.mismatch(body); why != "" {
+		return Answer{}, &MismatchError{Host: host, Status: resp.StatusCode, Reason: why}
+	}
+	return Answer{Status: resp.StatusCode, Accepted: resp.StatusCode == http.StatusAccepted}, nil
+}
+
+// failed keeps the context's end beside what the transport made of it, which is sometimes only the context's cause.
+func failed(req *http.Request, host string, err error) error {
+	if ended := req.Context().Err(); ended != nil {
+		err = errors.Join(ended, err)
+	}
+	return &CallError{Host: host, Err: err}
+}
+
+func (c *Call) done(status int) bool {
+	if len(c.Statuses) > 0 {
+		return slices.Contains(c.Statuses, status)
+	}
+	return status >= 200 && status <= 299
+}
+
+// refused reads the rest for the connection's sake, but not for long: what the answer means is known.
+func (c *Client) refused(resp *http.Response, host string, cancel context.CancelFunc) error {
+	stop := time.AfterFunc(drainTime, cancel)
+	defer stop.Stop()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	status := &StatusError{Host: host, Status: resp.StatusCode}
+	if c.showAnswer {
+		status.Answer = printable(body)
+	}
+	if slices.Contains(c.permanent, resp.StatusCode) {
+		return processor.Permanent(status)
+	}
+	if after := retryAfter(resp, time.Now()); after > 0 {
+		return processor.RetryAfter(status, after)
+	}
+	return status
+}
+
+// verdict is what a call's result says about its host.
+func verdict(ctx context.Context, err error) error {
+	if status, ok := errors.AsType[*StatusError](err); ok {
+		switch status.Status {
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return err
+		}
+		return nil
+	}
+	if _, ok := errors.AsType[*CallError](err); !ok {
+		return nil // an answer, whatever the rule thinks of it
+	}
+	givenUp := errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), processor.ErrTimeout)
+	if givenUp || errors.Is(err, ErrBlockedURL) {
+		return errNotCalled
+	}
+	return err
+}
+
+// printable shows nothing that could move a terminal's cursor or end a line of a log.
+func printable(body []byte) string {
+	text := strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, string(body[:min(len(body), shownAnswer)]))
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,143 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	shortestPace  = 10 * time.Millisecond
+	longestPace   = 10 * time.Second
+	longestSnooze = time.Minute
+)
+
+// host is what is known of one receiver: how many calls run, how fast they may begin, and whether it answers at all.
+type host struct {
+	key     string
+	cfg     hostConfig
+	limiter *rate.Limiter
+	breaker *breaker
+
+	mu      sync.Mutex
+	running int
+	took    time.Duration // how long a call takes, smoothed
+	next    time.Time     // the next moment to give to a task that is turned away
+}
+
+func newHost(key string, cfg hostConfig) *host {
+	return &host{key: key, cfg: cfg, limiter: rate.NewLimiter(cfg.rate, cfg.burst), breaker: newBreaker(key, cfg)}
+}
+
+// enter never waits: a task that has to wait is snoozed, so that its worker is free for tasks of other hosts.
+func (h *host) enter(now time.Time) (leave func(error), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running >= h.cfg.concurrency {
+		return nil, h.snooze(ErrHostBusy, now, now)
+	}
+	report, err := h.breaker.allow()
+	if err != nil {
+		return nil, h.snooze(ErrHostDown, now, h.breaker.reopens())
+	}
+	if !h.limiter.AllowN(now, 1) {
+		report(errNotCalled)
+		return nil, h.snooze(ErrHostBusy, now, now)
+	}
+	h.running++
+	return func(result error) { h.leave(now, result, report) }, nil
+}
+
+func (h *host) leave(began time.Time, result error, report func(error)) {
+	report(result)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running--
+	h.took += (time.Since(began) - h.took) / 8
+}
+
+func (h *host) idle() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running == 0
+}
+
+// snooze gives every task that is turned away a moment of its own, at the pace at which the host takes calls. All of them
+// coming back at once would be turned away again, at the price of a write to the database each.
+func (h *host) snooze(why error, now, earliest time.Time) error {
+	pace := h.pace()
+	at := later(h.next, later(earliest, now.Add(pace)))
+	wait := at.Sub(now)
+	if wait <= longestSnooze {
+		h.next = at.Add(pace)
+	} else { // more are waiting than a minute can serve: there is no order to keep among them
+		wait = longestSnooze/2 + rand.N(longestSnooze/2)
+	}
+	return fmt.Errorf("%w: %s: %w", why, h.key, processor.Snooze(wait))
+}
+
+func (h *host) pace() time.Duration {
+	pace := h.took / time.Duration(h.cfg.concurrency)
+	if h.cfg.rate != rate.Inf {
+		pace = max(pace, time.Duration(min(float64(time.Second)/float64(h.cfg.rate), float64(longestPace))))
+	}
+	return min(max(pace, shortestPace), longestPace)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// breaker leaves a host alone that does not answer. It is gobreaker's, which is small, maintained and counts what we need; it
+// only cannot say when it lets a call through again.
+type breaker struct {
+	steps  *gobreaker.TwoStepCircuitBreaker[struct{}]
+	mu     sync.Mutex
+	opened time.Time
+	wait   time.Duration
+}
+
+// errNotCalled reports that a call which the breaker had allowed says nothing about the host.
+var errNotCalled = errors.New("webhook: not called")
+
+func newBreaker(key string, cfg hostConfig) *breaker {
+	b := &breaker{wait: cfg.wait}
+	b.steps = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:     cfg.wait,
+		ReadyToTrip: func(counts gobreaker.Counts) bool { return counts.ConsecutiveFailures >= cfg.failures },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errNotCalled) },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			if to == gobreaker.StateOpen {
+				b.mu.Lock()
+				b.opened = time.Now()
+				b.mu.Unlock()
+			}
+			switch {
+			case from == gobreaker.StateClosed:
+				cfg.log.Warn("host does not answer; calls to it wait", "host", key, "wait", cfg.wait)
+			case to == gobreaker.StateClosed:
+				cfg.log.Info("host answers again", "host", key)
+			}
+		},
+	})
+	return b
+}
+
+func (b *breaker) allow() (report func(error), err error) { return b.steps.Allow() }
+
+// reopens tells when a call will be let through to see whether the host is back. It lies in the past while that call runs.
+func (b *breaker) reopens() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.opened.Add(b.wait + time.Millisecond) // gobreaker lets it through after, not at, the end of its wait
+}

@@ -1,0 +1,147 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	maxHeader = 16 << 10 // bytes of all names and values
+
+	headerTaskID   = "Delaytask-Id"
+	headerTag      = "Delaytask-Tag"
+	headerAttempt  = "Delaytask-Attempt"
+	headerToken    = "Delaytask-Token"
+	headerExpected = "Delaytask-Expected"
+)
+
+// Call is a request to make for a task, and what counts as its answer.
+type Call struct {
+	Method string // GET, POST, PUT, PATCH or DELETE; "" means POST
+	URL    string
+	Header http.Header // those that the transport or this package sets are refused
+	Body   []byte
+
+	Secrets  []Secret // none: the call is not signed
+	Rule     Rule     // the zero value: the answer's body does not matter
+	Statuses []int    // the statuses that mean done; none: 200–299
+}
+
+func (c *Client) newRequest(ctx context.Context, task *processor.Task, call Call, t target) (*http.Request, error) {
+	if err := checkHeader(call.Header); err != nil {
+		return nil, err
+	}
+	method := call.Method
+	if method == "" {
+		method = http.MethodPost
+	}
+	if !validMethod(method) {
+		return nil, fmt.Errorf("%w: the method must be GET, POST, PUT, PATCH or DELETE", ErrInvalidRequest)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, t.url.String(), bytes.NewReader(call.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%w: it is malformed", ErrInvalidURL)
+	}
+	if call.Header != nil {
+		req.Header = call.Header.Clone()
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", c.userAgent)
+	}
+	if req.Header.Get("Idempotency-Key") == "" {
+		// A receiver has to expect repetitions. The empty key, which is not sent, lets the transport repeat a call at once whose
+		// idle connection was being closed by the receiver.
+		req.Header["Idempotency-Key"] = []string{}
+	}
+	setFacts(req.Header, task)
+	if c.inject != nil {
+		c.inject(ctx, req.Header)
+	}
+	sign(req.Header, task.ID, time.Now(), call.Body, call.Secrets)
+	return req, nil
+}
+
+func setFacts(header http.Header, task *processor.Task) {
+	id := strconv.FormatInt(task.ID, 10)
+	header.Set(headerTaskID, id)
+	header.Set(headerTag, task.Tag)
+	header.Set(headerAttempt, strconv.Itoa(task.Attempt))
+	header.Set(headerToken, id+"."+strconv.FormatInt(task.Version, 10))
+	header.Set(headerExpected, task.Expected.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+	for _, name := range []string{"traceparent", "tracestate"} {
+		if value := task.Headers[name]; value != "" && validValue(value) && header.Get(name) == "" {
+			header.Set(name, value)
+		}
+	}
+}
+
+// reserved headers belong to the transport, to the connection, or to this package.
+var reserved = map[string]bool{
+	"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Keep-Alive": true, "Te": true,
+	"Trailer": true, "Upgrade": true, "Expect": true, "Http2-Settings": true, "Proxy-Connection": true,
+	"Proxy-Authorization": true, "Proxy-Authenticate": true,
+	headerID: true, headerTimestamp: true, headerSignature: true,
+	headerTaskID: true, headerTag: true, headerAttempt: true, headerToken: true, headerExpected: true,
+}
+
+// checkHeader says what is wrong without values: they are often secret.
+func checkHeader(header http.Header) error {
+	size := 0
+	for name, values := range header {
+		if !validToken(name) {
+			return fmt.Errorf("%w: a name is empty or holds other characters than those of a token", ErrInvalidHeader)
+		}
+		if reserved[http.CanonicalHeaderKey(name)] {
+			return fmt.Errorf("%w: %s is not yours to set", ErrInvalidHeader, http.CanonicalHeaderKey(name))
+		}
+		for _, value := range values {
+			if !validValue(value) {
+				return fmt.Errorf("%w: the value of %s holds a line break or another control character", ErrInvalidHeader, name)
+			}
+			size += len(name) + len(value)
+		}
+	}
+	if size > maxHeader {
+		return fmt.Errorf("%w: they take %d bytes, the limit is %d", ErrInvalidHeader, size, maxHeader)
+	}
+	return nil
+}
+
+// validToken is the token of RFC 9110, section 5.6.2.
+func validToken(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		digit := '0' <= c && c <= '9'
+		if !letter && !digit && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func validValue(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func validMethod(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		return true
+	}
+	return false
+}
+
+func validStatus(status int) bool { return status >= 200 && status <= 599 }

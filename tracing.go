@@ -1,0 +1,139 @@
+package delaytask
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// tracing makes spans, and passes their context on in the headers of tasks.
+type tracing struct {
+	tracer     trace.Tracer // nil: no spans
+	propagator propagation.TextMapPropagator
+	continues  bool             // an attempt goes on with the trace of its save
+	now        func() time.Time // on the database's clock; zero while that is not known
+}
+
+func newTracing(cfg *Config, now func() time.Time) tracing {
+	t := tracing{propagator: cfg.Propagator, continues: cfg.ContinueTraces, now: now}
+	if cfg.TracerProvider != nil {
+		t.tracer = cfg.TracerProvider.Tracer("github.com/delaytask/delaytask",
+			trace.WithInstrumentationVersion(Version), trace.WithSchemaURL(semconv.SchemaURL))
+	}
+	return t
+}
+
+// send begins the span of one save. It is nil where there is no tracer.
+func (t *tracing) send(ctx context.Context, tag string) (context.Context, trace.Span) {
+	if t.tracer == nil {
+		return ctx, nil
+	}
+	return t.startSend(ctx, tag)
+}
+
+// sendAll is send for a bulk save.
+func (t *tracing) sendAll(ctx context.Context, items []Item) (context.Context, trace.Span) {
+	if t.tracer == nil {
+		return ctx, nil
+	}
+	return t.startSend(ctx, commonTag(items), semconv.MessagingBatchMessageCount(len(items)))
+}
+
+func (t *tracing) startSend(ctx context.Context, tag string, also ...attribute.KeyValue) (context.Context, trace.Span) {
+	return t.tracer.Start(ctx, spanName(sendOperation, tag), trace.WithSpanKind(trace.SpanKindProducer),
+		trace.WithAttributes(also...),
+		trace.WithAttributes(destination(sendOperation, semconv.MessagingOperationTypeSend, tag)...))
+}
+
+// commonTag is "" where the items have several.
+func commonTag(items []Item) string {
+	if len(items) == 0 {
+		return ""
+	}
+	for _, item := range items {
+		if item.Tag != items[0].Tag {
+			return ""
+		}
+	}
+	return items[0].Tag
+}
+
+// promise tells the span of a save, if there is one, how long the task is put off.
+func (t *tracing) promise(span trace.Span, save *processor.Save) {
+	if span == nil {
+		return
+	}
+	delay := save.Delay
+	if !save.At.IsZero() {
+		delay = max(save.At.Sub(t.now()), 0)
+	}
+	span.SetAttributes(delayKey.Int64(delay.Milliseconds()))
+}
+
+// carried is what the headers of a task take along of the context: nil where that carries no span.
+func (t *tracing) carried(ctx context.Context) propagation.MapCarrier {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return nil
+	}
+	carrier := propagation.MapCarrier{}
+	t.propagator.Inject(ctx, carrier)
+	return carrier
+}
+
+// join adds what is carried to the headers of a save. They stay as they are where the caller gave a trace context himself,
+// which must not be mixed with another one, and where both together are longer than headers may be: a save must not fail for its
+// trace.
+func (t *tracing) join(headers map[string]string, carried propagation.MapCarrier) map[string]string {
+	if len(carried) == 0 {
+		return headers
+	}
+	for _, name := range t.propagator.Fields() {
+		if _, given := headers[name]; given {
+			return headers
+		}
+	}
+	both, err := processor.NewSave("headers", nil, 0, processor.Limits{}, WithHeaders(carried), WithHeaders(headers))
+	if err != nil {
+		return headers
+	}
+	return both.Headers
+}
+
+// process begins the span of an attempt and returns its end. It is a [processor.TraceHook].
+func (t *tracing) process(ctx context.Context, task *processor.Task) (context.Context, func(error)) {
+	ctx = t.propagator.Extract(ctx, propagation.MapCarrier(task.Headers))
+	options := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(destination(processOperation, semconv.MessagingOperationTypeProcess, task.Tag)...),
+		trace.WithAttributes(t.attempt(task)...),
+	}
+	if !t.continues {
+		options = append(options, trace.WithNewRoot(), trace.WithLinks(trace.LinkFromContext(ctx)))
+	}
+	ctx, span := t.tracer.Start(ctx, spanName(processOperation, task.Tag), options...)
+	return ctx, func(err error) {
+		defer span.End()
+		endAttempt(span, err, context.Cause(ctx))
+	}
+}
+
+func (t *tracing) attempt(task *processor.Task) []attribute.KeyValue {
+	attributes := []attribute.KeyValue{
+		semconv.MessagingMessageID(strconv.FormatInt(task.ID, 10)),
+		attemptKey.Int(task.Attempt),
+		versionKey.Int64(task.Version),
+	}
+	if now := t.now(); !now.IsZero() {
+		attributes = append(attributes, latenessKey.Float64(milliseconds(max(now.Sub(task.Due), 0))))
+	}
+	return attributes
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
