@@ -129,3 +129,21 @@ func TestBenchRefusesWhatThereIsNot(t *testing.T) {
 	}
 	contains(t, r.stderr, `no measurement "drian"; there are raw.insert_single, save`)
 }
+
+func TestBenchHTTPMeasuresTheServiceAlone(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	var report struct {
+		Meta map[string]any
+		HTTP map[string]map[string]float64
+	}
+	s.decode(&report, "bench", "http", "--scale", "0.01", "--repeats", "1", "--only", "http.save,http.save_batch")
+	if report.HTTP["save"]["per_s"] <= 0 || report.HTTP["save_batch"]["per_s"] <= 0 || len(report.HTTP) != 2 {
+		t.Errorf("the report is %+v", report)
+	}
+	r := s.run("bench", "http", "--only", "save")
+	if r.code != exitWrongUse {
+		t.Errorf("code %d, %s", r.code, r.stdout)
+	}
+	contains(t, r.stderr, `bench http does not measure "save"; it measures http.save, http.save_batch`)
+}

@@ -24,6 +24,7 @@ type order struct {
 	Serving bool          `json:"serving"` // tasks are run here
 	Saving  bool          `json:"saving"`  // tasks are saved here
 	Began   time.Time     `json:"began"`   // when the process was started
+	Profile string        `json:"profile"` // file for a CPU profile
 }
 
 // roles run until their ctx ends, which is when the parent closes their input or dies, or until they have nothing left to do.
@@ -32,6 +33,7 @@ var roles = map[string]func(context.Context, order, *child.Teller) error{
 	"now":      nowChild,
 	"idle":     idleChild,
 	"restart":  restartChild,
+	"serve":    serveChild,
 }
 
 // Child is what the program does that [Options].Child starts: its part of a measurement.

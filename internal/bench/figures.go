@@ -37,7 +37,7 @@ func digits(key string) int {
 	switch {
 	case strings.HasSuffix(key, "_ms"), strings.HasSuffix(key, "ratio"), strings.Contains(key, "ratio_"):
 		return 3
-	case strings.HasSuffix(key, "_pct"):
+	case strings.HasSuffix(key, "_pct"), strings.HasSuffix(key, "queries_per_s"):
 		return 2
 	case strings.HasSuffix(key, "_mb"):
 		return 1

@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -15,10 +13,7 @@ import (
 
 const (
 	latenessTag   = "bench.late"
-	latenessLimit = 30 * time.Second       // after the last is due
-	latenessSlack = 500 * time.Millisecond // by which saves may take longer than expected
-	savedAtOnce   = 1000
-	triedSaves    = 5 * savedAtOnce // to see how long saving takes
+	latenessLimit = 30 * time.Second // after the last is due
 )
 
 // lateEvent is what a child found, or why it could not measure.
@@ -37,26 +32,21 @@ func latenessChild(ctx context.Context, o order, t *child.Teller) error {
 		seen.Add(task.ID, at)
 		return nil
 	})
-	var busy string
 	err := o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
 		if err := errors.Join(s.Register(latenessTag, note), s.Start(ctx)); err != nil {
 			return err
 		}
-		end, ahead, err := saveAhead(ctx, s, n, o)
+		begin, err := saveAhead(ctx, n, o.Span, o.Rest, bySchedulerAt(s))
 		if err != nil {
 			return err
 		}
-		if ahead < o.Rest-latenessSlack {
-			busy = fmt.Sprintf("this machine is too busy to be measured: saving %d tasks took longer than was to be expected, and"+
-				" ended only %v before the first was due", n, ahead.Round(time.Millisecond))
-			return nil
-		}
-		return seen.Wait(ctx, time.Until(end)+latenessLimit)
+		return seen.Wait(ctx, time.Until(begin.Add(o.Span))+latenessLimit)
 	})
-	if busy != "" {
-		t.Tell(lateEvent{Busy: busy})
+	if busy, ok := errors.AsType[*leftOut](err); ok {
+		t.Tell(lateEvent{Busy: busy.Error()})
+		return nil
 	}
-	if err != nil || busy != "" {
+	if err != nil {
 		return err
 	}
 	return o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
@@ -66,34 +56,4 @@ func latenessChild(ctx context.Context, o order, t *child.Teller) error {
 		}
 		return err
 	})
-}
-
-// saveAhead saves n tasks that are due at different moments of the span. That begins when, by what saves take here, all tasks have
-// been saved for the rest that is asked for. It returns the span's end, and how far ahead of its begin the last save was.
-func saveAhead(ctx context.Context, s *delaytask.Scheduler, n int, o order) (end time.Time, ahead time.Duration, err error) {
-	tries := min(n, triedSaves)
-	tried := time.Now()
-	later := delaytask.Item{Tag: benchTag, Body: benchBody, Delay: farDelay}
-	if err := saveChunks(ctx, s, slices.Repeat([]delaytask.Item{later}, tries)); err != nil {
-		return end, 0, err
-	}
-	took := time.Since(tried) * time.Duration(n) / time.Duration(tries)
-	begin := time.Now().Add(o.Rest + 2*took)
-	items := make([]delaytask.Item, n)
-	for i, moment := range lateness.Moments(n, o.Span) {
-		items[i] = delaytask.Item{
-			Tag: latenessTag, Body: benchBody, Options: []delaytask.Option{delaytask.WithTime(begin.Add(moment))},
-		}
-	}
-	err = saveChunks(ctx, s, items)
-	return begin.Add(o.Span), time.Until(begin), err
-}
-
-func saveChunks(ctx context.Context, s *delaytask.Scheduler, items []delaytask.Item) error {
-	for chunk := range slices.Chunk(items, savedAtOnce) {
-		if _, err := s.SaveDelayTasks(ctx, chunk); err != nil {
-			return err
-		}
-	}
-	return nil
 }

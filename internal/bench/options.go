@@ -49,6 +49,9 @@ type Options struct {
 	// Child are the arguments with which this program calls [Child]. Measurements that need a process of their own fail without.
 	Child []string
 
+	// ServiceProfile names a file that services which are measured write a CPU profile to, the last one's staying. May be empty.
+	ServiceProfile string
+
 	// scratch is how the names of the databases begin. Default: with something drawn at random.
 	scratch string
 }

@@ -11,6 +11,7 @@ import (
 type measurement struct {
 	name    string // as Only names it; "raw.claim_batch" is also meant by "raw"
 	quick   bool   // part of a quick run
+	apart   bool   // measured only when it is named
 	once    bool   // takes long: one turn unless more are asked for; it comes after the turns of the others
 	figures []figure
 
@@ -32,6 +33,7 @@ var registry = []measurement{
 	rawClaimBatch, rawSettleBatch, drain,
 	keyed, latenessAt(100), latenessAt(500), latenessAt(2000), latenessAt(5000), latencyNow, latencyOther,
 	idle, memoryTimers, restart, purge, growth,
+	httpSave, httpSaveBatch, httpPopAt(1000), httpPopAt(5000), httpIdle, httpWebhookAt(1000),
 }
 
 // Names lists all measurements.
@@ -55,7 +57,7 @@ func (o Options) chosen() []measurement {
 	for _, m := range registry {
 		switch {
 		case len(o.Only) > 0 && !slices.ContainsFunc(o.Only, m.called):
-		case len(o.Only) == 0 && o.Quick && !m.quick:
+		case len(o.Only) == 0 && (m.apart || o.Quick && !m.quick):
 		default:
 			chosen = append(chosen, m)
 		}

@@ -20,10 +20,11 @@ type order struct {
 
 // roles run until their ctx ends, which is when the parent closes their input or dies, or until they have nothing left to do.
 var roles = map[string]func(context.Context, order, *child.Teller) error{
-	"crash":  crashChild,
-	"memory": memoryChild,
-	"other":  otherChild,
-	"idle":   idleChild,
+	"crash":   crashChild,
+	"memory":  memoryChild,
+	"other":   otherChild,
+	"idle":    idleChild,
+	"service": serviceChild,
 }
 
 func startChild[E any](ctx context.Context, o order) (*child.Process[E], error) {

@@ -1,0 +1,116 @@
+package httpbench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// Client calls a service. It is safe for concurrent use, and keeps a connection for each of those who use it at once.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+// mostConns is how many connections stay open: more than clients of any measurement.
+const mostConns = 4096
+
+// NewClient takes the URL of the service.
+func NewClient(base string) *Client {
+	return &Client{base, &http.Client{Transport: &http.Transport{
+		MaxIdleConns: mostConns, MaxIdleConnsPerHost: mostConns, DisableCompression: true,
+	}}}
+}
+
+// Close ends the connections that nobody uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Task is what is saved.
+type Task struct {
+	Tag  string    `json:"tag"`
+	Body any       `json:"body,omitempty"`
+	At   time.Time `json:"at"`
+}
+
+// Save stores one task.
+func (c *Client) Save(ctx context.Context, t Task) error {
+	_, err := c.call(ctx, "/v1/tasks", t, &wire.Saved{})
+	return err
+}
+
+// SaveBatch stores many with one request. It returns an error when one of them is not stored.
+func (c *Client) SaveBatch(ctx context.Context, tasks []Task) error {
+	var saved wire.BatchSaved
+	if _, err := c.call(ctx, "/v1/tasks/batch", tasks, &saved); err != nil {
+		return err
+	}
+	for _, r := range saved.Results {
+		if r.Code != "" {
+			return fmt.Errorf("a task of a batch was not stored: %s: %s", r.Code, r.Detail)
+		}
+	}
+	return nil
+}
+
+// Pop waits for tasks. It returns also the moment at which the answer had been read, but not yet decoded.
+func (c *Client) Pop(ctx context.Context, tag string, most int, wait time.Duration) ([]wire.Popped, time.Time, error) {
+	query := url.Values{"max": {strconv.Itoa(most)}, "wait": {wait.String()}}
+	var reply wire.PopReply
+	at, err := c.call(ctx, "/v1/tags/"+tag+"/pop?"+query.Encode(), nil, &reply)
+	return reply.Tasks, at, err
+}
+
+// Finish completes tasks. Whether each of them was is for the table to say.
+func (c *Client) Finish(ctx context.Context, tasks []wire.Popped) error {
+	batch := wire.FinishBatch{Tokens: make([]string, len(tasks))}
+	for i := range tasks {
+		batch.Tokens[i] = tasks[i].Token
+	}
+	_, err := c.call(ctx, "/v1/tasks/finish", batch, &wire.FinishBatchReply{})
+	return err
+}
+
+func (c *Client) call(ctx context.Context, path string, request, answer any) (read time.Time, err error) {
+	var body io.Reader
+	if request != nil {
+		text, err := json.Marshal(request)
+		if err != nil {
+			return read, err
+		}
+		body = bytes.NewReader(text)
+	}
+	call, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, body)
+	if err != nil {
+		return read, err
+	}
+	if request != nil {
+		call.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(call)
+	if err != nil {
+		return read, err
+	}
+	text, err := io.ReadAll(response.Body)
+	read = time.Now()
+	_ = response.Body.Close() // it has been read
+	switch {
+	case err != nil:
+		return read, fmt.Errorf("read the answer of %s: %w", path, err)
+	case response.StatusCode >= http.StatusMultipleChoices:
+		return read, fmt.Errorf("%s was answered %s: %.300s", path, response.Status, text)
+	case response.StatusCode == http.StatusNoContent:
+		return read, nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return read, fmt.Errorf("understand the answer of %s: %w", path, err)
+	}
+	return read, nil
+}

@@ -1,0 +1,65 @@
+package httpbench
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/lateness"
+)
+
+// Pull are clients that take tasks by long polls and finish them, each one poll after the other.
+type Pull struct {
+	Tag     string
+	Clients int
+	Max     int           // tasks of one poll, at most
+	Wait    time.Duration // of one poll
+}
+
+// Run notes in seen when each task arrived, until seen has all or the limit is over: what is missing then is for the judge. It
+// returns when the last task was finished.
+func (p Pull) Run(ctx context.Context, c *Client, seen *lateness.Starts, limit time.Duration) (last time.Time, err error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	waiting, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	lasts := make([]time.Time, p.Clients)
+	var group sync.WaitGroup
+	for i := range lasts {
+		group.Go(func() {
+			for waiting.Err() == nil {
+				n, err := p.turn(ctx, waiting, c, seen)
+				if err != nil {
+					fail(err)
+				}
+				if n > 0 {
+					lasts[i] = time.Now()
+				}
+			}
+		})
+	}
+	_ = seen.Wait(ctx, limit) // why it ended is the cause of ctx
+	hangUp()
+	group.Wait()
+	for _, at := range lasts {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last, context.Cause(ctx)
+}
+
+// turn polls once, as long as somebody waits, and finishes what came.
+func (p Pull) turn(ctx, waiting context.Context, c *Client, seen *lateness.Starts) (int, error) {
+	tasks, at, err := c.Pop(waiting, p.Tag, p.Max, p.Wait)
+	if waiting.Err() != nil && len(tasks) == 0 {
+		return 0, nil
+	}
+	if err != nil || len(tasks) == 0 {
+		return 0, err
+	}
+	for _, t := range tasks {
+		seen.Add(int64(t.ID), at)
+	}
+	return len(tasks), c.Finish(ctx, tasks)
+}

@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"runtime/pprof"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/bench/httpbench"
+	"github.com/delaytask/delaytask/internal/child"
+)
+
+// serveEvent is told once the service listens.
+type serveEvent struct {
+	URL string `json:"url"`
+}
+
+const serveLimit = 30 * time.Second // for a service to start
+
+// serveChild is the service.
+func serveChild(ctx context.Context, o order, t *child.Teller) (err error) {
+	if o.Profile != "" {
+		w, err := os.Create(o.Profile)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		if err := pprof.StartCPUProfile(w); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	return httpbench.Serve(ctx, o.DSN, log, func(url string) { t.Tell(serveEvent{url}) })
+}
+
+// onService starts the service in a process of its own, on an empty database, and gives f a client of it. The load comes from this
+// process.
+func (r *run) onService(ctx context.Context, f func(context.Context, *database, *httpbench.Client) error) error {
+	return r.onFresh(ctx, func(ctx context.Context, d *database) (err error) {
+		p, err := startChild[serveEvent](ctx, r, order{Role: "serve", DSN: d.dsn, Profile: r.ServiceProfile})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, p.Stop(func(serveEvent) {})) }()
+		var url string
+		p.Listen(serveLimit, func(e serveEvent) bool {
+			url = e.URL
+			return false
+		})
+		if url == "" {
+			return errors.New("the service did not start")
+		}
+		client := httpbench.NewClient(url)
+		defer client.Close()
+		return f(ctx, d, client)
+	})
+}
+
+// httpTakes is what a service costs beside what is measured with it.
+const httpTakes = onFreshTakes + time.Second
