@@ -17,27 +17,59 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/offheap"},
-	{"internal/timer", "internal/batch", "internal/clock", "internal/cluster", "internal/metrics", "internal/dbtest",
-		"internal/arrows", "internal/child", "internal/usage", "scanner"},
-	{"internal/engine"},
+	{"processor", "internal/row", "internal/offheap", "internal/durations"},
+	{
+		"internal/access",
+		"internal/arrows",
+		"internal/batch",
+		"internal/child",
+		"internal/clock",
+		"internal/cluster",
+		"internal/dbtest",
+		"internal/metrics",
+		"internal/sealed",
+		"internal/timer",
+		"internal/traces",
+		"internal/usage",
+		"internal/wire",
+		"processor/webhook",
+		"scanner",
+	},
+	{"internal/engine", "client"},
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/storetest", "internal/seam"},
 	{"migrations"},
 	{"."},
-	{"internal/lateness"},
-	{"delaytasktest", "internal/config", "internal/bench"},
-	{"cmd", "test"},
+	{"internal/inbound", "internal/lateness"},
+	{
+		"delaytasktest",
+		"internal/compat",
+		"internal/config",
+		"internal/push",
+		"internal/view",
+	},
+	{"internal/httpapi"},
+	{"internal/service"},
+	{"internal/bench/httpbench"},
+	{"internal/bench"},
+	{"cmd", "test", "examples"},
 }
 
 // own narrows the floors where a package may know only a few others.
 var own = map[string][]string{
-	"processor":         {},
-	"internal/row":      {},
-	"internal/offheap":  {},
-	"internal/dbtest":   {},
-	"scanner":           {"internal/row", "processor"},
-	"internal/store":    {"internal/row", "internal/engine", "processor"}, // of engine: the interface and its Tx
-	"internal/memstore": {"internal/row", "internal/engine", "processor"},
+	"processor":          {},
+	"internal/row":       {},
+	"internal/offheap":   {},
+	"internal/dbtest":    {},
+	"internal/durations": {},
+	"internal/wire":      {"internal/durations"},
+	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
+	"internal/sealed":    {},
+	"internal/traces":    {},
+	"processor/webhook":  {"processor"},
+	"scanner":            {"internal/row", "processor"},
+	"client":             {"internal/wire", "internal/cluster", "internal/batch", "processor"}, // of cluster: the ids that saves draw
+	"internal/store":     {"internal/row", "internal/engine", "processor"},                     // of engine: the interface and its Tx
+	"internal/memstore":  {"internal/row", "internal/engine", "processor"},
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.
@@ -48,23 +80,34 @@ var only = map[string]struct {
 	packages []string
 	tests    bool
 }{
-	"github.com/robfig/cron":      {packages: []string{"scanner"}, tests: true},
-	"github.com/testcontainers":   {packages: []string{"internal/dbtest"}, tests: true},
-	"github.com/go-sql-driver":    {packages: []string{"internal/store", "internal/dbtest", "internal/bench", "migrations", "."}},
-	"modernc.org/sqlite":          {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
-	"github.com/pressly/goose":    {packages: []string{"migrations"}},
-	"github.com/knadh/koanf":      {packages: []string{"internal/config"}},
-	"github.com/spf13/cobra":      {packages: []string{"cmd"}},
-	"github.com/prometheus":       {packages: []string{"internal/metrics", "."}},
-	"golang.org/x/sys":            {packages: []string{"internal/offheap"}},
-	"github.com/stretchr/testify": {},
-	"go.uber.org/goleak":          {},
-	"pgregory.net/rapid":          {packages: []string{"internal/storetest"}},
-	"github.com/jmoiron/sqlx":     {packages: []string{"internal/store", "internal/bench", ".", "cmd", "test"}},
+	"github.com/robfig/cron":        {packages: []string{"scanner"}, tests: true},
+	"github.com/testcontainers":     {packages: []string{"internal/dbtest"}, tests: true},
+	"github.com/go-json-experiment": {packages: []string{"internal/compat", "internal/httpapi"}, tests: true},
+	"github.com/go-sql-driver":      {packages: []string{"internal/store", "internal/dbtest", "internal/bench", "migrations", "."}},
+	"modernc.org/sqlite":            {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
+	"github.com/pressly/goose":      {packages: []string{"migrations"}},
+	"github.com/knadh/koanf":        {packages: []string{"internal/config"}},
+	"github.com/spf13/cobra":        {packages: []string{"cmd"}},
+	"github.com/prometheus":         {packages: []string{"internal/metrics", "internal/service", "."}},
+	"go.opentelemetry.io/otel":      {packages: []string{".", "cmd", "internal/service", "internal/httpapi", "internal/traces"}},
+	"go.opentelemetry.io/otel/sdk":  {}, // what exports spans is the choice of a program, not of the library
+	"golang.org/x/sys":              {packages: []string{"internal/offheap"}},
+	"golang.org/x/time":             {packages: []string{"processor/webhook", "internal/service", "internal/httpapi"}},
+	"golang.org/x/net":              {packages: []string{"internal/service"}},
+	"github.com/danielgtaylor":      {packages: []string{"internal/httpapi"}},
+	"github.com/sony/gobreaker":     {packages: []string{"processor/webhook"}},
+	"github.com/standard-webhooks":  {}, // the reference that signatures are tested against
+	"github.com/stretchr/testify":   {},
+	"go.uber.org/goleak":            {},
+	"pgregory.net/rapid":            {packages: []string{"internal/storetest"}},
+	"github.com/jmoiron/sqlx":       {packages: []string{"internal/store", "internal/bench", ".", "cmd", "test"}},
 }
 
 // noDatabase lists packages that must work where there is no database.
-var noDatabase = []string{"internal/timer", "internal/batch", "internal/clock", "internal/cluster"}
+var noDatabase = []string{
+	"internal/timer", "internal/batch", "internal/clock", "internal/cluster", "internal/access", "internal/sealed", "internal/wire",
+	"client",
+}
 
 func TestImportsFollowTheArrows(t *testing.T) {
 	for file, imports := range sources(t) {
@@ -94,11 +137,24 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/engine", "github.com/robfig/cron/v3", true, "only scanner"},
 		{".", "github.com/testcontainers/testcontainers-go", true, "only internal/dbtest"},
 		{"internal/engine", "go.uber.org/goleak", false, "only tests"},
+		{"client", module, false, "may know only"},
+		{"client", "database/sql", false, "no database"},
+		{"internal/engine", "go.opentelemetry.io/otel/trace", false, "internal/traces"},
+		{".", "go.opentelemetry.io/otel/sdk/trace", false, "only tests"},
+
+		{"processor", "golang.org/x/time/rate", false, "standard library"},
+		{"processor", module + "/processor/webhook", false, "may know only"},
+		{"processor/webhook", module + "/internal/row", false, "may know only"},
+		{"internal/engine", "github.com/sony/gobreaker/v2", false, "only processor/webhook"},
+		{"processor/webhook", module + "/processor", false, ""},
+		{"processor/webhook", "golang.org/x/time/rate", false, ""},
 
 		{"internal/engine", module + "/internal/memstore", true, ""},
 		{"internal/engine", "go.uber.org/goleak", true, ""},
 		{"internal/engine", module + "/internal/clock", false, ""},
 		{"cmd/delaytask", module, false, ""},
+		{".", "go.opentelemetry.io/otel/trace", false, ""},
+		{".", "go.opentelemetry.io/otel/sdk/trace", true, ""},
 	} {
 		got := forbidden(tt.pkg, tt.imported, tt.test)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {

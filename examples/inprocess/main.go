@@ -1,0 +1,57 @@
+// Inprocess runs tasks inside the program that saves them, on a database of its own:
+//
+//	go run ./examples/inprocess
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	dsn := os.Getenv("DELAYTASK_DSN") // "" is the file delaytask.db
+	tasks, err := delaytask.Open(ctx, dsn, delaytask.Config{Migrate: true})
+	if err != nil {
+		return err
+	}
+	return greet(ctx, tasks)
+}
+
+type greeting struct { // the body of a task
+	Name string `json:"name"`
+}
+
+// greet works with the library and with a client of the service: ../overhttp differs in the constructor alone.
+func greet(ctx context.Context, tasks processor.Scheduler) error {
+	sayHello := processor.Typed(func(_ context.Context, _ *processor.Task, g greeting) error {
+		_, err := fmt.Fprintln(os.Stdout, "hello", g.Name)
+		return err
+	})
+	if err := tasks.Register("greet", sayHello); err != nil {
+		return err
+	}
+	if err := tasks.Start(ctx); err != nil {
+		return err
+	}
+	if _, err := tasks.SaveDelayTask(ctx, "greet", greeting{Name: "Go"}, time.Second); err != nil {
+		return err
+	}
+	<-ctx.Done() // Ctrl-C; what runs is finished first
+	return tasks.Stop(context.WithoutCancel(ctx))
+}

@@ -1,0 +1,64 @@
+package documents
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/config"
+)
+
+// What the deploy files set must be settings: a variable that nobody knows stops the start.
+func TestDeployFilesSetWhatIsThere(t *testing.T) {
+	t.Parallel()
+	settings := regexp.MustCompile(`(DELAYTASK_[A-Z_]+)(?:=|: )("[^"]*"|\S+)`)
+	for path, want := range map[string]int{"deploy/Dockerfile": 2, "deploy/delaytask.service": 1, "docker-compose.yml": 5} {
+		var environ []string
+		for line := range strings.Lines(read(t, filepath.Join(root, path))) {
+			if strings.HasPrefix(strings.TrimSpace(line), "#") {
+				continue
+			}
+			for _, found := range settings.FindAllStringSubmatch(line, -1) {
+				environ = append(environ, found[1]+"="+strings.Trim(found[2], `"`))
+			}
+		}
+		if len(environ) != want {
+			t.Errorf("%s sets %q, want %d variables", path, environ, want)
+		}
+		if _, err := config.Load(config.Source{Path: filepath.Join(root, "config.yaml"), Environ: environ}); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestDeployFilesFitTheProgram(t *testing.T) {
+	t.Parallel()
+	image, unit := read(t, root+"/deploy/Dockerfile"), read(t, root+"/deploy/delaytask.service")
+	compose, mod := read(t, root+"/docker-compose.yml"), read(t, root+"/go.mod")
+	one := func(text, pattern string) string {
+		t.Helper()
+		found := regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(text, -1)
+		if len(found) != 1 {
+			t.Fatalf("%s is there %d times", pattern, len(found))
+		}
+		return found[0][1]
+	}
+	if language, builder := one(mod, `^go (\d+\.\d+)`), one(image, `^FROM golang:(\S+) AS`); language != builder {
+		t.Errorf("the image is built with Go %s, go.mod wants %s", builder, language)
+	}
+	for _, path := range []string{one(image, `go build .* \./(\S+)`), one(compose, `dockerfile: (\S+)`)} {
+		if matches, _ := filepath.Glob(filepath.Join(root, path)); len(matches) == 0 {
+			t.Errorf("%s is not there", path)
+		}
+	}
+	if command := one(image, `^CMD \["(\w+)"\]`); command != "serve" || !strings.Contains(one(unit, `^ExecStart=(.*)$`), " serve ") {
+		t.Errorf("the image runs %q", command)
+	}
+	given, err := time.ParseDuration(one(unit, `^TimeoutStopSec=(\d+)$`) + "s")
+	const requests = 15 * time.Second // that are in flight
+	if want := config.Default().StopGrace + requests; err != nil || given < want {
+		t.Errorf("systemd kills after %v, %v; a stop may take %v", given, err, want)
+	}
+}

@@ -1,0 +1,143 @@
+// Package examples runs every program in the folder examples against a real server.
+package examples
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestInProcess(t *testing.T) {
+	t.Parallel()
+	p := run(t, []string{"DELAYTASK_DSN=sqlite:" + filepath.Join(t.TempDir(), "tasks.db")}, build(t, "examples/inprocess"))
+	p.says(t, "^hello Go$")
+	p.stops(t)
+}
+
+func TestOverHTTP(t *testing.T) {
+	t.Parallel()
+	env, c := service(t)
+	p := run(t, env, build(t, "examples/overhttp"))
+	p.says(t, "^hello Go$")
+	id := save(t, c, `{"name":"you"}`)
+	p.says(t, "^hello you$")
+	completed(t, c, id)
+	p.stops(t)
+}
+
+func TestCurlWalkthrough(t *testing.T) {
+	t.Parallel()
+	need(t, "curl")
+	env, _ := service(t)
+	p := run(t, env, "sh", "../../examples/curl/walkthrough.sh")
+	p.says(t, `"status":"pending"`)
+	p.says(t, `"reason":"not_due"`)
+	p.says(t, `"token":"\d+\.\d+"`)
+	p.says(t, `"status":"completed"`)
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPythonWorker(t *testing.T) {
+	t.Parallel()
+	worker(t, "python3", "../../examples/python/worker.py")
+}
+
+func TestNodeWorker(t *testing.T) {
+	t.Parallel()
+	worker(t, "node", "../../examples/node/worker.mjs")
+}
+
+// worker runs a worker in another language through its life: it finishes, fails, keeps its lease, and stops in order.
+func worker(t *testing.T, interpreter, file string) {
+	need(t, interpreter)
+	env, c := service(t)
+	p := run(t, append(env, "TTR=3"), interpreter, file)
+
+	id := save(t, c, `{"name":"you"}`)
+	p.says(t, "^hello you$")
+	completed(t, c, id)
+
+	id = save(t, c, `{"fail":"no such user"}`, processor.WithMaxAttempts(1))
+	if task := settled(t, c, id); task.Status != processor.Failed || !strings.Contains(task.LastError(), "no such user") {
+		t.Errorf("got %+v", task)
+	}
+
+	// Longer than its lease, and stopped while it runs.
+	id = save(t, c, `{"name":"long","seconds":4}`)
+	var lease time.Time
+	until(t, c, id, func(task *processor.Stored) bool {
+		if task.Status != processor.Executing {
+			return false
+		}
+		if lease.IsZero() || task.Due.Before(lease) { // the pop's lease is shorter than the task's own
+			lease = task.Due
+		}
+		return task.Due.After(lease) // renewed: so it has arrived at the worker
+	})
+	p.stops(t)
+	completed(t, c, id)
+
+	// One that waits in a poll ends at once.
+	p = run(t, env, interpreter, file)
+	id = save(t, c, `{"name":"again"}`)
+	p.says(t, "^hello again$")
+	completed(t, c, id)
+	p.stops(t)
+}
+
+// need skips where a program is missing that delaytask itself does not need.
+func need(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("%s is not on this machine: %v", program, err)
+	}
+}
+
+func save(t *testing.T, c *client.Client, body string, opts ...processor.Option) int64 {
+	t.Helper()
+	id, err := c.SaveDelayTask(t.Context(), "greet", body, 10*time.Millisecond, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// completed waits for the end of a task that must have run once.
+func completed(t *testing.T, c *client.Client, id int64) {
+	t.Helper()
+	if task := settled(t, c, id); task.Status != processor.Completed || task.Attempt != 1 || task.CrashCount != 0 {
+		t.Errorf("got %+v", task)
+	}
+}
+
+func settled(t *testing.T, c *client.Client, id int64) processor.Stored {
+	t.Helper()
+	return until(t, c, id, func(task *processor.Stored) bool { return task.Status.Final() })
+}
+
+func until(t *testing.T, c *client.Client, id int64, met func(*processor.Stored) bool) processor.Stored {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for tick := time.Tick(10 * time.Millisecond); ; {
+		task, err := c.Get(t.Context(), processor.ID(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if met(&task) {
+			return task
+		}
+		select {
+		case <-tick:
+		case <-late:
+			why, err := c.Explain(t.Context(), processor.ID(id))
+			t.Fatalf("task %d is %s in attempt %d: %s (%v)", id, task.Status, task.Attempt, why.Text, err)
+		}
+	}
+}

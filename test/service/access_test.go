@@ -1,0 +1,133 @@
+package service
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// token makes one, which a running server knows within seconds.
+func token(t *testing.T, db dbtest.Database, name, tags, verbs string) (bearer string) {
+	t.Helper()
+	out, errs, code := run(t, environment(db), "token", "create", name, "--tags", tags, "--verbs", verbs)
+	if code != 0 {
+		t.Fatalf("token create: %d, %s", code, errs)
+	}
+	return "Bearer " + strings.TrimSpace(out)
+}
+
+func TestTokensDecideWhoMayDoWhat(t *testing.T) {
+	each(t, func(t *testing.T, db dbtest.Database) {
+		s := serve(t, db, "DELAYTASK_SERVER_AUTH=token")
+		if !strings.Contains(s.said.String(), "asked for: delaytask token create") {
+			t.Errorf("the server says %s", s.said)
+		}
+		shop := token(t, db, "shop", "order.*", "save,read")
+		mailer := token(t, db, "mailer", "order.mail", "work")
+		caller := token(t, db, "caller", "*", "save_http")
+		admin := token(t, db, "admin", "*", "all")
+		eventually(t, "the tokens are known", func() bool {
+			return s.call("GET", "/v1/stats", "", "Authorization", admin).status == 200
+		})
+		const (
+			save     = `{"tag":"order.mail"}`
+			saveHTTP = `{"tag":"http","body":{"url":"http://127.0.0.1:1/"},"delay":"1h"}`
+			register = `{"app":"a","address":"http://127.0.0.1:1/","tags":["order.mail"]}`
+		)
+		for _, tt := range []struct {
+			bearer, method, path, body string
+			status                     int
+		}{
+			{"", "POST", "/v1/tasks", save, 401},
+			{"Bearer dt_nobody", "POST", "/v1/tasks", save, 401},
+			{"Basic YTpi", "GET", "/v1/tasks", "", 401},
+			{"", "POST", "/compat/topics", `{}`, 401},
+			{"", "GET", "/v1/nothing", "", 401},
+			{shop, "POST", "/v1/tasks", save, 201},
+			{shop, "POST", "/v1/tasks", `{"tag":"bill"}`, 403},
+			{shop, "POST", "/v1/tasks", saveHTTP, 403},
+			{shop, "POST", "/v1/tasks/batch", `[` + save + `,{"tag":"bill"}]`, 403},
+			{shop, "GET", "/v1/tasks?tag=order.mail", "", 200},
+			{shop, "GET", "/v1/tasks?tag=bill", "", 403},
+			{shop, "GET", "/v1/tasks", "", 403},
+			{shop, "POST", "/v1/tags/order.mail/pop", "", 403},
+			{shop, "POST", "/v1/tags/order.mail/pause", "", 403},
+			{shop, "POST", "/v1/workers", register, 403},
+			{mailer, "POST", "/v1/tags/order.mail/pop", "", 200},
+			{mailer, "POST", "/v1/tags/order.close/pop", "", 403},
+			{mailer, "POST", "/v1/pop?tag=order.mail&tag=order.close", "", 403},
+			{mailer, "POST", "/v1/tasks", save, 403},
+			{caller, "POST", "/v1/tasks", saveHTTP, 201},
+			{caller, "POST", "/v1/tasks", save, 403},
+			{admin, "POST", "/v1/tasks", saveHTTP, 201},
+			{admin, "POST", "/v1/workers", register, 201},
+			{admin, "POST", "/v1/tags/order.mail/pause", "", 204},
+			{"", "GET", "/healthz", "", 200},
+			{"", "GET", "/readyz", "", 200},
+			{"", "GET", "/openapi.json", "", 200},
+		} {
+			var headers []string
+			if tt.bearer != "" {
+				headers = []string{"Authorization", tt.bearer}
+			}
+			a := s.call(tt.method, tt.path, tt.body, headers...)
+			if a.status != tt.status || tt.status == 401 && a.header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%.12s %s %s: %d, want %d: %s", tt.bearer, tt.method, tt.path, a.status, tt.status, a.text)
+			}
+		}
+		if _, errs, code := run(t, environment(db), "token", "revoke", "shop"); code != 0 {
+			t.Fatal(errs)
+		}
+		eventually(t, "the revoked token is refused", func() bool {
+			return s.call("GET", "/v1/tasks?tag=order.mail", "", "Authorization", shop).status == 401
+		})
+	})
+}
+
+func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t, dbtest.SQLite)
+	beyond := environment(db, "DELAYTASK_SERVER_LISTEN=:0")
+	refused := func(want string, args ...string) {
+		t.Helper()
+		s := launch(t, beyond, args...)
+		code, logged := s.end(), s.logged.String()
+		if code != 1 || !strings.Contains(logged, want) || strings.Count(logged, "delaytask: ") != 1 {
+			t.Errorf("%v: exit code %d, and it says %s", args, code, logged)
+		}
+	}
+	refused("make one with: delaytask token create")
+	refused("everybody could do everything", "--server-auth", "none")
+	open := serve(t, db, "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_INSECURE=true")
+	said := open.said.String()
+	if !strings.HasPrefix(open.url, "http://127.0.0.1:") || !strings.Contains(said, "and at every other address of this machine") {
+		t.Errorf("the server says %s", said)
+	}
+	open.call("GET", "/v1/stats", "").wants(t, 200, "")
+	token(t, db, "a", "*", "all")
+	s := serve(t, db, "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_HOSTS=localhost")
+	if !strings.HasPrefix(s.url, "http://localhost:") {
+		t.Errorf("the server says %s", s.said)
+	}
+	s.call("GET", "/v1/stats", "").wants(t, 401, wire.CodeUnauthorized)
+}
+
+func TestWebPagesStayOutside(t *testing.T) {
+	t.Parallel()
+	s := serve(t, dbtest.New(t, dbtest.SQLite))
+	s.call("POST", "/v1/tasks", `{"tag":"t"}`, "Sec-Fetch-Site", "cross-site").wants(t, 403, wire.CodeCrossOrigin)
+	s.call("POST", "/v1/tasks", `{"tag":"t"}`, "Origin", "https://evil.example").wants(t, 403, wire.CodeCrossOrigin)
+	s.call("POST", "/o/add", `{"topic":"t"}`, "Origin", "https://evil.example").wants(t, 403, wire.CodeCrossOrigin)
+	beyond := serve(t, dbtest.New(t, dbtest.SQLite), "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_INSECURE=true",
+		"DELAYTASK_SERVER_HOSTS=127.0.0.1,known.example")
+	for _, s := range []*server{s, beyond} {
+		s.host = "evil.example"
+		for _, path := range []string{"/v1/stats", "/metrics", "/docs", "/o/get"} {
+			s.call("GET", path, "").wants(t, 421, wire.CodeMisdirected)
+		}
+	}
+	beyond.host = "known.example:1"
+	beyond.call("GET", "/v1/stats", "").wants(t, 200, "")
+}

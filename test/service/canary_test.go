@@ -1,0 +1,213 @@
+package service
+
+import (
+	"database/sql"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+// canary is in all that must never be logged.
+const canary = "C4nary"
+
+// canarySecret signs calls, and holds the canary in the form that its users write.
+var canarySecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(canary, 5)))
+
+func TestNoSecretIsEverLogged(t *testing.T) {
+	each(t, func(t *testing.T, db dbtest.Database) {
+		if db.Kind != dbtest.SQLite {
+			db.DSN = withPassword(t, db)
+		}
+		receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Answer", canary)
+			if r.URL.Path == "/moved" {
+				w.Header().Set("Location", "https://example.com/?token="+canary)
+				w.WriteHeader(http.StatusFound)
+			} else if r.URL.Path != "/ok" {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			_, _ = w.Write([]byte(canary)) // the caller may have gone
+		}))
+		t.Cleanup(receiver.Close)
+		file := filepath.Join(t.TempDir(), "service.yaml")
+		content := fmt.Sprintf("workers: {static: {url: %q, secrets: [%s]}}\n", receiver.URL+"/broken?token="+canary, canarySecret)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token",
+			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
+			"DELAYTASK_STOP_GRACE=100ms")
+		bearer := token(t, db, "a", "*", "all")
+		eventually(t, "the token is known", func() bool {
+			return s.call("GET", "/v1/stats", "", "Authorization", bearer).status == 200
+		})
+		c := canaries{s, bearer, receiver.URL}
+		c.routes()
+		c.calls()
+		c.broken()
+		if db.Kind != dbtest.SQLite {
+			c.withoutColumn(t, db)
+		}
+		s.signal(syscall.SIGTERM)
+		if code := s.end(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		logged := s.said.String() + s.logged.String()
+		for _, secret := range []string{canary, strings.TrimPrefix(canarySecret, "whsec_"), strings.TrimPrefix(bearer, "Bearer ")} {
+			for line := range strings.Lines(logged) {
+				if strings.Contains(line, secret) {
+					t.Errorf("logged: %s", line)
+				}
+			}
+		}
+		for _, want := range []string{"level=INFO", "level=WARN", "msg=request"} {
+			if !strings.Contains(logged, want) {
+				t.Errorf("%s was not logged, so the test shows little", want)
+			}
+		}
+	})
+}
+
+// canaries sends the canary everywhere.
+type canaries struct {
+	*server
+	bearer   string
+	receiver string
+}
+
+func (c canaries) send(method, path, body string, headers ...string) answer {
+	c.t.Helper()
+	return c.call(method, path, body, append([]string{"Authorization", c.bearer, "X-Canary", canary}, headers...)...)
+}
+
+// routes touches every route, with what is right and what is not.
+func (c canaries) routes() {
+	const save = `{"tag":"t","key":"` + canary + `","body":{"secret":"` + canary + `"},"headers":{"h":"` + canary + `"},"delay":"1h"}`
+	const byKey = "/v1/tags/t/keys/" + canary
+	for _, call := range [][3]string{
+		{"POST", "/v1/tasks", save}, {"POST", "/v1/tasks", save}, // the second is a duplicate
+		{"POST", "/v1/tasks/batch", "[" + save + `,{"tag":"t","body":"` + canary + `"},{"tag":"t","id":"1"}]`},
+		{"POST", "/v1/tasks", `{"tag":"` + canary + `!"}`}, {"POST", "/v1/tasks", `{"tag":"t","` + canary + `":1}`},
+		{"POST", "/v1/tasks", `{"` + canary}, {"POST", "/v1/tasks", `{"tag":"t","delay":"` + canary + `"}`},
+		{"GET", byKey, ""}, {"PATCH", byKey, `{"body":"` + canary + `"}`}, {"GET", byKey + "/explain", ""},
+		{"GET", "/v1/tasks?tag=t&key=" + canary, ""}, {"GET", "/v1/tasks?cursor=" + canary, ""},
+		{"GET", "/v1/tasks?" + canary + "=1", ""},
+		{"DELETE", byKey, ""}, {"POST", byKey + "/retry", ""}, {"GET", "/v1/tasks/" + canary, ""},
+		{"POST", "/v1/tags/t/pop?wait=" + canary, ""}, {"POST", "/v1/tasks/1/finish", `{"token":"` + canary + `"}`},
+		{"POST", "/v1/tasks/1/fail", `{"token":"1.1","error":"` + canary + `"}`},
+		{"POST", "/v1/tasks/finish", `{"tokens":["1.1","` + canary + `"]}`},
+		{"POST", "/v1/tasks/1/touch", `{"token":"1.1","ttr":"1m"}`}, {"POST", "/v1/tasks/1/release", `{"token":"1.1"}`},
+		{"GET", "/" + canary, ""}, {"GET", "/v1/" + canary + "/..//" + canary, ""}, {canary, "/v1/tasks", ""},
+		{"GET", "/v1/tags", ""}, {"GET", "/v1/nodes", ""}, {"GET", "/v1/stats", ""}, {"GET", "/metrics", ""}, {"GET", "/docs", ""},
+		{"GET", "/v1/tags/t/lateness?window=" + canary, ""}, {"POST", "/v1/tags/" + canary + "%21/pause", ""},
+		{"POST", "/o/add", `{"topic":"o","id":"` + canary + `","delay":0,"ttr":5,"body":"` + canary + `"}`},
+		{"GET", "/o/get?topic=o&" + canary, ""}, {"GET", "/o/complete?id=" + canary, ""},
+		{"POST", "/compat/topics", `{"command":"add","topic":"o","id":"` + canary + `2","body":"` + canary + `"}`},
+		{"POST", "/compat/topics", canary},
+	} {
+		c.send(call[0], call[1], call[2], "Idempotency-Key", "")
+	}
+	c.send("POST", "/v1/tasks", `{"tag":"t","delay":"1h"}`, "Idempotency-Key", canary)
+	c.send("POST", "/v1/tasks", `{"tag":"t","delay":"2h"}`, "Idempotency-Key", canary).wants(c.t, 422, "idempotency_mismatch")
+	c.send("GET", "/v1/tasks", "", "Authorization", "Bearer "+canary).wants(c.t, 401, "unauthorized")
+	c.send("POST", "/v1/tasks", `{}`, "Origin", "https://"+canary+".example").wants(c.t, 403, "cross_origin")
+	c.send("POST", "/v1/tasks", `{}`, "Content-Type", canary).wants(c.t, 415, "unsupported_media_type")
+}
+
+// calls lets addresses be called that answer well, badly and not at all.
+func (c canaries) calls() {
+	for i, path := range []string{c.receiver + "/ok", c.receiver + "/broken", c.receiver + "/moved", "http://127.0.0.1:1/"} {
+		url := path + "?token=" + canary
+		register := fmt.Sprintf(`{"app":"a%d","address":%q,"tags":["called"],"secret":%q}`, i, url, canarySecret)
+		c.send("POST", "/v1/workers", register).wants(c.t, 201, "")
+		c.send("POST", "/v1/tasks", fmt.Sprintf(`{"tag":"called","app":"a%d","body":%q}`, i, canary)).wants(c.t, 201, "")
+		c.send("POST", "/v1/tasks",
+			fmt.Sprintf(`{"tag":"http","body":{"url":%q,"headers":{"authorization":%q},"passrule":{"a":%q}}}`, url, canary, canary))
+	}
+	c.send("POST", "/v1/tasks", `{"tag":"http","body":{"url":"http://user:`+canary+`@10.0.0.1/?`+canary+`"}}`)
+	c.send("POST", "/v1/workers", `{"app":"a","address":"http://10.0.0.1/?`+canary+`","tags":["called"],"secret":"`+canary+`"}`)
+	c.send("POST", "/v1/tasks", `{"tag":"static","body":"`+canary+`"}`).wants(c.t, 201, "")
+	failed := func(tag string, n int) {
+		c.t.Helper()
+		eventually(c.t, fmt.Sprintf("%d calls of %s have failed for good", n, tag), func() bool {
+			text := c.send("GET", "/v1/tasks?status=failed&tag="+tag, "").text
+			return strings.Count(text, `"status":"failed"`) >= n
+		})
+	}
+	failed("called", 3)
+	failed("http", 3)
+	failed("static", 1)
+}
+
+// broken sends what is no HTTP.
+func (c canaries) broken() {
+	for _, text := range []string{
+		canary + "\r\n\r\n", "GET /" + canary + " HTTP/9.9\r\n\r\n",
+		"GET /v1/stats HTTP/1.1\r\nHost: " + canary + "\r\n" + canary + "\r\n\r\n",
+		"\x16\x03\x01" + canary, "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat(canary, 10_000) + "\r\n\r\n",
+		"POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + canary,
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		_, _ = conn.Write([]byte(text)) // the server may hang up at any moment
+		_ = conn.Close()
+	}
+}
+
+// withoutColumn lets every statement fail, in the database's own words.
+func (c canaries) withoutColumn(t *testing.T, db dbtest.Database) {
+	t.Helper()
+	pool, err := sql.Open("mysql", db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	for _, move := range []string{"message_body TO gone", "gone TO message_body"} {
+		if _, err := pool.ExecContext(t.Context(), "ALTER TABLE delay_task_message RENAME COLUMN "+move); err != nil {
+			t.Fatal(err)
+		}
+		c.send("POST", "/v1/tasks", `{"tag":"t","key":"`+canary+`","body":"`+canary+`"}`)
+		c.send("GET", "/v1/tags/t/keys/"+canary, "")
+		c.send("POST", "/compat/topics", `{"command":"finish","topic":"o","id":"`+canary+`2"}`)
+		c.send("GET", "/o/complete?id="+canary, "")
+		c.send("POST", "/o/add", `{"topic":"o","id":"`+canary+`3","delay":0,"ttr":5,"body":"`+canary+`"}`)
+	}
+}
+
+// withPassword makes a user whose password is the canary, and returns its DSN.
+func withPassword(t *testing.T, db dbtest.Database) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := sql.Open("mysql", db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	user := "canary" + cfg.DBName[len(cfg.DBName)-12:]
+	for _, statement := range []string{
+		"CREATE USER '" + user + "'@'%' IDENTIFIED BY '" + canary + "'", "GRANT ALL ON `" + cfg.DBName + "`.* TO '" + user + "'@'%'",
+	} {
+		if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _, _ = pool.Exec("DROP USER '" + user + "'@'%'") })
+	cfg.User, cfg.Passwd = user, canary
+	return cfg.FormatDSN()
+}

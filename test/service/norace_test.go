@@ -1,0 +1,5 @@
+//go:build !race
+
+package service
+
+var buildFlags []string

@@ -1,0 +1,189 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+// patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
+const patience = 40 * time.Second
+
+// server is a running `delaytask serve`.
+type server struct {
+	t      *testing.T
+	url    string
+	host   string // that requests ask for; "": as in url
+	cmd    *exec.Cmd
+	said   *text // standard output
+	logged *text // standard error
+	ended  chan struct{}
+	err    error // of the end; read it after ended
+}
+
+// text collects what a process writes.
+type text struct {
+	mu      sync.Mutex
+	written bytes.Buffer
+}
+
+func (x *text) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.written.Write(p)
+}
+
+func (x *text) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.written.String()
+}
+
+// environment is what a program is told of its database, and nothing of the machine.
+func environment(db dbtest.Database, more ...string) []string {
+	return append([]string{
+		"DELAYTASK_DSN=" + db.DSN, "DELAYTASK_MIGRATE=true", "DELAYTASK_SERVER_LISTEN=127.0.0.1:0",
+		"DELAYTASK_PUSH_ALLOW=127.0.0.1/32", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
+	}, more...)
+}
+
+// serve starts a server with further variables and returns when it serves. It is killed when the test ends.
+func serve(t *testing.T, db dbtest.Database, env ...string) *server {
+	t.Helper()
+	s := launch(t, environment(db, env...))
+	s.serves()
+	return s
+}
+
+// serves waits until the server says where it serves.
+func (s *server) serves() {
+	s.t.Helper()
+	eventually(s.t, "the server serves", func() bool {
+		select {
+		case <-s.ended:
+			s.t.Fatalf("the server ended: %s", s.logged)
+		default:
+		}
+		first, _, whole := strings.Cut(s.said.String(), "\n")
+		if !whole {
+			return false
+		}
+		_, after, found := strings.Cut(first, " at ")
+		if !found {
+			s.t.Fatalf("the server says %q", first)
+		}
+		s.url = strings.TrimRight(strings.Fields(after)[0], ",")
+		return true
+	})
+}
+
+// launch starts `delaytask serve` with those variables alone.
+func launch(t *testing.T, environ []string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, said: &text{}, logged: &text{}, ended: make(chan struct{})}
+	s.cmd = exec.Command(program, append([]string{"serve"}, args...)...)
+	s.cmd.Dir, s.cmd.Env = t.TempDir(), environ
+	s.cmd.Stdout, s.cmd.Stderr = s.said, s.logged
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.ended)
+	}()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill() // it may have ended already
+		<-s.ended
+		if t.Failed() {
+			t.Logf("the server logged:\n%s", s.logged)
+		}
+		if strings.Contains(s.logged.String(), "DATA RACE") {
+			t.Errorf("the server has a race:\n%s", s.logged)
+		}
+	})
+	return s
+}
+
+func (s *server) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// end waits for the end of the process and returns its exit code, which is -1 when a signal ended it.
+func (s *server) end() int {
+	s.t.Helper()
+	receive(s.t, s.ended, "the server ends")
+	exit, failed := errors.AsType[*exec.ExitError](s.err)
+	switch {
+	case s.err == nil:
+		return 0
+	case failed:
+		return exit.ExitCode()
+	}
+	s.t.Fatal(s.err)
+	return 0
+}
+
+// kill ends the server as a power cut would.
+func (s *server) kill() {
+	s.t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	receive(s.t, s.ended, "the server is gone")
+}
+
+// run runs another command of the program to its end.
+func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	var out, errs bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), environ, &out, &errs
+	if err := cmd.Run(); err != nil {
+		exit, failed := errors.AsType[*exec.ExitError](err)
+		if !failed {
+			t.Fatal(err)
+		}
+		code = exit.ExitCode()
+	}
+	return out.String(), errs.String(), code
+}
+
+// receive waits for what happens elsewhere.
+func receive[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("after %v not yet: %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	given := time.After(patience)
+	for !holds() {
+		select {
+		case <-given:
+			t.Fatalf("after %v not yet: %s", patience, what)
+		case <-poll.C:
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package service
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestSettingsOfTheServer(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "service.yaml")
+	content := `
+server: {listen: "127.0.0.1:1", max_connections: 5, hosts: [file.example]}
+push: {timeout: 1s, host_rate: 3}
+workers: {t: {url: "https://example.com", secrets: [` + signing + `]}}
+`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{
+		"DELAYTASK_CONFIG=" + file, "DELAYTASK_DSN=root:canary1@tcp(db:3306)/shop", "DELAYTASK_SECRET=canary2-canary2-canary2",
+		"DELAYTASK_SERVER_LISTEN=127.0.0.1:2", "DELAYTASK_SERVER_MAX_CONNECTIONS=6",
+	}
+	out, errs, code := run(t, env, "config", "print", "--server-listen", "127.0.0.1:3")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{
+		"listen: 127.0.0.1:3\n", "max_connections: 6\n", "- file.example\n", "timeout: 1s\n", "host_rate: 3\n",
+		"dsn: root:***@tcp(db:3306)/shop\n", "secret: '***'\n", "secrets: '***'\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	for _, secret := range []string{"canary", strings.TrimPrefix(signing, "whsec_")} {
+		if strings.Contains(out+errs, secret) {
+			t.Errorf("printed\n%s%s", out, errs)
+		}
+	}
+	if out, _, _ := run(t, env, "config", "print", "--json"); strings.Contains(out, "canary") || !strings.Contains(out, `"***"`) {
+		t.Errorf("printed as JSON:\n%s", out)
+	}
+}
+
+func TestWrongSettingsStopTheStart(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t, dbtest.SQLite)
+	f := func(want string, code int, env []string, args ...string) {
+		t.Helper()
+		s := launch(t, environment(db, env...), args...)
+		if got := s.end(); got != code || !strings.Contains(s.logged.String(), want) || s.said.String() != "" {
+			t.Errorf("%v %v: exit code %d, and it says %s%s", env, args, got, s.said, s.logged)
+		}
+	}
+	f("unknown flag: --server-listn", 2, nil, "--server-listn", "x")
+	f("DELAYTASK_SERVER_LISTN", 2, []string{"DELAYTASK_SERVER_LISTN=x"})
+	f("127.0.0.1:8080 or :8080", 2, nil, "--server-listen", "8080")
+	f("server.tls.cert and server.tls.key belong together", 2, nil, "--server-tls-cert", "x")
+	f("server.tls.cert and server.tls.key", 1, nil, "--server-tls-cert", "x", "--server-tls-key", "y")
+	f("DELAYTASK_SECRET is too short", 1, []string{"DELAYTASK_SECRET=short"})
+	f("push.allow", 1, []string{"DELAYTASK_PUSH_ALLOW=300.0.0.0/8"})
+	taken := serve(t, dbtest.New(t, dbtest.SQLite))
+	f("address already in use", 1, nil, "--server-listen", strings.TrimPrefix(taken.url, "http://"))
+}
