@@ -75,7 +75,11 @@ migrate-up: ## bring the schema of DELAYTASK_DSN up to date
 
 .PHONY: up
 up: ## start MySQL in Docker and wait until it answers
-	docker compose up --detach --wait
+	docker compose up --detach --wait mysql
+
+.PHONY: serve-up
+serve-up: ## start MySQL and the service in Docker
+	docker compose up --detach --wait --build
 
 .PHONY: down
 down: ## stop it and remove its data
