@@ -40,12 +40,19 @@ type Config struct {
 	UserAgent string
 	// TLS is cloned: own roots, a client certificate. Default: the system's roots, TLS 1.2 or later.
 	TLS *tls.Config
-	// Inject is called with the headers of every call before it is signed, to pass a trace on. Default: the task's own headers
-	// traceparent and tracestate are passed on.
+	// Trace is called before each call that the limits of its host let through. Default: nothing is called.
+	Trace TraceHook
+	// Inject is called with the headers of every call before it is signed, to pass a trace on. Where it sets no traceparent, the
+	// task's own headers traceparent and tracestate are passed on. Default: only those are.
 	Inject func(ctx context.Context, header http.Header)
 	// Log gets a line when a host is left alone and when it is back. Default slog.Default().
 	Log *slog.Logger
 }
+
+// TraceHook is told of the beginning of a call, with its method and its "host:port". It returns the context of the call, which
+// Inject gets, and a function that is told, when the call is over, the status of the answer (0: there was none) and the error of
+// [Client.Deliver]. Neither result may be nil.
+type TraceHook func(ctx context.Context, method, host string) (context.Context, func(status int, err error))
 
 // Client makes calls. It is safe for concurrent use; make one for a process, because the limits of a host are its own.
 type Client struct {
@@ -56,6 +63,7 @@ type Client struct {
 	permanent     []int
 	showAnswer    bool
 	userAgent     string
+	trace         TraceHook
 	inject        func(ctx context.Context, header http.Header)
 }
 
@@ -80,6 +88,14 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg.HostConcurrency = cmp.Or(cfg.HostConcurrency, 16)
 	cfg.HeaderTimeout = cmp.Or(cfg.HeaderTimeout, 10*time.Second)
+	if cfg.Trace == nil {
+		cfg.Trace = func(ctx context.Context, _, _ string) (context.Context, func(int, error)) {
+			return ctx, func(int, error) {}
+		}
+	}
+	if cfg.Inject == nil {
+		cfg.Inject = func(context.Context, http.Header) {}
+	}
 	return &Client{
 		guard:      guard,
 		plain:      newTransport(cfg, guard, "http"),
@@ -89,6 +105,7 @@ func New(cfg Config) (*Client, error) {
 		permanent:  slices.Clone(cfg.Permanent),
 		showAnswer: cfg.ShowAnswer,
 		userAgent:  cmp.Or(cfg.UserAgent, "delaytask"),
+		trace:      cfg.Trace,
 		inject:     cfg.Inject,
 	}, nil
 }

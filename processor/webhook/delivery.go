@@ -53,7 +53,11 @@ func (c *Client) Deliver(ctx context.Context, task *processor.Task, call Call) (
 	result := errNotCalled // what stays if a panic ends the call
 	defer func() { leave(result) }()
 
+	traced, end := c.trace(limited, req.Method, t.key())
+	req = req.WithContext(traced)
+	c.seal(req, task, call)
 	answer, err := c.exchange(req, call, t.host, cancel)
+	end(statusOf(answer, err), err)
 	result = verdict(ctx, err)
 	return answer, err
 }
@@ -113,6 +117,17 @@ func (c *Client) refused(resp *http.Response, host string, cancel context.Cancel
 		return processor.RetryAfter(status, after)
 	}
 	return status
+}
+
+// statusOf is 0 where no answer came.
+func statusOf(answer Answer, err error) int {
+	if status, ok := errors.AsType[*StatusError](err); ok {
+		return status.Status
+	}
+	if mismatch, ok := errors.AsType[*MismatchError](err); ok {
+		return mismatch.Status
+	}
+	return answer.Status
 }
 
 // verdict is what a call's result says about its host.

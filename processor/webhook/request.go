@@ -61,11 +61,16 @@ func (c *Client) newRequest(ctx context.Context, task *processor.Task, call Call
 		req.Header["Idempotency-Key"] = []string{}
 	}
 	setFacts(req.Header, task)
-	if c.inject != nil {
-		c.inject(ctx, req.Header)
+	return req, nil
+}
+
+// seal adds what must be of the moment at which the call is made: the trace, and the signature.
+func (c *Client) seal(req *http.Request, task *processor.Task, call Call) {
+	c.inject(req.Context(), req.Header)
+	if req.Header.Get("traceparent") == "" {
+		continueTrace(req.Header, task)
 	}
 	sign(req.Header, task.ID, time.Now(), call.Body, call.Secrets)
-	return req, nil
 }
 
 func setFacts(header http.Header, task *processor.Task) {
@@ -75,6 +80,9 @@ func setFacts(header http.Header, task *processor.Task) {
 	header.Set(headerAttempt, strconv.Itoa(task.Attempt))
 	header.Set(headerToken, id+"."+strconv.FormatInt(task.Version, 10))
 	header.Set(headerExpected, task.Expected.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+}
+
+func continueTrace(header http.Header, task *processor.Task) {
 	for _, name := range []string{"traceparent", "tracestate"} {
 		if value := task.Headers[name]; value != "" && validValue(value) && header.Get(name) == "" {
 			header.Set(name, value)
