@@ -1,0 +1,150 @@
+package otlp
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+)
+
+func TestSpansReachTheCollector(t *testing.T) {
+	for _, compression := range []string{"none", "gzip"} {
+		t.Run(compression, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, c := exporter(t, variables{
+					"OTEL_EXPORTER_OTLP_ENDPOINT": "http://me:password@collector:4318/base",
+					"OTEL_EXPORTER_OTLP_HEADERS":  "api-key=secret", "OTEL_EXPORTER_OTLP_COMPRESSION": compression,
+				})
+				var got *tracepb.TracesData
+				var header http.Header
+				e.client.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+					if r.Method != "POST" || r.URL.String() != "http://collector:4318/base/v1/traces" {
+						t.Errorf("%s %s", r.Method, r.URL)
+					}
+					got, header = read(t, r), r.Header
+					return answered(200), nil
+				})
+				e.spans(t, 3)
+				e.Close(t.Context())
+				if len(got.GetResourceSpans()) != 1 || len(got.ResourceSpans[0].ScopeSpans[0].Spans) != 3 {
+					t.Fatalf("got %v", got)
+				}
+				attributes := map[string]string{}
+				for _, a := range got.ResourceSpans[0].Resource.Attributes {
+					attributes[a.Key] = a.Value.GetStringValue()
+				}
+				if attributes["service.name"] != "delaytask" || attributes["service.version"] != "v1" ||
+					attributes["telemetry.sdk.language"] != "go" {
+					t.Errorf("the resource is %v", attributes)
+				}
+				for name, want := range map[string]string{
+					"Content-Type": "application/x-protobuf", "Api-Key": "secret", "Authorization": "Basic bWU6cGFzc3dvcmQ=", "User-Agent": "delaytask/v1",
+				} {
+					if header.Get(name) != want {
+						t.Errorf("%s is %q", name, header.Get(name))
+					}
+				}
+				if c.of(Sent) != 3 || c.of(Overflow)+c.of(Failed) != 0 {
+					t.Errorf("counted %v", c.spans)
+				}
+			})
+		})
+	}
+}
+
+func TestAFullQueueDropsAndNeverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c := exporter(t, variables{"OTEL_BSP_MAX_QUEUE_SIZE": "5"})
+		var answers atomic.Bool
+		e.client.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			if !answers.Load() {
+				return hang(r)
+			}
+			return answered(200), nil
+		})
+		began := time.Now()
+		e.spans(t, 12)
+		if c.of(Overflow) != 7 || time.Since(began) != 0 {
+			t.Errorf("counted %v after %v", c.spans, time.Since(began))
+		}
+		time.Sleep(sdktrace.DefaultScheduleDelay*time.Millisecond + defaultTimeout + time.Second)
+		answers.Store(true)
+		if c.of(Failed) != 5 {
+			t.Errorf("counted %v", c.spans)
+		}
+		e.spans(t, 5)
+		e.Close(t.Context())
+		if c.of(Sent) != 5 || c.of(Overflow) != 7 {
+			t.Errorf("there was no room again: %v", c.spans)
+		}
+	})
+}
+
+func TestALineAMinuteTellsOfACollectorThatIsNotThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c := exporter(t, nil)
+		e.client.transport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
+		for range 100 {
+			e.spans(t, 1)
+			time.Sleep(6 * time.Second)
+		}
+		e.Close(t.Context())
+		if c.of(Failed) != 100 {
+			t.Errorf("counted %v", c.spans)
+		}
+		lines := c.lines()
+		if len(lines) < 9 || len(lines) > 11 {
+			t.Errorf("in 10 minutes %d lines: %q", len(lines), lines)
+		}
+		for _, want := range []string{"level=WARN", "collector=collector:4318", "spans=1 ", "connection refused"} {
+			if !strings.Contains(lines[0], want) {
+				t.Errorf("%q is missing in %s", want, lines[0])
+			}
+		}
+	})
+}
+
+func TestCloseWaitsFiveSecondsForACollectorThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c := exporter(t, nil)
+		e.client.transport = roundTrip(hang)
+		e.spans(t, 2000) // several batches
+		began := time.Now()
+		e.Close(t.Context())
+		if time.Since(began) != flushWait || c.of(Failed) != 2000 {
+			t.Errorf("it took %v, %v", time.Since(began), c.spans)
+		}
+		e.Close(t.Context()) // a second time is as good
+	})
+}
+
+func TestCloseIsNotHeldUpByRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c := exporter(t, nil)
+		e.client.transport = roundTrip(func(*http.Request) (*http.Response, error) { return answered(503, "Retry-After", "20"), nil })
+		e.spans(t, 1)
+		began := time.Now()
+		e.Close(t.Context())
+		if time.Since(began) != flushWait || c.of(Failed) != 1 {
+			t.Errorf("it took %v, %v", time.Since(began), c.spans)
+		}
+	})
+}
+
+func TestAWrongResourceIsRefused(t *testing.T) {
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "nothing")
+	to, err := FromEnv(variables{"OTEL_TRACES_EXPORTER": "otlp"}.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(t.Context(), Config{Settings: to, Service: "delaytask"})
+	if err == nil || !strings.Contains(err.Error(), "OTEL_RESOURCE_ATTRIBUTES") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,101 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace"
+	"golang.org/x/time/rate"
+)
+
+// What becomes of spans.
+const (
+	Sent     = "sent"
+	Overflow = "overflow" // the queue was full
+	Failed   = "failed"   // the collector did not take them
+)
+
+var errFull = errors.New("the queue of spans is full: they end faster than the collector takes them")
+
+// ledger knows every span from its end until the collector has it. It stands before the SDK's queue and behind it: the SDK counts
+// what it drops where nobody can read it. It admits no more than that queue holds, so nothing is lost inside.
+type ledger struct {
+	host    string
+	most    int64
+	waiting atomic.Int64
+	count   func(result string, spans int)
+
+	log        *slog.Logger
+	complaints *rate.Limiter
+	lost       atomic.Int64 // spans, since the last complaint
+}
+
+// complainEvery is how often a collector that takes nothing is worth a line.
+const complainEvery = time.Minute
+
+func newLedger(s Settings, count func(string, int), log *slog.Logger) *ledger {
+	return &ledger{
+		host: s.Host(), most: int64(s.queue), count: count,
+		log: log, complaints: rate.NewLimiter(rate.Every(complainEvery), 1),
+	}
+}
+
+func (l *ledger) drop(result string, spans int, why error) {
+	l.count(result, spans)
+	l.lost.Add(int64(spans))
+	if l.complaints.Allow() {
+		l.complain(why)
+	}
+}
+
+func (l *ledger) complain(why error) {
+	if lost := l.lost.Swap(0); lost > 0 {
+		l.log.Warn("spans are lost; the collector does not take them", "collector", l.host, "spans", lost, "err", why)
+	}
+}
+
+// admitting lets spans into the queue of the processor.
+type admitting struct {
+	trace.SpanProcessor
+	ledger *ledger
+}
+
+// OnEnd never waits.
+func (a admitting) OnEnd(s trace.ReadOnlySpan) {
+	if !s.SpanContext().IsSampled() {
+		return
+	}
+	if a.ledger.waiting.Add(1) > a.ledger.most {
+		a.ledger.waiting.Add(-1)
+		a.ledger.drop(Overflow, 1, errFull)
+		return
+	}
+	a.SpanProcessor.OnEnd(s)
+}
+
+// settling tells what has become of a batch.
+type settling struct {
+	trace.SpanExporter
+	ledger *ledger
+	ended  chan struct{} // closed by Shutdown, after the last batch
+}
+
+// ExportSpans returns no error: the SDK would hand it to a handler that all programs in this process share.
+func (s settling) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
+	err := s.SpanExporter.ExportSpans(ctx, spans)
+	s.ledger.waiting.Add(-int64(len(spans)))
+	if err != nil {
+		s.ledger.drop(Failed, len(spans), err)
+	} else {
+		s.ledger.count(Sent, len(spans))
+	}
+	return nil
+}
+
+func (s settling) Shutdown(ctx context.Context) error {
+	defer close(s.ended)
+	return s.SpanExporter.Shutdown(ctx)
+}

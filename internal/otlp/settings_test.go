@@ -1,0 +1,124 @@
+package otlp
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type variables map[string]string
+
+func (v variables) get(name string) string { return v[name] }
+
+func TestSpansAreSentWhereTheEnvironmentSays(t *testing.T) {
+	t.Parallel()
+	const all, own = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	f := func(want string, env variables) {
+		t.Helper()
+		s, err := FromEnv(env.get)
+		got := ""
+		if s.to != nil {
+			got = s.to.String()
+		}
+		if err != nil || got != want {
+			t.Errorf("%v: %q, %v, want %q", env, got, err, want)
+		}
+	}
+	f("", nil)
+	f("", variables{"OTEL_SERVICE_NAME": "shop", "OTEL_EXPORTER_OTLP_HEADERS": "a=b", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+	f("http://c:4318/v1/traces", variables{all: "http://c:4318"})
+	f("http://c:4318/v1/traces", variables{all: " http://c:4318/ "})
+	f("https://c/otlp/v1/traces?k=v", variables{all: "https://c/otlp?k=v"})
+	f("http://d/", variables{own: "http://d"})
+	f("http://d/spans", variables{own: "http://d/spans", all: "http://c:4318"})
+	f("http://localhost:4318/v1/traces", variables{"OTEL_TRACES_EXPORTER": "otlp"})
+	f("http://c/v1/traces", variables{"OTEL_TRACES_EXPORTER": "otlp", all: "http://c"})
+	f("", variables{"OTEL_TRACES_EXPORTER": "none", all: "http://c", own: "http://c"})
+	f("", variables{"OTEL_SDK_DISABLED": "True", all: "http://c", "OTEL_TRACES_EXPORTER": "zipkin"})
+	f("http://c/v1/traces", variables{"OTEL_SDK_DISABLED": "1", all: "http://c"})
+}
+
+func TestHowSpansAreSent(t *testing.T) {
+	t.Parallel()
+	s, err := FromEnv(variables{
+		"OTEL_EXPORTER_OTLP_ENDPOINT":           "https://me:pass%20word@c:1",
+		"OTEL_EXPORTER_OTLP_HEADERS":            "left=out",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS":     "api-key=a%2Cb%3D, X-Tenant = seven ,",
+		"OTEL_EXPORTER_OTLP_TIMEOUT":            "1500",
+		"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "gzip",
+		"OTEL_EXPORTER_OTLP_PROTOCOL":           "http/protobuf",
+		"OTEL_BSP_MAX_QUEUE_SIZE":               "7",
+		"OTEL_TRACES_SAMPLER":                   "parentbased_traceidratio",
+		"OTEL_TRACES_SAMPLER_ARG":               "0.25",
+	}.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.timeout != 1500*time.Millisecond || !s.gzip || s.queue != 7 || s.Host() != "c:1" {
+		t.Errorf("got %v, %v, %d, %s", s.timeout, s.gzip, s.queue, s.Host())
+	}
+	for name, want := range map[string]string{
+		"Api-Key": "a,b=", "X-Tenant": "seven", "Left": "", "Authorization": "Basic bWU6cGFzcyB3b3Jk",
+	} {
+		if got := s.header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for _, printed := range []string{fmt.Sprint(s), fmt.Sprintf("%+v", s), s.LogValue().String(), s.to.String()} {
+		if strings.Contains(printed, "word") || strings.Contains(printed, "a,b") || strings.Contains(printed, "seven") {
+			t.Errorf("printed: %s", printed)
+		}
+	}
+}
+
+func TestWhatMakesNoSenseIsRefused(t *testing.T) {
+	t.Parallel()
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	noPEM := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(noPEM, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := func(name, value, want string) {
+		t.Helper()
+		env := variables{endpoint: "http://c", "OTEL_TRACES_SAMPLER": "traceidratio"}
+		env[name] = value
+		s, err := FromEnv(env.get)
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), want) || s.Host() != "" {
+			t.Errorf("%s=%s: %v, %v", name, value, s, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: the error tells a secret: %v", name, err)
+		}
+	}
+	f("OTEL_TRACES_EXPORTER", "zipkin", "otlp alone")
+	f("OTEL_TRACES_EXPORTER", "otlp,console", "otlp alone")
+	for _, wrong := range []string{"canary:4318", "ftp://canary", "http://", "http://canary:pass@:80", "http://c/%zzcanary", ":canary"} {
+		f(endpoint, wrong, "http://HOST:PORT")
+	}
+	f("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "canary", "http://HOST:PORT")
+	f("OTEL_EXPORTER_OTLP_HEADERS", "a=b,canary", "pair 2")
+	f("OTEL_EXPORTER_OTLP_HEADERS", "a=%zzcanary", "pair 1")
+	f("OTEL_EXPORTER_OTLP_HEADERS", "a=canary%0a", "pair 1")
+	f("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a b=canary", "pair 1")
+	f("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "=canary", "pair 1")
+	f("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "whole number")
+	f("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", "whole number")
+	f("OTEL_BSP_MAX_QUEUE_SIZE", "-1", "whole number")
+	f("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "gzip or none")
+	f("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "4318")
+	f("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "http/protobuf")
+	f("OTEL_TRACES_SAMPLER", "jaeger_remote", "parentbased_always_on")
+	f("OTEL_TRACES_SAMPLER_ARG", "1.5", "0 to 1")
+	f("OTEL_TRACES_SAMPLER_ARG", "half", "0 to 1")
+	f("OTEL_EXPORTER_OTLP_CERTIFICATE", "/no/such/file", "no such file")
+	f("OTEL_EXPORTER_OTLP_CERTIFICATE", noPEM, "no certificate")
+	f("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", noPEM, "belong together")
+	f("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", noPEM, "belong together")
+}
