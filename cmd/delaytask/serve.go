@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/otlp"
 	"github.com/delaytask/delaytask/internal/service"
 )
 
@@ -15,7 +16,9 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Serve tasks over HTTP to programs in any language: they save tasks, take due ones by long poll, or are called back.
 
 Without settings it uses the embedded database, which it creates, and listens on loopback. It ends in order on SIGTERM and Ctrl-C:
-waiting calls return, running tasks get their grace; a second signal kills it. See config.yaml for every setting.`,
+waiting calls return, running tasks get their grace; a second signal kills it. See config.yaml for every setting.
+
+Traces are sent where OTEL_EXPORTER_OTLP_ENDPOINT says, and nowhere without it.`,
 		Example: `  delaytask serve
   DELAYTASK_DSN='user:password@tcp(127.0.0.1:3306)/shop' delaytask serve --migrate
   delaytask serve --server-listen :8443 --server-tls-cert cert.pem --server-tls-key key.pem`,
@@ -36,16 +39,20 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 	if err := checkTarget(c.DSN, create); err != nil {
 		return err
 	}
-	s, err := service.Open(cmd.Context(), c, a.logger(c.Log))
+	traces, err := otlp.FromEnv(a.getenv)
+	if err != nil {
+		return misused(err)
+	}
+	s, err := service.Open(cmd.Context(), c, a.logger(c.Log), service.Traced(traces))
 	if err != nil {
 		return err
 	}
-	a.announce(c, s)
+	a.announce(c, s, traces.Host())
 	return s.Run(cmd.Context())
 }
 
 // announce says where everything is. That nobody can read it is no reason not to serve.
-func (a *app) announce(c config.Config, s *service.Service) {
+func (a *app) announce(c config.Config, s *service.Service, collector string) {
 	url, everywhere := s.URL(), ""
 	if s.Everywhere() {
 		everywhere = ", and at every other address of this machine"
@@ -54,11 +61,15 @@ func (a *app) announce(c config.Config, s *service.Service) {
 	if s.Tokens() {
 		tokens = "asked for: delaytask token create makes one"
 	}
+	traces := ""
+	if collector != "" {
+		traces = "\n  traces     sent to " + collector
+	}
 	_ = a.printf(`delaytask serves at %[1]s%[2]s
   database   %[3]s
   API        %[1]s/v1/tasks, described at %[1]s/docs and %[1]s/openapi.json
   health     %[1]s/healthz, %[1]s/readyz, %[1]s/metrics
-  tokens     %[4]s
+  tokens     %[4]s%[5]s
 Ctrl-C ends it in order.
-`, url, everywhere, config.MaskDSN(c.DSN), tokens)
+`, url, everywhere, config.MaskDSN(c.DSN), tokens, traces)
 }

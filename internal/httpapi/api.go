@@ -31,7 +31,8 @@ type Config struct {
 	Requests Requests                   // remembers idempotency keys
 	Workers  Workers                    // addresses that are called back
 	Check    func(delaytask.Item) error // what a tag demands of its tasks besides; nil: nothing
-	Observe  func(Request)              // is told of every request that was answered; nil: nobody is
+	// Observe is told of every request that was answered, with the context that it came with; nil: nobody is.
+	Observe func(context.Context, Request)
 
 	Compat  http.Handler // serves the routes of the ancestors; nil: they are not served
 	Metrics http.Handler // serves /metrics; nil: it is not served
@@ -53,7 +54,7 @@ type API struct {
 	requests  Requests
 	workers   Workers
 	check     func(delaytask.Item) error
-	observe   func(Request)
+	observe   func(context.Context, Request)
 
 	complaints *rate.Limiter // lines about requests that failed
 

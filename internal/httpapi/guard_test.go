@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestAPanicEndsItsOwnRequestOnly(t *testing.T) {
 func TestEveryRequestIsToldByItsRoute(t *testing.T) {
 	t.Parallel()
 	var seen []Request
-	s := newSite(t, func(c *Config) { c.Observe = func(r Request) { seen = append(seen, r) } })
+	s := newSite(t, func(c *Config) { c.Observe = func(_ context.Context, r Request) { seen = append(seen, r) } })
 	f := func(method, target, body string, status int, route string) {
 		t.Helper()
 		seen = nil

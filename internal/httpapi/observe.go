@@ -30,7 +30,7 @@ func (a *API) observed(next http.Handler) http.Handler {
 		var route string
 		answer := &answer{ResponseWriter: w}
 		defer func() {
-			a.observe(Request{
+			a.observe(r.Context(), Request{
 				Method: r.Method, Route: route, Status: answer.code(), Bytes: answer.bytes, Took: time.Since(began),
 				Remote: r.RemoteAddr,
 			})

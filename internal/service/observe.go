@@ -49,7 +49,7 @@ func newObserver(log *slog.Logger, registry prometheus.Registerer) (*observer, e
 // methods that are counted by name; anybody can make up others.
 var methods = map[string]bool{"GET": true, "POST": true, "PATCH": true, "DELETE": true, "HEAD": true, "PUT": true, "OPTIONS": true}
 
-func (o *observer) observe(r httpapi.Request) {
+func (o *observer) observe(ctx context.Context, r httpapi.Request) {
 	route, method := r.Route, r.Method
 	if route == "" {
 		route = "none"
@@ -64,7 +64,7 @@ func (o *observer) observe(r httpapi.Request) {
 	if r.Status >= 500 {
 		level = slog.LevelWarn
 	}
-	if !o.log.Enabled(context.Background(), level) {
+	if !o.log.Enabled(ctx, level) {
 		return
 	}
 	lines := o.lines
@@ -82,5 +82,5 @@ func (o *observer) observe(r httpapi.Request) {
 	if left := o.left.Swap(0); left > 0 {
 		attrs = append(attrs, slog.Int64("left_out", left))
 	}
-	o.log.LogAttrs(context.Background(), level, "request", attrs...)
+	o.log.LogAttrs(ctx, level, "request", attrs...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask/internal/compat"
 	"github.com/delaytask/delaytask/internal/config"
 	"github.com/delaytask/delaytask/internal/httpapi"
+	"github.com/delaytask/delaytask/internal/otlp"
 	"github.com/delaytask/delaytask/internal/push"
 	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/store"
@@ -28,6 +29,7 @@ type parts struct {
 	cfg       config.Config
 	log       *slog.Logger
 	registry  *prometheus.Registry
+	spans     *spans
 	scheduler *delaytask.Scheduler
 	store     *store.Store
 	tokens    *access.Tokens // nil: nobody needs one
@@ -38,15 +40,20 @@ type parts struct {
 	loops sync.WaitGroup
 }
 
-func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url string) (*parts, error) {
+func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings) (*parts, error) {
 	p := &parts{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
 	metrics := delaytask.NewMetrics()
 	p.registry.MustRegister(metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	scheduler, err := delaytask.Open(ctx, cfg.DSN, schedulerConfig(cfg, log, metrics, url))
-	if err != nil {
+	var err error
+	if p.spans, err = newSpans(ctx, to, log, p.registry); err != nil {
 		return nil, err
 	}
-	p.scheduler = scheduler
+	c := schedulerConfig(cfg, log, metrics, url)
+	c.TracerProvider = p.spans.provider()
+	if p.scheduler, err = delaytask.Open(ctx, cfg.DSN, c); err != nil {
+		p.spans.close(ctx)
+		return nil, err
+	}
 	if err := p.make(ctx); err != nil {
 		return nil, errors.Join(err, p.close(context.WithoutCancel(ctx)))
 	}
@@ -85,6 +92,7 @@ func (p *parts) makePush() error {
 	p.client, err = webhook.New(webhook.Config{
 		Guard: guard, Timeout: p.cfg.Push.Timeout, HeaderTimeout: p.cfg.Push.Timeout,
 		HostConcurrency: p.cfg.Push.HostConcurrency, HostRate: p.cfg.Push.HostRate, Log: p.log,
+		Trace: p.spans.called(), Inject: p.spans.inject(),
 	})
 	if err != nil {
 		return err
@@ -112,7 +120,7 @@ func (p *parts) handler(stopping context.Context) (*httpapi.API, error) {
 	c := httpapi.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: p.tokens == nil && !open, Hosts: p.cfg.Server.Hosts,
-		Requests: p.store, Workers: p.workers, Check: p.check, Observe: observer.observe,
+		Requests: p.store, Workers: p.workers, Check: p.check, Observe: p.spans.observed(observer.observe),
 		Compat:  ancestors,
 		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
 	}
@@ -142,5 +150,6 @@ func (p *parts) close(ctx context.Context) error {
 	if p.client != nil {
 		p.client.Close()
 	}
+	p.spans.close(ctx) // when the last attempt has ended
 	return err
 }

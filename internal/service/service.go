@@ -13,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/config"
 	"github.com/delaytask/delaytask/internal/httpapi"
+	"github.com/delaytask/delaytask/internal/otlp"
 	"github.com/delaytask/delaytask/internal/traces"
 )
 
@@ -36,12 +37,22 @@ type Service struct {
 	api      *httpapi.API
 	server   *http.Server
 	stopping context.CancelFunc
+	traces   otlp.Settings
 }
+
+// Option adds to a service what its settings do not say.
+type Option func(*Service)
+
+// Traced sends the spans of the service to a collector.
+func Traced(to otlp.Settings) Option { return func(s *Service) { s.traces = to } }
 
 // Open listens and opens the database, so that whatever is wrong is said before anything is promised. It returns an error about
 // the settings, the database, or the address.
-func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Service, error) {
+func Open(ctx context.Context, cfg config.Config, log *slog.Logger, options ...Option) (*Service, error) {
 	s := &Service{cfg: cfg, log: log}
+	for _, option := range options {
+		option(s)
+	}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
 	}
@@ -52,7 +63,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if s.listener, err = listen(ctx, s.cfg.Server); err != nil {
 		return err
 	}
-	if s.parts, err = newParts(ctx, s.cfg, s.log, s.URL()); err != nil {
+	if s.parts, err = newParts(ctx, s.cfg, s.log, s.URL(), s.traces); err != nil {
 		return err
 	}
 	var stopping context.Context
@@ -61,7 +72,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.server = &http.Server{
-		Handler:           traces.Extracted(nil, s.api),
+		Handler:           traces.Extracted(nil, s.parts.spans.served(s.api)),
 		ReadHeaderTimeout: headerWait,
 		IdleTimeout:       idleWait,
 		MaxHeaderBytes:    mostHeaderBytes,

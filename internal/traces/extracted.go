@@ -1,4 +1,3 @@
-// Package traces lets the traces of HTTP callers go on.
 package traces
 
 import (

@@ -1,15 +1,18 @@
 package service
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -29,7 +32,16 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		if db.Kind != dbtest.SQLite {
 			db.DSN = withPassword(t, db)
 		}
+		var spans atomic.Int64
 		receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/collector/") {
+				spans.Add(1)
+				sent, _ := io.ReadAll(r.Body)
+				sent = bytes.ReplaceAll(sent, []byte(`"`+canary+`!"`), nil) // no tag, which the error of its save quotes
+				if bytes.Contains(sent, []byte(canary)) {
+					t.Errorf("a span holds it: %q", sent)
+				}
+			}
 			w.Header().Set("X-Answer", canary)
 			if r.URL.Path == "/moved" {
 				w.Header().Set("Location", "https://example.com/?token="+canary)
@@ -47,7 +59,8 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		}
 		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token",
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
-			"DELAYTASK_STOP_GRACE=100ms")
+			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_HEADERS=api-key="+canary, "OTEL_BSP_SCHEDULE_DELAY=100",
+			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver.URL, "//", "//user:"+canary+"@", 1)+"/collector?token="+canary)
 		bearer := token(t, db, "a", "*", "all")
 		eventually(t, "the token is known", func() bool {
 			return s.call("GET", "/v1/stats", "", "Authorization", bearer).status == 200
@@ -71,7 +84,10 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 				}
 			}
 		}
-		for _, want := range []string{"level=INFO", "level=WARN", "msg=request"} {
+		if spans.Load() == 0 {
+			t.Error("no span was sent, so the test shows little")
+		}
+		for _, want := range []string{"level=INFO", "level=WARN", "msg=request", "spans are lost"} {
 			if !strings.Contains(logged, want) {
 				t.Errorf("%s was not logged, so the test shows little", want)
 			}

@@ -1,0 +1,52 @@
+package traces
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// quiet paths are asked every few seconds by whoever watches the server.
+var quiet = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
+
+// Served makes a span of each request, a child of what [Extracted] has found. What it is called, Answered says.
+func Served(tracer trace.Tracer, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if quiet[r.URL.Path] {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, span := tracer.Start(r.Context(), "HTTP", trace.WithSpanKind(trace.SpanKindServer))
+		defer span.End()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// Answered tells the span of a request, if ctx carries one, how it was answered. The route is a pattern, "" where none matched; the
+// path itself, which may hold a task's key, is told to nobody.
+func Answered(ctx context.Context, method, route string, status int) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	name := method
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default: // anybody can make up others
+		name, method = "HTTP", "_OTHER"
+	}
+	if route != "" {
+		name += " " + route
+		span.SetAttributes(semconv.HTTPRoute(route))
+	}
+	span.SetName(name)
+	span.SetAttributes(semconv.HTTPRequestMethodKey.String(method), semconv.HTTPResponseStatusCode(status))
+	if status >= 500 {
+		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
+		span.SetStatus(codes.Error, "")
+	}
+}

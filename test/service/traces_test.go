@@ -1,0 +1,277 @@
+package service
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+// collector takes spans as a collector of OpenTelemetry does.
+type collector struct {
+	t   *testing.T
+	url string
+
+	mu       sync.Mutex
+	requests int
+	header   http.Header
+	services map[string]bool
+	spans    []*tracepb.Span
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{t: t, services: map[string]bool{}}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	c.url = server.URL
+	return c
+}
+
+func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var data tracepb.TracesData
+	if err == nil {
+		err = proto.Unmarshal(body, &data)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests++
+	c.header = r.Header.Clone()
+	if err != nil || r.Method != "POST" || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		c.t.Errorf("the collector gets %s %s %v: %v", r.Method, r.URL, r.Header, err)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	for _, of := range data.ResourceSpans {
+		c.services[attribute(of.Resource.Attributes, "service.name")] = true
+		for _, scope := range of.ScopeSpans {
+			c.spans = append(c.spans, scope.Spans...)
+		}
+	}
+}
+
+// named returns the spans of a name.
+func (c *collector) named(name string) (found []*tracepb.Span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, span := range c.spans {
+		if span.Name == name {
+			found = append(found, span)
+		}
+	}
+	return found
+}
+
+// one returns the only span of a name.
+func (c *collector) one(name string) *tracepb.Span {
+	c.t.Helper()
+	found := c.named(name)
+	if len(found) != 1 {
+		c.t.Fatalf("%d spans are called %q", len(found), name)
+	}
+	return found[0]
+}
+
+func attribute(all []*commonpb.KeyValue, name string) string {
+	for _, a := range all {
+		if a.Key == name {
+			if text, ok := a.Value.Value.(*commonpb.AnyValue_StringValue); ok {
+				return text.StringValue
+			}
+			return fmt.Sprint(a.Value.GetIntValue())
+		}
+	}
+	return ""
+}
+
+// tracedTo are the variables of a server that sends its spans there, soon.
+func tracedTo(url string, more ...string) []string {
+	return append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_BSP_SCHEDULE_DELAY=100"}, more...)
+}
+
+func TestATraceGoesFromTheCallerThroughTheDelayToTheReceiver(t *testing.T) {
+	each(t, func(t *testing.T, db dbtest.Database) {
+		c := newCollector(t)
+		s := serve(t, db, tracedTo(c.url, "OTEL_EXPORTER_OTLP_HEADERS=api-key=of%20mine", "OTEL_SERVICE_NAME=shop-tasks")...)
+		if want := "traces     sent to " + strings.TrimPrefix(c.url, "http://") + "\n"; !strings.Contains(s.said.String(), want) {
+			t.Errorf("it says\n%s", s.said)
+		}
+		seen := make(chan string, 10)
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Traceparent") }))
+		t.Cleanup(receiver.Close)
+		const caller, callers = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+		s.call("POST", "/v1/tasks", `{"tag":"http","delay":"300ms","body":{"url":"`+receiver.URL+`/secret-path"}}`,
+			"traceparent", "00-"+caller+"-"+callers+"-01").wants(t, 201, "")
+		traceparent := receive(t, seen, "the receiver is called")
+		s.call("GET", "/healthz", "").wants(t, 200, "")
+		s.call("GET", "/v1/tags/t/keys/secret-key", "").wants(t, 404, "not_found")
+		eventually(t, "the spans are sent", func() bool {
+			return len(c.named("POST")) > 0 && len(c.named("process http")) > 0 && len(c.named("GET /v1/tags/{tag}/keys/{key}")) > 0
+		})
+		request, save, attempt, call := c.one("POST /v1/tasks"), c.one("send http"), c.one("process http"), c.one("POST")
+		hex := func(id []byte) string { return fmt.Sprintf("%x", id) }
+		if hex(request.TraceId) != caller || hex(request.ParentSpanId) != callers || request.Kind != tracepb.Span_SPAN_KIND_SERVER ||
+			attribute(request.Attributes, "http.response.status_code") != "201" || attribute(request.Attributes, "http.route") != "/v1/tasks" {
+			t.Errorf("the request's span is %v", request)
+		}
+		if hex(save.TraceId) != caller || hex(save.ParentSpanId) != hex(request.SpanId) {
+			t.Errorf("the save's span is %v", save)
+		}
+		if len(attempt.Links) != 1 || hex(attempt.Links[0].TraceId) != caller || hex(attempt.Links[0].SpanId) != hex(save.SpanId) ||
+			hex(attempt.TraceId) == caller || len(attempt.ParentSpanId) != 0 {
+			t.Errorf("the attempt's span is %v", attempt)
+		}
+		if hex(call.TraceId) != hex(attempt.TraceId) || hex(call.ParentSpanId) != hex(attempt.SpanId) ||
+			call.Kind != tracepb.Span_SPAN_KIND_CLIENT || attribute(call.Attributes, "server.address") != "127.0.0.1" {
+			t.Errorf("the call's span is %v", call)
+		}
+		if want := "00-" + hex(call.TraceId) + "-" + hex(call.SpanId) + "-01"; traceparent != want {
+			t.Errorf("the receiver sees %s, want %s", traceparent, want)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.header.Get("Api-Key") != "of mine" || !c.services["shop-tasks"] || len(c.services) != 1 {
+			t.Errorf("the collector gets %v of %v", c.header, c.services)
+		}
+		for _, span := range c.spans {
+			if text := span.String(); strings.Contains(text, "healthz") || strings.Contains(text, "secret-") {
+				t.Errorf("there is a span %s", text)
+			}
+		}
+	})
+}
+
+func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	for _, env := range [][]string{
+		nil, tracedTo(c.url, "OTEL_TRACES_EXPORTER=none"), tracedTo(c.url, "OTEL_SDK_DISABLED=true"), {"OTEL_SERVICE_NAME=shop"},
+	} {
+		s := serve(t, dbtest.New(t, dbtest.SQLite), env...)
+		const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		s.call("POST", "/v1/tasks", `{"tag":"t"}`, "traceparent", trace).wants(t, 201, "")
+		if got := s.pop("/v1/tags/t/pop?wait=30s")[0].Headers["traceparent"]; got != trace {
+			t.Errorf("%v: the worker gets the trace %q", env, got)
+		}
+		if metrics := s.call("GET", "/metrics", "").text; strings.Contains(metrics, "delaytask_trace") || strings.Contains(s.said.String(), "traces") {
+			t.Errorf("%v: it makes spans:\n%s", env, s.said)
+		}
+		s.signal(syscall.SIGTERM)
+		if code := s.end(); code != 0 {
+			t.Errorf("%v: exit code %d", env, code)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.requests != 0 {
+		t.Errorf("the collector got %d requests", c.requests)
+	}
+}
+
+func TestWrongVariablesOfTracesStopTheStart(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t, dbtest.SQLite)
+	f := func(want string, env ...string) {
+		t.Helper()
+		s := launch(t, environment(db, env...))
+		if code := s.end(); code != 2 || !strings.Contains(s.logged.String(), want) || s.said.String() != "" {
+			t.Errorf("%v: exit code %d, and it says %s%s", env, code, s.said, s.logged)
+		}
+		if strings.Contains(s.logged.String(), canary) {
+			t.Errorf("%v: it says %s", env, s.logged)
+		}
+	}
+	f("spans are sent by otlp alone", "OTEL_TRACES_EXPORTER=jaeger")
+	f("http/protobuf alone", tracedTo("http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")...)
+	f("OTEL_EXPORTER_OTLP_ENDPOINT must be the URL", tracedTo("user:"+canary+"@collector")...)
+	f("OTEL_EXPORTER_OTLP_HEADERS: pair 1", tracedTo("http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS="+canary)...)
+}
+
+// TestACollectorThatTakesNothingHurtsNobody lets one hang, refuse, and not be there.
+func TestACollectorThatTakesNothingHurtsNobody(t *testing.T) {
+	t.Parallel()
+	tried := make(chan struct{}, 1000)
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+		tried <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		tried <- struct{}{}
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(refusing.Close)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := func(url string, seen func(s *server)) {
+		t.Helper()
+		s := serve(t, dbtest.New(t, dbtest.SQLite), tracedTo(url, "OTEL_BSP_MAX_QUEUE_SIZE=20")...)
+		s.save(`{"tag":"first"}`)
+		seen(s)
+		for range 30 {
+			s.save(`{"tag":"t"}`)
+		}
+		if got := len(s.pop("/v1/tags/t/pop?wait=30s&max=30")); got == 0 {
+			t.Error("nothing is handed out")
+		}
+		s.signal(syscall.SIGTERM)
+		if code := s.end(); code != 0 {
+			t.Errorf("%s: exit code %d", url, code)
+		}
+		lines := 0
+		for line := range strings.Lines(s.logged.String()) {
+			if strings.Contains(line, "spans are lost") {
+				lines++
+			}
+		}
+		if lines == 0 || lines > 10 { // one in a minute, and one at the end
+			t.Errorf("%s: %d lines tell of it: %s", url, lines, s.logged)
+		}
+	}
+	f(hanging.URL, func(*server) { receive(t, tried, "the collector hangs") })
+	f(refusing.URL, func(*server) { receive(t, tried, "the collector refuses") })
+	f("http://"+closed.Addr().String(), func(s *server) {
+		eventually(t, "lost spans are counted", func() bool {
+			metrics := s.call("GET", "/metrics", "").text
+			return strings.Contains(metrics, `delaytask_trace_spans_total{result="failed"}`) &&
+				!strings.Contains(metrics, `delaytask_trace_spans_total{result="failed"} 0`)
+		})
+	})
+}
+
+func TestAStopSendsWhatHasNotBeenSent(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	s := serve(t, dbtest.New(t, dbtest.SQLite), tracedTo(c.url, "OTEL_BSP_SCHEDULE_DELAY=3600000")...)
+	url, called, letGo := holding(t)
+	s.save(`{"tag":"http","body":{"url":"` + url + `"}}`)
+	receive(t, called, "the call runs")
+	s.signal(syscall.SIGTERM)
+	s.stopping()
+	letGo()
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, name := range []string{"POST /v1/tasks", "send http", "process http", "POST"} {
+		c.one(name)
+	}
+}
