@@ -40,6 +40,7 @@ var (
 var (
 	ErrDuplicate      = processor.ErrDuplicate
 	ErrConflict       = processor.ErrConflict
+	ErrChunkRefused   = processor.ErrChunkRefused
 	ErrOutcomeUnknown = processor.ErrOutcomeUnknown
 	ErrLeaseLost      = processor.ErrLeaseLost
 	ErrNotFound       = processor.ErrNotFound
@@ -76,6 +77,9 @@ type DuplicateError = processor.DuplicateError
 
 // OutcomeUnknownError carries the id to save again with. It Is [ErrOutcomeUnknown].
 type OutcomeUnknownError = processor.OutcomeUnknownError
+
+// ChunkError names the task that the chunk of another one was refused for. It Is [ErrChunkRefused].
+type ChunkError = processor.ChunkError
 
 // BatchError names the task of a bulk save that was refused. Nothing of the batch was stored.
 type BatchError = processor.BatchError

@@ -73,10 +73,17 @@ type Item = processor.Item
 type SaveResult = processor.SaveResult
 
 // SaveDelayTasks stores up to 10,000 tasks. All are checked first: a bad item is a [BatchError] that names its index, and nothing
-// is stored. Then each task stands for itself, as if it were saved alone; the results are in the order of the items.
+// is stored.
 //
-// A nil error means that every item is stored or met an unfinished task with its key ([ErrDuplicate] in its result; of two items
-// with one key the first wins). Otherwise the error wraps that of the first item that was not stored.
+// Then they are stored in chunks, in the order of the items, as many as one statement takes: up to 500 tasks and 4 MiB, or one
+// larger task. A chunk is stored as a whole or not at all; the results are in the order of the items and name the chunk of each.
+// When the database refuses an item, such as for an id that another task has ([ErrConflict]), nothing of its chunk is stored, and the
+// others of it have [ErrChunkRefused]; other chunks are stored all the same. [ErrDuplicate] refuses nothing: a key says that one task
+// shall be there, and it is. Of two items with one key the first wins.
+//
+// A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of the first
+// item that was not stored. Saving again with the same keys, or with the ids of [OutcomeUnknownError], stores what is missing and
+// nothing twice.
 func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) (results []SaveResult, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -95,16 +102,16 @@ func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) (results [
 		}
 		saves[i] = save
 	}
-	ids, errs := s.engine.SaveAll(ctx, saves)
-	results = make([]SaveResult, len(items))
+	if results, err = s.engine.SaveAll(ctx, saves); err != nil {
+		return nil, err
+	}
 	var lost int
 	var first error
 	for i := range results {
-		results[i] = SaveResult{ID: ids[i], Err: errs[i]}
-		if errs[i] != nil && !errors.Is(errs[i], ErrDuplicate) {
+		if err := results[i].Err; err != nil && !errors.Is(err, ErrDuplicate) {
 			lost++
-			if first == nil {
-				first = errs[i]
+			if first == nil || errors.Is(first, ErrChunkRefused) {
+				first = err // rather what was refused than what suffered from it
 			}
 		}
 	}

@@ -61,6 +61,7 @@ var sentinels = map[string]error{
 	wire.CodeInvalidToken:       processor.ErrInvalidToken,
 	wire.CodeBatchTooLarge:      processor.ErrBatchTooLarge,
 	wire.CodeConflict:           processor.ErrConflict,
+	wire.CodeChunkRefused:       processor.ErrChunkRefused,
 	wire.CodeLeaseLost:          processor.ErrLeaseLost,
 	wire.CodeNotFound:           processor.ErrNotFound,
 	wire.CodeBroken:             processor.ErrBroken,

@@ -13,8 +13,9 @@ import (
 )
 
 // SaveDelayTasks stores up to 10,000 tasks with one request. All are checked first: a bad item is a [processor.BatchError] that
-// names its index, and nothing is stored. Then each task stands for itself, as if it were saved alone; the results are in the
-// order of the items.
+// names its index, and nothing is stored. Then they are stored in chunks, as the library does it: each as a whole or not at all. The
+// results are in the order of the items and name the chunk of each; the others of a chunk that was refused for one of its tasks have
+// [processor.ErrChunkRefused].
 //
 // A nil error means that every item is stored or met an unfinished task with its key ([processor.ErrDuplicate] in its result).
 // Otherwise the error wraps that of the first item that was not stored. When no answer came, every result is a
@@ -50,6 +51,7 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]
 	for i := range results {
 		results[i] = saveResult(&saved.Results[i], int64(saves[i].ID))
 	}
+	numberChunks(results, saved.Chunks)
 	return results, firstLost(results)
 }
 
@@ -66,6 +68,18 @@ func saveResult(r *wire.BatchResult, id int64) processor.SaveResult {
 		return processor.SaveResult{Err: refusal(r.Code, r.Detail, int64(r.ID))}
 	default:
 		return processor.SaveResult{ID: int64(r.ID)}
+	}
+}
+
+// numberChunks says of which chunk each result is.
+func numberChunks(results []processor.SaveResult, chunks []wire.BatchChunk) {
+	first := 0
+	for n, c := range chunks {
+		last := min(first+max(c.Count, 0), len(results))
+		for i := first; i < last; i++ {
+			results[i].Chunk = n
+		}
+		first = last
 	}
 }
 
@@ -104,8 +118,8 @@ func firstLost(results []processor.SaveResult) error {
 	for _, r := range results {
 		if r.Err != nil && !errors.Is(r.Err, processor.ErrDuplicate) {
 			lost++
-			if first == nil {
-				first = r.Err
+			if first == nil || errors.Is(first, processor.ErrChunkRefused) {
+				first = r.Err // rather what was refused than what suffered from it
 			}
 		}
 	}

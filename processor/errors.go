@@ -54,6 +54,9 @@ var (
 	ErrDuplicate = errors.New("delaytask: an unfinished task carries this key")
 	// ErrConflict is returned when the id belongs to a task with another content.
 	ErrConflict = errors.New("delaytask: the id belongs to a task with another content")
+	// ErrChunkRefused is returned for a task of a bulk save that is not stored because another one of its chunk was refused.
+	// [ChunkError] names that one.
+	ErrChunkRefused = errors.New("delaytask: not stored, because another task of its chunk was refused")
 	// ErrOutcomeUnknown is returned when it could not be learnt in time whether the task was stored. Saving again with the id
 	// that [OutcomeUnknownError] holds is safe.
 	ErrOutcomeUnknown = errors.New("delaytask: outcome unknown: the task may or may not be stored")
@@ -121,3 +124,16 @@ type BatchError struct {
 
 func (e *BatchError) Error() string { return fmt.Sprintf("task %d of the batch: %v", e.Index, e.Err) }
 func (e *BatchError) Unwrap() error { return e.Err }
+
+// ChunkError names the task that the chunk of another one was refused for. It Is [ErrChunkRefused].
+type ChunkError struct {
+	Index int   // of the refused task in the bulk save
+	Err   error // why it was refused
+}
+
+func (e *ChunkError) Error() string {
+	return fmt.Sprintf("%v: task %d: %v", ErrChunkRefused, e.Index, e.Err)
+}
+
+// Is reports only what the task itself has met, which is not what the other one has.
+func (e *ChunkError) Is(target error) bool { return target == ErrChunkRefused }

@@ -29,12 +29,15 @@ type Config[T any] struct {
 	// last flush is long past; a stream of them shares batches that would otherwise be very small.
 	Pace time.Duration
 
-	MaxItems int // largest number of items in a batch
+	MaxItems int // largest number of items in a batch; an item that counts for more travels alone
 	MaxBytes int // largest sum of sizes in a batch; a larger item travels alone
 
 	// QueueBytes bounds the sum of sizes of the items that wait; those in flight do not count. One item always fits an empty
 	// queue.
 	QueueBytes int
+
+	// Count returns for how many items of MaxItems an item counts, always the same for the same item. Default: for one.
+	Count func(T) int
 
 	// Size returns the size of an item, always the same for the same item. It is required with MaxBytes or QueueBytes.
 	Size func(T) int

@@ -15,6 +15,7 @@ type Coalescer[T any] struct {
 
 	mu       sync.Mutex
 	queue    []T
+	count    int           // sum of the counts in queue
 	bytes    int           // sum of the sizes in queue
 	flushers int           // running now
 	began    time.Time     // when the last batch was taken
@@ -28,6 +29,9 @@ func New[T any](cfg Config[T]) *Coalescer[T] {
 	cfg.Flushers = max(cfg.Flushers, 1)
 	if cfg.Size == nil {
 		cfg.Size = func(T) int { return 0 }
+	}
+	if cfg.Count == nil {
+		cfg.Count = func(T) int { return 1 }
 	}
 	if cfg.Flush == nil || cfg.Panicked == nil {
 		panic("batch: Flush and Panicked are required")
@@ -48,6 +52,7 @@ func (c *Coalescer[T]) Add(item T) error {
 		return ErrFull
 	}
 	c.queue = append(c.queue, item)
+	c.count += c.cfg.Count(item)
 	c.bytes += size
 	c.hurryUp()
 	if c.flushers == 0 || c.flushers < c.cfg.Flushers && len(c.queue) >= c.cfg.MoreAt {
@@ -131,7 +136,7 @@ func (c *Coalescer[T]) early() time.Duration {
 
 // presses reports whether the pace does not count: a full batch waits, or everybody waits for the end.
 func (c *Coalescer[T]) presses() bool {
-	return c.closed || c.cfg.MaxItems > 0 && len(c.queue) >= c.cfg.MaxItems
+	return c.closed || c.cfg.MaxItems > 0 && c.count >= c.cfg.MaxItems
 }
 
 func (c *Coalescer[T]) hurryUp() {
@@ -158,7 +163,8 @@ func (c *Coalescer[T]) take() (batch []T, wait time.Duration) {
 		return nil, wait
 	}
 	c.began = time.Now()
-	n, size := c.fit()
+	n, count, size := c.fit()
+	c.count -= count
 	c.bytes -= size
 	if n == len(c.queue) {
 		batch = c.queue
@@ -172,15 +178,14 @@ func (c *Coalescer[T]) take() (batch []T, wait time.Duration) {
 	return batch, 0
 }
 
-// fit returns how many items from the head of the queue make up the next batch, and their size.
-func (c *Coalescer[T]) fit() (n, size int) {
-	for n < len(c.queue) && (c.cfg.MaxItems <= 0 || n < c.cfg.MaxItems) {
-		next := c.cfg.Size(c.queue[n])
-		if n > 0 && c.cfg.MaxBytes > 0 && size+next > c.cfg.MaxBytes {
+// fit returns how many items from the head of the queue make up the next batch, for how many they count, and their size.
+func (c *Coalescer[T]) fit() (n, count, size int) {
+	for n < len(c.queue) {
+		more, larger := count+c.cfg.Count(c.queue[n]), size+c.cfg.Size(c.queue[n])
+		if n > 0 && (c.cfg.MaxItems > 0 && more > c.cfg.MaxItems || c.cfg.MaxBytes > 0 && larger > c.cfg.MaxBytes) {
 			break
 		}
-		size += next
-		n++
+		n, count, size = n+1, more, larger
 	}
-	return n, size
+	return n, count, size
 }

@@ -342,6 +342,11 @@ func TestEveryItemIsFlushedOnceAndInOrder(t *testing.T) {
 			MaxItems: rapid.IntRange(0, 5).Draw(rt, "max items"),
 			MaxBytes: rapid.IntRange(0, 20).Draw(rt, "max bytes"),
 		}
+		counts := func(int) int { return 1 }
+		if rapid.Bool().Draw(rt, "items count differently") {
+			counts = func(item int) int { return item % 4 }
+			cfg.Count = counts
+		}
 		items := rapid.SliceOf(rapid.IntRange(0, 30)).Draw(rt, "items")
 		pauses := rapid.SliceOfN(rapid.IntRange(0, 1500), len(items), len(items)).Draw(rt, "pauses in ms")
 		f := &flight{}
@@ -358,11 +363,11 @@ func TestEveryItemIsFlushedOnceAndInOrder(t *testing.T) {
 			rt.Fatalf("flushed %v, want %v", got, items)
 		}
 		for _, batch := range f.batches {
-			sum := 0
+			sum, count := 0, 0
 			for _, item := range batch {
-				sum += item
+				sum, count = sum+item, count+counts(item)
 			}
-			if len(batch) == 0 || cfg.MaxItems > 0 && len(batch) > cfg.MaxItems ||
+			if len(batch) == 0 || cfg.MaxItems > 0 && count > cfg.MaxItems && len(batch) > 1 ||
 				cfg.MaxBytes > 0 && sum > cfg.MaxBytes && len(batch) > 1 {
 				rt.Fatalf("batch %v exceeds %d items or %d bytes", batch, cfg.MaxItems, cfg.MaxBytes)
 			}

@@ -195,8 +195,9 @@ func (e *Engine) SaveTx(ctx context.Context, tx Tx, task processor.Save) (int64,
 	return e.saver.saveTx(ctx, tx, task, e.commits)
 }
 
-// SaveAll stores many tasks; ids and errors stand in the order of the tasks.
-func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]int64, []error) {
+// SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none, and nothing
+// is stored; it is a [processor.BatchError] when it is about one of them.
+func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
 	return e.saver.saveAll(ctx, tasks)
 }
 

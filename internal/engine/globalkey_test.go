@@ -25,9 +25,10 @@ func TestKeyOfAllTagsIsMetByWhateverTag(t *testing.T) {
 		if _, err := e.Cancel(w.Context(), nil, Ref{Tag: "b", Key: row.GlobalKey + "7"}, false); err != nil {
 			w.Error(err)
 		}
-		ids, errs := e.SaveAll(w.Context(), []processor.Save{w.task("b", time.Hour, global), w.task("c", time.Hour, global)})
-		if errs[0] != nil || errs[1] == nil || errs[1].Error() != (&processor.DuplicateError{ID: ids[0]}).Error() {
-			w.Errorf("saved together: %v, %v", ids, errs)
+		saved, err := e.SaveAll(w.Context(), []processor.Save{w.task("b", time.Hour, global), w.task("c", time.Hour, global)})
+		if err != nil || saved[0].Err != nil || saved[1].Err == nil ||
+			saved[1].Err.Error() != (&processor.DuplicateError{ID: saved[0].ID}).Error() {
+			w.Errorf("saved together: %v, %v", saved, err)
 		}
 	})
 }

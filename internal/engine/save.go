@@ -39,7 +39,7 @@ func newSaver(c *core, ids *ids, arm *armer) *saver {
 	lane := func(flushers int) *batch.Coalescer[*saving] {
 		return batch.New(batch.Config[*saving]{
 			Flush: s.flush, Panicked: s.panicked, Flushers: flushers,
-			MaxItems: saveRows, MaxBytes: saveBytes, QueueBytes: saveQueue, Size: (*saving).size,
+			MaxItems: saveRows, MaxBytes: saveBytes, QueueBytes: saveQueue, Count: (*saving).rows, Size: (*saving).size,
 		})
 	}
 	s.plain, s.keyed, s.bulk = lane(2), lane(1), lane(3)
@@ -53,46 +53,35 @@ func (s *saver) close(ctx context.Context) error {
 
 // save stores one task and returns its id.
 func (s *saver) save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
-	it, err := s.prepare(ctx, task)
+	d, err := s.prepare(ctx, task)
 	if err != nil {
 		return 0, nil, err
 	}
-	lane := s.plain
-	if it.row.Key != "" || !it.drawn {
-		lane = s.keyed
+	it := newSaving([]draft{d})
+	left := s.add(s.plain, it)
+	if left == nil {
+		left = it.wait(ctx)
 	}
-	id, err := s.await(ctx, it, s.add(lane, it))
-	if err != nil || !it.drawn {
+	id, err := s.result(it, &it.drafts[0], left)
+	if err != nil || !d.drawn {
 		return id, nil, err // a row of another save may be the one that is stored
 	}
-	it.row.Created, it.row.Updated = 0, 0 // the database has its own word on these
-	return id, &it.row, nil
+	stored := &it.drafts[0].row
+	stored.Created, stored.Updated = 0, 0 // the database has its own word on these
+	return id, stored, nil
 }
 
-// saveAll stores many tasks; the answers stand in the order of the tasks.
-func (s *saver) saveAll(ctx context.Context, tasks []processor.Save) ([]int64, []error) {
-	ids, errs := make([]int64, len(tasks)), make([]error, len(tasks))
-	items := make([]*saving, len(tasks))
-	for i, task := range tasks {
-		if items[i], errs[i] = s.prepare(ctx, task); errs[i] != nil {
-			continue
-		}
-		lane := s.bulk
-		if items[i].row.Key != "" || !items[i].drawn {
-			lane = s.keyed
-		}
-		errs[i] = s.add(lane, items[i])
-	}
-	for i, it := range items {
-		if it != nil {
-			ids[i], errs[i] = s.await(ctx, it, errs[i])
-		}
-	}
-	return ids, errs
-}
-
+// add queues the saving: in the lane, or where a row of it can meet another row, in that of such rows.
 func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
-	switch err := lane.Add(it); {
+	if it.canMeet() {
+		lane = s.keyed
+	}
+	err := lane.Add(it)
+	if err == nil {
+		return nil
+	}
+	it.leave()
+	switch {
 	case errors.Is(err, batch.ErrFull):
 		return processor.ErrOverloaded
 	case errors.Is(err, batch.ErrClosed):
@@ -102,14 +91,12 @@ func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
 	}
 }
 
-// await turns the answer into what the caller sees: the id of a new task, or of the one that was met.
-func (s *saver) await(ctx context.Context, it *saving, err error) (int64, error) {
-	if err == nil {
-		err = it.wait(ctx)
-	}
+// result is what the caller sees of a row: the id of a new task, or of the one that was met.
+func (s *saver) result(it *saving, d *draft, left error) (int64, error) {
+	err := it.outcome(d, left)
 	s.metrics.Saved(saveResult(err), 1)
 	if err == nil {
-		return it.row.ID, nil
+		return d.row.ID, nil
 	}
 	return existing(err), err
 }
@@ -132,7 +119,7 @@ func saveResult(err error) string {
 		return metrics.SaveUnknown
 	case errors.Is(err, processor.ErrConflict):
 		return metrics.SaveConflict
-	case errors.Is(err, processor.ErrOverloaded), row.ClassOf(err) == row.ClassCaller:
+	case errors.Is(err, processor.ErrOverloaded), errors.Is(err, processor.ErrChunkRefused), row.ClassOf(err) == row.ClassCaller:
 		return metrics.SaveRefused
 	default:
 		return metrics.SaveFailed
@@ -141,13 +128,13 @@ func saveResult(err error) string {
 
 // prepare makes the row. The promise is counted from a moment that the database's clock has not passed yet, so it is never
 // shorter than the delay asked for.
-func (s *saver) prepare(ctx context.Context, task processor.Save) (*saving, error) {
+func (s *saver) prepare(ctx context.Context, task processor.Save) (draft, error) {
 	if err := context.Cause(ctx); err != nil {
-		return nil, err
+		return draft{}, err
 	}
 	now, err := s.atMost(ctx)
 	if err != nil {
-		return nil, err
+		return draft{}, err
 	}
 	r := row.Row{
 		ID: task.ID, Tag: task.Tag, Key: task.Key, Body: task.Body, Priority: task.Priority,
@@ -162,14 +149,14 @@ func (s *saver) prepare(ctx context.Context, task processor.Save) (*saving, erro
 		r.Delay = ceilMillis(r.Expected.Sub(now))
 	}
 	if r.Expected >= row.MaxTime {
-		return nil, processor.ErrDelayTooLong
+		return draft{}, processor.ErrDelayTooLong
 	}
 	r.Due = r.Expected
 	s.defaults(&r, task.Unlimited)
 	if task.ID == 0 {
 		r.ID = s.ids.Next()
 	}
-	return newSaving(r, task.ID == 0), nil
+	return draft{row: r, drawn: task.ID == 0}, nil
 }
 
 // defaults fills in what the task left to the tag, and the tag to the engine.

@@ -456,16 +456,22 @@ func TestSaveAllAnswersInTheOrderOfItsTasks(t *testing.T) {
 			tasks[i] = w.task("a", time.Hour, processor.WithPriority(i%100))
 		}
 		tasks[700] = w.task("a", time.Hour, processor.WithKey("taken"))
-		ids, errs := e.SaveAll(w.Context(), tasks)
-		for i := range tasks {
+		saved, err := e.SaveAll(w.Context(), tasks)
+		if err != nil || len(saved) != len(tasks) {
+			w.Fatalf("%d results, %v", len(saved), err)
+		}
+		for i, r := range saved {
+			if r.Chunk != i/saveRows {
+				w.Errorf("task %d is of chunk %d", i, r.Chunk)
+			}
 			if i == 700 {
-				if ids[i] != taken || !errors.Is(errs[i], processor.ErrDuplicate) {
-					w.Errorf("task 700: %d, %v", ids[i], errs[i])
+				if r.ID != taken || !errors.Is(r.Err, processor.ErrDuplicate) {
+					w.Errorf("task 700: %+v", r)
 				}
 				continue
 			}
-			if errs[i] != nil || w.row(ids[i]).Priority != i%100 {
-				w.Fatalf("task %d: %v", i, errs[i])
+			if r.Err != nil || w.row(r.ID).Priority != i%100 {
+				w.Fatalf("task %d: %v", i, r.Err)
 			}
 		}
 	})

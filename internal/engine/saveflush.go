@@ -11,18 +11,22 @@ import (
 
 // flush stores a batch.
 func (s *saver) flush(items []*saving) {
-	s.metrics.Batch("save", len(items))
+	s.metrics.Batch("save", rowsOf(items))
 	s.send(s.answerTaken(carry(items)))
 }
 
 // looksFirst is how long after a duplicate the keys of a batch are looked up before it is sent.
 const looksFirst = time.Second
 
-// answerTaken answers the saves whose key is taken, while there are such. Each of them would have the whole batch refused, read back
+// answerTaken answers the rows whose key is taken, while there are such. Each of them would have the whole batch refused, read back
 // and sent again; where keys are always fresh, looking would cost as much for nothing.
 func (s *saver) answerTaken(items []*saving) (free []*saving) {
+	met := s.met.Load()
+	if met == nil || time.Since(*met) > looksFirst {
+		return items
+	}
 	_, keys := names(items)
-	if met := s.met.Load(); len(keys) == 0 || met == nil || time.Since(*met) > looksFirst {
+	if len(keys) == 0 {
 		return items
 	}
 	ctx, cancel := s.call()
@@ -34,9 +38,17 @@ func (s *saver) answerTaken(items []*saving) (free []*saving) {
 	}
 	holders := holdersOf(active)
 	for _, it := range items {
-		// A row with an id of its caller's may be the holder itself, saved before.
-		if holder, taken := holders[it.key()]; taken && it.drawn {
-			s.duplicate(it, holder)
+		left := 0
+		for d := range it.open() {
+			// A row with an id of its caller's may be the holder itself, saved before.
+			if holder, taken := holders[d.key()]; taken && d.drawn {
+				s.duplicate(d, holder)
+				continue
+			}
+			left++
+		}
+		if left == 0 {
+			it.answer(nil)
 			continue
 		}
 		free = append(free, it)
@@ -44,10 +56,10 @@ func (s *saver) answerTaken(items []*saving) (free []*saving) {
 	return free
 }
 
-// duplicate answers a save that met the unfinished task with its key.
-func (s *saver) duplicate(it *saving, holder int64) {
+// duplicate is the answer to a row that met the unfinished task with its key.
+func (s *saver) duplicate(d *draft, holder int64) {
 	s.met.Store(new(time.Now()))
-	it.answer(&processor.DuplicateError{ID: holder})
+	d.met, d.err = true, &processor.DuplicateError{ID: holder}
 }
 
 // holdersOf returns the ids of rows by their keys.
@@ -60,7 +72,7 @@ func holdersOf(active []row.Row) map[row.TagKey]int64 {
 }
 
 // send sends the rows again, fewer each time, until every caller has an answer. It waits between two statements only when the
-// first has brought nobody an answer.
+// first has settled nothing.
 func (s *saver) send(items []*saving) {
 	for n := 0; len(items) > 0; {
 		if s.life.Err() != nil {
@@ -68,8 +80,9 @@ func (s *saver) send(items []*saving) {
 			return
 		}
 		now, later := splitKeys(items)
+		before := openRows(items)
 		again := append(s.insert(now), later...)
-		if len(again) == len(items) {
+		if openRows(again) == before {
 			sleep(s.life, pause(min(n, longestSavePause)))
 			n++
 		}
@@ -85,10 +98,7 @@ func (s *saver) panicked(items []*saving, value any) {
 	s.log.Error("saving panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, it := range items {
 		it.unsure = true
-		select {
-		case it.done <- &processor.OutcomeUnknownError{ID: it.row.ID, Err: fmt.Errorf("panic: %v", value)}:
-		default:
-		}
+		it.answer(fmt.Errorf("panic: %v", value))
 	}
 }
 
@@ -96,7 +106,7 @@ func (s *saver) panicked(items []*saving, value any) {
 func carry(items []*saving) []*saving {
 	var left []*saving
 	for _, it := range items {
-		if it.state.CompareAndSwap(waiting, sent) {
+		if it.send() {
 			left = append(left, it)
 		}
 	}
@@ -109,28 +119,58 @@ func answerAll(items []*saving, err error) {
 	}
 }
 
-// splitKeys keeps a second row with the key or the id of a first one for the next statement: it will meet the first one there.
+func rowsOf(items []*saving) (n int) {
+	for _, it := range items {
+		n += it.rows()
+	}
+	return n
+}
+
+// openRows counts the rows that are to be inserted.
+func openRows(items []*saving) (n int) {
+	for _, it := range items {
+		for range it.open() {
+			n++
+		}
+	}
+	return n
+}
+
+// splitKeys keeps what has a row with the key or the id of an earlier one for the next statement: it will meet that one there.
 func splitKeys(items []*saving) (now, later []*saving) {
+	if len(items) == 1 {
+		return items, nil // within one, such rows are paired
+	}
 	ids, keys := map[int64]bool{}, map[row.TagKey]bool{}
 	for _, it := range items {
-		key := it.key()
-		if ids[it.row.ID] || it.row.Key != "" && keys[key] {
+		twice := false
+		for d := range it.open() {
+			twice = twice || ids[d.row.ID] || d.row.Key != "" && keys[d.key()]
+		}
+		if twice {
 			later = append(later, it)
 			continue
 		}
-		ids[it.row.ID], keys[key] = true, true
+		for d := range it.open() {
+			ids[d.row.ID] = true
+			if d.row.Key != "" {
+				keys[d.key()] = true
+			}
+		}
 		now = append(now, it)
 	}
 	return now, later
 }
 
-// insert tries to store the rows in one statement and returns those that have to be sent again.
+// insert tries to store the rows in one statement and returns what has to be sent again.
 func (s *saver) insert(items []*saving) (again []*saving) {
 	ctx, cancel := s.call()
 	defer cancel()
-	rows := make([]row.Row, len(items))
-	for i, it := range items {
-		rows[i] = it.row
+	rows := make([]row.Row, 0, rowsOf(items))
+	for _, it := range items {
+		for d := range it.open() {
+			rows = append(rows, d.row)
+		}
 	}
 	err := s.store.Insert(ctx, nil, rows)
 	if err == nil {
@@ -162,10 +202,15 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 	}
 }
 
+// stored answers for rows that are in the table now, all of them.
 func (s *saver) stored(items []*saving) {
-	rows := make([]row.Due, len(items))
-	for i, it := range items {
-		rows[i] = dueOf(&it.row)
+	rows := make([]row.Due, 0, rowsOf(items))
+	for _, it := range items {
+		for i := range it.drafts {
+			if d := &it.drafts[i]; d.err == nil && d.twin == nil {
+				rows = append(rows, dueOf(&d.row))
+			}
+		}
 	}
 	s.arm.saved(rows)
 	answerAll(items, nil)
@@ -175,14 +220,14 @@ func (s *saver) stored(items []*saving) {
 func stillWanted(items []*saving) []*saving {
 	var left []*saving
 	for _, it := range items {
-		if it.unsure || it.state.Load() != abandoned {
+		if it.unsure || !it.isAbandoned() {
 			left = append(left, it)
 		}
 	}
 	return left
 }
 
-// alone sends each row by itself: one of them waits for somebody else's transaction, and only that one shall. The lane goes on
+// alone sends each saving by itself: one of them waits for somebody else's transaction, and only that one shall. The lane goes on
 // meanwhile.
 func (s *saver) alone(items []*saving) (again []*saving) {
 	if items[0].alone {
@@ -202,86 +247,5 @@ func (s *saver) alone(items []*saving) (again []*saving) {
 	return nil
 }
 
-// maxRefusals is how often a row is sent again although something that cannot be read back is in its way.
-const maxRefusals = 4
-
-// savesAlone bounds how many rows are sent by themselves at a time, each on a connection of its own.
+// savesAlone bounds how many savings are sent by themselves at a time, each on a connection of its own.
 const savesAlone = 4
-
-// halves finds the row that the database refuses.
-func (s *saver) halves(items []*saving, err error) []*saving {
-	if len(items) == 1 {
-		items[0].answer(err)
-		return nil
-	}
-	half := len(items) / 2
-	return append(s.insert(items[:half]), s.insert(items[half:])...)
-}
-
-// readBack answers the rows of a refused statement from what the table holds, and returns those that nothing stands against.
-// Where the database goes on refusing a row and shows nothing that is in its way, such as a task that cannot be decoded, the
-// refusal is the answer.
-func (s *saver) readBack(items []*saving, refusal error) (again []*saving) {
-	ctx, cancel := s.call()
-	defer cancel()
-	ids, keys := names(items)
-	rows, broken, err := s.store.Get(ctx, nil, ids)
-	if err != nil {
-		s.failed("reading back a refused save", err)
-		return items
-	}
-	active, err := s.store.FindActive(ctx, nil, keys)
-	if err != nil {
-		s.failed("reading back a refused save", err)
-		return items
-	}
-	byID, byKey := map[int64]*row.Row{}, holdersOf(active)
-	for i := range rows {
-		byID[rows[i].ID] = &rows[i]
-	}
-	for _, b := range broken {
-		byID[b.ID] = &row.Row{}
-	}
-	var stored []*saving
-	for _, it := range items {
-		other, taken := byID[it.row.ID]
-		holder, met := byKey[it.key()]
-		switch {
-		case taken && sameTask(other, &it.row):
-			stored = append(stored, it)
-		case taken && !it.drawn:
-			it.answer(processor.ErrConflict)
-		case met && it.row.Key != "":
-			s.duplicate(it, holder)
-		case taken:
-			// A plain INSERT took our next number.
-			if it.redraw(s.ids.Next()) {
-				again = append(again, it)
-			}
-		case it.refusals == maxRefusals:
-			it.answer(refusal)
-		default:
-			again = append(again, it)
-		}
-	}
-	s.stored(stored)
-	switch {
-	case len(again) < len(items):
-		return again
-	case len(items) > 1:
-		return s.alone(items)
-	default:
-		items[0].refusals++
-	}
-	return again
-}
-
-func names(items []*saving) (ids []int64, keys []row.TagKey) {
-	for _, it := range items {
-		ids = append(ids, it.row.ID)
-		if it.row.Key != "" {
-			keys = append(keys, it.key())
-		}
-	}
-	return ids, keys
-}

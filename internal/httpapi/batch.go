@@ -32,7 +32,10 @@ type batchOutput struct{ Body wire.BatchSaved }
 func (a *API) batchOperation() {
 	op := operation(http.MethodPost, batchPath, "saveTasks", "Save up to 10,000 tasks",
 		"A JSON array of tasks, or one task a line (application/x-ndjson). All are checked first: when one of them is wrong, nothing "+
-			"is stored and the answer names its line, or its place in the array. Then each task stands for itself.", groupTasks)
+			"is stored and the answer names its line, or its place in the array. Then they are stored in chunks of up to 500 tasks and "+
+			"4 MiB, each as a whole or not at all; the answer says for every chunk and every task what became of it. A duplicate key "+
+			"refuses nothing, an id of another task refuses its chunk. To repeat a batch is safe where its tasks have keys or ids.",
+		groupTasks)
 	huma.Register(a.spec, op, a.saveBatch)
 }
 
@@ -58,26 +61,7 @@ func (a *API) saveBatch(ctx context.Context, in *batchInput) (*batchOutput, erro
 	if results == nil && err != nil {
 		return nil, a.problem(err)
 	}
-	out := &batchOutput{Body: wire.BatchSaved{Results: make([]wire.BatchResult, len(results))}}
-	for i, r := range results {
-		out.Body.Results[i] = a.batchResult(r)
-	}
-	return out, nil
-}
-
-func (a *API) batchResult(r delaytask.SaveResult) wire.BatchResult {
-	result := wire.BatchResult{ID: wire.ID(r.ID)}
-	switch {
-	case errors.Is(r.Err, delaytask.ErrDuplicate):
-		result.Duplicate = true
-	case r.Err != nil:
-		p, _ := errors.AsType[*wire.Problem](a.problem(r.Err))
-		result.Code, result.Detail = p.Code, p.Detail
-		if p.TaskID != 0 {
-			result.ID = p.TaskID
-		}
-	}
-	return result
+	return &batchOutput{Body: a.batchSaved(results, place)}, nil
 }
 
 // readBatch reads the tasks, and returns how the place of each is called.

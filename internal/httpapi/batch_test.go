@@ -100,3 +100,44 @@ func TestAWrongTaskOfABatchIsNamedAndNothingIsStored(t *testing.T) {
 		t.Errorf("%d tasks are stored", n)
 	}
 }
+
+func TestARefusedTaskOfABatchNamesItsLineAndItsChunkIsNotStored(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	id := s.freshID().String()
+	s.save(`{"tag":"t","body":1,"id":"` + id + `","delay":"1h"}`)
+	tasks := make([]string, 1001)
+	for i := range tasks {
+		tasks[i] = fmt.Sprintf(`{"tag":"t","delay":"1h","key":"k%d"}`, i)
+	}
+	tasks[600] = `{"tag":"t","body":2,"id":"` + id + `","delay":"1h"}`
+	f := func(place, body string, header ...string) {
+		t.Helper()
+		saved := ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, body, header...)
+		if len(saved.Results) != 1001 || len(saved.Chunks) != 3 {
+			t.Fatalf("%d results in %d chunks", len(saved.Results), len(saved.Chunks))
+		}
+		for i, want := range []struct {
+			count   int
+			outcome string
+		}{{500, wire.ChunkStored}, {500, wire.ChunkRefused}, {1, wire.ChunkStored}} {
+			if c := saved.Chunks[i]; c.Count != want.count || c.Outcome != want.outcome || (len(c.Errors) != 0) != (i == 1) {
+				t.Errorf("chunk %d: %+v", i, c)
+			}
+		}
+		if e := saved.Chunks[1].Errors; len(e) != 1 || e[0].Location != place || e[0].Message == "" {
+			t.Errorf("the refused chunk: %+v", e)
+		}
+		if r := saved.Results[600]; r.Code != wire.CodeConflict {
+			t.Errorf("the refused task: %+v", r)
+		}
+		if r := saved.Results[601]; r.Code != wire.CodeChunkRefused || !strings.Contains(r.Detail, place) || r.ID != 0 {
+			t.Errorf("its neighbour: %+v", r)
+		}
+		if n := s.count(); n != 502 {
+			t.Errorf("%d tasks are stored, want 501 and the one from before", n)
+		}
+	}
+	f("body[600]", "["+strings.Join(tasks, ",")+"]")
+	f("line 601", strings.Join(tasks, "\n"), lines...) // again: what is there is there once
+}

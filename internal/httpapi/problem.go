@@ -44,6 +44,7 @@ var problems = []struct {
 	{delaytask.ErrContended, http.StatusConflict, wire.CodeContended},
 	{delaytask.ErrBroken, http.StatusConflict, wire.CodeBroken},
 	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
+	{delaytask.ErrChunkRefused, http.StatusConflict, wire.CodeChunkRefused},
 	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, wire.CodeOverloaded},
 	{delaytask.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
 	{delaytask.ErrNotStarted, http.StatusServiceUnavailable, wire.CodeNotReady},

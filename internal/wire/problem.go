@@ -62,6 +62,7 @@ const (
 	// What was met does not allow it.
 	CodeDuplicate           = "duplicate"
 	CodeConflict            = "conflict"
+	CodeChunkRefused        = "chunk_refused"
 	CodeIdempotencyMismatch = "idempotency_mismatch"
 	CodeLeaseLost           = "lease_lost"
 	CodeNotFound            = "not_found"

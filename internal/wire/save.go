@@ -29,15 +29,31 @@ type Saved struct {
 // BatchSaved is what became of the tasks of a batch, in the order in which they were sent.
 type BatchSaved struct {
 	Results []BatchResult `json:"results"`
+	Chunks  []BatchChunk  `json:"chunks" doc:"The batch in the parts that were stored as a whole or not at all"`
 }
 
 // BatchResult is what became of one task of a batch.
 type BatchResult struct {
-	ID        ID     `json:"id,omitzero" doc:"Of the task, or of the one that carries the key"`
-	Duplicate bool   `json:"duplicate,omitempty"`
+	ID        ID     `json:"id,omitzero" doc:"Of the task, or of the one that carries the key; for outcome_unknown the id to save again with"`
+	Duplicate bool   `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; id is its id"`
 	Code      string `json:"code,omitempty" doc:"Why it was not stored; absent when it was"`
 	Detail    string `json:"detail,omitempty"`
 }
+
+// BatchChunk is what became of a chunk: so many tasks of the batch, beginning after those of the chunk before.
+type BatchChunk struct {
+	Count   int      `json:"count" doc:"Tasks in it"`
+	Outcome string   `json:"outcome" enum:"stored,refused,unknown,not_tried" doc:"stored: all of its tasks are there, duplicates included; refused and not_tried: none was stored; unknown: all or none"`
+	Errors  []Detail `json:"errors,omitempty" doc:"The tasks that it was refused for, as line 17 or body[16]"`
+}
+
+// The outcomes of chunks.
+const (
+	ChunkStored   = "stored"
+	ChunkRefused  = "refused"
+	ChunkUnknown  = "unknown"
+	ChunkNotTried = "not_tried"
+)
 
 // Change asks for another due time, another body, or both, of a pending task.
 type Change struct {

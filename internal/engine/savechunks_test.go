@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// keyed makes tasks with keys of their own.
+func (w *world) keyed(n int) []processor.Save {
+	tasks := make([]processor.Save, n)
+	for i := range tasks {
+		tasks[i] = w.task("a", time.Hour, processor.WithKey(fmt.Sprint("k", i)))
+	}
+	return tasks
+}
+
+// saveAll saves tasks of which none is wrong in itself.
+func (w *world) saveAll(ctx context.Context, e *Engine, tasks []processor.Save) []processor.SaveResult {
+	w.Helper()
+	saved, err := e.SaveAll(ctx, tasks)
+	if err != nil || len(saved) != len(tasks) {
+		w.Fatalf("%d results, %v", len(saved), err)
+	}
+	return saved
+}
+
+// stored counts the rows that the table holds.
+func (w *world) stored() (n int) {
+	w.Helper()
+	counts, err := w.store.Counts(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, c := range counts {
+		n += int(c.Count)
+	}
+	return n
+}
+
+func TestARefusedTaskTakesItsChunkAlong(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, nil)
+		other := w.save(e, "a", time.Hour, processor.WithID(1<<40))
+		held := w.save(e, "a", time.Hour, processor.WithKey("k703"))
+		tasks := w.keyed(1200)
+		tasks[700] = w.task("b", time.Hour, processor.WithID(other))
+		saved := w.saveAll(w.Context(), e, tasks)
+		for i, r := range saved {
+			switch chunk, _ := errors.AsType[*processor.ChunkError](r.Err); {
+			case i == 700:
+				if !errors.Is(r.Err, processor.ErrConflict) {
+					w.Errorf("the refused one: %+v", r)
+				}
+			case i == 703:
+				if r.ID != held || !errors.Is(r.Err, processor.ErrDuplicate) {
+					w.Errorf("the duplicate: %+v", r)
+				}
+			case i/saveRows == 1:
+				if chunk == nil || chunk.Index != 700 || !errors.Is(r.Err, processor.ErrChunkRefused) ||
+					errors.Is(r.Err, processor.ErrConflict) || r.ID != 0 {
+					w.Fatalf("task %d of the refused chunk: %+v", i, r)
+				}
+			case r.Err != nil || !w.exists(r.ID):
+				w.Fatalf("task %d: %+v", i, r)
+			}
+		}
+		if n := w.stored(); n != 2+700 {
+			w.Errorf("%d rows are stored", n)
+		}
+	})
+}
+
+func TestTheTaskThatTheDatabaseRefusesIsNamedAndNothingOfItsChunkIsStored(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(insertHook{w.store, func(_ context.Context, rows []row.Row) error {
+			for _, r := range rows {
+				if r.Priority == 66 {
+					return classError(row.ClassCaller, "refused")
+				}
+			}
+			return nil
+		}}, nil)
+		for _, bad := range []int{0, 1, 311, 499} {
+			tasks := make([]processor.Save, saveRows+1)
+			for i := range tasks {
+				tasks[i] = w.task("a", time.Hour)
+			}
+			tasks[bad] = w.task("a", time.Hour, processor.WithPriority(66))
+			before := w.stored()
+			saved := w.saveAll(w.Context(), e, tasks)
+			chunk, _ := errors.AsType[*processor.ChunkError](saved[(bad+1)%saveRows].Err)
+			if row.ClassOf(saved[bad].Err) != row.ClassCaller || chunk == nil || chunk.Index != bad || saved[saveRows].Err != nil {
+				w.Errorf("task %d: %v, its neighbour %v", bad, saved[bad].Err, saved[(bad+1)%saveRows].Err)
+			}
+			if n := w.stored() - before; n != 1 {
+				w.Errorf("task %d: %d rows are stored, want that of the other chunk", bad, n)
+			}
+		}
+	})
+}
+
+func TestTasksThatMeetEachOtherInAChunk(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, nil)
+		own := processor.WithID(1 << 40)
+		tasks := []processor.Save{
+			w.task("a", time.Hour, processor.WithKey("k")), w.task("a", time.Hour), w.task("a", time.Hour, processor.WithKey("k")),
+			w.task("b", time.Hour, own), w.task("b", time.Hour, own),
+		}
+		saved := w.saveAll(w.Context(), e, tasks)
+		if !errors.Is(saved[2].Err, processor.ErrDuplicate) || saved[2].ID != saved[0].ID || saved[4].Err != nil ||
+			saved[4].ID != saved[3].ID || w.stored() != 3 {
+			w.Errorf("got %+v, %d rows", saved, w.stored())
+		}
+		again := w.saveAll(w.Context(), e, []processor.Save{tasks[0], tasks[2], tasks[3]})
+		if again[0].ID != saved[0].ID || again[1].ID != saved[0].ID || again[2].ID != saved[3].ID || again[2].Err != nil || w.stored() != 3 {
+			w.Errorf("again: %+v", again)
+		}
+		tasks = append(tasks, w.task("c", time.Hour, own))
+		for i, r := range w.saveAll(w.Context(), e, tasks[1:]) {
+			if want := i == len(tasks)-2; errors.Is(r.Err, processor.ErrConflict) != want || errors.Is(r.Err, processor.ErrChunkRefused) == want {
+				w.Errorf("one id for two contents: %d is %+v", i, r)
+			}
+		}
+	})
+}
+
+func TestAChunkWithALostReplyIsStoredOnceAndWhole(t *testing.T) {
+	for name, class := range map[string]row.Class{"before": row.ClassNotApplied, "never": row.ClassUnknown, "applied": row.ClassUnknown,
+		"late": row.ClassUnknown} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				for fault := 1; fault <= 4; fault++ { // the calls of three chunks, and one of those that follow
+					calls := 0
+					apply := func(rows []row.Row) { _ = w.store.Insert(context.Background(), nil, rows) }
+					e := w.idle(insertHook{w.store, func(_ context.Context, rows []row.Row) error {
+						if calls++; calls != fault {
+							return nil
+						}
+						switch name {
+						case "applied":
+							apply(rows)
+						case "late":
+							time.AfterFunc(5*time.Millisecond, func() { apply(rows) })
+						}
+						return classError(class, "no reply")
+					}}, nil)
+					before := w.stored()
+					tasks := make([]processor.Save, 1100)
+					for i := range tasks {
+						tasks[i] = w.task("a", time.Hour, processor.WithKey(fmt.Sprint(fault, " ", i)))
+					}
+					for i, r := range w.saveAll(w.Context(), e, append(tasks, tasks[600])) {
+						if i == 1100 && !errors.Is(r.Err, processor.ErrDuplicate) || i < 1100 && (r.Err != nil || !w.exists(r.ID)) {
+							w.Fatalf("call %d: task %d: %+v", fault, i, r)
+						}
+					}
+					time.Sleep(time.Second)
+					if got := w.stored() - before; got != 1100 {
+						w.Fatalf("call %d: %d rows, want 1,100", fault, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestWhoLeavesAChunkIsToldItsIDs(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, _ := w.slowInsert(time.Second)
+		e := w.idle(store, nil)
+		ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
+		defer cancel()
+		tasks := w.keyed(saveRows + 10) // the second chunk waits for the first
+		saved := w.saveAll(ctx, e, tasks)
+		for i, r := range saved {
+			unknown, ok := errors.AsType[*processor.OutcomeUnknownError](r.Err)
+			if ok != (i < saveRows) || !errors.Is(r.Err, context.DeadlineExceeded) {
+				w.Fatalf("task %d: %v", i, r.Err)
+			}
+			if ok {
+				tasks[i].ID = unknown.ID
+			}
+		}
+		time.Sleep(5 * time.Second)
+		if n := w.stored(); n != saveRows {
+			w.Errorf("%d rows, want the first chunk", n)
+		}
+		for i, r := range w.saveAll(w.Context(), e, tasks) {
+			if r.Err != nil || i < saveRows && r.ID != tasks[i].ID {
+				w.Fatalf("again, task %d: %+v", i, r)
+			}
+		}
+		if n := w.stored(); n != len(tasks) {
+			w.Errorf("%d rows", n)
+		}
+	})
+}
