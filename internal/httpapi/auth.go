@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -87,4 +88,32 @@ func (a *API) allowTask(ctx context.Context, verb access.Verb, id int64) error {
 		return a.problem(err)
 	}
 	return allow(ctx, verb, task.Tag)
+}
+
+// allowTokens is allowTask for many, whose tags are read with one statement and without their bodies.
+func (a *API) allowTokens(ctx context.Context, verb access.Verb, tokens []delaytask.Token) ([]error, error) {
+	refusals := make([]error, len(tokens))
+	if access.From(ctx).AnyTag(verb) {
+		return refusals, nil
+	}
+	ids := make([]int64, len(tokens))
+	for i, token := range tokens {
+		ids[i] = token.ID
+	}
+	states, err := seam.Store(a.scheduler).States(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	tags := make(map[int64]string, len(states))
+	for _, s := range states {
+		tags[s.ID] = s.Tag
+	}
+	for i, token := range tokens {
+		if tag, found := tags[token.ID]; found {
+			refusals[i] = allow(ctx, verb, tag)
+		} else {
+			refusals[i] = fmt.Errorf("%w: task %d", delaytask.ErrNotFound, token.ID)
+		}
+	}
+	return refusals, nil
 }

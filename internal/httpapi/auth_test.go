@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,7 +11,11 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/faultstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -199,5 +204,52 @@ func TestWhatATagDemandsIsAsked(t *testing.T) {
 	}
 	if n := s.count(); n != 0 {
 		t.Errorf("%d tasks are stored", n)
+	}
+}
+
+// TestABatchOfEndsReadsItsTagsTogether counts the reads, of which the engine makes a few.
+func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
+	t.Parallel()
+	var counted *faultstore.Store
+	s := newSite(t, func(c *Config) {
+		c.Tokens = access.NewTokens(c.Requests.(*store.Store))
+		counted = faultstore.New(seam.Store(c.Scheduler))
+		made, err := seam.NewScheduler(delaytask.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
+			func(cfg engine.Config) (*engine.Engine, error) { return engine.New(t.Context(), cfg) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Scheduler = made.(*delaytask.Scheduler)
+		t.Cleanup(func() {
+			if err := c.Scheduler.Stop(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := c.Scheduler.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	all := s.token("all", []string{"*"}, access.Save, access.Work)
+	mine := s.token("mine", []string{"mine"}, access.Work)
+	const n = 200
+	ok[wire.BatchSaved](s, 200, "POST", batchPath,
+		"["+strings.Repeat(`{"tag":"mine"},`, n)+`{"tag":"theirs"}]`, all...)
+	tokens := []string{"1.1", ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0].Token}
+	for len(tokens) < 2+n {
+		for _, p := range ok[wire.PopReply](s, 200, "POST", "/v1/tags/mine/pop?wait=20s&max=1000&ttr=1h", "", mine...).Tasks {
+			tokens = append(tokens, p.Token)
+		}
+	}
+	reads := func() int { return counted.CallsOf("Get") + counted.CallsOf("States") + counted.CallsOf("List") }
+	before := reads()
+	done := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", `{"tokens":["`+strings.Join(tokens, `","`)+`"]}`, mine...)
+	if more := reads() - before; more > n/4 {
+		t.Errorf("%d reads for %d tokens", more, len(tokens))
+	}
+	for i, r := range done.Results {
+		want := map[int]string{0: wire.CodeNotFound, 1: wire.CodeForbidden}[i]
+		if r.Code != want {
+			t.Errorf("token %d: %+v, want %q", i, r, want)
+		}
 	}
 }

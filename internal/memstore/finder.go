@@ -81,5 +81,5 @@ func (s *Store) states(ids []int64) []row.State {
 }
 
 func state(r row.Row) row.State {
-	return row.State{ID: r.ID, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
+	return row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
 }

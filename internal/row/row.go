@@ -102,6 +102,7 @@ type Due struct {
 // State is the part of a row that tells who holds it.
 type State struct {
 	ID       int64
+	Tag      string
 	Version  int64
 	Status   Status
 	Due      Time // the lease's end while executing

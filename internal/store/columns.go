@@ -38,7 +38,7 @@ func (d dialect) attemptList() string {
 }
 
 func (d dialect) stateList() string {
-	return strings.Join([]string{"id", "version", "status", d.time("due_time"), d.text("executor")}, ", ")
+	return strings.Join([]string{"id", d.text("tag"), "version", "status", d.time("due_time"), d.text("executor")}, ", ")
 }
 
 // reading selects the clock and who answered, as db_time and db_server.

@@ -102,6 +102,7 @@ func (r *record) state() row.State {
 	var d decoder
 	return row.State{
 		ID:       d.int("id", r.ID, 1, math.MaxInt64),
+		Tag:      string(r.Tag),
 		Version:  d.int("version", r.Version, 0, math.MaxInt64),
 		Status:   row.Status(d.int("status", r.Status, 0, math.MaxUint8)),
 		Due:      d.time("due_time", r.Due),

@@ -121,7 +121,7 @@ func (m *machine) renew() {
 		if exists != told {
 			m.Fatalf("renew: task %d exists %v, its state is told %v", l.ID, exists, told)
 		}
-		want := row.State{ID: r.ID, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
+		want := row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
 		if exists && s != want {
 			m.Fatalf("renew: state %+v, want %+v", s, want)
 		}

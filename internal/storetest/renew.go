@@ -155,7 +155,7 @@ func (t *tester) renew(leases ...row.Lease) []row.State {
 // holds fails the test when the state is not that of the row.
 func (t *tester) holds(got row.State, r row.Row) {
 	t.Helper()
-	want := row.State{ID: r.ID, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
+	want := row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
 	if got != want {
 		t.Errorf("state %+v, want %+v", got, want)
 	}
