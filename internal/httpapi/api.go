@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/delaytask/delaytask"
@@ -22,6 +23,8 @@ type Config struct {
 	Log       *slog.Logger
 	BodyLimit int             // bytes of a task's body, as the scheduler has it
 	BodyWait  time.Duration   // how long a request's body may take to arrive; default 30 s
+	Room      int64           // bytes of large requests that are in memory at a time; default 256 MiB, at least one batch fits
+	RoomWait  time.Duration   // how long a large request waits for room; default 10 s
 	Stopping  context.Context // when it ends, waiting pops return at once
 
 	Tokens    Authenticator // nil: no tokens are asked for
@@ -55,6 +58,8 @@ type API struct {
 	workers   Workers
 	check     func(delaytask.Item) error
 	observe   func(context.Context, Request)
+	room      *semaphore.Weighted
+	roomWait  time.Duration
 
 	complaints *rate.Limiter // lines about requests that failed
 
@@ -74,6 +79,7 @@ func New(c Config) (*API, error) {
 		checkHost: c.CheckHost, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
 		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
 	}
+	a.room, a.roomWait = semaphore.NewWeighted(max(cmp.Or(c.Room, roomBytes), mostBatchBytes)), cmp.Or(c.RoomWait, roomWait)
 	if a.check == nil {
 		a.check = func(delaytask.Item) error { return nil }
 	}
@@ -81,7 +87,7 @@ func New(c Config) (*API, error) {
 	a.spec = humago.New(versioned, document())
 	a.spec.UseMiddleware(unambiguous)
 	a.describe()
-	mux.Handle("/v1/", a.admitted(a.authenticated(a.readBodies(routed(versioned)))))
+	mux.Handle("/v1/", a.admitted(a.authenticated(a.roomed(a.readBodies(routed(versioned))))))
 	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) }) // and no redirect to /v1/
 	mux.HandleFunc("GET /openapi.json", a.openAPI())
 	mux.HandleFunc("GET /docs", a.docs())
@@ -92,7 +98,7 @@ func New(c Config) (*API, error) {
 	}
 	if c.Compat != nil {
 		for _, path := range []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"} {
-			mux.Handle(path, a.admitted(a.authenticated(c.Compat)))
+			mux.Handle(path, a.admitted(a.authenticated(a.roomed(c.Compat))))
 		}
 	}
 	a.handler = a.observed(a.recovered(a.bounded(a.sameOrigin(routed(mux)))))

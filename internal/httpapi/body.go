@@ -30,6 +30,7 @@ var unreadableCodes = map[int]string{
 	http.StatusRequestEntityTooLarge: wire.CodeRequestTooLarge,
 	http.StatusRequestTimeout:        wire.CodeRequestTimeout,
 	http.StatusBadRequest:            wire.CodeUnreadableBody,
+	http.StatusServiceUnavailable:    wire.CodeOverloaded,
 }
 
 // readBodies reads the body of every request before it is looked at: within its limits of size and time, and complete. What goes

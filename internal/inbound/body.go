@@ -20,13 +20,16 @@ const (
 	LongestWait = 55 * time.Second
 )
 
-// BodyError says why a body was not read. Status is 413, 408 or 400.
+// BodyError says why a body was not read. Status is 413, 408, 400 or 503.
 type BodyError struct {
 	Status int
 	text   string
 }
 
 func (e *BodyError) Error() string { return e.text }
+
+// NoRoom is what a body may end with instead of going on: too many large ones are in memory.
+var NoRoom = &BodyError{http.StatusServiceUnavailable, "other large requests fill the memory that there is for them; try again"}
 
 // Body reads the whole body of a request, at most limit bytes and for as long as wait. It returns a *[BodyError] when the body is
 // too large, too slow, or ends before it is complete; the answer to that is sent at once and ends the connection.
@@ -46,6 +49,9 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64, wait time.Duratio
 }
 
 func unreadable(err error, wait time.Duration) *BodyError {
+	if known, ok := errors.AsType[*BodyError](err); ok {
+		return known
+	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &BodyError{http.StatusRequestEntityTooLarge,
 			fmt.Sprintf("the request is larger than %d bytes; send it in parts", tooLarge.Limit)}
