@@ -16,7 +16,8 @@ type Popped = processor.Popped
 // PopOption is a setting of one Pop.
 type PopOption = processor.PopOption
 
-// PopMax hands out up to n tasks, 1 to 1,000; more is the same as 1,000. Default: 1. It returns [ErrInvalidOption] below 1.
+// PopMax hands out up to n tasks, 1 to 1,000; more is the same as 1,000. Default: 1. A Pop hands out at most 16 MiB of bodies, though
+// at least one task. It returns [ErrInvalidOption] below 1.
 func PopMax(n int) PopOption { return processor.PopMax(n) }
 
 // PopWait returns without a task after d: at once when d is 0. Without this option a Pop waits until its context ends. It returns

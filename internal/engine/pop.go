@@ -33,8 +33,12 @@ type popper struct {
 	most  int
 	want  int // of them are still wanted
 	got   []*run
+	bytes int // of the bodies that it got
 	ready chan struct{}
 }
+
+// popBytes bounds the bodies that one pop hands out. The first task is handed out whatever its size.
+const popBytes = 16 << 20
 
 // gather is how long a pop that asked for more waits for the rest of a batch.
 const gather = 2 * time.Millisecond
@@ -188,18 +192,33 @@ func (p *pops) deliver(u *run) {
 func (p *pops) give(u *run, now row.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.waiting, func(w *popper) bool { return w.want > 0 && slices.Contains(w.tags, u.row.Tag) })
+	i := slices.IndexFunc(p.waiting, func(w *popper) bool { return p.hasRoom(w, u) })
 	if i < 0 || p.closed {
 		return false
 	}
 	w := p.waiting[i]
 	w.got = append(w.got, u)
+	w.bytes += len(u.row.Body)
 	w.want--
 	u.started = now
 	p.hands.want(w.tags, -1)
 	p.hands.handOut(u.item, u.row.Version)
 	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}
 	signal(w.ready)
+	return true
+}
+
+// hasRoom reports whether a popper takes the row. One whose bodies would become too many wants nothing more: what was claimed for it
+// beyond that goes to the next, or back.
+func (p *pops) hasRoom(w *popper, u *run) bool {
+	if w.want == 0 || !slices.Contains(w.tags, u.row.Tag) {
+		return false
+	}
+	if len(w.got) > 0 && w.bytes+len(u.row.Body) > popBytes {
+		p.hands.want(w.tags, -w.want)
+		w.want = 0
+		return false
+	}
 	return true
 }
 

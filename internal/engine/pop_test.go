@@ -356,3 +356,36 @@ func TestPoppedTagIsServedForHalfAMinuteAfterTheLastPop(t *testing.T) {
 		served(false)
 	})
 }
+
+func TestAPopHandsOutNoMoreBytesThanItsBound(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		for _, size := range []int{popBytes / 2, popBytes / 2, popBytes / 2, popBytes + 1} {
+			task := w.task("a", 0)
+			task.Body = make([]byte, size)
+			if _, _, err := e.Save(w.Context(), task); err != nil {
+				w.Fatal(err)
+			}
+		}
+		for left := 4; left > 0; {
+			got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 100})
+			if err != nil || len(got) == 0 {
+				w.Fatalf("%d tasks are left and got %d, %v", left, len(got), err)
+			}
+			left -= len(got)
+			bytes := 0
+			for _, task := range got {
+				bytes += len(task.Body)
+				if task.Attempt != 1 || w.row(task.ID).CrashCount != 0 {
+					w.Errorf("attempt %d: giving back has cost one", task.Attempt)
+				}
+				if err := e.Finish(w.Context(), task.ID, task.Version); err != nil {
+					w.Error(err)
+				}
+			}
+			if bytes > popBytes && len(got) > 1 {
+				w.Errorf("%d tasks with %d bytes", len(got), bytes)
+			}
+		}
+	})
+}
