@@ -29,6 +29,7 @@ var floors = [][]string{
 		"internal/metrics",
 		"internal/otlp",
 		"internal/sealed",
+		"internal/steady",
 		"internal/timer",
 		"internal/traces",
 		"internal/usage",
@@ -66,6 +67,7 @@ var own = map[string][]string{
 	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/sealed":    {},
 	"internal/otlp":      {"processor"}, // of processor: how a backoff grows
+	"internal/steady":    {},
 	"internal/traces":    {},
 	"processor/webhook":  {"processor"},
 	"scanner":            {"internal/row", "processor"},

@@ -59,7 +59,7 @@ type callers struct {
 const (
 	numCallers = 12
 	callEvery  = 40 * time.Millisecond
-	patient    = 30 * time.Second
+	patient    = patience
 	impatient  = 300 * time.Millisecond
 )
 

@@ -32,7 +32,7 @@ func TestTaskOfAKilledProcessIsRescued(t *testing.T) {
 		p, ran := ids()
 		serve(t, s, "t", p)
 		receive(t, ran, "task runs again")
-		within(t, rescueWithin, time.Since(killed), "rescue")
+		within(t, rescueWithin, killed, time.Now(), "rescue")
 		task := reaches(t, s, id, delaytask.Completed)
 		if task.Attempt != 1 || task.CrashCount != 1 || len(task.Errors) != 1 {
 			t.Errorf("attempt %d, crash count %d, errors %+v; want 1, 1 and the loss", task.Attempt, task.CrashCount, task.Errors)
@@ -52,7 +52,7 @@ func TestTaskSavedByAProcessThatIsKilledAtOnceRuns(t *testing.T) {
 			t.Errorf("task %d ran, want %d", got, id)
 		}
 		task := reaches(t, s, id, delaytask.Completed)
-		within(t, 6*time.Second, task.Lateness(), "lateness")
+		onTime(t, 6*time.Second, &task)
 	})
 }
 
@@ -73,7 +73,7 @@ func TestFrozenProcessLosesItsLeaseAndChangesNothing(t *testing.T) {
 		p, ran := ids()
 		serve(t, s, "t", p)
 		receive(t, ran, "task runs again")
-		within(t, rescueWithin, time.Since(frozen), "rescue")
+		within(t, rescueWithin, frozen, time.Now(), "rescue")
 		before := reaches(t, s, id, delaytask.Completed)
 		c.signal(syscall.SIGCONT)
 		if said := c.hear("ended"); !slices.Contains(said, "lease") {

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
-const patience = 40 * time.Second
+const patience = 2 * time.Minute
 
 // each runs f on every kind of database, beside all other tests.
 func each(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
@@ -25,6 +25,7 @@ func each(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		t.Parallel()
+		probe(t, d)
 		f(t, d)
 	})
 }
@@ -35,6 +36,7 @@ func servers(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
 	t.Parallel()
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		t.Parallel()
+		probe(t, d)
 		f(t, d)
 	})
 }
@@ -86,13 +88,16 @@ func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, o
 	}
 }
 
+// armed is the lateness up to which a task was found by its timer: other ways look only 100 ms after it was due.
+const armed = 90 * time.Millisecond
+
 // warm waits until the scheduler arms what it saves itself, which begins with its first look at the nodes. What is saved before
 // is only found a little later.
 func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
 	t.Helper()
 	eventually(t, "tasks are armed as they are saved", func() bool {
 		task := reaches(t, s, save(t, s, tag, 50*time.Millisecond), delaytask.Completed)
-		return task.Lateness() < 20*time.Millisecond
+		return task.Lateness() < armed
 	})
 }
 
@@ -149,15 +154,6 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	case <-time.After(patience):
 		t.Fatalf("after %v not yet: %s", patience, what)
 		panic("unreachable")
-	}
-}
-
-// within fails the test when what a user may expect in seconds took longer.
-func within(t *testing.T, limit, took time.Duration, what string) {
-	t.Helper()
-	t.Logf("%s took %v", what, took.Round(100*time.Microsecond))
-	if took < 0 || took > limit {
-		t.Errorf("%s took %v, want 0 to %v", what, took, limit)
 	}
 }
 

@@ -23,5 +23,5 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // these tests wait more than they compute
 		panic(err)
 	}
-	goleak.VerifyTestMain(dbtest.WithServers(m))
+	goleak.VerifyTestMain(watched{dbtest.WithServers(m)})
 }

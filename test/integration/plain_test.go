@@ -33,7 +33,7 @@ func TestPlainInsertRuns(t *testing.T) {
 		for range 3 {
 			id := receive(t, ran, "plain row runs")
 			task := reaches(t, s, id, delaytask.Completed)
-			within(t, 3*time.Second, task.Lateness(), "lateness of "+string(task.Body))
+			onTime(t, 2*time.Second, &task)
 			if task.Attempt != 1 || task.Version < 2 || task.TTR != 15*time.Second || task.MaxAttempts != 20 {
 				t.Errorf("the row became %+v", task)
 			}

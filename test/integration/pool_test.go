@@ -88,7 +88,7 @@ func roundTrip(t *testing.T, s *delaytask.Scheduler, callers, truth *sql.DB) {
 	if len(task.Errors) != 1 || task.Errors[0].Error != nasty {
 		t.Errorf("the error came back as %+v", task.Errors)
 	}
-	within(t, 3*time.Second, task.Lateness(), "lateness")
+	within(t, 2*time.Second, task.Expected, task.Started, "lateness")
 
 	tx := begin(t, callers)
 	var inTx []int64

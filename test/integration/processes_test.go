@@ -57,9 +57,12 @@ func TestTwoProcessesShareTheTasksAndRunNoneTwice(t *testing.T) {
 		if here == 0 || there == 0 {
 			t.Error("one process did all the work")
 		}
-		const spent = "SELECT COUNT(*) FROM delay_task_message WHERE attempt <> 1 OR version <> 2"
-		if n := number(t, db, spent); n != 0 {
-			t.Errorf("%d tasks took more than one claim and one result", n)
+		if n := number(t, db, "SELECT COUNT(*) FROM delay_task_message WHERE attempt <> 1"); n != 0 {
+			t.Errorf("%d tasks took more than one attempt", n)
+		}
+		const again = "SELECT COUNT(*) FROM delay_task_message WHERE version <> 2"
+		if n := number(t, db, again); n > all/10 { // what is claimed while the machine stands still may be put back
+			t.Errorf("%d of %d tasks took more than one claim and one result", n, all)
 		}
 	})
 }
@@ -76,7 +79,7 @@ func TestTasksOfAProcessThatServesNothingAreOnTime(t *testing.T) {
 		}
 		for delay, id := range saved {
 			task := reaches(t, s, id, delaytask.Completed)
-			within(t, 2*time.Second, task.Lateness(), "lateness with a delay of "+delay.String())
+			within(t, time.Second, task.Expected, task.Started, "lateness with a delay of "+delay.String())
 		}
 	})
 }
