@@ -100,5 +100,5 @@ func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 			t.Errorf("%v: got %d %s", header, status, text)
 		}
 	}
-	q.is(q.get("t", ""), "1", "")
+	q.is(q.get("t", "&wait=20000"), "1", "")
 }

@@ -22,8 +22,8 @@ func TestLeaseThatHasEndedIsNotFinished(t *testing.T) {
 		q := serve(t, db.DSN)
 		q.ok(q.add(`{"topic":"t","id":"1","ttr":60000}`))
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
-		q.ok(q.get("t", ""))
-		q.ok(q.get("t", ""))
+		q.ok(q.get("t", "&wait=20000"))
+		q.ok(q.get("t", "&wait=20000"))
 		stop(t, q.scheduler)               // nobody is left who would give the jobs back
 		late := listen(t, open(t, db.DSN)) // not started
 		endLeases(t, db)
@@ -63,7 +63,7 @@ func TestFinishAndDeleteAtOnceEndAJobOnce(t *testing.T) {
 	q := onSQLite(t)
 	for range 20 {
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
-		q.ok(q.command(`{"command":"pop","topic":"t"}`))
+		q.is(q.command(`{"command":"pop","topic":"t","wait":20}`), "1", "")
 		answers := make(chan answer)
 		commands := []string{`{"command":"finish","id":"1"}`, `{"command":"finish","id":"1"}`, `{"command":"delete","id":"1"}`}
 		for _, body := range commands {
@@ -90,8 +90,8 @@ func TestTasksOfOtherFacesAreFinishedToo(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		pop := func() answer { t.Helper(); return q.ok(q.command(`{"command":"pop","topic":"t","wait":9}`)) }
-		get := func() answer { t.Helper(); return q.ok(q.get("t", "&wait=9000")) }
+		pop := func() answer { t.Helper(); return q.ok(q.command(`{"command":"pop","topic":"t","wait":20}`)) }
+		get := func() answer { t.Helper(); return q.ok(q.get("t", "&wait=20000")) }
 		finish := func(id string) answer { t.Helper(); return q.command(`{"command":"finish","id":"` + id + `"}`) }
 
 		save("no key")

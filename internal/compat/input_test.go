@@ -151,11 +151,11 @@ func TestLenientFieldsAreUnderstood(t *testing.T) {
 		if task.Delay != c.delay || task.TTR != c.ttr || string(task.Body) != c.body {
 			t.Errorf("%s: stored %v, %v, %q", c.fields, task.Delay, task.TTR, task.Body)
 		}
-		q.ok(q.complete("t", q.ok(q.get("t", "&wait=9000")).ID))
+		q.finished(func() answer { return q.get("t", "&wait=20000") }, func(id string) answer { return q.complete("t", id) })
 	}
 	longest := strings.Repeat("é", 252)
 	q.ok(q.command(`{"command":"add","topic":"t","id":"` + longest + `","body":"x"}`))
-	q.is(q.command(`{"command":"pop","topic":"t"}`), longest, "x")
+	q.is(q.command(`{"command":"pop","topic":"t","wait":20}`), longest, "x")
 	q.refused(q.command(`{"command":"add","topic":"t","id":"é`+longest+`"}`), "longer than 252")
 }
 
@@ -163,7 +163,7 @@ func TestBodyAtTheLimitIsTakenHoweverItIsWritten(t *testing.T) {
 	q := onSQLite(t)
 	for n, char := range []string{"x", `\u0001`, `\/`} {
 		q.ok(q.add(fmt.Sprintf(`{"topic":"t","id":%d,"body":"%s"}`, n, strings.Repeat(char, 1<<20))))
-		if a := q.ok(q.get("t", "")); len(a.Value) != 1<<20 {
+		if a := q.ok(q.get("t", "&wait=20000")); len(a.Value) != 1<<20 {
 			t.Errorf("%s: got %d bytes", char, len(a.Value))
 		}
 	}

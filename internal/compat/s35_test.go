@@ -59,12 +59,12 @@ func TestS35StorageOfItsOwnIsDurable(t *testing.T) {
 	q := serve(t, db.DSN)
 	q.ok(q.command(`{"command":"add","topic":"a","id":"waits","delay":0,"TTR":60,"body":"x"}`))
 	q.ok(q.command(`{"command":"add","topic":"b","id":"taken","delay":0,"TTR":1,"body":"y"}`))
-	q.is(q.command(`{"command":"pop","topic":"b"}`), "taken", "y")
+	q.is(q.command(`{"command":"pop","topic":"b","wait":20}`), "taken", "y")
 	stop(t, q.scheduler)
 	q = serve(t, db.DSN)
-	q.is(q.command(`{"command":"pop","topic":"a"}`), "waits", "x")
-	q.is(q.command(`{"command":"pop","topic":"b","wait":20}`), "taken", "y")
-	q.ok(q.command(`{"command":"finish","id":"taken"}`))
+	q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "waits", "x")
+	q.finished(func() answer { return q.command(`{"command":"pop","topic":"b","wait":20}`) },
+		func(string) answer { return q.command(`{"command":"finish","id":"taken"}`) })
 }
 
 // Instances find each other in the database, where everybody can look them up; a client may ask any of them.

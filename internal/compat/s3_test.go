@@ -38,23 +38,23 @@ func TestS32JobGoesFromDelayToReadyToReservedToDeleted(t *testing.T) {
 		}
 		q.ok(q.command(`{"command":"add","topic":"a","id":"1","delay":1,"TTR":1,"body":"x"}`))
 		id := q.task("any", "s3:1").ID
-		q.is(q.command(`{"command":"pop","topic":"a"}`), "", "") // delay
-		is(id, delaytask.Pending)
-		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x") // ready, reserved
-		is(id, delaytask.Executing)
-		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x") // its TTR has passed
-		q.is(q.ok(q.command(`{"command":"finish","id":"1"}`)), "1", "")
+		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x")                      // ready, reserved
+		q.finished(func() answer { return q.command(`{"command":"pop","topic":"a","wait":20}`) }, // its TTR has passed
+			func(string) answer { return q.command(`{"command":"finish","id":"1"}`) })
 		is(id, delaytask.Completed)
 
 		q.ok(q.command(`{"command":"add","topic":"a","id":"2","delay":0,"TTR":60,"body":"y"}`))
 		id = q.task("any", "s3:2").ID
-		q.is(q.command(`{"command":"pop","topic":"a"}`), "2", "y")
+		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "2", "y")
+		is(id, delaytask.Executing)
 		q.is(q.ok(q.command(`{"command":"delete","id":"2"}`)), "2", "")
 		is(id, delaytask.Cancelled)
 		q.refused(q.command(`{"command":"finish","id":"2"}`), "no unfinished job")
 
 		q.ok(q.command(`{"command":"add","topic":"a","id":"3","delay":3600,"TTR":60,"body":"z"}`))
 		id = q.task("any", "s3:3").ID
+		q.is(q.command(`{"command":"pop","topic":"a"}`), "", "") // delay
+		is(id, delaytask.Pending)
 		q.refused(q.command(`{"command":"finish","id":"3"}`), "not handed out")
 		q.ok(q.command(`{"command":"delete","id":"3"}`))
 		is(id, delaytask.Cancelled)
@@ -67,14 +67,14 @@ func TestS33ProtocolIsOneCommandObject(t *testing.T) {
 		for _, step := range []struct{ body, want string }{
 			{`{"command":"add","topic":"t","id":"1","delay":0,"TTR":60,"body":"<b>&"}`,
 				`{"success":true,"error":"","id":"1","value":""}`},
-			{`{"command":"pop","topic":"t"}`, `{"success":true,"error":"","id":"1","value":"<b>&"}`},
+			{`{"command":"pop","topic":"t","wait":20}`, `{"success":true,"error":"","id":"1","value":"<b>&"}`},
 			{`{"command":"pop","topic":"t"}`, `{"success":true,"error":"","id":"","value":""}`},
 			{`{"command":"finish","id":"1"}`, `{"success":true,"error":"","id":"1","value":""}`},
 			{`{"command":"delete","id":"1"}`,
 				`{"success":false,"error":"there is no unfinished job with this id","id":"","value":""}`},
 			{`{"command":"add","topic":"t","id":2,"delay":"0","TTR":"60","body":{"n":[1, 2]},"ttl":3,"x":{"y":null}}`,
 				`{"success":true,"error":"","id":"2","value":""}`},
-			{`{"command":"pop","topic":"t"}`, `{"success":true,"error":"","id":"2","value":"{\"n\":[1, 2]}"}`},
+			{`{"command":"pop","topic":"t","wait":20}`, `{"success":true,"error":"","id":"2","value":"{\"n\":[1, 2]}"}`},
 			{`{"command":"finish","id":"2","topic":"ignored"}`, `{"success":true,"error":"","id":"2","value":""}`},
 		} {
 			status, got := q.send(http.MethodPost, "/compat/topics", step.body, "Content-Type", "application/x-www-form-urlencoded")
