@@ -57,11 +57,16 @@ func TestASaveWithoutAnAnswerTellsItsID(t *testing.T) {
 
 func TestASaveEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	c, _ := scripted(t, nil, says(http.StatusGatewayTimeout, nil))
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := c.SaveDelayTask(ctx, "a", 1, 0); !errors.Is(err, processor.ErrOutcomeUnknown) {
-		t.Errorf("got %v", err)
+	c, s := scripted(t, nil, says(http.StatusGatewayTimeout, nil))
+	var ctx context.Context
+	for len(s.requests()) == 0 { // a machine may stand still until the context has ended
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := c.SaveDelayTask(ctx, "a", 1, 0)
+		if len(s.requests()) > 0 && !errors.Is(err, processor.ErrOutcomeUnknown) {
+			t.Errorf("got %v", err)
+		}
 	}
 	if _, err := c.SaveDelayTask(ctx, "a", 1, 0); !errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, processor.ErrOutcomeUnknown) {

@@ -61,7 +61,7 @@ func (s *service) client(t *testing.T, opts ...client.Option) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Stop(ctx); err != nil {
 			t.Error(err)

@@ -31,7 +31,7 @@ func TestABodyWithoutEndIsNotWaitedFor(t *testing.T) {
 		if _, err := io.WriteString(conn, head+begun); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		answer, err := io.ReadAll(conn)
@@ -76,7 +76,13 @@ func TestALargeBatchTakesABoundedMultipleOfItself(t *testing.T) {
 			}
 		}
 	}()
-	got := s.send("POST", batchPath, body, "Content-Type", mediaNDJSON)
+	var got reply
+	for range 5 { // on a machine that is too busy the request is over before all are saved
+		began := time.Now()
+		if got = s.send("POST", batchPath, body, "Content-Type", mediaNDJSON); time.Since(began) < requestWait {
+			break
+		}
+	}
 	close(ended)
 	grown := int64(<-most) - int64(before.HeapInuse)
 	if got.status != http.StatusOK {
@@ -101,7 +107,7 @@ func TestABodyThatNeverComesHoldsNoConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = io.WriteString(conn, line+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n")
-		if err := errors.Join(err, conn.SetReadDeadline(time.Now().Add(20*time.Second))); err != nil {
+		if err := errors.Join(err, conn.SetReadDeadline(time.Now().Add(time.Minute))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {

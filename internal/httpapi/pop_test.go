@@ -148,7 +148,7 @@ func TestATaskThatNobodyReceivesIsReleased(t *testing.T) {
 // awaitServed waits until somebody pops from the tag.
 func (s *site) awaitServed(tag string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		nodes, err := s.scheduler.Nodes(s.t.Context())
 		if err != nil {
 			s.t.Fatal(err)

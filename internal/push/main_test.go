@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
-const patience = 40 * time.Second
+const patience = 2 * time.Minute
 
 // fixture is a process of the service: a scheduler and a registry on a database, and all that they log.
 type fixture struct {

@@ -26,7 +26,7 @@ func (r running) speak(t *testing.T, text string, shut bool) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	// The server may have hung up before it has read everything.
@@ -158,7 +158,7 @@ func TestHeadersThatDoNotComeAreNotWaitedFor(t *testing.T) {
 		if _, err := io.WriteString(conn, begun); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {

@@ -167,7 +167,7 @@ func TestStopAnswersThoseWhoWait(t *testing.T) {
 // awaitServed waits until a pop of the tag has arrived.
 func awaitServed(t *testing.T, r running, tag string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		var nodes wire.NodeList
 		r.call(t, "GET", "/v1/nodes", "", &nodes)
 		for _, n := range nodes.Nodes {

@@ -124,7 +124,7 @@ func settled(t *testing.T, c *client.Client, id int64) processor.Stored {
 
 func until(t *testing.T, c *client.Client, id int64, met func(*processor.Stored) bool) processor.Stored {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for tick := time.Tick(10 * time.Millisecond); ; {
 		task, err := c.Get(t.Context(), processor.ID(id))
 		if err != nil {

@@ -97,7 +97,7 @@ func run(t *testing.T, env []string, name string, args ...string) *process {
 // says waits for a line that matches, and returns its first group.
 func (p *process) says(t *testing.T, pattern string) string {
 	t.Helper()
-	want, late := regexp.MustCompile(pattern), time.After(30*time.Second)
+	want, late := regexp.MustCompile(pattern), time.After(time.Minute)
 	var said []string
 	for {
 		select {
@@ -110,7 +110,7 @@ func (p *process) says(t *testing.T, pattern string) string {
 			}
 			said = append(said, line)
 		case <-late:
-			t.Fatalf("the program did not say %q within 30 s: %q", pattern, said)
+			t.Fatalf("the program did not say %q within a minute: %q", pattern, said)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (p *process) stops(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(20*time.Second, func() { _ = p.cmd.Process.Kill() })
+	late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	var said []string
 	for line := range p.lines {
@@ -154,7 +154,7 @@ func service(t *testing.T) (env []string, c *client.Client) {
 func ready(t *testing.T, url string) {
 	t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for tick := time.Tick(10 * time.Millisecond); ; {
 		res, err := http.Get(url)
 		if err == nil {

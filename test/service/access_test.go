@@ -55,7 +55,7 @@ func TestTokensDecideWhoMayDoWhat(t *testing.T) {
 			{shop, "POST", "/v1/tags/order.mail/pop", "", 403},
 			{shop, "POST", "/v1/tags/order.mail/pause", "", 403},
 			{shop, "POST", "/v1/workers", register, 403},
-			{mailer, "POST", "/v1/tags/order.mail/pop", "", 200},
+			{mailer, "POST", "/v1/tags/order.mail/pop?wait=20s", "", 200},
 			{mailer, "POST", "/v1/tags/order.close/pop", "", 403},
 			{mailer, "POST", "/v1/pop?tag=order.mail&tag=order.close", "", 403},
 			{mailer, "POST", "/v1/tasks", save, 403},
