@@ -15,6 +15,10 @@ func TestWhatChildrenMeasure(t *testing.T) {
 		o := tiny(db.DSN, "lateness.500", "latency_now", "keyed", "memory", "restart", "purge", "growth")
 		o.Repeats, o.Child, o.scratch = 1, []string{childArgument}, scratchOwner(db)
 		report, err := Run(t.Context(), o)
+		for tries := 1; err != nil && tries < 3; tries++ { // a machine may stand still for longer than a measurement may take
+			t.Log(err)
+			report, err = Run(t.Context(), o)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

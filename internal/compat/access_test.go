@@ -54,7 +54,7 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 		{"add to http", caller(t, "http", access.SaveHTTP), post(`{"command":"add","topic":"http","id":"h"}`), true},
 		{"pop of another topic", theirs, post(`{"command":"pop","topic":"a"}`), false},
 		{"get of another topic", theirs, get("/o/get?topic=a"), false},
-		{"get", ours, get("/o/get?topic=a"), true},
+		{"get", ours, get("/o/get?topic=a&wait=20000"), true},
 		{"finish a job of another topic", theirs, post(`{"command":"finish","id":"1"}`), false},
 		{"finish a job of another topic and name one's own", theirs, post(`{"command":"finish","id":"1","topic":"b"}`), false},
 		{"finish without the verb", caller(t, "a", access.Change), post(`{"command":"finish","id":"1"}`), false},

@@ -74,10 +74,18 @@ func (w *Watch) expect(soon time.Duration) (over func()) {
 
 // Still returns for how long between the two moments the machine stood still, or what was probed did.
 func (w *Watch) Still(from, to time.Time) (still time.Duration) {
+	var stalls []span
+	take := func(s span) {
+		if s.from.Before(to) && s.to.After(from) {
+			stalls = append(stalls, s)
+		}
+	}
 	w.mu.Lock()
-	stalls := slices.Clone(w.stalls)
+	for _, s := range w.stalls {
+		take(s)
+	}
 	for due := range w.due { // a stall that has just ended may not have been noted yet
-		stalls = append(stalls, span{*due, time.Now()})
+		take(span{*due, time.Now()})
 	}
 	w.mu.Unlock()
 	slices.SortFunc(stalls, func(a, b span) int { return a.from.Compare(b.from) })

@@ -46,6 +46,7 @@ func config(t *testing.T, change ...func(*delaytask.Config)) delaytask.Config {
 	cfg := delaytask.Config{
 		Migrate: true,
 		Backoff: processor.Constant(0),
+		TTR:     time.Minute, // a lease ends because of its holder, and not of a machine that stands still
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	for _, c := range change {
