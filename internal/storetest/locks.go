@@ -49,7 +49,7 @@ var lockTests = []struct {
 		ids := t.manyTasks()
 		before := make([]row.Row, len(ids))
 		c := row.Claim{Executor: executor}
-		for i := range ids { // as many versions as rows, so that the batch takes as many statements
+		for i := range ids { // as many versions as rows: a store may send a statement for each
 			for _, id := range ids[i+1:] {
 				t.apply(change(t.get(id), row.Pending))
 			}
