@@ -59,7 +59,7 @@ func beChild(dsn string) (code int) {
 }
 
 func childScheduler(dsn string) (*delaytask.Scheduler, error) {
-	cfg := delaytask.Config{Migrate: true, TTR: childTTR, Logger: slog.New(slog.DiscardHandler)}
+	cfg := delaytask.Config{Migrate: true, TTR: time.Minute, Logger: slog.New(slog.DiscardHandler)}
 	params := os.Getenv(childPool)
 	if params == "" {
 		return delaytask.Open(context.Background(), dsn, cfg)

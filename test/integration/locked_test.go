@@ -25,10 +25,12 @@ func lock(t *testing.T, db *sql.DB, id int64) *sql.Tx {
 	return tx
 }
 
-// saveTogether saves tasks that are due in the same moment, soon, so that they travel in the same batches.
-func saveTogether(t *testing.T, s *delaytask.Scheduler, n int, opts ...delaytask.Option) []int64 {
+const soon = 1500 * time.Millisecond
+
+// saveTogether saves tasks that are due in the same moment, so that they travel in the same batches.
+func saveTogether(t *testing.T, s *delaytask.Scheduler, n int, due time.Time, opts ...delaytask.Option) []int64 {
 	t.Helper()
-	opts = append(opts, delaytask.WithTime(time.Now().Add(1500*time.Millisecond)))
+	opts = append(opts, delaytask.WithTime(due))
 	items := slices.Repeat([]delaytask.Item{{Tag: "t", Options: opts}}, n)
 	results, err := s.SaveDelayTasks(t.Context(), items)
 	if err != nil {
@@ -46,9 +48,7 @@ func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
 		s, db := open(t, d), pool(t, d)
 		p, ran := ids()
 		serve(t, s, "t", p)
-		tasks := saveTogether(t, s, 20)
-		held := tasks[10]
-		tx := lock(t, db, held)
+		tasks, held, tx := saveAndLock(t, s, db, ran)
 		for range len(tasks) - 1 {
 			if receive(t, ran, "neighbours run") == held {
 				t.Fatal("the locked task ran")
@@ -69,6 +69,26 @@ func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
 			t.Errorf("attempt %d, crash count %d; want 1 and 0", task.Attempt, task.CrashCount)
 		}
 	})
+}
+
+// saveAndLock saves tasks and locks one of them before they are due; later ones where the machine was too slow for that.
+func saveAndLock(t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan int64) (tasks []int64, held int64, tx *sql.Tx) {
+	t.Helper()
+	for _, wait := range []time.Duration{soon, 4 * soon, 16 * soon} {
+		due := time.Now().Add(wait)
+		tasks = saveTogether(t, s, 20, due)
+		held = tasks[10]
+		tx = lock(t, db, held)
+		if time.Until(due) > soon/3 { // some are claimed a little ahead
+			return tasks, held, tx
+		}
+		commit(t, tx)
+		for range tasks {
+			receive(t, ran, "tasks run that could not be locked in time")
+		}
+	}
+	t.Fatal("three times tasks were due before one of them could be locked")
+	panic("unreachable")
 }
 
 // holding returns a processor that tells which task it runs and then waits until it is let go or loses its lease.
@@ -112,7 +132,7 @@ func renewBesideALock(t *testing.T, d dbtest.Database, ttr time.Duration) (lost 
 	defer stop(t, s)
 	p, running, letGo := holding()
 	serve(t, s, "t", p)
-	tasks := saveTogether(t, s, 8, delaytask.WithTTR(ttr))
+	tasks := saveTogether(t, s, 8, time.Now().Add(soon), delaytask.WithTTR(ttr))
 	first := map[int64]time.Time{}
 	for range tasks {
 		id := receive(t, running, "task runs")
@@ -148,7 +168,7 @@ func TestLockedRowInASettleBatchHoldsUpNobody(t *testing.T) {
 		s, db := open(t, d), pool(t, d)
 		p, running, letGo := holding()
 		serve(t, s, "t", p)
-		tasks := saveTogether(t, s, 20)
+		tasks := saveTogether(t, s, 20, time.Now().Add(soon))
 		for range tasks {
 			receive(t, running, "task runs")
 		}

@@ -20,9 +20,9 @@ func TestTwoProcessesShareTheTasksAndRunNoneTwice(t *testing.T) {
 		db := pool(t, d)
 		const plain, tasks = 100, 120
 		// These are armed by nobody: both processes find them at the same time.
-		row := "('t', '', 0)"
+		row := "('t', '', 0, 60000)"
 		rows := row + strings.Repeat(", "+row, plain-1)
-		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES "+rows)
+		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, delay_time, ttr) VALUES "+rows)
 		items := make([]delaytask.Item, tasks)
 		for i := range items { // most of them are for the look-ahead
 			items[i] = delaytask.Item{Tag: "t", Delay: time.Duration(i) * 40 * time.Millisecond}
