@@ -26,7 +26,7 @@ const childDSN = "DELAYTASK_TEST_CHILD_DSN"
 // childPool makes the child use an application's pool with these parameters.
 const childPool = "DELAYTASK_TEST_CHILD_POOL"
 
-// childTTR is the lease of tasks that a child runs.
+// childTTR is the lease of tasks that a child holds until it dies.
 const childTTR = 2 * time.Second
 
 // beChild obeys commands from standard input, one a line, until it ends, and then stops:
