@@ -83,8 +83,9 @@ var (
 	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were released,
 	// which is no fault.
 	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; their tasks were released")
-	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered. Nothing was stored.
-	ErrOverloaded = errors.New("delaytask: too many saves are waiting for the database; slow down and try again")
+	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered, and nothing was stored.
+	// A Pop returns it when more than 10,000 different tags were popped from one process within 30 s.
+	ErrOverloaded = errors.New("delaytask: too much is asked for at once; slow down and try again")
 )
 
 // Causes with which a processor's context ends, told by context.Cause. Losing the lease is [ErrLeaseLost].

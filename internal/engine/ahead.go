@@ -22,7 +22,7 @@ func (l *lines) mayGoAhead(line *tagLine) bool {
 // returns when the next row is due that is still early.
 func (l *lines) promote(soon row.Time) (next row.Time, promoted bool) {
 	next = row.MaxTime
-	for _, line := range l.tags {
+	for _, line := range l.working {
 		for it := line.early.head(); it != nil; it = line.early.head() {
 			if it.Due > soon {
 				next = min(next, it.Due)

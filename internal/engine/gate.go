@@ -19,6 +19,7 @@ func (h *hands) enter(u *run) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.hold(u.item, false)
+	h.lines.stir(u.item.line)
 	u.ready = time.Now()
 	if h.lines.admits(u.item.line) {
 		h.lines.admit(u)
@@ -57,7 +58,7 @@ func (h *hands) impatient(since time.Time) []*run {
 		return nil
 	}
 	var taken []*run
-	for _, line := range h.lines.tags {
+	for _, line := range h.lines.working {
 		for _, it := range slices.Concat(line.ready.items, line.readyLate.items) {
 			if it.run.ready.Before(since) {
 				taken = append(taken, h.lines.unready(it))

@@ -167,7 +167,7 @@ func TestOnlyTagThatIsServedTakesAllSlots(t *testing.T) {
 func (h *hands) withSurplus(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, line := range h.lines.tags {
+	for _, line := range h.lines.byTag {
 		line.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
 	}
 	h.lines.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}

@@ -51,9 +51,9 @@ func signal(c chan struct{}) {
 }
 
 // entry makes a timer entry of a sighting.
-func (h *hands) entry(d row.Due, own bool) timer.Entry {
+func entry(d row.Due, line *tagLine, own bool) timer.Entry {
 	return timer.Entry{
-		ID: d.ID, Version: d.Version, Due: d.Due, Tag: h.lines.intern(d.Tag),
+		ID: d.ID, Version: d.Version, Due: d.Due, Tag: line.number,
 		Priority: int8(min(max(d.Priority, math.MinInt8), math.MaxInt8)), Suspect: d.CrashCount >= suspectAt, Own: own,
 	}
 }
@@ -66,8 +66,8 @@ func (h *hands) arm(d row.Due, own bool) {
 	if h.closed || !h.free(d.ID, d.Version, d.Due) {
 		return
 	}
-	h.heap.Set(h.entry(d, own))
-	h.heap.Trim(h.limits.heap, func(timer.Entry) {})
+	h.set(entry(d, h.lines.line(d.Tag), own))
+	h.heap.Trim(h.limits.heap, h.disarmed)
 	if head, ok := h.heap.Peek(); ok && head.ID == d.ID {
 		signal(h.timerWake)
 	}
@@ -121,13 +121,15 @@ func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
 				continue
 			}
 			h.heap.Remove(d.ID)
+			h.disarmed(e)
 		}
 		if !h.free(d.ID, d.Version, d.Due) {
 			continue
 		}
-		e := h.entry(d, true)
+		line := h.lines.line(d.Tag)
+		e := entry(d, line, true)
 		e.Backlog = backlog
-		h.lines.push(&item{Entry: e, fired: now})
+		h.lines.push(&item{Entry: e, line: line, fired: now})
 		taken++
 	}
 	if taken > 0 {
@@ -186,6 +188,7 @@ func (h *hands) putBack(it *item) {
 	defer h.mu.Unlock()
 	h.drop(it)
 	h.lines.release(it)
+	it.line = h.lines.line(it.line.tag) // it held no slot, so its line may have been forgotten
 	h.lines.push(it)
 	signal(h.claimWake)
 	signal(h.timerWake) // it may have become nearly due meanwhile
@@ -214,6 +217,7 @@ func (h *hands) serve(tag string, open bool, limit int) {
 		line.slots = limit
 	} else {
 		h.lines.dropTag(line)
+		h.lines.forget(line)
 	}
 	signal(h.claimWake)
 }
@@ -222,7 +226,11 @@ func (h *hands) serve(tag string, open bool, limit int) {
 func (h *hands) room(tag string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.limits.backlog - len(h.lines.line(tag).backlog)
+	line, known := h.lines.byTag[tag]
+	if !known {
+		return h.limits.backlog
+	}
+	return h.limits.backlog - len(line.backlog)
 }
 
 // withTaker returns those of the tags that a row could be taken of at once. To look for rows of the others would only fill the
@@ -231,7 +239,10 @@ func (h *hands) withTaker(tags []string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.measure(time.Now())
-	taken, _ := split(tags, func(tag string) bool { return h.lines.hasTaker(h.lines.line(tag)) })
+	taken, _ := split(tags, func(tag string) bool {
+		line, known := h.lines.byTag[tag]
+		return known && h.lines.hasTaker(line)
+	})
 	return taken
 }
 

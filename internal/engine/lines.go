@@ -29,34 +29,12 @@ type item struct {
 
 func (it *item) id() int64 { return it.ID }
 
-// tagLine is what waits of one tag, and what runs of it.
-type tagLine struct {
-	tag     string
-	open    bool // served here and not paused
-	limit   int  // worker slots that the tag may occupy; 0 while it is closed
-	busy    int  // rows that are claimed for a worker, or being claimed
-	held    int  // slots that count as the tag's
-	beyond  int  // rows that may be claimed beyond the slots now
-	flow    flow
-	slots   int // the limit, also after the tag was closed
-	running int // slots in which a row runs
-	// Rows that were claimed and wait for a slot: those that are due now, and the backlog.
-	ready, readyLate queue
-	ahead            int   // slots, or places of pops, that are held by rows which are not due yet
-	early            queue // not nearly due
-	now              queue
-	arrived          []*item // those of now in the order in which they came, about that of their due times; some have left
-	backlog          []*item // oldest first
-	pops             popDemand
-}
-
 // lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
 // time, gets at least half of the free slots; the backlog gets the rest, tag after tag. A line that is empty leaves its slots to
 // the other, but a backlog leaves some to what falls due meanwhile. Suspects wait apart, so that they hold up nobody. The caller
 // locks.
 type lines struct {
-	tags        []*tagLine
-	byTag       map[string]uint32
+	tagLines
 	waiting     map[int64]*item
 	suspects    []*item // oldest first
 	suspectBusy bool
@@ -72,35 +50,18 @@ type lines struct {
 	ahead       int  // worker slots that are held by rows which are not due yet
 	wanted      int  // rows that waiting pops want and were not promised yet, over all tags
 	turn        bool // the backlog gets the odd place
-	next        int  // tag that the backlog's round begins with
 }
 
 func newLines(workers int) lines {
-	return lines{byTag: map[string]uint32{}, waiting: map[int64]*item{}, workers: workers}
+	return lines{tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*item{}, workers: workers}
 }
-
-// intern returns the index of a tag; the heap's entries carry it instead of the name.
-func (l *lines) intern(tag string) uint32 {
-	i, ok := l.byTag[tag]
-	if !ok {
-		i = uint32(len(l.tags))
-		l.byTag[tag] = i
-		l.tags = append(l.tags, &tagLine{
-			tag: tag, early: queue{before: byDue}, now: queue{before: byPriority}, ready: queue{before: byPriority},
-			readyLate: queue{before: byDue},
-		})
-	}
-	return i
-}
-
-func (l *lines) line(tag string) *tagLine { return l.tags[l.intern(tag)] }
 
 func (l *lines) get(id int64) *item { return l.waiting[id] }
 
 // push lets a row wait for a slot. A row of a tag that is closed by now is forgotten.
 func (l *lines) push(it *item) {
-	it.line = l.tags[it.Tag]
 	if !it.line.open {
+		l.forget(it.line)
 		return
 	}
 	l.waiting[it.ID] = it
@@ -108,6 +69,7 @@ func (l *lines) push(it *item) {
 }
 
 func (l *lines) enqueue(it *item) {
+	l.stir(it.line)
 	switch {
 	case it.early:
 		it.line.early.add(it)
@@ -126,7 +88,7 @@ func (l *lines) enqueue(it *item) {
 // memory, and one that has got a great many quick ones at once need not read them again, past the traces of all that it has run. It
 // reports whether rows were forgotten.
 func (l *lines) age(before row.Time, most int) (forgotten bool) {
-	for _, line := range l.tags {
+	for _, line := range l.working {
 		most := max(most, line.flow.within(time.Second))
 		for len(line.arrived) > 0 && (line.arrived[0].in != &line.now || line.arrived[0].Due < before) {
 			it := line.arrived[0]
@@ -210,7 +172,7 @@ func (l *lines) pick(most int, backlog bool) []*item {
 
 // waits reports whether a line has a row that somebody could take.
 func (l *lines) waits(backlog bool) bool {
-	return slices.ContainsFunc(l.tags, func(line *tagLine) bool {
+	return slices.ContainsFunc(l.working, func(line *tagLine) bool {
 		if backlog {
 			return len(line.backlog) > 0 && l.hasTaker(line)
 		}
@@ -259,7 +221,7 @@ func (l *lines) pickNow(picked []*item, n int) []*item {
 
 // best returns the best of what the tags offer, nil when none offers anything.
 func (l *lines) best(offer func(*tagLine) *item, before func(a, b *item) bool) (best *item) {
-	for _, line := range l.tags {
+	for _, line := range l.working {
 		if it := offer(line); it != nil && (best == nil || before(it, best)) {
 			best = it
 		}
@@ -269,9 +231,8 @@ func (l *lines) best(offer func(*tagLine) *item, before func(a, b *item) bool) (
 
 // pickBacklog goes round the tags, one row each.
 func (l *lines) pickBacklog(picked []*item, n int) []*item {
-	for idle := 0; n > 0 && idle < len(l.tags); {
-		line := l.tags[l.next%len(l.tags)]
-		l.next++
+	for idle := 0; n > 0 && idle < len(l.working); {
+		line := l.inTurn()
 		if len(line.backlog) == 0 || !l.hasTaker(line) {
 			idle++
 			continue
@@ -297,6 +258,7 @@ func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || line.po
 // occupy gives the row to a worker or to a waiting pop; where both are free they take turns.
 func (l *lines) occupy(it *item) *item {
 	delete(l.waiting, it.ID)
+	l.stir(it.line)
 	it.pop = it.line.pops.open() > 0 && (it.line.pops.turn || !l.hasSlot(it.line))
 	it.line.pops.turn = !it.pop
 	if it.pop {
@@ -337,13 +299,7 @@ func (l *lines) release(it *item) bool {
 func (l *lines) clear() {
 	clear(l.waiting)
 	l.suspects = nil
-	for _, line := range l.tags {
+	for _, line := range l.working {
 		line.clear()
 	}
-}
-
-func (line *tagLine) clear() {
-	line.early.clear()
-	line.now.clear()
-	line.arrived, line.backlog = nil, nil
 }

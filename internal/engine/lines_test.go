@@ -257,7 +257,10 @@ func TestOneHandPerRow(t *testing.T) {
 			"freeSlot": func(*rapid.T) { it := any(); free(it); h.freeSlot(it) },
 			"letGo":    func(*rapid.T) { it := any(); free(it); h.letGo(it); delete(held, it.ID) },
 			"putBack":  func(*rapid.T) { it := any(); free(it); h.putBack(it); delete(held, it.ID) },
-			"close":    func(*rapid.T) { h.serve("a", false, 0); h.serve("a", true, limit) },
+			"close":    func(*rapid.T) { h.serve("a", false, 0) },
+			"open":     func(*rapid.T) { h.serve("a", true, limit) },
+			"rest":     func(*rapid.T) { h.lines.measure(time.Now()) },
+			"want":     func(*rapid.T) { h.want([]string{"a"}, 1); h.want([]string{"a"}, -1) },
 			"": func(t *rapid.T) {
 				if h.lines.busy != slots || slots > workers {
 					t.Fatalf("%d of %d places are counted as taken, %d are", h.lines.busy, workers, slots)
@@ -280,7 +283,7 @@ func TestOneHandPerRow(t *testing.T) {
 						t.Fatalf("%d slots of %s, its limit is %d", n, tag, limit)
 					}
 				}
-				for _, line := range h.lines.tags {
+				for _, line := range h.lines.byTag {
 					if n := ahead[line.tag]; n != line.ahead || n > limit-kept(limit) {
 						t.Fatalf("%d slots of %s are held ahead of time, %d are counted, the limit is %d", n, line.tag, line.ahead, limit)
 					}
@@ -293,6 +296,7 @@ func TestOneHandPerRow(t *testing.T) {
 						t.Fatalf("row %d waits in the lines and in the heap", id)
 					}
 				}
+				checkTagLines(t, h)
 				if h.heap.Len() > 11 {
 					t.Fatalf("%d timers, the cap is 10 and an eighth", h.heap.Len())
 				}

@@ -66,7 +66,10 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 	}
 	slices.Sort(r.Tags)
 	r.Tags = slices.Compact(r.Tags)
-	fresh := e.tags.pop(r.Tags)
+	fresh, err := e.tags.pop(r.Tags)
+	if err != nil {
+		return nil, err
+	}
 	if fresh {
 		e.member.SetTags(e.tags.served())
 	}

@@ -30,7 +30,9 @@ func (h *hands) want(tags []string, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, tag := range tags {
-		h.lines.want(h.lines.line(tag), n)
+		line := h.lines.line(tag)
+		h.lines.want(line, n)
+		h.lines.forget(line)
 	}
 	signal(h.claimWake)
 }

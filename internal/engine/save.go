@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,8 @@ func (s *saver) save(ctx context.Context, task processor.Save) (int64, *row.Row,
 	return id, stored, nil
 }
 
+var errManySaves = fmt.Errorf("%w: too many saves are waiting for the database", processor.ErrOverloaded)
+
 // add queues the saving: in the lane, or where a row of it can meet another row, in that of such rows.
 func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
 	if it.canMeet() {
@@ -83,7 +86,7 @@ func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
 	it.leave()
 	switch {
 	case errors.Is(err, batch.ErrFull):
-		return processor.ErrOverloaded
+		return errManySaves
 	case errors.Is(err, batch.ErrClosed):
 		return processor.ErrClosed
 	default:

@@ -30,6 +30,9 @@ func (f *flow) measure(now time.Time) {
 	}
 }
 
+// still reports whether nothing came to an end lately.
+func (f *flow) still() bool { return f.ended == 0 && f.expected == 0 && f.surplus == 0 }
+
 // within returns how many rows come to an end in so long a time, at the pace of the last span.
 func (f *flow) within(d time.Duration) int {
 	return int(int64(f.expected) * int64(d) / int64(surplusSpan))
@@ -48,11 +51,12 @@ func (f *flow) beyond(slots, busy int) int {
 func (l *lines) measure(now time.Time) {
 	l.flow.measure(now)
 	l.beyond = l.flow.beyond(l.workers, l.busy)
-	for _, line := range l.tags {
+	for _, line := range l.working {
 		line.flow.measure(now)
 		l.weigh(line)
 	}
-	for _, line := range l.tags {
+	for _, line := range l.working {
 		line.beyond = line.flow.beyond(l.share(line), line.busy)
 	}
+	l.rest()
 }

@@ -3,12 +3,14 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
@@ -27,8 +29,16 @@ type tags struct {
 	paused  map[string]bool
 }
 
-// popServes is how long after the last Pop the node counts as serving the tag.
-const popServes = 30 * time.Second
+const (
+	// popServes is how long after the last Pop the node counts as serving the tag.
+	popServes = 30 * time.Second
+	// mostPopped bounds the tags that are served because of pops: every heartbeat and every look at the table names all of them, and
+	// whoever pops may make up names.
+	mostPopped = 10_000
+)
+
+var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others now; pop fewer "+
+	"different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
 
 func newTags(c *core, resumed func(), awaited func() []string) *tags {
 	return &tags{
@@ -91,30 +101,38 @@ func (t *tags) set(ctx context.Context, tag string, paused bool) error {
 func (t *tags) served() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	served := t.cfg.Registry.Tags()
-	for tag := range t.popped {
-		if !slices.Contains(served, tag) {
-			served = append(served, tag)
-		}
-	}
+	served := slices.AppendSeq(t.cfg.Registry.Tags(), maps.Keys(t.popped))
 	slices.Sort(served)
-	return served
+	return slices.Compact(served)
 }
 
-// pop notes that the tags are being popped here. It reports whether one of them is new.
-func (t *tags) pop(tags []string) (fresh bool) {
-	t.mu.Lock()
-	for _, tag := range tags {
-		if _, known := t.popped[tag]; !known {
-			fresh = true
-		}
-		t.popped[tag] = time.Now()
-	}
-	t.mu.Unlock()
+// pop notes that the tags are being popped here. It reports whether one of them is new, and returns [processor.ErrOverloaded] when
+// that is one too many.
+func (t *tags) pop(tags []string) (fresh bool, err error) {
+	fresh, err = t.note(tags)
 	if fresh {
 		t.refresh()
 	}
-	return fresh
+	return fresh, err
+}
+
+func (t *tags) note(tags []string) (fresh bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	unknown := 0
+	for _, tag := range tags {
+		if _, known := t.popped[tag]; !known {
+			unknown++
+		}
+	}
+	if unknown > 0 && len(t.popped)+unknown > mostPopped {
+		return false, errTooManyTags
+	}
+	now := time.Now()
+	for _, tag := range tags {
+		t.popped[tag] = now
+	}
+	return unknown > 0, nil
 }
 
 // refresh works out which tags are open, and tells the lines.

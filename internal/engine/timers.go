@@ -83,8 +83,26 @@ func (h *hands) pour(now, soon, window row.Time, mine func(timer.Entry, string) 
 		if !ok {
 			return
 		}
-		if mine(e, h.lines.tags[e.Tag].tag) {
-			h.lines.push(&item{Entry: e, fired: now, early: !e.Suspect && e.Due > soon})
+		line := h.lines.byNumber[e.Tag]
+		if mine(e, line.tag) {
+			h.lines.push(&item{Entry: e, line: line, fired: now, early: !e.Suspect && e.Due > soon})
 		}
+		h.disarmed(e)
 	}
+}
+
+// set arms a timer, or replaces the one of the same row.
+func (h *hands) set(e timer.Entry) {
+	if old, armed := h.heap.Get(e.ID); armed {
+		defer h.disarmed(old)
+	}
+	h.heap.Set(e)
+	h.lines.byNumber[e.Tag].armed++
+}
+
+// disarmed notes that a timer has left the heap.
+func (h *hands) disarmed(e timer.Entry) {
+	line := h.lines.byNumber[e.Tag]
+	line.armed--
+	h.lines.forget(line)
 }
