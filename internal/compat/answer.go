@@ -47,7 +47,7 @@ var told = []error{
 
 // fail answers with what went wrong. The text of an error that is not known comes from the database and may name hosts and
 // users, so it goes to the log and not to the caller.
-func (h *handler) fail(w http.ResponseWriter, err error) {
+func (h *Handler) fail(w http.ResponseWriter, err error) {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		refuse(w, refused.status, refused.text)
 		return
@@ -71,6 +71,15 @@ func (h *handler) fail(w http.ResponseWriter, err error) {
 		h.log.Error("a request of the compatibility routes failed", "err", cmp.Or(errors.Unwrap(err), err))
 	}
 	refuse(w, http.StatusOK, "the database did not answer as it should; the log of the service says why. Try again")
+}
+
+// Refuse answers for whoever stands before the routes and does not let a request through. What is about the request or its caller
+// keeps its status; what is the server's own trouble comes as all errors do.
+func (h *Handler) Refuse(w http.ResponseWriter, status int, text string) {
+	if status >= http.StatusInternalServerError {
+		status = http.StatusOK
+	}
+	refuse(w, status, text)
 }
 
 func refuse(w http.ResponseWriter, status int, text string) { write(w, status, answer{Error: text}) }

@@ -11,7 +11,7 @@ import (
 const widest = 6
 
 // read returns the whole body of a request, within its limits of size and time.
-func (h *handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	data, err := inbound.Body(w, r, widest*int64(h.bodyLimit)+inbound.Envelope, inbound.BodyWait)
 	if unreadable, ok := errors.AsType[*inbound.BodyError](err); ok {
 		return nil, &refusal{unreadable.Status, unreadable.Error()}

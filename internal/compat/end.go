@@ -10,7 +10,7 @@ import (
 
 // finish completes the lease that stands now: there is no token on the wire to say which one is meant. Whoever changes the task
 // between the look and the finish wins, because the finish carries the version that was looked at.
-func (h *handler) finish(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	task, err := h.find(ctx, p, q, access.Work)
@@ -34,7 +34,7 @@ func (h *handler) finish(ctx context.Context, p protocol, q *request) (answer, e
 }
 
 // remove cancels the job, whether it waits or is handed out.
-func (h *handler) remove(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	task, err := h.find(ctx, p, q, access.Change)
@@ -51,7 +51,7 @@ func (h *handler) remove(ctx context.Context, p protocol, q *request) (answer, e
 const errNoJob = complaint("there is no unfinished job with this id")
 
 // find returns the unfinished task with the id, if the caller may do this to it.
-func (h *handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.Task, error) {
+func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.Task, error) {
 	topic := q.topic
 	if p.global {
 		topic = ""

@@ -206,7 +206,7 @@ func TestJobsThatNobodyIsLeftToHearOfAreGivenBack(t *testing.T) {
 	if err != nil || len(popped) != 1 {
 		t.Fatalf("popped %v, %v", popped, err)
 	}
-	h := &handler{log: slog.New(slog.DiscardHandler)}
+	h := &Handler{log: slog.New(slog.DiscardHandler)}
 	inbound.GiveBack(h.log, popped)
 	inbound.GiveBack(h.log, popped) // a lease that is lost is only logged
 	q.is(q.get("t", "&wait=20000"), "1", "x")

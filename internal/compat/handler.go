@@ -26,7 +26,8 @@ type Config struct {
 	Check func(delaytask.Item) error
 }
 
-type handler struct {
+// Handler serves the four routes. Make one with [New].
+type Handler struct {
 	scheduler *delaytask.Scheduler
 	log       *slog.Logger
 	bodyLimit int
@@ -43,11 +44,11 @@ type route struct {
 }
 
 // New returns the handler of the four routes. It answers their paths alone, each with one method.
-func New(c Config) (http.Handler, error) {
+func New(c Config) (*Handler, error) {
 	if c.Scheduler == nil || c.Log == nil || c.Stopping == nil {
 		return nil, errors.New("compat: a part of the configuration is missing")
 	}
-	h := &handler{
+	h := &Handler{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: cmp.Or(c.BodyLimit, processor.DefaultBodyLimit), stopping: c.Stopping,
 		check: c.Check, origin: http.NewCrossOriginProtection(),
 	}
@@ -66,7 +67,7 @@ func New(c Config) (http.Handler, error) {
 // patience is how long a request waits for the database beside the wait that it asks for itself.
 const patience = 15 * time.Second
 
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to, ok := h.routes[r.URL.Path]
 	switch {
 	case !ok:
@@ -89,7 +90,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // crossOrigin reports whether a web page of another origin asks. It judges every request as one that changes something: here
 // GET takes jobs and completes them, and any page may make a browser send a GET.
-func (h *handler) crossOrigin(r *http.Request) bool {
+func (h *Handler) crossOrigin(r *http.Request) bool {
 	unsafe := *r
 	unsafe.Method = http.MethodPost
 	return h.origin.Check(&unsafe) != nil

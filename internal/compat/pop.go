@@ -12,7 +12,7 @@ import (
 
 // pop takes a job that is ready, or as many as max says, and waits for the first one as long as wait says: not at all by
 // default. Each lease lasts the job's own TTR.
-func (h *handler) pop(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) pop(ctx context.Context, p protocol, q *request) (answer, error) {
 	if err := allow(ctx, access.Work, q.topic); err != nil {
 		return answer{}, err
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // command is POST /compat/topics.
-func (h *handler) command(w http.ResponseWriter, r *http.Request) (answer, error) {
+func (h *Handler) command(w http.ResponseWriter, r *http.Request) (answer, error) {
 	q, err := h.decode(w, r)
 	if err != nil {
 		return answer{}, err
@@ -27,7 +27,7 @@ func (h *handler) command(w http.ResponseWriter, r *http.Request) (answer, error
 }
 
 // add is POST /o/add.
-func (h *handler) add(w http.ResponseWriter, r *http.Request) (answer, error) {
+func (h *Handler) add(w http.ResponseWriter, r *http.Request) (answer, error) {
 	q, err := h.decode(w, r)
 	if err != nil {
 		return answer{}, err
@@ -36,12 +36,12 @@ func (h *handler) add(w http.ResponseWriter, r *http.Request) (answer, error) {
 }
 
 // get is GET /o/get.
-func (h *handler) get(_ http.ResponseWriter, r *http.Request) (answer, error) {
+func (h *Handler) get(_ http.ResponseWriter, r *http.Request) (answer, error) {
 	return queried(r, h.pop)
 }
 
 // complete is GET /o/complete.
-func (h *handler) complete(_ http.ResponseWriter, r *http.Request) (answer, error) {
+func (h *Handler) complete(_ http.ResponseWriter, r *http.Request) (answer, error) {
 	return queried(r, h.finish)
 }
 
@@ -53,7 +53,7 @@ func queried(r *http.Request, do func(context.Context, protocol, *request) (answ
 	return do(r.Context(), jobs, &q)
 }
 
-func (h *handler) decode(w http.ResponseWriter, r *http.Request) (request, error) {
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (request, error) {
 	data, err := h.read(w, r)
 	if err != nil {
 		return request{}, err

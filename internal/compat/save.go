@@ -18,7 +18,7 @@ const saveTries = 3
 
 // save stores a job. Adding it again while it is unfinished is a success when everything is the same, so that a client that
 // lost the answer may repeat itself.
-func (h *handler) save(ctx context.Context, p protocol, q *request) (answer, error) {
+func (h *Handler) save(ctx context.Context, p protocol, q *request) (answer, error) {
 	item, err := h.item(ctx, p, q)
 	if err != nil {
 		return answer{}, err
@@ -40,7 +40,7 @@ func (h *handler) save(ctx context.Context, p protocol, q *request) (answer, err
 }
 
 // saveOnce returns false when the id was taken by a task that is finished by now.
-func (h *handler) saveOnce(ctx context.Context, item delaytask.Item) (stored bool, err error) {
+func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored bool, err error) {
 	_, err = h.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, item.Options...)
 	there, taken := errors.AsType[*delaytask.DuplicateError](err)
 	if !taken {
@@ -66,7 +66,7 @@ func same(task *delaytask.Task, item delaytask.Item) bool {
 }
 
 // item translates a job, and asks whether the caller may save it.
-func (h *handler) item(ctx context.Context, p protocol, q *request) (delaytask.Item, error) {
+func (h *Handler) item(ctx context.Context, p protocol, q *request) (delaytask.Item, error) {
 	if err := allow(ctx, access.ToSave(q.topic), q.topic); err != nil {
 		return delaytask.Item{}, err
 	}

@@ -37,7 +37,7 @@ type Config struct {
 	// Observe is told of every request that was answered, with the context that it came with; nil: nobody is.
 	Observe func(context.Context, Request)
 
-	Compat  http.Handler // serves the routes of the ancestors; nil: they are not served
+	Compat  Ancestors    // nil: their routes are not served
 	Metrics http.Handler // serves /metrics; nil: it is not served
 }
 
@@ -60,6 +60,7 @@ type API struct {
 	observe   func(context.Context, Request)
 	room      *semaphore.Weighted
 	roomWait  time.Duration
+	compat    Ancestors
 
 	complaints *rate.Limiter // lines about requests that failed
 
@@ -77,6 +78,7 @@ func New(c Config) (*API, error) {
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait:  cmp.Or(c.BodyWait, inbound.BodyWait),
 		checkHost: c.CheckHost, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
+		compat:     c.Compat,
 		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
 	}
 	a.room, a.roomWait = semaphore.NewWeighted(max(cmp.Or(c.Room, roomBytes), mostBatchBytes)), cmp.Or(c.RoomWait, roomWait)
@@ -97,7 +99,7 @@ func New(c Config) (*API, error) {
 		mux.Handle("GET /metrics", c.Metrics)
 	}
 	if c.Compat != nil {
-		for _, path := range []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"} {
+		for _, path := range ancestral {
 			mux.Handle(path, a.admitted(a.authenticated(a.roomed(c.Compat))))
 		}
 	}

@@ -29,7 +29,7 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 				if p.Status == http.StatusUnauthorized {
 					w.Header().Set("WWW-Authenticate", `Bearer realm="delaytask"`)
 				}
-				refused(w, p)
+				a.refuse(w, r, p)
 				return
 			}
 		}

@@ -62,7 +62,7 @@ func (a *API) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.door.enter() {
 			w.Header().Set("Connection", "close") // the next one may meet another server
-			refused(w, problemOf(http.StatusServiceUnavailable, wire.CodeStopping, "the service is stopping; try again"))
+			a.refuse(w, r, problemOf(http.StatusServiceUnavailable, wire.CodeStopping, "the service is stopping; try again"))
 			return
 		}
 		defer a.door.leave()

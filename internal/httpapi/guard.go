@@ -27,7 +27,7 @@ func (a *API) recovered(next http.Handler) http.Handler {
 				panic(v) // the server's own way to cut a connection
 			}
 			a.log.Error("a request panicked", "method", r.Method, "route", r.Pattern, "panic", v, "stack", string(debug.Stack()))
-			refused(w, problemOf(http.StatusInternalServerError, wire.CodeInternal,
+			a.refuse(w, r, problemOf(http.StatusInternalServerError, wire.CodeInternal,
 				"something unexpected happened; the log of the service says more"))
 		}()
 		next.ServeHTTP(w, r)
@@ -55,13 +55,13 @@ func (a *API) bounded(next http.Handler) http.Handler {
 // this server, by which a page could reach it under a name of its own.
 func (a *API) sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refused(w, problemOf(http.StatusForbidden, wire.CodeCrossOrigin, "a web page of another origin may not call this server"))
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.refuse(w, r, problemOf(http.StatusForbidden, wire.CodeCrossOrigin, "a web page of another origin may not call this server"))
 	}))
 	guarded := protection.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.checkHost && !a.knownHost(r.Host) {
-			refused(w, problemOf(http.StatusMisdirectedRequest, wire.CodeMisdirected,
+			a.refuse(w, r, problemOf(http.StatusMisdirectedRequest, wire.CodeMisdirected,
 				"this server is not known by that name; call it by a loopback address, or add the name to server.hosts"))
 			return
 		}

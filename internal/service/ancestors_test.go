@@ -1,0 +1,90 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/compat"
+	"github.com/delaytask/delaytask/internal/httpapi"
+)
+
+// judge is who says whether a token is good.
+type judge struct{ err error }
+
+func (j judge) Check(context.Context, string) (access.Caller, error) { return access.Everyone(), j.err }
+
+// ancestral makes the API of a service anew, with its routes of the ancestors.
+func ancestral(t *testing.T, r running, change func(*httpapi.Config, *compat.Config)) *httpapi.API {
+	t.Helper()
+	p, log := r.parts, slog.New(slog.DiscardHandler)
+	old := compat.Config{Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context()}
+	c := httpapi.Config{
+		Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context(), Requests: p.store, Workers: p.workers,
+	}
+	change(&c, &old)
+	ancestors, err := compat.New(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Compat = ancestors
+	api, err := httpapi.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// TestOldClientsReadEveryAnswer lets their requests be turned away by everything that stands before their routes, and break behind it.
+func TestOldClientsReadEveryAnswer(t *testing.T) {
+	r := serve(t, settings(sqlite(t)))
+	f := func(name string, want int, words string, change func(*httpapi.Config, *compat.Config), header ...string) {
+		t.Helper()
+		api := ancestral(t, r, change)
+		if name == "stopping" {
+			if err := api.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, request := range [][2]string{
+			{http.MethodPost, "/compat/topics"}, {http.MethodPost, "/o/add"}, {http.MethodGet, "/o/get?topic=t"},
+			{http.MethodGet, "/o/complete?topic=t&id=1"},
+		} {
+			if name == "panic" && request[0] == http.MethodGet {
+				continue // only what is added is checked
+			}
+			req := httptest.NewRequestWithContext(t.Context(), request[0], request[1], strings.NewReader(`{"command":"add","topic":"t","id":"1"}`))
+			for i := 0; i < len(header); i += 2 {
+				req.Header.Add(header[i], header[i+1])
+			}
+			req.Host = "tasks.example"
+			answer := httptest.NewRecorder()
+			api.ServeHTTP(answer, req)
+			text := answer.Body.String()
+			if answer.Code != want || !strings.HasPrefix(text, `{"success":false,"error":"`) || !strings.Contains(text, words) ||
+				answer.Header().Get("Content-Type") != "application/json" {
+				t.Errorf("%s: %s answers %d %s", name, request[1], answer.Code, text)
+			}
+		}
+	}
+	nothing := func(*httpapi.Config, *compat.Config) {}
+	judged := func(err error) func(*httpapi.Config, *compat.Config) {
+		return func(c *httpapi.Config, _ *compat.Config) { c.Tokens = judge{err} }
+	}
+	bearer := []string{"Authorization", "Bearer x"}
+	f("stopping", http.StatusOK, "stopping; try again", nothing)
+	f("panic", http.StatusOK, "unexpected", func(_ *httpapi.Config, c *compat.Config) {
+		c.Check = func(delaytask.Item) error { panic("broken") }
+	})
+	f("no token", http.StatusUnauthorized, "send a token", judged(nil))
+	f("unknown token", http.StatusUnauthorized, "unknown", judged(access.ErrUnauthorized), bearer...)
+	f("two tokens", http.StatusBadRequest, "more than one", judged(nil), append(bearer, bearer...)...)
+	f("tokens that cannot be read", http.StatusOK, "try again", judged(access.ErrUnavailable), bearer...)
+	f("a page of another origin", http.StatusForbidden, "another origin", nothing, "Sec-Fetch-Site", "cross-site")
+	f("another host", http.StatusMisdirectedRequest, "not known by that name", func(c *httpapi.Config, _ *compat.Config) { c.CheckHost = true })
+}
