@@ -16,7 +16,8 @@ import (
 // masked stands where a secret would.
 const masked = "***"
 
-// Print writes the settings as YAML that [Load] reads back, with the password of the DSN and all secrets masked.
+// Print writes the settings as YAML that [Load] reads back, with the password of the DSN, all secrets, and the users and
+// query values of workers' addresses masked.
 func (c Config) Print(w io.Writer) error {
 	_, err := io.WriteString(w, c.String())
 	return err

@@ -32,7 +32,10 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	c := Default()
 	c.DSN = "root:canary@tcp(localhost:3306)/app"
 	c.Secret = "canary-that-seals"
-	c.Workers = map[string]Worker{"t": {URL: "https://example.com", Secrets: []string{"whsec_canary"}}}
+	c.Workers = map[string]Worker{
+		"t": {URL: "https://example.com", Secrets: []string{"whsec_canary"}},
+		"u": {URL: "https://canary:canary@example.com/hook?key=canary&canary#canary"},
+	}
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("start", "config", c)
 	for name, text := range map[string]string{
@@ -41,6 +44,28 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	} {
 		if strings.Contains(text, "canary") || !strings.Contains(text, "root:***@tcp(localhost:3306)/app") {
 			t.Errorf("%s shows %s", name, text)
+		}
+	}
+}
+
+func TestKeysInAddressesOfWorkersAreMasked(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://example.com":                     "https://example.com",
+		"https://example.com:8443/a/b":            "https://example.com:8443/a/b",
+		"https://u:p@example.com/a":               "https://***@example.com/a",
+		"https://u@example.com":                   "https://***@example.com",
+		"https://u:p@q@example.com/a@b":           "https://***@example.com/a@b",
+		"https://example.com/a?key=k&k2=a=b&flag": "https://example.com/a?key=***&k2=***&***",
+		"https://example.com/a?a=1;b=2":           "https://example.com/a?a=***&b=***",
+		"https://example.com/a?":                  "https://example.com/a",
+		"https://u:p@h/?to=https://x:y@z/?k=v#f":  "https://***@h/?to=***",
+		"https://h/#k=v":                          "https://h/",
+		"https://u:%zz@h/":                        "***",
+		"u:p@h/?k=v":                              "***",
+	} {
+		if got := maskURL(address); got != want {
+			t.Errorf("%s is shown as %s, want %s", address, got, want)
 		}
 	}
 }

@@ -15,7 +15,14 @@ type workerSetting struct {
 }
 
 var workerSettings = []workerSetting{
-	workerOf("url", text(1), func(w *Worker) *string { return &w.URL }),
+	{
+		name: "url",
+		set: func(w *Worker, value any) (err error) {
+			w.URL, err = text(1)(value)
+			return err
+		},
+		get: func(w Worker) (any, bool) { return maskURL(w.URL), w.URL != "" },
+	},
 	workerOf("method", choice("get", "post", "put", "patch", "delete"), func(w *Worker) *string { return &w.Method }),
 	{
 		name: "secrets",
