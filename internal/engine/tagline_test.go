@@ -74,6 +74,17 @@ func TestTagThatIsNotServedAnyMoreIsForgottenOnceItHasNothingToDo(t *testing.T) 
 	}
 }
 
+func TestTagIsForgottenWhoseTimersTheFullHeapHasDropped(t *testing.T) {
+	h := newHands(1, limits{heap: 8, backlog: 10})
+	h.arm(sightings("late", 1000, 1)[0], false)
+	for _, d := range sightings("soon", 1, 9) {
+		h.arm(d, false)
+	}
+	if line := h.lines.byTag["soon"]; h.lines.byTag["late"] != nil || line == nil || line.armed != h.heap.Len() {
+		t.Errorf("of %d timers %+v are counted; of the tag that was dropped is known: %+v", h.heap.Len(), line, h.lines.byTag["late"])
+	}
+}
+
 // A row that no claim could take goes back to its line after a while, and its tag may have come and gone meanwhile.
 func TestRowThatIsPutBackFindsTheLineThatItsTagHasNow(t *testing.T) {
 	h := handsFor(4, 4, "a")

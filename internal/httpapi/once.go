@@ -45,7 +45,7 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 			"this Idempotency-Key was used for another request within the last 24 h; take a new one for a new task")
 	}
 	if known.Saved {
-		return a.again(ctx, known)
+		return a.again(ctx, in, known)
 	}
 	item.Options = append(item.Options, delaytask.WithID(known.TaskID))
 	id, err = a.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, item.Options...)
@@ -63,11 +63,22 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 	return out, nil
 }
 
-// again answers as the first time, whatever has become of the task since.
-func (a *API) again(ctx context.Context, known row.Request) (*savedOutput, error) {
-	var err error
+// again answers as the first time, whatever has become of the task since. The request is remembered for longer than some tasks are
+// kept.
+func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*savedOutput, error) {
+	out := &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Duplicate: known.Duplicate}}
 	if known.Duplicate {
-		err = &delaytask.DuplicateError{ID: known.TaskID}
+		out.Status = http.StatusOK
 	}
-	return a.saved(ctx, known.TaskID, err)
+	task, err := a.scheduler.Get(ctx, delaytask.ID(known.TaskID))
+	switch {
+	case errors.Is(err, delaytask.ErrNotFound):
+		out.Body.Gone = true
+		out.Body.Task = wire.Task{ID: wire.ID(known.TaskID), Tag: in.Body.Tag, Key: in.Body.Key}
+	case err != nil:
+		return nil, a.problem(err)
+	default:
+		out.Body.Task = shownTo(ctx, &task, known.Duplicate)
+	}
+	return out, nil
 }

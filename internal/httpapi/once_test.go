@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"crypto/sha256"
+	"database/sql"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +34,39 @@ func TestAnIdempotencyKeyServesARequestOnce(t *testing.T) {
 	ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t","body":2}`, "Idempotency-Key", "K")
 	if n := s.count(); n != 2 {
 		t.Errorf("%d tasks are stored, want 2", n)
+	}
+}
+
+// The task of a key may be deleted while the key is remembered, where the retention is shorter than a day.
+func TestAnIdempotencyKeyOutlivesItsTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	saves := map[string]int{`{"tag":"t","key":"k"}`: http.StatusCreated, `{"tag":"t","key":"k","body":2}`: http.StatusOK}
+	first := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, "Idempotency-Key", "1")
+	second := ok[wire.Saved](s, http.StatusOK, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":2}`, "Idempotency-Key", "2")
+	if second.ID != first.ID || !second.Duplicate || second.Gone {
+		t.Fatalf("saved %+v and %+v", first, second)
+	}
+	ok[wire.Met](s, http.StatusOK, "DELETE", "/v1/tasks/"+first.ID.String(), "")
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), "DELETE FROM delay_task_message"); err != nil {
+		t.Fatal(err)
+	}
+	for body, status := range saves {
+		key := map[int]string{http.StatusCreated: "1", http.StatusOK: "2"}[status]
+		got := ok[wire.Saved](s, status, "POST", "/v1/tasks", body, "Idempotency-Key", key)
+		want := wire.Saved{Task: wire.Task{ID: first.ID, Tag: "t", Key: "k"}, Gone: true, Duplicate: status == http.StatusOK}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", body, got, want)
+		}
+	}
+	text := s.send("POST", "/v1/tasks", `{"tag":"t","key":"k"}`, "Idempotency-Key", "1").text
+	if strings.Contains(text, `"status"`) || s.count() != 0 {
+		t.Errorf("answered %s; %d tasks are stored", text, s.count())
 	}
 }
 

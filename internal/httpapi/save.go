@@ -70,15 +70,20 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 	if err != nil {
 		// It is stored, and that is what matters; what it looks like can be read later.
 		a.log.Warn("a saved task could not be read back", "task", id, "err", err)
-		out.Body.Task = wire.Task{ID: wire.ID(id), Status: string(delaytask.Pending)}
+		out.Body.Task = wire.Task{ID: wire.ID(id)}
 		return out, nil
 	}
-	out.Body.Task = view.Task(&task)
-	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
-		// Somebody else may have saved it: who may only save learns that it is there, and not what is in it.
-		out.Body.Task = wire.Task{ID: wire.ID(id), Tag: task.Tag, Key: task.Key, Status: string(task.Status)}
-	}
+	out.Body.Task = shownTo(ctx, &task, duplicate)
 	return out, nil
+}
+
+// shownTo is what the caller of a save sees of the task. Somebody else may have saved a duplicate: who may only save learns that it
+// is there, and not what is in it.
+func shownTo(ctx context.Context, task *delaytask.Task, duplicate bool) wire.Task {
+	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
+		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, Status: string(task.Status)}
+	}
+	return view.Task(task)
 }
 
 // itemOf translates a save and asks whether the caller may.

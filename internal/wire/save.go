@@ -24,6 +24,7 @@ type Save struct {
 type Saved struct {
 	Task
 	Duplicate bool `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; this is it"`
+	Gone      bool `json:"gone,omitempty" doc:"The Idempotency-Key was used before, and its task was deleted since: id, tag and key are all that is known"`
 }
 
 // BatchSaved is what became of the tasks of a batch, in the order in which they were sent.

@@ -6,7 +6,7 @@ type Task struct {
 	Tag    string `json:"tag,omitempty" doc:"Routes the task to its processor"`
 	Key    string `json:"key,omitempty" doc:"The caller's own name for the task; absent when it has none"`
 	App    string `json:"app,omitempty" doc:"The application whose workers alone may be called"`
-	Status string `json:"status" enum:"pending,executing,completed,failed,cancelled"`
+	Status string `json:"status,omitempty" enum:"pending,executing,completed,failed,cancelled" doc:"Absent only in the answer to a save whose task could not be read, or is gone"`
 
 	Version     int64 `json:"version" doc:"Grows by 1 at every transition; with the id the fencing token of a lease"`
 	Attempt     int   `json:"attempt" doc:"Number of the current or last attempt"`
