@@ -34,12 +34,35 @@ type Tokens struct {
 	reading singleflight.Group
 
 	mu    sync.Mutex
+	open  bool      // nobody needs a token until there is one
 	last  *list     // nil before the first reading
 	retry time.Time // no earlier does a check wait for another reading, if it has a list
 }
 
 // NewTokens returns tokens that nobody has read yet.
 func NewTokens(r Reader) *Tokens { return &Tokens{reader: r} }
+
+// NewTokensOnceThereAreAny returns tokens that nobody needs while none is stored.
+func NewTokensOnceThereAreAny(r Reader) *Tokens { return &Tokens{reader: r, open: true} }
+
+// Asked reports whether callers need a token. A server that began without any asks for them within 2 seconds after the first was
+// created, and goes on when the last one is revoked. It returns [ErrUnavailable] when that cannot be told, as Check does.
+func (t *Tokens) Asked(ctx context.Context) (bool, error) {
+	t.mu.Lock()
+	open := t.open
+	t.mu.Unlock()
+	if !open {
+		return true, nil
+	}
+	l, err := t.current(ctx)
+	if err != nil || len(l.tokens) == 0 {
+		return false, err
+	}
+	t.mu.Lock()
+	t.open = false
+	t.mu.Unlock()
+	return true, nil
+}
 
 // Check returns who has the token, which is what follows "Bearer " in a request. It returns [ErrUnauthorized] when nobody has.
 // A token that was created or revoked within the last 2 seconds may be judged as before. While the database is away the last

@@ -123,6 +123,50 @@ func TestARevokedTokenIsRefusedAfterTwoSeconds(t *testing.T) {
 	})
 }
 
+func TestTokensAreAskedForOnceThereAreAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, always, _ := start(t, 0)
+		tokens, some := NewTokensOnceThereAreAny(r), r.tokens
+		r.set(func() { r.tokens = nil })
+		asked := func(want bool) {
+			t.Helper()
+			if got, err := tokens.Asked(t.Context()); got != want || err != nil {
+				t.Errorf("asked: %t, %v, want %t", got, err, want)
+			}
+		}
+		asked(false)
+		r.set(func() { r.tokens = some })
+		time.Sleep(fresh)
+		asked(true)
+		r.set(func() { r.tokens = nil })
+		time.Sleep(time.Hour)
+		asked(true)
+		if got, err := always.Asked(t.Context()); !got || err != nil {
+			t.Errorf("where they are always asked for: %t, %v", got, err)
+		}
+	})
+}
+
+func TestWithoutAnyReadingNobodyIsLetInUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, _ := start(t, 0)
+		tokens := NewTokensOnceThereAreAny(r)
+		r.set(func() { r.tokens, r.err = nil, errAway })
+		if asked, err := tokens.Asked(t.Context()); asked || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %t, %v", asked, err)
+		}
+		r.set(func() { r.err = nil })
+		if asked, err := tokens.Asked(t.Context()); asked || err != nil {
+			t.Errorf("got %t, %v", asked, err)
+		}
+		r.set(func() { r.err = errAway })
+		time.Sleep(kept + time.Second)
+		if asked, err := tokens.Asked(t.Context()); asked || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("long after the last reading: %t, %v", asked, err)
+		}
+	})
+}
+
 func TestATokenExpiresByTheDatabasesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, tokens, secret := start(t, time.Minute)

@@ -15,11 +15,13 @@ import (
 
 // Authenticator finds out who calls.
 type Authenticator interface {
+	// Asked reports whether callers need a token at this moment. It returns access.ErrUnavailable when that cannot be told.
+	Asked(ctx context.Context) (bool, error)
 	// Check returns access.ErrUnauthorized for a token that is unknown or over, and access.ErrUnavailable when that cannot be told.
 	Check(ctx context.Context, bearer string) (access.Caller, error)
 }
 
-// authenticated lets in only those who bring a token, where the server has any; a server without lets everyone do everything.
+// authenticated lets in only those who bring a token, where they are asked for; else everyone may do everything.
 func (a *API) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := access.Everyone()
@@ -38,6 +40,13 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 }
 
 func (a *API) callerOf(r *http.Request) (access.Caller, *wire.Problem) {
+	asked, err := a.tokens.Asked(r.Context())
+	if err != nil {
+		return access.Caller{}, a.uncheckable(err)
+	}
+	if !asked {
+		return access.Everyone(), nil
+	}
 	given := r.Header.Values("Authorization")
 	if len(given) > 1 {
 		return access.Caller{}, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader, "there is more than one Authorization header")
@@ -54,10 +63,14 @@ func (a *API) callerOf(r *http.Request) (access.Caller, *wire.Problem) {
 	case errors.Is(err, access.ErrUnauthorized):
 		return access.Caller{}, unauthorized("the token is unknown, was revoked, or has expired")
 	case err != nil:
-		a.log.Error("tokens cannot be checked", "err", err)
-		return access.Caller{}, problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable, "tokens cannot be checked now; try again")
+		return access.Caller{}, a.uncheckable(err)
 	}
 	return caller, nil
+}
+
+func (a *API) uncheckable(err error) *wire.Problem {
+	a.log.Error("tokens cannot be checked", "err", err)
+	return problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable, "tokens cannot be checked now; try again")
 }
 
 func unauthorized(detail string) *wire.Problem {

@@ -171,7 +171,14 @@ func TestWhoMayOnlySaveSeesNoOthersTask(t *testing.T) {
 }
 
 // unreachable is a database of tokens that does not answer.
-type unreachable struct{}
+type unreachable struct{ open bool }
+
+func (u unreachable) Asked(context.Context) (bool, error) {
+	if u.open {
+		return false, access.ErrUnavailable
+	}
+	return true, nil
+}
 
 func (unreachable) Check(context.Context, string) (access.Caller, error) {
 	return access.Caller{}, fmt.Errorf("%w: dial tcp db.internal:3306: refused", access.ErrUnavailable)
@@ -184,6 +191,8 @@ func TestTokensThatCannotBeCheckedLetNobodyIn(t *testing.T) {
 	if strings.Contains(p.Detail, "db.internal") {
 		t.Errorf("the answer names the database: %s", p.Detail)
 	}
+	s = newSite(t, func(c *Config) { c.Tokens = unreachable{open: true} })
+	s.refuses(503, wire.CodeUnavailable, "GET", "/v1/tags", "")
 }
 
 func TestWhatATagDemandsIsAsked(t *testing.T) {

@@ -29,9 +29,12 @@ func (p *parts) admit(ctx context.Context) error {
 		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one with: "+
 			"delaytask token create NAME --tags '*' --verbs all; or listen on 127.0.0.1, or insist with --insecure", c.Listen)
 	case asked:
-		p.tokens = access.NewTokens(p.store)
+		p.tokens, p.asked = access.NewTokens(p.store), true
+	case c.Auth == "auto":
+		p.tokens = access.NewTokensOnceThereAreAny(p.store)
+		_, err = p.tokens.Asked(ctx) // so that there is a reading, should the database go away
 	}
-	return nil
+	return err
 }
 
 // isLoopback reports whether only this machine reaches the address.

@@ -32,7 +32,8 @@ type parts struct {
 	spans     *spans
 	scheduler *delaytask.Scheduler
 	store     *store.Store
-	tokens    *access.Tokens // nil: nobody needs one
+	tokens    *access.Tokens // nil: nobody ever needs one
+	asked     bool           // for tokens, from the start
 	client    *webhook.Client
 	workers   *push.Registry
 
@@ -119,7 +120,7 @@ func (p *parts) handler(stopping context.Context) (*httpapi.API, error) {
 	}
 	c := httpapi.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
-		CheckHost: p.tokens == nil && !open, Hosts: p.cfg.Server.Hosts,
+		CheckHost: !p.asked && !open, Hosts: p.cfg.Server.Hosts,
 		Requests: p.store, Workers: p.workers, Check: p.check, Observe: p.spans.observed(observer.observe),
 		Compat:  ancestors,
 		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),

@@ -101,8 +101,8 @@ func listen(ctx context.Context, c config.Server) (net.Listener, error) {
 	return listener, nil
 }
 
-// Tokens reports whether callers need one.
-func (s *Service) Tokens() bool { return s.parts.tokens != nil }
+// Tokens reports whether callers need one from the start.
+func (s *Service) Tokens() bool { return s.parts.asked }
 
 // Run serves until ctx ends, and then stops in order: waiting pops return, what is in flight is answered, running tasks get their
 // grace and are released otherwise. It returns nil when all of that went well.

@@ -114,19 +114,34 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 	s.call("GET", "/v1/stats", "").wants(t, 401, wire.CodeUnauthorized)
 }
 
+func TestAServerAsksForTokensOnceThereAreAny(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t, dbtest.SQLite)
+	s := serve(t, db)
+	s.call("GET", "/v1/stats", "").wants(t, 200, "")
+	s.call("GET", "/o/get?topic=t", "").wants(t, 200, "")
+	admin := token(t, db, "admin", "*", "all")
+	eventually(t, "a token is asked for", func() bool { return s.call("GET", "/v1/stats", "").status == 401 })
+	s.call("GET", "/o/get?topic=t", "").wants(t, 401, "")
+	s.call("GET", "/v1/stats", "", "Authorization", admin).wants(t, 200, "")
+	s.host = "evil.example"
+	s.call("GET", "/v1/stats", "", "Authorization", admin).wants(t, 421, wire.CodeMisdirected)
+}
+
 func TestWebPagesStayOutside(t *testing.T) {
 	t.Parallel()
 	s := serve(t, dbtest.New(t, dbtest.SQLite))
 	s.call("POST", "/v1/tasks", `{"tag":"t"}`, "Sec-Fetch-Site", "cross-site").wants(t, 403, wire.CodeCrossOrigin)
 	s.call("POST", "/v1/tasks", `{"tag":"t"}`, "Origin", "https://evil.example").wants(t, 403, wire.CodeCrossOrigin)
-	s.call("POST", "/o/add", `{"topic":"t"}`, "Origin", "https://evil.example").wants(t, 403, wire.CodeCrossOrigin)
+	s.call("POST", "/o/add", `{"topic":"t"}`, "Origin", "https://evil.example").wants(t, 403, "")
 	beyond := serve(t, dbtest.New(t, dbtest.SQLite), "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_INSECURE=true",
 		"DELAYTASK_SERVER_HOSTS=127.0.0.1,known.example")
 	for _, s := range []*server{s, beyond} {
 		s.host = "evil.example"
-		for _, path := range []string{"/v1/stats", "/metrics", "/docs", "/o/get"} {
+		for _, path := range []string{"/v1/stats", "/metrics", "/docs"} {
 			s.call("GET", path, "").wants(t, 421, wire.CodeMisdirected)
 		}
+		s.call("GET", "/o/get", "").wants(t, 421, "")
 	}
 	beyond.host = "known.example:1"
 	beyond.call("GET", "/v1/stats", "").wants(t, 200, "")
