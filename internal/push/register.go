@@ -32,7 +32,14 @@ func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Wor
 	if err != nil {
 		return wire.Worker{}, err
 	}
-	if w.Secret, err = r.sealSecret(ctx, w, asked.Secret); err != nil {
+	live, reading, err := r.Store.Workers(ctx)
+	if err != nil {
+		return wire.Worker{}, err
+	}
+	if err := r.checkRoom(ctx, w, live); err != nil {
+		return wire.Worker{}, err
+	}
+	if w.Secret, err = r.sealSecret(w, asked.Secret, live, reading.Time); err != nil {
 		return wire.Worker{}, err
 	}
 	stored, err := r.Store.SaveWorker(ctx, w)
@@ -59,6 +66,9 @@ func (r *Registry) check(asked *wire.Register) (row.Worker, error) {
 	}
 	for i, tag := range asked.Tags {
 		where := fmt.Sprintf("body.tags[%d]", i)
+		if slices.Contains(asked.Tags[:i], tag) {
+			return w, refused(wire.CodeInvalidTag, where, "the tag comes twice")
+		}
 		if !processor.ValidTag(tag) {
 			return w, refused(wire.CodeInvalidTag, where, "a tag has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 		}
@@ -68,7 +78,7 @@ func (r *Registry) check(asked *wire.Register) (row.Worker, error) {
 			return w, p
 		}
 	}
-	w.Tags = slices.Compact(slices.Sorted(slices.Values(asked.Tags)))
+	w.Tags = slices.Sorted(slices.Values(asked.Tags))
 	return w, r.checkAddress(w.Address)
 }
 
@@ -81,7 +91,7 @@ func (r *Registry) checkAddress(address string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, webhook.ErrBlockedURL):
-		return refused(wire.CodeBlockedAddress, "body.address", err.Error())
+		return refused(wire.CodeBlockedAddress, "body.address", err.Error()+" (push.allow, DELAYTASK_PUSH_ALLOW)")
 	default:
 		return refused(wire.CodeInvalidAddress, "body.address", err.Error())
 	}

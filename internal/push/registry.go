@@ -24,6 +24,7 @@ type Store interface {
 	DeleteWorker(ctx context.Context, id int64) (bool, error)
 	Worker(ctx context.Context, id int64) (row.Worker, bool, error)
 	Workers(ctx context.Context) ([]row.Worker, row.Reading, error)
+	CountWorkers(ctx context.Context) (int, error) // those that have expired included
 	PurgeWorkers(ctx context.Context) (int, error)
 }
 

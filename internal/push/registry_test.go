@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +42,7 @@ func TestRegistrationThatCannotBeIsRefused(t *testing.T) {
 	refuses(func(r *wire.Register) { r.Tags = nil }, 400, wire.CodeInvalidTag, "body.tags")
 	refuses(func(r *wire.Register) { r.Tags = make([]string, 101) }, 400, wire.CodeInvalidTag, "body.tags")
 	refuses(func(r *wire.Register) { r.Tags = []string{"t", "a b"} }, 400, wire.CodeInvalidTag, "body.tags[1]")
+	refuses(func(r *wire.Register) { r.Tags = []string{"t", "u", "t"} }, 400, wire.CodeInvalidTag, "body.tags[2]")
 	refuses(func(r *wire.Register) { r.Tags = []string{"t", "http"} }, 409, wire.CodeConflict, "body.tags[1]")
 	for _, address := range []string{"", "nowhere", "ftp://127.0.0.1/", "http://u:p@127.0.0.1/",
 		"http://127.0.0.1/" + strings.Repeat("a", 2048)} {
@@ -55,6 +58,90 @@ func TestRegistrationThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
+// What the guard will never let be dialled is said at once, and what to set; where a name leads is seen when it is dialled.
+func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t, dbtest.New(t, dbtest.SQLite))
+	guard, err := webhook.NewGuard(webhook.GuardConfig{Allow: []string{"10.1.0.0/16", "hooks.internal"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.registry.Client, err = webhook.New(webhook.Config{Guard: guard}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.registry.Client.Close)
+	for _, address := range []string{
+		"http://10.2.0.1/", "https://192.168.1.1/", "https://169.254.169.254/", "https://[::1]/", "https://[fd00::1]:8443/",
+		"https://127.0.0.1/", "https://localhost/", "http://LOCALHOST.:8080/", "https://api.localhost/", "http://93.184.216.34/",
+	} {
+		_, err := f.registry.Register(t.Context(), &wire.Register{App: "shop", Address: address, Tags: []string{"t"}})
+		wantProblem(t, err, 422, wire.CodeBlockedAddress)
+		if err != nil && !strings.Contains(err.Error(), "push.allow") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for _, address := range []string{"http://10.1.0.1:8080/", "http://hooks.internal/", "https://shop.example.com/", "http://localhost.example/"} {
+		if _, err := f.registry.Register(t.Context(), &wire.Register{App: "shop", Address: address, Tags: []string{"t"}}); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// fullStore says that there are more workers than are stored.
+type fullStore struct {
+	Store
+	live   []row.Worker
+	stored int
+}
+
+func (s fullStore) Workers(ctx context.Context) ([]row.Worker, row.Reading, error) {
+	live, reading, err := s.Store.Workers(ctx)
+	return append(live, s.live...), reading, err
+}
+
+func (s fullStore) CountWorkers(ctx context.Context) (int, error) {
+	n, err := s.Store.CountWorkers(ctx)
+	return n + s.stored, err
+}
+
+func TestThereAreOnlySoManyWorkers(t *testing.T) {
+	t.Parallel()
+	f := start(t, dbtest.New(t, dbtest.SQLite))
+	real := f.registry.Store
+	register := func(app, address string) error {
+		_, err := f.registry.Register(t.Context(), &wire.Register{App: app, Address: "http://127.0.0.1/" + address, Tags: []string{"t"}})
+		return err
+	}
+	others := func(n int, app func(n int) string) (all []row.Worker) {
+		for n := range n {
+			all = append(all, row.Worker{App: app(n), Address: fmt.Sprint(n)})
+		}
+		return all
+	}
+	check := func(name string, full fullStore, refused ...string) {
+		t.Helper()
+		full.Store = real
+		f.registry.Store = full
+		for _, app := range []string{"shop", "mail"} {
+			if err := register(app, "old"); err != nil {
+				t.Errorf("%s: %s again: %v", name, app, err)
+			}
+			err := register(app, url.PathEscape(name))
+			if slices.Contains(refused, app) {
+				wantProblem(t, err, 409, wire.CodeTooManyWorkers)
+			} else if err != nil {
+				t.Errorf("%s: %s: %v", name, app, err)
+			}
+		}
+	}
+	check("nothing", fullStore{})
+	shops := func(int) string { return "shop" }
+	check("one less of the application", fullStore{live: others(mostOfApp-3, shops)})
+	check("of the application", fullStore{live: others(mostOfApp-3, shops)}, "shop")
+	check("of all", fullStore{live: others(mostLive, func(n int) string { return fmt.Sprint(n % 100) })}, "shop", "mail")
+	check("with the expired", fullStore{stored: mostStored - 1}, "shop", "mail")
+}
+
 func TestWorkerIsShownKeptAndRemoved(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
@@ -63,7 +150,7 @@ func TestWorkerIsShownKeptAndRemoved(t *testing.T) {
 			t.Errorf("an empty list: %v, %v", all, err)
 		}
 		before := f.Now()
-		w := f.register(t, "shop", "http://127.0.0.1/", "b", "a", "b")
+		w := f.register(t, "shop", "http://127.0.0.1/", "b", "a")
 		life := w.Expires.Std().Sub(w.Created.Std())
 		if w.ID == 0 || w.App != "shop" || w.Address != "http://127.0.0.1/" || fmt.Sprint(w.Tags) != "[a b]" || w.Signed ||
 			w.TTLMS != 30_000 || life < 30*time.Second || life > 50*time.Second || w.Created.Std().Before(before.Add(-time.Second)) {

@@ -1,7 +1,6 @@
 package push
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -49,7 +48,7 @@ func (s secrets) signing(now row.Time) ([]webhook.Secret, error) {
 }
 
 // sealSecret returns what the row of the worker holds, nil when it has no secret.
-func (r *Registry) sealSecret(ctx context.Context, w row.Worker, secret string) ([]byte, error) {
+func (r *Registry) sealSecret(w row.Worker, secret string, live []row.Worker, now row.Time) ([]byte, error) {
 	if secret == "" {
 		return nil, nil
 	}
@@ -60,17 +59,13 @@ func (r *Registry) sealSecret(ctx context.Context, w row.Worker, secret string) 
 	if _, err := webhook.ParseSecret(secret); err != nil {
 		return nil, refused(wire.CodeInvalidParameter, "body.secret", err.Error())
 	}
-	known, reading, err := r.Store.Workers(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var former secrets
-	for _, k := range known {
-		if k.App == w.App && k.Address == w.Address && k.Secret != nil {
-			former, _ = r.open(k) // what cannot be opened signs nothing anyway
+	for _, other := range live {
+		if same(w, other) && other.Secret != nil {
+			former, _ = r.open(other) // what cannot be opened signs nothing anyway
 		}
 	}
-	text, err := json.Marshal(former.replaced(secret, reading.Time))
+	text, err := json.Marshal(former.replaced(secret, now))
 	if err != nil {
 		return nil, fmt.Errorf("seal a worker's secret: %w", err)
 	}

@@ -150,6 +150,17 @@ func (s *Store) Workers(ctx context.Context) ([]row.Worker, row.Reading, error) 
 	return workers, reading, classify("read workers", err)
 }
 
+// CountWorkers returns how many workers are stored, those that have expired included.
+func (s *Store) CountWorkers(ctx context.Context) (n int, err error) {
+	err = scan(ctx, s.db, "SELECT COUNT(*) AS n FROM "+workerTable, nil, func(r *struct {
+		N int `db:"n"`
+	}) error {
+		n = r.N
+		return nil
+	})
+	return n, classify("count workers", err)
+}
+
 // workerRecord is a row of delay_task_worker, beside the clock; all but the clock is NULL when there is no worker.
 type workerRecord struct {
 	DBTime   sql.RawBytes `db:"db_time"`

@@ -107,6 +107,9 @@ func TestAWorkerLivesByItsHeartbeats(t *testing.T) {
 
 		expire(w.ID, time.Millisecond)
 		expire(other.ID, 59*time.Minute)
+		if n, err := s.CountWorkers(t.Context()); err != nil || n != 2 {
+			t.Errorf("%d workers are counted, %v, want those that have expired too", n, err)
+		}
 		if workers, _ := readWorkers(t, s); len(workers) != 0 {
 			t.Errorf("expired workers are read: %+v", workers)
 		}

@@ -39,6 +39,7 @@ const (
 	CodeMisdirected       = "misdirected_request"
 	CodeBlockedAddress    = "blocked_address"
 	CodeSecretsImpossible = "secrets_impossible"
+	CodeTooManyWorkers    = "too_many_workers"
 
 	// An argument cannot be.
 	CodeInvalidTag         = "invalid_tag"

@@ -36,6 +36,13 @@ func (g *Guard) check(raw string) (target, error) {
 	if addr, err := netip.ParseAddr(t.host); err == nil {
 		return t, g.permit(t.url.Scheme, t.host, addr, t.port)
 	}
+	if isLocalhost(t.host) {
+		err := g.permit(t.url.Scheme, t.host, netip.AddrFrom4([4]byte{127, 0, 0, 1}), t.port)
+		if err != nil && g.permit(t.url.Scheme, t.host, netip.IPv6Loopback(), t.port) == nil {
+			err = nil
+		}
+		return t, err
+	}
 	if len(g.nets) > 0 {
 		return t, nil // the name may lead into an allowed range, where any scheme and port will do: the dial decides
 	}
@@ -85,6 +92,11 @@ func portOf(u *url.URL) string {
 	default:
 		return "443"
 	}
+}
+
+// isLocalhost reports whether the name is one that leads to loopback, whoever looks it up (RFC 6761).
+func isLocalhost(name string) bool {
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 func canonicalName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
