@@ -56,9 +56,14 @@ func TestDeployFilesFitTheProgram(t *testing.T) {
 	if command := one(image, `^CMD \["(\w+)"\]`); command != "serve" || !strings.Contains(one(unit, `^ExecStart=(.*)$`), " serve ") {
 		t.Errorf("the image runs %q", command)
 	}
-	given, err := time.ParseDuration(one(unit, `^TimeoutStopSec=(\d+)$`) + "s")
 	const requests = 15 * time.Second // that are in flight
-	if want := config.Default().StopGrace + requests; err != nil || given < want {
-		t.Errorf("systemd kills after %v, %v; a stop may take %v", given, err, want)
+	for who, kills := range map[string]string{
+		"systemd": one(unit, `^TimeoutStopSec=(\d+)$`), "compose": one(compose, `^    stop_grace_period: (\d+)s`),
+		"docker": one(image, `docker stop --time (\d+)`),
+	} {
+		given, err := time.ParseDuration(kills + "s")
+		if want := config.Default().StopGrace + requests; err != nil || given < want {
+			t.Errorf("%s kills after %v, %v; a stop may take %v", who, given, err, want)
+		}
 	}
 }
