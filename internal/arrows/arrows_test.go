@@ -100,7 +100,7 @@ var only = map[string]struct {
 	"go.opentelemetry.io/proto":          {packages: []string{"internal/otlp"}},
 	"google.golang.org/protobuf":         {packages: []string{"internal/otlp"}},
 	"golang.org/x/sys":                   {packages: []string{"internal/offheap"}},
-	"golang.org/x/sync":                  {packages: []string{"internal/httpapi"}},
+	"golang.org/x/sync":                  {packages: []string{"internal/access", "internal/httpapi"}},
 	"golang.org/x/time":                  {packages: []string{"processor/webhook", "internal/otlp", "internal/service", "internal/httpapi"}},
 	"golang.org/x/net":                   {packages: []string{"internal/service"}},
 	"github.com/danielgtaylor":           {packages: []string{"internal/httpapi"}},
