@@ -21,11 +21,14 @@ import (
 type Config struct {
 	Scheduler *delaytask.Scheduler // started; its owner stops it
 	Log       *slog.Logger
-	BodyLimit int             // bytes of a task's body, as the scheduler has it
-	BodyWait  time.Duration   // how long a request's body may take to arrive; default 30 s
-	Room      int64           // bytes of large requests that are in memory at a time; default 256 MiB, at least one batch fits
-	RoomWait  time.Duration   // how long a large request waits for room; default 10 s
-	Stopping  context.Context // when it ends, waiting pops return at once
+	BodyLimit int           // bytes of a task's body, as the scheduler has it
+	BodyWait  time.Duration // how long a request's body may take to arrive; default 30 s
+	// RequestWait is how long a request waits for the database, so that its caller hears how it stands while it still listens: most
+	// clients give up after 30 s. Pops have a wait of their own. The default is 15 s.
+	RequestWait time.Duration
+	Room        int64           // bytes of large requests that are in memory at a time; default 256 MiB, at least one batch fits
+	RoomWait    time.Duration   // how long a large request waits for room; default 10 s
+	Stopping    context.Context // when it ends, waiting pops return at once
 
 	Tokens    Authenticator // nil: no tokens are asked for
 	CheckHost bool          // refuse requests whose Host is neither a loopback name nor one of Hosts
@@ -46,21 +49,22 @@ const mostComplaints = 5
 
 // API serves /v1, /openapi.json, /docs, /healthz and /readyz, and what other handlers it was given.
 type API struct {
-	scheduler *delaytask.Scheduler
-	log       *slog.Logger
-	bodyLimit int
-	bodyWait  time.Duration
-	stopping  context.Context
-	tokens    Authenticator
-	checkHost bool
-	hosts     []string
-	requests  Requests
-	workers   Workers
-	check     func(delaytask.Item) error
-	observe   func(context.Context, Request)
-	room      *semaphore.Weighted
-	roomWait  time.Duration
-	compat    Ancestors
+	scheduler   *delaytask.Scheduler
+	log         *slog.Logger
+	bodyLimit   int
+	bodyWait    time.Duration
+	stopping    context.Context
+	tokens      Authenticator
+	checkHost   bool
+	hosts       []string
+	requests    Requests
+	workers     Workers
+	check       func(delaytask.Item) error
+	observe     func(context.Context, Request)
+	room        *semaphore.Weighted
+	requestWait time.Duration
+	roomWait    time.Duration
+	compat      Ancestors
 
 	complaints *rate.Limiter // lines about requests that failed
 
@@ -76,7 +80,7 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
-		bodyWait:  cmp.Or(c.BodyWait, inbound.BodyWait),
+		bodyWait: cmp.Or(c.BodyWait, inbound.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
 		checkHost: c.CheckHost, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
 		compat:     c.Compat,
 		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
@@ -141,10 +145,10 @@ func document() huma.Config {
 }
 
 // operation fills in what all operations share. Bodies are read and checked before the framework sees them.
-func operation(method, path, id, summary, description, group string) huma.Operation {
+func (a *API) operation(method, path, id, summary, description, group string) huma.Operation {
 	return huma.Operation{
 		Method: method, Path: path, OperationID: id, Summary: summary, Description: description, Tags: []string{group},
-		SkipValidateBody: true, MaxBodyBytes: -1, BodyReadTimeout: -1, Middlewares: huma.Middlewares{timed},
+		SkipValidateBody: true, MaxBodyBytes: -1, BodyReadTimeout: -1, Middlewares: huma.Middlewares{a.timed},
 	}
 }
 

@@ -30,7 +30,7 @@ type batchInput struct {
 type batchOutput struct{ Body wire.BatchSaved }
 
 func (a *API) batchOperation() {
-	op := operation(http.MethodPost, batchPath, "saveTasks", "Save up to 10,000 tasks",
+	op := a.operation(http.MethodPost, batchPath, "saveTasks", "Save up to 10,000 tasks",
 		"A JSON array of tasks, or one task a line (application/x-ndjson). All are checked first: when one of them is wrong, nothing "+
 			"is stored and the answer names its line, or its place in the array. Then they are stored in chunks of up to 500 tasks and "+
 			"4 MiB, each as a whole or not at all; the answer says for every chunk and every task what became of it. A duplicate key "+

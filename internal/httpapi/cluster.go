@@ -18,9 +18,9 @@ type nodesOutput struct{ Body wire.NodeList }
 type statsOutput struct{ Body wire.Stats }
 
 func (a *API) clusterOperations() {
-	huma.Register(a.spec, operation(http.MethodGet, "/v1/nodes", "listNodes", "List the processes that share the database",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/nodes", "listNodes", "List the processes that share the database",
 		"With the tags that each serves.", groupOperate), a.nodes)
-	huma.Register(a.spec, operation(http.MethodGet, "/v1/stats", "stats", "Count tasks and show how punctual they are, per tag",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats", "Count tasks and show how punctual they are, per tag",
 		"It counts the whole table; for monitoring there is /metrics.", groupOperate), a.stats)
 }
 

@@ -41,7 +41,7 @@ type finishAllOutput struct{ Body wire.FinishBatchReply }
 func (a *API) leaseOperations() {
 	const stale = " A token whose lease is over, or was ended, is 409 lease_lost, and nothing is changed."
 	op := func(path, id, summary, text string) huma.Operation {
-		o := operation(http.MethodPost, path, id, summary, text+stale, groupPull)
+		o := a.operation(http.MethodPost, path, id, summary, text+stale, groupPull)
 		o.DefaultStatus = http.StatusNoContent
 		return o
 	}
@@ -76,7 +76,7 @@ func (a *API) leaseOperations() {
 				return a.scheduler.Fail(ctx, t, failure)
 			})
 		})
-	huma.Register(a.spec, operation(http.MethodPost, "/v1/tasks/finish", "finishAll", "Complete many tasks",
+	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/tasks/finish", "finishAll", "Complete many tasks",
 		"Each token has an answer of its own, in the order in which they were sent.", groupPull), a.finishAll)
 }
 

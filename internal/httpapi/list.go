@@ -26,7 +26,7 @@ type listInput struct {
 type listOutput struct{ Body wire.Page }
 
 func (a *API) listOperation() {
-	huma.Register(a.spec, operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
 		"Page by page, in the order of their ids.", groupTasks), a.list)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -57,6 +58,9 @@ func (l *logs) String() string {
 }
 
 const testBodyLimit = 64 << 10
+
+// patient lets requests wait for a machine that is too busy to save a large batch in the usual time.
+func patient(c *Config) { c.RequestWait = 2 * time.Minute }
 
 func newSite(t testing.TB, change ...func(*Config)) *site {
 	t.Helper()

@@ -39,12 +39,12 @@ type popOutput struct {
 func (a *API) popOperations() {
 	const text = "Answers the moment a task is due, with up to max tasks, each with the token that ends its lease; 204 when the wait " +
 		"is over. Whatever is not finished before its lease ends is handed out again."
-	one := operation(http.MethodPost, "/v1/tags/{tag}/pop", "pop", "Take due tasks of a tag", text, groupPull)
+	one := a.operation(http.MethodPost, "/v1/tags/{tag}/pop", "pop", "Take due tasks of a tag", text, groupPull)
 	one.Middlewares = nil // it waits as long as it was asked to
 	huma.Register(a.spec, one, func(ctx context.Context, in *popInput) (*popOutput, error) {
 		return a.pop(ctx, []string{in.Tag}, &in.PopParams)
 	})
-	many := operation(http.MethodPost, "/v1/pop", "popTags", "Take due tasks of several tags", text, groupPull)
+	many := a.operation(http.MethodPost, "/v1/pop", "popTags", "Take due tasks of several tags", text, groupPull)
 	many.Middlewares = nil
 	huma.Register(a.spec, many, func(ctx context.Context, in *popManyInput) (*popOutput, error) {
 		return a.pop(ctx, in.Tags, &in.PopParams)

@@ -33,7 +33,7 @@ type savedOutput struct {
 }
 
 func (a *API) saveOperations() {
-	op := operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
+	op := a.operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
 		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task that carries the key.",
 		groupTasks)
 	op.DefaultStatus = http.StatusCreated

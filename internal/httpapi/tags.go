@@ -33,15 +33,15 @@ const (
 )
 
 func (a *API) tagOperations() {
-	huma.Register(a.spec, operation(http.MethodGet, "/v1/tags", "listTags", "List the tags that are served or paused",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags", "listTags", "List the tags that are served or paused",
 		"It counts nothing and is cheap; /v1/stats counts.", groupOperate), a.tags)
-	huma.Register(a.spec, operation(http.MethodGet, "/v1/tags/{tag}/lateness", "lateness", "Tell how late a tag's tasks started",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags/{tag}/lateness", "lateness", "Tell how late a tag's tasks started",
 		"Percentiles over the first attempts that started within the window.", groupOperate), a.lateness)
 
 	const cluster = "On all nodes, within 2 s."
-	pause := operation(http.MethodPost, "/v1/tags/{tag}/pause", "pauseTag", "Start no tasks of a tag", cluster+" What runs goes on.",
+	pause := a.operation(http.MethodPost, "/v1/tags/{tag}/pause", "pauseTag", "Start no tasks of a tag", cluster+" What runs goes on.",
 		groupOperate)
-	resume := operation(http.MethodPost, "/v1/tags/{tag}/resume", "resumeTag", "End a pause", cluster+" What is due starts at once.",
+	resume := a.operation(http.MethodPost, "/v1/tags/{tag}/resume", "resumeTag", "End a pause", cluster+" What is due starts at once.",
 		groupOperate)
 	pause.DefaultStatus, resume.DefaultStatus = http.StatusNoContent, http.StatusNoContent
 	huma.Register(a.spec, pause, a.operate(a.scheduler.Pause))

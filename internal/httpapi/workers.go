@@ -33,24 +33,24 @@ type workerInput struct {
 }
 
 func (a *API) workerOperations() {
-	register := operation(http.MethodPost, "/v1/workers", "registerWorker", "Register an address that is called with tasks",
+	register := a.operation(http.MethodPost, "/v1/workers", "registerWorker", "Register an address that is called with tasks",
 		"Registering the same app and address again replaces it. Without heartbeats it is forgotten after its ttl.", groupPush)
 	register.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, register, a.register)
-	huma.Register(a.spec, operation(http.MethodGet, "/v1/workers", "listWorkers", "List the addresses that are called", "",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/workers", "listWorkers", "List the addresses that are called", "",
 		groupPush), a.listWorkers)
-	huma.Register(a.spec, operation(http.MethodGet, "/v1/workers/{id}", "getWorker", "Show one of them", "", groupPush),
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/workers/{id}", "getWorker", "Show one of them", "", groupPush),
 		func(ctx context.Context, in *workerInput) (*workerOutput, error) {
 			return a.onWorker(ctx, in, func(_ context.Context, w wire.Worker) (wire.Worker, error) { return w, nil })
 		})
-	huma.Register(a.spec, operation(http.MethodPost, "/v1/workers/{id}/heartbeat", "heartbeat", "Say that a worker is alive",
+	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/workers/{id}/heartbeat", "heartbeat", "Say that a worker is alive",
 		"It stays registered for its ttl from now.", groupPush),
 		func(ctx context.Context, in *workerInput) (*workerOutput, error) {
 			return a.onWorker(ctx, in, func(ctx context.Context, w wire.Worker) (wire.Worker, error) {
 				return a.workers.Heartbeat(ctx, int64(w.ID))
 			})
 		})
-	remove := operation(http.MethodDelete, "/v1/workers/{id}", "removeWorker", "Call an address no more", "", groupPush)
+	remove := a.operation(http.MethodDelete, "/v1/workers/{id}", "removeWorker", "Call an address no more", "", groupPush)
 	remove.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, remove, func(ctx context.Context, in *workerInput) (*struct{}, error) {
 		_, err := a.onWorker(ctx, in, func(ctx context.Context, w wire.Worker) (wire.Worker, error) {

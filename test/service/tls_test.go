@@ -64,7 +64,7 @@ func TestTLSAndCertificatesOfClients(t *testing.T) {
 			TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: certificates}, ForceAttemptHTTP2: true,
 		}
 		defer transport.CloseIdleConnections()
-		res, err := (&http.Client{Transport: transport, Timeout: patience}).Get(url + "/readyz")
+		res, err := (&http.Client{Transport: transport, Timeout: patience}).Get(url + "/healthz")
 		if err == nil {
 			_ = res.Body.Close()
 		}
