@@ -2,11 +2,13 @@
 //
 // Servers are looked for when the first test asks for one, in this order, until each kind is there:
 //
-//  1. DELAYTASK_TEST_DSN, a comma-separated list of go-sql-driver DSNs whose users may create databases;
+//  1. DELAYTASK_TEST_DSN, a comma-separated list of go-sql-driver DSNs whose users may create databases; DSNs joined by + are the
+//     members of one cluster;
 //  2. a mariadbd or mysqld binary on this machine, started as a private server in a temporary folder;
 //  3. Docker, when DELAYTASK_TEST_DOCKER=1 or the image is already local.
 //
-// A kind that is missing skips its tests, with the reason; DELAYTASK_REQUIRE_DB=mariadb,mysql turns that into a failure.
+// A kind that is missing skips its tests, with the reason; DELAYTASK_REQUIRE_DB=mariadb,mysql turns that into a failure. Clusters
+// are tested where they are named, and missed only where they are required.
 // A test that kills its server, or lets it hang, takes one for itself with [NewMortal].
 // With DELAYTASK_TEST_REPORT=FILE every server used is appended to the file, because "go test ./..." hides what packages print.
 package dbtest
@@ -25,13 +27,30 @@ const (
 	SQLite  Kind = "sqlite"
 	MariaDB Kind = "mariadb"
 	MySQL   Kind = "mysql"
+	Galera  Kind = "galera" // a cluster of MariaDB, every member taking writes
+	Group   Kind = "group"  // MySQL servers in one replication group
 )
+
+func (k Kind) cluster() bool { return k == Galera || k == Group }
 
 // Database is an empty database of one test's own. It is gone when the test ends.
 type Database struct {
 	Kind   Kind
-	DSN    string // in the form that delaytask takes
+	DSN    string // in the form that delaytask takes; of a cluster: of one of its members, another one each time
 	Server string // which server and version, for messages
+
+	Members []string // of a cluster: the DSNs of all its members
+
+	spread string
+}
+
+// Spread is the database as behind a balancer: each new connection goes to the next member of the cluster, and sees what was
+// committed on the others before. A database that is not of a cluster is returned as it is.
+func (d Database) Spread() Database {
+	if d.spread != "" {
+		d.DSN = d.spread
+	}
+	return d
 }
 
 // Each runs f on every kind of database, each in a subtest named after it.
@@ -44,9 +63,9 @@ func Each(t *testing.T, f func(t *testing.T, db Database)) {
 // MySQLs is [Each] without SQLite. Where several servers of one kind are named, f runs on each.
 func MySQLs(t *testing.T, f func(t *testing.T, db Database)) {
 	t.Helper()
-	for _, kind := range []Kind{MariaDB, MySQL} {
+	for _, kind := range []Kind{MariaDB, MySQL, Galera, Group} {
 		servers := found().of(kind)
-		if len(servers) == 0 {
+		if len(servers) == 0 && (!kind.cluster() || required(kind)) {
 			t.Run(string(kind), func(t *testing.T) { missing(t, kind, found().why()) })
 		}
 		for _, s := range servers {

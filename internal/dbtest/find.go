@@ -66,15 +66,23 @@ func (f *finding) addNamed(ctx context.Context) {
 		f.reasons = append(f.reasons, env+" is not set")
 		return
 	}
-	for dsn := range strings.SplitSeq(list, ",") {
-		cfg, err := mysql.ParseDSN(strings.TrimSpace(dsn))
-		if err != nil {
-			f.reasons = append(f.reasons, env+" holds what is not a go-sql-driver DSN")
-			continue
+	for named := range strings.SplitSeq(list, ",") {
+		var members []*mysql.Config
+		for dsn := range strings.SplitSeq(named, "+") {
+			cfg, err := mysql.ParseDSN(strings.TrimSpace(dsn))
+			if err != nil {
+				f.reasons = append(f.reasons, env+" holds what is not a go-sql-driver DSN")
+				return
+			}
+			members = append(members, cfg)
 		}
-		s, err := dial(ctx, cfg, env)
+		connect := func() (*server, error) { return dial(ctx, members[0], env) }
+		if len(members) > 1 {
+			connect = func() (*server, error) { return dialCluster(ctx, members, env) }
+		}
+		s, err := connect()
 		if err != nil {
-			err = fmt.Errorf("%s at %s: %w", env, cfg.Addr, err)
+			err = fmt.Errorf("%s at %s: %w", env, members[0].Addr, err)
 		}
 		f.add(s, err)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +20,14 @@ type server struct {
 	version string
 	origin  string // how it was found
 	cfg     *mysql.Config
-	stop    func() error // ends a server of our own; nil for others'
+	members []*mysql.Config // of a cluster
+	stop    func() error    // ends a server of our own; nil for others'
 }
 
 func (s *server) String() string {
-	name := map[Kind]string{MariaDB: "MariaDB", MySQL: "MySQL"}[s.kind]
+	name := map[Kind]string{
+		MariaDB: "MariaDB", MySQL: "MySQL", Galera: "MariaDB Galera cluster", Group: "MySQL group replication",
+	}[s.kind]
 	return fmt.Sprintf("%s %s (%s)", name, s.version, s.origin)
 }
 
@@ -66,23 +71,41 @@ func (s *server) fresh(tb testing.TB) Database {
 // create makes an empty database. The function drops it.
 func (s *server) create(ctx context.Context) (Database, func() error, error) {
 	name := "delaytask_test_" + strings.ToLower(rand.Text())
-	if err := s.exec(ctx, "CREATE DATABASE "+name); err != nil {
+	owner := s.cfg.Clone()
+	owner.Params = causal[s.kind]
+	if err := run(ctx, owner, "CREATE DATABASE "+name); err != nil {
 		return Database{}, nil, fmt.Errorf("create a database on %s: %w", s, err)
 	}
 	drop := func() error {
-		if err := s.exec(context.Background(), "DROP DATABASE "+name); err != nil {
+		if err := s.awaitLeft(context.Background(), name); err != nil {
+			return err
+		}
+		if err := run(context.Background(), owner, "DROP DATABASE "+name); err != nil {
 			return fmt.Errorf("drop %s, which an open transaction prevents: %w", name, err)
 		}
 		return nil
 	}
-	cfg := s.cfg.Clone()
-	cfg.DBName = name
-	return Database{Kind: s.kind, DSN: cfg.FormatDSN(), Server: s.String()}, drop, nil
+	if err := s.awaitDatabase(ctx, name); err != nil {
+		return Database{}, nil, errors.Join(err, drop())
+	}
+	dsn := func(cfg *mysql.Config) string {
+		cfg = cfg.Clone()
+		cfg.DBName = name
+		return cfg.FormatDSN()
+	}
+	db := Database{Kind: s.kind, DSN: dsn(s.member()), Server: s.String()}
+	for _, m := range s.members {
+		db.Members = append(db.Members, dsn(m))
+	}
+	if s.members != nil {
+		db.spread = s.spread(name)
+	}
+	return db, drop, nil
 }
 
-// exec uses a pool for one statement: an open pool would look like a leak to tests that count goroutines.
-func (s *server) exec(ctx context.Context, statement string) error {
-	db, err := open(s.cfg)
+// run uses a pool for one statement: an open pool would look like a leak to tests that count goroutines.
+func run(ctx context.Context, cfg *mysql.Config, statement string) error {
+	db, err := open(cfg)
 	if err != nil {
 		return err
 	}
@@ -97,7 +120,11 @@ func open(cfg *mysql.Config) (*sql.DB, error) {
 	cfg.DBName = ""
 	cfg.Timeout = 5 * time.Second
 	cfg.Logger = &mysql.NopLogger{} // a server that is starting refuses connections for a while
-	cfg.Params = map[string]string{"lock_wait_timeout": "20"}
+	cfg.Params = maps.Clone(cfg.Params)
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params["lock_wait_timeout"] = "20"
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, err

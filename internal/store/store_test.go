@@ -20,7 +20,7 @@ func TestStoreKeepsTheContract(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		storetest.Run(t, func(t *testing.T) engine.Store {
 			t.Parallel()
-			s, _ := open(t, dbtest.New(t, db.Kind))
+			s, _ := open(t, dbtest.New(t, db.Kind).Spread())
 			return s
 		})
 	})
@@ -29,7 +29,7 @@ func TestStoreKeepsTheContract(t *testing.T) {
 func TestStoreBehavesLikeItsModel(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		storetest.Model(t, func(t *testing.T) engine.Store {
-			s, _ := open(t, dbtest.New(t, db.Kind))
+			s, _ := open(t, dbtest.New(t, db.Kind).Spread())
 			return s
 		})
 	})
