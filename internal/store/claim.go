@@ -6,25 +6,30 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
 
 // Claim implements [engine.Holder]. Rows of several versions still go in one statement, so a lock that one of them waits for in
-// vain leaves all of them unclaimed.
+// vain leaves all of them unclaimed. A statement that is refused because another one changed one of its rows first, as happens
+// where the members of a cluster certify what they write, is followed by one for each row.
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	var won row.Claimed
 	if len(c.Rows) == 0 {
 		return won, nil
 	}
-	query, args := s.own.claim(c)
 	readBack := func(ctx context.Context, from queryer) error {
 		won = row.Claimed{}
 		return afterWrite("read back claimed tasks", s.winners(ctx, from, c, &won))
 	}
 	err := s.claim.do(ctx, "claim tasks", func(ctx context.Context, conn *sql.Conn) error {
-		if _, err := conn.ExecContext(ctx, query, args...); err != nil || !s.dialect.reserves {
+		err := s.own.claimOn(ctx, conn, c)
+		if collided(err) && len(c.Rows) > 1 {
+			err = s.own.claimEach(ctx, conn, c)
+		}
+		if err != nil || !s.dialect.reserves {
 			return err
 		}
 		return readBack(ctx, conn)
@@ -36,6 +41,36 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		return row.Claimed{}, err
 	}
 	return won, nil
+}
+
+func (d dialect) claimOn(ctx context.Context, conn execer, c row.Claim) error {
+	query, args := d.claim(c)
+	_, err := conn.ExecContext(ctx, query, args...)
+	return err
+}
+
+// claimEach claims row by row, in no order, so that two who are after the same rows meet at few of them. A row at which they do
+// is lost to the other. The first row that is locked is the last one tried: waiting for more would be for the caller to decide.
+func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error {
+	refs := slices.Clone(c.Rows)
+	rand.Shuffle(len(refs), func(i, j int) { refs[i], refs[j] = refs[j], refs[i] })
+	claimed := 0
+	for _, ref := range refs {
+		c.Rows = []row.Ref{ref}
+		err := d.claimOn(ctx, conn, c)
+		switch {
+		case err == nil:
+			claimed++
+		case collided(err):
+		case claimed == 0:
+			return err
+		case row.ClassOf(classify("", err)) == row.ClassLocked:
+			return nil
+		default:
+			return afterWrite("claim the rest of the tasks", err)
+		}
+	}
+	return nil
 }
 
 func (d dialect) claim(c row.Claim) (string, []any) {

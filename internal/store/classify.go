@@ -6,6 +6,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
+	"regexp"
+	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/go-sql-driver/mysql"
@@ -37,6 +40,9 @@ func classify(op string, err error) error {
 // all leave open whether the statement was applied.
 func faultOf(err error) fault {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		if collided(e) {
+			return fault{class: row.ClassNotApplied}
+		}
 		return mysqlFaults[e.Number]
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
@@ -54,6 +60,27 @@ func faultOf(err error) fault {
 		}
 	}
 	return fault{}
+}
+
+// collided reports whether the server took the statement back because another one was there first.
+func collided(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && (slices.Contains(collisions, e.Number) || e.Number == duringCommit && engineError(e.Message) == engineDeadlock)
+}
+
+// A member of a replication group answers a transaction that made way for another member's with an error during COMMIT, and only
+// the engine's number in it tells that from one whose outcome is not known.
+const (
+	duringCommit   = 1180
+	engineDeadlock = 149
+)
+
+var firstNumber = regexp.MustCompile(`\d+`)
+
+// engineError is the number that the storage engine gave an error, 0 where there is none.
+func engineError(message string) int {
+	n, _ := strconv.Atoi(firstNumber.FindString(message)) // digits, or none
+	return n
 }
 
 func dialHint(err *net.OpError) string {

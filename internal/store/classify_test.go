@@ -21,7 +21,7 @@ import (
 func TestMySQLNumbersHaveTheirClass(t *testing.T) {
 	want := map[row.Class][]uint16{
 		row.ClassLocked: {1205, 3572},
-		row.ClassNotApplied: {1213, 1020, 1040, 1203, 1226, 1047, 1290, 1792, 1836, 1412, 1615, 1637, 3101, 4031,
+		row.ClassNotApplied: {1213, 1020, 1040, 1203, 1226, 1047, 1290, 1792, 1836, 1412, 1615, 1637, 3032, 3101, 3796, 4031,
 			8002, 8005, 8022, 8028, 9007},
 		row.ClassUnknown:   {0, 1053, 1105, 1180, 1317, 1927, 1969, 3024, 65535},
 		row.ClassDuplicate: {1022, 1062, 1586},
@@ -44,6 +44,20 @@ func TestMySQLNumbersHaveTheirClass(t *testing.T) {
 	for number := range mysqlFaults {
 		if !listed[number] {
 			t.Errorf("%d is in the table and not in this test", number)
+		}
+	}
+}
+
+func TestEngineTellsADeadlockDuringCommitFromOtherErrors(t *testing.T) {
+	for message, want := range map[string]row.Class{
+		"Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT": row.ClassNotApplied,
+		`Got error 6 "No such device or address" during COMMIT`:            row.ClassUnknown,
+		"Got error 1490 during COMMIT":                                     row.ClassUnknown,
+		"during COMMIT":                                                    row.ClassUnknown,
+	} {
+		err := classify("claim", &mysql.MySQLError{Number: 1180, Message: message})
+		if got := row.ClassOf(err); got != want {
+			t.Errorf("%s: %s, want %s", message, got, want)
 		}
 	}
 }

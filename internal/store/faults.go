@@ -31,8 +31,6 @@ var mysqlFaults = map[uint16]fault{
 	1205: {row.ClassLocked, ""}, // lock wait timeout: the statement was rolled back, its transaction was not
 	3572: {row.ClassLocked, ""}, // NOWAIT met a lock
 
-	1213: {row.ClassNotApplied, ""},           // deadlock, or a conflict at certification
-	1020: {row.ClassNotApplied, ""},           // changed since the snapshot: MariaDB with innodb_snapshot_isolation
 	1040: {row.ClassNotApplied, hintConns},    // too many connections
 	1203: {row.ClassNotApplied, hintConns},    // max_user_connections
 	1226: {row.ClassNotApplied, hintConns},    // a limit of this account
@@ -43,17 +41,15 @@ var mysqlFaults = map[uint16]fault{
 	1412: {row.ClassNotApplied, ""},           // the table's definition changed
 	1615: {row.ClassNotApplied, ""},           // the prepared statement is out of date
 	1637: {row.ClassNotApplied, ""},           // too many open transactions
-	3101: {row.ClassNotApplied, ""},           // group replication rolled back at certification
+	3032: {row.ClassNotApplied, ""},           // in offline mode, as a member that was thrown out of its group
+	3796: {row.ClassNotApplied, ""},           // a member of a replication group that is not online
 	4031: {row.ClassNotApplied, ""},           // closed for idleness before the statement arrived
-	8002: {row.ClassNotApplied, ""},           // TiDB: FOR UPDATE conflict
-	8005: {row.ClassNotApplied, ""},           // TiDB: write conflict
 	8022: {row.ClassNotApplied, ""},           // TiDB: commit failed and was rolled back
 	8028: {row.ClassNotApplied, ""},           // TiDB: the schema changed
-	9007: {row.ClassNotApplied, ""},           // TiDB: write conflict
 
 	1053: {row.ClassUnknown, ""}, // shutdown
 	1105: {row.ClassUnknown, ""}, // no further reason
-	1180: {row.ClassUnknown, ""}, // an error during COMMIT
+	1180: {row.ClassUnknown, ""}, // an error during COMMIT, which is no deadlock
 	1317: {row.ClassUnknown, ""}, // interrupted, perhaps during COMMIT
 	1927: {row.ClassUnknown, ""}, // MariaDB: the connection was killed
 	1969: {row.ClassUnknown, ""}, // MariaDB: max_statement_time
@@ -124,6 +120,16 @@ var mysqlFaults = map[uint16]fault{
 	1932: {row.ClassOperator, hintCorrupt},                                                // table unknown to the engine
 	1461: {row.ClassOperator, "raise the server's max_prepared_stmt_count"},               // too many prepared statements
 	1467: {row.ClassOperator, "the AUTO_INCREMENT of the table is used up: set it lower"}, // no next id
+}
+
+// collisions are the faults of a statement that another one was in the way of. None of them was applied.
+var collisions = []uint16{
+	1020, // changed since the snapshot: MariaDB with innodb_snapshot_isolation
+	1213, // deadlock, or a conflict at certification
+	3101, // group replication rolled back at certification
+	8002, // TiDB: FOR UPDATE conflict
+	8005, // TiDB: write conflict
+	9007, // TiDB: write conflict
 }
 
 // sqliteFaults is keyed by result code. An extended code that is missing means what its primary code means.

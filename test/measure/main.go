@@ -1,5 +1,5 @@
 // Measure repeats the measurements behind the decisions in docs/adr: which index serves delay_task_message best, and which form
-// of the batched settle statement.
+// of the batched settle statement, and how the members of a cluster claim.
 //
 //	go run ./test/measure -dsn 'root@tcp(127.0.0.1:3306)/delaytask' -what index
 //
@@ -18,22 +18,24 @@ import (
 )
 
 type settings struct {
-	dsn    string
-	table  string
-	rows   int
-	rounds int
+	dsn     string
+	members string
+	table   string
+	rows    int
+	rounds  int
 }
 
 func main() {
 	var s settings
 	flag.StringVar(&s.dsn, "dsn", "", "MySQL or MariaDB server, as `user:password@tcp(host:port)/database`")
-	what := flag.String("what", "index", "`measurement` to repeat: index or settle")
+	flag.StringVar(&s.members, "members", "", "with members: `DSNs` of the other members of the cluster, separated by commas")
+	what := flag.String("what", "index", "`measurement` to repeat: index, settle or members")
 	flag.StringVar(&s.table, "table", "", "with index: only tables whose name contains `text`, as in -table '300 tags'")
 	flag.IntVar(&s.rows, "rows", 1_000_000, "rows of the large tables, at most 1,000,000")
 	flag.IntVar(&s.rounds, "rounds", 7, "how often every candidate has its turn")
 	flag.Parse()
 
-	measurements := map[string]func(context.Context, settings) error{"index": measureIndexes, "settle": measureSettles}
+	measurements := map[string]func(context.Context, settings) error{"index": measureIndexes, "settle": measureSettles, "members": measureMembers}
 	measure := measurements[*what]
 	if s.dsn == "" || measure == nil || s.rows < 1 || s.rows > 1_000_000 || s.rounds < 1 || flag.NArg() > 0 {
 		flag.Usage()
