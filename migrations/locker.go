@@ -12,9 +12,10 @@ import (
 // sessionLocker lets processes that migrate the same schema of a MySQL server take turns. Its lock belongs to the connection
 // that goose migrates on, so it ends with the process whatever happens.
 //
-// Clusters like Galera refuse such locks. There the processes migrate at the same time, which the migrations allow.
+// A member of a cluster like Galera refuses such locks, or keeps them to itself. There a lease comes on top.
 type sessionLocker struct {
 	locked bool
+	lease  lease
 }
 
 // The name is of the schema, because a server knows the locks of all schemas; hashed, because a name has at most 64 characters.
@@ -22,6 +23,20 @@ type sessionLocker struct {
 const lockName = `CONCAT('delay.', SHA2(DATABASE(), 224))`
 
 func (l *sessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	if err := l.lock(ctx, conn); err != nil {
+		return err
+	}
+	several, err := onCluster(ctx, conn)
+	if err == nil && several {
+		err = l.lease.take(ctx, conn)
+	}
+	if err != nil {
+		return errors.Join(err, l.SessionUnlock(ctx, conn))
+	}
+	return nil
+}
+
+func (l *sessionLocker) lock(ctx context.Context, conn *sql.Conn) error {
 	// Short waits, so that an ended context is noticed without a connection that dies in the middle of a statement.
 	const lock = `SELECT GET_LOCK(` + lockName + `, 1)`
 	for !l.locked {
@@ -39,10 +54,11 @@ func (l *sessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (l *sessionLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	if !l.locked {
-		return nil
+	err := l.lease.giveBack(ctx, conn)
+	if !l.locked || err != nil {
+		return err
 	}
 	l.locked = false
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+lockName+`)`)
+	_, err = conn.ExecContext(ctx, `DO RELEASE_LOCK(`+lockName+`)`)
 	return err
 }

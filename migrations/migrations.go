@@ -30,7 +30,11 @@ func Up(ctx context.Context, db *sql.DB, kind store.Kind) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.Up(ctx); err != nil {
+	err = again(ctx, func() error {
+		_, err := p.Up(ctx)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	return nil

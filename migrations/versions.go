@@ -26,7 +26,8 @@ func newVersions(kind store.Kind) (*versions, error) {
 			version_id BIGINT NOT NULL,
 			is_applied BOOLEAN NOT NULL,
 			tstamp TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP,
-			PRIMARY KEY (id)
+			PRIMARY KEY (id),
+			UNIQUE KEY (version_id)
 		) ENGINE=InnoDB`,
 		exists: `SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?`,
 	}
