@@ -48,7 +48,7 @@ func (l *lease) take(ctx context.Context, conn *sql.Conn) error {
 	holder := rand.Text()
 	for _, statement := range []string{
 		`CREATE TABLE IF NOT EXISTS ` + leaseTable + ` (
-			id TINYINT NOT NULL PRIMARY KEY, holder VARCHAR(32) NOT NULL, until DATETIME(6) NOT NULL
+			id TINYINT NOT NULL PRIMARY KEY, holder VARCHAR(32) NOT NULL, ends DATETIME(6) NOT NULL
 		) ENGINE=InnoDB COMMENT='delaytask: which process migrates'`,
 		`INSERT IGNORE INTO ` + leaseTable + ` VALUES (1, '', '2000-01-01')`,
 	} {
@@ -56,8 +56,8 @@ func (l *lease) take(ctx context.Context, conn *sql.Conn) error {
 			return err
 		}
 	}
-	const take = `UPDATE ` + leaseTable + ` SET holder = ?, until = UTC_TIMESTAMP(6) + ` + leaseLength +
-		` WHERE id = 1 AND until < UTC_TIMESTAMP(6)`
+	const take = `UPDATE ` + leaseTable + ` SET holder = ?, ends = UTC_TIMESTAMP(6) + ` + leaseLength +
+		` WHERE id = 1 AND ends < UTC_TIMESTAMP(6)`
 	for {
 		result, err := conn.ExecContext(ctx, take, holder)
 		if err != nil && !crossed(err) {
@@ -81,7 +81,7 @@ func (l *lease) giveBack(ctx context.Context, conn *sql.Conn) error {
 	if l.holder == "" {
 		return nil
 	}
-	_, err := conn.ExecContext(ctx, `UPDATE `+leaseTable+` SET until = '2000-01-01' WHERE id = 1 AND holder = ?`, l.holder)
+	_, err := conn.ExecContext(ctx, `UPDATE `+leaseTable+` SET ends = '2000-01-01' WHERE id = 1 AND holder = ?`, l.holder)
 	l.holder = ""
 	return err
 }

@@ -1,11 +1,9 @@
 package dbtest
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -22,9 +20,7 @@ import (
 type Mortal struct {
 	Kind   Kind
 	server *server
-	log    *os.File
-	orders io.WriteCloser
-	obeyed *bufio.Scanner
+	keeper *obedient
 	ready  func(context.Context) error
 }
 
@@ -59,18 +55,18 @@ func (m *Mortal) Database(tb testing.TB) Database {
 }
 
 // Kill sends SIGKILL and returns when the process is gone.
-func (m *Mortal) Kill(tb testing.TB) { tb.Helper(); m.must(tb, m.order("crash")) }
+func (m *Mortal) Kill(tb testing.TB) { tb.Helper(); must(tb, m.keeper.order("crash")) }
 
 // Start starts the server after Kill and returns when it answers.
-func (m *Mortal) Start(tb testing.TB) { tb.Helper(); m.must(tb, m.start(tb.Context())) }
+func (m *Mortal) Start(tb testing.TB) { tb.Helper(); must(tb, m.start(tb.Context())) }
 
 // Freeze sends SIGSTOP: the server takes connections and answers nothing.
-func (m *Mortal) Freeze(tb testing.TB) { tb.Helper(); m.must(tb, m.order("freeze")) }
+func (m *Mortal) Freeze(tb testing.TB) { tb.Helper(); must(tb, m.keeper.order("freeze")) }
 
 // Thaw sends SIGCONT.
-func (m *Mortal) Thaw(tb testing.TB) { tb.Helper(); m.must(tb, m.order("thaw")) }
+func (m *Mortal) Thaw(tb testing.TB) { tb.Helper(); must(tb, m.keeper.order("thaw")) }
 
-func (m *Mortal) must(tb testing.TB, err error) {
+func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
@@ -78,39 +74,14 @@ func (m *Mortal) must(tb testing.TB, err error) {
 }
 
 func (m *Mortal) start(ctx context.Context) error {
-	if err := m.order("begin"); err != nil {
+	if err := m.keeper.order("begin"); err != nil {
 		return err
 	}
 	if err := m.ready(ctx); err != nil {
-		return fmt.Errorf("%w: %s", err, reason(logged(m.log)))
+		return fmt.Errorf("%w: %s", err, reason(logged(m.keeper.log)))
 	}
 	return nil
 }
-
-func (m *Mortal) order(order string) error {
-	if _, err := io.WriteString(m.orders, order+"\n"); err != nil {
-		return fmt.Errorf("the keeper of the server is gone: %w", err)
-	}
-	if !m.obeyed.Scan() || m.obeyed.Text() != "done" {
-		return fmt.Errorf("%s of the server failed: %s", order, reason(logged(m.log)))
-	}
-	return nil
-}
-
-// obey does what it reads, line by line, and answers each when it is done. When its input ends, because the test is over or its
-// process has died, the server and its folder go away. The functions it calls differ by the way the server is started.
-const obey = `
-freeze() { kill -STOP $server; }
-thaw() { kill -CONT $server; }
-trap '' INT TERM HUP
-dir=$1
-shift
-while read -r order; do
-  if $order "$@" </dev/null >&2; then echo done; else echo failed; fi
-done
-crash "$@" </dev/null >&2
-rm -rf "$dir"
-`
 
 // A server that was started here is waited for; its exit code tells whether it was alive until it was killed.
 const obeyForBinary = `
@@ -145,25 +116,9 @@ func startMortalIn(ctx context.Context, kind Kind, dir string) (*Mortal, error) 
 		return nil, err
 	}
 	m := &Mortal{Kind: kind, ready: func(ctx context.Context) error { return awaitSocket(ctx, socket) }}
-	if m.log, err = os.Create(filepath.Join(dir, "keeper.log")); err != nil {
+	var stop func() error
+	if m.keeper, stop, err = keep(cmd, dir); err != nil {
 		return nil, err
-	}
-	cmd.Stderr = m.log
-	if m.orders, err = cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	answers, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	m.obeyed = bufio.NewScanner(answers)
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	stop := func() error {
-		_ = m.orders.Close() // the keeper may have gone already
-		_ = cmd.Wait()       // its exit code is that of the last clean-up
-		return errors.Join(m.log.Close(), os.RemoveAll(dir))
 	}
 	if err := m.start(ctx); err != nil {
 		return nil, errors.Join(err, stop())
@@ -210,6 +165,11 @@ func mysqlScript() (string, error) {
 	if _, err := os.Stat(home); err != nil && !required(MySQL) {
 		return "", fmt.Errorf("no mysqld is installed on this machine, nor MySQL by %s", name)
 	}
+	return scriptAbove(name)
+}
+
+// scriptAbove finds a file of the repository.
+func scriptAbove(name string) (string, error) {
 	if os.Geteuid() != 0 {
 		return "", fmt.Errorf("%s wants root", name)
 	}

@@ -39,7 +39,9 @@ func TestCheckServiceSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	})
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		f(d, "ALTER TABLE delay_task_token ADD COLUMN owner INT NOT NULL", "delay_task_token.owner", "default")
-		f(d, "ALTER TABLE delay_task_request ENGINE=MyISAM", "MyISAM", "ENGINE=InnoDB")
+		if d.Kind != dbtest.Group { // which takes no write to such a table
+			f(d, "ALTER TABLE delay_task_request ENGINE=MyISAM", "MyISAM", "ENGINE=InnoDB")
+		}
 		f(d, "ALTER TABLE delay_task_token MODIFY name VARCHAR(128) COLLATE utf8mb4_general_ci NOT NULL",
 			"delay_task_token.name", "utf8mb4_general_ci", "run: ALTER TABLE")
 		f(d, "ALTER TABLE delay_task_worker MODIFY app VARCHAR(128) COLLATE utf8mb4_general_ci NOT NULL",

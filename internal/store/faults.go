@@ -22,6 +22,7 @@ const (
 	hintPacket     = "larger than the server's max_allowed_packet: shorten the body, or raise the limit"
 	hintFile       = "the folder must exist, and this process must be allowed to write to it"
 	hintSecure     = "the server takes only encrypted connections: add tls=true to the DSN"
+	hintGroup      = "a replication group takes only InnoDB tables with a primary key, and no transaction that is SERIALIZABLE"
 	hintUserObject = "a trigger, view or routine on the table is broken"
 )
 
@@ -110,6 +111,7 @@ var mysqlFaults = map[uint16]fault{
 	1449: {row.ClassOperator, hintUserObject}, // the definer is gone
 	1021: {row.ClassOperator, hintDisk},       // disk full
 	1114: {row.ClassOperator, hintDisk},       // table full
+	3098: {row.ClassOperator, hintGroup},      // group replication takes no such table or transaction
 	1037: {row.ClassOperator, hintMemory},
 	1038: {row.ClassOperator, hintMemory}, // for sorting
 	1041: {row.ClassOperator, hintMemory},

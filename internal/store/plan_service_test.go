@@ -65,8 +65,8 @@ func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 				fill(requestTable, "hash, content, task_id, create_time",
 					hash+", "+hash+", i, UTC_TIMESTAMP(6) - INTERVAL i * 5 SECOND") // a tenth of the large table is old
 				fill(tokenTable, "name, hash, tags, verbs", "i, "+hash+", '[]', '[]'")
-				fill(workerTable, "app, address, address_hash, tags, ttl, expire_time",
-					"'a', i, "+hash+", '[]', 30000, UTC_TIMESTAMP(6) - INTERVAL i % 2 DAY")
+				fill(workerTable, "id, app, address, address_hash, tags, ttl, expire_time",
+					"i + 1, 'a', i, "+hash+", '[]', 30000, UTC_TIMESTAMP(6) - INTERVAL i % 2 DAY")
 				for _, p := range plannedServiceStatements(mysqlDialect.onOwnSession()) {
 					keys := explain(t, db, p)
 					through := strings.HasPrefix(p.query, "SELECT") && slices.Equal(keys, []string{""})
