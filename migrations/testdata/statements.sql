@@ -1,0 +1,190 @@
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW delay_task_lateness AS
+SELECT id, tag, expected_time, execution_time,
+  TIMESTAMPDIFF(MICROSECOND, expected_time, execution_time) / 1000 AS lateness_ms,
+  attempt, status
+FROM delay_task_message
+WHERE execution_time IS NOT NULL;
+CREATE TABLE IF NOT EXISTS delay_task_goose_lock (
+			id TINYINT NOT NULL PRIMARY KEY, holder VARCHAR(32) NOT NULL, ends DATETIME(6) NOT NULL
+		) ENGINE=InnoDB COMMENT='delaytask: which process migrates';
+CREATE TABLE IF NOT EXISTS delay_task_goose_version (
+			id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+			version_id BIGINT NOT NULL,
+			is_applied BOOLEAN NOT NULL,
+			tstamp TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP,
+			PRIMARY KEY (id),
+			UNIQUE KEY (version_id)
+		) ENGINE=InnoDB;
+CREATE TABLE IF NOT EXISTS delay_task_message (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT
+    COMMENT 'made by delaytask; a plain INSERT leaves it out',
+  tag VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'which processor runs the task; letter case counts',
+  task_key VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'the own name of the caller for the task: at most one unfinished task per tag and key',
+  active_key BINARY(32) GENERATED ALWAYS AS (
+    CASE WHEN status IN (0, 3) AND task_key IS NOT NULL THEN UNHEX(SHA2(CONCAT(
+      CASE WHEN LEFT(task_key, 3) = _utf8mb4's3:' COLLATE utf8mb4_bin THEN _utf8mb4'' COLLATE utf8mb4_bin ELSE tag END,
+      CHAR(0 USING utf8mb4), task_key), 256)) END) STORED
+    COMMENT 'SHA-256 of tag, NUL and key while pending or executing, else NULL; the tag is left out when the key begins with s3:',
+  message_body LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'what the processor is handed',
+  status TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT '0 pending, 1 completed, 2 failed, 3 executing, 4 cancelled',
+  version BIGINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'grows by 1 at every transition: the fencing token; add 1 when you change a status by hand',
+  attempt INT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'number of the current or last attempt',
+  max_attempts INT UNSIGNED NULL DEFAULT 20
+    COMMENT 'the task fails when an error leaves attempt at this number; NULL: no limit',
+  crash_count INT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'leases that ended without an answer of their executor',
+  ttr INT UNSIGNED NOT NULL DEFAULT 15000
+    COMMENT 'length of a lease in milliseconds',
+  priority SMALLINT NOT NULL DEFAULT 0
+    COMMENT '-100 to 100; larger runs first among tasks that are ready',
+  headers JSON NULL
+    COMMENT 'object of strings: trace context and metadata of the user',
+  max_late_ms BIGINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'late_policy applies when a claim comes later than this many milliseconds; 0: never',
+  late_policy TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'what happens to a task that is too late: 0 run anyway, 1 skip (cancelled), 2 fail',
+  ip_address BIGINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT 'IPv4 address of the last executor; INET_NTOA shows it',
+  executor VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
+    COMMENT 'host:pid:process token:claim number of the last claim',
+  delay_time BIGINT NOT NULL DEFAULT 0
+    COMMENT 'the delay asked for, in milliseconds',
+  expected_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6) + INTERVAL delay_time * 1000 MICROSECOND)
+    COMMENT 'UTC; when the task was promised to start; changes only by reschedule',
+  execution_time DATETIME(6) NULL
+    COMMENT 'UTC; when the processor of the first attempt really started; minus expected_time: the lateness',
+  finish_time DATETIME(6) NULL
+    COMMENT 'UTC; when a final status was reached',
+  due_time DATETIME(6) NULL DEFAULT (expected_time)
+    COMMENT 'UTC; when the row next needs attention: next attempt if pending, end of the lease if executing, finish time if final',
+  error_stack LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'the last error, with the stack of a panic',
+  errors LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'JSON array: the last 10 unsuccessful attempts',
+  create_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC',
+  update_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC; written by delaytask, not by the server',
+  PRIMARY KEY (id),
+  -- Descending, so that rows without a key are added at the end: an INSERT that waits for the holder of a key locks the gap
+  -- before that key, and they must not fall into it.
+  UNIQUE KEY delay_task_message_active_key (active_key DESC),
+  KEY delay_task_message_due (status, tag, due_time),
+  KEY delay_task_message_expected (expected_time)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: one row per delayed task; the table is the queue';
+CREATE TABLE IF NOT EXISTS delay_task_node (
+  number INT UNSIGNED NOT NULL
+    COMMENT 'leased node number: part of the ids that the process makes',
+  token VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'drawn when the process starts; guards every write to the row',
+  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+  host VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
+    COMMENT 'machine and pid namespace that pid belongs to',
+  pid BIGINT NOT NULL DEFAULT 0,
+  started_at BIGINT NOT NULL DEFAULT 0
+    COMMENT 'start time of the process as its kernel counts it',
+  address VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+  version VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''
+    COMMENT 'of delaytask',
+  tags LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'JSON array: the tags that the process serves',
+  leaving TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT '1: the process is stopping',
+  heartbeat DATETIME(6) NOT NULL
+    COMMENT 'UTC',
+  PRIMARY KEY (number)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: one row per process';
+CREATE TABLE IF NOT EXISTS delay_task_request (
+  hash BINARY(32) NOT NULL
+    COMMENT 'SHA-256 of the caller and the Idempotency-Key',
+  content BINARY(32) NOT NULL
+    COMMENT 'SHA-256 of the request: the same key with another request is refused',
+  task_id BIGINT UNSIGNED NOT NULL
+    COMMENT 'the task that the request saves, or met',
+  saved TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT '1: the task is stored; 0: nobody has said so yet',
+  duplicate TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT '1: the key of the task was taken, and task_id is the task that has it',
+  create_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC; the row is deleted 24 hours later',
+  PRIMARY KEY (hash),
+  KEY delay_task_request_created (create_time)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: requests with an Idempotency-Key, and what became of them';
+CREATE TABLE IF NOT EXISTS delay_task_tag (
+  tag VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  paused TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT '1: no task of the tag starts',
+  update_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC',
+  PRIMARY KEY (tag)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: what is set for all tasks of a tag';
+CREATE TABLE IF NOT EXISTS delay_task_token (
+  name VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'who calls, for people and logs',
+  hash BINARY(32) NOT NULL
+    COMMENT 'SHA-256 of the token, which is stored nowhere',
+  tags LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'JSON array: the tags it may use, each exact or a prefix that ends in *',
+  verbs LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'JSON array: what it may do with them',
+  create_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC',
+  expire_time DATETIME(6) NULL
+    COMMENT 'UTC; from then on it is refused; NULL: never',
+  PRIMARY KEY (name),
+  UNIQUE KEY delay_task_token_hash (hash)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: bearer tokens of the HTTP API';
+CREATE TABLE IF NOT EXISTS delay_task_worker (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+  app VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'the application that the address belongs to',
+  address VARCHAR(2048) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'URL that tasks are posted to',
+  address_hash BINARY(32) NOT NULL
+    COMMENT 'SHA-256 of the address, which is too long for an index',
+  tags LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    COMMENT 'JSON array: the tags whose tasks it takes',
+  secret VARBINARY(4096) NULL
+    COMMENT 'signs the calls; sealed with DELAYTASK_SECRET; NULL: they are not signed',
+  ttl INT UNSIGNED NOT NULL
+    COMMENT 'milliseconds that it lives without a heartbeat',
+  create_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC',
+  expire_time DATETIME(6) NOT NULL
+    COMMENT 'UTC; no task is posted from then on; a heartbeat moves it',
+  update_time DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    COMMENT 'UTC; written by delaytask, not by the server',
+  PRIMARY KEY (id),
+  UNIQUE KEY delay_task_worker_address (app, address_hash)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='delaytask: addresses that are called back with tasks';
+DELETE FROM delay_task_goose_version WHERE version_id=?;
+DO RELEASE_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)));
+DROP TABLE IF EXISTS delay_task_message;
+DROP TABLE IF EXISTS delay_task_node;
+DROP TABLE IF EXISTS delay_task_request;
+DROP TABLE IF EXISTS delay_task_tag;
+DROP TABLE IF EXISTS delay_task_token;
+DROP TABLE IF EXISTS delay_task_worker;
+DROP VIEW IF EXISTS delay_task_lateness;
+INSERT IGNORE INTO delay_task_goose_lock VALUES (1, '', '2000-01-01');
+INSERT INTO delay_task_goose_version (version_id, is_applied)
+		SELECT v, 1 FROM (SELECT ? AS v) n WHERE NOT EXISTS (SELECT 1 FROM delay_task_goose_version WHERE version_id = ?);
+SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?;
+SELECT GET_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)), 1);
+SELECT MAX(version_id) FROM delay_task_goose_version;
+SELECT version_id, is_applied from delay_task_goose_version ORDER BY id DESC;
+SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode');
+UPDATE delay_task_goose_lock SET ends = '2000-01-01' WHERE id = 1 AND holder = ?;
+UPDATE delay_task_goose_lock SET holder = ?, ends = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE WHERE id = 1 AND ends < UTC_TIMESTAMP(6);
