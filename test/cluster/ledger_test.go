@@ -104,24 +104,10 @@ func (l *ledger) audit(t *testing.T, members []string) {
 				t.Errorf("%d %s", n, what)
 			}
 		}
+		stored := ids(t, db)
 		l.mu.Lock()
 		if n := number(t, db, "SELECT COUNT(*) FROM completion"); n < len(l.accepted) {
 			t.Errorf("%d tasks are completed, %d were accepted", n, len(l.accepted))
-		}
-		rows, err := db.QueryContext(t.Context(), "SELECT id FROM delay_task_message")
-		if err != nil {
-			t.Fatal(err)
-		}
-		stored := map[int64]bool{}
-		for rows.Next() {
-			var id int64
-			if err := rows.Scan(&id); err != nil {
-				t.Fatal(err)
-			}
-			stored[id] = true
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
 		}
 		for id := range l.accepted {
 			if !stored[id] {
@@ -138,6 +124,27 @@ func (l *ledger) audit(t *testing.T, members []string) {
 		}
 	}
 	t.Logf("%d tasks accepted, %d attempts", len(l.accepted), len(l.runs))
+}
+
+func ids(t *testing.T, db *sql.DB) map[int64]bool {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT id FROM delay_task_message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	stored := map[int64]bool{}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		stored[id] = true
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return stored
 }
 
 // quiet reports whether no task is left, on a member that may just be coming back.

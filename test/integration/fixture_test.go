@@ -19,14 +19,14 @@ import (
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
 const patience = 2 * time.Minute
 
-// each runs f on every kind of database, beside all other tests.
+// each runs f on every kind of database, beside all other tests. On a cluster every connection is to another member.
 func each(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		t.Parallel()
 		probe(t, d)
-		f(t, d)
+		f(t, d.Spread())
 	})
 }
 

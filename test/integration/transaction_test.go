@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func changesHold(t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan in
 // effects makes the table that processors write to.
 func effects(t *testing.T, db *sql.DB) {
 	t.Helper()
-	execute(t, db, "CREATE TABLE effects (task BIGINT NOT NULL)")
+	execute(t, db, "CREATE TABLE effects (n BIGINT PRIMARY KEY, task BIGINT NOT NULL)")
 }
 
 // effect writes the task's effect and completes the task in one transaction, up to its end.
@@ -186,7 +187,7 @@ func effect(ctx context.Context, db *sql.DB, task *processor.Task, end func(*sql
 		return err
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, "INSERT INTO effects VALUES (?)", task.ID); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO effects VALUES (?, ?)", rand.Int64(), task.ID); err != nil {
 		return err
 	}
 	if err := delaytask.CompleteTx(ctx, tx); err != nil {
