@@ -55,11 +55,12 @@ func (k *obedient) order(order string) error {
 }
 
 // obey does what it reads, line by line, and answers each when it is done. When its input ends, because the test is over or its
-// process has died, the server and its folder go away. The functions it calls differ by the way the server is started.
+// process has died, the server and its folder go away; that nobody reads the answers any more must not end it before. The
+// functions it calls differ by the way the server is started.
 const obey = `
 freeze() { kill -STOP $server; }
 thaw() { kill -CONT $server; }
-trap '' INT TERM HUP
+trap '' INT TERM HUP PIPE
 dir=$1
 shift
 while read -r order; do

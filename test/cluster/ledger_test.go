@@ -33,7 +33,7 @@ func (l *ledger) process(_ context.Context, task *processor.Task) error {
 	return nil
 }
 
-// save saves tasks one after the other until done is closed. A save that is told to be of unknown outcome is made again with its id.
+// save saves tasks one after the other until done is closed. A save of unknown outcome is made again with its id.
 func (l *ledger) save(t *testing.T, s *delaytask.Scheduler, done <-chan struct{}) {
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
@@ -96,8 +96,9 @@ func (l *ledger) audit(t *testing.T, members []string) {
 		db := pool(t, dsn)
 		eventually(t, "every task is completed", func() bool { return quiet(t, db) })
 		for what, query := range map[string]string{
-			"tasks completed twice":     "SELECT COUNT(*) FROM (SELECT id FROM completion GROUP BY id HAVING COUNT(*) > 1) twice",
-			"rows changed after that":   "SELECT COUNT(*) FROM delay_task_message JOIN completion USING (id) WHERE delay_task_message.version <> completion.version",
+			"tasks completed twice": "SELECT COUNT(*) FROM (SELECT id FROM completion GROUP BY id HAVING COUNT(*) > 1) twice",
+			"rows changed after that": "SELECT COUNT(*) FROM delay_task_message JOIN completion USING (id)" +
+				" WHERE delay_task_message.version <> completion.version",
 			"completions without a row": "SELECT COUNT(*) FROM completion LEFT JOIN delay_task_message USING (id) WHERE tag IS NULL",
 		} {
 			if n := number(t, db, query); n != 0 {

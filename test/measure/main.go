@@ -35,7 +35,9 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 7, "how often every candidate has its turn")
 	flag.Parse()
 
-	measurements := map[string]func(context.Context, settings) error{"index": measureIndexes, "settle": measureSettles, "members": measureMembers}
+	measurements := map[string]func(context.Context, settings) error{
+		"index": measureIndexes, "settle": measureSettles, "members": measureMembers,
+	}
 	measure := measurements[*what]
 	if s.dsn == "" || measure == nil || s.rows < 1 || s.rows > 1_000_000 || s.rounds < 1 || flag.NArg() > 0 {
 		flag.Usage()
