@@ -58,7 +58,10 @@ func (k *obedient) order(order string) error {
 // process has died, the server and its folder go away; that nobody reads the answers any more must not end it before. The
 // functions it calls differ by the way the server is started.
 const obey = `
-freeze() { kill -STOP $server; }
+freeze() { # a stop reaches the threads one after the other
+  kill -STOP $server || return
+  while grep -L '^State:.T' /proc/$server/task/*/status 2>/dev/null | grep -q .; do sleep 0.01; done
+}
 thaw() { kill -CONT $server; }
 trap '' INT TERM HUP PIPE
 dir=$1
