@@ -147,3 +147,52 @@ func BenchmarkMine(b *testing.B) {
 		v.Mine(id, viewTime.Add(time.Minute), "a")
 	}
 }
+
+// numbersOf returns ids as AUTO_INCREMENT gives them with an auto_increment_increment, after the id where it stood.
+func numbersOf(after int64, step, count int) []int64 {
+	ids := make([]int64, count)
+	for i := range ids {
+		ids[i] = after + int64((i+1)*step)
+	}
+	return ids
+}
+
+// TestSharesDivideEvenly asks the nodes themselves, of ids that processes and servers make in all their ways.
+func TestSharesDivideEvenly(t *testing.T) {
+	t.Parallel()
+	const count = 1500
+	ids := map[string][]int64{}
+	for _, step := range []int{1, 3, 7} {
+		for _, perSecond := range []int{10, 1000, 0} {
+			ids[fmt.Sprintf("%d per second (0: in bulk), step %d", perSecond, step)] = idsAt(perSecond, step, count)
+		}
+		ids[fmt.Sprintf("AUTO_INCREMENT of an empty table, step %d", step)] = numbersOf(0, step, count)
+		ids[fmt.Sprintf("AUTO_INCREMENT behind our ids, step %d", step)] = numbersOf(NewIDs(9, at(noon)).Next(), step, count)
+	}
+	due := viewTime.Add(time.Hour)
+	for name, ids := range ids {
+		t.Run(name, func(t *testing.T) {
+			for total := 2; total <= 64; total++ {
+				if off := unevenness(ids, total, shareOf(t, total, due)); off > 8 {
+					t.Errorf("%d nodes: chi-square is %.1f standard deviations off", total, off)
+				}
+			}
+		})
+	}
+}
+
+// shareOf returns who of so many nodes says that a task is its own: every node is asked once.
+func shareOf(t *testing.T, total int, due row.Time) func(int64) int {
+	t.Helper()
+	nodes := make([]row.Node, total)
+	for i := range nodes {
+		nodes[i] = node(3*i+1, "a")
+	}
+	views := make([]*View, total)
+	for i, n := range nodes {
+		views[i] = NewView(n.Token, nodes, viewTime, viewRule)
+	}
+	return func(id int64) int {
+		return slices.IndexFunc(views, func(v *View) bool { return v.Mine(id, due, "a") })
+	}
+}
