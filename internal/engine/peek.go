@@ -15,12 +15,18 @@ type peek struct {
 	tags *tags
 	busy time.Time // when it last found something, or something ran
 	runs *runs
+	seen row.Time // what became due until then was looked at in time
 }
 
 const peekRows = 200
 
+// loop begins at once: what was a little overdue when the scan of the start looked would be too old for a later peek.
 func (p *peek) loop(ctx context.Context) {
 	for {
+		if err := p.runOnce(ctx); err != nil && ctx.Err() == nil {
+			p.failed("peeking", err)
+			sleep(ctx, pause(6))
+		}
 		every := peekIdle
 		if p.runs.len() > 0 {
 			p.busy = time.Now()
@@ -30,10 +36,6 @@ func (p *peek) loop(ctx context.Context) {
 		}
 		if !sleep(ctx, jitter(every, 0.1)) {
 			return
-		}
-		if err := p.runOnce(ctx); err != nil && ctx.Err() == nil {
-			p.failed("peeking", err)
-			sleep(ctx, pause(6))
 		}
 	}
 }
@@ -46,13 +48,30 @@ func (p *peek) runOnce(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
-	page, err := p.store.Due(ctx, row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(-peekFrom), Limit: peekRows})
-	if err != nil || len(page) == 0 {
+	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(-peekFrom), Limit: peekRows}
+	page, err := p.store.Due(ctx, w)
+	if err != nil {
 		return err
+	}
+	p.looked(w, page)
+	if len(page) == 0 {
+		return nil
 	}
 	p.busy = time.Now()
 	// Several nodes find the same page; in another order each wins some of it.
 	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
 	p.hands.due(page, false, now)
 	return nil
+}
+
+// looked wakes the scan when rows may have grown too old for the peek unseen: at the start, after an outage or a long wait for the
+// database, and while pages are full. They would wait for the scan's next turn otherwise.
+func (p *peek) looked(w row.Window, page []row.Due) {
+	if p.seen < w.From {
+		signal(p.hands.scanWake)
+	}
+	p.seen = w.To
+	if len(page) == w.Limit {
+		p.seen = page[len(page)-1].Due
+	}
 }
