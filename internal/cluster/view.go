@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,6 +54,21 @@ func (v *View) add(tag string, number int, self bool) {
 	}
 	s.numbers = append(s.numbers, number)
 	v.tags[tag] = s
+}
+
+// Same reports whether another look has found the same shares.
+func (v *View) Same(other *View) bool {
+	return maps.EqualFunc(v.tags, other.tags, func(a, b servers) bool {
+		return a.self == b.self && slices.Equal(a.numbers, b.numbers)
+	})
+}
+
+// Others reports whether any of the tags is served by a node beside this one.
+func (v *View) Others(tags []string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		s := v.tags[tag]
+		return len(s.numbers) > 1 || len(s.numbers) == 1 && s.self < 0
+	})
 }
 
 // Mine reports whether this node arms a new task, decided by the row alone: a task due soon after its save belongs to the node

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
@@ -11,8 +12,30 @@ import (
 // harmless, a gap would be late.
 type armer struct {
 	*core
-	tags *tags
-	view atomic.Pointer[cluster.View] // nil until the first look at the nodes
+	tags   *tags
+	shares atomic.Pointer[shares] // nil until the first look at the nodes
+}
+
+// shares is who arms what, as this process sees it. The nodes look one after the other, and for a moment one of them has given
+// away what the next does not know it has got. So each keeps for a while what was its own before.
+type shares struct {
+	view   *cluster.View
+	before *cluster.View // nil after a while
+	until  time.Time     // when that counts no more
+}
+
+// look takes a new look at the nodes over.
+func (a *armer) look(view *cluster.View) {
+	now := time.Now()
+	next := &shares{view: view}
+	switch s := a.shares.Load(); {
+	case s == nil:
+	case !s.view.Same(view):
+		next.before, next.until = s.view, now.Add(a.cfg.shortTerm())
+	case now.Before(s.until):
+		next.before, next.until = s.before, s.until
+	}
+	a.shares.Store(next)
 }
 
 // saved arms new rows of this process at once, as far as they are due within the horizon.
@@ -39,8 +62,8 @@ func (a *armer) written(d row.Due) {
 
 // mine reports whether this process arms the row.
 func (a *armer) mine(id int64, due row.Time, tag string) bool {
-	view := a.view.Load()
-	return view != nil && a.tags.open(tag) && view.Mine(id, due, tag)
+	s := a.shares.Load()
+	return s != nil && a.tags.open(tag) && (s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag))
 }
 
 // dueOf is the sighting of a row that is known in full.

@@ -35,7 +35,10 @@ type Engine struct {
 
 	endLife       context.CancelFunc      // of everything
 	endProcessors context.CancelCauseFunc // of what runs
-	sources       context.Context         // of what finds and claims work
+	finders       context.Context         // of what finds work in the table
+	endFinders    context.CancelFunc
+	findersDone   sync.WaitGroup
+	sources       context.Context // of what claims it
 	endSources    context.CancelFunc
 	sourcesDone   sync.WaitGroup
 
@@ -85,6 +88,7 @@ func (e *Engine) wire(process cluster.Process) {
 	executor := fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
 	var processors context.Context
 	processors, e.endProcessors = context.WithCancelCause(c.life)
+	e.finders, e.endFinders = context.WithCancel(c.life)
 	e.sources, e.endSources = context.WithCancel(c.life)
 
 	e.ids = newIDs(e.member, c.clock)
@@ -137,14 +141,17 @@ func (e *Engine) Start(_ context.Context) error {
 	e.goFunc(func() { e.dispatcher.loop(e.life) })
 	e.goFunc(func() { e.renewer.loop(e.life) })
 	e.goFunc(func() { e.renewer.deadlines(e.life) })
-	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop, e.peek.loop, e.passes.loop} {
+	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
-	e.sourcesDone.Go(func() {
+	for _, loop := range []func(context.Context){e.peek.loop, e.passes.loop} {
+		e.findersDone.Go(func() { loop(e.finders) })
+	}
+	e.findersDone.Go(func() {
 		e.announce() // or the first look at the nodes would not find this one
-		e.lookahead.loop(e.sources)
+		e.lookahead.loop(e.finders)
 	})
-	e.passes.runner.Start(e.sources)
+	e.passes.runner.Start(e.finders)
 	for _, pass := range []string{passStrays, passRescue, passScan} {
 		e.passes.runner.Kick(pass)
 	}
@@ -160,9 +167,9 @@ func (e *Engine) running() bool {
 
 // announce tells the other nodes at once which tags are served here.
 func (e *Engine) announce() {
-	ctx, cancel := context.WithTimeout(e.sources, e.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(e.finders, e.cfg.CallTimeout)
 	defer cancel()
-	if err := e.member.Beat(ctx); err != nil && e.sources.Err() == nil {
+	if err := e.member.Beat(ctx); err != nil && e.finders.Err() == nil {
 		e.failed("announcing the node", err)
 	}
 }

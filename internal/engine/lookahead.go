@@ -69,7 +69,7 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	}
 	alive := 2 * l.cfg.Heartbeat
 	rule := cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}
-	l.arm.view.Store(cluster.NewView(l.token, nodes, reading.Time, rule))
+	l.arm.look(cluster.NewView(l.token, nodes, reading.Time, rule))
 	living := slices.DeleteFunc(nodes, func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) })
 	l.metrics.SetNodes(len(living))
 	return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Stop ends the engine: nothing more is claimed, what runs may finish within the grace, what is still running then is released
-// without burning an attempt, and every result and save is written. It returns the cause of ctx when that ended before the
+// Stop ends the engine: what falls due in the next moments is claimed still if other nodes take the shares over meanwhile, what
+// runs may finish within the grace, what is still running then is released without burning an attempt, and every result and save
+// is written. It returns the cause of ctx when that ended before the
 // processors did; they are released then. Calls after the first wait for it and return the same.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
@@ -27,22 +28,29 @@ func (e *Engine) Stop(ctx context.Context) error {
 }
 
 func (e *Engine) stop(ctx context.Context) error {
+	e.endFinders()
+	e.findersDone.Wait()
+	findersErr := e.passes.stop()
+	told := e.announceLeaving()
+	grace, cancelGrace := context.WithTimeoutCause(ctx, e.cfg.StopGrace, processor.ErrGraceEnded)
+	defer cancelGrace()
+	if told {
+		e.handSharesOver(grace)
+	}
 	e.tags.run(false)
 	e.endSources()
 	e.sourcesDone.Wait()
-	sourcesErr := e.passes.stop()
-	e.announceLeaving()
 	e.pops.close()
 	e.hands.close()
 
-	drainErr := e.drain(ctx)
+	drainErr := e.drain(grace)
 	e.endProcessors(processor.ErrStopping)
 	if drainErr != nil {
 		e.releaseRest()
 	}
 	last, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
 	defer cancel()
-	err := errors.Join(sourcesErr, e.settler.close(last), e.runner.passer.queue.Close(last), e.pops.endings.Close(last),
+	err := errors.Join(findersErr, e.settler.close(last), e.runner.passer.queue.Close(last), e.pops.endings.Close(last),
 		e.saver.close(last), e.member.Leave(last))
 	e.waitForHooks(last)
 	e.endLife()
@@ -63,14 +71,16 @@ func (e *Engine) waitForHooks(ctx context.Context) {
 	}
 }
 
-// announceLeaving lets the other nodes take this node's shares.
-func (e *Engine) announceLeaving() {
+// announceLeaving lets the other nodes take this node's shares, and reports whether they can know it.
+func (e *Engine) announceLeaving() bool {
 	e.member.SetLeaving()
 	ctx, cancel := context.WithTimeout(e.life, leaveTimeout)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil {
 		e.failed("announcing that the node leaves", err)
+		return false
 	}
+	return true
 }
 
 // leaveTimeout is how long a stop may be held up by a registry that does not answer.
@@ -78,14 +88,10 @@ const leaveTimeout = time.Second
 
 // drain waits until all claims have been answered and all rows in hand are settled.
 func (e *Engine) drain(ctx context.Context) error {
-	grace := time.NewTimer(e.cfg.StopGrace)
-	defer grace.Stop()
 	wait := func(c <-chan struct{}) error {
 		select {
 		case <-c:
 			return nil
-		case <-grace.C:
-			return processor.ErrGraceEnded
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

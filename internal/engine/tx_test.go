@@ -200,7 +200,7 @@ func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 		rarely := func(c *Config) { c.LookAhead, c.Window = 10*time.Second, 20*time.Second }
 		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}, rarely)
 		w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}, rarely)
-		time.Sleep(22 * time.Second) // both have seen each other
+		time.Sleep(time.Minute) // both have seen each other, and for long enough
 		var others []int64
 		for len(others) < 20 {
 			id := w.save(e, "a", time.Hour)
