@@ -30,6 +30,7 @@ type Compensate struct {
 	Due   func(ctx context.Context, w row.Window) ([]row.Due, error)
 	Adopt func(ctx context.Context, rows []row.Ref) error // gives rows of a plain INSERT the due time that they lack
 	Tags  func() []string                                 // served here and not paused
+	Mine  func(id int64, tag string) bool                 // of this node's share; the others' rows are left to them at first
 	Now   func() (now row.Time, ok bool)                  // the database's clock; not ok holds the pass back
 	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error ends the
 	// tag's turn.
@@ -63,13 +64,13 @@ func (c *Compensate) Pass(ctx context.Context) error {
 	}
 	if len(page) < c.Page {
 		for tag, rows := range byTag(page) {
-			c.turn(ctx, tag, func() error { return c.hand(ctx, tag, rows) })
+			c.turn(ctx, tag, func() error { return c.finish(ctx, tag, rows) })
 		}
 		return nil
 	}
 	// One tag may have filled the page and hide the others, so each is asked for itself.
 	for _, tag := range tags {
-		c.turn(ctx, tag, func() error { return c.drain(ctx, tag) })
+		c.turn(ctx, tag, func() error { return c.drain(ctx, tag, new(sieve)) })
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (c *Compensate) turn(ctx context.Context, tag string, work func() error) {
 			if ended = !c.asked(tag); ended {
 				return
 			}
-			err = c.drain(ctx, tag)
+			err = c.drain(ctx, tag, new(sieve))
 		}
 		if !row.Ended(err) {
 			c.Log.Warn("could not hand over overdue tasks; the next scan tries again", "tag", tag, "err", err)
@@ -141,31 +142,63 @@ func (c *Compensate) end(tag string) {
 	delete(c.again, tag)
 }
 
+// finish hands over the only page of a tag.
+func (c *Compensate) finish(ctx context.Context, tag string, rows []row.Due) error {
+	s := new(sieve)
+	if err := c.hand(ctx, tag, rows, s); err != nil {
+		return err
+	}
+	if again, err := c.next(ctx, s, false); err != nil || !again {
+		return err
+	}
+	return c.drain(ctx, tag, s)
+}
+
 // drain hands over one tag's overdue rows until there are none, the tag is paused, or the clock is lost.
-func (c *Compensate) drain(ctx context.Context, tag string) error {
+func (c *Compensate) drain(ctx context.Context, tag string, s *sieve) error {
 	for {
 		now, ok := c.Now()
 		if !ok {
 			return nil
 		}
-		more, err := c.drainTurn(ctx, row.Window{Tags: []string{tag}, To: now.Add(-overdue), Limit: c.Page})
-		if err != nil || !more {
+		more, err := c.drainTurn(ctx, row.Window{Tags: []string{tag}, To: now.Add(-overdue), Limit: c.Page}, s)
+		if err != nil {
+			return err
+		}
+		if again, err := c.next(ctx, s, more); err != nil || !again {
 			return err
 		}
 	}
 }
 
+// next reports whether there has to be another turn, after the time that the other nodes get to take their rows.
+func (c *Compensate) next(ctx context.Context, s *sieve, more bool) (again bool, err error) {
+	again, wait := s.next(more)
+	if !wait {
+		return again, nil
+	}
+	timer := time.NewTimer(overdue)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return again, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
 // drainTurn reads on through the window, so that no row is read twice, and reports whether there may be more to read.
-func (c *Compensate) drainTurn(ctx context.Context, w row.Window) (more bool, err error) {
+func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *sieve) (more bool, err error) {
 	for range pagesPerTurn {
 		if !slices.Contains(c.Tags(), w.Tags[0]) {
+			s.forget()
 			return false, nil
 		}
 		page, err := c.read(ctx, w)
 		if err != nil || len(page) == 0 {
 			return false, err
 		}
-		if err := c.hand(ctx, w.Tags[0], page); err != nil {
+		if err := c.hand(ctx, w.Tags[0], page, s); err != nil {
 			return false, err
 		}
 		if len(page) < w.Limit {
@@ -190,8 +223,8 @@ func (c *Compensate) read(ctx context.Context, w row.Window) ([]row.Due, error) 
 	return c.Due(ctx, w)
 }
 
-// hand offers the rows of one tag. Rows without a due time are not known to be due: they get one, and are found again by it.
-func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due) error {
+// hand offers the rows of one tag that are this node's to run. Rows without a due time are not known to be due: they get one, and are found again by it.
+func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due, s *sieve) error {
 	var lacking []row.Ref
 	for len(rows) > 0 && rows[0].Due.IsZero() {
 		lacking = append(lacking, row.Ref{ID: rows[0].ID, Version: rows[0].Version})
@@ -202,6 +235,7 @@ func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due) error
 			return err
 		}
 	}
+	rows = s.sift(rows, c.Mine)
 	if len(rows) == 0 {
 		return nil
 	}

@@ -129,7 +129,8 @@ func (b *backlog) served() []string {
 func (b *backlog) scan() *Compensate {
 	return &Compensate{
 		Due: b.due, Adopt: b.adopt, Tags: b.served, Offer: b.offer, Page: 50, Log: slog.New(slog.DiscardHandler),
-		Now: func() (row.Time, bool) { return row.At(time.Now()), true },
+		Now:  func() (row.Time, bool) { return row.At(time.Now()), true },
+		Mine: func(int64, string) bool { return true },
 	}
 }
 

@@ -85,5 +85,13 @@ func (v *View) Mine(id int64, due row.Time, tag string) bool {
 			return saver == s.self
 		}
 	}
-	return int(Mix(id)%uint64(len(s.numbers))) == s.self
+	return s.dealt(id)
 }
+
+// Dealt reports whether a row is of this node's share, whoever saved it and whenever it is due.
+func (v *View) Dealt(id int64, tag string) bool {
+	s := v.tags[tag]
+	return len(s.numbers) > 0 && s.dealt(id)
+}
+
+func (s servers) dealt(id int64) bool { return int(Mix(id)%uint64(len(s.numbers))) == s.self }

@@ -66,6 +66,12 @@ func (a *armer) mine(id int64, due row.Time, tag string) bool {
 	return s != nil && a.tags.open(tag) && (s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag))
 }
 
+// shared reports whether an overdue row is of this node's share, whoever saved it. Before the first look at the nodes all are.
+func (a *armer) shared(id int64, tag string) bool {
+	s := a.shares.Load()
+	return s == nil || s.view.Dealt(id, tag)
+}
+
 // dueOf is the sighting of a row that is known in full.
 func dueOf(r *row.Row) row.Due {
 	return row.Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}

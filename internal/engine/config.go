@@ -64,6 +64,7 @@ const (
 	readClockBusy   = 100 * time.Millisecond // while something is due soon: each reading takes back the drift since the last one
 	overdue         = time.Second            // from here on a row belongs to the scan
 	peekFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
+	peekOthers      = 200 * time.Millisecond // younger rows are left to the node whose they are
 	peekBusy        = 100 * time.Millisecond
 	peekIdle        = 400 * time.Millisecond
 	minRescueHold   = 5 * time.Second

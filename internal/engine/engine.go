@@ -106,7 +106,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.quiet)
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
-	e.peek = &peek{core: c, tags: e.tags, runs: e.runs}
+	e.peek = &peek{core: c, arm: e.arm, runs: e.runs}
 	e.passes = newPasses(c, e.arm, e.pops, executor)
 }
 

@@ -39,7 +39,8 @@ const (
 func newPasses(c *core, arm *armer, pops *pops, executor string) *passes {
 	p := &passes{core: c, arm: arm, pops: pops, executor: executor}
 	p.backlog = &scanner.Compensate{
-		Due: c.store.Due, Adopt: c.adopt, Tags: arm.tags.list, Now: c.clock.AtLeast, Offer: p.offer, Page: scanPage, Log: c.log,
+		Due: c.store.Due, Adopt: c.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast, Offer: p.offer,
+		Page: scanPage, Log: c.log,
 	}
 	rescue := &scanner.Rescue{
 		Leases: c.store, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,

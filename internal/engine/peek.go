@@ -3,16 +3,17 @@ package engine
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// peek finds rows that have just become overdue and are in no hand of this process, whosever they were to arm: their node may
-// have died, or they were saved too late for any look-ahead. What is older than a second belongs to the scan.
+// peek finds rows that have just become overdue and are in no hand of this process, its own at once and those of others a moment
+// later: their node may have died, or they were saved too late for any look-ahead. What is older than a second belongs to the scan.
 type peek struct {
 	*core
-	tags *tags
+	arm  *armer
 	busy time.Time // when it last found something, or something ran
 	runs *runs
 	seen row.Time // what became due until then was looked at in time
@@ -41,7 +42,7 @@ func (p *peek) loop(ctx context.Context) {
 }
 
 func (p *peek) runOnce(ctx context.Context) error {
-	tags := p.hands.withTaker(p.tags.list())
+	tags := p.hands.withTaker(p.arm.tags.list())
 	now, anchored := p.clock.AtLeast()
 	if len(tags) == 0 || !anchored {
 		return nil
@@ -58,7 +59,9 @@ func (p *peek) runOnce(ctx context.Context) error {
 		return nil
 	}
 	p.busy = time.Now()
-	// Several nodes find the same page; in another order each wins some of it.
+	ours := now.Add(-peekOthers)
+	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > ours && !p.arm.mine(d.ID, d.Due, d.Tag) })
+	// Several nodes find what is left; in another order each wins some of it.
 	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
 	p.hands.due(page, false, now)
 	return nil

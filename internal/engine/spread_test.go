@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// counted is a store as one node sees it, and what its claims asked for and got.
+type counted struct {
+	distant
+	asked, won atomic.Int64
+}
+
+func (s *counted) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
+	claimed, err := s.distant.Claim(ctx, c)
+	s.asked.Add(int64(len(c.Rows)))
+	s.won.Add(int64(len(claimed.Rows)))
+	return claimed, err
+}
+
+// spread starts nodes with a store each.
+func (w *world) spread(nodes int, f processor.Func) []*counted {
+	w.Helper()
+	stores := make([]*counted, nodes)
+	for i := range stores {
+		stores[i] = &counted{distant: distant{w.store, 3 * time.Millisecond}}
+		w.engine(stores[i], map[string]processor.Func{"a": f})
+	}
+	return stores
+}
+
+// shared checks that all nodes had about the same part of the work, and that few claims were in vain.
+func (w *world) shared(stores []*counted, tasks int) {
+	w.Helper()
+	var asked, won int64
+	share := float64(tasks) / float64(len(stores))
+	for i, s := range stores {
+		asked += s.asked.Load()
+		won += s.won.Load()
+		if got := float64(s.won.Load()); got < 0.8*share || got > 1.2*share {
+			w.Errorf("node %d has run %.0f tasks, its share is %.0f", i, got, share)
+		}
+	}
+	if won != int64(tasks) {
+		w.Errorf("%d claims were won, want one for each of %d tasks", won, tasks)
+	}
+	if wasted := asked - won; wasted > asked/20 {
+		w.Errorf("%d of %d claims were in vain", wasted, asked)
+	}
+}
+
+// A resume is what makes all nodes look at a backlog within a second.
+func TestNodesShareABacklog(t *testing.T) {
+	for _, nodes := range []int{3, 6} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				tasks := 4000 * nodes
+				stores := w.spread(nodes, untilEnd(50*time.Millisecond, nil))
+				operator := w.idle(w.store, nil)
+				if err := operator.Pause(w.Context(), "a"); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(7 * time.Second)
+				due := row.At(time.Now().Add(-time.Minute))
+				for i := range int64(tasks) {
+					w.plain(1000+i, "a", due+row.Time(i))
+				}
+				if err := operator.Resume(w.Context(), "a"); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(30 * time.Second)
+				w.shared(stores, tasks)
+			})
+		})
+	}
+}
+
+func TestNodesShareWhatFallsDue(t *testing.T) {
+	for _, nodes := range []int{3, 6} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				const tasks = 10_000
+				stores := w.spread(nodes, nothing)
+				time.Sleep(7 * time.Second)
+				begin := row.At(time.Now().Add(3 * time.Second))
+				for i := range int64(tasks) { // 2,000 a second
+					w.plain(1000+i, "a", begin.Add(time.Duration(i)*500*time.Microsecond))
+				}
+				time.Sleep(30 * time.Second)
+				w.shared(stores, tasks)
+			})
+		})
+	}
+}
+
+// A node whose own share is used up helps the others, so that the slowest does not decide when all is done.
+func TestIdleNodeHelpsASlowOne(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const tasks = 12_000
+		quick := w.spread(1, nothing)
+		w.spread(1, untilEnd(time.Second, nil)) // 64 a second: its share would take it a minute and a half
+		time.Sleep(7 * time.Second)
+		due := row.At(time.Now().Add(-time.Minute))
+		for i := range int64(tasks) {
+			w.plain(1000+i, "a", due+row.Time(i))
+		}
+		time.Sleep(40 * time.Second)
+		if got := quick[0].won.Load(); got < tasks*8/10 {
+			w.Errorf("the quick node has run %d of %d tasks", got, tasks)
+		}
+		time.Sleep(time.Minute)
+		for i := range int64(tasks) {
+			w.once(1000 + i)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package scanner
+
+import (
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+func rowsFrom(id int64, n int) []row.Due {
+	rows := make([]row.Due, n)
+	for i := range rows {
+		rows[i] = row.Due{ID: id + int64(i), Version: 1, Tag: "a", Due: 1}
+	}
+	return rows
+}
+
+func odd(id int64, _ string) bool { return id%2 == 1 }
+
+func none(int64, string) bool { return false }
+
+func TestSieveTakesItsShareFirstAndOthersRowsWhenTheyHaveWaited(t *testing.T) {
+	t.Parallel()
+	var s sieve
+	rows := rowsFrom(1, 10)
+	if got := s.sift(rows, odd); len(got) != 5 || got[0].ID != 1 || got[4].ID != 9 {
+		t.Fatalf("at first it takes %v, want its own five", got)
+	}
+	if again, wait := s.next(false); !again || !wait {
+		t.Fatalf("again: %t, after a wait: %t; rows of others are left", again, wait)
+	}
+	rows[1].Version = 2 // id 2 was run meanwhile, and came back
+	if got := s.sift(rows, odd); len(got) != 9 {
+		t.Errorf("then it takes %d rows, want all but the one that somebody had meanwhile", len(got))
+	}
+}
+
+func TestSieveEndsWhenNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	var s sieve
+	s.sift(rowsFrom(1, 10), func(int64, string) bool { return true })
+	if again, _ := s.next(false); again {
+		t.Error("all rows were taken, and it looks again")
+	}
+}
+
+func TestSieveHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, mine := range map[string]func(int64, string) bool{"helps": none, "has its own": odd} {
+		var s sieve
+		s.sift(rowsFrom(1, 4*spared), mine)
+		if _, wait := s.next(false); !wait {
+			t.Fatalf("%s: it does not wait for the others", name)
+		}
+		// Other rows by now, of which none has waited.
+		got := len(s.sift(rowsFrom(1_000_001, 4*spared), none))
+		if want := 3 * spared; name == "helps" && got != want {
+			t.Errorf("it helps with %d rows, want all but the %d that their nodes have in memory", got, spared)
+		} else if name != "helps" && got != 0 {
+			t.Errorf("it takes %d rows of others while it has its own", got)
+		}
+	}
+}
+
+// A long backlog is read in several turns. What one of them left has not waited for anybody.
+func TestSieveGoesOnAtOnceWhileThereIsMore(t *testing.T) {
+	t.Parallel()
+	var s sieve
+	rows := rowsFrom(1, 10)
+	s.sift(rows, odd)
+	if again, wait := s.next(true); !again || wait {
+		t.Errorf("again: %t, after a wait: %t", again, wait)
+	}
+	if got := s.sift(rows, odd); len(got) != 5 {
+		t.Errorf("it takes %d rows, want its own", len(got))
+	}
+	s = sieve{}
+	s.sift(rows, none)
+	if again, wait := s.next(true); !again || !wait {
+		t.Errorf("a turn of others' rows alone: again: %t, after a wait: %t", again, wait)
+	}
+}
