@@ -4,21 +4,32 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
 
 // Purge deletes finished rows whose retention is over, in small batches with pauses, so that claims find the database free for
-// most of the time even while a large history is being deleted.
+// most of the time even while a large history is being deleted. A batch that takes long ends the pass, and the next one is
+// smaller; while the database is busy with what matters more, a pass is one batch.
 type Purge struct {
 	// Delete removes up to limit rows of the status whose due time is before the bound.
 	Delete func(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)
 	Now    func() (now row.Time, ok bool) // the database's clock; not ok holds the pass back
 	Keep   map[row.Status]time.Duration   // retention per final status; 0 or absent keeps for ever
-	Batch  int                            // rows in one statement
+	Busy   func() bool                    // the database is slow for those who wait for it
+	Batch  int                            // rows in one statement, at most
 	Limit  int                            // statements in one pass; the rest waits for the next
+
+	size int // rows in the next statement; 0 before the first
+	turn int // status that the next pass begins with: a short pass must not always serve the same one
 }
+
+const (
+	slowDelete   = 100 * time.Millisecond // of a statement that others may have to wait for
+	leastDeleted = 10                     // rows in a statement, however slow
+)
 
 // Pass deletes what is past its retention. An error of one status does not keep it from the others.
 func (p *Purge) Pass(ctx context.Context) error {
@@ -34,22 +45,47 @@ func (p *Purge) Pass(ctx context.Context) error {
 		var unfinished []row.Status
 		for _, status := range statuses {
 			began := time.Now()
-			deleted, err := p.Delete(ctx, status, now.Add(-p.Keep[status]), p.Batch)
+			size := p.batch()
+			deleted, err := p.Delete(ctx, status, now.Add(-p.Keep[status]), size)
 			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
 			left--
-			if deleted >= p.Batch {
+			if deleted >= size {
 				unfinished = append(unfinished, status)
 			}
-			if err := rest(ctx, time.Since(began)); err != nil {
+			took := time.Since(began)
+			if p.learn(took) || deleted > 0 && p.Busy() {
+				return errors.Join(errs...)
+			}
+			if err := rest(ctx, took); err != nil {
 				return errors.Join(append(errs, err)...)
 			}
 		}
 		statuses = unfinished
 	}
 	return errors.Join(errs...)
+}
+
+// batch is how many rows the next statement may delete.
+func (p *Purge) batch() int {
+	if p.size == 0 {
+		p.size = p.Batch
+	}
+	return p.size
+}
+
+// learn makes the next batch fit what the last one took, and reports whether that was too long.
+func (p *Purge) learn(took time.Duration) (slow bool) {
+	switch {
+	case took > slowDelete:
+		p.size = max(p.size/2, min(leastDeleted, p.Batch))
+		return true
+	case took < slowDelete/4:
+		p.size = min(2*p.size, p.Batch)
+	}
+	return false
 }
 
 func (p *Purge) statuses() []row.Status {
@@ -59,7 +95,11 @@ func (p *Purge) statuses() []row.Status {
 			statuses = append(statuses, status)
 		}
 	}
-	return statuses
+	if len(statuses) == 0 {
+		return nil
+	}
+	p.turn = (p.turn + 1) % len(statuses)
+	return slices.Concat(statuses[p.turn:], statuses[:p.turn])
 }
 
 // rest waits two to four times as long as the last statement took: a slow database is left alone for longer.

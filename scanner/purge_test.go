@@ -18,6 +18,8 @@ type history struct {
 	before map[row.Status]row.Time
 	calls  int
 	busy   time.Duration
+
+	claimsAreSlow bool
 }
 
 func (h *history) delete(_ context.Context, s row.Status, before row.Time, limit int) (int, error) {
@@ -39,7 +41,8 @@ func (h *history) delete(_ context.Context, s row.Status, before row.Time, limit
 func (h *history) pass(keep map[row.Status]time.Duration) *Purge {
 	return &Purge{
 		Delete: h.delete, Keep: keep, Batch: 500, Limit: 100,
-		Now: func() (row.Time, bool) { return row.At(time.Now()), true },
+		Now:  func() (row.Time, bool) { return row.At(time.Now()), true },
+		Busy: func() bool { return h.claimsAreSlow },
 	}
 }
 
@@ -96,11 +99,46 @@ func TestPurgeOfOneStatusFailsAlone(t *testing.T) {
 
 func TestPurgeEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &history{rows: map[row.Status]int{row.Completed: 1 << 30}, takes: time.Second}
+		h := &history{rows: map[row.Status]int{row.Completed: 1 << 30}, takes: 90 * time.Millisecond}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if err := h.pass(map[row.Status]time.Duration{row.Completed: day}).Pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Pass: %v, want the context's error", err)
+		}
+	})
+}
+
+func TestPurgeDeletesLessWhileItsStatementsTakeLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{rows: map[row.Status]int{row.Completed: 1 << 20}, takes: time.Second}
+		p := h.pass(map[row.Status]time.Duration{row.Completed: day})
+		for range 10 {
+			mustPass(t, p.Pass)
+		}
+		deleted := 1<<20 - h.rows[row.Completed]
+		if h.calls != 10 || deleted > 500+250+125+62+31+15+4*10 {
+			t.Errorf("%d statements in 10 passes on a slow database, %d rows", h.calls, deleted)
+		}
+		h.takes = time.Millisecond
+		mustPass(t, p.Pass)
+		if more := 1<<20 - h.rows[row.Completed] - deleted; more < 40_000 {
+			t.Errorf("when it is quick again, a pass deletes %d rows", more)
+		}
+	})
+}
+
+func TestPurgeTakesOneBatchWhileTheDatabaseIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{rows: map[row.Status]int{row.Completed: 1 << 20, row.Failed: 600}, claimsAreSlow: true}
+		p := h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day})
+		for n := range 4 {
+			mustPass(t, p.Pass)
+			if h.calls != n+1 {
+				t.Fatalf("%d statements in %d passes", h.calls, n+1)
+			}
+		}
+		if h.rows[row.Failed] != 0 {
+			t.Errorf("%d failed tasks are left: their turn never came", h.rows[row.Failed])
 		}
 	})
 }

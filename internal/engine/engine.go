@@ -107,7 +107,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.peek = &peek{core: c, arm: e.arm, runs: e.runs}
-	e.passes = newPasses(c, e.arm, e.pops, executor)
+	e.passes = newPasses(c, e.arm, e.pops, lead, executor)
 }
 
 // take receives a claimed row.

@@ -9,7 +9,17 @@ import (
 // enough that a claim of four times the usual length is back in time, and everything due within a little more travels along.
 type lead struct {
 	roundTrip atomic.Int64 // smoothed, in nanoseconds
+	last      atomic.Pointer[time.Time]
 }
+
+// strained reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
+func (l *lead) strained() bool {
+	last := l.last.Load()
+	return last != nil && time.Since(*last) < strainedFor && l.span().first >= maxLead-leadGather
+}
+
+// strainedFor is how long a slow claim counts that no other follows.
+const strainedFor = 5 * time.Second
 
 // span is the lead as it is now.
 type span struct {
@@ -37,6 +47,8 @@ func (l *lead) span() span {
 
 // took records the round trip of a claim.
 func (l *lead) took(d time.Duration) {
+	now := time.Now()
+	l.last.Store(&now)
 	old := l.roundTrip.Load()
 	if old == 0 {
 		l.roundTrip.Store(int64(d))

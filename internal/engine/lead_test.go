@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -32,4 +33,27 @@ func TestOneSlowClaimHardlyMovesTheLead(t *testing.T) {
 	if first := l.span().first; first > 25*time.Millisecond {
 		t.Errorf("the lead is %v after one slow claim", first)
 	}
+}
+
+func TestLeadIsStrainedWhileClaimsAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l lead
+		if l.strained() {
+			t.Error("strained before the first claim")
+		}
+		l.took(2 * time.Millisecond)
+		if l.strained() {
+			t.Error("strained by quick claims")
+		}
+		for range 50 {
+			l.took(30 * time.Millisecond)
+		}
+		if !l.strained() {
+			t.Error("not strained although tasks begin to be late")
+		}
+		time.Sleep(strainedFor)
+		if l.strained() {
+			t.Error("strained for ever by a slow claim of long ago")
+		}
+	})
 }

@@ -36,7 +36,7 @@ const (
 	offerPause  = 4 * time.Millisecond // in which a quick tag runs a hundred rows: half a line is left when room for a page is seen
 )
 
-func newPasses(c *core, arm *armer, pops *pops, executor string) *passes {
+func newPasses(c *core, arm *armer, pops *pops, lead *lead, executor string) *passes {
 	p := &passes{core: c, arm: arm, pops: pops, executor: executor}
 	p.backlog = &scanner.Compensate{
 		Due: c.store.Due, Adopt: c.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast, Offer: p.offer,
@@ -50,7 +50,7 @@ func newPasses(c *core, arm *armer, pops *pops, executor string) *passes {
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.log,
 	}
 	purge := &scanner.Purge{
-		Delete: p.purge, Now: c.clock.AtLeast, Batch: purgeBatch, Limit: purgeRounds,
+		Delete: p.purge, Now: c.clock.AtLeast, Busy: lead.strained, Batch: purgeBatch, Limit: purgeRounds,
 		Keep: map[row.Status]time.Duration{
 			row.Completed: c.cfg.Retention.Completed,
 			row.Cancelled: c.cfg.Retention.Cancelled,
