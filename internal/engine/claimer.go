@@ -22,6 +22,7 @@ type claimer struct {
 	timely   chan struct{} // one for each claim in flight
 	backlog  chan struct{}
 	probes   probes
+	refusals refusals
 }
 
 func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor string, ip uint32) *claimer {
@@ -60,6 +61,9 @@ func (c *claimer) loop(ctx context.Context) {
 // next claims rows of one line, and reports whether there were any. What is due now never travels with the backlog: a large claim
 // takes long, and a task that was to start meanwhile would be late.
 func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
+	if c.refusals.waiting(time.Now()) {
+		return false
+	}
 	select {
 	case inFlight <- struct{}{}:
 	default:
@@ -103,6 +107,7 @@ func (c *claimer) claim(items []*item, mark string) {
 		c.refused(items, claim.Executor, sent, err)
 		return
 	}
+	c.refusals.over()
 	c.lead.took(received.Sub(sent))
 	c.heard(claimed.Reading, sent, received)
 	c.won(items, claimed, sent)
@@ -142,7 +147,11 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 	case row.ClassLocked:
 		c.later(c.setAside(items, idsOf(items, (*item).id)), 0)
 	case row.ClassNotApplied:
-		c.later(items, pause(countTry(items)))
+		if d := c.refusals.another(time.Now()); d > 0 {
+			c.later(items, d)
+		} else {
+			c.later(items, pause(countTry(items)))
+		}
 	default:
 		c.later(items, pause(8))
 	}
