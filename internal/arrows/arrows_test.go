@@ -17,7 +17,7 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/offheap", "internal/durations"},
+	{"processor", "internal/row", "internal/offheap", "internal/durations", "internal/journal"},
 	{
 		"internal/access",
 		"internal/arrows",
@@ -63,6 +63,7 @@ var own = map[string][]string{
 	"internal/offheap":   {},
 	"internal/dbtest":    {},
 	"internal/durations": {},
+	"internal/journal":   {},
 	"internal/wire":      {"internal/durations"},
 	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/sealed":    {},
@@ -77,7 +78,7 @@ var own = map[string][]string{
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.
-var standard = []string{"processor", "internal/row"}
+var standard = []string{"processor", "internal/row", "internal/journal"}
 
 // only says where a foreign module may be imported, tests included where the value says so.
 var only = map[string]struct {

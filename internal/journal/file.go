@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// File is a journal of JSON lines, for a process that may be killed at any moment: an event that was appended is on the disk.
+type File struct {
+	file *os.File
+
+	mu      sync.Mutex // one line at a time
+	written int
+
+	syncing sync.Mutex // one fsync at a time, for all lines written before it
+	synced  int
+}
+
+// Create makes a file for one process. There must be none yet: only then is a torn line the last one.
+func Create(path string) (*File, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make a journal: %w", err)
+	}
+	return &File{file: file}, nil
+}
+
+// Append adds an event at the end and returns when it is on the disk.
+func (f *File) Append(e Event) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("write to the journal: %w", err)
+	}
+	n, err := f.write(append(line, '\n'))
+	if err != nil {
+		return fmt.Errorf("write to the journal: %w", err)
+	}
+	return f.sync(n)
+}
+
+func (f *File) write(line []byte) (n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.file.Write(line); err != nil {
+		return 0, err
+	}
+	f.written++
+	return f.written, nil
+}
+
+// sync returns when the n-th line is on the disk. Lines that were written while another fsync ran share the next one.
+func (f *File) sync(n int) error {
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	if f.synced >= n {
+		return nil
+	}
+	f.mu.Lock()
+	upTo := f.written
+	f.mu.Unlock()
+	if err := f.file.Sync(); err != nil {
+		return fmt.Errorf("bring the journal to the disk: %w", err)
+	}
+	f.synced = upTo
+	return nil
+}
+
+// Close ends the journal.
+func (f *File) Close() error { return f.file.Close() }

@@ -1,0 +1,55 @@
+package journal
+
+// Kind says what an event tells.
+type Kind string
+
+// Operations of callers. The call is written before anything is sent, the return when the caller has its answer: with Error, and
+// with the ID where there is one. A call without a return is one whose process ended in between.
+const (
+	CallSave         Kind = "call.save"   // Tag, Key, Body, Expected; ID when it is saved again after an unknown outcome
+	ReturnSave       Kind = "return.save" // ID
+	CallCancel       Kind = "call.cancel" // ID
+	ReturnCancel     Kind = "return.cancel"
+	CallReschedule   Kind = "call.reschedule" // ID
+	ReturnReschedule Kind = "return.reschedule"
+	CallRetry        Kind = "call.retry" // ID
+	ReturnRetry      Kind = "return.retry"
+	CallPause        Kind = "call.pause" // Tag
+	ReturnPause      Kind = "return.pause"
+	CallResume       Kind = "call.resume" // Tag
+	ReturnResume     Kind = "return.resume"
+)
+
+// One execution of a task. RunStart is the processor's first statement, RunEnd its last; Op joins the two. A task that Pop has
+// handed out is an execution too.
+const (
+	RunStart Kind = "run.start" // ID, Tag, Key, Body, Version, Attempt, Expected, Due, Clock
+	RunEnd   Kind = "run.end"   // ID, Version, Error: what the processor returns
+	RunTold  Kind = "run.told"  // ID, Version, Error: what the library says of it: its context has ended, its lease is lost
+)
+
+// The life of a node.
+const (
+	NodeStart   Kind = "node.start"   // it serves the tags in Detail, separated by spaces, from now on
+	NodeCrash   Kind = "node.crash"   // from now on nothing that it does counts
+	NodeStop    Kind = "node.stop"    // a graceful stop is asked for
+	NodeStopped Kind = "node.stopped" // it has ended
+	NodeFrozen  Kind = "node.frozen"  // SIGSTOP
+	NodeThawed  Kind = "node.thawed"  // SIGCONT
+)
+
+// What the injector does, and what the database shows.
+const (
+	FaultBegin Kind = "fault.begin" // Detail: the kind of fault; Op joins begin and end; a fault of one moment has no end
+	FaultEnd   Kind = "fault.end"
+	Phase      Kind = "phase" // Detail: PhaseFaults, PhaseDrain or PhaseDone
+	Write      Kind = "write" // one transition: ID, Version, Status, Attempt, CrashCount, Executor, Due, Expected, all as after it
+	Row        Kind = "row"   // one row as it stands at the end: as Write, with Tag, Key, Body
+)
+
+// The phases of a run, in their order.
+const (
+	PhaseFaults = "faults" // faults happen
+	PhaseDrain  = "drain"  // none happens any more, and everything that is due has to be done within its bound
+	PhaseDone   = "done"   // what is unfinished now is late or lost
+)
