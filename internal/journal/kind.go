@@ -14,6 +14,8 @@ const (
 	ReturnReschedule Kind = "return.reschedule"
 	CallRetry        Kind = "call.retry" // ID
 	ReturnRetry      Kind = "return.retry"
+	CallFinish       Kind = "call.finish" // ID, Version: a completion by token, or in the processor's own transaction
+	ReturnFinish     Kind = "return.finish"
 	CallPause        Kind = "call.pause" // Tag
 	ReturnPause      Kind = "return.pause"
 	CallResume       Kind = "call.resume" // Tag
@@ -44,6 +46,7 @@ const (
 	FaultEnd   Kind = "fault.end"
 	Phase      Kind = "phase" // Detail: PhaseFaults, PhaseDrain or PhaseDone
 	Write      Kind = "write" // one transition: ID, Version, Status, Attempt, CrashCount, Executor, Due, Expected, all as after it
+	Lease      Kind = "lease" // a lease that was moved, as far as the journal shows that: ID, Version, Due
 	Row        Kind = "row"   // one row as it stands at the end: as Write, with Tag, Key, Body
 )
 
