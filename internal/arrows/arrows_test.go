@@ -17,7 +17,7 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/offheap", "internal/durations", "internal/journal"},
+	{"processor", "internal/row", "internal/offheap", "internal/durations", "internal/journal", "internal/sabotage"},
 	{
 		"internal/access",
 		"internal/arrows",
@@ -64,6 +64,7 @@ var own = map[string][]string{
 	"internal/dbtest":    {},
 	"internal/durations": {},
 	"internal/journal":   {},
+	"internal/sabotage":  {},
 	"internal/wire":      {"internal/durations"},
 	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/sealed":    {},
@@ -72,9 +73,9 @@ var own = map[string][]string{
 	"internal/traces":    {},
 	"processor/webhook":  {"processor"},
 	"scanner":            {"internal/row", "processor"},
-	"client":             {"internal/wire", "internal/cluster", "internal/batch", "processor"}, // of cluster: the ids that saves draw
-	"internal/store":     {"internal/row", "internal/engine", "processor"},                     // of engine: the interface and its Tx
-	"internal/memstore":  {"internal/row", "internal/engine", "processor"},
+	"client":             {"internal/wire", "internal/cluster", "internal/batch", "processor"},  // of cluster: the ids that saves draw
+	"internal/store":     {"internal/row", "internal/engine", "processor", "internal/sabotage"}, // of engine: the interface and its Tx
+	"internal/memstore":  {"internal/row", "internal/engine", "processor", "internal/sabotage"},
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sabotage"
 	"github.com/delaytask/delaytask/scanner"
 )
 
@@ -121,6 +122,9 @@ func (p *passes) strays(ctx context.Context) error {
 // rescueHeld reports whether leases that seem over may not be, because the clock they are judged by is another one since a moment
 // ago. The last reading may be older than that moment, so a new one is taken.
 func (p *passes) rescueHeld() bool {
+	if sabotage.Off(sabotage.Rescue) {
+		return true
+	}
 	if err := p.takeReading(p.life); err != nil {
 		p.failed("reading the database's clock", err)
 		return true

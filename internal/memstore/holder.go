@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sabotage"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	now := s.now()
 	for _, ref := range sortedByID(c.Rows) {
 		r, ok := s.at(ref, row.Pending)
-		if !ok {
+		if !ok && !(sabotage.Off(sabotage.Guard) && r.ID == ref.ID) {
 			continue
 		}
 		r.Status = row.Executing
@@ -121,6 +122,9 @@ func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Chang
 	var before []row.Row
 	for _, c := range changes {
 		old, ok := s.at(row.Ref{ID: c.ID, Version: c.Version}, c.From)
+		if sabotage.Off(sabotage.Fence) && c.From == row.Executing {
+			ok = old.Status == row.Executing
+		}
 		if !ok || c.LeaseOver && old.Due >= s.now() {
 			continue
 		}
