@@ -26,6 +26,7 @@ var floors = [][]string{
 		"internal/clock",
 		"internal/cluster",
 		"internal/dbtest",
+		"internal/judge",
 		"internal/metrics",
 		"internal/otlp",
 		"internal/sealed",
@@ -64,6 +65,7 @@ var own = map[string][]string{
 	"internal/dbtest":    {},
 	"internal/durations": {},
 	"internal/journal":   {},
+	"internal/judge":     {"internal/journal"},
 	"internal/sabotage":  {},
 	"internal/wire":      {"internal/durations"},
 	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are

@@ -9,7 +9,7 @@ import "time"
 type Event struct {
 	// At is the moment on the clock that all journals of a run share: the one of a simulation, or of the machine.
 	At   time.Time `json:"at"`
-	Node string    `json:"node"` // who writes: a process, the injector of faults, the database
+	Node string    `json:"node"` // one life of a process that it tells of, or the injector of faults, or the database
 	Kind Kind      `json:"kind"`
 
 	Op  string `json:"op,omitempty"` // joins the call and the return of one operation; unique in a run
@@ -39,18 +39,19 @@ type Event struct {
 type Class string
 
 const (
-	OK            Class = ""
-	Unknown       Class = "unknown"        // the outcome is not known: it may have happened, and may yet happen
-	Refused       Class = "refused"        // nothing happened, for a reason that no other class names
-	LeaseLost     Class = "lease_lost"     // somebody else holds the task, or it has ended
-	Duplicate     Class = "duplicate"      // an unfinished task carries the key
-	NotFound      Class = "not_found"      // there is no such task
-	WrongStatus   Class = "wrong_status"   // its status forbids what was asked for
-	Failed        Class = "failed"         // a processor returned an error
-	Permanent     Class = "permanent"      // a processor returned an error that must not be tried again
-	Panicked      Class = "panicked"       // a processor panicked
-	Snoozed       Class = "snoozed"        // a processor asked to run again later
-	Interrupted   Class = "interrupted"    // a graceful stop ended the run
-	ContextEnded  Class = "context_ended"  // the context of a run ended for another reason
-	NothingPopped Class = "nothing_popped" // a Pop waited and got no task
+	OK          Class = ""
+	Unknown     Class = "unknown"      // the outcome is not known: it may have happened, and may yet happen
+	Refused     Class = "refused"      // nothing happened, for a reason that no other class names
+	LeaseLost   Class = "lease_lost"   // somebody else holds the task, or it has ended
+	Duplicate   Class = "duplicate"    // an unfinished task carries the key: ID
+	NotFound    Class = "not_found"    // there is no such task
+	WrongStatus Class = "wrong_status" // its status forbids what was asked for
+	Failed      Class = "failed"       // an attempt ended with an error, or its time was up
+	Permanent   Class = "permanent"    // with one that must not be tried again
+	Panicked    Class = "panicked"     // with a panic
+	Snoozed     Class = "snoozed"      // it asks to run again later
+	HandedOver  Class = "handed_over"  // the holder of the token ends it
+	Released    Class = "released"     // the holder of the token gives it back
+	Interrupted Class = "interrupted"  // a graceful stop ended it
+	Cancelled   Class = "cancelled"    // a cancel ended it
 )

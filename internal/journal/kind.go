@@ -26,7 +26,7 @@ const (
 // handed out is an execution too.
 const (
 	RunStart Kind = "run.start" // ID, Tag, Key, Body, Version, Attempt, Expected, Due, Clock
-	RunEnd   Kind = "run.end"   // ID, Version, Error: what the processor returns
+	RunEnd   Kind = "run.end"   // ID, Version, Error: how it ends, written before the library is told
 	RunTold  Kind = "run.told"  // ID, Version, Error: what the library says of it: its context has ended, its lease is lost
 )
 
@@ -45,9 +45,11 @@ const (
 	FaultBegin Kind = "fault.begin" // Detail: the kind of fault; Op joins begin and end; a fault of one moment has no end
 	FaultEnd   Kind = "fault.end"
 	Phase      Kind = "phase" // Detail: PhaseFaults, PhaseDrain or PhaseDone
-	Write      Kind = "write" // one transition: ID, Version, Status, Attempt, CrashCount, Executor, Due, Expected, all as after it
-	Lease      Kind = "lease" // a lease that was moved, as far as the journal shows that: ID, Version, Due
-	Row        Kind = "row"   // one row as it stands at the end: as Write, with Tag, Key, Body
+	// Write is one transition, the insert included: ID, Version, Tag, Key, Body, Status, Attempt, CrashCount, Executor, Due,
+	// Expected, all as after it, and the Clock. An update may leave out Tag, Key, Body.
+	Write Kind = "write"
+	Lease Kind = "lease" // a lease that was moved, as far as the journal shows that: ID, Version, Due
+	Row   Kind = "row"   // one row as it stands at the end: as Write, with Tag, Key, Body
 )
 
 // The phases of a run, in their order.

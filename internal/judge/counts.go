@@ -1,0 +1,109 @@
+package judge
+
+import "github.com/delaytask/delaytask/internal/journal"
+
+// Counts says how much a journal shows: a promise that was not put to the test has not held.
+type Counts struct {
+	Tasks      int `json:"tasks"`    // that the database has shown
+	Accepted   int `json:"accepted"` // saves that were accepted
+	Unknown    int `json:"unknown"`  // saves of unknown outcome, as their callers were told
+	Duplicates int `json:"duplicates"`
+	Refused    int `json:"refused"`
+	Executions int `json:"executions"`
+	Extra      int `json:"extra"` // executions that succeeded beside the one that counts
+	Completed  int `json:"completed"`
+	Failed     int `json:"failed"`
+	Cancelled  int `json:"cancelled"`
+	Rescued    int `json:"rescued"` // leases that were taken from executors that were gone or stuck
+	Quarantine int `json:"quarantined"`
+	Crashes    int `json:"crashes"`
+	Stops      int `json:"stops"`
+
+	Faults map[string]int `json:"faults"` // by kind
+}
+
+// Add adds what another journal shows.
+func (c *Counts) Add(o Counts) {
+	c.Tasks += o.Tasks
+	c.Accepted += o.Accepted
+	c.Unknown += o.Unknown
+	c.Duplicates += o.Duplicates
+	c.Refused += o.Refused
+	c.Executions += o.Executions
+	c.Extra += o.Extra
+	c.Completed += o.Completed
+	c.Failed += o.Failed
+	c.Cancelled += o.Cancelled
+	c.Rescued += o.Rescued
+	c.Quarantine += o.Quarantine
+	c.Crashes += o.Crashes
+	c.Stops += o.Stops
+	if c.Faults == nil {
+		c.Faults = map[string]int{}
+	}
+	for kind, n := range o.Faults {
+		c.Faults[kind] += n
+	}
+}
+
+func count(h *history) Counts {
+	c := Counts{Faults: map[string]int{}, Crashes: len(h.crashed), Stops: len(h.stops)}
+	for _, s := range h.saves {
+		for _, o := range s.tries {
+			c.answer(o)
+		}
+	}
+	for _, t := range h.tasks {
+		c.task(t)
+	}
+	for _, f := range h.faults {
+		c.Faults[f.begin.Detail]++
+	}
+	return c
+}
+
+func (c *Counts) answer(o *op) {
+	switch {
+	case o.ret == nil:
+	case o.ret.Error == journal.OK:
+		c.Accepted++
+	case o.ret.Error == journal.Unknown:
+		c.Unknown++
+	case o.ret.Error == journal.Duplicate:
+		c.Duplicates++
+	default:
+		c.Refused++
+	}
+}
+
+func (c *Counts) task(t *task) {
+	succeeded := 0
+	for _, r := range t.runs {
+		c.Executions++
+		if r.end != nil && r.end.Error == journal.OK {
+			succeeded++
+		}
+	}
+	c.Extra += max(succeeded-1, 0)
+	for i, w := range t.writes {
+		if i > 0 && w.CrashCount > t.writes[i-1].CrashCount {
+			c.Rescued++
+		}
+	}
+	last := t.last()
+	if last == nil {
+		return
+	}
+	c.Tasks++
+	switch last.Status {
+	case completed:
+		c.Completed++
+	case cancelled:
+		c.Cancelled++
+	case failed:
+		c.Failed++
+		if isQuarantined(t) {
+			c.Quarantine++
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+)
+
+// neverEarly (5): no execution starts before the task is due, neither by what its processor was told nor by what the database
+// held when it was claimed; and no promise is shorter than the delay that was asked for.
+func (c *court) neverEarly() {
+	for _, t := range c.byID() {
+		for _, r := range t.runs {
+			started := clock(r.start)
+			due := latest(r.start.Due, r.start.Expected, t.dueBefore(r.start.Version))
+			if started.Before(due) {
+				c.breach(5, t.id, fmt.Sprintf("it started %v early", due.Sub(started)), r.start)
+			}
+		}
+		if s := c.saves[t.body()]; s != nil {
+			asked, first := s.tries[0].call, t.first()
+			if !first.Expected.IsZero() && first.Version == 0 && first.Expected.Before(asked.Expected) {
+				c.breach(5, t.id, fmt.Sprintf("its promise is %v shorter than asked for", asked.Expected.Sub(first.Expected)),
+					asked, first)
+			}
+		}
+	}
+}
+
+// dueBefore returns when the row was due that a claim to this version took.
+func (t *task) dueBefore(version int64) (due time.Time) {
+	for _, w := range t.writes {
+		if w.Version == version-1 && w.Status == pending {
+			due = w.Due
+		}
+	}
+	return due
+}

@@ -1,0 +1,235 @@
+package judge
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+// history is a journal, sorted by what it tells of.
+type history struct {
+	saves   map[string]*save // by body
+	tasks   map[int64]*task
+	ops     []*op // cancels, reschedules, retries
+	stops   []*stop
+	faults  []*span
+	crashed map[string]*journal.Event // by node
+	drain   *journal.Event
+	done    *journal.Event
+	rows    bool // the journal ends with the table
+}
+
+// op is a call and its return; nil where the caller did not live to see it.
+type op struct{ call, ret *journal.Event }
+
+// save is everything that was tried to store one task.
+type save struct {
+	tries  []*op
+	stored []int64 // ids of the tasks with its body, as the database shows them
+}
+
+// task is everything that is known of one id.
+type task struct {
+	id       int64
+	runs     []*run
+	writes   []*journal.Event // in the order of their versions
+	leases   []*journal.Event
+	finishes []*journal.Event // completions by token
+	row      *journal.Event
+}
+
+// run is one execution.
+type run struct {
+	start, end *journal.Event // end is nil where its node did not live to see it
+}
+
+// stop is a graceful stop.
+type stop struct{ asked, ended *journal.Event }
+
+// span is a fault; one of a moment, and one without an end, have no end.
+type span struct{ begin, end *journal.Event }
+
+func read(events []journal.Event) *history {
+	h := &history{saves: map[string]*save{}, tasks: map[int64]*task{}, crashed: map[string]*journal.Event{}}
+	open := map[string]*op{}
+	spans := map[string]*span{}
+	ends := map[string]*run{}
+	stops := map[string]*stop{}
+	for i := range events {
+		e := &events[i]
+		if h.crashed[e.Node] != nil {
+			continue // nothing that it did afterwards counts
+		}
+		switch e.Kind {
+		case journal.CallSave:
+			o := &op{call: e}
+			open[e.Op] = o
+			s := h.saves[e.Body]
+			if s == nil {
+				s = &save{}
+				h.saves[e.Body] = s
+			}
+			s.tries = append(s.tries, o)
+		case journal.CallCancel, journal.CallReschedule, journal.CallRetry:
+			o := &op{call: e}
+			open[e.Op] = o
+			h.ops = append(h.ops, o)
+		case journal.ReturnSave, journal.ReturnCancel, journal.ReturnReschedule, journal.ReturnRetry:
+			if o := open[e.Op]; o != nil {
+				o.ret = e
+			}
+		case journal.CallFinish:
+			t := h.task(e.ID)
+			t.finishes = append(t.finishes, e)
+		case journal.RunStart:
+			r := &run{start: e}
+			ends[e.Op] = r
+			t := h.task(e.ID)
+			t.runs = append(t.runs, r)
+		case journal.RunEnd:
+			if r := ends[e.Op]; r != nil {
+				r.end = e
+			}
+		case journal.NodeCrash:
+			h.crashed[e.Node] = e
+		case journal.NodeStop:
+			s := &stop{asked: e}
+			stops[e.Node] = s
+			h.stops = append(h.stops, s)
+		case journal.NodeStopped:
+			if s := stops[e.Node]; s != nil {
+				s.ended = e
+			}
+		case journal.FaultBegin:
+			s := &span{begin: e}
+			spans[e.Op] = s
+			h.faults = append(h.faults, s)
+		case journal.FaultEnd:
+			if s := spans[e.Op]; s != nil {
+				s.end = e
+			}
+		case journal.Phase:
+			h.phase(e)
+		case journal.Write:
+			t := h.task(e.ID)
+			t.writes = append(t.writes, e)
+		case journal.Lease:
+			t := h.task(e.ID)
+			t.leases = append(t.leases, e)
+		case journal.Row:
+			h.rows = true
+			h.task(e.ID).row = e
+		}
+	}
+	h.sort()
+	return h
+}
+
+func (h *history) phase(e *journal.Event) {
+	switch e.Detail {
+	case journal.PhaseDrain:
+		h.drain = e
+	case journal.PhaseDone:
+		h.done = e
+	}
+}
+
+func (h *history) task(id int64) *task {
+	t := h.tasks[id]
+	if t == nil {
+		t = &task{id: id}
+		h.tasks[id] = t
+	}
+	return t
+}
+
+func (h *history) sort() {
+	for _, t := range h.tasks {
+		slices.SortStableFunc(t.writes, func(a, b *journal.Event) int { return cmp.Compare(a.Version, b.Version) })
+		if s := h.saves[t.body()]; s != nil && t.exists() {
+			s.stored = append(s.stored, t.id)
+		}
+	}
+	for _, s := range h.saves {
+		slices.Sort(s.stored)
+	}
+}
+
+// byID yields the tasks in the order of their ids.
+func (h *history) byID() []*task {
+	return slices.SortedFunc(maps.Values(h.tasks), func(a, b *task) int { return cmp.Compare(a.id, b.id) })
+}
+
+// byBody yields the saves in the order of their bodies.
+func (h *history) byBody() []*save {
+	var all []*save
+	for _, body := range slices.Sorted(maps.Keys(h.saves)) {
+		all = append(all, h.saves[body])
+	}
+	return all
+}
+
+// exists reports whether the database has shown the task.
+func (t *task) exists() bool { return len(t.writes) > 0 || t.row != nil }
+
+// first is the row as it was saved, as far as the journal shows it.
+func (t *task) first() *journal.Event {
+	if len(t.writes) > 0 {
+		return t.writes[0]
+	}
+	return t.row
+}
+
+// last is the row as it stands at the end.
+func (t *task) last() *journal.Event {
+	if t.row != nil || len(t.writes) == 0 {
+		return t.row
+	}
+	return t.writes[len(t.writes)-1]
+}
+
+func (t *task) body() string {
+	if e := t.first(); e != nil {
+		return e.Body
+	}
+	return ""
+}
+
+// run returns the execution of a version, nil where there was none.
+func (t *task) run(version int64) *run {
+	for _, r := range t.runs {
+		if r.start.Version == version {
+			return r
+		}
+	}
+	return nil
+}
+
+// shift is how far the database's clock is ahead of the journal's at an event.
+func shift(e *journal.Event) time.Duration {
+	if e == nil || e.Clock.IsZero() {
+		return 0
+	}
+	return e.Clock.Sub(e.At)
+}
+
+// clock is the database's time at an event.
+func clock(e *journal.Event) time.Time { return e.At.Add(shift(e)) }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+
+func isFinal(status string) bool {
+	return status == completed || status == failed || status == cancelled
+}
+
+// The statuses of a row, as [journal.Event] writes them.
+const (
+	pending   = "pending"
+	executing = "executing"
+	completed = "completed"
+	failed    = "failed"
+	cancelled = "cancelled"
+)

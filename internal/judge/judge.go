@@ -1,0 +1,76 @@
+// Package judge decides from a journal alone whether the promises of delaytask held. It knows neither engine nor store, so it
+// believes nobody: what callers and processors were told is held against what the database showed.
+//
+// Each promise has a file of its own. The journal must give every save a body of its own; saving again under the id of an unknown
+// outcome repeats the body. Nodes are named anew for each life.
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+// Rules are what the promises leave to settings.
+type Rules struct {
+	MaxAttempts int           // of every task; 0: not judged
+	Quarantine  int           // lost leases after which a task is failed
+	TTR         time.Duration // the longest lease, for journals that do not show how leases are moved
+	Settle      time.Duration // how long after the end of the faults the bounds begin to count
+	CaughtUp    time.Duration // how long after it was due a task is claimed at the latest
+	Rescue      time.Duration // how long after its end a lease is taken at the latest
+	Blur        time.Duration // how far apart the clocks of the journals may be
+}
+
+// Promise is the number of a promise in the README. 0 is the one that goes without saying: nothing runs that nobody saved.
+type Promise int
+
+// Violation is a promise that did not hold.
+type Violation struct {
+	Promise Promise         `json:"promise"`
+	Task    int64           `json:"task,omitempty"`
+	What    string          `json:"what"`
+	Events  []journal.Event `json:"events"` // that show it
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("promise %d, task %d: %s", v.Promise, v.Task, v.What)
+}
+
+// Verdict is what a journal shows.
+type Verdict struct {
+	Violations []Violation
+	Counts     Counts
+}
+
+// Judge reads a journal in its order; those of several processes are to be merged before.
+func Judge(events []journal.Event, rules Rules) Verdict {
+	h := read(events)
+	c := &court{history: h, rules: rules}
+	for _, rule := range []func(*court){
+		(*court).inventedNothing, (*court).acceptedIsStored, (*court).unknownIsSaid, (*court).toldTheTruth, (*court).ranAtLeastOnce,
+		(*court).completedOnce, (*court).neverEarly, (*court).caughtUp, (*court).rescued, (*court).keysUnique, (*court).stopsAreFree,
+	} {
+		rule(c)
+	}
+	return Verdict{Violations: c.violations, Counts: count(h)}
+}
+
+// court is a history under judgement.
+type court struct {
+	*history
+	rules      Rules
+	violations []Violation
+}
+
+// breach notes a violation with the events that show it.
+func (c *court) breach(p Promise, task int64, what string, shown ...*journal.Event) {
+	v := Violation{Promise: p, Task: task, What: what}
+	for _, e := range shown {
+		if e != nil {
+			v.Events = append(v.Events, *e)
+		}
+	}
+	c.violations = append(c.violations, v)
+}

@@ -1,0 +1,451 @@
+package judge
+
+import (
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+// clean is the verdict of a story in which nothing is wrong.
+const clean Promise = -1
+
+// stories break a promise, or nearly do.
+var stories = []struct {
+	name   string
+	broken Promise
+	tell   func(*story)
+}{
+	{"a task is saved, runs and completes", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.run(1, "a")
+		s.over()
+		s.row(1, 2, completed, "a")
+	}},
+
+	{"somebody's task runs with another body", 0, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "b")
+	}},
+	{"a row nobody saved", 0, func(s *story) { s.insert(0, 1, "a", "") }},
+	{"a row with another key", 0, func(s *story) {
+		s.call(0, "a", "k", 0)
+		s.insert(0, 1, "a", "")
+	}},
+	{"a row whose saver died before he was answered", clean, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.insert(0, 1, "a", "")
+		s.run(1, "a")
+	}},
+
+	{"an accepted task is not in the table", 1, func(s *story) {
+		s.save(0, 1, "a")
+		s.save(0, 2, "b")
+		s.row(2, 0, pending, "b")
+	}},
+	{"an accepted task was never written", 1, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.answer(1, "a", 1, journal.OK)
+	}},
+	{"an id is given to two savers", 1, func(s *story) {
+		s.save(0, 1, "a")
+		s.call(0, "b", "", 0)
+		s.answer(1, "b", 1, journal.OK)
+	}},
+	{"a refused task is not in the table", clean, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.answer(1, "a", 0, journal.Refused)
+		s.save(0, 2, "b")
+		s.row(2, 0, pending, "b")
+	}},
+
+	{"an unknown outcome without an id", 2, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.answer(1, "a", 0, journal.Unknown)
+	}},
+	{"a task is stored twice", 2, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.insert(0, 1, "a", "")
+		s.insert(0, 2, "a", "")
+	}},
+	{"what was refused is stored", 2, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.insert(0, 1, "a", "")
+		s.answer(1, "a", 0, journal.Refused)
+	}},
+	{"an unknown save is refused when it is saved again, and stored", 2, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.answer(1, "a", 1, journal.Unknown)
+		s.call(2, "a", "", 1)
+		s.answer(3, "a", 0, journal.Refused)
+		s.insert(4, 1, "a", "")
+	}},
+	{"an unknown save is stored, and accepted when it is saved again", clean, func(s *story) {
+		s.call(0, "a", "", 0)
+		s.answer(1, "a", 1, journal.Unknown)
+		s.insert(1.5, 1, "a", "")
+		s.call(2, "a", "", 1)
+		s.answer(3, "a", 1, journal.OK)
+	}},
+	{"a duplicate names a task that had ended", 2, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.run(1, "a")
+		s.call(3, "b", "k", 0)
+		s.answer(4, "b", 1, journal.Duplicate)
+	}},
+	{"a duplicate names a task that ended while it was saved", clean, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.call(2.4, "b", "k", 0)
+		s.write(2.45, 1, 1, executing, 1, 0, 6)
+		s.write(2.5, 1, 2, cancelled, 1, 0, 2.5)
+		s.op(2.2, journal.CallCancel, journal.ReturnCancel, 1, journal.Unknown)
+		s.answer(4, "b", 1, journal.Duplicate)
+	}},
+	{"a duplicate names a task with another key", 2, func(s *story) {
+		s.saveKey(0, 1, "a", "other")
+		s.call(1, "b", "k", 0)
+		s.answer(2, "b", 1, journal.Duplicate)
+	}},
+	{"a cancel is accepted and has not happened", 2, func(s *story) {
+		s.save(0, 1, "a")
+		s.op(1, journal.CallCancel, journal.ReturnCancel, 1, journal.OK)
+		s.run(1, "a")
+	}},
+	{"a cancel is accepted", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.op(1, journal.CallCancel, journal.ReturnCancel, 1, journal.OK)
+		s.write(1.05, 1, 1, cancelled, 0, 0, 1.05)
+	}},
+	{"a reschedule is accepted after it happened to somebody else", 2, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(.5, 1, 1, pending, 0, 0, 9)
+		s.op(1, journal.CallReschedule, journal.ReturnReschedule, 1, journal.OK)
+	}},
+	{"a retry is accepted and the task stays failed", 2, func(s *story) {
+		s.save(0, 1, "a")
+		s.op(1, journal.CallRetry, journal.ReturnRetry, 1, journal.OK)
+	}},
+	{"a task that is there is not found", 2, func(s *story) {
+		s.save(0, 1, "a")
+		s.op(1, journal.CallCancel, journal.ReturnCancel, 1, journal.NotFound)
+	}},
+
+	{"a task is cancelled unasked", 3, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(1, 1, 1, cancelled, 0, 0, 1)
+	}},
+	{"a task is failed with attempts left", 3, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 2, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.Failed)
+		s.write(2.2, 1, 2, failed, 2, 0, 2.2)
+	}},
+	{"a task is failed by its last attempt", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 3, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.Failed)
+		s.write(2.2, 1, 2, failed, 3, 0, 2.2)
+	}},
+	{"a task is failed by a permanent error", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.Permanent)
+		s.write(2.2, 1, 2, failed, 1, 0, 2.2)
+	}},
+	{"a task is quarantined one crash too early", 3, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 3, 6)
+		s.write(7, 1, 2, failed, 0, 4, 7)
+	}},
+
+	{"a task is completed twice", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.run(1, "a")
+		s.write(3, 1, 3, completed, 1, 0, 3)
+	}},
+	{"a late executor completes what another one runs", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.write(6.1, 1, 2, pending, 0, 1, 6.1)
+		s.write(6.2, 1, 3, executing, 1, 1, 10)
+		s.start(6.2, "m", 1, 3, "a")
+		s.end(7, "n", 1, 1, "a", journal.OK)
+		s.write(7, 1, 4, completed, 1, 1, 7)
+	}},
+	{"a late executor changes nothing", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.write(6.1, 1, 2, pending, 0, 1, 6.1)
+		s.write(6.2, 1, 3, executing, 1, 1, 10)
+		s.start(6.2, "m", 1, 3, "a")
+		s.end(7, "n", 1, 1, "a", journal.OK)
+		s.end(8, "m", 1, 3, "a", journal.OK)
+		s.write(8, 1, 4, completed, 1, 1, 8)
+	}},
+	{"the holder of the token completes it", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.HandedOver)
+		s.add(3, "m", journal.CallFinish, journal.Event{ID: 1, Version: 1})
+		s.write(3, 1, 2, completed, 1, 0, 3)
+	}},
+	{"the holder of an old token completes it", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.add(3, "m", journal.CallFinish, journal.Event{ID: 1, Version: 0})
+		s.write(3, 1, 2, completed, 1, 0, 3)
+	}},
+	{"a task that is executing is claimed", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.write(2.02, 1, 2, executing, 2, 0, 6)
+	}},
+	{"a version is written twice", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.write(2.02, 1, 1, executing, 1, 0, 6)
+	}},
+	{"a version is left out", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 2, executing, 1, 0, 6)
+	}},
+	{"a claim is executed twice", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.run(1, "a")
+		s.start(2.2, "m", 1, 1, "a")
+	}},
+	{"a task runs that was not claimed", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.start(2.2, "m", 1, 1, "a")
+	}},
+	{"the table differs from the last transition", 4, func(s *story) {
+		s.save(0, 1, "a")
+		s.run(1, "a")
+		s.row(1, 2, failed, "a")
+	}},
+
+	{"a task starts a microsecond early", 5, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2, 1, 1, executing, 1, 0, 6)
+		s.start(2.009999, "n", 1, 1, "a")
+	}},
+	{"a processor is told an earlier time than the table's", 5, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(1, 1, 1, pending, 0, 0, 9)
+		s.op(1, journal.CallReschedule, journal.ReturnReschedule, 1, journal.OK)
+		s.write(2, 1, 2, executing, 1, 0, 6)
+		s.start(2.1, "n", 1, 2, "a")
+	}},
+	{"a task starts by the database's clock, which is ahead", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(1, 1, 1, executing, 1, 0, 6)
+		s.add(1.5, "n", journal.RunStart, journal.Event{ID: 1, Version: 1, Tag: "t", Body: "a", Due: at(2.01), Clock: at(2.01)})
+	}},
+	{"a task starts by the machine's clock, and the database's is behind", 5, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(1, 1, 1, executing, 1, 0, 6)
+		s.add(2.5, "n", journal.RunStart, journal.Event{ID: 1, Version: 1, Tag: "t", Body: "a", Due: at(2.01), Clock: at(2)})
+	}},
+	{"a promise is shorter than asked for", 5, func(s *story) {
+		s.call(0.02, "a", "", 0)
+		s.insert(0.01, 1, "a", "")
+	}},
+
+	{"a task is not taken when the faults are over", 7, func(s *story) {
+		s.save(0, 1, "a")
+		s.over()
+		s.write(27.1, 1, 1, executing, 1, 0, 31)
+		s.write(28, 1, 2, cancelled, 1, 0, 28)
+		s.op(27.5, journal.CallCancel, journal.ReturnCancel, 1, journal.Unknown)
+	}},
+	{"a task is taken within the bound", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.over()
+		s.write(26.9, 1, 1, executing, 1, 0, 31)
+		s.start(26.9, "n", 1, 1, "a")
+		s.end(27, "n", 1, 1, "a", journal.OK)
+		s.write(27, 1, 2, completed, 1, 0, 27)
+	}},
+	{"a task is never taken", 7, func(s *story) {
+		s.save(0, 1, "a")
+		s.over()
+	}},
+	{"a task is due when all is over", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(1, 1, 1, pending, 0, 0, 59)
+		s.op(.9, journal.CallReschedule, journal.ReturnReschedule, 1, journal.OK)
+		s.over()
+	}},
+
+	{"nobody rescues the task of a node that crashed", 8, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.add(3, "n", journal.NodeCrash, journal.Event{})
+		s.over()
+	}},
+	{"a rescue costs an attempt", 8, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.write(6.1, 1, 2, pending, 1, 1, 6.1)
+	}},
+	{"a lease is taken before it is over", 8, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.write(5.9, 1, 2, pending, 0, 1, 5.9)
+	}},
+	{"a lease is taken that was moved", 8, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.add(5, "db", journal.Lease, journal.Event{ID: 1, Version: 1, Due: at(9)})
+		s.write(6.1, 1, 2, pending, 0, 1, 6.1)
+	}},
+	{"a lease is taken in time after the faults", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.add(20.5, "n", journal.NodeCrash, journal.Event{})
+		s.over()
+		s.write(29, 1, 2, pending, 0, 1, 29)
+		s.write(30, 1, 3, executing, 1, 1, 34)
+		s.start(30, "m", 1, 3, "a")
+		s.end(31, "m", 1, 3, "a", journal.OK)
+		s.write(31, 1, 4, completed, 1, 1, 31)
+	}},
+
+	{"two unfinished tasks carry a key", 10, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.saveKey(1, 2, "b", "k")
+	}},
+	{"a retried task carries the key of another", 10, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.write(2.01, 1, 1, executing, 3, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.Failed)
+		s.write(2.2, 1, 2, failed, 3, 0, 2.2)
+		s.saveKey(3, 2, "b", "k")
+		s.write(4, 1, 3, pending, 0, 0, 4)
+	}},
+	{"a key is free when its task has ended", clean, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.op(1, journal.CallCancel, journal.ReturnCancel, 1, journal.OK)
+		s.write(1.01, 1, 1, cancelled, 0, 0, 1.01)
+		s.saveKey(1.01, 2, "b", "k")
+	}},
+
+	{"a graceful stop burns an attempt", 11, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.Interrupted)
+		s.write(2.2, 1, 2, pending, 1, 0, 2.2)
+	}},
+	{"an attempt is spent that nobody had", 11, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.write(2.2, 1, 2, pending, 1, 0, 2.2)
+	}},
+	{"an attempt is spent that failed", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.Panicked)
+		s.write(2.2, 1, 2, pending, 1, 0, 3)
+	}},
+	{"two attempts are given back for one", 11, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 3, 0, 6)
+		s.write(2.2, 1, 2, pending, 1, 0, 2.2)
+	}},
+	{"a node leaves what it ran to a rescue", 11, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.add(3, "n", journal.NodeStop, journal.Event{})
+		s.add(4, "n", journal.NodeStopped, journal.Event{})
+		s.write(6.1, 1, 2, pending, 0, 1, 6.1)
+	}},
+	{"a node leaves what it ran to a rescue because of a fault", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.add(2.5, "n", journal.FaultBegin, journal.Event{Op: "f", Detail: "partition"})
+		s.add(3, "n", journal.NodeStop, journal.Event{})
+		s.add(4, "n", journal.NodeStopped, journal.Event{})
+		s.write(6.1, 1, 2, pending, 0, 1, 6.1)
+	}},
+	{"what a node did after its crash does not count", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.add(1, "m", journal.NodeCrash, journal.Event{})
+		s.start(1.5, "m", 1, 1, "b")
+		s.run(1, "a")
+	}},
+}
+
+func TestStories(t *testing.T) {
+	t.Parallel()
+	for _, c := range stories {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var s story
+			c.tell(&s)
+			verdict := Judge(journal.Merge(s.events), rules)
+			if c.broken == clean && len(verdict.Violations) > 0 {
+				t.Errorf("want no violation, got %v", verdict.Violations)
+			}
+			if c.broken == clean {
+				return
+			}
+			if len(verdict.Violations) == 0 {
+				t.Fatalf("want promise %d broken", c.broken)
+			}
+			for _, v := range verdict.Violations {
+				if v.Promise != c.broken {
+					t.Errorf("want promise %d broken, and no other: %v", c.broken, v)
+				}
+				if len(v.Events) == 0 {
+					t.Errorf("%v shows no events", v)
+				}
+			}
+		})
+	}
+}
+
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	var s story
+	s.save(0, 1, "a")
+	s.write(2.01, 1, 1, executing, 1, 0, 6)
+	s.start(2.01, "n", 1, 1, "a")
+	s.end(5, "n", 1, 1, "a", journal.OK)
+	s.add(5, "n", journal.NodeCrash, journal.Event{})
+	s.write(6.1, 1, 2, pending, 0, 1, 6.1)
+	s.write(6.2, 1, 3, executing, 1, 1, 10)
+	s.start(6.2, "m", 1, 3, "a")
+	s.end(7, "m", 1, 3, "a", journal.OK)
+	s.write(7, 1, 4, completed, 1, 1, 7)
+	s.add(8, "m", journal.NodeStop, journal.Event{})
+	s.add(8, "m", journal.FaultBegin, journal.Event{Detail: "partition"})
+	got := Judge(s.events, rules).Counts
+	want := Counts{Tasks: 1, Accepted: 1, Executions: 2, Extra: 1, Completed: 1, Rescued: 1, Crashes: 1, Stops: 1}
+	if got.Faults["partition"] != 1 {
+		t.Errorf("faults: %v", got.Faults)
+	}
+	total := got
+	total.Add(got)
+	if total.Executions != 4 || total.Faults["partition"] != 2 {
+		t.Errorf("the sum of two: %+v", total)
+	}
+	got.Faults = nil
+	if got.Tasks != want.Tasks || got.Accepted != want.Accepted || got.Executions != want.Executions || got.Extra != want.Extra ||
+		got.Completed != want.Completed || got.Rescued != want.Rescued || got.Crashes != want.Crashes || got.Stops != want.Stops {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,98 @@
+package judge
+
+import (
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// at is a moment of a story, in seconds.
+func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
+
+var rules = Rules{
+	MaxAttempts: 3, Quarantine: 5, TTR: 4 * time.Second, Settle: time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second,
+}
+
+// story writes a journal.
+type story struct {
+	events []journal.Event
+	keys   map[string]string // by body
+}
+
+func (s *story) add(seconds float64, node string, kind journal.Kind, e journal.Event) {
+	e.At, e.Node, e.Kind = at(seconds), node, kind
+	s.events = append(s.events, e)
+}
+
+// save is an accepted save that is due after two seconds.
+func (s *story) save(seconds float64, id int64, body string) { s.saveKey(seconds, id, body, "") }
+
+func (s *story) saveKey(seconds float64, id int64, body, key string) {
+	s.call(seconds, body, key, 0)
+	s.insert(seconds+.01, id, body, key)
+	s.answer(seconds+.02, body, id, journal.OK)
+}
+
+func (s *story) call(seconds float64, body, key string, id int64) {
+	if s.keys == nil {
+		s.keys = map[string]string{}
+	}
+	s.keys[body] = key
+	s.add(seconds, "n", journal.CallSave,
+		journal.Event{Op: "save " + body, ID: id, Tag: "t", Key: key, Body: body, Expected: at(seconds + 2)})
+}
+
+func (s *story) answer(seconds float64, body string, id int64, class journal.Class) {
+	s.add(seconds, "n", journal.ReturnSave, journal.Event{Op: "save " + body, ID: id, Error: class})
+}
+
+func (s *story) insert(seconds float64, id int64, body, key string) {
+	s.add(seconds, "db", journal.Write, journal.Event{
+		ID: id, Tag: "t", Key: key, Body: body, Status: pending, Due: at(seconds + 2), Expected: at(seconds + 2),
+	})
+}
+
+// write is a transition, due at the given second.
+func (s *story) write(seconds float64, id, version int64, status string, attempt, crashes int, due float64) {
+	s.add(seconds, "db", journal.Write, journal.Event{
+		ID: id, Version: version, Status: status, Attempt: attempt, CrashCount: crashes, Due: at(due), Executor: "h:1:token:1",
+	})
+}
+
+func (s *story) start(seconds float64, node string, id, version int64, body string) {
+	s.add(seconds, node, journal.RunStart, journal.Event{
+		Op: node + body + string(rune('0'+version)), ID: id, Version: version, Tag: "t", Key: s.keys[body], Body: body, Attempt: 1,
+		Due: at(2.01), Expected: at(2.01),
+	})
+}
+
+func (s *story) end(seconds float64, node string, id, version int64, body string, class journal.Class) {
+	s.add(seconds, node, journal.RunEnd,
+		journal.Event{Op: node + body + string(rune('0'+version)), ID: id, Version: version, Error: class})
+}
+
+// op is an operation of an operator.
+func (s *story) op(seconds float64, kind, answer journal.Kind, id int64, class journal.Class) {
+	s.add(seconds, "n", kind, journal.Event{Op: string(kind), ID: id})
+	s.add(seconds+.1, "n", answer, journal.Event{Op: string(kind), ID: id, Error: class})
+}
+
+// run is a task's first execution, as it should be.
+func (s *story) run(id int64, body string) {
+	s.write(2.01, id, 1, executing, 1, 0, 6)
+	s.start(2.01, "n", id, 1, body)
+	s.end(2.5, "n", id, 1, body, journal.OK)
+	s.write(2.51, id, 2, completed, 1, 0, 2.51)
+}
+
+// over ends the story after a quiet time.
+func (s *story) over() {
+	s.add(20, "sim", journal.Phase, journal.Event{Detail: journal.PhaseDrain})
+	s.add(60, "sim", journal.Phase, journal.Event{Detail: journal.PhaseDone})
+}
+
+func (s *story) row(id, version int64, status, body string) {
+	s.add(60, "db", journal.Row, journal.Event{ID: id, Version: version, Status: status, Tag: "t", Body: body})
+}

@@ -1,0 +1,46 @@
+package judge
+
+import "github.com/delaytask/delaytask/internal/journal"
+
+// toldTheTruth (2): a cancel, reschedule or retry that was accepted has happened while it was asked for, and a task that was
+// accepted is found.
+func (c *court) toldTheTruth() {
+	for _, o := range c.ops {
+		t := c.tasks[o.call.ID]
+		switch {
+		case o.ret == nil:
+		case o.ret.Error == journal.NotFound && t != nil && t.exists() && t.first().At.Before(o.call.At.Add(-c.rules.Blur)):
+			c.breach(2, o.call.ID, "a task that is there was not found", o.call, o.ret, t.first())
+		case o.ret.Error == journal.OK && !c.happened(t, o):
+			c.breach(2, o.call.ID, "a change was accepted, and has not happened", o.call, o.ret)
+		}
+	}
+}
+
+// happened reports whether the database shows the change between call and return.
+func (c *court) happened(t *task, o *op) bool {
+	if t == nil {
+		return false
+	}
+	for i := 1; i < len(t.writes); i++ {
+		from, to := t.writes[i-1].Status, t.writes[i]
+		if to.At.Before(o.call.At.Add(-c.rules.Blur)) || to.At.After(o.ret.At.Add(c.rules.Blur)) {
+			continue
+		}
+		switch o.call.Kind {
+		case journal.CallCancel:
+			if to.Status == cancelled {
+				return true
+			}
+		case journal.CallReschedule:
+			if from == pending && to.Status == pending {
+				return true
+			}
+		case journal.CallRetry:
+			if from == failed && to.Status == pending {
+				return true
+			}
+		}
+	}
+	return len(t.writes) == 0 // the journal shows no transitions
+}
