@@ -32,6 +32,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		r.Due = max(now, r.Due).Add(max(r.TTR, row.MinTTR))
 		r.Updated = now
 		s.tasks.put(r)
+		s.tell(r.ID)
 		r.Delay, r.Created, r.Updated = 0, 0, 0 // as little as a database is asked for
 		won.add(r)
 	}
@@ -60,6 +61,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 			r.Executor = cmp.Or(l.Executor, r.Executor)
 			r.Execution = cmp.Or(l.Execution, r.Execution)
 			s.tasks.put(r)
+			s.tell(r.ID)
 		}
 	}
 	return s.states(ids), nil
@@ -77,6 +79,7 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 			r.Due = cmp.Or(r.Expected, now)
 			r.Updated = now
 			s.tasks.put(r)
+			s.tell(r.ID)
 		}
 	}
 	return nil
@@ -100,6 +103,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 			r.ErrorStack = b.Reason
 			r.Due, r.Finish, r.Updated = now, now, now
 			s.tasks.put(r)
+			s.tell(r.ID)
 		}
 	}
 	return nil
@@ -135,6 +139,9 @@ func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Chang
 			return 0, &row.Error{Class: row.ClassDuplicate, Op: op, Err: errKeyTaken}
 		}
 		before = append(before, old)
+	}
+	for _, r := range before {
+		s.tell(r.ID)
 	}
 	return len(before), nil
 }

@@ -17,6 +17,7 @@ import (
 // Store is a database in memory. Make one with [New].
 type Store struct {
 	clock func() time.Time
+	watch func(row.Row, row.Time)
 
 	mu       sync.Mutex
 	offset   time.Duration
@@ -34,10 +35,15 @@ type Option func(*Store)
 // WithClock sets where the store's clock reads the time; the default is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Store) { s.clock = now } }
 
+// WithWatch has f told of every row after each of its changes, in their order, and when that was: what a trigger of a database
+// would see. f must not call the store.
+func WithWatch(f func(row.Row, row.Time)) Option { return func(s *Store) { s.watch = f } }
+
 // New returns an empty store.
 func New(opts ...Option) *Store {
 	s := &Store{
 		clock:    time.Now,
+		watch:    func(row.Row, row.Time) {},
 		server:   "memory",
 		tasks:    newTable(),
 		tags:     make(map[string]row.TagState),
@@ -78,6 +84,14 @@ func (s *Store) reading() row.Reading { return row.Reading{Time: s.now(), Server
 
 // now cuts off below the microsecond, as a database's clock does: rounding up would let a task start early.
 func (s *Store) now() row.Time { return row.Time(s.clock().Add(s.offset).UnixMicro()) }
+
+// tell tells the watch of rows that have changed.
+func (s *Store) tell(ids ...int64) {
+	now := s.now()
+	for _, id := range ids {
+		s.watch(s.tasks.rows[id], now)
+	}
+}
 
 // enter takes the mutex, unless the caller's context has ended.
 func (s *Store) enter(ctx context.Context, op string) error {

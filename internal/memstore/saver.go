@@ -30,6 +30,9 @@ func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) err
 			return &row.Error{Class: row.ClassDuplicate, Op: op, Err: err}
 		}
 	}
+	for _, r := range rows {
+		s.tell(r.ID)
+	}
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,5 +125,33 @@ func TestRowOfUnknownStatusIsBrokenUntilItIsDiscarded(t *testing.T) {
 	rows, broken, err := s.Get(t.Context(), nil, []int64{1})
 	if err != nil || len(rows) != 1 || len(broken) != 0 || rows[0].Status != row.Failed || rows[0].Version != 6 {
 		t.Fatalf("got %+v and broken %+v, %v, want the row failed", rows, broken, err)
+	}
+}
+
+func TestWatchIsToldOfEveryChange(t *testing.T) {
+	var told []string
+	s := memstore.New(memstore.WithWatch(func(r row.Row, now row.Time) {
+		told = append(told, fmt.Sprintf("%d@%d %v", r.ID, r.Version, r.Status))
+		if now.IsZero() {
+			t.Error("no time was told")
+		}
+	}))
+	if err := s.Insert(t.Context(), nil, []row.Row{task(1), task(2)}); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Insert(t.Context(), nil, []row.Row{task(3), task(1)}) // refused, so nothing is told
+	if _, err := s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2, Version: 7}}, Executor: "e"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Renew(t.Context(), []row.Lease{{Ref: row.Ref{ID: 1, Version: 1}, TTR: time.Minute}}); err != nil {
+		t.Fatal(err)
+	}
+	done := row.Change{ID: 1, Version: 1, From: row.Executing, To: row.Completed}
+	if n, err := s.Update(t.Context(), nil, []row.Change{done, done}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	want := []string{"1@0 pending", "2@0 pending", "1@1 executing", "1@1 executing", "1@2 completed"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
 }
