@@ -1,8 +1,10 @@
 // Package faultstore makes a store fail on purpose: before a call, after it, or by hanging. A test that runs a scenario with
 // the n-th call failing, for n = 1, 2, 3 … until [Store.Faults] says that no fault was met, has seen every call of it fail.
 //
-// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call, so it works in a
-// testing/synctest bubble.
+// Over a [Line] calls also take their time, and it may be cut, held and ended.
+//
+// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call and, over a line, one for
+// each call, so it works in a testing/synctest bubble.
 package faultstore
 
 import (
@@ -28,6 +30,7 @@ type Store struct {
 	inner engine.Store
 	plans []Plan
 	late  sync.WaitGroup // calls that are still to be made
+	line  *Line          // nil: none
 
 	mu     sync.Mutex
 	calls  map[string]int // by method
@@ -39,6 +42,12 @@ type Store struct {
 // New wraps a store. Of several plans the first one that does not let a call pass decides.
 func New(inner engine.Store, plans ...Plan) *Store {
 	return &Store{inner: inner, plans: plans, calls: make(map[string]int)}
+}
+
+// Over makes the calls go over a line, and returns the store. It must be called before any other method.
+func (s *Store) Over(l *Line) *Store {
+	s.line = l
+	return s
 }
 
 // Calls returns how many calls were made of any method.
@@ -73,7 +82,7 @@ func (s *Store) Cut() int {
 // Wait returns when every call of the mode [Late] whose caller has given up has been made.
 func (s *Store) Wait() { s.late.Wait() }
 
-func (s *Store) decide(method string) Mode {
+func (s *Store) decide(method string) (Call, Mode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total++
@@ -82,16 +91,20 @@ func (s *Store) decide(method string) Mode {
 	for _, plan := range s.plans {
 		if mode := plan(call); mode != Pass {
 			s.faults++
-			return mode
+			return call, mode
 		}
 	}
-	return Pass
+	return call, Pass
 }
 
 // call does what the plans want with one call. The answer of a call that failed on purpose is empty.
 func call[T any](ctx context.Context, s *Store, method string, do func(context.Context) (T, error)) (T, error) {
 	var none T
-	switch s.decide(method) {
+	this, mode := s.decide(method)
+	if s.line != nil {
+		return over(ctx, s.line, this, mode, do)
+	}
+	switch mode {
 	case Before:
 		return none, fault(row.ClassNotApplied, method, errFault)
 	case After:

@@ -1,0 +1,156 @@
+package faultstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Line is the way between one process and its database, and what befalls it. Make one with [NewLine], and give it to
+// [Store.Over]. All of its methods may be called at any time.
+//
+// What was sent arrives, whether or not the caller still waits: a caller who gives up learns nothing, and the call is made all the
+// same.
+type Line struct {
+	travel func(Call) (there, back time.Duration)
+
+	mu    sync.Mutex
+	state state
+	moved chan struct{} // closed, and replaced, when the state changes
+}
+
+type state int
+
+const (
+	open  state = iota
+	cut         // nothing arrives
+	held        // everything waits
+	ended       // nothing is sent any more, and no answer arrives
+)
+
+var (
+	errCut   = errors.New("the connection is cut")
+	errEnded = errors.New("the process has ended")
+)
+
+// NewLine returns an open line. travel says how long a call is on its way, and its answer; nil: no time.
+func NewLine(travel func(Call) (there, back time.Duration)) *Line {
+	if travel == nil {
+		travel = func(Call) (there, back time.Duration) { return 0, 0 }
+	}
+	return &Line{travel: travel, moved: make(chan struct{})}
+}
+
+// Cut loses calls and answers, as a partition of the network does. Who waits for one waits until his context ends, or the line
+// is restored: then he learns that the connection is lost.
+func (l *Line) Cut() { l.set(cut) }
+
+// Hold keeps calls and answers, as they stand still in a process that is frozen, until the line is restored.
+func (l *Line) Hold() { l.set(held) }
+
+// Restore ends a cut or a hold.
+func (l *Line) Restore() { l.set(open) }
+
+// End is a crash: nothing is sent any more and no answer arrives, for good. What was sent before still arrives.
+func (l *Line) End() { l.set(ended) }
+
+func (l *Line) set(s state) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == ended || l.state == s {
+		return
+	}
+	l.state = s
+	close(l.moved)
+	l.moved = make(chan struct{})
+}
+
+func (l *Line) look() (state, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state, l.moved
+}
+
+// pass waits while the line is held, and reports whether it is open then.
+func (l *Line) pass() error {
+	for {
+		s, moved := l.look()
+		switch s {
+		case open:
+			return nil
+		case cut:
+			return errCut
+		case ended:
+			return errEnded
+		}
+		<-moved
+	}
+}
+
+// lost waits for what will never come.
+func (l *Line) lost() {
+	if s, moved := l.look(); s != ended {
+		<-moved
+	}
+}
+
+// answer is what a call brings back.
+type answer[T any] struct {
+	value T
+	err   error
+}
+
+// over makes a call over a line. The caller's context ends his wait and nothing else.
+func over[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(context.Context) (T, error)) (T, error) {
+	answered := make(chan answer[T], 1)
+	go func() {
+		value, err := carry(context.WithoutCancel(ctx), l, c, mode, do)
+		answered <- answer[T]{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, fault(row.ClassUnknown, c.Method, ctx.Err())
+	}
+}
+
+// carry takes a call there and its answer back.
+func carry[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(context.Context) (T, error)) (none T, err error) {
+	lost := func(err error) (T, error) {
+		l.lost()
+		return none, fault(row.ClassUnknown, c.Method, err)
+	}
+	there, back := l.travel(c)
+	if err := l.pass(); err != nil {
+		return lost(err)
+	}
+	time.Sleep(there)
+	if s, _ := l.look(); s == cut {
+		return lost(errCut)
+	}
+	switch mode {
+	case Before:
+		return none, fault(row.ClassNotApplied, c.Method, errFault)
+	case Hang:
+		return lost(errFault)
+	case Late:
+		time.AfterFunc(LateBy+there, func() { _, _ = do(ctx) })
+		return lost(errFault)
+	case Twice:
+		_, _ = do(ctx)
+	}
+	value, err := do(ctx)
+	if mode == After {
+		return none, fault(row.ClassUnknown, c.Method, errors.Join(errFault, err))
+	}
+	time.Sleep(back)
+	if err := l.pass(); err != nil {
+		return lost(err)
+	}
+	return value, err
+}
