@@ -51,7 +51,7 @@ func (l *Line) Cut() { l.set(cut) }
 // Hold keeps calls and answers, as they stand still in a process that is frozen, until the line is restored.
 func (l *Line) Hold() { l.set(held) }
 
-// Restore ends a cut or a hold.
+// Restore ends a cut or a hold, and tells those who wait for an answer that is lost.
 func (l *Line) Restore() { l.set(open) }
 
 // End is a crash: nothing is sent any more and no answer arrives, for good. What was sent before still arrives.
@@ -60,7 +60,7 @@ func (l *Line) End() { l.set(ended) }
 func (l *Line) set(s state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state == ended || l.state == s {
+	if l.state == ended || l.state == s && s != open { // whoever waits at an open line, for an answer that is lost, is to be told
 		return
 	}
 	l.state = s

@@ -44,6 +44,7 @@ const (
 const (
 	FaultBegin Kind = "fault.begin" // Detail: the kind of fault; Op joins begin and end; a fault of one moment has no end
 	FaultEnd   Kind = "fault.end"
+	Rules      Kind = "rules" // Detail: what the judge has to know, as package judge encodes it
 	Phase      Kind = "phase" // Detail: PhaseFaults, PhaseDrain or PhaseDone
 	// Write is one transition, the insert included: ID, Version, Tag, Key, Body, Status, Attempt, CrashCount, Executor, Due,
 	// Expected, all as after it, and the Clock. An update may leave out Tag, Key, Body.

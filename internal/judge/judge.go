@@ -6,6 +6,8 @@
 package judge
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +23,29 @@ type Rules struct {
 	CaughtUp    time.Duration // how long after it was due a task is claimed at the latest
 	Rescue      time.Duration // how long after its end a lease is taken at the latest
 	Blur        time.Duration // how far apart the clocks of the journals may be
+}
+
+// Encode is what a journal keeps of the rules, in the detail of an event of [journal.Rules].
+func Encode(r Rules) string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // numbers alone
+	}
+	return string(text)
+}
+
+// RulesOf returns the rules that a journal carries. It returns an error when there are none.
+func RulesOf(events []journal.Event) (Rules, error) {
+	var r Rules
+	for _, e := range events {
+		if e.Kind == journal.Rules {
+			if err := json.Unmarshal([]byte(e.Detail), &r); err != nil {
+				return r, fmt.Errorf("read the rules of a journal: %w", err)
+			}
+			return r, nil
+		}
+	}
+	return r, errors.New("the journal carries no rules: an event of the kind \"rules\" is missing")
 }
 
 // Promise is the number of a promise in the README. 0 is the one that goes without saying: nothing runs that nobody saved.

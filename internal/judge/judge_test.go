@@ -333,6 +333,11 @@ var stories = []struct {
 		s.saveKey(3, 2, "b", "k")
 		s.write(4, 1, 3, pending, 0, 0, 4)
 	}},
+	{"a key is free when its task has run", clean, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.run(1, "a")
+		s.saveKey(2.51, 2, "b", "k")
+	}},
 	{"a key is free when its task has ended", clean, func(s *story) {
 		s.saveKey(0, 1, "a", "k")
 		s.op(1, journal.CallCancel, journal.ReturnCancel, 1, journal.OK)

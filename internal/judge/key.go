@@ -41,16 +41,14 @@ func (c *court) keysUnique() {
 
 // unfinished returns when the task held its key.
 func (t *task) unfinished() (all []unfinished) {
-	for i, w := range t.writes {
+	for _, w := range t.writes {
+		last := len(all) - 1
+		holds := last >= 0 && all[last].end == nil
 		switch {
-		case isFinal(w.Status):
-		case len(all) > 0 && all[len(all)-1].end == nil:
-			continue // it goes on
-		default:
+		case holds && isFinal(w.Status):
+			all[last].end = w
+		case !holds && !isFinal(w.Status):
 			all = append(all, unfinished{task: t.id, from: w})
-		}
-		if next := t.next(i); next != nil && isFinal(next.Status) && len(all) > 0 && all[len(all)-1].end == nil {
-			all[len(all)-1].end = next
 		}
 	}
 	if len(t.writes) == 0 && t.row != nil && !isFinal(t.row.Status) {
