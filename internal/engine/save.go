@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +57,7 @@ func (s *saver) close(ctx context.Context) error {
 func (s *saver) save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
 	d, err := s.prepare(ctx, task)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, stillUnknown(task.ID, err)
 	}
 	it := newSaving([]draft{d})
 	left := s.add(s.plain, it)
@@ -97,11 +98,31 @@ func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
 // result is what the caller sees of a row: the id of a new task, or of the one that was met.
 func (s *saver) result(it *saving, d *draft, left error) (int64, error) {
 	err := it.outcome(d, left)
+	if !d.drawn {
+		err = stillUnknown(d.row.ID, err)
+	}
 	s.metrics.Saved(saveResult(err), 1)
 	if err == nil {
 		return d.row.ID, nil
 	}
 	return existing(err), err
+}
+
+// stillUnknown is the answer to a save under an id of its caller's, 0 for none. It may repeat one of unknown outcome, which may be
+// stored or be stored yet: as long as nothing is known of the row, that is what the caller has to hear, lest he take this one's
+// error for an answer to both.
+func stillUnknown(id int64, err error) error {
+	about := []error{
+		processor.ErrDuplicate, processor.ErrConflict, processor.ErrChunkRefused, processor.ErrDelayTooLong, processor.ErrOutcomeUnknown,
+	}
+	switch {
+	case id == 0, err == nil, row.ClassOf(err) == row.ClassCaller:
+		return err
+	case slices.ContainsFunc(about, func(known error) bool { return errors.Is(err, known) }):
+		return err
+	default:
+		return &processor.OutcomeUnknownError{ID: id, Err: err}
+	}
 }
 
 // existing is the id of the task that a duplicate key met, 0 for any other error.

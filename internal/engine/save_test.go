@@ -211,6 +211,68 @@ func TestCallerWhoLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 	})
 }
 
+// A caller who saves again under the id of an unknown outcome, and leaves before anything is sent, knows no more than before.
+func TestRepeatedSaveThatIsCutOffIsStillOfUnknownOutcome(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store, _ := w.slowInsert(time.Second)
+		e := w.idle(store, nil)
+		short := func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(w.Context(), 20*time.Millisecond)
+		}
+		ctx, cancel := short()
+		defer cancel()
+		_, _, err := e.Save(ctx, w.task("a", time.Hour))
+		unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
+		if !ok {
+			w.Fatalf("got %v, want an OutcomeUnknownError", err)
+		}
+		w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(e.ids.Next()))) // holds up the lane
+		again := w.task("a", time.Hour, processor.WithID(unknown.ID))
+		over, cancel := short()
+		cancel()
+		ctx, cancel = short()
+		defer cancel()
+		for name, ctx := range map[string]context.Context{"while it waits for its turn": ctx, "before it asks": over} {
+			_, _, err = e.Save(ctx, again)
+			still, ok := errors.AsType[*processor.OutcomeUnknownError](err)
+			if !ok || still.ID != unknown.ID || !errors.Is(err, context.Cause(ctx)) {
+				w.Errorf("%s: got %v, want the outcome unknown", name, err)
+			}
+			results, err := e.SaveAll(ctx, []processor.Save{again})
+			if results != nil {
+				err = results[0].Err
+			}
+			if !errors.Is(err, processor.ErrOutcomeUnknown) {
+				w.Errorf("%s, in a batch: got %v, want the outcome unknown", name, err)
+			}
+		}
+		if id := w.save(e, "a", time.Hour, processor.WithID(unknown.ID)); id != unknown.ID {
+			w.Errorf("saved as %d, want %d", id, unknown.ID)
+		}
+	})
+}
+
+// A save that meets its task, stored by another try meanwhile with a later promise, keeps to the promise that is stored.
+func TestSaveThatMeetsItsTaskKeepsTheStoredPromise(t *testing.T) {
+	inBubble(t, func(w *world) {
+		tags := map[string]processor.Func{"a": nothing}
+		store, _ := w.slowInsert(2 * time.Second)
+		slow, quick := w.engine(store, tags), w.idle(w.store, nil)
+		time.Sleep(2 * time.Second)
+		id := slow.ids.Next()
+		first := w.saveLater(w.Context(), slow, w.task("a", 2050*time.Millisecond, processor.WithID(id)))
+		time.Sleep(time.Second)
+		if again := w.save(quick, "a", 2050*time.Millisecond, processor.WithID(id)); again != id {
+			w.Fatalf("saved as %d, want %d", again, id)
+		}
+		if a := <-first; a.err != nil || a.id != id {
+			w.Errorf("the first try: %v", a)
+		}
+		time.Sleep(10 * time.Second)
+		w.completed(id, 2*time.Millisecond) // and not early, as the journal notices
+	})
+}
+
 func TestSaveWithALostReplyIsStoredOnce(t *testing.T) {
 	for name, applied := range map[string]time.Duration{"Applied": 0, "NeverApplied": -1, "AppliedLate": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func (s *saver) saveAll(ctx context.Context, tasks []processor.Save) ([]processo
 			if errors.Is(err, processor.ErrDelayTooLong) {
 				err = &processor.BatchError{Index: i, Err: err}
 			}
-			return nil, err
+			return nil, stillUnknown(task.ID, err)
 		}
 	}
 	chunks := chunksOf(drafts)

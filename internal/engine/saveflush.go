@@ -202,12 +202,12 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 	}
 }
 
-// stored answers for rows that are in the table now, all of them.
+// stored answers for rows that are in the table now, all of them, and arms those that were not met there.
 func (s *saver) stored(items []*saving) {
 	rows := make([]row.Due, 0, rowsOf(items))
 	for _, it := range items {
 		for i := range it.drafts {
-			if d := &it.drafts[i]; d.err == nil && d.twin == nil {
+			if d := &it.drafts[i]; d.err == nil && d.twin == nil && !d.met {
 				rows = append(rows, dueOf(&d.row))
 			}
 		}
