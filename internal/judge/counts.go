@@ -4,6 +4,7 @@ import "github.com/delaytask/delaytask/internal/journal"
 
 // Counts says how much a journal shows: a promise that was not put to the test has not held.
 type Counts struct {
+	Nodes      int `json:"nodes"`    // lives of processes
 	Tasks      int `json:"tasks"`    // that the database has shown
 	Accepted   int `json:"accepted"` // saves that were accepted
 	Unknown    int `json:"unknown"`  // saves of unknown outcome, as their callers were told
@@ -24,6 +25,7 @@ type Counts struct {
 
 // Add adds what another journal shows.
 func (c *Counts) Add(o Counts) {
+	c.Nodes += o.Nodes
 	c.Tasks += o.Tasks
 	c.Accepted += o.Accepted
 	c.Unknown += o.Unknown
@@ -47,7 +49,7 @@ func (c *Counts) Add(o Counts) {
 }
 
 func count(h *history) Counts {
-	c := Counts{Faults: map[string]int{}, Crashes: len(h.crashed), Stops: len(h.stops)}
+	c := Counts{Faults: map[string]int{}, Nodes: h.nodes, Crashes: len(h.crashed), Stops: len(h.stops)}
 	for _, s := range h.saves {
 		for _, o := range s.tries {
 			c.answer(o)

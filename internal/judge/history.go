@@ -15,6 +15,7 @@ type history struct {
 	tasks   map[int64]*task
 	ops     []*op // cancels, reschedules, retries
 	stops   []*stop
+	nodes   int // lives
 	faults  []*span
 	crashed map[string]*journal.Event // by node
 	drain   *journal.Event
@@ -93,6 +94,8 @@ func read(events []journal.Event) *history {
 			if r := ends[e.Op]; r != nil {
 				r.end = e
 			}
+		case journal.NodeStart:
+			h.nodes++
 		case journal.NodeCrash:
 			h.crashed[e.Node] = e
 		case journal.NodeStop:

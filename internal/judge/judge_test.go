@@ -87,6 +87,22 @@ var stories = []struct {
 		s.call(2, "a", "", 1)
 		s.answer(3, "a", 1, journal.OK)
 	}},
+	{"an unknown save meets its key when it is saved again, and is stored when that is free", clean, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.call(0, "b", "k", 0)
+		s.answer(1, "b", 2, journal.Unknown)
+		s.call(1.5, "b", "k", 2)
+		s.answer(2, "b", 1, journal.Duplicate)
+		s.run(1, "a")
+		s.insert(3, 2, "b", "k")
+	}},
+	{"a save that meets its key at once is stored when that is free", 2, func(s *story) {
+		s.saveKey(0, 1, "a", "k")
+		s.call(0, "b", "k", 0)
+		s.answer(2, "b", 1, journal.Duplicate)
+		s.run(1, "a")
+		s.insert(3, 2, "b", "k")
+	}},
 	{"a duplicate names a task that had ended", 2, func(s *story) {
 		s.saveKey(0, 1, "a", "k")
 		s.run(1, "a")

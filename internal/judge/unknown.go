@@ -28,14 +28,18 @@ func (c *court) unknownIsSaid() {
 	}
 }
 
-// refused reports whether the last answer says that nothing is stored. A caller who never got his last one knows nothing.
+// refused reports whether the last answer says that nothing is stored. A caller who never got his last one knows nothing, and a
+// duplicate speaks of its own try: when the key is free again, an earlier one of unknown outcome may still be stored.
 func (s *save) refused() bool {
+	unknown := false
 	for _, try := range s.tries {
 		if try.ret == nil || try.ret.Error == journal.OK {
 			return false
 		}
+		unknown = unknown || try.ret.Error == journal.Unknown
 	}
-	return s.tries[len(s.tries)-1].ret.Error != journal.Unknown
+	last := s.tries[len(s.tries)-1].ret.Error
+	return last != journal.Unknown && !(unknown && last == journal.Duplicate)
 }
 
 func (s *save) events() (all []*journal.Event) {
