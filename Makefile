@@ -42,6 +42,17 @@ fuzz: ## fuzz every target for FUZZTIME (10s)
 		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
 	done
 
+SEED ?= 1
+SEEDS ?= 1
+TIMES ?= 1
+JSON ?= false
+
+.PHONY: sim
+sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times (JSON=true: totals as JSON)
+	@go test -c -o bin/sim.test ./internal/sim
+	@bin/sim.test -test.run '^TestSeeds$$' -test.timeout 0 \
+		-sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.times $(TIMES) -sim.json=$(JSON)
+
 .PHONY: lint
 lint: ## vet and golangci-lint
 	go vet ./...

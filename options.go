@@ -32,8 +32,8 @@ func WithTime(t time.Time) Option { return processor.WithTime(t) }
 func WithKey(key string) Option { return processor.WithKey(key) }
 
 // WithID saves under an id from [NewID] or from an [OutcomeUnknownError]; doing so twice stores the task once, and with another
-// content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one, so while nothing is known of
-// its task, errors of the database, of ctx and of a stop come as [ErrOutcomeUnknown] too.
+// content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while nothing is known of its
+// task, errors of the database, of ctx and of a stop come as [ErrOutcomeUnknown] too.
 func WithID(id int64) Option { return processor.WithID(id) }
 
 // WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It returns

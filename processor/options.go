@@ -38,8 +38,8 @@ func WithKey(key string) Option {
 }
 
 // WithID saves under an id from NewID or from an [OutcomeUnknownError]; doing so twice stores the task once, and with another
-// content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one, so while nothing is known of
-// its task, errors of the database, of the context and of a stop come as [ErrOutcomeUnknown] too.
+// content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while nothing is known of its
+// task, errors of the database, of the context and of a stop come as [ErrOutcomeUnknown] too.
 func WithID(id int64) Option {
 	return func(s *Save) error {
 		if id <= 0 {

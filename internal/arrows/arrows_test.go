@@ -40,7 +40,7 @@ var floors = [][]string{
 	},
 	{"internal/engine", "client"},
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/storetest", "internal/seam"},
-	{"migrations"},
+	{"migrations", "internal/sim"},
 	{"."},
 	{"internal/inbound", "internal/lateness"},
 	{

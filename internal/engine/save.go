@@ -108,8 +108,8 @@ func (s *saver) result(it *saving, d *draft, left error) (int64, error) {
 	return existing(err), err
 }
 
-// stillUnknown is the answer to a save under an id of its caller's, 0 for none. It may repeat one of unknown outcome, which may be
-// stored or be stored yet: as long as nothing is known of the row, that is what the caller has to hear, lest he take this one's
+// stillUnknown is the answer to a save under an id of its caller's, 0 for none. It may repeat one of unknown outcome, which may
+// be stored or be stored yet: as long as nothing is known of the row, that is what the caller has to hear, lest he take this one's
 // error for an answer to both.
 func stillUnknown(id int64, err error) error {
 	about := []error{

@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// clocks are those of the servers that were the database, one after another: how far each was ahead of the bubble's. A process
+// learns of a failover only by an answer that it asked for afterwards. Until then it goes by an older clock, and can do no better:
+// "early" is judged by the clock that is kindest to it among those that it may believe in.
+type clocks struct {
+	mu      sync.Mutex
+	offsets []time.Duration // the first server's is 0
+}
+
+func (c *clocks) now() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.offsets) == 0 {
+		return 0
+	}
+	return c.offsets[len(c.offsets)-1]
+}
+
+// server is how many failovers there were.
+func (c *clocks) server() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.offsets)
+}
+
+// step is a failover.
+func (c *clocks) step(offset time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offsets = append(c.offsets, offset)
+}
+
+// since returns the offsets of a server and of those that came after it.
+func (c *clocks) since(server int) []time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]time.Duration{0}, c.offsets...)[server:]
+}
+
+// ear is the end of a line at the process. It notes which server the process has heard, and gives each a machine of its own.
+type ear struct {
+	engine.Store
+	clocks *clocks
+	host   string
+
+	mu     sync.Mutex
+	server int       // that an answer was surely not older than
+	before int       // the same before that changed
+	heard  time.Time // when it changed
+}
+
+// Now implements [engine.Clock].
+func (e *ear) Now(ctx context.Context) (row.Reading, error) {
+	asked := e.clocks.server()
+	reading, err := e.Store.Now(ctx)
+	e.hear(asked, err)
+	return reading, err
+}
+
+// Claim implements [engine.Holder].
+func (e *ear) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
+	asked := e.clocks.server()
+	claimed, err := e.Store.Claim(ctx, c)
+	e.hear(asked, err)
+	return claimed, err
+}
+
+// Join implements [engine.Registry].
+func (e *ear) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
+	n.Host = e.host
+	return e.Store.Join(ctx, n, staleAfter)
+}
+
+// Beat implements [engine.Registry].
+func (e *ear) Beat(ctx context.Context, n row.Node) (bool, error) {
+	n.Host = e.host
+	return e.Store.Beat(ctx, n)
+}
+
+func (e *ear) hear(asked int, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil && asked > e.server {
+		e.before, e.server, e.heard = e.server, asked, time.Now()
+	}
+}
+
+// kindest returns the database's time by the clock that is furthest ahead among those that the process may believe in, and
+// strictest by the one furthest behind. What happens in the very moment of an answer may still go by the older one.
+func (e *ear) kindest() time.Time { return time.Now().Add(slices.Max(e.believable())) }
+
+func (e *ear) strictest() time.Time { return time.Now().Add(slices.Min(e.believable())) }
+
+func (e *ear) believable() []time.Duration {
+	e.mu.Lock()
+	server := e.server
+	if time.Now().Equal(e.heard) {
+		server = e.before
+	}
+	e.mu.Unlock()
+	return e.clocks.since(server)
+}

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/judge"
+)
+
+var (
+	seeds = flag.Int("sim.seeds", 0, "play so many seeds; 0: 200, or 20 with the race detector")
+	first = flag.Uint64("sim.seed", 1, "the first seed")
+	times = flag.Int("sim.times", 1, "play every seed so often")
+	asked = flag.Bool("sim.json", false, "print the totals as JSON")
+)
+
+// enough is how many seeds may break a promise before the rest is left out.
+const enough = 5
+
+// TestSeeds plays clusters under faults, each fixed by a seed, and judges their journals.
+func TestSeeds(t *testing.T) {
+	n := *seeds
+	if n == 0 {
+		n = defaultSeeds
+	}
+	var mu sync.Mutex
+	var next atomic.Uint64
+	var totals Totals
+	t.Run("all", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
+				t.Parallel()
+				for {
+					i := next.Add(1) - 1
+					mu.Lock()
+					full := len(totals.Failed) >= enough && *times == 1
+					mu.Unlock()
+					if full || i >= uint64(n)*uint64(*times) {
+						return
+					}
+					seed := *first + i/uint64(*times)
+					t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+						v := playOnce(t, seed)
+						mu.Lock()
+						defer mu.Unlock()
+						totals.add(seed, v)
+					})
+				}
+			})
+		}
+	})
+	if *asked {
+		fmt.Println(totals.JSON())
+		return
+	}
+	fmt.Println(totals.String())
+	if *times > 1 {
+		fmt.Printf("%d of %d runs broke a promise\n", len(totals.Failed), totals.Seeds)
+	}
+}
+
+// playOnce plays and judges a seed. The journal of one that broke a promise is kept, because the seed may pass the next time.
+func playOnce(t *testing.T, seed uint64) judge.Verdict {
+	var events []journal.Event
+	synctest.Test(t, func(*testing.T) { events = play(seed) })
+	v := judge.Judge(events, Rules)
+	if len(v.Violations) == 0 {
+		return v
+	}
+	for _, violation := range v.Violations[:min(len(v.Violations), 10)] {
+		t.Errorf("seed %d: %v", seed, violation)
+	}
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("delaytask-sim-%d.jsonl", seed))
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	if err := journal.WriteTo(out, events); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("seed %d: %d violations. What happened: go run ./test/judge %s; again: make sim SEED=%d TIMES=100",
+		seed, len(v.Violations), file, seed)
+	return v
+}
+
+func TestAJournalIsJudgedTheSameFromItsFile(t *testing.T) {
+	t.Parallel()
+	var events []journal.Event
+	synctest.Test(t, func(*testing.T) { events = play(7) })
+	file := filepath.Join(t.TempDir(), "journal")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.WriteTo(out, events); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := journal.ReadFiles(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := judge.RulesOf(again)
+	if err != nil || rules != Rules {
+		t.Fatalf("got the rules %+v, %v", rules, err)
+	}
+	a, b := judge.Judge(events, Rules), judge.Judge(again, rules)
+	if len(a.Violations) != len(b.Violations) || fmt.Sprint(a.Counts) != fmt.Sprint(b.Counts) {
+		t.Errorf("from memory %+v, from the file %+v", a.Counts, b.Counts)
+	}
+	if a.Counts.Executions == 0 || a.Counts.Nodes < 2 {
+		t.Errorf("the seed shows nothing: %+v", a.Counts)
+	}
+}
+
+func TestTheDiceDependOnTheQuestionAndTheNumbersAlone(t *testing.T) {
+	t.Parallel()
+	if a, b := dice(1).roll("q", 1, 2).Uint64(), dice(1).roll("q", 1, 2).Uint64(); a != b {
+		t.Error("the same question was answered twice")
+	}
+	seen := map[uint64]string{}
+	for seed := range dice(50) {
+		for _, q := range []string{"q", "r"} {
+			for i := range 10 {
+				for j := range 10 {
+					name := fmt.Sprint(seed, q, i, j)
+					answer := seed.roll(q, i, j).Uint64()
+					if other, met := seen[answer]; met {
+						t.Fatalf("%s is answered as %s", name, other)
+					}
+					seen[answer] = name
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/judge"
+)
+
+// Totals is what many seeds have shown.
+type Totals struct {
+	Seeds      int          `json:"seeds"`
+	Failed     []uint64     `json:"failed"` // seeds that broke a promise
+	Violations int          `json:"violations"`
+	Counts     judge.Counts `json:"counts"`
+	Bound      float64      `json:"bound"` // 95 % upper bound of the share of seeds that break a promise, where none has; 1 otherwise
+}
+
+func (t *Totals) add(seed uint64, v judge.Verdict) {
+	t.Seeds++
+	t.Counts.Add(v.Counts)
+	t.Violations += len(v.Violations)
+	if len(v.Violations) > 0 {
+		t.Failed = append(t.Failed, seed)
+	}
+	t.Bound = 1
+	if len(t.Failed) == 0 {
+		t.Bound = min(3/float64(t.Seeds), 1)
+	}
+}
+
+// String is one line.
+func (t *Totals) String() string {
+	c := t.Counts
+	var faults []string
+	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
+		faults = append(faults, fmt.Sprintf("%s %d", kind, c.Faults[kind]))
+	}
+	line := fmt.Sprintf("%d seeds, %d nodes, %d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, faults: %s, "+
+		"%d crashes, %d graceful stops, %d rescued, %d quarantined, %d saves accepted, %d unknown, %d duplicate, %d refused; %d violations",
+		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra, strings.Join(faults, ", "),
+		c.Crashes, c.Stops, c.Rescued, c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused, t.Violations)
+	if len(t.Failed) == 0 {
+		return line + fmt.Sprintf(", 95 %% bound 3/N: %.2g of the seeds", t.Bound)
+	}
+	return line + fmt.Sprintf(" in the seeds %d", t.Failed)
+}
+
+// JSON is one line, too.
+func (t *Totals) JSON() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // numbers alone
+	}
+	return string(text)
+}

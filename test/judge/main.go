@@ -1,0 +1,60 @@
+// Command judge says from journals alone whether the promises held: those of a run of the simulation that broke one, or those of
+// the processes of a run under real faults.
+//
+//	go run ./test/judge FILE…
+//
+// It prints each violation with the events that show it, then what the journals show in all. The exit code is 1 when a promise was
+// broken and 2 when the journals cannot be read.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/judge"
+)
+
+func main() {
+	broken, err := run(os.Stdout, os.Args[1:])
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	case broken:
+		os.Exit(1)
+	}
+}
+
+func run(out io.Writer, files []string) (broken bool, err error) {
+	if len(files) == 0 {
+		return false, fmt.Errorf("name the files of the journals: go run ./test/judge FILE…")
+	}
+	events, err := journal.ReadFiles(files...)
+	if err != nil {
+		return false, err
+	}
+	rules, err := judge.RulesOf(events)
+	if err != nil {
+		return false, err
+	}
+	verdict := judge.Judge(events, rules)
+	for _, v := range verdict.Violations {
+		fmt.Fprintln(out, v)
+		for _, e := range v.Events {
+			line, err := json.Marshal(e)
+			if err != nil {
+				return false, err
+			}
+			fmt.Fprintf(out, "    %s\n", line)
+		}
+	}
+	counts, err := json.Marshal(verdict.Counts)
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(out, "%d events, %d violations: %s\n", len(events), len(verdict.Violations), counts)
+	return len(verdict.Violations) > 0, nil
+}
