@@ -129,7 +129,7 @@ func carry[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(conte
 	if err := l.pass(); err != nil {
 		return lost(err)
 	}
-	time.Sleep(there)
+	takes(there)
 	if s, _ := l.look(); s == cut {
 		return lost(errCut)
 	}
@@ -148,9 +148,16 @@ func carry[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(conte
 	if mode == After {
 		return none, fault(row.ClassUnknown, c.Method, errors.Join(errFault, err))
 	}
-	time.Sleep(back)
+	takes(back)
 	if err := l.pass(); err != nil {
 		return lost(err)
 	}
 	return value, err
+}
+
+// takes lets the time of a journey pass.
+func takes(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
 }

@@ -39,7 +39,7 @@ func (s *save) refused() bool {
 		unknown = unknown || try.ret.Error == journal.Unknown
 	}
 	last := s.tries[len(s.tries)-1].ret.Error
-	return last != journal.Unknown && !(unknown && last == journal.Duplicate)
+	return last != journal.Unknown && (!unknown || last != journal.Duplicate)
 }
 
 func (s *save) events() (all []*journal.Event) {

@@ -21,7 +21,10 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	now := s.now()
 	for _, ref := range sortedByID(c.Rows) {
 		r, ok := s.at(ref, row.Pending)
-		if !ok && !(sabotage.Off(sabotage.Guard) && r.ID == ref.ID) {
+		if sabotage.Off(sabotage.Guard) {
+			_, ok = s.tasks.rows[ref.ID]
+		}
+		if !ok {
 			continue
 		}
 		r.Status = row.Executing

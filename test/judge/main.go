@@ -8,6 +8,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,20 +42,22 @@ func run(out io.Writer, files []string) (broken bool, err error) {
 		return false, err
 	}
 	verdict := judge.Judge(events, rules)
+	var text bytes.Buffer
 	for _, v := range verdict.Violations {
-		fmt.Fprintln(out, v)
+		fmt.Fprintln(&text, v)
 		for _, e := range v.Events {
 			line, err := json.Marshal(e)
 			if err != nil {
 				return false, err
 			}
-			fmt.Fprintf(out, "    %s\n", line)
+			fmt.Fprintf(&text, "    %s\n", line)
 		}
 	}
 	counts, err := json.Marshal(verdict.Counts)
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(out, "%d events, %d violations: %s\n", len(events), len(verdict.Violations), counts)
-	return len(verdict.Violations) > 0, nil
+	fmt.Fprintf(&text, "%d events, %d violations: %s\n", len(events), len(verdict.Violations), counts)
+	_, err = text.WriteTo(out)
+	return len(verdict.Violations) > 0, err
 }
