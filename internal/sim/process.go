@@ -42,7 +42,7 @@ var errTask = errors.New("as its task wants it")
 func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class, error) {
 	w := l.world
 	if w.isCalm() {
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 		return journal.OK, nil
 	}
 	if strings.HasPrefix(string(task.Body), poison) {
@@ -70,7 +70,7 @@ func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class,
 	case 8:
 		return journal.Failed, processor.RetryAfter(errTask, d.between(0, 2*time.Second))
 	case 9:
-		w.work.Go(func() { w.answer(task, d) })
+		w.work.Go(func() { w.answer(task) })
 		return journal.HandedOver, processor.HandOver(d.between(time.Second, 3*time.Second))
 	default:
 		return l.workFor(ctx, d.between(time.Second, 6*time.Second))
@@ -101,7 +101,8 @@ func (l *life) workFor(ctx context.Context, d time.Duration) (journal.Class, err
 }
 
 // answer ends a task that was handed over, by its token, at any node; or never.
-func (w *world) answer(task *processor.Task, d die) {
+func (w *world) answer(task *processor.Task) {
+	d := w.roll("answer"+string(task.Body), int(task.Version))
 	if d.chance(.2) || !w.rest(d.between(0, 4*time.Second)) {
 		return
 	}

@@ -44,7 +44,7 @@ var begins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // play runs a seed and returns its journal. The caller is in a bubble.
 func play(seed uint64) []journal.Event {
-	time.Sleep(time.Until(begins))
+	<-time.After(time.Until(begins))
 	p := newPlan(seed)
 	w := &world{plan: p, calm: make(chan struct{}), over: make(chan struct{}), stored: map[int64]int64{}}
 	w.db = memstore.New(memstore.WithWatch(w.see))
@@ -61,13 +61,13 @@ func play(seed uint64) []journal.Event {
 	for i := range p.outsiders {
 		w.work.Go(func() { w.newOutsider(i).work() })
 	}
-	time.Sleep(p.faults)
+	<-time.After(p.faults)
 	w.repair()
-	time.Sleep(p.drain)
+	<-time.After(p.drain)
 	synctest.Wait()
 	events := w.end()
 	w.work.Wait()
-	time.Sleep(time.Minute) // what is still on its way arrives
+	<-time.After(time.Minute) // what is still on its way arrives
 	return events
 }
 
@@ -81,7 +81,7 @@ func (w *world) repair() {
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDrain, Clock: time.Now().Add(w.clocks.now())})
 	for _, wait := range []time.Duration{0, 200 * time.Millisecond, Rules.Settle - 200*time.Millisecond} {
 		w.work.Go(func() {
-			time.Sleep(wait)
+			<-time.After(wait)
 			for _, tag := range tags {
 				_ = w.db.SetTag(context.Background(), row.TagState{Tag: tag})
 			}

@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/faultstore"
+	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// growth is what a number of nodes on one database costs it, without any fault.
+type growth struct {
+	Nodes   int           `json:"nodes"`
+	Tasks   int           `json:"tasks"`
+	Length  time.Duration `json:"length_ns"`
+	Claims  int           `json:"claims"` // statements
+	Wasted  float64       `json:"wasted"` // share of the rows asked for that another node had
+	Calls   float64       `json:"calls_per_second"`
+	PerNode float64       `json:"calls_per_second_and_node"`
+	Idle    float64       `json:"idle_calls_per_second_and_node"` // before the first task
+	Median  time.Duration `json:"late_p50_ns"`
+	P99     time.Duration `json:"late_p99_ns"`
+	Most    time.Duration `json:"late_max_ns"`
+	Least   float64       `json:"least_share"` // of the tasks, that a node has run, by what would have been fair
+	Largest float64       `json:"largest_share"`
+}
+
+// fleet is a number of nodes in a bubble whose tasks are spread evenly over a time.
+type fleet struct {
+	db      *memstore.Store
+	engines []*engine.Engine
+	stores  []*faultstore.Store
+
+	mu    sync.Mutex
+	asked int // rows in claims
+	won   int
+	ran   []int // tasks, by node
+	late  []time.Duration
+}
+
+// grow runs a fleet. The caller is in a bubble. A call takes half a millisecond in all; everything else takes no time, so what is
+// late is so because of the way that the work is divided.
+func grow(nodes, tasks int, length time.Duration) (growth, error) {
+	<-time.After(time.Until(begins))
+	f := &fleet{db: memstore.New(), ran: make([]int, nodes)}
+	for i := range nodes {
+		if err := f.join(i); err != nil {
+			return growth{}, err
+		}
+		<-time.After(7 * time.Millisecond)
+	}
+	<-time.After(10 * time.Second)
+	before := f.calls()
+	<-time.After(20 * time.Second)
+	idle := float64(f.calls()-before) / 20 / float64(nodes)
+
+	before = f.calls()
+	began := time.Now()
+	err := f.save(tasks, length)
+	<-time.After(length - time.Since(began) + 15*time.Second)
+	took := time.Since(began)
+	calls := float64(f.calls()-before) / took.Seconds()
+	g := f.sum(tasks)
+	g.Nodes, g.Tasks, g.Length, g.Idle, g.Calls, g.PerNode = nodes, tasks, length, idle, calls, calls/float64(nodes)
+	for _, e := range f.engines {
+		err = cmp.Or(err, e.Stop(context.Background()))
+	}
+	return g, err
+}
+
+func (f *fleet) join(i int) error {
+	registry := &processor.Registry{}
+	err := registry.Register("task", processor.Func(func(_ context.Context, task *processor.Task) error {
+		late := time.Since(task.Expected)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ran[i]++
+		f.late = append(f.late, late)
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	line := faultstore.NewLine(func(faultstore.Call) (there, back time.Duration) {
+		return 250 * time.Microsecond, 250 * time.Microsecond
+	})
+	store := faultstore.New(f.db).Over(line)
+	w := &world{plan: plan{workers: 64, ttr: 15 * time.Second}}
+	cfg := w.config(&claims{ear{Store: store, clocks: &w.clocks, host: fmt.Sprint(i)}, f}, registry)
+	cfg.Retention = engine.Retention{Completed: 10 * time.Second}
+	e, err := engine.New(context.Background(), cfg)
+	if err != nil {
+		return err
+	}
+	f.engines, f.stores = append(f.engines, e), append(f.stores, store)
+	return e.Start(context.Background())
+}
+
+// claims counts the rows of claims.
+type claims struct {
+	ear
+	fleet *fleet
+}
+
+// Claim implements [engine.Holder].
+func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error) {
+	won, err := c.ear.Claim(ctx, claim)
+	c.fleet.mu.Lock()
+	defer c.fleet.mu.Unlock()
+	c.fleet.asked += len(claim.Rows)
+	c.fleet.won += len(won.Rows)
+	return won, err
+}
+
+// save saves the tasks in turn at the nodes, each due four seconds later: whoever has its share runs it.
+func (f *fleet) save(tasks int, length time.Duration) error {
+	every := length / time.Duration(tasks)
+	for i := range tasks {
+		task := processor.Save{Tag: "task", Body: []byte{}, Delay: 4 * time.Second}
+		if _, _, err := f.engines[i%len(f.engines)].Save(context.Background(), task); err != nil {
+			return err
+		}
+		<-time.After(every)
+	}
+	return nil
+}
+
+func (f *fleet) calls() (n int) {
+	for _, s := range f.stores {
+		n += s.Calls()
+	}
+	return n
+}
+
+func (f *fleet) sum(tasks int) (g growth) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.stores {
+		g.Claims += s.CallsOf("Claim")
+	}
+	if f.asked > 0 {
+		g.Wasted = float64(f.asked-f.won) / float64(f.asked)
+	}
+	if n := len(f.late); n > 0 {
+		slices.Sort(f.late)
+		g.Median, g.P99, g.Most = f.late[n/2], f.late[n*99/100], f.late[n-1]
+	}
+	fair := float64(tasks) / float64(len(f.ran))
+	g.Least, g.Largest = float64(slices.Min(f.ran))/fair, float64(slices.Max(f.ran))/fair
+	if len(f.late) != tasks {
+		g.Tasks = len(f.late)
+	}
+	return g
+}
+
+func (g growth) String() string {
+	return fmt.Sprintf("| %d | %d | %d | %.2f %% | %.0f | %.1f | %.1f | %v | %v | %v | %.2f–%.2f |", g.Nodes, g.Tasks, g.Claims, 100*g.Wasted,
+		g.Calls, g.PerNode, g.Idle, g.Median.Round(10*time.Microsecond), g.P99.Round(10*time.Microsecond),
+		g.Most.Round(10*time.Microsecond), g.Least, g.Largest)
+}
