@@ -53,6 +53,13 @@ sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times (JSO
 	@bin/sim.test -test.run '^TestSeeds$$' -test.timeout 0 \
 		-sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.times $(TIMES) -sim.json=$(JSON)
 
+FOR ?= 24h
+
+.PHONY: sim-growth
+sim-growth: ## simulate 1 to 100 nodes for FOR (24h of theirs, many hours of ours) with 1,000,000 tasks a day
+	@go test -c -o bin/sim.test ./internal/sim
+	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
+
 .PHONY: lint
 lint: ## vet and golangci-lint
 	go vet ./...

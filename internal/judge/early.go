@@ -2,7 +2,10 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
 )
 
 // neverEarly (5): no execution starts before the task is due, neither by what its processor was told nor by what the database
@@ -17,13 +20,20 @@ func (c *court) neverEarly() {
 			}
 		}
 		if s := c.saves[t.body()]; s != nil {
-			asked, first := s.tries[0].call, t.first()
+			asked, first := s.least(), t.first()
 			if !first.Expected.IsZero() && first.Version == 0 && first.Expected.Before(asked.Expected) {
 				c.breach(5, t.id, fmt.Sprintf("its promise is %v shorter than asked for", asked.Expected.Sub(first.Expected)),
 					asked, first)
 			}
 		}
 	}
+}
+
+// least is the try that asked for the earliest promise: any of them may be the one that was stored, and a later one may go by
+// another clock.
+func (s *save) least() *journal.Event {
+	first := slices.MinFunc(s.tries, func(a, b *op) int { return a.call.Expected.Compare(b.call.Expected) })
+	return first.call
 }
 
 // dueBefore returns when the row was due that a claim to this version took.

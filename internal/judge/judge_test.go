@@ -269,6 +269,12 @@ var stories = []struct {
 		s.write(1, 1, 1, executing, 1, 0, 6)
 		s.add(2.5, "n", journal.RunStart, journal.Event{ID: 1, Version: 1, Tag: "t", Body: "a", Due: at(2.01), Clock: at(2)})
 	}},
+	{"a promise is as long as the second try asked for, by another clock", clean, func(s *story) {
+		s.call(3, "a", "", 0)
+		s.answer(3.1, "a", 1, journal.Unknown)
+		s.call(0, "a", "", 1)
+		s.insert(3.2, 1, "a", "")
+	}},
 	{"a promise is shorter than asked for", 5, func(s *story) {
 		s.call(0.02, "a", "", 0)
 		s.insert(0.01, 1, "a", "")

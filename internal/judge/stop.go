@@ -78,7 +78,11 @@ func (c *court) leavesNothing(s *stop) {
 // disturbed reports whether a fault may have been in the way of a stop.
 func (c *court) disturbed(s *stop) bool {
 	for _, f := range c.faults {
-		over := f.end != nil && f.end.At.Before(s.asked.At.Add(-aftermath)) || f.end == nil && f.begin.At.Before(s.asked.At.Add(-aftermath))
+		last := f.begin
+		if f.end != nil {
+			last = f.end
+		}
+		over := last.At.Before(s.asked.At.Add(-aftermath))
 		if !over && !f.begin.At.After(s.ended.At) {
 			return true
 		}
