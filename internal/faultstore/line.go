@@ -12,8 +12,8 @@ import (
 // Line is the way between one process and its database, and what befalls it. Make one with [NewLine], and give it to
 // [Store.Over]. All of its methods may be called at any time.
 //
-// What was sent arrives, whether or not the caller still waits: a caller who gives up learns nothing, and the call is made all the
-// same.
+// What was sent arrives, whether or not the caller still waits: a caller who gives up learns nothing, and the call is made all
+// the same.
 type Line struct {
 	travel func(Call) (there, back time.Duration)
 

@@ -11,8 +11,8 @@ import (
 )
 
 // clocks are those of the servers that were the database, one after another: how far each was ahead of the bubble's. A process
-// learns of a failover only by an answer that it asked for afterwards. Until then it goes by an older clock, and can do no better:
-// "early" is judged by the clock that is kindest to it among those that it may believe in.
+// learns of a failover only by an answer that it asked for afterwards. Until then it goes by an older clock, and can do no
+// better: "early" is judged by the clock that is kindest to it among those that it may believe in.
 type clocks struct {
 	mu      sync.Mutex
 	offsets []time.Duration // the first server's is 0
@@ -96,16 +96,22 @@ func (e *ear) hear(asked int, err error) {
 	}
 }
 
-// kindest returns the database's time by the clock that is furthest ahead among those that the process may believe in, and
-// strictest by the one furthest behind. What happens in the very moment of an answer may still go by the older one.
-func (e *ear) kindest() time.Time { return time.Now().Add(slices.Max(e.believable())) }
+// kindest returns the database's time by the clock that is furthest ahead among those that the process may have believed in when
+// it decided, at the given moment or later; strictest by the one furthest behind now. What happens in the very moment of an
+// answer may still go by the older one.
+func (e *ear) kindest(decided time.Time) time.Time {
+	return time.Now().Add(slices.Max(e.believable(decided)))
+}
 
-func (e *ear) strictest() time.Time { return time.Now().Add(slices.Min(e.believable())) }
+func (e *ear) strictest() time.Time {
+	now := time.Now()
+	return now.Add(slices.Min(e.believable(now)))
+}
 
-func (e *ear) believable() []time.Duration {
+func (e *ear) believable(decided time.Time) []time.Duration {
 	e.mu.Lock()
 	server := e.server
-	if time.Now().Equal(e.heard) {
+	if !e.heard.Before(decided) {
 		server = e.before
 	}
 	e.mu.Unlock()

@@ -161,7 +161,8 @@ func (f *fleet) sum(tasks int) (g growth) {
 }
 
 func (g growth) String() string {
-	return fmt.Sprintf("| %d | %d | %d | %.2f %% | %.0f | %.1f | %.1f | %v | %v | %v | %.2f–%.2f |", g.Nodes, g.Tasks, g.Claims, 100*g.Wasted,
-		g.Calls, g.PerNode, g.Idle, g.Median.Round(10*time.Microsecond), g.P99.Round(10*time.Microsecond),
-		g.Most.Round(10*time.Microsecond), g.Least, g.Largest)
+	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+	return fmt.Sprintf("| %d | %d | %d | %.2f %% | %.0f | %.1f | %.1f | %v | %v | %v | %.2f–%.2f |",
+		g.Nodes, g.Tasks, g.Claims, 100*g.Wasted, g.Calls, g.PerNode, g.Idle,
+		round(g.Median), round(g.P99), round(g.Most), g.Least, g.Largest)
 }

@@ -22,7 +22,7 @@ func TestGrowth(t *testing.T) {
 	if n == 0 {
 		n = int(1_000_000 * *length / (24 * time.Hour))
 	}
-	fmt.Println("| nodes | tasks | claims | wasted rows | calls/s | calls/s a node | idle | late p50 | p99 | max | least and largest share |")
+	fmt.Println("| nodes | tasks | claims | wasted rows | calls/s | each | each, idle | late p50 | p99 | max | least and largest share |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, nodes := range []int{1, 3, 10, 30, 100} {
 		synctest.Test(t, func(t *testing.T) {

@@ -27,12 +27,13 @@ func (p *popper) work() {
 		if d.chance(.5) {
 			request.TTR = d.between(time.Second, 4*time.Second)
 		}
+		asked := time.Now()
 		got, err := p.engine.Pop(ctx, request)
 		if err != nil && !wait(200*time.Millisecond, ctx.Done()) {
 			return
 		}
 		for _, task := range got {
-			p.handle(task)
+			p.handle(task, asked)
 		}
 		if len(got) == 0 && !wait(time.Millisecond, ctx.Done()) { // a Pop that does not wait may come back at once, for ever
 			return
@@ -40,9 +41,10 @@ func (p *popper) work() {
 	}
 }
 
-// handle is what somebody does with a task that he has popped. Nothing of it counts once the node is gone.
-func (p *popper) handle(task *processor.Task) {
-	op := p.started(task)
+// handle is what somebody does with a task that he has popped. Nothing of it counts once the node is gone. It was handed out some
+// milliseconds before the Pop returned, and a failover may lie between.
+func (p *popper) handle(task *processor.Task, asked time.Time) {
+	op := p.started(task, asked)
 	d := p.world.roll("popped"+string(task.Body), int(task.Version))
 	if p.world.isCalm() || !d.chance(p.world.misbehaving) {
 		p.finish(op, task, journal.OK, func() error { return p.engine.Finish(p.ctx, task.ID, task.Version) })

@@ -16,7 +16,7 @@ func (l *life) process(ctx context.Context, task *processor.Task) error {
 	w := l.world
 	w.work.Add(1)
 	defer w.work.Done()
-	op := l.started(task)
+	op := l.started(task, time.Now())
 	class, err := l.behave(ctx, task)
 	w.note(l.name, journal.RunEnd, journal.Event{Op: op, ID: task.ID, Version: task.Version, Error: class})
 	if class == journal.Panicked {
@@ -25,13 +25,13 @@ func (l *life) process(ctx context.Context, task *processor.Task) error {
 	return err
 }
 
-// started writes down an execution, before it does anything.
-func (l *life) started(task *processor.Task) (op string) {
+// started writes down an execution, before it does anything. It was decided on at the given moment, or later.
+func (l *life) started(task *processor.Task, decided time.Time) (op string) {
 	w := l.world
 	op = fmt.Sprintf("run %d", w.runs.Add(1))
 	w.note(l.name, journal.RunStart, journal.Event{
 		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Version: task.Version, Attempt: task.Attempt,
-		Due: task.Due, Expected: task.Expected, Clock: l.ear.kindest(),
+		Due: task.Due, Expected: task.Expected, Clock: l.ear.kindest(decided),
 	})
 	return op
 }

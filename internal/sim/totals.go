@@ -16,7 +16,7 @@ type Totals struct {
 	Failed     []uint64     `json:"failed"` // seeds that broke a promise
 	Violations int          `json:"violations"`
 	Counts     judge.Counts `json:"counts"`
-	Bound      float64      `json:"bound"` // 95 % upper bound of the share of seeds that break a promise, where none has; 1 otherwise
+	Bound      float64      `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
 }
 
 func (t *Totals) add(seed uint64, v judge.Verdict) {
@@ -39,8 +39,9 @@ func (t *Totals) String() string {
 	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
 		faults = append(faults, fmt.Sprintf("%s %d", kind, c.Faults[kind]))
 	}
-	line := fmt.Sprintf("%d seeds, %d nodes, %d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, faults: %s, "+
-		"%d crashes, %d graceful stops, %d rescued, %d quarantined, %d saves accepted, %d unknown, %d duplicate, %d refused; %d violations",
+	line := fmt.Sprintf("%d seeds, %d nodes, %d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, "+
+		"faults: %s, %d crashes, %d graceful stops, %d rescued, %d quarantined, "+
+		"%d saves accepted, %d unknown, %d duplicate, %d refused; %d violations",
 		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra, strings.Join(faults, ", "),
 		c.Crashes, c.Stops, c.Rescued, c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused, t.Violations)
 	if len(t.Failed) == 0 {
