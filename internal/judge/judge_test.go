@@ -264,6 +264,17 @@ var stories = []struct {
 		s.write(1, 1, 1, executing, 1, 0, 6)
 		s.add(1.5, "n", journal.RunStart, journal.Event{ID: 1, Version: 1, Tag: "t", Body: "a", Due: at(2.01), Clock: at(2.01)})
 	}},
+	{"a task is tried again by another clock than it was promised by", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.start(2.01, "n", 1, 1, "a")
+		s.end(2.1, "n", 1, 1, "a", journal.Failed)
+		s.write(2.2, 1, 2, pending, 1, 0, 1)
+		s.write(3, 1, 3, executing, 2, 0, 5)
+		s.add(3, "n", journal.RunStart, journal.Event{
+			ID: 1, Version: 3, Tag: "t", Body: "a", Due: at(1), Expected: at(2.01), Clock: at(1.1),
+		})
+	}},
 	{"a task starts by the machine's clock, and the database's is behind", 5, func(s *story) {
 		s.save(0, 1, "a")
 		s.write(1, 1, 1, executing, 1, 0, 6)
