@@ -107,9 +107,8 @@ func (s fullStore) CountWorkers(ctx context.Context) (int, error) {
 func TestThereAreOnlySoManyWorkers(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite))
-	real := f.registry.Store
-	register := func(app, address string) error {
-		_, err := f.registry.Register(t.Context(), &wire.Register{App: app, Address: "http://127.0.0.1/" + address, Tags: []string{"t"}})
+	register := func(r *Registry, app, address string) error {
+		_, err := r.Register(t.Context(), &wire.Register{App: app, Address: "http://127.0.0.1/" + address, Tags: []string{"t"}})
 		return err
 	}
 	others := func(n int, app func(n int) string) (all []row.Worker) {
@@ -120,13 +119,17 @@ func TestThereAreOnlySoManyWorkers(t *testing.T) {
 	}
 	check := func(name string, full fullStore, refused ...string) {
 		t.Helper()
-		full.Store = real
-		f.registry.Store = full
+		c := f.registry.Config
+		full.Store, c.Store = c.Store, full
+		r, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, app := range []string{"shop", "mail"} {
-			if err := register(app, "old"); err != nil {
+			if err := register(r, app, "old"); err != nil {
 				t.Errorf("%s: %s again: %v", name, app, err)
 			}
-			err := register(app, url.PathEscape(name))
+			err := register(r, app, url.PathEscape(name))
 			if slices.Contains(refused, app) {
 				wantProblem(t, err, 409, wire.CodeTooManyWorkers)
 			} else if err != nil {
