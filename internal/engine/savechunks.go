@@ -62,6 +62,20 @@ func chunksOf(drafts []draft) (chunks []*saving) {
 	return chunks
 }
 
+// freeKey lets the next row with the key have it: first is a task from before and finished by now.
+func (s *saving) freeKey(first *draft) {
+	var next *draft
+	for i := range s.drafts {
+		d := &s.drafts[i]
+		if d.twin != first || d.row.ID == first.row.ID {
+			continue
+		}
+		if d.twin = next; next == nil {
+			next = d
+		}
+	}
+}
+
 // pair finds the rows that would meet an earlier one of the same chunk, which no statement may carry beside it. It returns the place
 // of one that contradicts the other, having its id and another content, or -1.
 func (s *saving) pair() (conflict int) {

@@ -202,3 +202,26 @@ func TestWhoLeavesAChunkIsToldItsIDs(t *testing.T) {
 		}
 	})
 }
+
+// A chunk that is saved again brings a task that is finished by now and another one with its key, which is free.
+func TestAKeyOfAChunkIsFreeOnceItsTaskIsFinished(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, nil)
+		first := w.save(e, "a", time.Hour, processor.WithID(1<<40), processor.WithKey("k"))
+		if _, err := e.Cancel(w.Context(), nil, Ref{ID: first}, false); err != nil {
+			w.Fatal(err)
+		}
+		key := processor.WithKey("k")
+		saved := w.saveAll(w.Context(), e, []processor.Save{
+			w.task("a", time.Hour, processor.WithID(first), key), w.task("a", 2*time.Hour, key), w.task("a", 3*time.Hour, key),
+		})
+		second, third := saved[1], saved[2]
+		if saved[0].Err != nil || second.Err != nil || second.ID == first || third.ID != second.ID ||
+			!errors.Is(third.Err, processor.ErrDuplicate) {
+			w.Errorf("saved %+v", saved)
+		}
+		if n := w.stored(); n != 2 {
+			w.Errorf("%d rows, want 2", n)
+		}
+	})
+}

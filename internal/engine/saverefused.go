@@ -122,8 +122,12 @@ func (s *saver) compare(it *saving, found findings) (changed, left bool) {
 		switch {
 		case taken && sameTask(other, &d.row):
 			d.met = true
-			if other.Status == row.Pending { // the promise of the save that was stored counts, which may be another one's
+			switch other.Status {
+			case row.Pending: // the promise of the save that was stored counts, which may be another one's
 				s.arm.saved([]row.Due{dueOf(other)})
+			case row.Executing:
+			default:
+				it.freeKey(d)
 			}
 		case taken && !d.drawn:
 			d.err = processor.ErrConflict

@@ -90,17 +90,10 @@ func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) 
 		ops[i] = fmt.Sprintf("save %s try %d", task.Body, try)
 		w.note(c.name, journal.CallSave, call(ops[i], task, c.ear))
 	}
-	var ids []int64
-	var errs []error
-	if len(tasks) == 1 {
-		id, _, err := c.engine.Save(ctx, tasks[0])
-		ids, errs = []int64{id}, []error{err}
-	} else {
-		ids, errs = c.engine.SaveAll(ctx, tasks)
-	}
-	for i, task := range tasks {
-		id, class := saved(ids[i], errs[i])
-		w.note(c.name, journal.ReturnSave, journal.Event{Op: ops[i], ID: id, Error: class, Detail: text(errs[i])})
+	for i, r := range c.results(ctx, tasks) {
+		task := tasks[i]
+		id, class := saved(r.ID, r.Err)
+		w.note(c.name, journal.ReturnSave, journal.Event{Op: ops[i], ID: id, Error: class, Detail: text(r.Err)})
 		switch class {
 		case journal.OK:
 			w.accepted(id)
@@ -110,6 +103,26 @@ func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) 
 		}
 	}
 	return unknown
+}
+
+// results saves one task alone, and several in one call. What ends the call before anything is sent is the answer to each of them, and
+// leaves one that is saved again as unknown as it was.
+func (c *client) results(ctx context.Context, tasks []processor.Save) []processor.SaveResult {
+	if len(tasks) == 1 {
+		id, _, err := c.engine.Save(ctx, tasks[0])
+		return []processor.SaveResult{{ID: id, Err: err}}
+	}
+	results, err := c.engine.SaveAll(ctx, tasks)
+	if results == nil {
+		results = make([]processor.SaveResult, len(tasks))
+		for i, task := range tasks {
+			results[i].Err = err
+			if task.ID != 0 {
+				results[i].Err = &processor.OutcomeUnknownError{ID: task.ID, Err: err}
+			}
+		}
+	}
+	return results
 }
 
 // task is one to be saved. Most are due within seconds.
