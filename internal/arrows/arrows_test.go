@@ -91,7 +91,7 @@ var only = map[string]struct {
 	"github.com/robfig/cron":        {packages: []string{"scanner"}, tests: true},
 	"github.com/testcontainers":     {packages: []string{"internal/dbtest"}, tests: true},
 	"github.com/go-json-experiment": {packages: []string{"internal/compat", "internal/httpapi"}, tests: true},
-	"github.com/go-sql-driver":      {packages: []string{"internal/store", "internal/dbtest", "internal/bench", "migrations", "."}},
+	"github.com/go-sql-driver":      {packages: []string{"internal/store", "internal/dbtest", "internal/bench", "migrations", ".", "test/chaos"}},
 	"modernc.org/sqlite":            {packages: []string{"internal/store", "internal/dbtest", "migrations", "."}},
 	"github.com/pressly/goose":      {packages: []string{"migrations"}},
 	"github.com/knadh/koanf":        {packages: []string{"internal/config"}},

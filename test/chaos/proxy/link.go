@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// link is one connection of the client, and the one to the server that it is carried by.
+type link struct {
+	proxy          *Proxy
+	client, server *net.TCPConn
+	busy           atomic.Bool // a statement waits for its reply
+
+	mu   sync.Mutex
+	trap *Trap   // whose statement is under way
+	kind Kind    // of that statement
+	ids  []int64 // that it names, or for a commit the statements since the one before
+}
+
+// requests carries what the client sends. That the client is gone is something the server learns through the network, too.
+func (l *link) requests() {
+	defer func() {
+		reset(l.client)
+		_ = l.proxy.gate.pass(l.proxy.ctx) // a closed proxy resets all the same
+		reset(l.server)
+	}()
+	var buffer []byte
+	for {
+		p, err := readPacket(l.client, &buffer)
+		if err != nil {
+			return
+		}
+		if statement := p.command(); statement != "" && !l.send(statement) {
+			return
+		}
+		if l.proxy.deliver(l.server, p) != nil {
+			return
+		}
+	}
+}
+
+// send looks at a statement on its way, and returns false when it must not arrive.
+func (l *link) send(statement string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kind := kindOf(statement)
+	if ids := idsOf(statement); kind != Commit && len(ids) > 0 {
+		l.ids = ids
+	}
+	l.busy.Store(true)
+	l.kind = kind
+	l.trap = l.proxy.spring(kind)
+	if l.trap == nil || l.trap.loses != Request {
+		return true
+	}
+	l.trap.hit(kind, slices.Clone(l.ids))
+	return false
+}
+
+// replies carries what the server sends.
+func (l *link) replies() {
+	defer l.abort()
+	var buffer []byte
+	for {
+		p, err := readPacket(l.server, &buffer)
+		if err != nil || !l.receive(p) || l.proxy.deliver(l.client, p) != nil {
+			return
+		}
+	}
+}
+
+// receive looks at a packet of a reply, and returns false when it must not arrive. The reply of a statement that failed does: the
+// trap is then set again, for losing it would prove nothing.
+func (l *link) receive(p packet) bool {
+	l.busy.Store(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	trap := l.trap
+	l.trap = nil
+	switch {
+	case trap == nil:
+		return true
+	case p.refuses():
+		l.proxy.set(trap)
+		return true
+	}
+	trap.hit(l.kind, slices.Clone(l.ids))
+	return false
+}
+
+func (l *link) abort() {
+	reset(l.client)
+	reset(l.server)
+}
+
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0) // it may be closed already
+	_ = c.Close()
+}

@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestMain(m *testing.M) {
+	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
+		panic(err)
+	}
+	goleak.VerifyTestMain(dbtest.WithServers(m))
+}
+
+// through returns a proxy in front of a server with a table, a pool that goes through it, and one that does not.
+func through(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = New(t.Context(), "127.0.0.1:0", cfg.Addr); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	direct = open(t, cfg)
+	cfg.Addr = p.Addr()
+	cfg.InterpolateParams = true
+	db = open(t, cfg)
+	exec(t, direct, "CREATE TABLE delay_task_message (id BIGINT PRIMARY KEY, status INT DEFAULT 0, version INT DEFAULT 0)")
+	return p, db, direct
+}
+
+func open(t *testing.T, cfg *mysql.Config) *sql.DB {
+	t.Helper()
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+const (
+	first  = int64(913_000_000_000_000_001)
+	second = int64(913_000_000_000_000_002)
+)
+
+func TestReplyIsLostAfterTheServerHasAppliedTheStatement(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, direct := through(t, d)
+		exec(t, db, "INSERT INTO delay_task_message (id) VALUES (?)", first)
+		trap := p.Set(Claim, Reply, 2)
+		const claim = "UPDATE delay_task_message SET status = 3, version = version + 1 WHERE id = ?"
+		exec(t, db, claim, first)
+		if _, err := db.ExecContext(t.Context(), claim, first); !errors.Is(err, mysql.ErrInvalidConn) {
+			t.Errorf("the second claim: %v, want a lost connection", err)
+		}
+		if hit := <-trap.Hits; hit.Kind != Claim || !slices.Equal(hit.IDs, []int64{first}) {
+			t.Errorf("hit %+v", hit)
+		}
+		var version int
+		if err := direct.QueryRowContext(t.Context(), "SELECT version FROM delay_task_message").Scan(&version); err != nil || version != 2 {
+			t.Errorf("version %d, %v; want both claims applied", version, err)
+		}
+		exec(t, db, claim, first) // the trap is gone
+	})
+}
+
+func TestLostRequestIsNeverApplied(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, direct := through(t, d)
+		trap := p.Set(Insert, Request, 1)
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", first); err == nil {
+			t.Error("nothing was lost")
+		}
+		<-trap.Hits
+		var n int
+		if err := direct.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM delay_task_message").Scan(&n); err != nil || n != 0 {
+			t.Errorf("%d rows, %v; want none", n, err)
+		}
+	})
+}
+
+func TestStatementThatFailsSpringsNoTrap(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, _ := through(t, d)
+		exec(t, db, "INSERT INTO delay_task_message (id) VALUES (?)", first)
+		trap := p.Set(Insert, Reply, 1)
+		_, err := db.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", first)
+		if refused, ok := errors.AsType[*mysql.MySQLError](err); !ok || refused.Number != 1062 {
+			t.Errorf("got %v, want the server's own error", err)
+		}
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", second); err == nil {
+			t.Error("the reply that says yes was not lost")
+		}
+		<-trap.Hits
+	})
+}
+
+func TestLostCommitNamesTheTasksOfItsTransaction(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, direct := through(t, d)
+		trap := p.Set(Commit, Reply, 1)
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", second); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err == nil {
+			t.Error("the reply was not lost")
+		}
+		if hit := <-trap.Hits; !slices.Equal(hit.IDs, []int64{second}) {
+			t.Errorf("hit %+v", hit)
+		}
+		exec(t, direct, "UPDATE delay_task_message SET version = 1 WHERE id = ?", second)
+	})
+}
+
+func TestCutNetworkIsSilentAndDeliversWhenItHeals(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, _ := through(t, d)
+		exec(t, db, "DO 1")
+		p.Cut()
+		said := make(chan error, 1)
+		go func() {
+			_, err := db.ExecContext(context.WithoutCancel(t.Context()), "INSERT INTO delay_task_message (id) VALUES (?)", first)
+			said <- err
+		}()
+		select {
+		case err := <-said:
+			t.Errorf("the server answered: %v", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+		p.Heal()
+		if err := <-said; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestResetCountsStatementsUnderWay(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, _ := through(t, d)
+		said := make(chan error, 1)
+		go func() {
+			_, err := db.ExecContext(t.Context(), "DO SLEEP(60)")
+			said <- err
+		}()
+		for p.Busy() == 0 {
+			select {
+			case err := <-said:
+				t.Fatal(err)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		if all, busy := p.Reset(); all != 1 || busy != 1 {
+			t.Errorf("%d connections, %d busy; want 1 and 1", all, busy)
+		}
+		if err := <-said; err == nil {
+			t.Error("the statement survived")
+		}
+	})
+}
+
+func TestSlicedPacketsArriveWhole(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, _ := through(t, d)
+		p.Degrade(&Shape{Latency: time.Millisecond, Jitter: time.Millisecond, Slice: 3, Rate: 1 << 20})
+		var said string
+		if err := db.QueryRowContext(t.Context(), "SELECT REPEAT('ab', 500)").Scan(&said); err != nil || len(said) != 1000 {
+			t.Errorf("%d bytes, %v", len(said), err)
+		}
+	})
+}
+
+func TestKindsOfTheLibrarysStatements(t *testing.T) {
+	for statement, want := range map[string]Kind{
+		"COMMIT":                                     Commit,
+		"START TRANSACTION":                          Other,
+		"SELECT id FROM delay_task_message":          Other,
+		"DELETE FROM delay_task_message":             Other,
+		"UPDATE delay_task_message SET due_time = 1": Other, // a renewal
+		"UPDATE delay_task_message SET status = 1, version = version + 1":              Settle,
+		"UPDATE delay_task_message SET status = 3, version = version + 1, attempt = 1": Claim,
+		"INSERT INTO delay_task_message (id) VALUES (1)":                               Insert,
+		"INSERT INTO delay_task_node (number) VALUES (1)":                              Other,
+	} {
+		if got := kindOf(statement); got != want {
+			t.Errorf("%s is %q, want %q", statement, got, want)
+		}
+	}
+}
