@@ -102,6 +102,28 @@ func (p *Process[E]) Kill(f func(E)) error {
 	return nil
 }
 
+// PID is the process's number.
+func (p *Process[E]) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends the process a signal. It returns an error when it has ended.
+func (p *Process[E]) Signal(sig os.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("signal the child: %w", err)
+	}
+	return nil
+}
+
+// Wait gives f the events until the process has ended, however that came about. It returns an error when it ended badly.
+func (p *Process[E]) Wait(f func(E)) error {
+	for e := range p.events {
+		f(e)
+	}
+	if p.err != nil {
+		return fmt.Errorf("the child did not end well: %w", p.err)
+	}
+	return nil
+}
+
 const stopLimit = 45 * time.Second
 
 // Stop lets the process finish what it does, and gives f the events that were not read yet. After 45 s it is
@@ -110,11 +132,5 @@ func (p *Process[E]) Stop(f func(E)) error {
 	_ = p.stdin.Close() // it may have gone already
 	overdue := time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })
 	defer overdue.Stop()
-	for e := range p.events {
-		f(e)
-	}
-	if p.err != nil {
-		return fmt.Errorf("the child did not end well: %w", p.err)
-	}
-	return nil
+	return p.Wait(f)
 }
