@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/journal"
@@ -485,5 +486,33 @@ func TestCounts(t *testing.T) {
 	if got.Tasks != want.Tasks || got.Accepted != want.Accepted || got.Executions != want.Executions || got.Extra != want.Extra ||
 		got.Completed != want.Completed || got.Rescued != want.Rescued || got.Crashes != want.Crashes || got.Stops != want.Stops {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// A task holds its key until it is final, however often it changes before, and is given it back by a retry.
+func TestKeyIsHeldUntilTheTaskIsFinal(t *testing.T) {
+	t.Parallel()
+	tell := func(second float64) *story {
+		var s story
+		s.saveKey(0, 1, "a", "k")
+		s.write(2, 1, 1, executing, 1, 0, 5)
+		s.write(3, 1, 2, pending, 1, 0, 4)
+		s.write(4, 1, 3, executing, 2, 0, 8)
+		s.write(5, 1, 4, cancelled, 2, 0, 5)
+		s.saveKey(second, 2, "b", "k")
+		return &s
+	}
+	for second, want := range map[float64]int{4.5: 1, 6: 0} {
+		events := tell(second).events
+		slices.SortStableFunc(events, func(a, b journal.Event) int { return a.At.Compare(b.At) })
+		n := 0
+		for _, v := range Judge(events, rules).Violations {
+			if v.Promise == 10 {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("saved again at %v s: %d breaches of promise 10, want %d", second, n, want)
+		}
 	}
 }
