@@ -114,6 +114,18 @@ var only = map[string]struct {
 	"go.uber.org/goleak":                 {},
 	"pgregory.net/rapid":                 {packages: []string{"internal/storetest"}},
 	"github.com/jmoiron/sqlx":            {packages: []string{"internal/store", "internal/bench", ".", "cmd", "test"}},
+	"go.opentelemetry.io/otel":           {packages: []string{".", "cmd", "internal/service", "internal/httpapi", "internal/traces"}},
+	"go.opentelemetry.io/otel/sdk":       {}, // what exports spans is the choice of a program, not of the library
+	"golang.org/x/sys":                   {packages: []string{"internal/offheap", "test/chaos"}},
+	"golang.org/x/time":                  {packages: []string{"processor/webhook", "internal/service", "internal/httpapi"}},
+	"golang.org/x/net":                   {packages: []string{"internal/service"}},
+	"github.com/danielgtaylor":           {packages: []string{"internal/httpapi"}},
+	"github.com/sony/gobreaker":          {packages: []string{"processor/webhook"}},
+	"github.com/standard-webhooks":       {}, // the reference that signatures are tested against
+	"github.com/stretchr/testify":        {},
+	"go.uber.org/goleak":                 {},
+	"pgregory.net/rapid":                 {packages: []string{"internal/storetest"}},
+	"github.com/jmoiron/sqlx":            {packages: []string{"internal/store", "internal/bench", ".", "cmd", "test"}},
 }
 
 // noDatabase lists packages that must work where there is no database.

@@ -1,0 +1,110 @@
+// Package audit lets a database write down every transition itself, in the transaction that makes it. What a judge reads there is
+// the word of the database and of nobody else.
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// node is who the events say they are from.
+const node = "database"
+
+// SYSDATE is when the row is written, while other functions say when the statement began, which may have waited for a lock: only
+// the former puts the transitions of a row into their order. It knows no UTC, so the time zone is taken off.
+const now = "SYSDATE(6) - INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND"
+
+const noted = " INSERT INTO chaos_audit (at, task, version, status, attempt, crash_count, executor, due, expected, moved, tag," +
+	" task_key, body) SELECT " + now + ", NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, NEW.executor, NEW.due_time," +
+	" NEW.expected_time, "
+
+var statements = []string{
+	`CREATE TABLE chaos_audit (seq BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, at DATETIME(6) NOT NULL, moved TINYINT NOT NULL,
+	task BIGINT UNSIGNED NOT NULL, version BIGINT UNSIGNED NOT NULL, status TINYINT UNSIGNED NOT NULL, attempt INT UNSIGNED NOT NULL,
+	crash_count INT UNSIGNED NOT NULL, executor VARCHAR(255) NOT NULL, due DATETIME(6) NULL, expected DATETIME(6) NULL,
+	tag VARCHAR(128) NOT NULL, task_key VARCHAR(255) NOT NULL, body TEXT NOT NULL)
+	DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+	"CREATE TRIGGER chaos_insert AFTER INSERT ON delay_task_message FOR EACH ROW" + noted +
+		"0, NEW.tag, COALESCE(NEW.task_key, ''), NEW.message_body FROM DUAL",
+	"CREATE TRIGGER chaos_update AFTER UPDATE ON delay_task_message FOR EACH ROW" + noted +
+		"NEW.version = OLD.version AND NEW.status = OLD.status, '', '', ''" +
+		" FROM DUAL WHERE NEW.version <> OLD.version OR NEW.status <> OLD.status OR NOT NEW.due_time <=> OLD.due_time",
+}
+
+// Install begins the audit of a database that has its tables.
+func Install(ctx context.Context, db *sql.DB) error {
+	for _, s := range statements {
+		if _, err := db.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("install the audit: %w", err)
+		}
+	}
+	return nil
+}
+
+// Writes returns the transitions, and the leases that were moved, in their order.
+func Writes(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
+	return read(ctx, db, "SELECT at, moved, task, tag, task_key, body, version, status, attempt, crash_count, executor, due,"+
+		" expected FROM chaos_audit ORDER BY seq", journal.Write)
+}
+
+// Rows returns the table as it stands.
+func Rows(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
+	return read(ctx, db, "SELECT UTC_TIMESTAMP(6), 0, id, tag, COALESCE(task_key, ''), message_body, version, status, attempt,"+
+		" crash_count, executor, due_time, expected_time FROM delay_task_message ORDER BY id", journal.Row)
+}
+
+func read(ctx context.Context, db *sql.DB, query string, kind journal.Kind) ([]journal.Event, error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	defer rows.Close()
+	var events []journal.Event
+	for rows.Next() {
+		e := journal.Event{Node: node, Kind: kind}
+		var at string
+		var due, expected sql.NullString
+		var moved bool
+		var status row.Status
+		err := rows.Scan(&at, &moved, &e.ID, &e.Tag, &e.Key, &e.Body, &e.Version, &status, &e.Attempt, &e.CrashCount, &e.Executor,
+			&due, &expected)
+		if err != nil {
+			return nil, fmt.Errorf("read the audit: %w", err)
+		}
+		if moved {
+			e.Kind = journal.Lease
+		}
+		e.Status = status.String()
+		if e.At, err = parse(at); err != nil {
+			return nil, err
+		}
+		if e.Due, err = parse(due.String); err != nil {
+			return nil, err
+		}
+		if e.Expected, err = parse(expected.String); err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the audit: %w", err)
+	}
+	return events, nil
+}
+
+// parse reads a column, which is UTC; an empty one is the zero time.
+func parse(column string) (time.Time, error) {
+	if column == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse("2006-01-02 15:04:05.999999", column)
+	if err != nil {
+		return at, fmt.Errorf("read the audit: %w", err)
+	}
+	return at, nil
+}

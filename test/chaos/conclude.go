@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/test/chaos/audit"
+	"github.com/delaytask/delaytask/test/chaos/evidence"
+	"github.com/delaytask/delaytask/test/chaos/fault"
+	"github.com/delaytask/delaytask/test/chaos/ledger"
+	"github.com/delaytask/delaytask/test/chaos/role"
+)
+
+// rules: the bounds are the README's with room for a machine that stalls for seconds. They count from the moment at which all
+// processes are up again and nothing happens any more.
+var rules = judge.Rules{
+	MaxAttempts: role.MaxAttempts,
+	Quarantine:  5,
+	TTR:         role.TTR,
+	Settle:      10 * time.Second,
+	CaughtUp:    6*time.Second + 20*time.Second,
+	Rescue:      5*time.Second + 20*time.Second,
+	Blur:        time.Millisecond, // one machine, one clock, which the database cuts off at a microsecond
+}
+
+// conclude stops the workers, joins all journals with the table, and judges.
+func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
+	line := ledger.Line{Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Server: s.world.Server.String()}
+	line.Seconds = int(s.opts.span.Seconds())
+	line.Workers.First, line.Workers.Last = s.steady()
+	for _, slot := range s.world.Fleet.Of(role.Worker) {
+		if _, err := slot.Leave(); err != nil {
+			return err
+		}
+	}
+	events, err := s.join(ctx)
+	if err != nil {
+		return err
+	}
+	verdict := judge.Judge(events, rules)
+	e := evidence.New(events)
+	line.Count(verdict, events)
+	line.Faults = fault.Count(e)
+	if err := s.tell(stdout, line, verdict); err != nil {
+		return err
+	}
+	if n := len(verdict.Violations); n > 0 {
+		return fmt.Errorf("%d times a promise was broken; the journals are in %s", n, s.dir)
+	}
+	if s.opts.keep {
+		s.say("the journals are in %s", s.dir)
+		return nil
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// join makes one journal of all, and leaves it beside them.
+func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
+	paths, err := s.world.Fleet.Journals()
+	if err != nil {
+		return nil, err
+	}
+	said, err := journal.ReadFiles(paths...)
+	if err != nil {
+		return nil, err
+	}
+	writes, err := audit.Writes(ctx, s.world.Admin)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := audit.Rows(ctx, s.world.Admin)
+	if err != nil {
+		return nil, err
+	}
+	events := journal.Merge(writes, said, rows)
+	file, err := os.Create(filepath.Join(s.dir, "all"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return events, journal.WriteTo(file, events)
+}
+
+// steady is how the first worker, which no fault ends, was at its begin and is now.
+func (s *stage) steady() (first, last role.State) {
+	workers := s.world.Fleet.Of(role.Worker)
+	if len(workers) < 2 {
+		return first, last
+	}
+	return workers[0].States()
+}
+
+// shown bounds what is printed of violations; all of them can be had again from the journals.
+const shown = 10
+
+func (s *stage) tell(w io.Writer, line ledger.Line, v judge.Verdict) error {
+	for _, violation := range v.Violations[:min(len(v.Violations), shown)] {
+		if _, err := fmt.Fprintln(w, violation); err != nil {
+			return err
+		}
+		for _, e := range violation.Events {
+			text, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "    %s\n", text); err != nil {
+				return err
+			}
+		}
+	}
+	text, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
+}

@@ -1,0 +1,64 @@
+// Package fault is what a chaos run does to its processes, its database and the network between them. Every kind of fault is a
+// small type of its own.
+package fault
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/test/chaos/evidence"
+	"github.com/delaytask/delaytask/test/chaos/fleet"
+)
+
+// World is what can be hurt.
+type World struct {
+	Fleet  *fleet.Fleet
+	Server *dbtest.Victim
+	Admin  *sql.DB // on the run's database, past all proxies
+}
+
+// Fault is one fault that happens once. Begin and End return when it has begun and ended.
+type Fault interface {
+	Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error)
+	End(ctx context.Context, w *World) error
+}
+
+// Scar is what the injector saw of a fault.
+type Scar struct {
+	Target string  // the process that was hurt; "": the database, or all
+	IDs    []int64 // tasks that were touched, as far as it knows
+	Saw    string  // for people
+}
+
+// ErrNothing is returned by Begin when there was nothing to hurt. Such a fault does not count, and has no end.
+var ErrNothing = errors.New("there was nothing to hurt")
+
+// Kind is a kind of fault.
+type Kind struct {
+	Name   string
+	Lane   Lane
+	Weight int              // how often it is drawn, compared with others of its lane
+	Lasts  [2]time.Duration // from its begin to its end, at least and at most; zero: it is over at once
+	New    func() Fault
+	// Shows tells whether the journals show that it met something: a task that was executing, a statement under way.
+	Shows func(*evidence.Evidence, evidence.Episode) bool
+}
+
+// Lane is where faults follow one another. Those of several lanes happen beside each other.
+type Lane string
+
+// The lanes.
+const (
+	Processes  Lane = "processes"
+	Statements Lane = "statements"
+	Databases  Lane = "databases"
+)
+
+// momentary is a fault without an end.
+type momentary struct{}
+
+func (momentary) End(context.Context, *World) error { return nil }

@@ -1,0 +1,122 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+// Storm lets faults happen until ctx ends. All that has begun has ended when it returns.
+type Storm struct {
+	World *World
+	Kinds []Kind
+	Seed  uint64
+	Pause map[Lane]time.Duration // between two faults of a lane, on average; a lane without one is left out
+	Say   func(format string, args ...any)
+}
+
+// Blow returns an error when a fault could not be ended, or an injector does not work.
+func (s *Storm) Blow(ctx context.Context) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(lanes))
+	for i, lane := range lanes {
+		kinds := s.of(lane)
+		if s.Pause[lane] == 0 || len(kinds) == 0 {
+			continue
+		}
+		wg.Go(func() { errs[i] = s.blow(ctx, lane, kinds, rand.New(rand.NewPCG(s.Seed, uint64(i)))) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+var lanes = []Lane{Processes, Statements, Databases}
+
+func (s *Storm) of(lane Lane) (kinds []Kind) {
+	for _, k := range s.Kinds {
+		if k.Lane == lane {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+func (s *Storm) blow(ctx context.Context, lane Lane, kinds []Kind, r *rand.Rand) error {
+	for n := 0; ; n++ {
+		pause := s.Pause[lane]/2 + time.Duration(r.Int64N(int64(s.Pause[lane])))
+		if !wait(ctx, pause) {
+			return nil
+		}
+		k := drawn(kinds, r)
+		if err := s.happen(ctx, fmt.Sprint(lane, "/", n), k, r); err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
+	}
+}
+
+func drawn(kinds []Kind, r *rand.Rand) Kind {
+	all := 0
+	for _, k := range kinds {
+		all += k.Weight
+	}
+	n := r.IntN(all)
+	for _, k := range kinds {
+		if n -= k.Weight; n < 0 {
+			return k
+		}
+	}
+	panic("unreachable")
+}
+
+// happen lets one fault begin and end, and writes both down. The end of ctx shortens it.
+func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) error {
+	note := func(e journal.Event) error {
+		e.Node, e.Op, e.Detail = "injector", op, k.Name
+		return s.World.Fleet.Note(e)
+	}
+	lasts := k.Lasts[0]
+	if more := k.Lasts[1] - k.Lasts[0]; more > 0 {
+		lasts += time.Duration(r.Int64N(int64(more)))
+	}
+	if err := note(journal.Event{Kind: journal.FaultBegin}); err != nil {
+		return err
+	}
+	f := k.New()
+	scar, err := f.Begin(ctx, s.World, r)
+	if err != nil {
+		nothing := note(journal.Event{Kind: journal.FaultEnd, Error: journal.Refused})
+		if errors.Is(err, ErrNothing) {
+			return nothing
+		}
+		return errors.Join(err, nothing, f.End(context.WithoutCancel(ctx), s.World))
+	}
+	s.Say("%s %s %s", k.Name, scar.Target, scar.Saw)
+	wait(ctx, lasts)
+	err = f.End(context.WithoutCancel(ctx), s.World)
+	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: scar.Target, Body: list(scar.IDs)}))
+}
+
+func list(ids []int64) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.FormatInt(id, 10)
+	}
+	return strings.Join(texts, " ")
+}
+
+// wait returns false when ctx ends before the time has passed.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return ctx.Err() == nil
+	}
+}

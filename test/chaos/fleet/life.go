@@ -1,0 +1,90 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/test/chaos/role"
+)
+
+// ChildCommand is the argument that makes this program a process of the fleet.
+const ChildCommand = "child"
+
+// life is one process.
+type life struct {
+	name  string
+	proc  *child.Process[role.State] // nil when it could not be started
+	up    chan struct{}              // closed when it has begun
+	gone  chan struct{}              // closed when it has ended
+	noted chan struct{}              // closed when that is in the journal
+	err   error                      // how it ended; read it after gone
+
+	mu          sync.Mutex
+	first, last role.State
+}
+
+func start(ctx context.Context, namespace string, o role.Order) *life {
+	l := &life{name: o.Name, up: make(chan struct{}), gone: make(chan struct{}), noted: make(chan struct{})}
+	started := make(chan struct{})
+	go func() { // a thread that has entered a network ends with its goroutine
+		if namespace != "" {
+			runtime.LockOSThread()
+			l.err = enter(namespace)
+		}
+		if l.err == nil {
+			l.proc, l.err = child.Start[role.State](ctx, o, ChildCommand)
+		}
+		close(started)
+	}()
+	<-started
+	if l.err != nil {
+		close(l.gone)
+		return l
+	}
+	go func() {
+		l.err = l.proc.Wait(l.note)
+		close(l.gone)
+	}()
+	return l
+}
+
+func (l *life) note(s role.State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first == (role.State{}) {
+		l.first = s
+		close(l.up)
+	}
+	l.last = s
+}
+
+func (l *life) signal(sig os.Signal) error {
+	if l.proc == nil {
+		return l.err
+	}
+	return l.proc.Signal(sig)
+}
+
+// noteEnd writes down a process that did not end well; what ends well says so itself.
+func (l *life) noteEnd(f *Fleet) error {
+	if l.proc == nil {
+		return fmt.Errorf("start %s: %w", l.name, l.err)
+	}
+	if l.err == nil {
+		return nil
+	}
+	return f.Note(journal.Event{Node: l.name, Kind: journal.NodeCrash, Detail: l.err.Error()})
+}
+
+// States returns what the process that has the place now told first and last of itself.
+func (s *Slot) States() (first, last role.State) {
+	l := s.current()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first, l.last
+}

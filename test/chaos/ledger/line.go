@@ -1,0 +1,70 @@
+// Package ledger keeps the results of chaos runs, one line of JSON each, and makes of them the tables of docs/reliability.md.
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/test/chaos/role"
+)
+
+// Line is one finished run.
+type Line struct {
+	Began   time.Time `json:"began"`
+	Commit  string    `json:"commit"`
+	Changed bool      `json:"changed,omitempty"` // the tree had changes that are not in the commit
+	Code    string    `json:"code"`              // of engine and store: runs are summed while it stays the same
+	Server  string    `json:"server"`
+	Seed    uint64    `json:"seed"`
+	Seconds int       `json:"seconds"` // of faults
+
+	Faults     map[string]Fault `json:"faults"`
+	Accepted   int              `json:"accepted"` // saves
+	Tasks      int              `json:"tasks"`
+	Executions int              `json:"executions"`
+	Extra      int              `json:"extra"`   // executions that succeeded beside the one that counts
+	Unknown    int              `json:"unknown"` // saves of unknown outcome
+	Rescued    int              `json:"rescued"`
+	Quarantine int              `json:"quarantined"`
+	Broken     map[string]int   `json:"broken"`        // violations by promise; those with none are not there
+	Latest     float64          `json:"latest"`        // seconds that a first start was late at most after the faults
+	Drained    float64          `json:"drained"`       // seconds from the end of the faults until everything was done
+	Workers    Growth           `json:"steady_worker"` // of the worker that no fault ends
+}
+
+// Fault is how often one kind happened.
+type Fault struct {
+	Injected  int `json:"injected"`  // as the injector saw it
+	Confirmed int `json:"confirmed"` // of these, as the journals show that something was met
+}
+
+// Growth is how a process was at its begin and at its end.
+type Growth struct {
+	First role.State `json:"first"`
+	Last  role.State `json:"last"`
+}
+
+// Count takes from a verdict and its journal what the line tells.
+func (l *Line) Count(v judge.Verdict, events []journal.Event) {
+	c := v.Counts
+	l.Accepted, l.Tasks, l.Executions, l.Extra, l.Unknown = c.Accepted, c.Tasks, c.Executions, c.Extra, c.Unknown
+	l.Rescued, l.Quarantine = c.Rescued, c.Quarantine
+	l.Broken = map[string]int{}
+	for _, violation := range v.Violations {
+		l.Broken[fmt.Sprint(violation.Promise)]++
+	}
+	var drain time.Time
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.Kind == journal.Phase && e.Detail == journal.PhaseDrain:
+			drain = e.At
+		case e.Kind == journal.Phase && e.Detail == journal.PhaseDone && !drain.IsZero():
+			l.Drained = e.At.Sub(drain).Seconds()
+		case e.Kind == journal.RunStart && e.Version == 1 && !drain.IsZero() && e.Due.After(drain):
+			l.Latest = max(l.Latest, e.At.Sub(e.Due).Seconds())
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// Command chaos runs real processes on a real database, hurts them with real signals and a bad network, and judges from their
+// journals whether the promises held.
+//
+//	go run ./test/chaos -for 60s -seed 7              a run on MariaDB, with a private server that it kills
+//	go run ./test/chaos -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
+//	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
+//
+// It exits with 1 when a promise was broken or a run could not be judged, and then leaves the journals behind and says where.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/test/chaos/fleet"
+	"github.com/delaytask/delaytask/test/chaos/role"
+)
+
+const (
+	exitBroken   = 1
+	exitWrongUse = 2
+)
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if len(os.Args) == 2 && os.Args[1] == fleet.ChildCommand {
+		os.Exit(childMain(ctx))
+	}
+	os.Exit(parentMain(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func childMain(ctx context.Context) int {
+	if err := child.Serve(ctx, os.Stdin, os.Stdout, role.Serve); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		return exitBroken
+	}
+	return 0
+}
+
+func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && args[0] == "report" {
+		return exitCode(stderr, writeReport())
+	}
+	opts, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		return exitWrongUse
+	}
+	return exitCode(stderr, campaign(ctx, opts, stdout, stderr))
+}
+
+func exitCode(stderr io.Writer, err error) int {
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "chaos:", err)
+		return exitBroken
+	}
+	return 0
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+type options struct {
+	span    time.Duration // in which faults happen
+	seed    uint64
+	server  dbtest.Kind
+	workers int
+	savers  int
+	rate    int // of saves, a second, all savers together
+	record  bool
+	force   bool // record a tree that has changes
+	keep    bool // the journals
+	in      string
+	only    string // the fault that alone happens
+}
+
+// parse says on stderr what is wrong.
+func parse(args []string, stderr io.Writer) (options, error) {
+	var opts options
+	var server string
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.DurationVar(&opts.span, "for", time.Minute, "for how `long` faults happen")
+	flags.Uint64Var(&opts.seed, "seed", 1, "fixes what happens, as far as processes let it")
+	flags.StringVar(&server, "server", string(dbtest.MariaDB), "`kind` of the server: mariadb or mysql")
+	flags.IntVar(&opts.workers, "workers", 4, "processes that run tasks")
+	flags.IntVar(&opts.savers, "savers", 2, "processes that save tasks")
+	flags.IntVar(&opts.rate, "rate", 120, "operations of all savers, a second")
+	flags.BoolVar(&opts.record, "record", false, "append a line to docs/reliability.jsonl")
+	flags.BoolVar(&opts.force, "force", false, "record also a tree with changes, and say so in the line")
+	flags.BoolVar(&opts.keep, "keep", false, "leave the journals of a run that held, too")
+	flags.StringVar(&opts.in, "in", "", "`folder` for journals and data (default: a temporary one)")
+	flags.StringVar(&opts.only, "only", "", "the `fault` that alone happens, by its name")
+	if err := flags.Parse(args); err != nil {
+		return opts, err
+	}
+	opts.server = dbtest.Kind(server)
+	if err := opts.check(flags.Args()); err != nil {
+		_, _ = fmt.Fprintln(stderr, "chaos:", err)
+		return opts, err
+	}
+	return opts, nil
+}
+
+func (o *options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("want flags or the word report, got %q", rest)
+	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL}, o.server):
+		return fmt.Errorf("there is no server %q that can be killed: want mariadb or mysql", o.server)
+	case o.span < time.Second, o.workers < 1, o.savers < 1, o.rate < o.savers:
+		return fmt.Errorf("want a second at least, a worker, a saver, and a save a second of each")
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// deed is what a task's body tells its processor to do: "UNIQUE VERB MILLISECONDS".
+type deed struct {
+	verb verb
+	span time.Duration
+}
+
+type verb string
+
+const (
+	succeed         verb = "succeed"
+	slow            verb = "slow"      // succeeds after the span, if its context lets it
+	ignore          verb = "ignore"    // the same, and does not care about its context
+	failOnce        verb = "fail-once" // at the first attempt
+	fail            verb = "fail"      // always
+	permanent       verb = "permanent" // fails and does not want to be tried again
+	explode         verb = "panic"     // at the first attempt
+	snooze          verb = "snooze"    // at its first run
+	dieAtStart      verb = "die-at-start"
+	dieBeforeSettle verb = "die-before-settle"
+	dieAfterReturn  verb = "die-after-return"
+	poison          verb = "poison" // ends its process, always
+)
+
+// share is how many of a thousand tasks do it.
+type share struct {
+	verb  verb
+	tag   int // of Tags
+	parts int
+	most  time.Duration // of the span
+}
+
+// shares add up to 1000 with succeed.
+var shares = []share{
+	{slow, 1, 120, 2500 * time.Millisecond},
+	{ignore, 1, 10, 6 * time.Second}, // longer than a lease
+	{failOnce, 2, 30, 0},
+	{fail, 2, 4, 0},
+	{permanent, 2, 6, 0},
+	{explode, 2, 20, 0},
+	{snooze, 2, 10, 300 * time.Millisecond},
+}
+
+// deaths are what a saver asks for at a pace of its own: each takes a process with it.
+var deaths = []share{
+	{verb: dieAtStart, tag: deadlyTag},
+	{verb: dieBeforeSettle, tag: deadlyTag},
+	{verb: dieAfterReturn, tag: deadlyTag, most: 40 * time.Millisecond},
+}
+
+func drawn(r *rand.Rand) (tag string, d deed) {
+	n := r.IntN(1000)
+	for _, s := range shares {
+		if n -= s.parts; n < 0 {
+			return s.with(r)
+		}
+	}
+	return Tags[0], deed{verb: succeed}
+}
+
+func (s share) with(r *rand.Rand) (tag string, d deed) {
+	d = deed{verb: s.verb}
+	if s.most > 0 {
+		d.span = time.Duration(1+r.Int64N(s.most.Milliseconds())) * time.Millisecond
+	}
+	return Tags[s.tag], d
+}
+
+// body is the text that no other task of the run has.
+func (d deed) body(unique string) string {
+	return fmt.Sprintf("%s %s %d", unique, d.verb, d.span.Milliseconds())
+}
+
+// parse reads a body. What others wrote by hand succeeds.
+func parse(body string) deed {
+	fields := strings.Fields(body)
+	if len(fields) != 3 {
+		return deed{verb: succeed}
+	}
+	ms, err := strconv.Atoi(fields[2])
+	if err != nil {
+		return deed{verb: succeed}
+	}
+	return deed{verb(fields[1]), time.Duration(ms) * time.Millisecond}
+}
+
+var errAsked = errors.New("as the task's body says")
+
+func (d deed) do(ctx context.Context, task *processor.Task) error {
+	switch d.verb {
+	case slow:
+		return pass(ctx, d.span)
+	case ignore:
+		return pass(context.WithoutCancel(ctx), d.span)
+	case failOnce:
+		if task.Attempt == 1 {
+			return errAsked
+		}
+	case fail:
+		return errAsked
+	case permanent:
+		return processor.Permanent(errAsked)
+	case snooze:
+		if task.Version == 1 {
+			return processor.Snooze(d.span)
+		}
+	}
+	return nil
+}
+
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

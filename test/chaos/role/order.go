@@ -1,0 +1,125 @@
+// Package role is what the processes of a chaos run do: workers that run tasks in every good and bad way, and savers that make
+// tasks and change them. Each writes down what it does, is told and sees before anything depends on it.
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Order is what a process is to do.
+type Order struct {
+	Role    string `json:"role"`
+	Name    string `json:"name"` // in the journal; no other process of the run has it
+	DSN     string `json:"dsn"`
+	Journal string `json:"journal"` // the file to make
+	Log     string `json:"log"`     // the file to append to
+	Seed    uint64 `json:"seed"`
+
+	Tags []string `json:"tags"` // of workers
+
+	// Of savers:
+	Rate       int           `json:"rate"`        // tasks a second
+	DeathEvery time.Duration `json:"death_every"` // tasks that kill their process once; 0: none
+	Poisons    int           `json:"poisons"`     // tasks that kill their process always
+}
+
+// State is what a process tells when it has begun, and every few seconds from then on.
+type State struct {
+	Memory     int64 `json:"memory"` // resident bytes
+	Goroutines int   `json:"goroutines"`
+}
+
+// Roles by their names.
+const (
+	Worker = "work"
+	Saver  = "save"
+)
+
+// TTR is short, so that a run sees many rescues. Twice of it is how long a frozen process sleeps through.
+const TTR = 3 * time.Second
+
+// MaxAttempts of a task whose processor always fails.
+const MaxAttempts = 4
+
+// Tags are what workers serve: one for each pace, so that the slow do not hinder the quick. The last one is for tasks that end
+// their process, which a worker that is to live through a run does not serve.
+var Tags = []string{"chaos.quick", "chaos.slow", "chaos.bad", "chaos.deadly"}
+
+// Harmless are the tags whose tasks leave their process alone.
+var Harmless = Tags[:3]
+
+const deadlyTag = 3
+
+// Serve runs the role until ctx ends, which is when the process is asked to stop or its parent has died.
+func Serve(ctx context.Context, o Order, t *child.Teller) (err error) {
+	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
+		return err
+	}
+	log, err := os.OpenFile(o.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	file, err := journal.Create(o.Journal)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	s, err := open(ctx, o, log)
+	if err != nil {
+		return err
+	}
+	d := &diary{node: o.Name, file: file}
+	switch o.Role {
+	case Worker:
+		return work(ctx, s, d, o, t)
+	case Saver:
+		return save(ctx, s, d, o, t)
+	}
+	return fmt.Errorf("there is no role %q", o.Role)
+}
+
+// openEvery is how often a process tries to begin while the database is away.
+const openEvery = 300 * time.Millisecond
+
+// open waits for a database that is away.
+func open(ctx context.Context, o Order, log *os.File) (*delaytask.Scheduler, error) {
+	cfg := delaytask.Config{
+		Logger:      slog.New(slog.NewTextHandler(log, nil)).With("process", o.Name),
+		NodeName:    "chaos", // all the same, as after a careless deploy
+		TTR:         TTR,
+		Timeout:     20 * time.Second,
+		Backoff:     processor.Exponential(200*time.Millisecond, 2*time.Second, 0.2),
+		MaxAttempts: MaxAttempts,
+		StopGrace:   5 * time.Second,
+	}
+	for {
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		s, err := delaytask.Open(limited, o.DSN, cfg)
+		cancel()
+		if err == nil {
+			return s, nil
+		}
+		if errors.Is(err, delaytask.ErrInvalidConfig) {
+			return nil, err
+		}
+		cfg.Logger.InfoContext(ctx, "cannot begin yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(openEvery):
+		}
+	}
+}

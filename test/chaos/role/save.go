@@ -1,0 +1,185 @@
+package role
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+const (
+	inFlight  = 64 // operations of a saver at once; over it the pace falls behind
+	patient   = 20 * time.Second
+	impatient = 300 * time.Millisecond
+	longest   = 8 * time.Second // delay
+	keys      = 40              // that tasks with a key share
+	bulk      = 20
+	again     = 500 * time.Millisecond // between two saves of one task whose outcome is unknown
+)
+
+// saver makes tasks and changes them.
+type saver struct {
+	*delaytask.Scheduler
+	diary *diary
+	db    *sql.DB // for transactions of a caller
+	rand  *rand.Rand
+
+	mu     sync.Mutex
+	recent []int64 // ids of tasks that can still be changed, perhaps
+}
+
+// save goes on at its pace, whatever it is told, until ctx ends; what is under way then is brought to its end.
+func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Teller) (err error) {
+	db, err := pool(o.DSN)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)), db.Close()) }()
+	v := &saver{Scheduler: s, diary: d, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1))}
+	d.write(journal.Event{Kind: journal.NodeStart})
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	telling.Go(func() { tellState(ctx, t) })
+	v.goOn(ctx, o)
+	d.write(journal.Event{Kind: journal.NodeStop})
+	d.write(journal.Event{Kind: journal.NodeStopped})
+	return nil
+}
+
+// pool is as an application would have it, but for a bound on the wait for a Commit, which listens to no context.
+func pool(dsn string) (*sql.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	cfg.InterpolateParams, cfg.ReadTimeout, cfg.WriteTimeout, cfg.Timeout = true, 5*time.Second, 5*time.Second, 5*time.Second
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(8)
+	return db, nil
+}
+
+func (v *saver) goOn(ctx context.Context, o Order) {
+	deadly := make(<-chan time.Time)
+	if o.DeathEvery > 0 {
+		t := time.NewTicker(o.DeathEvery)
+		defer t.Stop()
+		deadly = t.C
+	}
+	pace := time.NewTicker(time.Second / time.Duration(max(o.Rate, 1)))
+	defer pace.Stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, inFlight)
+	do := func(op func()) {
+		select {
+		case slots <- struct{}{}:
+			wg.Go(func() {
+				op()
+				<-slots
+			})
+		case <-ctx.Done():
+		}
+	}
+	for n := 0; ; n++ {
+		if n < o.Poisons {
+			p := v.task(Tags[deadlyTag], deed{verb: poison}, fmt.Sprint("poison", n))
+			do(func() { v.saveOne(p) })
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-deadly:
+			tag, d := deaths[v.rand.IntN(len(deaths))].with(v.rand)
+			p := v.task(tag, d, fmt.Sprint("death", n))
+			do(func() { v.saveOne(p) })
+		case <-pace.C:
+			do(v.next(n))
+		}
+	}
+}
+
+// next draws the n-th operation. It draws all that it needs, for operations run beside each other.
+func (v *saver) next(n int) func() {
+	unique := fmt.Sprint(n)
+	tag, d := drawn(v.rand)
+	p := v.task(tag, d, unique)
+	switch kind := v.rand.IntN(100); {
+	case kind < 8:
+		return func() { v.saveTx(p) }
+	case kind < 18:
+		p.key = fmt.Sprint("k", v.rand.IntN(keys))
+		return func() { v.saveOne(p) }
+	case kind < 20 && v.rand.IntN(bulk) < 10:
+		items := make([]*task, bulk)
+		for i := range items {
+			tag, d := drawn(v.rand)
+			items[i] = v.task(tag, d, fmt.Sprint(unique, ".", i))
+		}
+		return func() { v.saveAll(items) }
+	case kind < 26:
+		return v.change(journal.CallCancel, journal.ReturnCancel, func(ctx context.Context, id int64) error {
+			_, err := v.Cancel(ctx, delaytask.ID(id))
+			return err
+		})
+	case kind < 32:
+		delay := time.Duration(v.rand.Int64N(int64(longest)))
+		return v.change(journal.CallReschedule, journal.ReturnReschedule, func(ctx context.Context, id int64) error {
+			_, err := v.Reschedule(ctx, delaytask.ID(id), delay)
+			return err
+		})
+	case kind < 33:
+		return v.change(journal.CallRetry, journal.ReturnRetry, func(ctx context.Context, id int64) error {
+			return v.Retry(ctx, delaytask.ID(id))
+		})
+	}
+	return func() { v.saveOne(p) }
+}
+
+// task is one that is to be saved.
+type task struct {
+	op, tag, key, body string
+	delay, patience    time.Duration
+}
+
+func (v *saver) task(tag string, d deed, unique string) *task {
+	t := &task{op: v.diary.op(), tag: tag, patience: patient}
+	t.body = d.body(v.diary.node + "." + unique)
+	if v.rand.IntN(2) == 0 {
+		t.patience = impatient
+	}
+	if v.rand.IntN(4) > 0 {
+		t.delay = time.Duration(v.rand.Int64N(int64(longest)))
+	}
+	return t
+}
+
+func (v *saver) call(t *task, id int64) {
+	v.diary.write(journal.Event{
+		Kind: journal.CallSave, Op: t.op, ID: id, Tag: t.tag, Key: t.key, Body: t.body,
+		Expected: time.Now().Add(t.delay).Truncate(time.Microsecond),
+	})
+}
+
+func (v *saver) answer(t *task, id int64, err error) {
+	class := saved(err)
+	if out, is := errors.AsType[*delaytask.OutcomeUnknownError](err); is {
+		id = out.ID
+	}
+	v.diary.write(journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: class, Detail: text(err)})
+	if class == journal.OK {
+		v.remember(id)
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/test/chaos/fault"
+	"github.com/delaytask/delaytask/test/chaos/role"
+)
+
+const (
+	quietFirst = 2 * time.Second // so that every process has tasks when the first fault comes
+
+	// drainLimit is how long a run waits for its last task. The poison takes longest: five leases, and a rescue after each.
+	drainLimit = 3 * time.Minute
+	drainLook  = 200 * time.Millisecond
+)
+
+// play lets faults happen, then waits until everything that was saved has ended.
+func (s *stage) play(ctx context.Context) error {
+	if !pause(ctx, quietFirst) {
+		return context.Cause(ctx)
+	}
+	if err := s.phase(journal.PhaseFaults); err != nil {
+		return err
+	}
+	storm := &fault.Storm{World: s.world, Kinds: s.kinds(), Seed: s.opts.seed, Pause: pauses, Say: s.say}
+	blowing, calm := context.WithTimeout(ctx, s.opts.span)
+	defer calm()
+	if err := storm.Blow(blowing); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := errors.Join(s.awaitAll(ctx), s.phase(journal.PhaseDrain)); err != nil {
+		return err
+	}
+	for _, slot := range s.world.Fleet.Of(role.Saver) {
+		if _, err := slot.Leave(); err != nil {
+			return err
+		}
+	}
+	s.say("the savers have stopped")
+	if err := s.drain(ctx); err != nil {
+		return err
+	}
+	return s.phase(journal.PhaseDone)
+}
+
+func (s *stage) phase(name string) error {
+	s.say("phase %s", name)
+	return s.world.Fleet.Note(journal.Event{Node: "injector", Kind: journal.Phase, Detail: name})
+}
+
+// drain returns when nothing is unfinished, or when it takes too long: the judge sees then what is late or lost.
+func (s *stage) drain(ctx context.Context) error {
+	overdue := time.After(drainLimit)
+	for {
+		var left int
+		const query = "SELECT COUNT(*) FROM delay_task_message WHERE status IN (0, 3)"
+		if err := s.world.Admin.QueryRowContext(ctx, query).Scan(&left); err != nil {
+			return fmt.Errorf("look for what is unfinished: %w", err)
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-overdue:
+			s.say("%d tasks are not finished", left)
+			return nil
+		case <-time.After(drainLook):
+		}
+	}
+}
+
+// pauses make the three lanes about as busy as a machine of two cores bears.
+var pauses = map[fault.Lane]time.Duration{
+	fault.Processes:  1500 * time.Millisecond,
+	fault.Statements: 300 * time.Millisecond,
+	fault.Databases:  5 * time.Second,
+}
+
+func (s *stage) kinds() []fault.Kind {
+	if s.opts.only == "" {
+		return fault.Kinds
+	}
+	var kinds []fault.Kind
+	for _, k := range fault.Kinds {
+		if k.Name == s.opts.only {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// campaign is one run from its first process to its verdict.
+func campaign(ctx context.Context, opts options, stdout, stderr io.Writer) (err error) {
+	s, err := set(ctx, opts, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.play(ctx); err != nil {
+		return fmt.Errorf("%w (the journals are in %s)", err, s.dir)
+	}
+	return s.conclude(ctx, stdout)
+}
