@@ -81,6 +81,14 @@ bench: ## run the benchmarks of single parts
 proof: proof-clone test-race-db ## show the promises with figures; fails when one is broken
 	DELAYTASK_REQUIRE_DB=mariadb,mysql go run ./test/proof
 
+FOR ?= 10m
+SEED ?= 1
+SERVER ?= mariadb
+
+.PHONY: chaos
+chaos: ## hurt real processes and a real SERVER (mariadb) for FOR (10m) by SEED (1); adds a line to docs/reliability.jsonl
+	go run ./test/chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
+
 .PHONY: proof-clone
 proof-clone: ## run the two commands of the README in a clean clone
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir"; cd "$$dir"; \

@@ -32,8 +32,10 @@ var rules = judge.Rules{
 
 // conclude stops the workers, joins all journals with the table, and judges.
 func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
-	line := ledger.Line{Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Server: s.world.Server.String()}
-	line.Seconds = int(s.opts.span.Seconds())
+	line := ledger.Line{
+		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Server: s.world.Server.String(),
+		Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
+	}
 	line.Workers.First, line.Workers.Last = s.steady()
 	for _, slot := range s.world.Fleet.Of(role.Worker) {
 		if _, err := slot.Leave(); err != nil {
@@ -51,6 +53,9 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err := s.tell(stdout, line, verdict); err != nil {
 		return err
 	}
+	if err := s.record(line); err != nil {
+		return err
+	}
 	if n := len(verdict.Violations); n > 0 {
 		return fmt.Errorf("%d times a promise was broken; the journals are in %s", n, s.dir)
 	}
@@ -59,6 +64,17 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 		return nil
 	}
 	return os.RemoveAll(s.dir)
+}
+
+// record appends the line, also that of a run that broke a promise, and brings the document up to date.
+func (s *stage) record(line ledger.Line) error {
+	if !s.opts.record {
+		return nil
+	}
+	if err := ledger.Append(recordFile, line); err != nil {
+		return err
+	}
+	return writeReport()
 }
 
 // join makes one journal of all, and leaves it beside them.

@@ -18,6 +18,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/role"
@@ -55,6 +57,9 @@ func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	}
 	if err != nil {
 		return exitWrongUse
+	}
+	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
+		return exitCode(stderr, err)
 	}
 	return exitCode(stderr, campaign(ctx, opts, stdout, stderr))
 }

@@ -22,6 +22,7 @@ type options struct {
 	keep    bool // the journals
 	in      string
 	only    string // the fault that alone happens
+	disk    int    // MB of memory that are the server's disk; 0: the machine's
 }
 
 // parse says on stderr what is wrong.
@@ -41,6 +42,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&opts.keep, "keep", false, "leave the journals of a run that held, too")
 	flags.StringVar(&opts.in, "in", "", "`folder` for journals and data (default: a temporary one)")
 	flags.StringVar(&opts.only, "only", "", "the `fault` that alone happens, by its name")
+	flags.IntVar(&opts.disk, "disk", 0, "`MB` of memory to make the server's disk of, so that it can be full; wants root")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
@@ -58,7 +60,7 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("want flags or the word report, got %q", rest)
 	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL}, o.server):
 		return fmt.Errorf("there is no server %q that can be killed: want mariadb or mysql", o.server)
-	case o.span < time.Second, o.workers < 1, o.savers < 1, o.rate < o.savers:
+	case o.span < time.Second, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0:
 		return fmt.Errorf("want a second at least, a worker, a saver, and a save a second of each")
 	}
 	return nil

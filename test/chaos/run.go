@@ -84,6 +84,7 @@ func (s *stage) drain(ctx context.Context) error {
 var pauses = map[fault.Lane]time.Duration{
 	fault.Processes:  1500 * time.Millisecond,
 	fault.Statements: 300 * time.Millisecond,
+	fault.Networks:   2 * time.Second,
 	fault.Databases:  5 * time.Second,
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -12,14 +11,11 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/lateness"
-	"github.com/delaytask/delaytask/test/chaos/audit"
 	"github.com/delaytask/delaytask/test/chaos/fault"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
-	"github.com/delaytask/delaytask/test/chaos/proxy"
+	"github.com/delaytask/delaytask/test/chaos/ledger"
+	"github.com/delaytask/delaytask/test/chaos/netns"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
@@ -29,7 +25,9 @@ type stage struct {
 	progress io.Writer
 	dir      string
 	begun    time.Time
-	cfg      *mysql.Config // of the run's database
+	source   ledger.Source
+	cfg      *mysql.Config // how processes reach the run's database, but for the proxy between
+	net      *netns.Net    // nil: all processes live in the machine's network
 	world    *fault.World
 	closing  []func() error
 }
@@ -42,10 +40,19 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if s.source, err = ledger.SourceNow(ctx, recordFile); err != nil {
+		return s, err
+	}
+	if opts.record && s.source.Changed && !opts.force {
+		return s, errors.New("the tree has changes: commit them, or use -force, which the record tells")
+	}
 	if s.dir, err = os.MkdirTemp(opts.in, "delaytask-chaos-"); err != nil {
 		return s, err
 	}
 	if err := s.setServer(ctx); err != nil {
+		return s, err
+	}
+	if err := s.setNetwork(ctx); err != nil {
 		return s, err
 	}
 	own, err := journal.Create(filepath.Join(s.dir, "injector.journal"))
@@ -59,7 +66,7 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 		if i == 0 && opts.workers > 1 {
 			o.Tags = role.Harmless
 		}
-		if err := s.add(ctx, fmt.Sprint("worker", i), o); err != nil {
+		if _, err := s.add(ctx, fmt.Sprint("worker", i), o); err != nil {
 			return s, err
 		}
 	}
@@ -68,7 +75,7 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 		if i == 0 && opts.only == "" {
 			o.DeathEvery, o.Poisons = deathEvery, 1
 		}
-		if err := s.add(ctx, fmt.Sprint("saver", i), o); err != nil {
+		if _, err := s.add(ctx, fmt.Sprint("saver", i), o); err != nil {
 			return s, err
 		}
 	}
@@ -79,50 +86,6 @@ const (
 	deathEvery = 4 * time.Second
 	beginsIn   = 2 * time.Minute // on a machine that is busy with other things
 )
-
-func (s *stage) setServer(ctx context.Context) (err error) {
-	v, err := dbtest.NewVictim(ctx, s.opts.server, s.opts.in)
-	if err != nil {
-		return err
-	}
-	s.later(v.Close)
-	s.world.Server = v
-	db, _, err := v.Source().Create(ctx)
-	if err != nil {
-		return err
-	}
-	if s.cfg, err = mysql.ParseDSN(db.DSN); err != nil {
-		return err
-	}
-	sch, err := delaytask.Open(ctx, db.DSN, delaytask.Config{Migrate: true})
-	if err != nil {
-		return err
-	}
-	if err := sch.Stop(ctx); err != nil {
-		return err
-	}
-	connector, err := mysql.NewConnector(s.cfg)
-	if err != nil {
-		return err
-	}
-	s.world.Admin = sql.OpenDB(connector)
-	s.later(s.world.Admin.Close)
-	return errors.Join(lateness.SameClock(ctx, s.world.Admin), audit.Install(ctx, s.world.Admin))
-}
-
-// add fills a place with a process that has a way to the database of its own.
-func (s *stage) add(ctx context.Context, name string, o role.Order) error {
-	p, err := proxy.New(context.WithoutCancel(ctx), "127.0.0.1:0", s.cfg.Addr)
-	if err != nil {
-		return err
-	}
-	s.later(p.Close)
-	cfg := s.cfg.Clone()
-	cfg.Addr = p.Addr()
-	o.DSN, o.Seed = cfg.FormatDSN(), s.opts.seed
-	s.world.Fleet.Add(context.WithoutCancel(ctx), &fleet.Slot{Name: name, Proxy: p}, o)
-	return nil
-}
 
 func (s *stage) awaitAll(ctx context.Context) error {
 	for _, r := range []string{role.Worker, role.Saver} {

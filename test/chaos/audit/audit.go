@@ -19,9 +19,12 @@ const node = "database"
 // the former puts the transitions of a row into their order. It knows no UTC, so the time zone is taken off.
 const now = "SYSDATE(6) - INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND"
 
-const noted = " INSERT INTO chaos_audit (at, task, version, status, attempt, crash_count, executor, due, expected, moved, tag," +
-	" task_key, body) SELECT " + now + ", NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, NEW.executor, NEW.due_time," +
-	" NEW.expected_time, "
+// Single rows of VALUES: what inserts a SELECT locks the counter of the audit until its statement ends, and would make saves and
+// results wait for each other.
+const noted = "INSERT INTO chaos_audit (at, task, version, status, attempt, crash_count, executor, due, expected, moved, tag," +
+	" task_key, body) VALUES (" + now + ", "
+
+const newRow = "NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, NEW.executor, NEW.due_time, NEW.expected_time, "
 
 var statements = []string{
 	`CREATE TABLE chaos_audit (seq BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, at DATETIME(6) NOT NULL, moved TINYINT NOT NULL,
@@ -29,11 +32,16 @@ var statements = []string{
 	crash_count INT UNSIGNED NOT NULL, executor VARCHAR(255) NOT NULL, due DATETIME(6) NULL, expected DATETIME(6) NULL,
 	tag VARCHAR(128) NOT NULL, task_key VARCHAR(255) NOT NULL, body TEXT NOT NULL)
 	DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-	"CREATE TRIGGER chaos_insert AFTER INSERT ON delay_task_message FOR EACH ROW" + noted +
-		"0, NEW.tag, COALESCE(NEW.task_key, ''), NEW.message_body FROM DUAL",
-	"CREATE TRIGGER chaos_update AFTER UPDATE ON delay_task_message FOR EACH ROW" + noted +
-		"NEW.version = OLD.version AND NEW.status = OLD.status, '', '', ''" +
-		" FROM DUAL WHERE NEW.version <> OLD.version OR NEW.status <> OLD.status OR NOT NEW.due_time <=> OLD.due_time",
+	trigger("insert", noted+newRow+"0, NEW.tag, COALESCE(NEW.task_key, ''), NEW.message_body);"),
+	trigger("update", "IF NEW.version <> OLD.version OR NEW.status <> OLD.status OR NOT NEW.due_time <=> OLD.due_time THEN "+
+		noted+newRow+"NEW.version = OLD.version AND NEW.status = OLD.status, '', '', ''); END IF;"),
+	// Somebody who deletes a task that is not finished has cancelled it.
+	trigger("delete", fmt.Sprintf("IF OLD.status IN (%d, %d) THEN "+noted+"OLD.id, OLD.version + 1, %d, OLD.attempt, OLD.crash_count,"+
+		" OLD.executor, OLD.due_time, OLD.expected_time, 0, '', '', ''); END IF;", row.Pending, row.Executing, row.Cancelled)),
+}
+
+func trigger(event, body string) string {
+	return "CREATE TRIGGER chaos_" + event + " AFTER " + event + " ON delay_task_message FOR EACH ROW BEGIN " + body + " END"
 }
 
 // Install begins the audit of a database that has its tables.

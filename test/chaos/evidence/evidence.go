@@ -25,6 +25,7 @@ type Evidence struct {
 	spans    []span
 	ofNode   map[string][]span
 	writes   map[int64][]time.Time
+	answers  map[int64][]time.Time // to callers, and of processors
 }
 
 // span is a run of a task, or an operation of a caller.
@@ -35,7 +36,7 @@ type span struct {
 
 // New reads the journals, which are in order.
 func New(events []journal.Event) *Evidence {
-	e := &Evidence{ofNode: map[string][]span{}, writes: map[int64][]time.Time{}}
+	e := &Evidence{ofNode: map[string][]span{}, writes: map[int64][]time.Time{}, answers: map[int64][]time.Time{}}
 	open := map[string]*span{}
 	faults := map[string]journal.Event{}
 	for i := range events {
@@ -44,6 +45,9 @@ func New(events []journal.Event) *Evidence {
 		case v.Kind == journal.RunStart, strings.HasPrefix(string(v.Kind), "call."):
 			open[v.Op] = &span{node: v.Node, begin: v.At}
 		case v.Kind == journal.RunEnd, strings.HasPrefix(string(v.Kind), "return."):
+			if v.ID != 0 {
+				e.answers[v.ID] = append(e.answers[v.ID], v.At)
+			}
 			if s := open[v.Op]; s != nil {
 				s.end = v.At
 				e.add(*s)
@@ -99,9 +103,14 @@ func (f Episode) meets(s span) bool {
 const around = 30 * time.Second
 
 // Changed: one of the tasks that the fault touched has changed at that time.
-func Changed(e *Evidence, f Episode) bool {
+func Changed(e *Evidence, f Episode) bool { return f.near(e.writes) }
+
+// Answered: somebody who asked for one of the tasks that the fault touched was answered at that time.
+func Answered(e *Evidence, f Episode) bool { return f.near(e.answers) }
+
+func (f Episode) near(moments map[int64][]time.Time) bool {
 	for _, id := range f.IDs {
-		for _, at := range e.writes[id] {
+		for _, at := range moments[id] {
 			if at.After(f.Begin.Add(-around)) && at.Before(f.End.Add(around)) {
 				return true
 			}

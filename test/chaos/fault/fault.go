@@ -19,6 +19,13 @@ type World struct {
 	Fleet  *fleet.Fleet
 	Server *dbtest.Victim
 	Admin  *sql.DB // on the run's database, past all proxies
+	User   string  // as whom the processes connect
+	Disk   string  // where the server's disk is mounted; "": it has none of its own
+
+	// Invite adds a worker that is not one of the run's own.
+	Invite func(ctx context.Context, name string) (*fleet.Slot, error)
+	// Part and Join cut a process off from the database, in silence, and end that.
+	Part, Join func(context.Context, *fleet.Slot) error
 }
 
 // Fault is one fault that happens once. Begin and End return when it has begun and ended.
@@ -55,6 +62,7 @@ type Lane string
 const (
 	Processes  Lane = "processes"
 	Statements Lane = "statements"
+	Networks   Lane = "networks"
 	Databases  Lane = "databases"
 )
 

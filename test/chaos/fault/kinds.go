@@ -4,16 +4,110 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/test/chaos/evidence"
+	"github.com/delaytask/delaytask/test/chaos/proxy"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// Kinds are all kinds of faults. What needs more than an ordinary user and one machine says in Begin that there is nothing.
+const second = time.Second
+
+// Kinds are all kinds of faults. What needs more than a machine has says in Begin that there is nothing.
 var Kinds = []Kind{
-	{Name: "kill worker", Lane: Processes, Weight: 10, New: func() Fault { return kill{role: role.Worker} }, Shows: evidence.Interrupted},
+	{Name: "kill worker", Lane: Processes, Weight: 12, New: fresh(kill{role: role.Worker}), Shows: evidence.Interrupted},
+	{Name: "kill saver", Lane: Processes, Weight: 3, New: fresh(kill{role: role.Saver}), Shows: evidence.Interrupted},
+	{Name: "stop worker", Lane: Processes, Weight: 2, New: fresh(stop{}), Shows: evidence.Busy},
+	{
+		Name: "freeze worker", Lane: Processes, Weight: 1, Lasts: between(2*role.TTR, 3*role.TTR),
+		New: func() Fault { return &freeze{} }, Shows: evidence.Busy,
+	},
+	{
+		Name: "20 workers join and leave", Lane: Databases, Weight: 1, Lasts: between(3*second, 6*second),
+		New: func() Fault { return &crowd{} }, Shows: evidence.AnyBusy,
+	},
+
+	// The deaths that tasks ask for: the processes note them themselves.
 	{Name: role.KillAfterClaim, Shows: evidence.Interrupted},
 	{Name: role.KillBeforeSettle, Shows: evidence.Changed},
 	{Name: role.KillAfterReturn, Shows: evidence.Changed},
-	{Name: "kill saver", Lane: Processes, Weight: 2, New: func() Fault { return kill{role: role.Saver} }, Shows: evidence.Interrupted},
+
+	lost(proxy.Insert, proxy.Reply, 6), lost(proxy.Claim, proxy.Reply, 4), lost(proxy.Settle, proxy.Reply, 4),
+	lost(proxy.Commit, proxy.Reply, 2), lost(proxy.Insert, proxy.Request, 1), lost(proxy.Claim, proxy.Request, 1),
+	lost(proxy.Settle, proxy.Request, 1), lost(proxy.Commit, proxy.Request, 1),
+	{Name: "reset connections", Lane: Statements, Weight: 1, New: fresh(reset{}), Shows: evidence.Busy},
+	{Name: "kill busy connections", Lane: Statements, Weight: 1, New: fresh(killAll{busyOnly: true}), Shows: evidence.AnyBusy},
+
+	{
+		Name: "partition of a worker", Lane: Networks, Weight: 4, Lasts: between(role.TTR/2, 3*role.TTR),
+		New: func() Fault { return &cut{} }, Shows: evidence.Busy,
+	},
+	{
+		Name: "partition that heals as the lease ends", Lane: Networks, Weight: 4, Lasts: between(role.TTR*8/10, role.TTR*13/10),
+		New: func() Fault { return &cut{} }, Shows: evidence.Busy,
+	},
+	{
+		Name: "slow network", Lane: Networks, Weight: 1, Lasts: between(2*second, 5*second),
+		New: slowed(proxy.Shape{Latency: 50 * time.Millisecond, Jitter: 450 * time.Millisecond}), Shows: evidence.Busy,
+	},
+	{
+		Name: "sliced packets", Lane: Networks, Weight: 1, Lasts: between(2*second, 5*second),
+		New: slowed(proxy.Shape{Latency: time.Millisecond, Slice: 7, Rate: 50_000}), Shows: evidence.Busy,
+	},
+
+	{
+		Name: "kill database", Lane: Databases, Weight: 8, Lasts: between(0, 3*second),
+		New: func() Fault { return &crash{} }, Shows: evidence.AnyBusy,
+	},
+	{
+		Name: "database hangs", Lane: Databases, Weight: 2, Lasts: between(1*second, 12*second),
+		New: func() Fault { return &hang{} }, Shows: evidence.AnyBusy,
+	},
+	{
+		Name: "nobody reaches the database", Lane: Databases, Weight: 1, Lasts: between(2*second, 12*second),
+		New: fresh(away{}), Shows: evidence.AnyBusy,
+	},
+	{
+		Name: "freeze all workers", Lane: Databases, Weight: 1, Lasts: between(2*role.TTR, 3*role.TTR),
+		New: func() Fault { return &freeze{all: true} }, Shows: evidence.AnyBusy,
+	},
+	{Name: "read-only database", Lane: Databases, Weight: 2, Lasts: between(1*second, 5*second), New: fresh(readOnly{}), Shows: evidence.AnyBusy},
+	{
+		Name: "too many connections", Lane: Databases, Weight: 2, Lasts: between(2*second, 6*second),
+		New: func() Fault { return &few{} }, Shows: evidence.AnyBusy,
+	},
+	{Name: "kill all connections", Lane: Databases, Weight: 2, New: fresh(killAll{}), Shows: evidence.AnyBusy},
+	{
+		Name: "locked rows", Lane: Databases, Weight: 2, Lasts: between(2*second, 8*second),
+		New: func() Fault { return &holder{} }, Shows: evidence.Changed,
+	},
+	{
+		Name: "deadlocks", Lane: Databases, Weight: 2, Lasts: between(2*second, 6*second),
+		New: func() Fault { return &quarrel{} }, Shows: evidence.Changed,
+	},
+	{
+		Name: "long snapshot", Lane: Databases, Weight: 1, Lasts: between(5*second, 20*second),
+		New: func() Fault { return &snapshot{} }, Shows: evidence.AnyBusy,
+	},
+	{Name: "alter table", Lane: Databases, Weight: 2, Lasts: between(0, 2*second), New: func() Fault { return &alter{} }, Shows: evidence.AnyBusy},
+	{Name: "rows changed by hand", Lane: Databases, Weight: 2, New: fresh(byHand{}), Shows: evidence.Changed},
+	{
+		Name: "full disk", Lane: Databases, Weight: 2, Lasts: between(4*second, 12*second),
+		New: func() Fault { return &fullDisk{} }, Shows: evidence.AnyBusy,
+	},
+}
+
+func fresh(f Fault) func() Fault { return func() Fault { return f } }
+
+func slowed(s proxy.Shape) func() Fault { return func() Fault { return &slow{shape: s} } }
+
+func lost(kind proxy.Kind, what proxy.Loss, weight int) Kind {
+	k := Kind{Lane: Statements, Weight: weight, New: fresh(loss{kind: kind, loses: what}), Shows: evidence.Changed}
+	k.Name = "lost reply to " + string(kind)
+	if what == proxy.Request {
+		k.Name = "lost " + string(kind)
+	}
+	if what == proxy.Request && kind == proxy.Commit {
+		k.Shows = evidence.Answered // for nothing was written
+	}
+	return k
 }
 
 func between(least, most time.Duration) [2]time.Duration { return [2]time.Duration{least, most} }

@@ -37,7 +37,7 @@ func (s *Storm) Blow(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-var lanes = []Lane{Processes, Statements, Databases}
+var lanes = []Lane{Processes, Statements, Networks, Databases}
 
 func (s *Storm) of(lane Lane) (kinds []Kind) {
 	for _, k := range s.Kinds {

@@ -45,7 +45,7 @@ type share struct {
 
 // shares add up to 1000 with succeed.
 var shares = []share{
-	{slow, 1, 120, 2500 * time.Millisecond},
+	{slow, 1, 200, 2500 * time.Millisecond},
 	{ignore, 1, 10, 6 * time.Second}, // longer than a lease
 	{failOnce, 2, 30, 0},
 	{fail, 2, 4, 0},

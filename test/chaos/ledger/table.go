@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tables are those of docs/reliability.md: the runs of the code of the last line, added up. What came before the last change of
+// engine or store is left out.
+func Tables(lines []Line) string {
+	if len(lines) == 0 {
+		return "No run has been recorded yet.\n"
+	}
+	last := lines[len(lines)-1]
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Code != last.Code })
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of code `%s` (engine and store; last commit `%s`), %s of faults in all.\n\n",
+		plural(len(lines), "run"), last.Code, last.Commit, hours(lines))
+	outcomes(&b, lines)
+	b.WriteString("\n")
+	faults(&b, lines)
+	b.WriteString("\n")
+	runs(&b, lines)
+	return b.String()
+}
+
+func sum(lines []Line, of func(Line) int) (n int) {
+	for _, l := range lines {
+		n += of(l)
+	}
+	return n
+}
+
+func most(lines []Line, of func(Line) float64) (n float64) {
+	for _, l := range lines {
+		n = max(n, of(l))
+	}
+	return n
+}
+
+func hours(lines []Line) string {
+	return fmt.Sprintf("%.1f h", float64(sum(lines, func(l Line) int { return l.Seconds }))/3600)
+}
+
+// promises are those that the judge looks at, by their numbers in the README.
+var promises = []struct{ number, what string }{
+	{"0", "stored or run, and saved by nobody"},
+	{"1", "accepted and lost"},
+	{"2", "told what is not so: saves, changes"},
+	{"3", "ended without success, cancel or attempts used up"},
+	{"4", "completed twice, or by who did not hold it"},
+	{"5", "started early"},
+	{"7", "not caught up within the bound"},
+	{"8", "lost leases not rescued within the bound"},
+	{"10", "unfinished tasks that share a key"},
+	{"11", "attempts burned by a stop"},
+}
+
+func outcomes(b *strings.Builder, lines []Line) {
+	tasks := sum(lines, func(l Line) int { return l.Tasks })
+	b.WriteString("| promise | broken | 95 % upper bound |\n|---|---|---|\n")
+	for _, p := range promises {
+		n := sum(lines, func(l Line) int { return l.Broken[p.number] })
+		fmt.Fprintf(b, "| %s %s | %d | %s |\n", p.number, p.what, n, upperBound(n, tasks))
+	}
+	b.WriteString("\n| figure | |\n|---|---|\n")
+	for _, f := range []struct {
+		what string
+		of   func(Line) int
+	}{
+		{"saves accepted", func(l Line) int { return l.Accepted }},
+		{"tasks", func(l Line) int { return l.Tasks }},
+		{"executions", func(l Line) int { return l.Executions }},
+		{"executions that succeeded beside the one that counts", func(l Line) int { return l.Extra }},
+		{"saves of unknown outcome", func(l Line) int { return l.Unknown }},
+		{"leases rescued", func(l Line) int { return l.Rescued }},
+		{"tasks quarantined", func(l Line) int { return l.Quarantine }},
+	} {
+		fmt.Fprintf(b, "| %s | %d |\n", f.what, sum(lines, f.of))
+	}
+	fmt.Fprintf(b, "| latest first start of what was due after the faults | %.2f s |\n", most(lines, func(l Line) float64 { return l.Latest }))
+	fmt.Fprintf(b, "| longest time from the last fault until all was done | %.1f s |\n", most(lines, func(l Line) float64 { return l.Drained }))
+}
+
+// upperBound is the rule of three: of n things without a failure, at most 3/n fail, with 95 % certainty.
+func upperBound(broken, n int) string {
+	if broken > 0 || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1g of a task", 3/float64(n))
+}
+
+func faults(b *strings.Builder, lines []Line) {
+	all := map[string]Fault{}
+	for _, l := range lines {
+		for kind, n := range l.Faults {
+			f := all[kind]
+			all[kind] = Fault{f.Injected + n.Injected, f.Confirmed + n.Confirmed}
+		}
+	}
+	b.WriteString("| fault | injected | confirmed in the journals |\n|---|---|---|\n")
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(b, "| %s | %d | %d |\n", kind, all[kind].Injected, all[kind].Confirmed)
+	}
+}
+
+func runs(b *strings.Builder, lines []Line) {
+	b.WriteString("| run | server | commit | seed | faults for | tasks | memory of the steady worker | its goroutines |\n|---|---|---|---|---|---|---|---|\n")
+	for _, l := range lines {
+		commit := l.Commit
+		if l.Changed {
+			commit += " and changes"
+		}
+		const mega = 1 << 20
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %d s | %d | %d → %d MiB | %d → %d |\n", l.Began.Format("2006-01-02 15:04"), l.Server, commit,
+			l.Seed, l.Seconds, l.Tasks, l.Workers.First.Memory/mega, l.Workers.Last.Memory/mega, l.Workers.First.Goroutines,
+			l.Workers.Last.Goroutines)
+	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
