@@ -23,6 +23,7 @@ type Rules struct {
 	CaughtUp    time.Duration // how long after it was due a task is claimed at the latest
 	Rescue      time.Duration // how long after its end a lease is taken at the latest
 	Blur        time.Duration // how far apart the clocks of the journals may be
+	Commit      time.Duration // how long after its write a transition is seen by others at the latest
 }
 
 // Encode is what a journal keeps of the rules, in the detail of an event of [journal.Rules].

@@ -3,6 +3,7 @@ package judge
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
 )
@@ -513,6 +514,23 @@ func TestKeyIsHeldUntilTheTaskIsFinal(t *testing.T) {
 		}
 		if n != want {
 			t.Errorf("saved again at %v s: %d breaches of promise 10, want %d", second, n, want)
+		}
+	}
+}
+
+// What a transaction has written is seen by others when it is committed, which a slow database does later.
+func TestTransitionIsSeenWhenItIsCommitted(t *testing.T) {
+	t.Parallel()
+	var s story
+	s.saveKey(0, 1, "a", "k")
+	s.run(1, "a")
+	s.call(4, "b", "k", 0)
+	s.answer(5, "b", 1, journal.Duplicate)
+	for commit, want := range map[time.Duration]int{0: 1, 10 * time.Second: 0} {
+		slow := rules
+		slow.Commit = commit
+		if got := Judge(s.events, slow).Violations; len(got) != want {
+			t.Errorf("with commits of %v: %v, want %d", commit, got, want)
 		}
 	}
 }

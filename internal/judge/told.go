@@ -9,7 +9,7 @@ func (c *court) toldTheTruth() {
 		t := c.tasks[o.call.ID]
 		switch {
 		case o.ret == nil:
-		case o.ret.Error == journal.NotFound && t != nil && t.exists() && t.first().At.Before(o.call.At.Add(-c.rules.Blur)):
+		case o.ret.Error == journal.NotFound && t != nil && t.exists() && t.first().At.Before(o.call.At.Add(-c.rules.Blur-c.rules.Commit)):
 			c.breach(2, o.call.ID, "a task that is there was not found", o.call, o.ret, t.first())
 		case o.ret.Error == journal.OK && !c.happened(t, o):
 			c.breach(2, o.call.ID, "a change was accepted, and has not happened", o.call, o.ret)

@@ -63,7 +63,7 @@ func (c *court) duplicateIsTrue(try *op) {
 		return
 	}
 	for i, w := range t.writes {
-		ends := i+1 < len(t.writes) && t.writes[i+1].At.Before(try.call.At.Add(-c.rules.Blur))
+		ends := i+1 < len(t.writes) && t.writes[i+1].At.Before(try.call.At.Add(-c.rules.Blur-c.rules.Commit))
 		if !isFinal(w.Status) && !ends && !w.At.After(try.ret.At.Add(c.rules.Blur)) {
 			return
 		}
