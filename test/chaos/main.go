@@ -3,6 +3,7 @@
 //
 //	go run ./test/chaos -for 60s -seed 7              a run on MariaDB, with a private server that it kills
 //	go run ./test/chaos -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
+//	go run ./test/chaos judge FILE                    judge a run again, from the journal that it left
 //	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
 //
 // It exits with 1 when a promise was broken or a run could not be judged, and then leaves the journals behind and says where.
@@ -50,6 +51,9 @@ func childMain(ctx context.Context) int {
 func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && args[0] == "report" {
 		return exitCode(stderr, writeReport())
+	}
+	if len(args) == 2 && args[0] == "judge" {
+		return exitCode(stderr, judgeAgain(args[1], stdout))
 	}
 	opts, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {

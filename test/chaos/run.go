@@ -16,7 +16,7 @@ const (
 	quietFirst = 2 * time.Second // so that every process has tasks when the first fault comes
 
 	// drainLimit is how long a run waits for its last task. The poison takes longest: five leases, and a rescue after each.
-	drainLimit = 3 * time.Minute
+	drainLimit = 5 * time.Minute
 	drainLook  = 200 * time.Millisecond
 )
 
