@@ -89,6 +89,17 @@ SERVER ?= mariadb
 chaos: ## hurt real processes and a real SERVER (mariadb) for FOR (10m) by SEED (1); adds a line to docs/reliability.jsonl
 	go run ./test/chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
+# A judge that never failed proves nothing. go run would hide the exit code, by which a broken promise is told from a run that failed.
+.PHONY: chaos-controls
+chaos-controls: ## take out one check at a time, and fail unless the judge of chaos notices
+	@program=$$(mktemp); trap 'rm -f "$$program"' EXIT; go build -tags sabotage -o "$$program" ./test/chaos; \
+	for check in early fence guard rescue; do \
+		code=0; DELAYTASK_SABOTAGE=$$check "$$program" -for 20s -rate 60 -patience 10s -forget \
+			-only 'kill worker,freeze worker,partition of a worker' >/dev/null 2>&1 || code=$$?; \
+		[[ $$code == 1 ]] || { echo "without the check \"$$check\" the judge said $$code, want 1"; exit 1; }; \
+		echo "without the check \"$$check\" a promise is broken"; \
+	done
+
 .PHONY: proof-clone
 proof-clone: ## run the two commands of the README in a clean clone
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir"; cd "$$dir"; \

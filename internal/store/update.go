@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sabotage"
 )
 
 // Update implements [engine.Holder].
@@ -77,6 +78,10 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 	}))
 	b.setGiven("message_body", d.bindText, values(func(c *row.Change) any { return textOrNull(c.Body) }))
 
+	if sabotage.Off(sabotage.Fence) && !slices.ContainsFunc(changes, func(c row.Change) bool { return c.From != row.Executing }) {
+		b.guards = append(b.guards, clause{sql: "1 = 1"})
+		return b.statement()
+	}
 	b.guard("version = %s", b.each("at_version", "?", values(func(c *row.Change) any { return c.Version })))
 	b.guard("status = %s", b.each("from_status", "?", values(func(c *row.Change) any { return int64(c.From) })))
 	if slices.ContainsFunc(changes, func(c row.Change) bool { return c.LeaseOver }) {

@@ -20,15 +20,17 @@ import (
 
 // rules: a machine that is slower than what is asked of it has a queue, and the bounds leave room for that. How late tasks were
 // is a figure of the run, beside them.
-var rules = judge.Rules{
-	MaxAttempts: role.MaxAttempts,
-	Quarantine:  5,
-	TTR:         role.TTR,
-	Settle:      10 * time.Second,
-	CaughtUp:    6*time.Second + 2*time.Minute,
-	Rescue:      5*time.Second + time.Minute,
-	Blur:        time.Millisecond, // one machine, one clock, which the database cuts off at a microsecond
-	Commit:      30 * time.Second, // more than a database hangs
+func rules(patience time.Duration) judge.Rules {
+	return judge.Rules{
+		MaxAttempts: role.MaxAttempts,
+		Quarantine:  5,
+		TTR:         role.TTR,
+		Settle:      10 * time.Second,
+		CaughtUp:    6*time.Second + patience,
+		Rescue:      5*time.Second + patience/2,
+		Blur:        time.Millisecond, // one machine, one clock, which the database cuts off at a microsecond
+		Commit:      30 * time.Second, // more than a database hangs
+	}
 }
 
 // conclude stops the workers, joins all journals with the table, and judges.
@@ -47,7 +49,7 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	verdict := judge.Judge(events, rules)
+	verdict := judge.Judge(events, rules(s.opts.patient))
 	e := evidence.New(events)
 	line.Count(verdict, events)
 	line.Faults = fault.Count(e)
@@ -57,14 +59,14 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err := s.record(line); err != nil {
 		return err
 	}
-	if n := len(verdict.Violations); n > 0 {
-		return fmt.Errorf("%d times a promise was broken; the journals are in %s", n, s.dir)
-	}
-	if s.opts.keep {
+	broken := len(verdict.Violations)
+	if s.forgotten = s.opts.forget || broken == 0 && !s.opts.keep; !s.forgotten {
 		s.say("the journals are in %s", s.dir)
-		return nil
 	}
-	return os.RemoveAll(s.dir)
+	if broken > 0 {
+		return fmt.Errorf("%w %d times", errBroken, broken)
+	}
+	return nil
 }
 
 // record appends the line, also that of a run that broke a promise, and brings the document up to date.
@@ -130,12 +132,12 @@ func tell(w io.Writer, line ledger.Line, v judge.Verdict, most int) error {
 }
 
 // judgeAgain judges a run from the journal that it left.
-func judgeAgain(path string, stdout io.Writer) error {
+func judgeAgain(path string, patience time.Duration, stdout io.Writer) error {
 	events, err := journal.ReadFiles(path)
 	if err != nil {
 		return err
 	}
-	verdict := judge.Judge(events, rules)
+	verdict := judge.Judge(events, rules(patience))
 	var line ledger.Line
 	line.Count(verdict, events)
 	line.Faults = fault.Count(evidence.New(events))
@@ -143,7 +145,7 @@ func judgeAgain(path string, stdout io.Writer) error {
 		return err
 	}
 	if n := len(verdict.Violations); n > 0 {
-		return fmt.Errorf("%d times a promise was broken", n)
+		return fmt.Errorf("%w %d times", errBroken, n)
 	}
 	return nil
 }

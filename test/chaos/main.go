@@ -6,7 +6,7 @@
 //	go run ./test/chaos judge FILE                    judge a run again, from the journal that it left
 //	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
 //
-// It exits with 1 when a promise was broken or a run could not be judged, and then leaves the journals behind and says where.
+// It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and it says where.
 package main
 
 import (
@@ -27,9 +27,12 @@ import (
 )
 
 const (
-	exitBroken   = 1
+	exitBroken   = 1 // a promise was
 	exitWrongUse = 2
+	exitUnjudged = 3
 )
+
+var errBroken = errors.New("a promise was broken")
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -43,7 +46,7 @@ func main() {
 func childMain(ctx context.Context) int {
 	if err := child.Serve(ctx, os.Stdin, os.Stdout, role.Serve); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
-		return exitBroken
+		return exitUnjudged
 	}
 	return 0
 }
@@ -52,15 +55,15 @@ func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	if len(args) == 1 && args[0] == "report" {
 		return exitCode(stderr, writeReport())
 	}
-	if len(args) == 2 && args[0] == "judge" {
-		return exitCode(stderr, judgeAgain(args[1], stdout))
-	}
 	opts, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
 	if err != nil {
 		return exitWrongUse
+	}
+	if opts.judge != "" {
+		return exitCode(stderr, judgeAgain(opts.judge, opts.patient, stdout))
 	}
 	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
 		return exitCode(stderr, err)
@@ -69,9 +72,12 @@ func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 }
 
 func exitCode(stderr io.Writer, err error) int {
-	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "chaos:", err)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintln(stderr, "chaos:", err)
+	if errors.Is(err, errBroken) {
 		return exitBroken
 	}
-	return 0
+	return exitUnjudged
 }

@@ -19,9 +19,12 @@ type options struct {
 	rate    int // of saves, a second, all savers together
 	record  bool
 	force   bool // record a tree that has changes
-	keep    bool // the journals
+	keep    bool // the journals also where everything held
+	forget  bool // them also where a promise was broken
 	in      string
-	only    string // the fault that alone happens
+	patient time.Duration
+	only    string // the faults that alone happen; "": all
+	judge   string // the journal of a run to be judged again
 	disk    int    // MB of memory that are the server's disk; 0: the machine's
 }
 
@@ -37,16 +40,22 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&opts.workers, "workers", 4, "processes that run tasks")
 	flags.IntVar(&opts.savers, "savers", 2, "processes that save tasks")
 	flags.IntVar(&opts.rate, "rate", 120, "operations of all savers, a second")
+	flags.DurationVar(&opts.patient, "patience", 2*time.Minute, "how much `longer` than promised a machine with a queue may take")
 	flags.BoolVar(&opts.record, "record", false, "append a line to docs/reliability.jsonl")
 	flags.BoolVar(&opts.force, "force", false, "record also a tree with changes, and say so in the line")
 	flags.BoolVar(&opts.keep, "keep", false, "leave the journals of a run that held, too")
+	flags.BoolVar(&opts.forget, "forget", false, "remove the journals of a run that broke a promise, too")
 	flags.StringVar(&opts.in, "in", "", "`folder` for journals and data (default: a temporary one)")
-	flags.StringVar(&opts.only, "only", "", "the `fault` that alone happens, by its name")
+	flags.StringVar(&opts.only, "only", "", "the `faults` that alone happen, by their names, separated by commas")
 	flags.IntVar(&opts.disk, "disk", 0, "`MB` of memory to make the server's disk of, so that it can be full; wants root")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
 	opts.server = dbtest.Kind(server)
+	if rest := flags.Args(); len(rest) == 2 && rest[0] == "judge" {
+		opts.judge = rest[1]
+		return opts, nil
+	}
 	if err := opts.check(flags.Args()); err != nil {
 		_, _ = fmt.Fprintln(stderr, "chaos:", err)
 		return opts, err
@@ -57,10 +66,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("want flags or the word report, got %q", rest)
+		return fmt.Errorf("want flags, report, or judge and a file, got %q", rest)
 	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL}, o.server):
 		return fmt.Errorf("there is no server %q that can be killed: want mariadb or mysql", o.server)
-	case o.span < time.Second, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0:
+	case o.span < time.Second, o.patient < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0:
 		return fmt.Errorf("want a second at least, a worker, a saver, and a save a second of each")
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
@@ -15,8 +17,9 @@ import (
 const (
 	quietFirst = 2 * time.Second // so that every process has tasks when the first fault comes
 
-	// drainLimit is how long a run waits for its last task. The poison takes longest: five leases, and a rescue after each.
-	drainLimit = 5 * time.Minute
+	// drainLimit is how long a run waits for its last task, beside its patience. The poison takes longest: five leases, and a
+	// rescue after each.
+	drainLimit = time.Minute
 	drainLook  = 200 * time.Millisecond
 )
 
@@ -59,7 +62,7 @@ func (s *stage) phase(name string) error {
 
 // drain returns when nothing is unfinished, or when it takes too long: the judge sees then what is late or lost.
 func (s *stage) drain(ctx context.Context) error {
-	overdue := time.After(drainLimit)
+	overdue := time.After(drainLimit + s.opts.patient)
 	for {
 		var left int
 		const query = "SELECT COUNT(*) FROM delay_task_message WHERE status IN (0, 3)"
@@ -94,7 +97,7 @@ func (s *stage) kinds() []fault.Kind {
 	}
 	var kinds []fault.Kind
 	for _, k := range fault.Kinds {
-		if k.Name == s.opts.only {
+		if slices.Contains(strings.Split(s.opts.only, ","), k.Name) {
 			kinds = append(kinds, k)
 		}
 	}

@@ -30,6 +30,8 @@ type stage struct {
 	net      *netns.Net    // nil: all processes live in the machine's network
 	world    *fault.World
 	closing  []func() error
+
+	forgotten bool // nobody wants the journals
 }
 
 // set makes a server, a database with its audit, and all the processes.
@@ -110,6 +112,9 @@ func (s *stage) close() error {
 		errs = append(errs, s.closing[i]())
 	}
 	s.closing = nil
+	if s.forgotten {
+		errs = append(errs, os.RemoveAll(s.dir))
+	}
 	return errors.Join(errs...)
 }
 
