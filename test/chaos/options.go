@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/test/chaos/fault"
 )
 
 type options struct {
@@ -71,6 +73,12 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("there is no server %q that can be killed: want mariadb or mysql", o.server)
 	case o.span < time.Second, o.patient < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0:
 		return fmt.Errorf("want a second at least, a worker, a saver, and a save a second of each")
+	}
+	for name := range strings.SplitSeq(o.only, ",") {
+		known := func(k fault.Kind) bool { return k.Name == name && k.New != nil }
+		if o.only != "" && !slices.ContainsFunc(fault.Kinds, known) {
+			return fmt.Errorf("there is no fault %q", name)
+		}
 	}
 	return nil
 }

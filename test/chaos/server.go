@@ -52,6 +52,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	s.world.Admin = sql.OpenDB(connector)
 	s.later(s.world.Admin.Close)
 	for _, statement := range []string{
+		"CREATE TABLE chaos_ballast (content LONGTEXT NOT NULL)",
 		"CREATE USER '" + user + "'@'%' IDENTIFIED BY ''", "GRANT ALL ON `" + s.cfg.DBName + "`.* TO '" + user + "'@'%'",
 	} {
 		if _, err := s.world.Admin.ExecContext(ctx, statement); err != nil {

@@ -28,7 +28,8 @@ type World struct {
 	Part, Join func(context.Context, *fleet.Slot) error
 }
 
-// Fault is one fault that happens once. Begin and End return when it has begun and ended.
+// Fault is one fault that happens once. Begin and End return when it has begun and ended. End is called also after an error of
+// Begin, for what had begun by then.
 type Fault interface {
 	Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error)
 	End(ctx context.Context, w *World) error
@@ -41,7 +42,7 @@ type Scar struct {
 	Saw    string  // for people
 }
 
-// ErrNothing is returned by Begin when there was nothing to hurt. Such a fault does not count, and has no end.
+// ErrNothing is returned by Begin when there was nothing to hurt. Such a fault does not count.
 var ErrNothing = errors.New("there was nothing to hurt")
 
 // Kind is a kind of fault.

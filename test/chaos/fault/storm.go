@@ -91,11 +91,11 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	f := k.New()
 	scar, err := f.Begin(ctx, s.World, r)
 	if err != nil {
-		nothing := note(journal.Event{Kind: journal.FaultEnd, Error: journal.Refused})
 		if errors.Is(err, ErrNothing) {
-			return nothing
+			err = nil
 		}
-		return errors.Join(err, nothing, f.End(context.WithoutCancel(ctx), s.World))
+		return errors.Join(err, f.End(context.WithoutCancel(ctx), s.World),
+			note(journal.Event{Kind: journal.FaultEnd, Error: journal.Refused}))
 	}
 	s.Say("%s %s %s", k.Name, scar.Target, scar.Saw)
 	wait(ctx, lasts)

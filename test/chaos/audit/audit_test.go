@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
+
+func TestDatabaseWritesDownEveryTransition(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		db, err := sql.Open("mysql", d.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		db.SetMaxOpenConns(1) // a session for all
+		if err := Install(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range []string{
+			"SET time_zone = '+05:00'",
+			"INSERT INTO delay_task_message (id, tag, task_key, message_body, delay_time) VALUES (7, 't', 'k', 'b', 0), (8, 't', NULL, 'c', 0)",
+			"UPDATE delay_task_message SET status = 3, version = version + 1, attempt = 1, executor = 'e' WHERE id = 7",
+			"UPDATE delay_task_message SET due_time = due_time + INTERVAL 1 SECOND WHERE id = 7",
+			"UPDATE delay_task_message SET update_time = UTC_TIMESTAMP(6) WHERE id = 7", // no transition
+			"DELETE FROM delay_task_message WHERE id = 8",
+			"UPDATE delay_task_message SET status = 1, version = version + 1 WHERE id = 7",
+			"DELETE FROM delay_task_message WHERE id = 7", // which a purge does
+		} {
+			if _, err := db.ExecContext(t.Context(), statement); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+		events, err := Writes(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range events {
+			got = append(got, strings.TrimSpace(strings.Join([]string{string(e.Kind), e.Body, e.Key, e.Status}, " ")))
+			if e.At.Sub(e.Expected).Abs().Minutes() > 5 {
+				t.Errorf("%+v is not in UTC", e)
+			}
+		}
+		want := "write b k pending, write c  pending, write   executing, lease   executing, write   cancelled, write   completed"
+		if strings.Join(got, ", ") != want {
+			t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+		}
+		if rows, err := Rows(t.Context(), db); err != nil || len(rows) != 0 {
+			t.Errorf("%d rows, %v", len(rows), err)
+		}
+		if events[0].Kind != journal.Write || events[0].ID != 7 || events[3].Version != 1 {
+			t.Errorf("got %+v", events)
+		}
+	})
+}

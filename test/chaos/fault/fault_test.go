@@ -1,0 +1,86 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/test/chaos/evidence"
+	"github.com/delaytask/delaytask/test/chaos/fleet"
+)
+
+func TestEveryKindCanHappenAndBeShown(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, k := range Kinds {
+		if names[k.Name] || k.Shows == nil || k.Lasts[0] > k.Lasts[1] || (k.Lane == "") != (k.New == nil) || k.Lane != "" && k.Weight == 0 {
+			t.Errorf("%s: %+v", k.Name, k)
+		}
+		names[k.Name] = true
+	}
+}
+
+// scripted notes that it was ended.
+type scripted struct {
+	err   error
+	ended *int
+}
+
+func (s scripted) Begin(context.Context, *World, *rand.Rand) (Scar, error) {
+	return Scar{Target: "w", IDs: []int64{7, 8}}, s.err
+}
+
+func (s scripted) End(context.Context, *World) error {
+	*s.ended++
+	return nil
+}
+
+func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
+	t.Parallel()
+	errBroken := errors.New("the injector is broken")
+	for _, tt := range []struct {
+		err, want error
+		episodes  bool
+	}{{nil, nil, true}, {ErrNothing, nil, false}, {errBroken, errBroken, false}} {
+		path := filepath.Join(t.TempDir(), "journal")
+		file, err := journal.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := 0
+		s := &Storm{
+			World: &World{Fleet: &fleet.Fleet{Journal: file}},
+			Kinds: []Kind{{Name: "k", Lane: Networks, Weight: 1, Lasts: between(time.Hour, time.Hour), New: func() Fault {
+				if tt.want == nil {
+					time.AfterFunc(20*time.Millisecond, cancel) // which shortens a fault
+				}
+				return scripted{tt.err, &ended}
+			}}},
+			Pause: map[Lane]time.Duration{Networks: time.Millisecond},
+			Say:   t.Logf,
+		}
+		if err := s.Blow(ctx); !errors.Is(err, tt.want) {
+			t.Errorf("%v: got %v", tt.err, err)
+		}
+		cancel()
+		events, err := journal.ReadFiles(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := evidence.New(events).Episodes
+		if ended == 0 || (len(found) > 0) != tt.episodes {
+			t.Errorf("%v: ended %d times, %d episodes", tt.err, ended, len(found))
+		}
+		if tt.episodes && (found[0].Target != "w" || len(found[0].IDs) != 2 || found[0].Kind != "k") {
+			t.Errorf("got %+v", found[0])
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

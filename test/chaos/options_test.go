@@ -1,0 +1,34 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+func TestWrongFlagsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
+	} {
+		var stderr bytes.Buffer
+		if _, err := parse(args, &stderr); err == nil || stderr.Len() == 0 {
+			t.Errorf("%q: error %v, and %q on stderr; want it refused with a reason", args, err, stderr.String())
+		}
+	}
+}
+
+func TestFlagsSayWhatToRun(t *testing.T) {
+	t.Parallel()
+	var stderr bytes.Buffer
+	opts, err := parse([]string{"-for", "90s", "-seed", "7", "-server", "mysql", "-only", "full disk,kill worker"}, &stderr)
+	if err != nil || opts.span != 90*time.Second || opts.seed != 7 || opts.server != "mysql" {
+		t.Errorf("got %+v, %v", opts, err)
+	}
+	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
+		t.Errorf("of the faults %v", kinds)
+	}
+	if opts, err = parse([]string{"-patience", "3s", "judge", "file"}, &stderr); err != nil || opts.judge != "file" || opts.patient != 3*time.Second {
+		t.Errorf("got %+v, %v", opts, err)
+	}
+}

@@ -1,0 +1,81 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestBodySaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[verb]int{}
+	for range 5000 {
+		_, d := drawn(r)
+		seen[d.verb]++
+		if got := parse(d.body("saver0.1.7")); got != d {
+			t.Fatalf("%+v became %+v", d, got)
+		}
+	}
+	for _, s := range shares {
+		if seen[s.verb] == 0 {
+			t.Errorf("%s never happens", s.verb)
+		}
+	}
+	if got := parse("what others wrote"); got.verb != succeed {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDeeds(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancelCause(t.Context())
+	end(delaytask.ErrStopping)
+	for _, tt := range []struct {
+		d    deed
+		task processor.Task
+		want journal.Class
+	}{
+		{deed{verb: succeed}, processor.Task{Attempt: 1}, journal.OK},
+		{deed{slow, time.Hour}, processor.Task{Attempt: 1}, journal.Interrupted},
+		{deed{ignore, time.Millisecond}, processor.Task{Attempt: 1}, journal.OK},
+		{deed{verb: failOnce}, processor.Task{Attempt: 1}, journal.Failed},
+		{deed{verb: failOnce}, processor.Task{Attempt: 2}, journal.OK},
+		{deed{verb: fail}, processor.Task{Attempt: 3}, journal.Failed},
+		{deed{verb: permanent}, processor.Task{Attempt: 1}, journal.Permanent},
+		{deed{snooze, time.Second}, processor.Task{Version: 1}, journal.Snoozed},
+		{deed{snooze, time.Second}, processor.Task{Version: 3}, journal.OK},
+	} {
+		if got := returned(tt.d.do(ended, &tt.task)); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.d, got, tt.want)
+		}
+	}
+}
+
+func TestOnlyWhatIsKnownIsCalledKnown(t *testing.T) {
+	t.Parallel()
+	unknown := &delaytask.OutcomeUnknownError{ID: 7, Err: context.DeadlineExceeded}
+	for _, tt := range []struct {
+		err               error
+		save, tx, changed journal.Class
+	}{
+		{nil, journal.OK, journal.OK, journal.OK},
+		{unknown, journal.Unknown, journal.Refused, journal.Unknown}, // what was not committed is not there
+		{context.DeadlineExceeded, journal.Refused, journal.Refused, journal.Unknown},
+		{fmt.Errorf("%w: %w", errCommit, unknown), journal.Unknown, journal.Unknown, journal.Unknown},
+		{&delaytask.DuplicateError{ID: 8}, journal.Duplicate, journal.Refused, journal.Duplicate},
+		{delaytask.ErrFinished, journal.Refused, journal.Refused, journal.WrongStatus},
+		{errors.New("the connection was lost"), journal.Refused, journal.Refused, journal.Unknown},
+	} {
+		if s, x, c := saved(tt.err), txSaved(tt.err), changed(tt.err); s != tt.save || x != tt.tx || c != tt.changed {
+			t.Errorf("%v: %q %q %q, want %q %q %q", tt.err, s, x, c, tt.save, tt.tx, tt.changed)
+		}
+	}
+}
