@@ -132,12 +132,16 @@ func tell(w io.Writer, line ledger.Line, v judge.Verdict, most int) error {
 }
 
 // judgeAgain judges a run from the journal that it left.
-func judgeAgain(path string, patience time.Duration, stdout io.Writer) error {
+func judgeAgain(path string, stdout io.Writer) error {
 	events, err := journal.ReadFiles(path)
 	if err != nil {
 		return err
 	}
-	verdict := judge.Judge(events, rules(patience))
+	kept, err := judge.RulesOf(events)
+	if err != nil {
+		return err
+	}
+	verdict := judge.Judge(events, kept)
 	var line ledger.Line
 	line.Count(verdict, events)
 	line.Faults = fault.Count(evidence.New(events))

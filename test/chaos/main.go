@@ -63,7 +63,7 @@ func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return exitWrongUse
 	}
 	if opts.judge != "" {
-		return exitCode(stderr, judgeAgain(opts.judge, opts.patient, stdout))
+		return exitCode(stderr, judgeAgain(opts.judge, stdout))
 	}
 	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
 		return exitCode(stderr, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/test/chaos/fault"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
@@ -28,7 +29,8 @@ func (s *stage) play(ctx context.Context) error {
 	if !pause(ctx, quietFirst) {
 		return context.Cause(ctx)
 	}
-	if err := s.phase(journal.PhaseFaults); err != nil {
+	kept := journal.Event{Node: "injector", Kind: journal.Rules, Detail: judge.Encode(rules(s.opts.patient))}
+	if err := errors.Join(s.world.Fleet.Note(kept), s.phase(journal.PhaseFaults)); err != nil {
 		return err
 	}
 	storm := &fault.Storm{World: s.world, Kinds: s.kinds(), Seed: s.opts.seed, Pause: pauses, Say: s.say}

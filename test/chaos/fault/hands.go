@@ -2,12 +2,9 @@ package fault
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/test/chaos/role"
@@ -19,29 +16,17 @@ type alter struct{ added bool }
 func (a *alter) Begin(ctx context.Context, w *World, _ *rand.Rand) (Scar, error) {
 	_, err := w.Admin.ExecContext(ctx, "ALTER TABLE delay_task_message ADD COLUMN chaos_column INT NULL")
 	a.added = err == nil
-	return Scar{}, waited(err)
+	return Scar{}, err
 }
 
 func (a *alter) End(ctx context.Context, w *World) error {
 	for a.added {
 		_, err := w.Admin.ExecContext(ctx, "ALTER TABLE delay_task_message DROP COLUMN chaos_column")
-		if waited(err) == nil {
-			return nil
-		}
-		if !errors.Is(waited(err), ErrNothing) {
+		if !gaveWay(err) {
 			return err
 		}
 	}
 	return nil
-}
-
-// waited makes nothing of an ALTER that others did not let in.
-func waited(err error) error {
-	const lockWait, deadlock = 1205, 1213
-	if refused, is := errors.AsType[*mysql.MySQLError](err); is && (refused.Number == lockWait || refused.Number == deadlock) {
-		return ErrNothing
-	}
-	return err
 }
 
 // byHand does what people do with a table: it inserts a row, puts one off, and deletes one. What it inserts and deletes is noted

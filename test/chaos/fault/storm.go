@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/delaytask/delaytask/internal/journal"
 )
 
@@ -91,7 +93,7 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	f := k.New()
 	scar, err := f.Begin(ctx, s.World, r)
 	if err != nil {
-		if errors.Is(err, ErrNothing) {
+		if errors.Is(err, ErrNothing) || gaveWay(err) {
 			err = nil
 		}
 		return errors.Join(err, f.End(context.WithoutCancel(ctx), s.World),
@@ -101,6 +103,13 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	wait(ctx, lasts)
 	err = f.End(context.WithoutCancel(ctx), s.World)
 	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: scar.Target, Body: list(scar.IDs)}))
+}
+
+// gaveWay tells whether the injector's own statement was the one that had to wait too long, or was chosen to end a deadlock.
+func gaveWay(err error) bool {
+	const lockWait, deadlock = 1205, 1213
+	refused, is := errors.AsType[*mysql.MySQLError](err)
+	return is && (refused.Number == lockWait || refused.Number == deadlock)
 }
 
 func list(ids []int64) string {
