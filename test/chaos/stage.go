@@ -42,8 +42,8 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if s.source, err = ledger.SourceNow(ctx, recordFile); err != nil {
-		return s, err
+	if s.source, err = ledger.SourceNow(ctx, recordFile); err != nil && opts.record {
+		return s, err // who records nothing needs no repository
 	}
 	if opts.record && s.source.Changed && !opts.force {
 		return s, errors.New("the tree has changes: commit them, or use -force, which the record tells")
