@@ -89,14 +89,14 @@ func Interrupted(e *Evidence, f Episode) bool {
 	return slices.ContainsFunc(e.ofNode[f.Target], func(s span) bool { return s.end.IsZero() })
 }
 
-// Busy: the process was in the middle of something when the fault began.
+// Busy: the process was in the middle of something while the fault lasted.
 func Busy(e *Evidence, f Episode) bool { return slices.ContainsFunc(e.ofNode[f.Target], f.meets) }
 
 // AnyBusy: some process was.
 func AnyBusy(e *Evidence, f Episode) bool { return slices.ContainsFunc(e.spans, f.meets) }
 
 func (f Episode) meets(s span) bool {
-	return !s.begin.After(f.Begin) && (s.end.IsZero() || s.end.After(f.Begin))
+	return !s.begin.After(f.End) && (s.end.IsZero() || s.end.After(f.Begin))
 }
 
 // around is how far from a fault a transition may lie that belongs to it: statements wait for locks, and are sent again.

@@ -37,7 +37,8 @@ func TestFaultCountsWhereItMetSomething(t *testing.T) {
 		want  bool
 	}{
 		{"in the middle of a run", fault(15, 30, "w", ""), Busy, true},
-		{"between two runs", fault(25, 70, "w", ""), Busy, false},
+		{"between two runs", fault(25, 50, "w", ""), Busy, false},
+		{"until a run had begun", fault(25, 70, "w", ""), Busy, true},
 		{"of another process", fault(15, 30, "v", ""), Busy, false},
 		{"while somebody runs", fault(15, 30, "", ""), AnyBusy, true},
 		{"while nobody runs", fault(25, 30, "", ""), AnyBusy, false},
