@@ -120,7 +120,8 @@ func TestThereAreOnlySoManyWorkers(t *testing.T) {
 	check := func(name string, full fullStore, refused ...string) {
 		t.Helper()
 		c := f.registry.Config
-		full.Store, c.Store = c.Store, full
+		full.Store = c.Store
+		c.Store = full
 		r, err := New(c)
 		if err != nil {
 			t.Fatal(err)

@@ -174,6 +174,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Heartbeat", func() error { _, err := s.Heartbeat(ctx, 1); return err }},
 		{"Worker", func() error { _, _, err := s.Worker(ctx, 1); return err }},
 		{"Workers", func() error { _, _, err := s.Workers(ctx); return err }},
+		{"CountWorkers", func() error { _, err := s.CountWorkers(ctx); return err }},
 		{"PurgeWorkers", func() error {
 			old(workerTable, "expire_time")
 			_, err := s.PurgeWorkers(ctx)
