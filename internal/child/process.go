@@ -15,7 +15,7 @@ import (
 // killed, for the pipe outlives it.
 type Process[E any] struct {
 	cmd    *exec.Cmd
-	stdin  io.Closer
+	stdin  io.WriteCloser
 	events chan E // closed when the process has gone
 	err    error  // what it ended with; read it after events is closed
 }
@@ -102,6 +102,14 @@ func (p *Process[E]) Kill(f func(E)) error {
 	return nil
 }
 
+// Go lets the process pass [Teller.Await]. It returns an error when the process has ended.
+func (p *Process[E]) Go() error {
+	if _, err := io.WriteString(p.stdin, "{}\n"); err != nil {
+		return fmt.Errorf("let the child go: %w", err)
+	}
+	return nil
+}
+
 // PID is the process's number.
 func (p *Process[E]) PID() int { return p.cmd.Process.Pid }
 
@@ -129,8 +137,13 @@ const stopLimit = 45 * time.Second
 // Stop lets the process finish what it does, and gives f the events that were not read yet. After 45 s it is
 // killed. It returns an error when the process ended badly.
 func (p *Process[E]) Stop(f func(E)) error {
-	_ = p.stdin.Close() // it may have gone already
-	overdue := time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })
-	defer overdue.Stop()
+	defer p.End().Stop()
 	return p.Wait(f)
+}
+
+// End is Stop for those who listen already: it does not wait. It returns what kills the process after 45 s, to be stopped when it has
+// gone.
+func (p *Process[E]) End() *time.Timer {
+	_ = p.stdin.Close() // it may have gone already
+	return time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })
 }

@@ -19,17 +19,34 @@ func Serve[O any](ctx context.Context, in io.Reader, out io.Writer, role func(co
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	t := &Teller{events: json.NewEncoder(out), let: make(chan struct{})}
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // any end is the end
-		cancel()
+		var word struct{}
+		if orders.Decode(&word) == nil {
+			close(t.let)
+			_, _ = io.Copy(io.Discard, in)
+		}
+		cancel() // any end is the end
 	}()
-	return role(ctx, order, &Teller{events: json.NewEncoder(out)})
+	return role(ctx, order, t)
 }
 
 // Teller writes events for the parent, each whole in one write. It is safe for concurrent use.
 type Teller struct {
 	mu     sync.Mutex
 	events *json.Encoder
+	let    chan struct{} // closed when the parent lets the process go
+}
+
+// Await returns when the parent lets the process go on, as several that are to begin together. It returns the cause of ctx when that
+// ends before.
+func (t *Teller) Await(ctx context.Context) error {
+	select {
+	case <-t.let:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Tell sends one event.
