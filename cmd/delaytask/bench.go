@@ -57,7 +57,7 @@ Measurements: ` + measurements() + `.`,
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
 	values(cmd, "only", bench.Names()...)
 	a.jsonFlag(cmd)
-	cmd.AddCommand(a.benchChildCommand(), a.benchHTTPCommand())
+	cmd.AddCommand(a.benchChildCommand(), a.benchHTTPCommand(), a.benchNodesCommand())
 	return cmd
 }
 

@@ -147,3 +147,26 @@ func TestBenchHTTPMeasuresTheServiceAlone(t *testing.T) {
 	}
 	contains(t, r.stderr, `bench http does not measure "save"; it measures http.save, http.save_batch`)
 }
+
+func TestBenchNodesMeasuresSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	var report struct {
+		Meta  map[string]any
+		Nodes struct {
+			DrainPerS  map[string]float64 `json:"drain_per_s"`
+			DrainRatio float64            `json:"drain_ratio"`
+			Drain      map[string]float64
+		}
+	}
+	s.decode(&report, "bench", "nodes", "--scale", "0.002", "--repeats", "1", "--only", "nodes.drain.1,nodes.drain.3")
+	n := report.Nodes
+	if n.DrainPerS["1"] <= 0 || n.DrainPerS["3"] <= 0 || n.DrainRatio <= 0 || len(n.Drain) != 2 {
+		t.Errorf("the report is %+v", report)
+	}
+	r := s.run("bench", "nodes", "--only", "http.save")
+	if r.code != exitWrongUse {
+		t.Errorf("code %d, %s", r.code, r.stdout)
+	}
+	contains(t, r.stderr, `bench nodes does not measure "http.save"; it measures nodes.drain.1, nodes.drain.3, nodes.punctual, nodes.rolling`)
+}

@@ -52,7 +52,7 @@ var floors = [][]string{
 	},
 	{"internal/httpapi"},
 	{"internal/service"},
-	{"internal/bench/httpbench"},
+	{"internal/bench/httpbench", "internal/bench/nodebench"},
 	{"internal/bench"},
 	{"cmd", "test", "examples"},
 }
@@ -96,7 +96,7 @@ var only = map[string]struct {
 	"github.com/pressly/goose":      {packages: []string{"migrations"}},
 	"github.com/knadh/koanf":        {packages: []string{"internal/config"}},
 	"github.com/spf13/cobra":        {packages: []string{"cmd"}},
-	"github.com/prometheus":         {packages: []string{"internal/metrics", "internal/service", "."}},
+	"github.com/prometheus":         {packages: []string{"internal/metrics", "internal/service", "internal/bench/nodebench", "."}},
 	"go.opentelemetry.io/otel":      {packages: []string{".", "cmd", "internal/service", "internal/httpapi", "internal/otlp", "internal/traces"}},
 	// What exports spans is the choice of a program, not of the library.
 	"go.opentelemetry.io/otel/sdk":       {packages: []string{"internal/otlp"}},

@@ -17,6 +17,7 @@ import (
 type order struct {
 	Role    string        `json:"role"`
 	DSN     string        `json:"dsn"`
+	Tag     string        `json:"tag"`     // that is served
 	Count   int           `json:"count"`   // of tasks
 	Rate    int           `json:"rate"`    // of tasks a second
 	Span    time.Duration `json:"span"`    // of what is measured
@@ -34,6 +35,7 @@ var roles = map[string]func(context.Context, order, *child.Teller) error{
 	"idle":     idleChild,
 	"restart":  restartChild,
 	"serve":    serveChild,
+	"node":     nodeChild,
 }
 
 // Child is what the program does that [Options].Child starts: its part of a measurement.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/httpbench"
 	"github.com/delaytask/delaytask/internal/lateness"
 )
@@ -62,21 +61,4 @@ func (r *run) pull(ctx context.Context, d *database, c *httpbench.Client, name s
 		r.figures.add(name+".per_s", float64(j.Once)/last.Sub(begin).Seconds())
 	}
 	return err
-}
-
-// judge compares what arrived with the tasks in the table, and adds the figures of that.
-func (r *run) judge(ctx context.Context, d *database, tag, name string, seen *lateness.Starts) (j lateness.Judgement, err error) {
-	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
-		tasks, err := lateness.Tasks(ctx, s, tag)
-		if err != nil {
-			return err
-		}
-		j = lateness.Judge(tasks, seen, 0)
-		r.figures.addPercentiles(name, j.Starts, p50, p99, most)
-		r.figures.add(name+".early", float64(j.Early))
-		r.figures.add(name+".lost", float64(j.Lost))
-		r.figures.add(name+".duplicates", float64(j.Extra))
-		return nil
-	})
-	return j, err
 }

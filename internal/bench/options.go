@@ -29,9 +29,12 @@ type Options struct {
 	// Rows is how many rows the large tables have, at least 1. Default: 1,000,000; with Full 10,000,000.
 	Rows int
 
-	// Repeats is how many turns a measurement has, at least 1. The figures are medians. Default: 3, but 1 for measurements that
-	// take long.
+	// Repeats is how many turns a measurement has, at least 1. The figures are medians. Default: Turns, but 1 for measurements
+	// that take long.
 	Repeats int
+
+	// Turns is how many turns measurements have that do not take long, where Repeats is left out. Default: 3.
+	Turns int
 
 	// Only names measurements, or groups of them such as "raw", to be measured instead of what Quick or Full ask for.
 	Only []string
@@ -74,6 +77,8 @@ func (o Options) Check() error {
 		return bad("rows are %d, want at least 1", o.Rows)
 	case o.Repeats < 0:
 		return bad("repeats are %d, want at least 1", o.Repeats)
+	case o.Turns < 0:
+		return bad("turns are %d, want at least 1", o.Turns)
 	case o.Scale < 0:
 		return bad("the scale is %v, want more than 0", o.Scale)
 	}
@@ -91,7 +96,7 @@ func (o Options) withDefaults() Options {
 		o.Rows = fullRows
 	}
 	o.Rows = cmp.Or(o.Rows, defaultRows)
-	o.Repeats = cmp.Or(o.Repeats, defaultRepeats)
+	o.Repeats = cmp.Or(o.Repeats, o.Turns, defaultRepeats)
 	o.Scale = cmp.Or(o.Scale, 1)
 	o.scratch = cmp.Or(o.scratch, scratchPrefix+strings.ToLower(rand.Text()[:10]))
 	if o.Logger == nil {

@@ -12,6 +12,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"not both":                   {Quick: true, Full: true},
 		"rows are -1":                {Rows: -1},
 		"repeats are -1":             {Repeats: -1},
+		"turns are -1":               {Turns: -1},
 		"scale is -1":                {Scale: -1},
 		`no measurement "drian"`:     {Only: []string{"save", "drian"}},
 		`no measurement "raw.nosuc"`: {Only: []string{"raw.nosuc"}},
@@ -37,7 +38,7 @@ func TestAGroupNamesAllOfIt(t *testing.T) {
 
 func TestQuickIsAPartOfAll(t *testing.T) {
 	quick, all := Options{Quick: true}.chosen(), Options{}.chosen()
-	apart := (Options{Only: []string{"http"}}).chosen()
+	apart := (Options{Only: []string{"http", "nodes"}}).chosen()
 	if len(quick) == 0 || len(quick) > len(all) || len(apart) == 0 || len(all)+len(apart) != len(registry) {
 		t.Errorf("%d of %d are quick, %d apart", len(quick), len(all), len(apart))
 	}
@@ -68,6 +69,17 @@ func TestAMeasurementIsAlsoCalledByItsFigures(t *testing.T) {
 	for name, want := range map[string]int{"cpu": 1, "memory": 2, "latency_now": 2, "latency_now.other_process": 1, "lateness": 4, "late": 0} {
 		if got := (Options{Only: []string{name}}).chosen(); len(got) != want {
 			t.Errorf("%s means %d measurements, want %d", name, len(got), want)
+		}
+	}
+}
+
+func TestTurnsAreForWhatDoesNotTakeLong(t *testing.T) {
+	for _, tt := range []struct {
+		o    Options
+		want int
+	}{{Options{}, 3}, {Options{Turns: 5}, 5}, {Options{Turns: 5, Repeats: 2}, 2}} {
+		if got := tt.o.withDefaults().Repeats; got != tt.want {
+			t.Errorf("%+v: %d turns, want %d", tt.o, got, tt.want)
 		}
 	}
 }

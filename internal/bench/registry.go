@@ -34,6 +34,7 @@ var registry = []measurement{
 	keyed, latenessAt(100), latenessAt(500), latenessAt(2000), latenessAt(5000), latencyNow, latencyOther,
 	idle, memoryTimers, restart, purge, growth,
 	httpSave, httpSaveBatch, httpPopAt(1000), httpPopAt(5000), httpIdle, httpWebhookAt(1000),
+	nodesDrainBy(1), nodesDrainBy(fleetSize), nodesPunctual, nodesRolling,
 }
 
 // Names lists all measurements.

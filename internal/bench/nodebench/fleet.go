@@ -1,0 +1,201 @@
+package nodebench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
+)
+
+// Fleet are processes on one database. It is for one goroutine.
+type Fleet struct {
+	start   func(context.Context) (*child.Process[Event], error)
+	limit   time.Duration // for a process to become ready, or to serve
+	members []*member     // in the order of their starts
+	stopped int           // of them, the oldest
+	news    chan struct{} // holds one when a process has told something
+}
+
+// NewFleet takes what starts a process, and how long that may take.
+func NewFleet(limit time.Duration, start func(context.Context) (*child.Process[Event], error)) *Fleet {
+	return &Fleet{start: start, limit: limit, news: make(chan struct{}, 1)}
+}
+
+// member is one process and what it has told.
+type member struct {
+	process *child.Process[Event]
+	gone    chan struct{}
+
+	mu             sync.Mutex
+	ready, serving bool
+	ran            int
+	end            *Event
+	err            error
+}
+
+// Start starts n processes more, and returns when all are ready to go.
+func (f *Fleet) Start(ctx context.Context, n int) error {
+	for range n {
+		process, err := f.start(ctx)
+		if err != nil {
+			return err
+		}
+		m := &member{process: process, gone: make(chan struct{})}
+		f.members = append(f.members, m)
+		go func() {
+			defer close(m.gone)
+			m.ended(process.Wait(func(e Event) { f.note(m, e) }))
+			f.tell()
+		}()
+	}
+	return f.all(ctx, func(m *member) bool { return m.ready })
+}
+
+// Go lets all processes go that wait for it.
+func (f *Fleet) Go() error {
+	var errs []error
+	for _, m := range f.members {
+		if !m.is(func(m *member) bool { return m.serving }) {
+			errs = append(errs, m.process.Go())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Serve lets all go, and returns when they serve.
+func (f *Fleet) Serve(ctx context.Context) error {
+	if err := f.Go(); err != nil {
+		return err
+	}
+	return f.all(ctx, func(m *member) bool { return m.serving })
+}
+
+func (f *Fleet) all(ctx context.Context, is func(*member) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, f.limit, fmt.Errorf("the processes are not there after %v", f.limit))
+	defer cancel()
+	return f.until(ctx, func() bool {
+		for _, m := range f.members {
+			if !m.is(is) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Ran returns when the processes have begun so many tasks in all, those that have ended included. It returns an error when ctx ends
+// before, or a process did without being told to.
+func (f *Fleet) Ran(ctx context.Context, want int) error {
+	return f.until(ctx, func() bool {
+		sum := 0
+		for _, m := range f.members {
+			m.mu.Lock()
+			sum += m.ran
+			m.mu.Unlock()
+		}
+		return sum >= want
+	})
+}
+
+func (f *Fleet) until(ctx context.Context, is func() bool) error {
+	for !is() {
+		for _, m := range f.members {
+			m.mu.Lock()
+			err := m.err
+			m.mu.Unlock()
+			if err != nil {
+				return err
+			}
+		}
+		select {
+		case <-f.news:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// StopOldest stops the n oldest processes that are left, all at once and as a deploy does, and returns when they are gone.
+func (f *Fleet) StopOldest(n int) error {
+	leaving := f.members[f.stopped : f.stopped+n]
+	f.stopped += n
+	for _, m := range leaving {
+		defer m.process.End().Stop()
+	}
+	var errs []error
+	for _, m := range leaving {
+		<-m.gone
+		errs = append(errs, m.err)
+	}
+	return errors.Join(errs...)
+}
+
+// Kill ends what has not ended.
+func (f *Fleet) Kill() {
+	for _, m := range f.members {
+		select {
+		case <-m.gone:
+		default:
+			_ = m.process.Kill(func(Event) {}) // it may have gone now
+			<-m.gone
+		}
+	}
+}
+
+// Counts are how many tasks each process ran and what it claimed, once all have stopped.
+func (f *Fleet) Counts() (ran []int, claims []Claims) {
+	for _, m := range f.members {
+		ran = append(ran, m.end.Ran)
+		claims = append(claims, m.end.Claims)
+	}
+	return ran, claims
+}
+
+// Starts gathers when tasks began in all processes, once all have stopped. So many different ones are expected.
+func (f *Fleet) Starts(want int) *lateness.Starts {
+	starts := lateness.NewStarts(want)
+	for _, m := range f.members {
+		for _, s := range m.end.Starts {
+			starts.Add(s.ID, time.Unix(0, s.At))
+		}
+	}
+	return starts
+}
+
+func (f *Fleet) note(m *member, e Event) {
+	m.mu.Lock()
+	m.ready, m.serving, m.ran = m.ready || e.Ready, m.serving || e.Serving, max(m.ran, e.Ran)
+	if e.End {
+		m.end = &e
+	}
+	m.mu.Unlock()
+	f.tell()
+}
+
+func (f *Fleet) tell() {
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+}
+
+// ended notes how the process did. Only one that has told its end has ended as it should.
+func (m *member) ended(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil && m.end == nil {
+		err = errors.New("a process has ended by itself")
+	}
+	m.err = err
+}
+
+func (m *member) is(is func(*member) bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return is(m)
+}

@@ -1,0 +1,103 @@
+package nodebench
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+)
+
+const (
+	tag   = "fleet"
+	limit = time.Minute
+)
+
+// fleetOf starts no process yet.
+func fleetOf(t *testing.T, o order) *Fleet {
+	t.Helper()
+	f := NewFleet(limit, func(ctx context.Context) (*child.Process[Event], error) {
+		return child.Start[Event](ctx, o, childArgument)
+	})
+	t.Cleanup(f.Kill)
+	return f
+}
+
+// TestAFleetRunsEverything saves before the processes are let go, and replaces one of them.
+func TestAFleetRunsEverything(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
+	f := fleetOf(t, order{DSN: dsn})
+	save := saver(t, dsn)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(20)
+	must(f.Start(t.Context(), 2))
+	must(f.Serve(t.Context()))
+	must(f.Ran(t.Context(), 20))
+	must(f.StopOldest(1))
+	must(f.Start(t.Context(), 1))
+	must(f.Serve(t.Context()))
+	save(20)
+	must(f.Ran(t.Context(), 40))
+	must(f.StopOldest(2))
+	ran, claims := f.Counts()
+	var all Claims
+	sum := 0
+	for i := range ran {
+		sum += ran[i]
+		all.Tried += claims[i].Tried
+		all.Won += claims[i].Won
+	}
+	if len(ran) != 3 || sum < 40 || all.Won < 40 || all.Tried < all.Won || !f.Starts(40).Full() {
+		t.Errorf("three processes ran %v and claimed %+v", ran, claims)
+	}
+}
+
+// saver makes what saves so many tasks that are due.
+func saver(t *testing.T, dsn string) func(n int) {
+	t.Helper()
+	s, err := delaytask.Open(t.Context(), dsn, delaytask.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(n int) {
+		if _, err := s.SaveDelayTasks(t.Context(), slices.Repeat([]delaytask.Item{{Tag: tag}}, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAProcessThatEndsByItselfIsAnError(t *testing.T) {
+	f := fleetOf(t, order{Mute: true})
+	if err := f.Start(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "ended by itself") {
+		t.Errorf("it started: %v", err)
+	}
+}
+
+func TestWhatIsStoppedBeforeItGoesHasRunNothing(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
+	saver(t, dsn)(20)
+	f := fleetOf(t, order{DSN: dsn})
+	if err := f.Start(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.StopOldest(1); err != nil {
+		t.Fatal(err)
+	}
+	if ran, claims := f.Counts(); ran[0] != 0 || claims[0] != (Claims{}) {
+		t.Errorf("it ran %v and claimed %v", ran, claims)
+	}
+}
