@@ -91,13 +91,18 @@ func TestWhatIsStoppedBeforeItGoesHasRunNothing(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
 	saver(t, dsn)(20)
 	f := fleetOf(t, order{DSN: dsn})
-	if err := f.Start(t.Context(), 1); err != nil {
+	for range 2 { // while the second one starts, the first could do something
+		if err := f.Start(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.members[0].is(func(m *member) bool { return m.serving }) {
+		t.Error("it serves before it was let go")
+	}
+	if err := f.StopOldest(2); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.StopOldest(1); err != nil {
-		t.Fatal(err)
-	}
-	if ran, claims := f.Counts(); ran[0] != 0 || claims[0] != (Claims{}) {
+	if ran, claims := f.Counts(); ran[0]+ran[1] != 0 || claims[0] != (Claims{}) {
 		t.Errorf("it ran %v and claimed %v", ran, claims)
 	}
 }
