@@ -14,7 +14,7 @@ func nodesDrainBy(n int) measurement {
 	key := fmt.Sprintf("nodes.drain_per_s.%d", n)
 	m := measurement{
 		name: fmt.Sprintf("nodes.drain.%d", n), apart: true,
-		figures: []figure{{key, fmt.Sprintf("overdue tasks that processes complete from a common start until the last is stored, here %d", n)}},
+		figures: []figure{{key, fmt.Sprintf("overdue tasks from a common start of processes until the last is completed, here %d", n)}},
 		takes: func(w workload) time.Duration {
 			return onFreshTakes + filledIn(w.drain) + time.Duration(w.drain)*80*time.Microsecond + time.Second
 		},

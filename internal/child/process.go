@@ -141,8 +141,8 @@ func (p *Process[E]) Stop(f func(E)) error {
 	return p.Wait(f)
 }
 
-// End is Stop for those who listen already: it does not wait. It returns what kills the process after 45 s, to be stopped when it has
-// gone.
+// End is Stop for those who listen already: it does not wait. It returns what kills the process after 45 s, to be stopped when it
+// has gone.
 func (p *Process[E]) End() *time.Timer {
 	_ = p.stdin.Close() // it may have gone already
 	return time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })

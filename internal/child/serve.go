@@ -38,8 +38,8 @@ type Teller struct {
 	let    chan struct{} // closed when the parent lets the process go
 }
 
-// Await returns when the parent lets the process go on, as several that are to begin together. It returns the cause of ctx when that
-// ends before.
+// Await returns when the parent lets the process go on, as several that are to begin together. It returns the cause of ctx when
+// that ends before.
 func (t *Teller) Await(ctx context.Context) error {
 	select {
 	case <-t.let:

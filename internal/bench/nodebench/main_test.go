@@ -2,7 +2,6 @@ package nodebench
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"testing"
@@ -35,5 +34,5 @@ func serveOrder(ctx context.Context, o order, t *child.Teller) error {
 	if o.Mute {
 		return nil
 	}
-	return Serve(ctx, o.DSN, tag, slog.New(slog.NewTextHandler(io.Discard, nil)), t)
+	return Serve(ctx, o.DSN, tag, slog.New(slog.DiscardHandler), t)
 }

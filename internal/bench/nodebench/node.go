@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Event is what a process tells: that it is ready to go, that it serves, how many tasks it has begun since, and at its end the rest.
+// Event is what a process tells: that it is ready to go, that it serves, how many tasks it has begun since; at its end the rest.
 type Event struct {
 	Ready   bool    `json:"ready,omitempty"`
 	Serving bool    `json:"serving,omitempty"`
