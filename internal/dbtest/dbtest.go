@@ -31,7 +31,8 @@ const (
 	Group   Kind = "group"  // MySQL servers in one replication group
 )
 
-func (k Kind) cluster() bool { return k == Galera || k == Group }
+// Cluster tells whether it is several servers that are one database.
+func (k Kind) Cluster() bool { return k == Galera || k == Group }
 
 // Database is an empty database of one test's own. It is gone when the test ends.
 type Database struct {
@@ -65,7 +66,7 @@ func MySQLs(t *testing.T, f func(t *testing.T, db Database)) {
 	t.Helper()
 	for _, kind := range []Kind{MariaDB, MySQL, Galera, Group} {
 		servers := found().of(kind)
-		if len(servers) == 0 && (!kind.cluster() || required(kind)) {
+		if len(servers) == 0 && (!kind.Cluster() || required(kind)) {
 			t.Run(string(kind), func(t *testing.T) { missing(t, kind, found().why()) })
 		}
 		for _, s := range servers {

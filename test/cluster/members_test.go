@@ -12,7 +12,7 @@ import (
 func TestEveryMemberIsWrittenAndOneIsKilled(t *testing.T) {
 	for _, kind := range []dbtest.Kind{dbtest.Galera, dbtest.Group} {
 		t.Run(string(kind), func(t *testing.T) {
-			c := dbtest.NewCluster(t, kind, false)
+			c := dbtest.NewMortalCluster(t, kind, false)
 			d := c.Database(t)
 			l := newLedger()
 			schedulers := make([]*delaytask.Scheduler, len(d.Members))

@@ -15,7 +15,7 @@ import (
 
 // The primary of a group is killed, and an address that leads to the primary, as a router's does, leads to the next one.
 func TestSchedulersFollowTheNextPrimary(t *testing.T) {
-	c := dbtest.NewCluster(t, dbtest.Group, true)
+	c := dbtest.NewMortalCluster(t, dbtest.Group, true)
 	d := c.Database(t)
 	var primary atomic.Int64
 	const network = "primary"

@@ -1,0 +1,140 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Cluster is a cluster of servers whose members its owner may kill and bring back. It is gone when it is closed, and also when the
+// process of its owner is killed. Two members of the three have to be there at any time.
+type Cluster struct {
+	server *server
+	keeper *obedient
+}
+
+// Source is where databases of this cluster are made.
+func (c *Cluster) Source() Source { return Source{Kind: c.server.kind, server: c.server} }
+
+// String names the cluster with its version.
+func (c *Cluster) String() string { return c.server.String() }
+
+// Size is how many members it has.
+func (c *Cluster) Size() int { return len(c.server.members) }
+
+// Close ends the members and removes their data.
+func (c *Cluster) Close() error { return c.server.stop() }
+
+// Kill sends SIGKILL to a member and returns when it is gone.
+func (c *Cluster) Kill(member int) error { return c.keeper.order(fmt.Sprint("fell ", member)) }
+
+// Rejoin starts a member after Kill and returns when it has what the others have.
+func (c *Cluster) Rejoin(member int) error { return c.keeper.order(fmt.Sprint("again ", member)) }
+
+// Freeze sends SIGSTOP to a member. The others may go on without it after some seconds.
+func (c *Cluster) Freeze(member int) error { return c.keeper.order(fmt.Sprint("still ", member)) }
+
+// Thaw sends SIGCONT.
+func (c *Cluster) Thaw(member int) error { return c.keeper.order(fmt.Sprint("moving ", member)) }
+
+// Await returns when the member is one of the cluster again, or an error when that takes longer than the limit.
+func (c *Cluster) Await(ctx context.Context, member int, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := c.isMember(ctx, member)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("member %d does not come back: %w", member, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// ready asks a member, which also may not answer at all, whether it takes part.
+var ready = map[Kind]string{
+	Galera: "SELECT COUNT(*) FROM information_schema.global_status WHERE variable_name = 'wsrep_local_state_comment'" +
+		" AND variable_value = 'Synced'",
+	Group: "SELECT COUNT(*) FROM performance_schema.replication_group_members" +
+		" WHERE member_id = @@server_uuid AND member_state = 'ONLINE' AND NOT @@super_read_only",
+}
+
+func (c *Cluster) isMember(ctx context.Context, member int) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	db, err := open(c.server.members[member])
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var there int
+	if err := db.QueryRowContext(ctx, ready[c.server.kind]).Scan(&there); err != nil {
+		return err
+	}
+	if there == 0 {
+		return errors.New("it answers, and takes no part")
+	}
+	return nil
+}
+
+const obeyForCluster = `
+begin() { "$1" "$2" "$3" "$dir" $4; }
+fell() { n=$1; shift; "$1" kill "$dir" "$n"; }
+again() { n=$1; shift; "$1" rejoin "$3" "$dir" "$n"; }
+still() { server=$(cat "$dir/$1/mysqld.pid") && freeze; }
+moving() { server=$(cat "$dir/$1/mysqld.pid") && thaw; }
+crash() { "$1" down "$dir"; }
+` + obey
+
+// NewCluster starts three members by the scripts in test/servers. A group takes writes on its primary alone when single says so.
+func NewCluster(ctx context.Context, kind Kind, single bool) (*Cluster, error) {
+	path, verb := "test/servers/galera", "up"
+	if kind == Group {
+		path, verb = "test/servers/mysql", "cluster"
+	}
+	script, err := scriptAbove(path)
+	if err != nil {
+		return nil, err
+	}
+	port, err := steadyPort(ctx) // those that follow it are as likely to be free
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "delaytask-db-")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-c", obeyForCluster, "keeper", dir, script, verb, strconv.Itoa(port)}
+	if single {
+		args = append(args, "single")
+	}
+	keeper, stop, err := keep(exec.Command("/bin/sh", args...), dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c := &Cluster{keeper: keeper}
+	if err := keeper.order("begin"); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	members := make([]*mysql.Config, 3)
+	for i := range members {
+		members[i] = mysql.NewConfig()
+		members[i].User, members[i].Net = "root", "tcp"
+		members[i].Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i))
+	}
+	if c.server, err = dialCluster(ctx, members, "private cluster"); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	c.server.stop = stop
+	return c, nil
+}
