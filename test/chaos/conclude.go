@@ -36,7 +36,7 @@ func rules(patience time.Duration) judge.Rules {
 // conclude stops the workers, joins all journals with the table, and judges.
 func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	line := ledger.Line{
-		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Server: s.world.Server.String(),
+		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Server: s.server,
 		Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
 	}
 	line.Workers.First, line.Workers.Last = s.steady()
@@ -80,6 +80,9 @@ func (s *stage) record(line ledger.Line) error {
 	return writeReport()
 }
 
+// agree is how long the members of a cluster may take to show the same when nobody changes anything any more.
+const agree = time.Minute
+
 // join makes one journal of all, and leaves it beside them.
 func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
 	paths, err := s.world.Fleet.Journals()
@@ -88,6 +91,11 @@ func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
 	}
 	said, err := journal.ReadFiles(paths...)
 	if err != nil {
+		return nil, err
+	}
+	agreeing, cancel := context.WithTimeout(ctx, agree)
+	defer cancel()
+	if err := audit.Agree(agreeing, s.members); err != nil {
 		return nil, err
 	}
 	writes, err := audit.Writes(ctx, s.world.Admin)

@@ -47,17 +47,19 @@ func (s *stage) rejoin(ctx context.Context, slot *fleet.Slot) error {
 	return s.net.Plug(ctx, slot.Namespace)
 }
 
-// add fills a place with a process that has a way to the database of its own. Guests share the machine's network.
+// add fills a place with a process that has a way to the database of its own; on a cluster, to a member: those of a role take
+// turns. Guests share the machine's network.
 func (s *stage) add(ctx context.Context, name string, o role.Order) (slot *fleet.Slot, err error) {
 	slot = &fleet.Slot{Name: name}
-	host := "127.0.0.1"
-	if s.net != nil && o.Role == role.Worker && len(s.world.Fleet.Of(role.Worker)) < s.opts.workers {
+	host, peers := "127.0.0.1", len(s.world.Fleet.Of(o.Role))
+	if s.net != nil && o.Role == role.Worker && peers < s.opts.workers {
 		host = s.net.Addr()
 		if slot.Namespace, err = s.net.Add(ctx); err != nil {
 			return slot, err
 		}
 	}
-	if slot.Proxy, err = proxy.New(context.WithoutCancel(ctx), net.JoinHostPort(host, "0"), s.cfg.Addr); err != nil {
+	member := s.addrs[peers%len(s.addrs)]
+	if slot.Proxy, err = proxy.New(context.WithoutCancel(ctx), net.JoinHostPort(host, "0"), member); err != nil {
 		return slot, err
 	}
 	s.later(slot.Proxy.Close)

@@ -38,7 +38,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.DurationVar(&opts.span, "for", time.Minute, "for how `long` faults happen")
 	flags.Uint64Var(&opts.seed, "seed", 1, "fixes what happens, as far as processes let it")
-	flags.StringVar(&server, "server", string(dbtest.MariaDB), "`kind` of the server: mariadb or mysql")
+	flags.StringVar(&server, "server", string(dbtest.MariaDB), "`kind` of the server: mariadb, mysql, galera or group")
 	flags.IntVar(&opts.workers, "workers", 4, "processes that run tasks")
 	flags.IntVar(&opts.savers, "savers", 2, "processes that save tasks")
 	flags.IntVar(&opts.rate, "rate", 120, "operations of all savers, a second")
@@ -69,16 +69,25 @@ func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("want flags, report, or judge and a file, got %q", rest)
-	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL}, o.server):
-		return fmt.Errorf("there is no server %q that can be killed: want mariadb or mysql", o.server)
+	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL, dbtest.Galera, dbtest.Group}, o.server):
+		return fmt.Errorf("there is no server %q that can be killed: want mariadb, mysql, galera or group", o.server)
+	case o.disk > 0 && o.server.Cluster():
+		return fmt.Errorf("the members of a cluster get no disk of their own")
 	case o.span < time.Second, o.patient < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0:
 		return fmt.Errorf("want a second at least, a worker, a saver, and a save a second of each")
 	}
 	for name := range strings.SplitSeq(o.only, ",") {
-		known := func(k fault.Kind) bool { return k.Name == name && k.New != nil }
+		known := func(k fault.Kind) bool { return k.Name == name && k.Happens(o.site()) }
 		if o.only != "" && !slices.ContainsFunc(fault.Kinds, known) {
-			return fmt.Errorf("there is no fault %q", name)
+			return fmt.Errorf("there is no fault %q on %s", name, o.site())
 		}
 	}
 	return nil
+}
+
+func (o *options) site() fault.Site {
+	if o.server.Cluster() {
+		return fault.Members
+	}
+	return fault.OneServer
 }

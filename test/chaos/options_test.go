@@ -10,6 +10,7 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
+		{"-only", "member killed"}, {"-server", "group", "-only", "kill database"}, {"-server", "galera", "-disk", "600"},
 	} {
 		var stderr bytes.Buffer
 		if _, err := parse(args, &stderr); err == nil || stderr.Len() == 0 {
@@ -27,6 +28,12 @@ func TestFlagsSayWhatToRun(t *testing.T) {
 	}
 	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
 		t.Errorf("of the faults %v", kinds)
+	}
+	if opts, err = parse([]string{"-server", "galera", "-only", "member killed,kill worker"}, &stderr); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
+		t.Errorf("of the faults on a cluster %v", kinds)
 	}
 	if opts, err = parse([]string{"-patience", "3s", "judge", "file"}, &stderr); err != nil || opts.judge != "file" || opts.patient != 3*time.Second {
 		t.Errorf("got %+v, %v", opts, err)

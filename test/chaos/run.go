@@ -93,13 +93,9 @@ var pauses = map[fault.Lane]time.Duration{
 	fault.Databases:  5 * time.Second,
 }
 
-func (s *stage) kinds() []fault.Kind {
-	if s.opts.only == "" {
-		return fault.Kinds
-	}
-	var kinds []fault.Kind
+func (s *stage) kinds() (kinds []fault.Kind) {
 	for _, k := range fault.Kinds {
-		if slices.Contains(strings.Split(s.opts.only, ","), k.Name) {
+		if k.Happens(s.opts.site()) && (s.opts.only == "" || slices.Contains(strings.Split(s.opts.only, ","), k.Name)) {
 			kinds = append(kinds, k)
 		}
 	}

@@ -21,20 +21,15 @@ const user = "chaos"
 
 // setServer starts a server of the run's own and prepares a database on it.
 func (s *stage) setServer(ctx context.Context) (err error) {
-	in, err := s.setDisk(ctx)
+	source, err := s.startServer(ctx)
 	if err != nil {
 		return err
 	}
-	v, err := dbtest.NewVictim(ctx, s.opts.server, in)
+	db, _, err := source.Create(ctx)
 	if err != nil {
 		return err
 	}
-	s.later(v.Close)
-	s.world.Server = v
-	db, _, err := v.Source().Create(ctx)
-	if err != nil {
-		return err
-	}
+	s.server = db.Server
 	sch, err := delaytask.Open(ctx, db.DSN, delaytask.Config{Migrate: true})
 	if err != nil {
 		return err
@@ -45,14 +40,11 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	if s.cfg, err = mysql.ParseDSN(db.DSN); err != nil {
 		return err
 	}
-	connector, err := mysql.NewConnector(s.cfg)
-	if err != nil {
+	if s.world.Admin, err = s.pool(db.Spread().DSN); err != nil {
 		return err
 	}
-	s.world.Admin = sql.OpenDB(connector)
-	s.later(s.world.Admin.Close)
 	for _, statement := range []string{
-		"CREATE TABLE chaos_ballast (content LONGTEXT NOT NULL)",
+		"CREATE TABLE chaos_ballast (id BIGINT AUTO_INCREMENT PRIMARY KEY, content LONGTEXT NOT NULL)",
 		"CREATE USER '" + user + "'@'%' IDENTIFIED BY ''", "GRANT ALL ON `" + s.cfg.DBName + "`.* TO '" + user + "'@'%'",
 	} {
 		if _, err := s.world.Admin.ExecContext(ctx, statement); err != nil {
@@ -61,7 +53,65 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	}
 	s.cfg = s.cfg.Clone()
 	s.cfg.User, s.world.User = user, user
-	return errors.Join(lateness.SameClock(ctx, s.world.Admin), audit.Install(ctx, s.world.Admin))
+	if err := errors.Join(lateness.SameClock(ctx, s.world.Admin), audit.Install(ctx, s.world.Admin)); err != nil {
+		return err
+	}
+	return s.setMembers(ctx, db)
+}
+
+// setMembers waits until each member of a cluster keeps the audit. A server alone is its only member.
+func (s *stage) setMembers(ctx context.Context, db dbtest.Database) error {
+	if db.Members == nil {
+		s.addrs = []string{s.cfg.Addr}
+	}
+	for _, dsn := range db.Members {
+		cfg, err := mysql.ParseDSN(dsn)
+		if err != nil {
+			return err
+		}
+		s.addrs = append(s.addrs, cfg.Addr)
+		member, err := s.pool(dsn)
+		if err != nil {
+			return err
+		}
+		s.members = append(s.members, member)
+		if err := audit.Await(ctx, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) startServer(ctx context.Context) (dbtest.Source, error) {
+	if s.opts.server.Cluster() {
+		c, err := dbtest.NewCluster(ctx, s.opts.server, false)
+		if err != nil {
+			return dbtest.Source{}, err
+		}
+		s.later(c.Close)
+		s.world.Members = c
+		return c.Source(), nil
+	}
+	in, err := s.setDisk(ctx)
+	if err != nil {
+		return dbtest.Source{}, err
+	}
+	v, err := dbtest.NewVictim(ctx, s.opts.server, in)
+	if err != nil {
+		return dbtest.Source{}, err
+	}
+	s.later(v.Close)
+	s.world.Server = v
+	return v.Source(), nil
+}
+
+// pool is closed with the stage.
+func (s *stage) pool(dsn string) (*sql.DB, error) {
+	db, err := sql.Open("mysql", dsn)
+	if err == nil {
+		s.later(db.Close)
+	}
+	return db, err
 }
 
 // setDisk mounts a small disk of memory for the server's data, where the run asks for one. It returns the folder for the data.

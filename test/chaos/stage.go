@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,10 @@ type stage struct {
 	dir      string
 	begun    time.Time
 	source   ledger.Source
+	server   string        // with its version
 	cfg      *mysql.Config // how processes reach the run's database, but for the proxy between
+	addrs    []string      // of the server, or of the members of a cluster
+	members  []*sql.DB     // of a cluster
 	net      *netns.Net    // nil: all processes live in the machine's network
 	world    *fault.World
 	closing  []func() error

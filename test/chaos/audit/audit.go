@@ -21,17 +21,20 @@ const now = "SYSDATE(6) - INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())
 
 // Single rows of VALUES: what inserts a SELECT locks the counter of the audit until its statement ends, and would make saves and
 // results wait for each other.
-const noted = "INSERT INTO chaos_audit (at, task, version, status, attempt, crash_count, executor, due, expected, moved, tag," +
-	" task_key, body) VALUES (" + now + ", "
+//
+// The port tells which member of a cluster it was: so no two members ever insert the same key, whose collision would refuse the
+// transition itself.
+const noted = "INSERT INTO chaos_audit (member, at, task, version, status, attempt, crash_count, executor, due, expected, moved," +
+	" tag, task_key, body) VALUES (@@port, " + now + ", "
 
 const newRow = "NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, NEW.executor, NEW.due_time, NEW.expected_time, "
 
 var statements = []string{
-	`CREATE TABLE chaos_audit (seq BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, at DATETIME(6) NOT NULL, moved TINYINT NOT NULL,
-	task BIGINT UNSIGNED NOT NULL, version BIGINT UNSIGNED NOT NULL, status TINYINT UNSIGNED NOT NULL, attempt INT UNSIGNED NOT NULL,
+	`CREATE TABLE chaos_audit (member INT UNSIGNED NOT NULL, seq BIGINT NOT NULL AUTO_INCREMENT, at DATETIME(6) NOT NULL,
+	moved TINYINT NOT NULL, task BIGINT UNSIGNED NOT NULL, version BIGINT UNSIGNED NOT NULL, status TINYINT UNSIGNED NOT NULL, attempt INT UNSIGNED NOT NULL,
 	crash_count INT UNSIGNED NOT NULL, executor VARCHAR(255) NOT NULL, due DATETIME(6) NULL, expected DATETIME(6) NULL,
-	tag VARCHAR(128) NOT NULL, task_key VARCHAR(255) NOT NULL, body TEXT NOT NULL)
-	DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+	tag VARCHAR(128) NOT NULL, task_key VARCHAR(255) NOT NULL, body TEXT NOT NULL,
+	PRIMARY KEY (member, seq), KEY (seq)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
 	trigger("insert", noted+newRow+"0, NEW.tag, COALESCE(NEW.task_key, ''), NEW.message_body);"),
 	trigger("update", "IF NEW.version <> OLD.version OR NEW.status <> OLD.status OR NOT NEW.due_time <=> OLD.due_time THEN "+
 		noted+newRow+"NEW.version = OLD.version AND NEW.status = OLD.status, '', '', ''); END IF;"),
@@ -44,6 +47,8 @@ func trigger(event, body string) string {
 	return "CREATE TRIGGER chaos_" + event + " AFTER " + event + " ON delay_task_message FOR EACH ROW BEGIN " + body + " END"
 }
 
+const triggers = 3
+
 // Install begins the audit of a database that has its tables.
 func Install(ctx context.Context, db *sql.DB) error {
 	for _, s := range statements {
@@ -54,10 +59,11 @@ func Install(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Writes returns the transitions, and the leases that were moved, in their order.
+// Writes returns the transitions, and the leases that were moved, in their order. Members of a cluster count for themselves, and
+// share a clock: what one makes of another's row it makes later.
 func Writes(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 	return read(ctx, db, "SELECT at, moved, task, tag, task_key, body, version, status, attempt, crash_count, executor, due,"+
-		" expected FROM chaos_audit ORDER BY seq", journal.Write)
+		" expected FROM chaos_audit ORDER BY at, seq", journal.Write)
 }
 
 // Rows returns the table as it stands.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"database/sql"
 	"strings"
 	"testing"
@@ -68,4 +69,46 @@ func TestDatabaseWritesDownEveryTransition(t *testing.T) {
 			t.Errorf("got %+v", events)
 		}
 	})
+}
+
+func TestMembersHaveToShowTheSame(t *testing.T) {
+	d := []dbtest.Database{dbtest.New(t, dbtest.MariaDB), dbtest.New(t, dbtest.MariaDB)}
+	members := make([]*sql.DB, len(d))
+	for i := range d {
+		s, err := delaytask.Open(t.Context(), d[i].DSN, delaytask.Config{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if members[i], err = sql.Open("mysql", d[i].DSN); err != nil {
+			t.Fatal(err)
+		}
+		defer members[i].Close()
+		if err := Install(t.Context(), members[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := Await(t.Context(), members[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Agree(t.Context(), members); err != nil {
+		t.Errorf("of empty tables: %v", err)
+	}
+	const insert = "INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (7, 't', 'b', 0)"
+	if _, err := members[1].ExecContext(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*look)
+	defer cancel()
+	if err := Agree(ctx, members); err == nil {
+		t.Error("a task that only one member has is not noticed")
+	}
+	if _, err := members[0].ExecContext(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	if err := Agree(t.Context(), members); err != nil {
+		t.Errorf("of the same task: %v", err)
+	}
 }

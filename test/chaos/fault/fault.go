@@ -16,11 +16,12 @@ import (
 
 // World is what can be hurt.
 type World struct {
-	Fleet  *fleet.Fleet
-	Server *dbtest.Victim
-	Admin  *sql.DB // on the run's database, past all proxies
-	User   string  // as whom the processes connect
-	Disk   string  // where the server's disk is mounted; "": it has none of its own
+	Fleet   *fleet.Fleet
+	Server  *dbtest.Victim  // nil: it is a cluster
+	Members *dbtest.Cluster // nil: it is one server
+	Admin   *sql.DB         // on the run's database, past all proxies; of a cluster on any member, and causal
+	User    string          // as whom the processes connect
+	Disk    string          // where the server's disk is mounted; "": it has none of its own
 
 	// Invite adds a worker that is not one of the run's own.
 	Invite func(ctx context.Context, name string) (*fleet.Slot, error)
@@ -49,6 +50,7 @@ var ErrNothing = errors.New("there was nothing to hurt")
 type Kind struct {
 	Name   string
 	Lane   Lane
+	On     Site             // where it can happen
 	Weight int              // how often it is drawn, compared with others of its lane
 	Lasts  [2]time.Duration // from its begin to its end, at least and at most; zero: it is over at once
 	New    func() Fault
@@ -66,6 +68,19 @@ const (
 	Networks   Lane = "networks"
 	Databases  Lane = "databases"
 )
+
+// Site is a kind of database.
+type Site string
+
+// The sites.
+const (
+	Anywhere  Site = ""
+	OneServer Site = "one server"
+	Members   Site = "a cluster of members"
+)
+
+// Happens tells whether the kind is one for this site.
+func (k Kind) Happens(on Site) bool { return k.New != nil && (k.On == Anywhere || k.On == on) }
 
 // momentary is a fault without an end.
 type momentary struct{}

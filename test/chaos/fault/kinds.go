@@ -53,12 +53,20 @@ var Kinds = []Kind{
 	},
 
 	{
-		Name: "kill database", Lane: Databases, Weight: 8, Lasts: between(0, 3*second),
+		Name: "kill database", Lane: Databases, On: OneServer, Weight: 8, Lasts: between(0, 3*second),
 		New: func() Fault { return &crash{} }, Shows: evidence.AnyBusy,
 	},
 	{
-		Name: "database hangs", Lane: Databases, Weight: 2, Lasts: between(1*second, 12*second),
+		Name: "database hangs", Lane: Databases, On: OneServer, Weight: 2, Lasts: between(1*second, 12*second),
 		New: func() Fault { return &hang{} }, Shows: evidence.AnyBusy,
+	},
+	{
+		Name: "member killed", Lane: Databases, On: Members, Weight: 8, Lasts: between(0, 5*second),
+		New: func() Fault { return &fall{} }, Shows: evidence.AnyBusy,
+	},
+	{
+		Name: "member frozen", Lane: Databases, On: Members, Weight: 3, Lasts: between(1*second, 20*second),
+		New: func() Fault { return &stiff{} }, Shows: evidence.AnyBusy,
 	},
 	{
 		Name: "nobody reaches the database", Lane: Databases, Weight: 1, Lasts: between(2*second, 12*second),
@@ -68,7 +76,10 @@ var Kinds = []Kind{
 		Name: "freeze all workers", Lane: Databases, Weight: 1, Lasts: between(2*role.TTR, 3*role.TTR),
 		New: func() Fault { return &freeze{all: true} }, Shows: evidence.AnyBusy,
 	},
-	{Name: "read-only database", Lane: Databases, Weight: 2, Lasts: between(1*second, 5*second), New: fresh(readOnly{}), Shows: evidence.AnyBusy},
+	{
+		Name: "read-only database", Lane: Databases, Weight: 2, Lasts: between(1*second, 5*second),
+		New: func() Fault { return &readOnly{} }, Shows: evidence.AnyBusy,
+	},
 	{
 		Name: "too many connections", Lane: Databases, Weight: 2, Lasts: between(2*second, 6*second),
 		New: func() Fault { return &few{} }, Shows: evidence.AnyBusy,
@@ -86,10 +97,13 @@ var Kinds = []Kind{
 		Name: "long snapshot", Lane: Databases, Weight: 1, Lasts: between(5*second, 20*second),
 		New: func() Fault { return &snapshot{} }, Shows: evidence.AnyBusy,
 	},
-	{Name: "alter table", Lane: Databases, Weight: 2, Lasts: between(0, 2*second), New: func() Fault { return &alter{} }, Shows: evidence.AnyBusy},
+	{
+		Name: "alter table", Lane: Databases, On: OneServer, Weight: 2, Lasts: between(0, 2*second),
+		New: func() Fault { return &alter{} }, Shows: evidence.AnyBusy,
+	},
 	{Name: "rows changed by hand", Lane: Databases, Weight: 2, New: fresh(byHand{}), Shows: evidence.Changed},
 	{
-		Name: "full disk", Lane: Databases, Weight: 2, Lasts: between(4*second, 12*second),
+		Name: "full disk", Lane: Databases, On: OneServer, Weight: 2, Lasts: between(4*second, 12*second),
 		New: func() Fault { return &fullDisk{} }, Shows: evidence.AnyBusy,
 	},
 }

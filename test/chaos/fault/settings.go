@@ -9,15 +9,23 @@ import (
 )
 
 // readOnly is what a demoted primary says.
-type readOnly struct{}
+type readOnly struct{ admin *sql.Conn } // one: another may lead to another member
 
-func (readOnly) Begin(ctx context.Context, w *World, _ *rand.Rand) (Scar, error) {
-	_, err := w.Admin.ExecContext(ctx, "SET GLOBAL read_only = 1")
+func (f *readOnly) Begin(ctx context.Context, w *World, _ *rand.Rand) (Scar, error) {
+	var err error
+	if f.admin, err = w.Admin.Conn(ctx); err != nil {
+		return Scar{}, err
+	}
+	_, err = f.admin.ExecContext(ctx, "SET GLOBAL read_only = 1")
 	return Scar{}, err
 }
 
-func (readOnly) End(ctx context.Context, w *World) error {
-	_, err := w.Admin.ExecContext(ctx, "SET GLOBAL read_only = 0")
+func (f *readOnly) End(ctx context.Context, _ *World) error {
+	if f.admin == nil {
+		return nil
+	}
+	defer f.admin.Close()
+	_, err := f.admin.ExecContext(ctx, "SET GLOBAL read_only = 0")
 	return err
 }
 

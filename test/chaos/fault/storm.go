@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,11 +106,12 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: scar.Target, Body: list(scar.IDs)}))
 }
 
-// gaveWay tells whether the injector's own statement was the one that had to wait too long, or was chosen to end a deadlock.
+// gaveWay tells whether the injector's own statement was the one that had to wait too long, was chosen to end a deadlock, or lost
+// against another member of a cluster.
 func gaveWay(err error) bool {
-	const lockWait, deadlock = 1205, 1213
+	const lockWait, deadlock, commit, certification = 1205, 1213, 1180, 3101
 	refused, is := errors.AsType[*mysql.MySQLError](err)
-	return is && (refused.Number == lockWait || refused.Number == deadlock)
+	return is && slices.Contains([]uint16{lockWait, deadlock, commit, certification}, refused.Number)
 }
 
 func list(ids []int64) string {
