@@ -100,9 +100,7 @@ func TestMembersHaveToShowTheSame(t *testing.T) {
 	if _, err := members[1].ExecContext(t.Context(), insert); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*look)
-	defer cancel()
-	if err := Agree(ctx, members); err == nil {
+	if err := agreeSoon(t, members); err == nil {
 		t.Error("a task that only one member has is not noticed")
 	}
 	if _, err := members[0].ExecContext(t.Context(), insert); err != nil {
@@ -111,4 +109,17 @@ func TestMembersHaveToShowTheSame(t *testing.T) {
 	if err := Agree(t.Context(), members); err != nil {
 		t.Errorf("of the same task: %v", err)
 	}
+	const unseen = "UPDATE delay_task_message SET executor = 'e'" // by the audit
+	if _, err := members[0].ExecContext(t.Context(), unseen); err != nil {
+		t.Fatal(err)
+	}
+	if err := agreeSoon(t, members); err == nil {
+		t.Error("a task that differs is not noticed")
+	}
+}
+
+func agreeSoon(t *testing.T, members []*sql.DB) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*look)
+	defer cancel()
+	return Agree(ctx, members)
 }

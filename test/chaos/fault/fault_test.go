@@ -84,3 +84,41 @@ func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
 		}
 	}
 }
+
+// dying sees the end of the storm while it begins.
+type dying struct {
+	momentary
+	end context.CancelFunc
+}
+
+func (d dying) Begin(ctx context.Context, _ *World, _ *rand.Rand) (Scar, error) {
+	d.end()
+	return Scar{}, ctx.Err()
+}
+
+func TestEndOfTheStormBreaksOffNoBegin(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	file, err := journal.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &Storm{
+		World: &World{Fleet: &fleet.Fleet{Journal: file}},
+		Kinds: []Kind{{Name: "k", Lane: Networks, Weight: 1, New: fresh(dying{end: cancel})}},
+		Pause: map[Lane]time.Duration{Networks: time.Millisecond},
+		Say:   t.Logf,
+	}
+	if err := s.Blow(ctx); err != nil {
+		t.Errorf("got %v", err)
+	}
+	events, err := journal.ReadFiles(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := evidence.New(events).Episodes; len(found) != 1 {
+		t.Errorf("got %d episodes, want the one that began", len(found))
+	}
+}

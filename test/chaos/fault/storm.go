@@ -78,7 +78,11 @@ func drawn(kinds []Kind, r *rand.Rand) Kind {
 	panic("unreachable")
 }
 
-// happen lets one fault begin and end, and writes both down. The end of ctx shortens it.
+// beginsIn is how long a fault may take to begin while others hold it up. Then it is none.
+const beginsIn = time.Minute
+
+// happen lets one fault begin and end, and writes both down. The end of ctx shortens it, and breaks off no statement: that would
+// cost the connection on which the fault has to be ended.
 func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) error {
 	note := func(e journal.Event) error {
 		e.Node, e.Op, e.Detail = "injector", op, k.Name
@@ -92,9 +96,11 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 		return err
 	}
 	f := k.New()
-	scar, err := f.Begin(ctx, s.World, r)
+	beginning, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginsIn)
+	defer cancel()
+	scar, err := f.Begin(beginning, s.World, r)
 	if err != nil {
-		if errors.Is(err, ErrNothing) || gaveWay(err) {
+		if errors.Is(err, ErrNothing) || gaveWay(err) || beginning.Err() != nil {
 			err = nil
 		}
 		return errors.Join(err, f.End(context.WithoutCancel(ctx), s.World),
