@@ -29,7 +29,8 @@ type Rescue struct {
 	Leases Leases
 	Update func(ctx context.Context, changes []row.Change) (applied int, err error) // fenced, all in one statement
 	Now    func() (now row.Time, ok bool)                                           // the database's clock
-	// Held says that another clock was met, so that leases which seem over may not be. The pass does nothing meanwhile.
+	// Held says that leases which seem over may not be, because another clock was met, or that their executors could not renew
+	// them, because the database was away. It is asked when some have been read; nothing is done with them meanwhile.
 	Held func() bool
 	// Rescued is told the rows as they are after the change: pending again, or failed.
 	Rescued    func(rows []row.Row)
@@ -44,7 +45,7 @@ type Rescue struct {
 func (r *Rescue) Pass(ctx context.Context) error {
 	for {
 		now, ok := r.Now()
-		if !ok || r.Held() {
+		if !ok {
 			return nil
 		}
 		r.takeBack(now)
@@ -53,6 +54,9 @@ func (r *Rescue) Pass(ctx context.Context) error {
 		rows, broken, err := r.Leases.Expired(ctx, limit)
 		if err != nil {
 			return err
+		}
+		if len(rows)+len(broken) == 0 || r.Held() {
+			return nil
 		}
 		full := len(rows)+len(broken) >= limit
 		discardErr := r.discard(ctx, broken)

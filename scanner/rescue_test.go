@@ -20,6 +20,7 @@ type leases struct {
 	locked  map[int64]bool
 	refused map[int64]bool // the database takes no change of these
 	lost    bool           // replies of updates get lost on their way
+	read    int            // reads of leases that are over
 
 	updates int
 	rescued []row.Row
@@ -38,6 +39,7 @@ func newLeases(n int) *leases {
 }
 
 func (l *leases) Expired(_ context.Context, limit int) ([]row.Row, []row.Broken, error) {
+	l.read++
 	var rows []row.Row
 	for _, r := range l.rows {
 		if r.Status == row.Executing && r.Due < row.At(time.Now()) {
@@ -212,6 +214,19 @@ func TestRescueDiscardsWhatCannotBeRead(t *testing.T) {
 		mustPass(t, l.pass().Pass)
 		if l.broken != nil || l.count(row.Pending) != 5 {
 			t.Fatalf("broken %v, %d rescued", l.broken, l.count(row.Pending))
+		}
+	})
+}
+
+// TestRescueIsHeldByWhatItsReadHasMet lets the read be answered after an outage that began when nothing held the rescue.
+func TestRescueIsHeldByWhatItsReadHasMet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases(5)
+		r := l.pass()
+		r.Held = func() bool { return l.read > 0 }
+		mustPass(t, r.Pass)
+		if l.read != 1 || l.count(row.Executing) != 5 {
+			t.Fatalf("%d leases are left after %d reads, want 5 after 1", l.count(row.Executing), l.read)
 		}
 	})
 }

@@ -23,6 +23,7 @@ type core struct {
 	metrics *metrics.Collector
 
 	complaints complaints
+	outage     outage
 	anchorLost chan struct{} // the clock needs a reading at once
 	skewed     sync.Once     // the log says that this machine's clock is off
 

@@ -54,8 +54,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	c := &core{
 		cfg: cfg, store: cfg.Store, log: cfg.Logger, metrics: cfg.Metrics, life: life,
-		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(max(cfg.TTR/3, minRescueHold))),
+		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR))),
 		hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: make(chan struct{}, 1),
+		outage: newOutage(cfg.TTR),
 	}
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
 	if err := e.anchor(ctx); err != nil {

@@ -126,6 +126,10 @@ func (c *core) takeReading(ctx context.Context) error {
 
 // heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock its anchor.
 func (c *core) heard(reading row.Reading, sent, received time.Time) {
+	if silence, over := c.outage.answered(received); over {
+		c.log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
+			"silence", silence.Round(time.Millisecond), "for", c.outage.hold)
+	}
 	if !c.clock.Add(reading, sent, received) {
 		signal(c.anchorLost)
 	}

@@ -119,8 +119,8 @@ func (p *passes) strays(ctx context.Context) error {
 	return nil
 }
 
-// rescueHeld reports whether leases that seem over may not be, because the clock they are judged by is another one since a moment
-// ago. The last reading may be older than that moment, so a new one is taken.
+// rescueHeld reports whether leases that seem over may not be, or could not be renewed: the clock they are judged by is another one
+// since a moment ago, or the database was away until then. The last reading may be older than that moment, so a new one is taken.
 func (p *passes) rescueHeld() bool {
 	if sabotage.Off(sabotage.Rescue) {
 		return true
@@ -129,7 +129,7 @@ func (p *passes) rescueHeld() bool {
 		p.failed("reading the database's clock", err)
 		return true
 	}
-	return p.clock.RescueHeld()
+	return p.clock.RescueHeld() || p.outage.holds(time.Now())
 }
 
 // rescued runs rescued rows at once, if this process serves them.

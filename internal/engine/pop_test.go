@@ -184,10 +184,10 @@ func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
 		e := w.engine(store, nil)
 		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
 		w.take(e, "a")
-		time.Sleep(5 * time.Second)
+		time.Sleep(8500 * time.Millisecond) // what follows is too short for an outage, after which rescues wait
 		away.Store(true)
 		e.clock.Drop()
-		time.Sleep(time.Until(w.row(id).Due.Std()) + 2500*time.Millisecond)
+		time.Sleep(time.Until(w.row(id).Due.Std()) + 1500*time.Millisecond)
 		away.Store(false)
 		<-e.clock.Anchored()
 		e.passes.runner.Kick(passRescue)

@@ -22,6 +22,7 @@ type Rules struct {
 	Settle      time.Duration // how long after the end of the faults the bounds begin to count
 	CaughtUp    time.Duration // how long after it was due a task is claimed at the latest
 	Rescue      time.Duration // how long after its end a lease is taken at the latest
+	Hold        time.Duration // how long beyond Settle leases may be left alone, for executors that could not renew them
 	Blur        time.Duration // how far apart the clocks of the journals may be
 	Commit      time.Duration // how long after its write a transition is seen by others at the latest
 }

@@ -342,6 +342,26 @@ var stories = []struct {
 		s.add(5, "db", journal.Lease, journal.Event{ID: 1, Version: 1, Due: at(9)})
 		s.write(6.1, 1, 2, pending, 0, 1, 6.1)
 	}},
+	{"a lease is left alone for longer than executors need", 8, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.write(28.5, 1, 2, pending, 0, 1, 28.5)
+		s.write(28.6, 1, 3, executing, 1, 1, 32.6)
+		s.start(28.6, "n", 1, 3, "a")
+		s.end(29, "n", 1, 3, "a", journal.OK)
+		s.write(29, 1, 4, completed, 1, 1, 29)
+		s.over()
+	}},
+	{"a lease is left alone while its executor may come back", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.write(27.5, 1, 2, pending, 0, 1, 27.5)
+		s.write(27.6, 1, 3, executing, 1, 1, 31.6)
+		s.start(27.6, "n", 1, 3, "a")
+		s.end(28, "n", 1, 3, "a", journal.OK)
+		s.write(28, 1, 4, completed, 1, 1, 28)
+		s.over()
+	}},
 	{"a lease is taken in time after the faults", clean, func(s *story) {
 		s.save(0, 1, "a")
 		s.write(2.01, 1, 1, executing, 1, 0, 6)

@@ -27,7 +27,7 @@ func (c *court) rescued() {
 			if next != nil {
 				ends = next.At
 			}
-			bound := latest(from, c.leaseEnd(t, w)).Add(c.rules.Rescue)
+			bound := latest(from.Add(c.rules.Hold), c.leaseEnd(t, w)).Add(c.rules.Rescue)
 			if ends.After(bound) {
 				c.breach(8, t.id, fmt.Sprintf("its lease was over for %v, and nobody ended it", ends.Sub(bound)+c.rules.Rescue), w, next)
 			}

@@ -13,6 +13,7 @@ func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * flo
 
 var rules = Rules{
 	MaxAttempts: 3, Quarantine: 5, TTR: 4 * time.Second, Settle: time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second,
+	Hold: 2 * time.Second,
 }
 
 // story writes a journal.

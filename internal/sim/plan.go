@@ -42,7 +42,7 @@ const (
 // Rules are what the judge is told about a simulation.
 var Rules = judge.Rules{
 	MaxAttempts: maxAttempts, Quarantine: quarantine, TTR: longestTTR,
-	Settle: 2 * time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second,
+	Settle: 2 * time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second, Hold: 5 * time.Second,
 }
 
 func newPlan(seed uint64) plan {
