@@ -27,6 +27,9 @@ func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 	if len(held) == 0 {
 		return rest
 	}
+	for _, r := range held {
+		s.hands.standBack(r.run.item) // other suspects must not wait for somebody's transaction
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting = append(a.waiting, held...)

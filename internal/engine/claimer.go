@@ -172,7 +172,7 @@ func (c *claimer) later(items []*item, d time.Duration) {
 		return
 	}
 	for _, it := range items {
-		c.hands.freeSlot(it)
+		c.hands.standBack(it)
 	}
 	c.goFunc(func() {
 		sleep(c.life, d)

@@ -106,6 +106,9 @@ func (h *hands) handOut(it *item, version int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	it.out = version
+	if h.lines.acquit(it) {
+		signal(h.claimWake)
+	}
 }
 
 // due puts sightings of rows that are due by now into the lines, past the heap. It returns how many of them were taken.
@@ -172,12 +175,24 @@ func (h *hands) freeSlot(it *item) {
 	}
 }
 
+// standBack gives the slot of a row back, and its turn as the only suspect: it was surely not claimed, or waits for somebody else's
+// transaction. The row stays held.
+func (h *hands) standBack(it *item) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	released, acquitted := h.lines.release(it), h.lines.acquit(it)
+	if released || acquitted {
+		signal(h.claimWake)
+	}
+}
+
 // letGo ends the hold, and the slot with it. It is safe to call more than once, also when the row is held anew by then.
 func (h *hands) letGo(it *item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(it)
-	if h.lines.release(it) {
+	released, acquitted := h.lines.release(it), h.lines.acquit(it)
+	if released || acquitted {
 		signal(h.claimWake)
 	}
 }
@@ -188,6 +203,7 @@ func (h *hands) putBack(it *item) {
 	defer h.mu.Unlock()
 	h.drop(it)
 	h.lines.release(it)
+	h.lines.acquit(it)
 	it.line = h.lines.line(it.line.tag) // it held no slot, so its line may have been forgotten
 	h.lines.push(it)
 	signal(h.claimWake)

@@ -35,21 +35,21 @@ func (it *item) id() int64 { return it.ID }
 // locks.
 type lines struct {
 	tagLines
-	waiting     map[int64]*item
-	suspects    []*item // oldest first
-	suspectBusy bool
-	workers     int // slots
-	open        int // tags that are served here and not paused
-	busy        int // rows that are claimed for a worker, or being claimed
-	held        int // by all tags
-	beyond      int // rows that may be claimed beyond the slots now
-	flow        flow
-	running     int  // slots in which a row runs
-	ready       int  // rows that wait for a slot
-	gateTurn    bool // the next slot goes to the backlog
-	ahead       int  // worker slots that are held by rows which are not due yet
-	wanted      int  // rows that waiting pops want and were not promised yet, over all tags
-	turn        bool // the backlog gets the odd place
+	waiting  map[int64]*item
+	suspects []*item // oldest first
+	suspect  *item   // the one that is claimed or being claimed, so that a crash counts against no other
+	workers  int     // slots
+	open     int     // tags that are served here and not paused
+	busy     int     // rows that are claimed for a worker, or being claimed
+	held     int     // by all tags
+	beyond   int     // rows that may be claimed beyond the slots now
+	flow     flow
+	running  int  // slots in which a row runs
+	ready    int  // rows that wait for a slot
+	gateTurn bool // the next slot goes to the backlog
+	ahead    int  // worker slots that are held by rows which are not due yet
+	wanted   int  // rows that waiting pops want and were not promised yet, over all tags
+	turn     bool // the backlog gets the odd place
 }
 
 func newLines(workers int) lines {
@@ -189,7 +189,7 @@ func (l *lines) pickTimely(picked []*item, n int) []*item {
 
 // pickSuspect takes a row that has outlived several processes, when no other such row runs.
 func (l *lines) pickSuspect(picked []*item) []*item {
-	if l.suspectBusy {
+	if l.suspect != nil {
 		return picked
 	}
 	for i, it := range l.suspects {
@@ -270,7 +270,7 @@ func (l *lines) occupy(it *item) *item {
 		l.weigh(it.line)
 	}
 	if it.Suspect {
-		l.suspectBusy = true
+		l.suspect = it
 	}
 	l.hold(it, it.early)
 	return it
@@ -290,9 +290,16 @@ func (l *lines) release(it *item) bool {
 	default:
 		return false
 	}
-	if it.Suspect {
-		l.suspectBusy = false
+	return true
+}
+
+// acquit lets another suspect run: a crash of this process could not count against the row any more. While its result is not
+// stored it still could, also when its processor has returned.
+func (l *lines) acquit(it *item) bool {
+	if l.suspect != it {
+		return false
 	}
+	l.suspect = nil
 	return true
 }
 

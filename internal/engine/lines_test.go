@@ -146,9 +146,31 @@ func TestSuspectRunsAsTheOnlyOne(t *testing.T) {
 	if got := h.pickAny(claimRows, 0); len(got) != 0 {
 		t.Errorf("a second suspect beside the first: %v", idsIn(got))
 	}
+	h.freeSlot(first[1])
+	if got := h.pickAny(claimRows, 0); len(got) != 0 {
+		t.Errorf("a second suspect before the result of the first is stored: %v", idsIn(got))
+	}
 	h.letGo(first[1])
 	if got := h.pickAny(claimRows, 0); !slices.Equal(idsIn(got), []int64{2}) {
 		t.Errorf("then picked %v", idsIn(got))
+	}
+}
+
+func TestSuspectThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
+	for name, step := range map[string]func(h *hands, it *item){
+		"it was not claimed":                  (*hands).standBack,
+		"it goes back to its line":            (*hands).putBack,
+		"it is in the hand of a token holder": func(h *hands, it *item) { h.handOut(it, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := handsFor(10, 10, "a")
+			h.due([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
+			first := h.pickAny(claimRows, 0)
+			step(h, first[0])
+			if got := h.pickAny(claimRows, 0); len(first) != 1 || !slices.Equal(idsIn(got), []int64{2}) {
+				t.Errorf("picked %v, then %v", idsIn(first), idsIn(got))
+			}
+		})
 	}
 }
 
@@ -246,12 +268,12 @@ func TestOneHandPerRow(t *testing.T) {
 					slots++
 				}
 				for _, it := range held {
-					if it.Suspect && it.slot {
+					if it.Suspect {
 						suspects++
 					}
 				}
 				if suspects > 1 {
-					t.Fatalf("%d suspects have slots", suspects)
+					t.Fatalf("%d suspects are held", suspects)
 				}
 			},
 			"freeSlot": func(*rapid.T) { it := any(); free(it); h.freeSlot(it) },
