@@ -77,7 +77,8 @@ func Judge(events []journal.Event, rules Rules) Verdict {
 	c := &court{history: h, rules: rules}
 	for _, rule := range []func(*court){
 		(*court).inventedNothing, (*court).acceptedIsStored, (*court).unknownIsSaid, (*court).toldTheTruth, (*court).ranAtLeastOnce,
-		(*court).completedOnce, (*court).neverEarly, (*court).caughtUp, (*court).rescued, (*court).keysUnique, (*court).stopsAreFree,
+		(*court).completedOnce, (*court).neverEarly, (*court).caughtUp, (*court).rescued, (*court).quarantinedAlone,
+		(*court).keysUnique, (*court).stopsAreFree,
 	} {
 		rule(c)
 	}

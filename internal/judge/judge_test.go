@@ -342,6 +342,20 @@ var stories = []struct {
 		s.add(5, "db", journal.Lease, journal.Event{ID: 1, Version: 1, Due: at(9)})
 		s.write(6.1, 1, 2, pending, 0, 1, 6.1)
 	}},
+	{"a task is quarantined for its own losses", clean, func(s *story) { s.quarantine(false) }},
+	{"a task is quarantined beside one that never crashed", clean, func(s *story) {
+		s.quarantine(false)
+		s.neighbour(0, 20)
+	}},
+	{"a task is quarantined after a suspect whose result was stored", clean, func(s *story) {
+		s.quarantine(false)
+		s.neighbour(2, 3.4)
+	}},
+	{"a task is quarantined beside another suspect", 8, func(s *story) {
+		s.quarantine(false)
+		s.neighbour(2, 20)
+	}},
+	{"a task is quarantined that had returned each time", 8, func(s *story) { s.quarantine(true) }},
 	{"a lease is left alone for longer than executors need", 8, func(s *story) {
 		s.save(0, 1, "a")
 		s.write(2.01, 1, 1, executing, 1, 0, 6)

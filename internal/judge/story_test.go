@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
@@ -86,6 +87,40 @@ func (s *story) run(id int64, body string) {
 	s.start(2.01, "n", id, 1, body)
 	s.end(2.5, "n", id, 1, body, journal.OK)
 	s.write(2.51, id, 2, completed, 1, 0, 2.51)
+}
+
+// quarantine is task 1, which loses the processes n2, n3 and n4 after two others: each claims it and
+// crashes half a second later. The processor may have returned by then.
+func (s *story) quarantine(returned bool) {
+	s.save(0, 1, "a")
+	for n := range 3 {
+		crashes, node := 2+n, fmt.Sprintf("n%d", 2+n)
+		at, version := 3+2*float64(n), int64(1+2*n)
+		s.claim(at, 1, version, crashes, node)
+		s.start(at, node, 1, version, "a")
+		if returned {
+			s.end(at+.1, node, 1, version, "a", journal.OK)
+		}
+		s.add(at+.5, node, journal.NodeCrash, journal.Event{})
+		status := pending
+		if n == 2 {
+			status = failed
+		}
+		s.write(at+1, 1, version+1, status, 0, crashes+1, at+1)
+	}
+}
+
+// neighbour is task 2, which the process n2 has from its beginning until its row is changed.
+func (s *story) neighbour(crashes int, until float64) {
+	s.save(0, 2, "b")
+	s.claim(3.1, 2, 1, crashes, "n2")
+	s.write(until, 2, 2, pending, 0, crashes, until)
+}
+
+// claim is one of a process, for half a second.
+func (s *story) claim(seconds float64, id, version int64, crashes int, node string) {
+	s.write(seconds, id, version, executing, 1, crashes, seconds+.5)
+	s.events[len(s.events)-1].Executor = "h:1:" + node + ":1"
 }
 
 // over ends the story after a quiet time.

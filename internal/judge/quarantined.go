@@ -1,0 +1,97 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+)
+
+// suspectAt is the crash count from which on a task runs as the only such task in its process.
+const suspectAt = 2
+
+// hold is a suspect's claim and the transition that ended it, nil where none did.
+type hold struct {
+	task        *task
+	claim, next *journal.Event
+}
+
+// quarantinedAlone (8): each loss that counts for a quarantine is the task's own. None is met beside another suspect in the same
+// process, and at one of them at least the task was running.
+func (c *court) quarantinedAlone() {
+	held := c.suspects()
+	ends := c.processEnds()
+	for _, t := range c.byID() {
+		if !isQuarantined(t) {
+			continue
+		}
+		ran := false
+		for _, h := range held[t.id] {
+			if h.next == nil || h.next.CrashCount == h.claim.CrashCount {
+				continue
+			}
+			end, crashed := ends[process(h.claim)]
+			r := t.run(h.claim.Version)
+			ran = ran || !crashed || r != nil && r.end == nil
+			for _, o := range c.beside(h, held) {
+				if crashed && o.covers(end, c.rules.Blur) {
+					c.breach(8, t.id, fmt.Sprintf("it is quarantined for a loss beside task %d, which was a suspect too", o.task.id),
+						h.claim, h.next, o.claim, o.next)
+				}
+			}
+		}
+		if !ran {
+			c.breach(8, t.id, "it is quarantined, and ran at none of the losses that count", t.last())
+		}
+	}
+}
+
+// suspects returns the claims of suspects, by task. One that is in the hand of a caller, or of a token's holder, crashes nobody.
+func (c *court) suspects() map[int64][]hold {
+	held := map[int64][]hold{}
+	for _, t := range c.byID() {
+		for i, w := range t.writes {
+			if w.Status == executing && w.CrashCount >= suspectAt && !strings.HasPrefix(w.Executor, popMark) && !t.passedOn(w.Version) {
+				held[t.id] = append(held[t.id], hold{task: t, claim: w, next: t.next(i)})
+			}
+		}
+	}
+	return held
+}
+
+// beside returns what other suspects the process of a claim has had.
+func (c *court) beside(h hold, held map[int64][]hold) (others []hold) {
+	for _, t := range c.byID() {
+		for _, o := range held[t.id] {
+			if t != h.task && process(o.claim) == process(h.claim) {
+				others = append(others, o)
+			}
+		}
+	}
+	return others
+}
+
+// covers reports whether the hold had begun before the moment and had not ended.
+func (h hold) covers(at time.Time, blur time.Duration) bool {
+	return h.claim.At.Before(at.Add(-blur)) && (h.next == nil || h.next.At.After(at.Add(blur)))
+}
+
+// processEnds returns when the processes that have claimed something crashed. Those that were cut off or stuck are left out.
+func (c *court) processEnds() map[string]time.Time {
+	ends := map[string]time.Time{}
+	for _, t := range c.byID() {
+		for _, w := range t.writes {
+			if r := t.run(w.Version); r != nil && w.Status == executing && c.crashed[r.start.Node] != nil {
+				ends[process(w)] = c.crashed[r.start.Node].At
+			}
+		}
+	}
+	return ends
+}
+
+// process is what all claims of a process have in common: the executor without the number of the claim.
+func process(claim *journal.Event) string {
+	name := claim.Executor
+	return name[:max(strings.LastIndexByte(name, ':'), 0)]
+}
