@@ -215,31 +215,72 @@ func TestAttemptEndsWithItsTimeout(t *testing.T) {
 	})
 }
 
-func TestProcessorThatIgnoresItsContextLosesLeaseAndSlot(t *testing.T) {
+func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 	inBubble(t, func(w *world) {
+		w.runs.hangs = true
 		wake := make(chan struct{})
-		stuck := w.engine(w.store, map[string]processor.Func{
-			"stuck": func(context.Context, *processor.Task) error { <-wake; return nil },
-			"a":     nothing,
+		e := w.engine(w.store, map[string]processor.Func{
+			"stuck": func(_ context.Context, task *processor.Task) error {
+				if task.Version == 1 {
+					<-wake
+				}
+				return nil
+			},
+			"a": nothing,
 		}, func(c *Config) {
 			c.Timeout, c.StopGrace, c.TTR, c.Workers = 5*time.Second, 2*time.Second, 3*time.Second, 1
 		})
 		time.Sleep(time.Second)
-		id := w.save(stuck, "stuck", 0)
+		id := w.save(e, "stuck", 0)
 		time.Sleep(20 * time.Second)
-		free := w.save(stuck, "a", 0)
+		free := w.save(e, "a", 0)
 		time.Sleep(5 * time.Second)
 		w.completed(free, 100*time.Millisecond)
-
-		w.engine(w.store, map[string]processor.Func{"stuck": nothing})
-		time.Sleep(10 * time.Second)
-		if r := w.row(id); r.Status != row.Completed || r.CrashCount != 1 || r.Attempt != 1 {
-			w.Errorf("another node should have completed the task: %+v", r)
+		r, runs := w.row(id), w.runs.of(id)
+		if r.Status != row.Completed || r.CrashCount != 1 || r.Attempt != 1 || len(runs) != 2 {
+			w.Fatalf("%d runs, row %+v; want the task run here once more", len(runs), r)
+		}
+		// The timeout, the grace and a lease; then a rescue within 5 s, and a look at the versions.
+		if took := runs[1].at.Sub(runs[0].at); took > (5+2+3+5+2)*time.Second {
+			w.Errorf("run once more after %v", took)
 		}
 		close(wake)
 		time.Sleep(time.Second)
-		if r := w.row(id); r.Status != row.Completed {
-			w.Errorf("the late return changed the row: %+v", r)
+		if again := w.row(id); again.Version != r.Version || again.Finish != r.Finish {
+			w.Errorf("the late return changed the row: %+v", again)
+		}
+		if e.hands.holds(id) || e.runs.len() != 0 {
+			w.Error("the row is still in hand")
+		}
+	})
+}
+
+// TestProcessorThatAlwaysHangsIsQuarantined runs the attempts of one task beside each other on one node until it has had enough.
+func TestProcessorThatAlwaysHangsIsQuarantined(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.runs.hangs = true
+		wake := make(chan struct{})
+		e := w.engine(w.store, map[string]processor.Func{
+			"stuck": func(context.Context, *processor.Task) error { <-wake; return nil },
+		}, func(c *Config) {
+			c.Timeout, c.StopGrace, c.TTR, c.Workers = 5*time.Second, 2*time.Second, 3*time.Second, 2
+		})
+		time.Sleep(time.Second)
+		id := w.save(e, "stuck", 0)
+		time.Sleep(2 * time.Minute)
+		r := w.row(id)
+		if r.Status != row.Failed || r.CrashCount != 5 || len(w.runs.of(id)) != 5 {
+			w.Errorf("%d runs, row %+v", len(w.runs.of(id)), r)
+		}
+		close(wake)
+		time.Sleep(time.Second)
+		if again := w.row(id); again.Version != r.Version || e.hands.holds(id) || e.runs.len() != 0 {
+			w.Errorf("after the late returns: %d runs in the book, row %+v", e.runs.len(), again)
+		}
+		e.hands.mu.Lock()
+		defer e.hands.mu.Unlock()
+		if l := &e.hands.lines; l.busy != 0 || l.running != 0 || l.suspect != nil {
+			w.Errorf("%d slots are taken, %d run", l.busy, l.running)
 		}
 	})
 }

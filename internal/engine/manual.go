@@ -107,7 +107,7 @@ func (m *Manual) execute(u *run) (result error) {
 }
 
 func (m *Manual) settle(u *run, reg *processor.Registration, err, cause error) {
-	if u.returned() {
+	if handed, _ := u.returned(); handed {
 		m.runner.askRow(u, reg, err, cause)
 		return
 	}

@@ -166,7 +166,23 @@ func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run))
 			cause = processor.ErrCancelled
 		}
 		r.lose(u, cause)
+		r.forsake(u)
 	}
+}
+
+// forsake lets go of a row that has ended here for certain while its processor hangs: it may run in this process once more, beside
+// the hung attempt, whose result is refused.
+func (r *renewer) forsake(u *run) {
+	u.mu.Lock()
+	u.forsaken = u.hung && u.inside
+	forsaken := u.forsaken
+	u.mu.Unlock()
+	if !forsaken {
+		return // it may still return; or it has, and the fence refuses its result
+	}
+	r.runs.remove(u)
+	r.hands.letGo(u.item)
+	signal(r.hands.scanWake) // it was turned away here while it was in hand
 }
 
 // isCompleted reports whether the processor itself has completed the row, in its own transaction.
@@ -187,8 +203,8 @@ func (r *renewer) endLost(held []*run, now time.Time) {
 	}
 }
 
-// lose ends the context of an attempt. A processor that ignores it does not keep its slot. Its row stays in hand until it
-// returns: run here once more it would hang once more, while another node may do better.
+// lose ends the context of an attempt. A processor that ignores it does not keep its slot, nor its row when that was seen in
+// other hands: until then the row stays in hand, because nobody else may have it.
 func (r *renewer) lose(u *run, cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -207,9 +223,10 @@ func (r *renewer) lose(u *run, cause error) {
 func (r *renewer) expectReturn(u *run) {
 	sleep(r.life, stopReleaseWait)
 	u.mu.Lock()
-	inside := u.inside
+	u.hung = u.inside
+	hung := u.hung
 	u.mu.Unlock()
-	if !inside {
+	if !hung {
 		return
 	}
 	r.metrics.IgnoredContext()

@@ -36,6 +36,8 @@ type run struct {
 	passed    bool // its processor has returned HandOver
 	answered  bool // a holder of its token has ended the task
 	lost      bool
+	hung      bool // it ignores that its context has ended
+	forsaken  bool // its row was let go meanwhile
 	cancelled bool
 }
 
@@ -132,17 +134,23 @@ func (u *run) isLost() bool {
 	return u.lost
 }
 
-// returned notes that the processor has, and reports whether it called CompleteTx.
-func (u *run) returned() (handed bool) {
+// returned notes that the processor has, and reports whether it called CompleteTx, and whether its row was let go before.
+func (u *run) returned() (handed, forsaken bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.inside = false
-	return u.handed
+	return u.handed, u.forsaken
 }
 
-// settle hands the result on. After CompleteTx only the row decides.
+// settle hands the result on. After CompleteTx only the row decides. The result of an attempt whose row was let go is not sent: it
+// must not travel with that of the next one.
 func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
-	if u.returned() {
+	handed, forsaken := u.returned()
+	if forsaken {
+		r.settler.refused(u)
+		return
+	}
+	if handed {
 		r.askRow(u, reg, err, cause)
 		return
 	}
