@@ -27,6 +27,7 @@ var floors = [][]string{
 		"internal/cluster",
 		"internal/dbtest",
 		"internal/judge",
+		"internal/linear",
 		"internal/metrics",
 		"internal/otlp",
 		"internal/sealed",
@@ -39,7 +40,7 @@ var floors = [][]string{
 		"scanner",
 	},
 	{"internal/engine", "client"},
-	{"internal/store", "internal/memstore", "internal/faultstore", "internal/storetest", "internal/seam"},
+	{"internal/store", "internal/memstore", "internal/faultstore", "internal/history", "internal/storetest", "internal/seam"},
 	{"migrations", "internal/sim"},
 	{"."},
 	{"internal/inbound", "internal/lateness"},
@@ -66,6 +67,8 @@ var own = map[string][]string{
 	"internal/durations": {},
 	"internal/journal":   {},
 	"internal/judge":     {"internal/journal"},
+	"internal/linear":    {"internal/journal"},
+	"internal/history":   {"internal/row", "internal/engine", "internal/journal"}, // of engine: the interface and its Tx
 	"internal/sabotage":  {},
 	"internal/wire":      {"internal/durations"},
 	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
@@ -110,6 +113,7 @@ var only = map[string]struct {
 	"github.com/danielgtaylor":           {packages: []string{"internal/httpapi"}},
 	"github.com/sony/gobreaker":          {packages: []string{"processor/webhook"}},
 	"github.com/standard-webhooks":       {}, // the reference that signatures are tested against
+	"github.com/anishathalye/porcupine":  {packages: []string{"internal/linear"}},
 	"github.com/stretchr/testify":        {},
 	"go.uber.org/goleak":                 {},
 	"pgregory.net/rapid":                 {packages: []string{"internal/storetest"}},

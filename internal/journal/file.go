@@ -40,6 +40,22 @@ func (f *File) Append(e Event) error {
 	return f.sync(n)
 }
 
+// Write adds events at the end. They outlive the process when it returns, but perhaps not the machine.
+func (f *File) Write(events ...Event) error {
+	var lines []byte
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("write to the journal: %w", err)
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	if _, err := f.write(lines); err != nil {
+		return fmt.Errorf("write to the journal: %w", err)
+	}
+	return nil
+}
+
 func (f *File) write(line []byte) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +66,7 @@ func (f *File) write(line []byte) (n int, err error) {
 	return f.written, nil
 }
 
-// sync returns when the n-th line is on the disk. Lines that were written while another fsync ran share the next one.
+// sync returns when the n-th write is on the disk. What was written while another fsync ran shares the next one.
 func (f *File) sync(n int) error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()

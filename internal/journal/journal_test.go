@@ -55,6 +55,24 @@ func TestEveryAppendedEventIsInTheFile(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrittenWithoutWaitingStandsBesideTheRest(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	file, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, err := range []error{file.Write(at(0, "a"), at(1, "b")), file.Append(at(2, "c")), file.Write()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := ReadFiles(path); err != nil || len(got) != 3 || got[1].Detail != "b" || got[2].Detail != "c" {
+		t.Fatalf("got %v, %v", got, err)
+	}
+}
+
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
 	want := []Event{

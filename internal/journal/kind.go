@@ -30,6 +30,21 @@ const (
 	RunTold  Kind = "run.told"  // ID, Version, Error: what the library says of it: its context has ended, its lease is lost
 )
 
+// What a process asked a store for about one task, as package history records it, and what it was told. Op and ID join the two.
+const (
+	StoreInsert Kind = "store.insert" // ID
+	StoreClaim  Kind = "store.claim"  // ID, Version that it was seen at, Executor
+	StoreChange Kind = "store.change" // ID, Version and Status that it was seen at, Executor; Detail: the status to be
+	StoreRenew  Kind = "store.renew"  // ID, Version, Executor: a lease that goes to another executor
+	StoreRead   Kind = "store.read"   // ID
+	// StoreReturn is the answer: OK when it was done, WrongStatus when it was left out, Refused when nothing was done, Unknown when
+	// it may have been or may yet be. A claim that was won tells the Version; a read what it saw: Version, Status, Executor, or an
+	// empty Status where there was no such task.
+	StoreReturn Kind = "store.return"
+	// StoreWhole says that these calls are all that ever touches the table, and that a claim leaves out only what others hold.
+	StoreWhole Kind = "store.whole"
+)
+
 // The life of a node.
 const (
 	NodeStart   Kind = "node.start"   // it serves the tags in Detail, separated by spaces, from now on

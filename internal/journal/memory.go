@@ -11,11 +11,11 @@ type Memory struct {
 	events []Event
 }
 
-// Append adds an event at the end.
-func (m *Memory) Append(e Event) {
+// Append adds events at the end.
+func (m *Memory) Append(events ...Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.events = append(m.events, e)
+	m.events = append(m.events, events...)
 }
 
 // Events returns what was appended so far.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/faultstore"
+	"github.com/delaytask/delaytask/internal/history"
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/processor"
@@ -101,7 +102,7 @@ func (w *world) start(slot, n int, d die) *life {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	e, err := engine.New(ctx, w.config(l.ear, registry))
+	e, err := engine.New(ctx, w.config(history.New(l.ear, l.name, 1, w.book.Append), registry))
 	if err == nil {
 		err = e.Start(context.Background())
 	}

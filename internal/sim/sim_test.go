@@ -13,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/linear"
 )
 
 var (
@@ -48,10 +49,10 @@ func TestSeeds(t *testing.T) {
 					}
 					seed := *first + i/uint64(*times)
 					t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-						v := playOnce(t, seed)
+						v, counts := playOnce(t, seed)
 						mu.Lock()
 						defer mu.Unlock()
-						totals.add(seed, v)
+						totals.add(seed, v, counts)
 					})
 				}
 			})
@@ -68,14 +69,18 @@ func TestSeeds(t *testing.T) {
 }
 
 // playOnce plays and judges a seed. The journal of one that broke a promise is kept, because the seed may pass the next time.
-func playOnce(t *testing.T, seed uint64) judge.Verdict {
+func playOnce(t *testing.T, seed uint64) (judge.Verdict, linear.Counts) {
 	var events []journal.Event
 	synctest.Test(t, func(*testing.T) { events = play(seed) })
 	v := judge.Judge(events, Rules)
-	if len(v.Violations) == 0 {
-		return v
+	unexplained, counts := linear.Check(events)
+	if len(v.Violations) == 0 && len(unexplained) == 0 {
+		return v, counts
 	}
 	for _, violation := range v.Violations[:min(len(v.Violations), 10)] {
+		t.Errorf("seed %d: %v", seed, violation)
+	}
+	for _, violation := range unexplained[:min(len(unexplained), 10)] {
 		t.Errorf("seed %d: %v", seed, violation)
 	}
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("delaytask-sim-%d.jsonl", seed))
@@ -88,8 +93,8 @@ func playOnce(t *testing.T, seed uint64) judge.Verdict {
 		t.Fatal(err)
 	}
 	t.Logf("seed %d: %d violations. What happened: go run ./test/judge %s; again: make sim SEED=%d TIMES=100",
-		seed, len(v.Violations), file, seed)
-	return v
+		seed, len(v.Violations)+len(unexplained), file, seed)
+	return v, counts
 }
 
 func TestAJournalIsJudgedTheSameFromItsFile(t *testing.T) {
@@ -118,6 +123,10 @@ func TestAJournalIsJudgedTheSameFromItsFile(t *testing.T) {
 	a, b := judge.Judge(events, Rules), judge.Judge(again, rules)
 	if len(a.Violations) != len(b.Violations) || fmt.Sprint(a.Counts) != fmt.Sprint(b.Counts) {
 		t.Errorf("from memory %+v, from the file %+v", a.Counts, b.Counts)
+	}
+	_, told := linear.Check(events)
+	if _, told2 := linear.Check(again); told2 != told || told.Operations == 0 {
+		t.Errorf("the histories are %+v from memory, %+v from the file", told, told2)
 	}
 	if a.Counts.Executions == 0 || a.Counts.Nodes < 2 {
 		t.Errorf("the seed shows nothing: %+v", a.Counts)

@@ -8,22 +8,26 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/linear"
 )
 
 // Totals is what many seeds have shown.
 type Totals struct {
-	Seeds      int          `json:"seeds"`
-	Failed     []uint64     `json:"failed"` // seeds that broke a promise
-	Violations int          `json:"violations"`
-	Counts     judge.Counts `json:"counts"`
-	Bound      float64      `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
+	Seeds      int           `json:"seeds"`
+	Failed     []uint64      `json:"failed"` // seeds that broke a promise
+	Violations int           `json:"violations"`
+	Counts     judge.Counts  `json:"counts"`
+	Linear     linear.Counts `json:"linear"`
+	Bound      float64       `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
 }
 
-func (t *Totals) add(seed uint64, v judge.Verdict) {
+func (t *Totals) add(seed uint64, v judge.Verdict, told linear.Counts) {
 	t.Seeds++
 	t.Counts.Add(v.Counts)
-	t.Violations += len(v.Violations)
-	if len(v.Violations) > 0 {
+	t.Linear.Add(told)
+	broken := len(v.Violations) + told.Broken
+	t.Violations += broken
+	if broken > 0 {
 		t.Failed = append(t.Failed, seed)
 	}
 	t.Bound = 1
@@ -41,9 +45,11 @@ func (t *Totals) String() string {
 	}
 	line := fmt.Sprintf("%d seeds, %d nodes, %d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, "+
 		"faults: %s, %d crashes, %d graceful stops, %d rescued, %d quarantined, "+
-		"%d saves accepted, %d unknown, %d duplicate, %d refused; %d violations",
+		"%d saves accepted, %d unknown, %d duplicate, %d refused, "+
+		"%d operations on %d tasks checked to be linearizable (%d of unknown outcome, %d tasks undecided); %d violations",
 		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra, strings.Join(faults, ", "),
-		c.Crashes, c.Stops, c.Rescued, c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused, t.Violations)
+		c.Crashes, c.Stops, c.Rescued, c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused,
+		t.Linear.Operations, t.Linear.Tasks, t.Linear.Unknown, t.Linear.Undecided, t.Violations)
 	if len(t.Failed) == 0 {
 		return line + fmt.Sprintf(", 95 %% bound 3/N: %.2g of the seeds", t.Bound)
 	}

@@ -49,6 +49,7 @@ func play(seed uint64) []journal.Event {
 	w := &world{plan: p, calm: make(chan struct{}), over: make(chan struct{}), stored: map[int64]int64{}}
 	w.db = memstore.New(memstore.WithWatch(w.see))
 	w.note("sim", journal.Rules, journal.Event{Detail: judge.Encode(Rules)})
+	w.note("sim", journal.StoreWhole, journal.Event{})
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseFaults})
 	for slot := range p.slots {
 		w.work.Go(func() { w.keepAlive(slot) })

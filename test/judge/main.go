@@ -3,7 +3,8 @@
 //
 //	go run ./test/judge FILE…
 //
-// It prints each violation with the events that show it, then what the journals show in all. The exit code is 1 when a promise was
+// It prints each violation with the events that show it, then each task whose history is not linearizable, and then what the journals
+// show in all. The exit code is 1 when a promise was
 // broken and 2 when the journals cannot be read.
 package main
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/linear"
 )
 
 func main() {
@@ -44,20 +46,37 @@ func run(out io.Writer, files []string) (broken bool, err error) {
 	verdict := judge.Judge(events, rules)
 	var text bytes.Buffer
 	for _, v := range verdict.Violations {
-		fmt.Fprintln(&text, v)
-		for _, e := range v.Events {
-			line, err := json.Marshal(e)
-			if err != nil {
-				return false, err
-			}
-			fmt.Fprintf(&text, "    %s\n", line)
+		if err := show(&text, v, v.Events); err != nil {
+			return false, err
 		}
 	}
-	counts, err := json.Marshal(verdict.Counts)
+	unexplained, told := linear.Check(events)
+	for _, v := range unexplained {
+		if err := show(&text, v, v.Events); err != nil {
+			return false, err
+		}
+	}
+	counts, err := json.Marshal(struct {
+		judge.Counts
+		Linear linear.Counts `json:"linear"`
+	}{verdict.Counts, told})
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(&text, "%d events, %d violations: %s\n", len(events), len(verdict.Violations), counts)
+	violations := len(verdict.Violations) + len(unexplained)
+	fmt.Fprintf(&text, "%d events, %d violations: %s\n", len(events), violations, counts)
 	_, err = text.WriteTo(out)
-	return len(verdict.Violations) > 0, err
+	return violations > 0, err
+}
+
+func show(text *bytes.Buffer, violation fmt.Stringer, events []journal.Event) error {
+	fmt.Fprintln(text, violation)
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(text, "    %s\n", line)
+	}
+	return nil
 }

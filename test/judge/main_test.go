@@ -21,6 +21,10 @@ func TestJournalsAreJudged(t *testing.T) {
 	accepted := journal.Event{At: noon.Add(2), Node: "n", Kind: journal.ReturnSave, Op: "1", ID: 7}
 	lost := accepted
 	lost.ID = 8
+	seen := journal.Event{At: noon.Add(1), Node: "n", Kind: journal.StoreRead, Op: "2", ID: 7}
+	one := journal.Event{At: noon.Add(1), Node: "n", Kind: journal.StoreReturn, Op: "2", ID: 7, Status: "executing", Version: 1}
+	again, two := seen, one
+	again.Op, two.Op, two.Version = "3", "3", 0
 	for name, c := range map[string]struct {
 		processes, database []journal.Event
 		says                string
@@ -28,6 +32,7 @@ func TestJournalsAreJudged(t *testing.T) {
 	}{
 		"good":     {[]journal.Event{call, accepted}, []journal.Event{rules, insert}, "0 violations", false, false},
 		"bad":      {[]journal.Event{call, lost}, []journal.Event{rules, insert}, "promise 1, task 8", true, false},
+		"back":     {[]journal.Event{call, seen, one, again, two, accepted}, []journal.Event{rules, insert}, "task 7: no order", true, false},
 		"no rules": {[]journal.Event{call}, nil, "", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
