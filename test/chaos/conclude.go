@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/linear"
 	"github.com/delaytask/delaytask/test/chaos/audit"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/fault"
@@ -49,17 +51,13 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	verdict := judge.Judge(events, rules(s.opts.patient))
-	e := evidence.New(events)
-	line.Count(verdict, events)
-	line.Faults = fault.Count(e)
-	if err := tell(stdout, line, verdict, shown); err != nil {
+	broken, err := pronounce(stdout, events, rules(s.opts.patient), &line, shown)
+	if err != nil {
 		return err
 	}
 	if err := s.record(line); err != nil {
 		return err
 	}
-	broken := len(verdict.Violations)
 	if s.forgotten = s.opts.forget || broken == 0 && !s.opts.keep; !s.forgotten {
 		s.say("the journals are in %s", s.dir)
 	}
@@ -127,16 +125,30 @@ func (s *stage) steady() (first, last role.State) {
 // shown bounds what is printed of violations; all of them can be had again from the journal.
 const shown = 10
 
-func tell(w io.Writer, line ledger.Line, v judge.Verdict, most int) error {
-	for _, violation := range v.Violations[:min(len(v.Violations), most)] {
-		if _, err := fmt.Fprintln(w, violation); err != nil {
-			return err
-		}
-		if err := journal.WriteTo(w, violation.Events); err != nil {
-			return err
+// pronounce judges the journal, counts into the line what it shows, and prints that and the violations, of either kind so many at most.
+func pronounce(w io.Writer, events []journal.Event, rules judge.Rules, line *ledger.Line, most int) (broken int, err error) {
+	verdict := judge.Judge(events, rules)
+	unexplained, told := linear.Check(events)
+	line.Count(verdict, told, events)
+	line.Faults = fault.Count(evidence.New(events))
+	for _, v := range verdict.Violations[:min(len(verdict.Violations), most)] {
+		if err := tell(w, v, v.Events); err != nil {
+			return 0, err
 		}
 	}
-	return json.NewEncoder(w).Encode(line)
+	for _, v := range unexplained[:min(len(unexplained), most)] {
+		if err := tell(w, v, v.Events); err != nil {
+			return 0, err
+		}
+	}
+	return len(verdict.Violations) + len(unexplained), json.NewEncoder(w).Encode(line)
+}
+
+func tell(w io.Writer, violation fmt.Stringer, events []journal.Event) error {
+	if _, err := fmt.Fprintln(w, violation); err != nil {
+		return err
+	}
+	return journal.WriteTo(w, events)
 }
 
 // judgeAgain judges a run from the journal that it left.
@@ -149,15 +161,13 @@ func judgeAgain(path string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	verdict := judge.Judge(events, kept)
 	var line ledger.Line
-	line.Count(verdict, events)
-	line.Faults = fault.Count(evidence.New(events))
-	if err := tell(stdout, line, verdict, len(verdict.Violations)); err != nil {
+	broken, err := pronounce(stdout, events, kept, &line, math.MaxInt)
+	if err != nil {
 		return err
 	}
-	if n := len(verdict.Violations); n > 0 {
-		return fmt.Errorf("%w %d times", errBroken, n)
+	if broken > 0 {
+		return fmt.Errorf("%w %d times", errBroken, broken)
 	}
 	return nil
 }

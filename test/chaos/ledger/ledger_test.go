@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/linear"
 )
 
 func TestDocumentShowsWhatIsRecorded(t *testing.T) {
@@ -35,6 +36,7 @@ func line(code string, tasks, lost int) Line {
 	return Line{
 		Code: code, Commit: "c", Server: "S", Seconds: 1800, Tasks: tasks, Broken: map[string]int{"1": lost},
 		Faults: map[string]Fault{"kill": {Injected: 2, Confirmed: 1}},
+		Linear: linear.Counts{Tasks: 51, Operations: 400, Undecided: 1},
 	}
 }
 
@@ -43,6 +45,7 @@ func TestOnlyRunsOfTheLastCodeAreAddedUp(t *testing.T) {
 	got := Tables([]Line{line("old", 5000, 1), line("new", 1000, 0), line("new", 2000, 0)})
 	for _, want := range []string{
 		"2 runs of code `new`", "1.0 h of faults", "| 1 accepted and lost | 0 | 0.001 of a task |", "| kill | 4 | 2 |", "| tasks | 3000 |",
+		"| no order explains what was told of a task | 0 | 0.03 of a task |", "| operations in these histories | 800 |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
@@ -81,13 +84,13 @@ func TestLineTellsWhatTheJudgeSaw(t *testing.T) {
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var l Line
 	v := judge.Verdict{Violations: []judge.Violation{{Promise: 4}, {Promise: 4}}, Counts: judge.Counts{Accepted: 3, Extra: 1}}
-	l.Count(v, []journal.Event{
+	l.Count(v, linear.Counts{Tasks: 3, Operations: 9}, []journal.Event{
 		{At: noon, Kind: journal.RunStart, Version: 1, Due: noon.Add(-time.Hour)}, // late, amid the faults
 		{At: noon.Add(time.Second), Kind: journal.Phase, Detail: journal.PhaseDrain},
 		{At: noon.Add(5 * time.Second), Kind: journal.RunStart, Version: 1, Due: noon.Add(3 * time.Second)},
 		{At: noon.Add(9 * time.Second), Kind: journal.Phase, Detail: journal.PhaseDone},
 	})
-	if l.Broken["4"] != 2 || l.Accepted != 3 || l.Extra != 1 || l.Latest != 2 || l.Drained != 8 {
+	if l.Broken["4"] != 2 || l.Accepted != 3 || l.Extra != 1 || l.Linear.Operations != 9 || l.Latest != 2 || l.Drained != 8 {
 		t.Errorf("got %+v", l)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/linear"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
@@ -29,6 +30,7 @@ type Line struct {
 	Rescued    int              `json:"rescued"`
 	Quarantine int              `json:"quarantined"`
 	Broken     map[string]int   `json:"broken"`        // violations by promise; those with none are not there
+	Linear     linear.Counts    `json:"linear"`        // histories of single tasks
 	Latest     float64          `json:"latest"`        // seconds that a first start was late at most after the faults
 	Drained    float64          `json:"drained"`       // seconds from the end of the faults until everything was done
 	Workers    Growth           `json:"steady_worker"` // of the worker that no fault ends
@@ -46,9 +48,10 @@ type Growth struct {
 	Last  role.State `json:"last"`
 }
 
-// Count takes from a verdict and its journal what the line tells.
-func (l *Line) Count(v judge.Verdict, events []journal.Event) {
+// Count takes from the verdicts and their journal what the line tells.
+func (l *Line) Count(v judge.Verdict, told linear.Counts, events []journal.Event) {
 	c := v.Counts
+	l.Linear = told
 	l.Accepted, l.Tasks, l.Executions, l.Extra, l.Unknown = c.Accepted, c.Tasks, c.Executions, c.Extra, c.Unknown
 	l.Rescued, l.Quarantine = c.Rescued, c.Quarantine
 	l.Broken = map[string]int{}

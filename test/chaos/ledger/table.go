@@ -65,6 +65,9 @@ func outcomes(b *strings.Builder, lines []Line) {
 		n := sum(lines, func(l Line) int { return l.Broken[p.number] })
 		fmt.Fprintf(b, "| %s %s | %d | %s |\n", p.number, p.what, n, upperBound(n, tasks))
 	}
+	histories := sum(lines, func(l Line) int { return l.Linear.Tasks - l.Linear.Undecided })
+	n := sum(lines, func(l Line) int { return l.Linear.Broken })
+	fmt.Fprintf(b, "| no order explains what was told of a task | %d | %s |\n", n, upperBound(n, histories))
 	b.WriteString("\n| figure | |\n|---|---|\n")
 	for _, f := range []struct {
 		what string
@@ -77,6 +80,10 @@ func outcomes(b *strings.Builder, lines []Line) {
 		{"saves of unknown outcome", func(l Line) int { return l.Unknown }},
 		{"leases rescued", func(l Line) int { return l.Rescued }},
 		{"tasks quarantined", func(l Line) int { return l.Quarantine }},
+		{"tasks whose history was checked to be linearizable", func(l Line) int { return l.Linear.Tasks }},
+		{"operations in these histories", func(l Line) int { return l.Linear.Operations }},
+		{"of these, of unknown outcome", func(l Line) int { return l.Linear.Unknown }},
+		{"histories that took too long to decide", func(l Line) int { return l.Linear.Undecided }},
 	} {
 		fmt.Fprintf(b, "| %s | %d |\n", f.what, sum(lines, f.of))
 	}

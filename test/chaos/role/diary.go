@@ -22,13 +22,21 @@ type diary struct {
 // op is a name for an operation that no other one of the run has.
 func (d *diary) op() string { return fmt.Sprintf("%s/%d", d.node, d.ops.Add(1)) }
 
-// write returns when the event is on the disk. A process that cannot keep its diary must not go on.
+// write returns when the event is on the disk.
 func (d *diary) write(e journal.Event) {
 	e.Node = d.node
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
-	if err := d.file.Append(e); err != nil {
+	d.keep(d.file.Append(e))
+}
+
+// record returns when the events outlive the process. There are many more of them than of those that wait for the disk.
+func (d *diary) record(events ...journal.Event) { d.keep(d.file.Write(events...)) }
+
+// keep ends a process that cannot keep its diary.
+func (d *diary) keep(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, d.node+":", err)
 		os.Exit(1)
 	}

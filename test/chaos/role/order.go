@@ -6,16 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // Order is what a process is to do.
@@ -77,11 +74,12 @@ func Serve(ctx context.Context, o Order, t *child.Teller) (err error) {
 		return err
 	}
 	defer file.Close()
-	s, err := open(ctx, o, log)
+	d := &diary{node: o.Name, file: file}
+	s, release, err := open(ctx, o, d, log)
 	if err != nil {
 		return err
 	}
-	d := &diary{node: o.Name, file: file}
+	defer func() { err = errors.Join(err, release()) }()
 	switch o.Role {
 	case Worker:
 		return work(ctx, s, d, o, t)
@@ -89,37 +87,4 @@ func Serve(ctx context.Context, o Order, t *child.Teller) (err error) {
 		return save(ctx, s, d, o, t)
 	}
 	return fmt.Errorf("there is no role %q", o.Role)
-}
-
-// openEvery is how often a process tries to begin while the database is away.
-const openEvery = 300 * time.Millisecond
-
-// open waits for a database that is away.
-func open(ctx context.Context, o Order, log *os.File) (*delaytask.Scheduler, error) {
-	cfg := delaytask.Config{
-		Logger:      slog.New(slog.NewTextHandler(log, nil)).With("process", o.Name),
-		NodeName:    "chaos", // all the same, as after a careless deploy
-		TTR:         TTR,
-		Timeout:     20 * time.Second,
-		Backoff:     processor.Exponential(200*time.Millisecond, 2*time.Second, 0.2),
-		MaxAttempts: MaxAttempts,
-		StopGrace:   5 * time.Second,
-	}
-	for {
-		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
-		s, err := delaytask.Open(limited, o.DSN, cfg)
-		cancel()
-		if err == nil {
-			return s, nil
-		}
-		if errors.Is(err, delaytask.ErrInvalidConfig) {
-			return nil, err
-		}
-		cfg.Logger.InfoContext(ctx, "cannot begin yet", "err", err)
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(openEvery):
-		}
-	}
 }

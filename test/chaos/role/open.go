@@ -1,0 +1,67 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/history"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/processor"
+)
+
+const (
+	openEvery = 300 * time.Millisecond // how often a process tries to begin while the database is away
+	recorded  = 8                      // of so many tasks one has its history recorded: a run of an hour has a million calls
+)
+
+// open waits for a database that is away. The scheduler is to be stopped before what it stands on is released.
+func open(ctx context.Context, o Order, d *diary, log *os.File) (*delaytask.Scheduler, func() error, error) {
+	cfg := delaytask.Config{
+		Logger:      slog.New(slog.NewTextHandler(log, nil)).With("process", o.Name),
+		NodeName:    "chaos", // all the same, as after a careless deploy
+		TTR:         TTR,
+		Timeout:     20 * time.Second,
+		Backoff:     processor.Exponential(200*time.Millisecond, 2*time.Second, 0.2),
+		MaxAttempts: MaxAttempts,
+		StopGrace:   5 * time.Second,
+	}
+	for {
+		s, release, err := try(ctx, o, cfg, d)
+		if err == nil {
+			return s, release, nil
+		}
+		if errors.Is(err, delaytask.ErrInvalidConfig) {
+			return nil, nil, err
+		}
+		cfg.Logger.InfoContext(ctx, "cannot begin yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		case <-time.After(openEvery):
+		}
+	}
+}
+
+// try does what delaytask.Open does, with a recorder between the engine and its store.
+func try(ctx context.Context, o Order, cfg delaytask.Config, d *diary) (_ *delaytask.Scheduler, release func() error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	db, kind, err := store.Connect(ctx, o.DSN)
+	if err != nil {
+		return nil, nil, err
+	}
+	st := store.New(db, kind)
+	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
+	made, err := seam.NewScheduler(cfg, history.New(st, o.Name, recorded, d.record),
+		func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) })
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return made.(*delaytask.Scheduler), release, nil
+}
