@@ -27,6 +27,7 @@ type options struct {
 	patient time.Duration
 	only    string // the faults that alone happen; "": all
 	judge   string // the journal of a run to be judged again
+	share   int    // of so many tasks one has its history recorded
 	disk    int    // MB of memory that are the server's disk; 0: the machine's
 }
 
@@ -49,6 +50,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&opts.forget, "forget", false, "remove the journals of a run that broke a promise, too")
 	flags.StringVar(&opts.in, "in", "", "`folder` for journals and data (default: a temporary one)")
 	flags.StringVar(&opts.only, "only", "", "the `faults` that alone happen, by their names, separated by commas")
+	flags.IntVar(&opts.share, "histories", 8, "one of so `many` tasks has its history checked; all of them need memory in a long run")
 	flags.IntVar(&opts.disk, "disk", 0, "`MB` of memory to make the server's disk of, so that it can be full; wants root")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
@@ -73,8 +75,8 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("there is no server %q that can be killed: want mariadb, mysql, galera or group", o.server)
 	case o.disk > 0 && o.server.Cluster():
 		return fmt.Errorf("the members of a cluster get no disk of their own")
-	case o.span < time.Second, o.patient < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0:
-		return fmt.Errorf("want a second at least, a worker, a saver, and a save a second of each")
+	case o.span < time.Second, o.patient < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0, o.share < 1:
+		return fmt.Errorf("want a second at least, a worker, a saver, a save a second of each, and a history of one in so many")
 	}
 	for name := range strings.SplitSeq(o.only, ",") {
 		known := func(k fault.Kind) bool { return k.Name == name && k.Happens(o.site()) }

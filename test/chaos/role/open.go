@@ -15,10 +15,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-const (
-	openEvery = 300 * time.Millisecond // how often a process tries to begin while the database is away
-	recorded  = 8                      // of so many tasks one has its history recorded: a run of an hour has a million calls
-)
+// openEvery is how often a process tries to begin while the database is away.
+const openEvery = 300 * time.Millisecond
 
 // open waits for a database that is away. The scheduler is to be stopped before what it stands on is released.
 func open(ctx context.Context, o Order, d *diary, log *os.File) (*delaytask.Scheduler, func() error, error) {
@@ -58,7 +56,7 @@ func try(ctx context.Context, o Order, cfg delaytask.Config, d *diary) (_ *delay
 	}
 	st := store.New(db, kind)
 	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
-	made, err := seam.NewScheduler(cfg, history.New(st, o.Name, recorded, d.record),
+	made, err := seam.NewScheduler(cfg, history.New(st, o.Name, o.Share, d.record),
 		func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) })
 	if err != nil {
 		return nil, nil, errors.Join(err, release())

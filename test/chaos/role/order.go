@@ -23,6 +23,7 @@ type Order struct {
 	Journal string `json:"journal"` // the file to make
 	Log     string `json:"log"`     // the file to append to
 	Seed    uint64 `json:"seed"`
+	Share   int    `json:"share"` // of so many tasks one has its history recorded
 
 	Tags []string `json:"tags"` // of workers
 
