@@ -126,8 +126,8 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 		f("slow", "claim", 205*ms, 290*ms)
 		f("slow", "pool", 0, ms)
 
-		f("peeked", "total", 310*ms, 860*ms)
-		f("peeked", "timer", 300*ms, 850*ms)
+		f("peeked", "total", 300*ms, 860*ms) // by a bound of the clock, which may lag behind by milliseconds
+		f("peeked", "timer", 290*ms, 850*ms)
 		f("peeked", "claim", 9*ms, 12*ms)
 		f("peeked", "pool", 0, 2*ms)
 

@@ -105,6 +105,9 @@ type answer[T any] struct {
 
 // over makes a call over a line. The caller's context ends his wait and nothing else.
 func over[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(context.Context) (T, error)) (T, error) {
+	if ctx.Err() != nil {
+		return do(ctx) // who has gone before sends nothing
+	}
 	answered := make(chan answer[T], 1)
 	go func() {
 		value, err := carry(context.WithoutCancel(ctx), l, c, mode, do)
