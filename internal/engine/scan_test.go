@@ -186,7 +186,7 @@ func TestRestartWithABacklogIsOnTimeForNewTasks(t *testing.T) {
 		}
 		time.Sleep(4 * time.Second)
 		for _, id := range ids {
-			w.completed(id, 60*time.Millisecond)
+			w.completed(id, 100*time.Millisecond) // each waits for a few of those that run, not for the backlog
 		}
 		done, _, _ := w.store.List(w.Context(), row.Filter{Tag: "old", Status: new(row.Completed), Limit: backlog}, false)
 		if len(done) < 10_000 {
