@@ -2,7 +2,7 @@ package judge
 
 import "fmt"
 
-// caughtUp (7): once there are no more faults, everything that is due is claimed within the bound.
+// caughtUp (7): once there are no more faults, everything that is due and served is claimed within the bound.
 func (c *court) caughtUp() {
 	from, to, ok := c.bounded()
 	if !ok {
@@ -17,7 +17,7 @@ func (c *court) caughtUp() {
 			if next != nil {
 				ends = next.At
 			}
-			bound := latest(from, w.At, c.inJournal(w.Due)).Add(c.rules.CaughtUp)
+			bound := latest(c.servedFrom(t.writes[0].Tag, from), w.At, c.inJournal(w.Due)).Add(c.rules.CaughtUp)
 			if ends.After(bound) {
 				c.breach(7, t.id, fmt.Sprintf("it was not taken for %v after it was due and there were no more faults",
 					ends.Sub(bound)+c.rules.CaughtUp), w, next)

@@ -49,7 +49,7 @@ func (c *Counts) Add(o Counts) {
 }
 
 func count(h *history) Counts {
-	c := Counts{Faults: map[string]int{}, Nodes: h.nodes, Crashes: len(h.crashed), Stops: len(h.stops)}
+	c := Counts{Faults: map[string]int{}, Nodes: len(h.starts), Crashes: len(h.crashed), Stops: len(h.stops)}
 	for _, s := range h.saves {
 		for _, o := range s.tries {
 			c.answer(o)

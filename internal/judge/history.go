@@ -15,7 +15,7 @@ type history struct {
 	tasks   map[int64]*task
 	ops     []*op // cancels, reschedules, retries
 	stops   []*stop
-	nodes   int // lives
+	starts  []*journal.Event // of lives
 	faults  []*span
 	crashed map[string]*journal.Event // by node
 	drain   *journal.Event
@@ -95,7 +95,7 @@ func read(events []journal.Event) *history {
 				r.end = e
 			}
 		case journal.NodeStart:
-			h.nodes++
+			h.starts = append(h.starts, e)
 		case journal.NodeCrash:
 			h.crashed[e.Node] = e
 		case journal.NodeStop:

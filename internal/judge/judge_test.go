@@ -308,6 +308,27 @@ var stories = []struct {
 		s.end(27, "n", 1, 1, "a", journal.OK)
 		s.write(27, 1, 2, completed, 1, 0, 27)
 	}},
+	{"the only process that serves a tag comes back after the faults", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.add(1, "n", journal.NodeStart, journal.Event{Detail: "s t"})
+		s.add(2, "n", journal.NodeCrash, journal.Event{})
+		s.over()
+		s.add(25, "o", journal.NodeStart, journal.Event{Detail: "t"})
+		s.write(30.9, 1, 1, executing, 1, 0, 35)
+		s.start(30.9, "o", 1, 1, "a")
+		s.end(31, "o", 1, 1, "a", journal.OK)
+		s.write(31, 1, 2, completed, 1, 0, 31)
+	}},
+	{"a task waits for a process to come back although another one serves it", 7, func(s *story) {
+		s.save(0, 1, "a")
+		s.add(1, "n", journal.NodeStart, journal.Event{Detail: "s t"})
+		s.over()
+		s.add(25, "o", journal.NodeStart, journal.Event{Detail: "t"})
+		s.write(30.9, 1, 1, executing, 1, 0, 35)
+		s.start(30.9, "o", 1, 1, "a")
+		s.end(31, "o", 1, 1, "a", journal.OK)
+		s.write(31, 1, 2, completed, 1, 0, 31)
+	}},
 	{"a task is never taken", 7, func(s *story) {
 		s.save(0, 1, "a")
 		s.over()

@@ -39,11 +39,10 @@ const (
 	longestTTR  = 6 * time.Second
 )
 
-// Rules are what the judge is told about a simulation. Everything is to be caught up with within 6 s, and 2 s more are allowed: the only
-// process that serves a tag may come back a little after the faults have ended.
+// Rules are what the judge is told about a simulation.
 var Rules = judge.Rules{
 	MaxAttempts: maxAttempts, Quarantine: quarantine, TTR: longestTTR,
-	Settle: 2 * time.Second, CaughtUp: 8 * time.Second, Rescue: 5 * time.Second, Hold: 5 * time.Second,
+	Settle: 2 * time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second, Hold: 5 * time.Second,
 }
 
 func newPlan(seed uint64) plan {
