@@ -106,6 +106,25 @@ func (s *remote) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	return s.Store.Nodes(ctx)
 }
 
+// TestScanComesAgainAfterACallThatHung lets the scan ask while nobody answers, and looks for a row that only a scan can find.
+func TestScanComesAgainAfterACallThatHung(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store := &remote{Store: w.store}
+		store.hangs.Store(true)
+		w.engine(store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.CallTimeout = 3 * time.Second })
+		time.Sleep(7 * time.Second)
+		store.away.Store(true)
+		time.Sleep(20 * time.Second)
+		store.away.Store(false)
+		time.Sleep(10 * time.Second)
+		w.plain(1, "a", row.At(time.Now().Add(-time.Minute)))
+		time.Sleep(6 * time.Second)
+		if r := w.row(1); r.Status != row.Completed {
+			w.Errorf("what only the scan finds is %v after 6 s", r.Status)
+		}
+	})
+}
+
 func (s *remote) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
 	if err := s.reach(ctx); err != nil {
 		return nil, nil, err

@@ -21,6 +21,7 @@ const (
 // passes is what the scanner does every few seconds, so that nothing which slipped through memory is ever forgotten.
 type passes struct {
 	*core
+	store    bounded
 	arm      *armer
 	pops     *pops
 	executor string // of this process
@@ -38,15 +39,15 @@ const (
 )
 
 func newPasses(c *core, arm *armer, pops *pops, lead *lead, executor string) *passes {
-	p := &passes{core: c, arm: arm, pops: pops, executor: executor}
+	p := &passes{core: c, store: bounded{c.store, c.cfg.CallTimeout}, arm: arm, pops: pops, executor: executor}
 	p.backlog = &scanner.Compensate{
-		Due: c.store.Due, Adopt: c.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast, Offer: p.offer,
+		Due: p.store.Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast, Offer: p.offer,
 		Page: scanPage, Log: c.log,
 	}
 	rescue := &scanner.Rescue{
-		Leases: c.store, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
+		Leases: p.store, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
-			return c.store.Update(ctx, nil, changes)
+			return p.store.Update(ctx, nil, changes)
 		},
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.log,
 	}
@@ -101,6 +102,12 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 	}
 	p.hands.due(page, true, p.now())
 	return nil
+}
+
+func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	defer cancel()
+	return p.core.adopt(ctx, refs)
 }
 
 // strays releases rows that carry this process's token and are in no hand here: a claim whose reply was lost was applied after
