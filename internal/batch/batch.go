@@ -25,9 +25,9 @@ type Config[T any] struct {
 	// batches, and a shorter wait.
 	MoreAt int
 
-	// Pace is the least time between the beginnings of two flushes, unless MaxItems wait. A lone item still travels at once, for the
-	// last flush is long past; a stream of them shares batches that would otherwise be very small.
-	Pace time.Duration
+	// Pace returns the least time between the beginnings of two flushes, unless MaxItems wait. A lone item still travels at once, for
+	// the last flush is long past; a stream of them shares batches that would otherwise be very small. Default: no time at all.
+	Pace func() time.Duration
 
 	MaxItems int // largest number of items in a batch; an item that counts for more travels alone
 	MaxBytes int // largest sum of sizes in a batch; a larger item travels alone

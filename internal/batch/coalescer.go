@@ -124,14 +124,14 @@ func (c *Coalescer[T]) next() []T {
 
 // early returns how long it is until another batch may be taken.
 func (c *Coalescer[T]) early() time.Duration {
-	if c.cfg.Pace == 0 || c.presses() {
+	if c.cfg.Pace == nil || c.presses() {
 		return 0
 	}
 	select {
 	case <-c.hurry: // what it was about has been taken since
 	default:
 	}
-	return c.cfg.Pace - time.Since(c.began)
+	return c.cfg.Pace() - time.Since(c.began)
 }
 
 // presses reports whether the pace does not count: a full batch waits, or everybody waits for the end.

@@ -169,7 +169,7 @@ func TestAStreamIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var flushed []time.Time
 		var items int
-		c := coalescer(Config[int]{Pace: 5 * time.Millisecond, MaxItems: 10, Flush: func(batch []int) {
+		c := coalescer(Config[int]{Pace: every(5 * time.Millisecond), MaxItems: 10, Flush: func(batch []int) {
 			flushed = append(flushed, time.Now())
 			items += len(batch)
 		}})
@@ -204,7 +204,7 @@ func TestAStreamIsPaced(t *testing.T) {
 func TestAFullBatchIsNotPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var batches []int
-		c := coalescer(Config[int]{Pace: time.Hour, MaxItems: 2, Flush: func(batch []int) { batches = append(batches, len(batch)) }})
+		c := coalescer(Config[int]{Pace: every(time.Hour), MaxItems: 2, Flush: func(batch []int) { batches = append(batches, len(batch)) }})
 		began := time.Now()
 		for _, items := range [][]int{{1}, {2}, {3, 4}} {
 			add(t, c, items...)
@@ -401,3 +401,5 @@ func TestManyGoroutinesAddAndClose(t *testing.T) {
 		t.Errorf("%d accepted, %d flushed", accepted.Load(), flushed.Load())
 	}
 }
+
+func every(d time.Duration) func() time.Duration { return func() time.Duration { return d } }

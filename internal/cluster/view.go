@@ -71,6 +71,18 @@ func (v *View) Others(tags []string) bool {
 	})
 }
 
+// Company returns how many nodes divide the tasks that this node runs, itself among them: the most that serve any of its tags, and
+// at least 1.
+func (v *View) Company() int {
+	most := 1
+	for _, s := range v.tags {
+		if s.self >= 0 {
+			most = max(most, len(s.numbers))
+		}
+	}
+	return most
+}
+
 // Mine reports whether this node arms a new task, decided by the row alone: a task due soon after its save belongs to the node
 // whose number its id carries, because nobody else can have seen it in time; any other is dealt out over the nodes that serve
 // its tag. It is false on every node for a tag that nobody serves.

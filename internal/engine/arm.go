@@ -19,15 +19,16 @@ type armer struct {
 // shares is who arms what, as this process sees it. The nodes look one after the other, and for a moment one of them has given
 // away what the next does not know it has got. So each keeps for a while what was its own before.
 type shares struct {
-	view   *cluster.View
-	before *cluster.View // nil after a while
-	until  time.Time     // when that counts no more
+	view    *cluster.View
+	company int
+	before  *cluster.View // nil after a while
+	until   time.Time     // when that counts no more
 }
 
 // look takes a new look at the nodes over.
 func (a *armer) look(view *cluster.View) {
 	now := time.Now()
-	next := &shares{view: view}
+	next := &shares{view: view, company: min(view.Company(), mostCompany)}
 	switch s := a.shares.Load(); {
 	case s == nil:
 	case !s.view.Same(view):
@@ -36,6 +37,7 @@ func (a *armer) look(view *cluster.View) {
 		next.before, next.until = s.before, s.until
 	}
 	a.shares.Store(next)
+	a.hands.setCompany(next.company)
 }
 
 // saved arms new rows of this process at once, as far as they are due within the horizon.

@@ -124,7 +124,11 @@ func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 	for i := range claimed.Rows {
 		won[claimed.Rows[i].ID] = &claimed.Rows[i]
 	}
-	c.metrics.Claimed(len(won), len(items)-len(won)-len(claimed.Broken))
+	lost := len(items) - len(won) - len(claimed.Broken)
+	c.metrics.Claimed(len(won), lost)
+	if lost*rivalShare > len(items) {
+		signal(c.hands.rivals)
+	}
 	for _, it := range items {
 		r := won[it.ID]
 		if r == nil {

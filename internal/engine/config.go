@@ -58,6 +58,8 @@ const (
 	settleRows      = 500
 	backlogPerTag   = 1000
 	lookAheadRows   = 2000
+	rivalShare      = 8 // one lost row in so many of a claim is no accident
+	rivalsEvery     = 100 * time.Millisecond
 	rescueEvery     = 2 * time.Second
 	watchEvery      = 2 * time.Second
 	readClockEvery  = time.Second

@@ -22,6 +22,7 @@ type hands struct {
 
 	timerWake chan struct{} // the head of the heap may have changed
 	claimWake chan struct{} // something waits in the lines, or a slot became free
+	rivals    chan struct{} // many claims were in vain: there may be nodes that are not known here yet
 	scanWake  chan struct{} // rows that are overdue were forgotten: they have to be read again
 }
 
@@ -38,6 +39,7 @@ func newHands(workers int, l limits) *hands {
 		limits:    l,
 		timerWake: make(chan struct{}, 1),
 		claimWake: make(chan struct{}, 1),
+		rivals:    make(chan struct{}, 1),
 		scanWake:  make(chan struct{}, 1),
 	}
 }

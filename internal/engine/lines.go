@@ -44,6 +44,7 @@ type lines struct {
 	held     int     // by all tags
 	beyond   int     // rows that may be claimed beyond the slots now
 	flow     flow
+	company  int  // nodes that share the work, this one among them
 	running  int  // slots in which a row runs
 	ready    int  // rows that wait for a slot
 	gateTurn bool // the next slot goes to the backlog
@@ -53,7 +54,7 @@ type lines struct {
 }
 
 func newLines(workers int) lines {
-	return lines{tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*item{}, workers: workers}
+	return lines{tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*item{}, workers: workers, company: 1}
 }
 
 func (l *lines) get(id int64) *item { return l.waiting[id] }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
@@ -32,11 +33,43 @@ func (l *lookahead) loop(ctx context.Context) {
 		}
 		l.metrics.SetHeap(l.hands.timers())
 		l.metrics.SetRunning(l.runs.len())
-		// The jitter keeps nodes that started together from asking together.
-		if !sleep(ctx, jitter(l.cfg.LookAhead, 0.05)) {
+		if !l.rest(ctx) {
 			return
 		}
 	}
+}
+
+// rest waits for the next look-ahead, and reports whether it comes. When claims were in vain meanwhile it looks at the nodes at once:
+// where several start together, each knows only those that were there before, and takes the tasks of all.
+func (l *lookahead) rest(ctx context.Context) bool {
+	// The jitter keeps nodes that started together from asking together.
+	next := time.NewTimer(jitter(l.cfg.LookAhead, 0.05))
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+			return true
+		case <-l.hands.rivals:
+			if err := l.lookForRivals(ctx); err != nil && ctx.Err() == nil {
+				l.failed("looking at the nodes", err)
+			}
+			if !sleep(ctx, rivalsEvery) {
+				return false
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (l *lookahead) lookForRivals(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
+	defer cancel()
+	if err := l.readNodes(ctx); err != nil {
+		return err
+	}
+	l.hands.dealAnew(l.arm.shared)
+	return nil
 }
 
 func (l *lookahead) runOnce(ctx context.Context) error {

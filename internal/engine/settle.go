@@ -24,7 +24,7 @@ type settler struct {
 
 const (
 	// settlePace bounds the statements of a stream of results. Nobody waits for them, but at thousands of tasks a second a statement
-	// for every two or three results takes the processors from the tasks that are to start.
+	// for every two or three results takes the processors from the tasks that are to start. It is the pace of all nodes together.
 	settlePace  = 5 * time.Millisecond
 	settleBytes = 4 << 20
 	settleQueue = 64 << 20
@@ -34,7 +34,7 @@ func newSettler(c *core, arm *armer, runs *runs) *settler {
 	s := &settler{core: c, arm: arm, runs: runs}
 	s.aside.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
-		Flush: s.flush, Panicked: s.panicked, Pace: settlePace,
+		Flush: s.flush, Panicked: s.panicked, Pace: func() time.Duration { return settlePace * time.Duration(arm.company()) },
 		Flushers: 2, MoreAt: settleRows, // a batch that waits for a lock holds up no more than the next
 		MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
 	})

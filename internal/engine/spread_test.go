@@ -55,6 +55,24 @@ func (w *world) shared(stores []*counted, tasks int) {
 	}
 }
 
+// Each of them knows at first only those that were there before.
+func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
+	for _, nodes := range []int{3, 6} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				tasks := 4000 * nodes
+				due := row.At(time.Now().Add(-time.Minute))
+				for i := range int64(tasks) {
+					w.plain(1000+i, "a", due+row.Time(i))
+				}
+				stores := w.spread(nodes, untilEnd(10*time.Millisecond, nil))
+				time.Sleep(30 * time.Second)
+				w.shared(stores, tasks)
+			})
+		})
+	}
+}
+
 // A resume is what makes all nodes look at a backlog within a second.
 func TestNodesShareABacklog(t *testing.T) {
 	for _, nodes := range []int{3, 6} {

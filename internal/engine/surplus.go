@@ -22,10 +22,10 @@ type flow struct {
 	surplus  int // rows that may be claimed beyond the slots
 }
 
-func (f *flow) measure(now time.Time) {
+func (f *flow) measure(now time.Time, company int) {
 	if took := now.Sub(f.since); took >= flowSpan {
 		expected := int(min(int64(f.ended)*int64(surplusSpan)/int64(took), maxSurplus))
-		f.surplus = min(f.expected, expected)
+		f.surplus = min(company*min(f.expected, expected), maxSurplus)
 		f.since, f.ended, f.expected = now, 0, expected
 	}
 }
@@ -49,10 +49,10 @@ func (f *flow) beyond(slots, busy int) int {
 
 // measure settles how many rows the next claim may take.
 func (l *lines) measure(now time.Time) {
-	l.flow.measure(now)
+	l.flow.measure(now, l.company)
 	l.beyond = l.flow.beyond(l.workers, l.busy)
 	for _, line := range l.working {
-		line.flow.measure(now)
+		line.flow.measure(now, l.company)
 		l.weigh(line)
 	}
 	for _, line := range l.working {
