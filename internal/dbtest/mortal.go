@@ -11,11 +11,14 @@ type Mortal struct{ *Victim }
 
 // NewMortal starts a server of the kind, as [NewVictim] does. Where there is none the test is skipped with the reason, or fails
 // when the kind is required.
-func NewMortal(tb testing.TB, kind Kind) Mortal {
+func NewMortal(tb testing.TB, kind Kind) Mortal { tb.Helper(); return NewMortalIn(tb, kind, "") }
+
+// NewMortalIn is [NewMortal] with the server's data inside of the given folder.
+func NewMortalIn(tb testing.TB, kind Kind, in string) Mortal {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), findTimeout)
 	defer cancel()
-	v, err := NewVictim(ctx, kind, "")
+	v, err := NewVictim(ctx, kind, in)
 	if err != nil {
 		missing(tb, kind, fmt.Sprintf("one that may be killed is needed, and %v", err))
 	}

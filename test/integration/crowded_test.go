@@ -1,0 +1,71 @@
+package integration
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestServerWithoutAFreeConnectionLosesNothingAccepted(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			d := dbtest.NewMortal(t, kind).Database(t)
+			server := outside(t, d)
+			server.SetMaxOpenConns(1) // it keeps the one that it has
+			outages(t, d, 2, func(c *callers) {
+				leave := crowd(t, d, server)
+				c.suffer(t, 2*time.Second)
+				if err := c.s.Ready(t.Context()); err == nil {
+					t.Error("it is ready without a connection")
+				}
+				leave()
+			})
+		})
+	}
+}
+
+// crowd takes all connections that the server gives, those of this test included, until it is told to leave.
+func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
+	t.Helper()
+	const limit = "SET GLOBAL max_connections = ?"
+	before := number(t, server, "SELECT @@max_connections")
+	var taken []*sql.Conn
+	leave = func() {
+		execute(t, server, limit, before)
+		for _, c := range taken {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	execute(t, server, limit, 10)
+	more := outside(t, d)
+	eventually(t, "nobody else has a connection", func() bool {
+		victims := killAll(t, d, server)
+		taken = append(taken, takeAll(t, more)...)
+		return victims == 0
+	})
+	return leave
+}
+
+// takeAll opens connections until there are none.
+func takeAll(t *testing.T, db *sql.DB) (taken []*sql.Conn) {
+	t.Helper()
+	for {
+		c, err := db.Conn(t.Context())
+		if refused, ok := errors.AsType[*mysql.MySQLError](err); ok && refused.Number == 1040 {
+			return taken
+		}
+		if err != nil {
+			t.Fatalf("take all connections: %v", err)
+		}
+		taken = append(taken, c)
+	}
+}
