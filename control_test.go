@@ -248,6 +248,9 @@ func TestNodesShowThisProcess(t *testing.T) {
 		}
 	}
 	n := nodes[0]
+	if want := []Share{{Tag: "t", Position: 1, Total: 1}}; !slices.Equal(n.Shares, want) {
+		t.Errorf("its shares are %v, want %v", n.Shares, want)
+	}
 	if n.Name != "blue" || n.Address != "10.0.0.7:8080" || !n.Alive || n.Leaving || !slices.Equal(n.Tags, []string{"t"}) {
 		t.Errorf("got %+v", n)
 	}

@@ -27,6 +27,7 @@ type Scheduler struct {
 	registry   *processor.Registry
 	bodyLimit  int
 	quarantine int
+	heartbeat  time.Duration
 	tracing    tracing
 
 	release func(context.Context) error // gives back what the scheduler holds of the database
@@ -39,7 +40,7 @@ type Scheduler struct {
 func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release func(context.Context) error) *Scheduler {
 	s := &Scheduler{
 		engine: e, store: built.Store, registry: built.Registry,
-		bodyLimit: cfg.BodyLimit, quarantine: built.Quarantine, release: release,
+		bodyLimit: cfg.BodyLimit, quarantine: built.Quarantine, heartbeat: built.Heartbeat, release: release,
 	}
 	s.tracing = newTracing(cfg, s.Now)
 	return s

@@ -300,7 +300,8 @@ func TestTagsArePausedInBothForms(t *testing.T) {
 			t.Errorf("got %+v, %v", tags, err)
 		}
 		nodes, err := s.Nodes(ctx)
-		if err != nil || len(nodes) != 1 || !nodes[0].Alive || nodes[0].Leaving || nodes[0].PID == 0 || nodes[0].Heartbeat.IsZero() {
+		if err != nil || len(nodes) != 1 || !nodes[0].Alive || nodes[0].Leaving || nodes[0].PID == 0 || nodes[0].Heartbeat.IsZero() ||
+			len(nodes[0].Shares) != len(nodes[0].Tags) {
 			t.Errorf("got %+v, %v", nodes, err)
 		}
 		if err := s.Resume(ctx, "a"); err != nil {

@@ -40,7 +40,11 @@ func (c *Client) Nodes(ctx context.Context) ([]processor.Node, error) {
 	for i, n := range list.Nodes {
 		nodes[i] = processor.Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
+			Shares:  make([]processor.Share, len(n.Shares)),
 			Leaving: n.State == "leaving", Alive: n.State != "silent", Heartbeat: n.Heartbeat.Std(),
+		}
+		for k, share := range n.Shares {
+			nodes[i].Shares[k] = processor.Share(share)
 		}
 	}
 	return nodes, nil

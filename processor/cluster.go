@@ -10,9 +10,18 @@ type Node struct {
 	Address   string
 	Version   string   // of delaytask
 	Tags      []string // that it serves; none when it was not started
+	Shares    []Share  // of each of these tags, in the same order
 	Leaving   bool     // it is stopping
 	Alive     bool     // it was heard of within the last 5 s
 	Heartbeat time.Time
+}
+
+// Share is which part of a tag's new tasks a node has timers for. A node that leaves, or that was not heard of for 2 s, has none; the
+// others have divided its share between them.
+type Share struct {
+	Tag      string
+	Position int // from 1 to Total; 0 when the node has no share
+	Total    int // how many nodes divide the tag's tasks
 }
 
 // TagState says whether the tasks of a tag run.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -11,16 +12,19 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func (a *app) nodesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nodes",
 		Short: "List the processes that share the database",
-		Long: `List the processes that share the database, with the tags that each serves. One that died is listed as silent
-until its number is needed.`,
+		Long: `List the processes that share the database, with the tags that each serves and its share of their tasks. One that
+died is listed as silent until its number is needed. It has no share from 2 s after its last heartbeat on, as one that leaves has
+none at once: the others have divided it.`,
 		Example: `  delaytask nodes
-  delaytask nodes --json | jq '.[] | select(.state == "alive")'`,
+  delaytask nodes --json | jq '.[] | select(.state == "alive")'
+  delaytask nodes --json | jq '.[] | {number, shares}'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
@@ -49,10 +53,23 @@ func (a *app) printNodes(nodes []delaytask.Node) error {
 	if len(nodes) == 0 {
 		return a.printf("No process shares this database.\n")
 	}
-	t := newTable(a.stdout, "NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "TAGS")
+	t := newTable(a.stdout, "NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "SHARES")
 	for _, n := range view.Nodes(nodes) {
 		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State, n.Heartbeat.String(),
-			strings.Join(n.Tags, " "))
+			shares(n))
 	}
 	return t.flush()
+}
+
+// shares names each tag with the node's share of it.
+func shares(n wire.Node) string {
+	texts := make([]string, len(n.Shares))
+	for i, share := range n.Shares {
+		position := "none"
+		if share.Position > 0 {
+			position = strconv.Itoa(share.Position)
+		}
+		texts[i] = fmt.Sprintf("%s (%s of %d)", share.Tag, position, share.Total)
+	}
+	return strings.Join(texts, ", ")
 }

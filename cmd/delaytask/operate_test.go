@@ -177,6 +177,8 @@ func TestNodesLeaveTheCommandItselfOut(t *testing.T) {
 		runtime.Gosched() // a node that has just started announces its tags in the background
 	}
 	contains(t, s.ok("nodes", "--json"), `"name": "web-1"`, `"address": "10.0.0.7:80"`, `"state": "alive"`, `"mail"`)
+	contains(t, s.ok("nodes", "--json"), `"position": 1,`, `"total": 1`)
+	contains(t, s.ok("nodes"), "mail (1 of 1)")
 	if out := s.ok("nodes"); strings.Contains(out, commandNode) {
 		t.Errorf("printed\n%s", out)
 	}

@@ -63,6 +63,15 @@ func (v *View) Same(other *View) bool {
 	})
 }
 
+// Share returns which of the tag's shares is the node's, counted from 1, and how many there are. Position 0 says that it has none.
+func (v *View) Share(tag string, number int) (position, total int) {
+	s := v.tags[tag]
+	if at, has := slices.BinarySearch(s.numbers, number); has {
+		position = at + 1
+	}
+	return position, len(s.numbers)
+}
+
 // Others reports whether any of the tags is served by a node beside this one.
 func (v *View) Others(tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool {

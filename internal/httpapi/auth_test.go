@@ -107,8 +107,9 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	if stats := ok[wire.Stats](s, 200, "GET", "/v1/stats", "", mine...); len(stats.Tags) != 0 {
 		t.Errorf("it sees %+v", stats)
 	}
+	s.awaitServed("theirs")
 	for _, n := range ok[wire.NodeList](s, 200, "GET", "/v1/nodes", "", mine...).Nodes {
-		if len(n.Tags) != 0 {
+		if len(n.Tags) != 0 || len(n.Shares) != 0 {
 			t.Errorf("it sees %+v", n)
 		}
 	}

@@ -19,7 +19,7 @@ type statsOutput struct{ Body wire.Stats }
 
 func (a *API) clusterOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/nodes", "listNodes", "List the processes that share the database",
-		"With the tags that each serves.", groupOperate), a.nodes)
+		"With the tags that each serves, and its share of their tasks.", groupOperate), a.nodes)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats", "Count tasks and show how punctual they are, per tag",
 		"It counts the whole table; for monitoring there is /metrics.", groupOperate), a.stats)
 }
@@ -35,7 +35,9 @@ func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
 	out := &nodesOutput{wire.NodeList{Nodes: view.Nodes(nodes)}}
 	for i := range out.Body.Nodes {
 		n := &out.Body.Nodes[i]
-		n.Tags = slices.DeleteFunc(n.Tags, func(tag string) bool { return !access.From(ctx).May(access.Operate, tag) })
+		hidden := func(tag string) bool { return !access.From(ctx).May(access.Operate, tag) }
+		n.Tags = slices.DeleteFunc(n.Tags, hidden)
+		n.Shares = slices.DeleteFunc(n.Shares, func(share wire.Share) bool { return hidden(share.Tag) })
 	}
 	return out, nil
 }

@@ -11,7 +11,10 @@ func Nodes(nodes []delaytask.Node) []wire.Node {
 	for i, n := range nodes {
 		views[i] = wire.Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, State: nodeState(n),
-			Heartbeat: wire.Time(n.Heartbeat), Tags: append([]string{}, n.Tags...),
+			Heartbeat: wire.Time(n.Heartbeat), Tags: append([]string{}, n.Tags...), Shares: make([]wire.Share, len(n.Shares)),
+		}
+		for k, share := range n.Shares {
+			views[i].Shares[k] = wire.Share(share)
 		}
 	}
 	return views

@@ -10,6 +10,14 @@ type Node struct {
 	State     string   `json:"state" enum:"alive,leaving,silent"`
 	Heartbeat Time     `json:"heartbeat"`
 	Tags      []string `json:"tags" doc:"That it serves"`
+	Shares    []Share  `json:"shares" doc:"Of each of these tags"`
+}
+
+// Share is which part of a tag's new tasks a node has timers for.
+type Share struct {
+	Tag      string `json:"tag"`
+	Position int    `json:"position" doc:"From 1 to total; 0 when the node has no share"`
+	Total    int    `json:"total" doc:"How many nodes divide the tag's tasks"`
 }
 
 // NodeList lists them.

@@ -1,0 +1,61 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+// A node that serves nothing looks on, as an operator does.
+func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		operator := open(t, d)
+		shares := func(want ...string) {
+			t.Helper()
+			begun := time.Now()
+			eventually(t, fmt.Sprint("shares are ", want), func() bool { return slices.Equal(sharesOf(t, operator, "t"), want) })
+			within(t, 4*time.Second, begun, time.Now(), fmt.Sprint("shares ", want))
+		}
+		join := func() *delaytask.Scheduler {
+			s := open(t, d)
+			serve(t, s, "t", nothing)
+			return s
+		}
+		shares()
+		join()
+		shares("1 of 1")
+		leaves := join()
+		shares("1 of 2", "2 of 2")
+		c := spawn(t, d)
+		c.say("serve", "t")
+		c.hear("serving")
+		shares("1 of 3", "2 of 3", "3 of 3")
+		c.signal(syscall.SIGKILL)
+		shares("1 of 2", "2 of 2")
+		stop(t, leaves)
+		shares("1 of 1")
+	})
+}
+
+// sharesOf returns which shares of the tag's tasks the nodes have, in order.
+func sharesOf(t *testing.T, s *delaytask.Scheduler, tag string) (shares []string) {
+	t.Helper()
+	nodes, err := s.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		for _, share := range n.Shares {
+			if share.Tag == tag && share.Position > 0 {
+				shares = append(shares, fmt.Sprintf("%d of %d", share.Position, share.Total))
+			}
+		}
+	}
+	slices.Sort(shares)
+	return shares
+}
