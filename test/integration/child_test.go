@@ -34,7 +34,8 @@ const childTTR = 2 * time.Second
 //	save TAG MILLISECONDS   → saved ID
 //	serve TAG               → serving; then for every task: run ID ATTEMPT
 //
-// A task with the body "hold" says run, and then waits until its context ends: ended ID CAUSE.
+// A task with the body "hold" says run, and then waits until its context ends: ended ID CAUSE. One with the body "die" says run and
+// dies, and ends the process.
 func beChild(dsn string) (code int) {
 	s, err := childScheduler(dsn)
 	if err != nil {
@@ -84,9 +85,13 @@ func obey(s *delaytask.Scheduler, command []string) (reply string, err error) {
 	case "serve":
 		err := s.Register(tag, processor.Func(func(ctx context.Context, task *processor.Task) error {
 			fmt.Println("run", task.ID, task.Attempt)
-			if string(task.Body) == "hold" {
+			switch string(task.Body) {
+			case "hold":
 				<-ctx.Done()
 				fmt.Println("ended", task.ID, context.Cause(ctx))
+			case "die":
+				fmt.Println("dies")
+				os.Exit(1)
 			}
 			return nil
 		}))
@@ -166,6 +171,18 @@ func (c *child) hear(word string) []string {
 			c.t.Fatalf("child: %s", said)
 		}
 		c.unheard = append(c.unheard, said)
+	}
+}
+
+// died reports whether the child has run a task that ends its process. It waits for nothing.
+func (c *child) died() bool {
+	for {
+		select {
+		case line := <-c.lines:
+			c.unheard = append(c.unheard, strings.Fields(line))
+		default:
+			return slices.ContainsFunc(c.unheard, func(said []string) bool { return said[0] == "dies" })
+		}
 	}
 }
 
