@@ -3,8 +3,8 @@
 //
 // Over a [Line] calls also take their time, and it may be cut, held and ended.
 //
-// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call and, over a line, one for
-// each call, so it works in a testing/synctest bubble.
+// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call and, over a line, those
+// that go on with a call when its caller is gone or may be before its rows are unlocked. So it works in a testing/synctest bubble.
 package faultstore
 
 import (

@@ -1,12 +1,9 @@
 package faultstore
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/delaytask/delaytask/internal/row"
 )
 
 // Line is the way between one process and its database, and what befalls it. Make one with [NewLine], and give it to
@@ -72,95 +69,4 @@ func (l *Line) look() (state, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state, l.moved
-}
-
-// pass waits while the line is held, and reports whether it is open then.
-func (l *Line) pass() error {
-	for {
-		s, moved := l.look()
-		switch s {
-		case open:
-			return nil
-		case cut:
-			return errCut
-		case ended:
-			return errEnded
-		}
-		<-moved
-	}
-}
-
-// lost waits for what will never come.
-func (l *Line) lost() {
-	if s, moved := l.look(); s != ended {
-		<-moved
-	}
-}
-
-// answer is what a call brings back.
-type answer[T any] struct {
-	value T
-	err   error
-}
-
-// over makes a call over a line. The caller's context ends his wait and nothing else.
-func over[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(context.Context) (T, error)) (T, error) {
-	if ctx.Err() != nil {
-		return do(ctx) // who has gone before sends nothing
-	}
-	answered := make(chan answer[T], 1)
-	go func() {
-		value, err := carry(context.WithoutCancel(ctx), l, c, mode, do)
-		answered <- answer[T]{value, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		var none T
-		return none, fault(row.ClassUnknown, c.Method, ctx.Err())
-	}
-}
-
-// carry takes a call there and its answer back.
-func carry[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(context.Context) (T, error)) (none T, err error) {
-	lost := func(err error) (T, error) {
-		l.lost()
-		return none, fault(row.ClassUnknown, c.Method, err)
-	}
-	there, back := l.travel(c)
-	if err := l.pass(); err != nil {
-		return lost(err)
-	}
-	takes(there)
-	if s, _ := l.look(); s == cut {
-		return lost(errCut)
-	}
-	switch mode {
-	case Before:
-		return none, fault(row.ClassNotApplied, c.Method, errFault)
-	case Hang:
-		return lost(errFault)
-	case Late:
-		time.AfterFunc(LateBy+there, func() { _, _ = do(ctx) })
-		return lost(errFault)
-	case Twice:
-		_, _ = do(ctx)
-	}
-	value, err := do(ctx)
-	if mode == After {
-		return none, fault(row.ClassUnknown, c.Method, errors.Join(errFault, err))
-	}
-	takes(back)
-	if err := l.pass(); err != nil {
-		return lost(err)
-	}
-	return value, err
-}
-
-// takes lets the time of a journey pass.
-func takes(d time.Duration) {
-	if d > 0 {
-		<-time.After(d)
-	}
 }

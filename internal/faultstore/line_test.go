@@ -76,6 +76,28 @@ func TestWhatBefallsALine(t *testing.T) {
 	}
 }
 
+func TestACallThatWaitsForALockOutlivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memstore.New()
+		if err := inner.Insert(t.Context(), nil, []row.Row{task(1)}); err != nil {
+			t.Fatal(err)
+		}
+		s := faultstore.New(inner).Over(slow(time.Millisecond, time.Millisecond))
+		time.AfterFunc(500*time.Millisecond, inner.Lock(1))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		begun := time.Now()
+		_, err := s.Claim(ctx, row.Claim{Executor: "e", Rows: []row.Ref{{ID: 1}}})
+		if took := time.Since(begun); row.ClassOf(err) != row.ClassUnknown || took != 100*time.Millisecond {
+			t.Errorf("got %v after %v", err, took)
+		}
+		time.Sleep(time.Second)
+		if states, err := inner.States(t.Context(), []int64{1}); err != nil || len(states) != 1 || states[0].Executor != "e" {
+			t.Errorf("got %+v, %v", states, err)
+		}
+	})
+}
+
 func TestWhoWaitsAtACutIsToldWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, line := memstore.New(), slow(0, 0)
