@@ -24,7 +24,7 @@ type Store struct {
 	server   string
 	tasks    *table
 	tags     map[string]row.TagState
-	nodes    map[int]row.Node
+	nodes    []row.Node    // by number
 	locked   map[int64]int // how many calls of Lock hold the row
 	unlocked chan struct{} // closed, and replaced, whenever a lock ends
 }
@@ -47,7 +47,6 @@ func New(opts ...Option) *Store {
 		server:   "memory",
 		tasks:    newTable(),
 		tags:     make(map[string]row.TagState),
-		nodes:    make(map[int]row.Node),
 		locked:   make(map[int64]int),
 		unlocked: make(chan struct{}),
 	}

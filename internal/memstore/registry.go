@@ -35,11 +35,7 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 		return nil, row.Reading{}, err
 	}
 	defer s.mu.Unlock()
-	nodes := slices.SortedFunc(maps.Values(s.nodes), func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
-	for i := range nodes {
-		nodes[i].Tags = slices.Clone(nodes[i].Tags)
-	}
-	return nodes, s.reading(), nil
+	return slices.Clone(s.nodes), s.reading(), nil
 }
 
 // Join implements [engine.Registry].
@@ -48,11 +44,13 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 		return false, err
 	}
 	defer s.mu.Unlock()
-	holder, held := s.nodes[n.Number]
-	if held && holder.Token != n.Token && s.now().Sub(holder.Heartbeat) <= staleAfter {
+	at, held := s.findNode(n.Number)
+	if !held {
+		s.nodes = slices.Insert(s.nodes, at, row.Node{})
+	} else if holder := s.nodes[at]; holder.Token != n.Token && s.now().Sub(holder.Heartbeat) <= staleAfter {
 		return false, nil
 	}
-	s.store(n)
+	s.storeNode(at, n)
 	return true, nil
 }
 
@@ -62,17 +60,23 @@ func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 		return false, err
 	}
 	defer s.mu.Unlock()
-	if holder, held := s.nodes[n.Number]; !held || holder.Token != n.Token {
+	at, held := s.findNode(n.Number)
+	if !held || s.nodes[at].Token != n.Token {
 		return false, nil
 	}
-	s.store(n)
+	s.storeNode(at, n)
 	return true, nil
 }
 
-func (s *Store) store(n row.Node) {
+func (s *Store) findNode(number int) (at int, found bool) {
+	return slices.BinarySearchFunc(s.nodes, number, func(n row.Node, number int) int { return cmp.Compare(n.Number, number) })
+}
+
+// storeNode puts a node in its place. Its tags are never changed there, only replaced.
+func (s *Store) storeNode(at int, n row.Node) {
 	n.Tags = slices.Clone(n.Tags)
 	n.Heartbeat = s.now()
-	s.nodes[n.Number] = n
+	s.nodes[at] = n
 }
 
 // Leave implements [engine.Registry].
@@ -81,6 +85,6 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.nodes, func(_ int, n row.Node) bool { return slices.Contains(tokens, n.Token) })
+	s.nodes = slices.DeleteFunc(s.nodes, func(n row.Node) bool { return slices.Contains(tokens, n.Token) })
 	return nil
 }
