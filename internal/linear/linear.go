@@ -69,7 +69,7 @@ func Check(events []journal.Event) ([]Violation, Counts) {
 		switch porcupine.CheckOperationsTimeout(model(h.inserted), operations, Limit) {
 		case porcupine.Illegal:
 			counts.Broken++
-			violations = append(violations, Violation{Task: id, Events: h.events})
+			violations = append(violations, Violation{Task: id, Events: h.told()})
 		case porcupine.Unknown:
 			counts.Undecided++
 		}

@@ -23,8 +23,17 @@ type op struct {
 // history is one task's.
 type history struct {
 	ops      []*op
-	events   []journal.Event
+	events   []*journal.Event
 	inserted bool // its insert was recorded, so there was no such task before
+}
+
+// told is the history as the journal has it.
+func (h *history) told() []journal.Event {
+	events := make([]journal.Event, len(h.events))
+	for i, e := range h.events {
+		events[i] = *e
+	}
+	return events
 }
 
 // read sorts the recorded calls by their tasks. The position of an event in the journal is its time.
@@ -49,19 +58,19 @@ func read(events []journal.Event) map[int64]*history {
 			o := asked(e)
 			o.called = at
 			h.ops = append(h.ops, o)
-			h.events = append(h.events, *e)
+			h.events = append(h.events, e)
 			h.inserted = h.inserted || e.Kind == journal.StoreInsert
 			open[name{e.Op, e.ID}] = o
 		case journal.StoreReturn:
 			if o := open[name{e.Op, e.ID}]; o != nil {
 				o.told(e, whole)
 				o.returned = at
-				histories[e.ID].events = append(histories[e.ID].events, *e)
+				histories[e.ID].events = append(histories[e.ID].events, e)
 			}
 		case journal.Row:
 			if h := histories[e.ID]; h != nil {
 				h.ops = append(h.ops, &op{kind: journal.StoreRead, called: at, returned: at, after: seen(e)})
-				h.events = append(h.events, *e)
+				h.events = append(h.events, e)
 			}
 		}
 	}
