@@ -18,6 +18,7 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/ledger"
 	"github.com/delaytask/delaytask/test/chaos/netns"
 	"github.com/delaytask/delaytask/test/chaos/role"
+	"github.com/delaytask/delaytask/test/record"
 )
 
 // stage is what a run happens on.
@@ -26,7 +27,7 @@ type stage struct {
 	progress io.Writer
 	dir      string
 	begun    time.Time
-	source   ledger.Source
+	source   record.Source
 	server   string        // with its version
 	cfg      *mysql.Config // how processes reach the run's database, but for the proxy between
 	addrs    []string      // of the server, or of the members of a cluster
@@ -46,7 +47,7 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if s.source, err = ledger.SourceNow(ctx, recordFile); err != nil && opts.record {
+	if s.source, err = ledger.SourceNow(ctx, recordFile, documentFile); err != nil && opts.record {
 		return s, err // who records nothing needs no repository
 	}
 	if opts.record && s.source.Changed && !opts.force {

@@ -1,53 +1,26 @@
 package ledger
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
+	"context"
+
+	"github.com/delaytask/delaytask/test/record"
 )
 
-// Append adds a line to the file, which is made if need be.
-func Append(path string, l Line) (err error) {
-	text, err := json.Marshal(l)
-	if err != nil {
-		return fmt.Errorf("record a run: %w", err)
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("record a run: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("record a run: %w", err)
-	}
-	return nil
+// judged are the folders whose change makes older runs worth nothing.
+var judged = []string{"internal/engine", "internal/store"}
+
+// SourceNow is what is run now, and recorded in these files.
+func SourceNow(ctx context.Context, files ...string) (record.Source, error) {
+	return record.SourceNow(ctx, judged, files...)
 }
+
+// Append adds a line to the file, which is made if need be.
+func Append(path string, l Line) error { return record.Append(path, l) }
 
 // ReadFile returns the lines of the file, none when there is no file.
-func ReadFile(path string) ([]Line, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return read(path, file)
-}
+func ReadFile(path string) ([]Line, error) { return record.ReadFile[Line](path) }
 
-func read(path string, from io.Reader) (lines []Line, err error) {
-	scan := bufio.NewScanner(from)
-	for scan.Scan() {
-		var l Line
-		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", path, len(lines)+1, err)
-		}
-		lines = append(lines, l)
-	}
-	return lines, scan.Err()
+// Fill puts the tables between the two marks of the document.
+func Fill(document string, lines []Line) (string, error) {
+	return record.Fill(document, "chaos", "go run ./test/chaos report", Tables(lines))
 }

@@ -1,0 +1,66 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestTheCodeIsThatOfTheFoldersWithoutTheirTests(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run := func(args ...string) {
+		t.Helper()
+		if _, err := git(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := func() Source {
+		t.Helper()
+		s, err := SourceNow(t.Context(), []string{"engine", "clock"}, "record.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	commit := func() Source {
+		t.Helper()
+		run("add", ".")
+		run("-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "-m", "step")
+		return now()
+	}
+	run("init", "-q")
+	write("engine/a.go", "1")
+	write("engine/a_test.go", "1")
+	write("clock/a.go", "1")
+	write("other/a.go", "1")
+	first := commit()
+	if first.Changed || first.Code == "" || first.Commit == "" {
+		t.Errorf("got %+v", first)
+	}
+	write("record.jsonl", "{}")
+	if now().Changed {
+		t.Error("the record itself counts as a change")
+	}
+	write("engine/a_test.go", "2")
+	write("other/a.go", "2")
+	if s := now(); !s.Changed || s.Code != first.Code {
+		t.Errorf("got %+v after %+v", s, first)
+	}
+	second := commit()
+	if second.Changed || second.Code != first.Code || second.Commit == first.Commit {
+		t.Errorf("a test and another folder changed: got %+v after %+v", second, first)
+	}
+	write("clock/a.go", "2")
+	if third := commit(); third.Code == first.Code {
+		t.Error("the code is the same after a change of it")
+	}
+}
