@@ -45,9 +45,9 @@ type fleet struct {
 	late  []time.Duration
 }
 
-// grow runs a fleet. The caller is in a bubble. A call takes half a millisecond in all; everything else takes no time, so what is
+// grow runs a fleet, and tells after every hour how many tasks it has run. The caller is in a bubble. A call takes half a millisecond in all; everything else takes no time, so what is
 // late is so because of the way that the work is divided.
-func grow(nodes, tasks int, length time.Duration) (growth, error) {
+func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, ran int)) (growth, error) {
 	<-time.After(time.Until(begins))
 	f := &fleet{db: memstore.New(), ran: make([]int, nodes)}
 	for i := range nodes {
@@ -63,7 +63,7 @@ func grow(nodes, tasks int, length time.Duration) (growth, error) {
 
 	before = f.calls()
 	began := time.Now()
-	err := f.save(tasks, length)
+	err := f.save(tasks, length, tell)
 	<-time.After(length - time.Since(began) + 15*time.Second)
 	took := time.Since(began)
 	calls := float64(f.calls()-before) / took.Seconds()
@@ -120,16 +120,27 @@ func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error
 }
 
 // save saves the tasks in turn at the nodes, each due four seconds later: whoever has its share runs it.
-func (f *fleet) save(tasks int, length time.Duration) error {
+func (f *fleet) save(tasks int, length time.Duration, tell func(time.Duration, int)) error {
 	every := length / time.Duration(tasks)
+	told := time.Hour
 	for i := range tasks {
 		task := processor.Save{Tag: "task", Body: []byte{}, Delay: 4 * time.Second}
 		if _, _, err := f.engines[i%len(f.engines)].Save(context.Background(), task); err != nil {
 			return err
 		}
 		<-time.After(every)
+		if done := every * time.Duration(i+1); done >= told {
+			tell(told, f.count())
+			told += time.Hour
+		}
 	}
 	return nil
+}
+
+func (f *fleet) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.late)
 }
 
 func (f *fleet) calls() (n int) {
@@ -160,9 +171,13 @@ func (f *fleet) sum(tasks int) (g growth) {
 	return g
 }
 
+// growthHead is the head of the table whose lines the fleets are.
+const growthHead = "| nodes | for | tasks | claims | wasted rows | calls/s | each | each, idle | late p50 | p99 | max | least and largest share |\n" +
+	"|---|---|---|---|---|---|---|---|---|---|---|---|"
+
 func (g growth) String() string {
 	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
-	return fmt.Sprintf("| %d | %d | %d | %.2f %% | %.0f | %.1f | %.1f | %v | %v | %v | %.2f–%.2f |",
-		g.Nodes, g.Tasks, g.Claims, 100*g.Wasted, g.Calls, g.PerNode, g.Idle,
+	return fmt.Sprintf("| %d | %v | %d | %d | %.2f %% | %.0f | %.1f | %.1f | %v | %v | %v | %.2f–%.2f |",
+		g.Nodes, g.Length, g.Tasks, g.Claims, 100*g.Wasted, g.Calls, g.PerNode, g.Idle,
 		round(g.Median), round(g.P99), round(g.Most), g.Least, g.Largest)
 }

@@ -3,30 +3,48 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 var (
-	length = flag.Duration("sim.growth", 0, "measure fleets of 1 to 100 nodes for so long, in their time")
-	tasks  = flag.Int("sim.tasks", 0, "tasks that a fleet runs meanwhile; 0: as many as 1,000,000 a day")
+	length = flag.Duration("sim.growth", 0, "measure the last fleet for so long, in its time, and the others for an hour at most")
+	nodes  = flag.String("sim.nodes", "1,3,10,30,100", "measure fleets of so many nodes")
 )
 
-// TestGrowth shows what the number of nodes costs the database. It takes long, so it wants to be asked for.
+// fleets are the numbers of nodes that were asked for.
+func fleets(t *testing.T) (all []int) {
+	for _, number := range strings.Split(*nodes, ",") {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatalf("-sim.nodes: %v", err)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// TestGrowth shows what the number of nodes costs the database, at the pace of 1,000,000 tasks a day. It takes long, so it wants to
+// be asked for, and says after every hour of a fleet where it is.
 func TestGrowth(t *testing.T) {
 	if *length == 0 {
 		t.Skip("make sim-growth runs it")
 	}
-	n := *tasks
-	if n == 0 {
-		n = int(1_000_000 * *length / (24 * time.Hour))
-	}
-	fmt.Println("| nodes | tasks | claims | wasted rows | calls/s | each | each, idle | late p50 | p99 | max | least and largest share |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
-	for _, nodes := range []int{1, 3, 10, 30, 100} {
+	fmt.Println(growthHead)
+	all := fleets(t)
+	for i, nodes := range all {
+		span := *length
+		if i < len(all)-1 {
+			span = min(span, time.Hour)
+		}
 		synctest.Test(t, func(t *testing.T) {
-			g, err := grow(nodes, n, *length)
+			g, err := grow(nodes, int(1_000_000*span/(24*time.Hour)), span, func(done time.Duration, ran int) {
+				fmt.Fprintf(os.Stderr, "%d nodes: %v of %v, %d tasks\n", nodes, done, span, ran)
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +56,7 @@ func TestGrowth(t *testing.T) {
 func TestAFleetRunsEveryTaskInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, err := grow(5, 500, time.Minute)
+		g, err := grow(5, 500, time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
