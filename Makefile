@@ -46,17 +46,21 @@ SEED ?= 1
 SEEDS ?= 1
 TIMES ?= 1
 JSON ?= false
+RECORD ?= false
 
 .PHONY: sim
-sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times (JSON=true: totals as JSON)
+sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times (JSON=true: totals as JSON; RECORD=true: once, into docs/simulation.jsonl, those it does not hold yet)
+ifeq ($(RECORD),true)
+	@go run ./test/seeds -seed $(SEED) -seeds $(SEEDS)
+else
 	@go test -c -o bin/sim.test ./internal/sim
 	@bin/sim.test -test.run '^TestSeeds$$' -test.timeout 0 \
 		-sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.times $(TIMES) -sim.json=$(JSON)
-
-FOR ?= 24h
+endif
 
 .PHONY: sim-growth
-sim-growth: ## simulate 1 to 100 nodes for FOR (24h of theirs, many hours of ours) with 1,000,000 tasks a day
+sim-growth: FOR ?= 24h
+sim-growth: ## simulate 100 nodes for FOR (24h of theirs, most of an hour of ours), and 1, 3, 10 and 30 for an hour of theirs, with 1,000,000 tasks a day
 	@go test -c -o bin/sim.test ./internal/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
@@ -81,11 +85,10 @@ bench: ## run the benchmarks of single parts
 proof: proof-clone test-race-db ## show the promises with figures; fails when one is broken
 	DELAYTASK_REQUIRE_DB=mariadb,mysql go run ./test/proof
 
-FOR ?= 10m
-SEED ?= 1
 SERVER ?= mariadb
 
 .PHONY: chaos
+chaos: FOR ?= 10m
 chaos: ## hurt real processes and a real SERVER (mariadb, mysql, galera, group) for FOR (10m) by SEED (1); adds a line to docs/reliability.jsonl
 	go run ./test/chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 

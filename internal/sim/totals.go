@@ -13,22 +13,48 @@ import (
 
 // Totals is what many seeds have shown.
 type Totals struct {
-	Seeds      int           `json:"seeds"`
-	Failed     []uint64      `json:"failed"` // seeds that broke a promise
-	Violations int           `json:"violations"`
-	Counts     judge.Counts  `json:"counts"`
-	Linear     linear.Counts `json:"linear"`
-	Bound      float64       `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
+	Seeds      int                   `json:"seeds"`
+	Failed     []uint64              `json:"failed"` // seeds that broke a promise
+	Violations int                   `json:"violations"`
+	Broken     map[judge.Promise]int `json:"broken"` // violations by promise; those with none are not there
+	Counts     judge.Counts          `json:"counts"`
+	Linear     linear.Counts         `json:"linear"`
+	Bound      float64               `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
 }
 
 func (t *Totals) add(seed uint64, v judge.Verdict, told linear.Counts) {
-	t.Seeds++
-	t.Counts.Add(v.Counts)
-	t.Linear.Add(told)
-	broken := len(v.Violations) + told.Broken
-	t.Violations += broken
-	if broken > 0 {
-		t.Failed = append(t.Failed, seed)
+	one := Totals{Seeds: 1, Violations: len(v.Violations) + told.Broken, Broken: map[judge.Promise]int{}, Counts: v.Counts, Linear: told}
+	for _, violation := range v.Violations {
+		one.Broken[violation.Promise]++
+	}
+	if one.Violations > 0 {
+		one.Failed = []uint64{seed}
+	}
+	t.Add(one)
+}
+
+// Add adds what other seeds have shown.
+func (t *Totals) Add(o Totals) {
+	t.Seeds += o.Seeds
+	t.Counts.Add(o.Counts)
+	t.Linear.Add(o.Linear)
+	t.addBreaches(o)
+}
+
+// AddBroken adds what other runs of the same seeds have broken, and nothing else.
+func (t *Totals) AddBroken(o Totals) {
+	t.Linear.Broken += o.Linear.Broken
+	t.addBreaches(o)
+}
+
+func (t *Totals) addBreaches(o Totals) {
+	t.Violations += o.Violations
+	t.Failed = append(t.Failed, o.Failed...)
+	if t.Broken == nil {
+		t.Broken = map[judge.Promise]int{}
+	}
+	for promise, n := range o.Broken {
+		t.Broken[promise] += n
 	}
 	t.Bound = 1
 	if len(t.Failed) == 0 {

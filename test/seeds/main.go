@@ -1,0 +1,133 @@
+// Command seeds plays simulated clusters (internal/sim) in parts and records each part, so that a campaign of many seeds may take
+// many sittings: seeds that the record holds of the same code are not played again.
+//
+//	go run ./test/seeds -seed 1 -seeds 100000   play, add lines to docs/simulation.jsonl and make the tables of docs/simulation.md
+//	go run ./test/seeds report                  make the tables alone
+//
+// The exit code is 1 when a promise was broken, and 2 when nothing could be played or recorded.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/delaytask/delaytask/test/record"
+)
+
+// The files are found from the root of the repository, where the program is run.
+const (
+	recordFile   = "docs/simulation.jsonl"
+	documentFile = "docs/simulation.md"
+)
+
+var errBroken = errors.New("a promise was broken")
+
+type options struct {
+	first uint64
+	seeds uint64
+	part  uint64
+	force bool // record a tree that has changes
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "seeds:", err)
+	}
+	switch {
+	case errors.Is(err, errBroken):
+		os.Exit(1)
+	case err != nil:
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	var opts options
+	flags := flag.NewFlagSet("seeds", flag.ContinueOnError)
+	flags.Uint64Var(&opts.first, "seed", 1, "the first seed")
+	flags.Uint64Var(&opts.seeds, "seeds", 1000, "play so many")
+	flags.Uint64Var(&opts.part, "part", 1000, "record them in parts of so many")
+	flags.BoolVar(&opts.force, "force", false, "record also a tree with changes, and say so in the line")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch rest := flags.Args(); {
+	case len(rest) == 1 && rest[0] == "report":
+		return report()
+	case len(rest) > 0 || opts.seeds == 0 || opts.part == 0:
+		return fmt.Errorf("want report, or flags for a seed at least, got %q", rest)
+	}
+	return campaign(ctx, opts, out)
+}
+
+// campaign plays what the record does not hold yet. What was run is asked before it is built, so the line names what was played.
+func campaign(ctx context.Context, opts options, out io.Writer) error {
+	source, err := record.SourceNow(ctx, played, recordFile, documentFile)
+	if err != nil {
+		return err
+	}
+	if source.Changed && !opts.force {
+		return errors.New("the tree has changes that are not in the commit: commit them, or record them as such with -force")
+	}
+	lines, err := record.ReadFile[Line](recordFile)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "delaytask-seeds-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "sim.test")
+	if err := build(ctx, program); err != nil {
+		return err
+	}
+	for _, p := range missing(lines, source.Code, span{opts.first, opts.first + opts.seeds}, opts.part) {
+		l := Line{Began: time.Now().UTC().Truncate(time.Second), Commit: source.Commit, Changed: source.Changed, Code: source.Code, First: p.from}
+		if l.Totals, err = play(ctx, program, p); err != nil {
+			return err
+		}
+		if err := record.Append(recordFile, l); err != nil {
+			return err
+		}
+		if err := report(); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(out, "from seed %d: %s\n", p.from, l.String())
+		if l.Violations > 0 {
+			return fmt.Errorf("%w by the seeds %d", errBroken, l.Failed)
+		}
+	}
+	return nil
+}
+
+// report makes the tables of the document from the record.
+func report() error {
+	lines, err := record.ReadFile[Line](recordFile)
+	if err != nil {
+		return err
+	}
+	document, err := os.ReadFile(documentFile)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(string(document), lines)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(documentFile, []byte(filled), 0o644)
+}
+
+func fill(document string, lines []Line) (string, error) {
+	return record.Fill(document, "seeds", "go run ./test/seeds report", Tables(lines))
+}

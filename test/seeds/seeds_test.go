@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/linear"
+	"github.com/delaytask/delaytask/internal/sim"
+	"github.com/delaytask/delaytask/test/record"
+)
+
+func TestDocumentShowsWhatIsRecorded(t *testing.T) {
+	t.Parallel()
+	const docs = "../../docs/"
+	lines, err := record.ReadFile[Line](docs + filepath.Base(recordFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile(docs + filepath.Base(documentFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := fill(string(document), lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want != string(document) {
+		t.Error("docs/simulation.md differs from its record: go run ./test/seeds report")
+	}
+}
+
+func line(code string, first uint64, seeds int, failed ...uint64) Line {
+	return Line{Code: code, Commit: "c", First: first, Totals: sim.Totals{
+		Seeds: seeds, Failed: failed, Violations: len(failed), Broken: map[judge.Promise]int{4: len(failed)},
+		Counts: judge.Counts{Tasks: 10 * seeds, Faults: map[string]int{"freeze": seeds}}, Linear: linear.Counts{Tasks: 10 * seeds},
+	}}
+}
+
+func TestOnlySeedsOfTheLastCodeAreAddedUp(t *testing.T) {
+	t.Parallel()
+	got := Tables([]Line{line("old", 1, 500, 7), line("new", 1, 100), line("new", 201, 100), line("new", 101, 50)})
+	for _, want := range []string{
+		"250 seeds (1–150, 201–300) of code `new`", "| seeds that broke any | 0 | 0.01 of a seed |",
+		"| 4 completed twice, or by who did not hold it | 0 | 0.001 of a task |", "| tasks | 2500 |", "| fault: freeze | 250 |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestASeedThatWasPlayedTwiceCountsOnceAndWhatItBrokeAlways(t *testing.T) {
+	t.Parallel()
+	got := Tables([]Line{line("new", 1, 100), line("new", 51, 100, 60), line("new", 51, 100, 60)})
+	for _, want := range []string{
+		"100 seeds (1–100)", "| tasks | 1000 |", "| seeds that broke any | 1 |  |", "hold it | 2 |  |", "The seeds that broke one: [60].",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestACampaignGoesOnWhereItsRecordEnds(t *testing.T) {
+	t.Parallel()
+	lines := []Line{line("old", 1, 1000), line("new", 11, 10), line("new", 21, 5), line("new", 40, 10)}
+	for _, c := range []struct {
+		want  span
+		parts []span
+	}{
+		{span{1, 61}, []span{{1, 9}, {9, 11}, {26, 34}, {34, 40}, {50, 58}, {58, 61}}},
+		{span{12, 20}, nil},
+		{span{15, 30}, []span{{26, 30}}},
+		{span{45, 52}, []span{{50, 52}}},
+		{span{70, 72}, []span{{70, 72}}},
+		{span{1, 3}, []span{{1, 3}}},
+	} {
+		if got := missing(lines, "new", c.want, 8); fmt.Sprint(got) != fmt.Sprint(c.parts) {
+			t.Errorf("of %v: got %v, want %v", c.want, got, c.parts)
+		}
+	}
+}

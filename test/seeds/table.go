@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/sim"
+)
+
+// Tables are those of docs/simulation.md: the seeds of the code of the last line, added up.
+func Tables(lines []Line) string {
+	if len(lines) == 0 {
+		return "No seed has been recorded yet.\n"
+	}
+	last := lines[len(lines)-1]
+	lines = of(lines, last.Code)
+	totals := sum(lines)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d seeds (%s) of code `%s` (last commit `%s`%s).\n\n", totals.Seeds, ranges(lines), last.Code, last.Commit, changes(lines))
+	outcomes(&b, &totals)
+	b.WriteString("\n")
+	figures(&b, &totals)
+	return b.String()
+}
+
+func ranges(lines []Line) string {
+	var all []string
+	for _, s := range covered(lines) {
+		all = append(all, fmt.Sprintf("%d–%d", s.from, s.to-1))
+	}
+	return strings.Join(all, ", ")
+}
+
+func changes(lines []Line) string {
+	if slices.ContainsFunc(lines, func(l Line) bool { return l.Changed }) {
+		return "; some parts with changes that are in no commit"
+	}
+	return ""
+}
+
+// promises are those that the judge looks at, by their numbers in the README.
+var promises = []struct {
+	number judge.Promise
+	what   string
+}{
+	{0, "stored or run, and saved by nobody"},
+	{1, "accepted and lost"},
+	{2, "told what is not so: saves, changes"},
+	{3, "ended without success, cancel or attempts used up"},
+	{4, "completed twice, or by who did not hold it"},
+	{5, "started early"},
+	{7, "not caught up within the bound"},
+	{8, "lost leases not rescued within the bound"},
+	{10, "unfinished tasks that share a key"},
+	{11, "attempts burned by a stop"},
+}
+
+func outcomes(b *strings.Builder, t *sim.Totals) {
+	b.WriteString("| promise | broken | 95 % upper bound |\n|---|---|---|\n")
+	fmt.Fprintf(b, "| seeds that broke any | %d | %s |\n", len(t.Failed), upperBound(len(t.Failed), t.Seeds, "seed"))
+	for _, p := range promises {
+		n := t.Broken[p.number]
+		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.number, p.what, n, upperBound(n, t.Counts.Tasks, "task"))
+	}
+	fmt.Fprintf(b, "| no order explains what was told of a task | %d | %s |\n",
+		t.Linear.Broken, upperBound(t.Linear.Broken, t.Linear.Tasks-t.Linear.Undecided, "task"))
+	if len(t.Failed) > 0 {
+		fmt.Fprintf(b, "\nThe seeds that broke one: %d.\n", t.Failed)
+	}
+}
+
+// upperBound is the rule of three: of n things without a failure, at most 3/n fail, with 95 % certainty.
+func upperBound(broken, n int, what string) string {
+	if broken > 0 || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1g of a %s", 3/float64(n), what)
+}
+
+func figures(b *strings.Builder, t *sim.Totals) {
+	b.WriteString("| figure | |\n|---|---|\n")
+	c := &t.Counts
+	for _, f := range []struct {
+		what string
+		n    int
+	}{
+		{"processes", c.Nodes}, {"crashes", c.Crashes}, {"graceful stops", c.Stops},
+		{"saves accepted", c.Accepted}, {"saves of unknown outcome", c.Unknown}, {"saves that met a duplicate", c.Duplicates},
+		{"saves refused", c.Refused},
+		{"tasks", c.Tasks}, {"completed", c.Completed}, {"failed", c.Failed}, {"cancelled", c.Cancelled}, {"quarantined", c.Quarantine},
+		{"executions", c.Executions}, {"executions that succeeded beside the one that counts", c.Extra}, {"leases rescued", c.Rescued},
+		{"tasks whose history was checked to be linearizable", t.Linear.Tasks}, {"operations in these histories", t.Linear.Operations},
+		{"of these, of unknown outcome", t.Linear.Unknown}, {"histories that took too long to decide", t.Linear.Undecided},
+	} {
+		fmt.Fprintf(b, "| %s | %d |\n", f.what, f.n)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
+		fmt.Fprintf(b, "| fault: %s | %d |\n", kind, c.Faults[kind])
+	}
+}
