@@ -72,13 +72,18 @@ func play(seed uint64) []journal.Event {
 	return events
 }
 
-// repair ends the faults. What was on its way when they ended may still pause a tag.
+// repair ends the faults. What was on its way when they ended may still pause a tag, or be lost: that is a fault of before, so who
+// waits for it is told.
 func (w *world) repair() {
 	close(w.calm)
 	w.away.Store(false)
-	for _, l := range w.alive() {
-		l.line.Restore()
-	}
+	w.restore()
+	w.work.Go(func() {
+		for range 5 {
+			<-time.After(time.Second)
+			w.restore()
+		}
+	})
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDrain, Clock: time.Now().Add(w.clocks.now())})
 	for _, wait := range []time.Duration{0, 200 * time.Millisecond, Rules.Settle - 200*time.Millisecond} {
 		w.work.Go(func() {
@@ -87,6 +92,12 @@ func (w *world) repair() {
 				_ = w.db.SetTag(context.Background(), row.TagState{Tag: tag})
 			}
 		})
+	}
+}
+
+func (w *world) restore() {
+	for _, l := range w.alive() {
+		l.line.Restore()
 	}
 }
 
