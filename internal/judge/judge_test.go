@@ -376,6 +376,11 @@ var stories = []struct {
 		s.quarantine(false)
 		s.neighbour(2, 20)
 	}},
+	{"a task is quarantined whose process was cut off, and died beside another suspect later", clean, func(s *story) {
+		s.quarantine(false)
+		s.neighbour(2, 20)
+		s.outlives("n2", 6)
+	}},
 	{"a task is quarantined that had returned each time", 8, func(s *story) { s.quarantine(true) }},
 	{"a lease is left alone for longer than executors need", 8, func(s *story) {
 		s.save(0, 1, "a")

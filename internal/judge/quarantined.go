@@ -31,7 +31,8 @@ func (c *court) quarantinedAlone() {
 			if h.next == nil || h.next.CrashCount == h.claim.CrashCount {
 				continue
 			}
-			end, crashed := ends[process(h.claim)]
+			end, gone := ends[process(h.claim)]
+			crashed := gone && h.covers(end, c.rules.Blur) // else it was cut off or stuck by then, and died of something else
 			r := t.run(h.claim.Version)
 			ran = ran || !crashed || r != nil && r.end == nil
 			for _, o := range c.beside(h, held) {

@@ -117,6 +117,15 @@ func (s *story) neighbour(crashes int, until float64) {
 	s.write(until, 2, 2, pending, 0, crashes, until)
 }
 
+// outlives lets the process crash later than it did.
+func (s *story) outlives(node string, seconds float64) {
+	for i := range s.events {
+		if e := &s.events[i]; e.Kind == journal.NodeCrash && e.Node == node {
+			e.At = at(seconds)
+		}
+	}
+}
+
 // claim is one of a process, for half a second.
 func (s *story) claim(seconds float64, id, version int64, crashes int, node string) {
 	s.write(seconds, id, version, executing, 1, crashes, seconds+.5)
