@@ -13,7 +13,9 @@ import (
 type history struct {
 	saves   map[string]*save // by body
 	tasks   map[int64]*task
-	ops     []*op // cancels, reschedules, retries
+	ordered []*task         // by id
+	ops     []*op           // cancels, reschedules, retries
+	cancels map[int64][]*op // of these, by task
 	stops   []*stop
 	starts  []*journal.Event // of lives
 	faults  []*span
@@ -54,7 +56,9 @@ type stop struct{ asked, ended *journal.Event }
 type span struct{ begin, end *journal.Event }
 
 func read(events []journal.Event) *history {
-	h := &history{saves: map[string]*save{}, tasks: map[int64]*task{}, crashed: map[string]*journal.Event{}}
+	h := &history{
+		saves: map[string]*save{}, tasks: map[int64]*task{}, cancels: map[int64][]*op{}, crashed: map[string]*journal.Event{},
+	}
 	open := map[string]*op{}
 	spans := map[string]*span{}
 	ends := map[string]*run{}
@@ -78,6 +82,9 @@ func read(events []journal.Event) *history {
 			o := &op{call: e}
 			open[e.Op] = o
 			h.ops = append(h.ops, o)
+			if e.Kind == journal.CallCancel {
+				h.cancels[e.ID] = append(h.cancels[e.ID], o)
+			}
 		case journal.ReturnSave, journal.ReturnCancel, journal.ReturnReschedule, journal.ReturnRetry:
 			if o := open[e.Op]; o != nil {
 				o.ret = e
@@ -159,12 +166,11 @@ func (h *history) sort() {
 	for _, s := range h.saves {
 		slices.Sort(s.stored)
 	}
+	h.ordered = slices.SortedFunc(maps.Values(h.tasks), func(a, b *task) int { return cmp.Compare(a.id, b.id) })
 }
 
 // byID yields the tasks in the order of their ids.
-func (h *history) byID() []*task {
-	return slices.SortedFunc(maps.Values(h.tasks), func(a, b *task) int { return cmp.Compare(a.id, b.id) })
-}
+func (h *history) byID() []*task { return h.ordered }
 
 // byBody yields the saves in the order of their bodies.
 func (h *history) byBody() []*save {

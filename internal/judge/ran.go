@@ -23,8 +23,8 @@ func (c *court) ranAtLeastOnce() {
 }
 
 func (c *court) cancelAsked(id int64, w *journal.Event) bool {
-	for _, o := range c.ops {
-		if o.call.Kind == journal.CallCancel && o.call.ID == id && !o.call.At.After(w.At.Add(c.rules.Blur)) {
+	for _, o := range c.cancels[id] {
+		if !o.call.At.After(w.At.Add(c.rules.Blur)) {
 			return true
 		}
 	}
