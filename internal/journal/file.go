@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// File is a journal of JSON lines, for a process that may be killed at any moment: an event that was appended is on the disk.
+// File is a journal of JSON lines, for a process that may be killed at any moment: events that were appended are on the disk.
 type File struct {
 	file *os.File
 
@@ -27,40 +27,35 @@ func Create(path string) (*File, error) {
 	return &File{file: file}, nil
 }
 
-// Append adds an event at the end and returns when it is on the disk.
-func (f *File) Append(e Event) error {
-	line, err := json.Marshal(e)
+// Append adds events at the end and returns when they are on the disk.
+func (f *File) Append(events ...Event) error {
+	n, err := f.write(events)
 	if err != nil {
-		return fmt.Errorf("write to the journal: %w", err)
-	}
-	n, err := f.write(append(line, '\n'))
-	if err != nil {
-		return fmt.Errorf("write to the journal: %w", err)
+		return err
 	}
 	return f.sync(n)
 }
 
 // Write adds events at the end. They outlive the process when it returns, but perhaps not the machine.
 func (f *File) Write(events ...Event) error {
+	_, err := f.write(events)
+	return err
+}
+
+// write returns the number of the write, for sync.
+func (f *File) write(events []Event) (n int, err error) {
 	var lines []byte
-	for _, e := range events {
-		line, err := json.Marshal(e)
+	for i := range events {
+		line, err := json.Marshal(&events[i])
 		if err != nil {
-			return fmt.Errorf("write to the journal: %w", err)
+			return 0, fmt.Errorf("write to the journal: %w", err)
 		}
 		lines = append(append(lines, line...), '\n')
 	}
-	if _, err := f.write(lines); err != nil {
-		return fmt.Errorf("write to the journal: %w", err)
-	}
-	return nil
-}
-
-func (f *File) write(line []byte) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := f.file.Write(line); err != nil {
-		return 0, err
+	if _, err := f.file.Write(lines); err != nil {
+		return 0, fmt.Errorf("write to the journal: %w", err)
 	}
 	f.written++
 	return f.written, nil

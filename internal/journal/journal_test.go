@@ -63,12 +63,12 @@ func TestWhatIsWrittenWithoutWaitingStandsBesideTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	for _, err := range []error{file.Write(at(0, "a"), at(1, "b")), file.Append(at(2, "c")), file.Write()} {
+	for _, err := range []error{file.Write(at(0, "a"), at(1, "b")), file.Append(at(2, "c"), at(3, "d")), file.Write()} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := ReadFiles(path); err != nil || len(got) != 3 || got[1].Detail != "b" || got[2].Detail != "c" {
+	if got, err := ReadFiles(path); err != nil || len(got) != 4 || got[1].Detail != "b" || got[3].Detail != "d" {
 		t.Fatalf("got %v, %v", got, err)
 	}
 }

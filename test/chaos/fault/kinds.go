@@ -53,7 +53,7 @@ var Kinds = []Kind{
 	},
 
 	{
-		Name: "kill database", Lane: Databases, On: OneServer, Weight: 8, Lasts: between(0, 3*second),
+		Name: "kill database", Lane: Databases, On: OneServer, Weight: 16, Lasts: between(0, 3*second),
 		New: func() Fault { return &crash{} }, Shows: evidence.AnyBusy,
 	},
 	{

@@ -22,13 +22,17 @@ type diary struct {
 // op is a name for an operation that no other one of the run has.
 func (d *diary) op() string { return fmt.Sprintf("%s/%d", d.node, d.ops.Add(1)) }
 
-// write returns when the event is on the disk.
-func (d *diary) write(e journal.Event) {
-	e.Node = d.node
-	if e.At.IsZero() {
-		e.At = time.Now()
+// write returns when the events are on the disk.
+func (d *diary) write(events ...journal.Event) {
+	now := time.Now()
+	for i := range events {
+		e := &events[i]
+		e.Node = d.node
+		if e.At.IsZero() {
+			e.At = now
+		}
 	}
-	d.keep(d.file.Append(e))
+	d.keep(d.file.Append(events...))
 }
 
 // record returns when the events outlive the process. There are many more of them than of those that wait for the disk.

@@ -22,7 +22,7 @@ const (
 	impatient = 300 * time.Millisecond
 	longest   = 8 * time.Second // delay
 	keys      = 40              // that tasks with a key share
-	bulk      = 20
+	bulk      = 50
 	again     = 500 * time.Millisecond // between two saves of one task whose outcome is unknown
 )
 
@@ -122,25 +122,25 @@ func (v *saver) next(n int) func() {
 	case kind < 18:
 		p.key = fmt.Sprint("k", v.rand.IntN(keys))
 		return func() { v.saveOne(p) }
-	case kind < 20 && v.rand.IntN(bulk) < 10:
+	case kind < 23:
 		items := make([]*task, bulk)
 		for i := range items {
-			tag, d := drawn(v.rand)
+			tag, d := easy(v.rand)
 			items[i] = v.task(tag, d, fmt.Sprint(unique, ".", i))
 		}
 		return func() { v.saveAll(items) }
-	case kind < 26:
+	case kind < 29:
 		return v.change(journal.CallCancel, journal.ReturnCancel, func(ctx context.Context, id int64) error {
 			_, err := v.Cancel(ctx, delaytask.ID(id))
 			return err
 		})
-	case kind < 32:
+	case kind < 35:
 		delay := time.Duration(v.rand.Int64N(int64(longest)))
 		return v.change(journal.CallReschedule, journal.ReturnReschedule, func(ctx context.Context, id int64) error {
 			_, err := v.Reschedule(ctx, delaytask.ID(id), delay)
 			return err
 		})
-	case kind < 33:
+	case kind < 36:
 		return v.change(journal.CallRetry, journal.ReturnRetry, func(ctx context.Context, id int64) error {
 			return v.Retry(ctx, delaytask.ID(id))
 		})
@@ -166,20 +166,28 @@ func (v *saver) task(tag string, d deed, unique string) *task {
 	return t
 }
 
-func (v *saver) call(t *task, id int64) {
-	v.diary.write(journal.Event{
+// call is what is written down before a save.
+func (t *task) call(id int64) journal.Event {
+	return journal.Event{
 		Kind: journal.CallSave, Op: t.op, ID: id, Tag: t.tag, Key: t.key, Body: t.body,
 		Expected: time.Now().Add(t.delay).Truncate(time.Microsecond),
-	})
+	}
 }
 
-func (v *saver) answer(t *task, id int64, err error) {
-	class := saved(err)
+// answer is what is written down after it, before anything depends on it.
+func (t *task) answer(id int64, err error) journal.Event {
 	if out, is := errors.AsType[*delaytask.OutcomeUnknownError](err); is {
 		id = out.ID
 	}
-	v.diary.write(journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: class, Detail: text(err)})
-	if class == journal.OK {
-		v.remember(id)
+	return journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: saved(err), Detail: text(err)}
+}
+
+// answered writes the answers down.
+func (v *saver) answered(answers ...journal.Event) {
+	v.diary.write(answers...)
+	for i := range answers {
+		if answers[i].Error == journal.OK {
+			v.remember(answers[i].ID)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -16,9 +18,9 @@ func (v *saver) saveOne(t *task) {
 	if t.key != "" {
 		opts = append(opts, delaytask.WithKey(t.key))
 	}
-	v.call(t, 0)
+	v.diary.write(t.call(0))
 	id, err := v.try(t, t.patience, opts)
-	v.answer(t, id, err)
+	v.answered(t.answer(id, err))
 	v.settle(t, err, opts)
 }
 
@@ -32,10 +34,10 @@ func (v *saver) settle(t *task, err error, opts []delaytask.Option) {
 		<-time.After(again)
 		next := *t
 		next.op = v.diary.op()
-		v.call(&next, out.ID)
+		v.diary.write(next.call(out.ID))
 		var id int64
 		id, err = v.try(&next, patient, append(opts, delaytask.WithID(out.ID)))
-		v.answer(&next, id, err)
+		v.answered(next.answer(id, err))
 	}
 }
 
@@ -45,29 +47,35 @@ func (v *saver) try(t *task, patience time.Duration, opts []delaytask.Option) (i
 	return v.SaveDelayTask(ctx, t.tag, t.body, t.delay, opts...)
 }
 
-// saveAll saves many tasks with one call. Each stands for itself.
+// saveAll saves many tasks with one call. Each stands for itself, also when it has to be saved again.
 func (v *saver) saveAll(tasks []*task) {
 	items := make([]delaytask.Item, len(tasks))
+	calls, answers := make([]journal.Event, len(tasks)), make([]journal.Event, len(tasks))
 	for i, t := range tasks {
 		items[i] = delaytask.Item{Tag: t.tag, Body: t.body, Delay: t.delay}
-		v.call(t, 0)
+		calls[i] = t.call(0)
 	}
+	v.diary.write(calls...)
 	ctx, cancel := context.WithTimeout(context.Background(), tasks[0].patience)
 	defer cancel()
 	results, err := v.SaveDelayTasks(ctx, items)
-	for i, t := range tasks {
-		r := delaytask.SaveResult{Err: err}
-		if results != nil {
-			r = results[i]
-		}
-		v.answer(t, r.ID, r.Err)
-		v.settle(t, r.Err, nil)
+	if results == nil {
+		results = slices.Repeat([]delaytask.SaveResult{{Err: err}}, len(tasks))
 	}
+	for i, t := range tasks {
+		answers[i] = t.answer(results[i].ID, results[i].Err)
+	}
+	v.answered(answers...)
+	var settling sync.WaitGroup
+	for i, t := range tasks {
+		settling.Go(func() { v.settle(t, results[i].Err, nil) })
+	}
+	settling.Wait()
 }
 
 // saveTx saves in a transaction of the caller's. When its commit has no answer, nobody but the table knows.
 func (v *saver) saveTx(t *task) {
-	v.call(t, 0)
+	v.diary.write(t.call(0))
 	id, err := v.inTransaction(t)
 	v.diary.write(journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: txSaved(err), Detail: text(err)})
 }
