@@ -38,10 +38,10 @@ func rules(patience time.Duration) judge.Rules {
 // conclude stops the workers, joins all journals with the table, and judges.
 func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	line := ledger.Line{
-		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Server: s.server,
-		Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
+		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code,
+		Kind: string(s.opts.server), Server: s.server, Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
 	}
-	line.Workers.First, line.Workers.Last = s.steady()
+	line.Workers = s.steady()
 	for _, slot := range s.world.Fleet.Of(role.Worker) {
 		if _, err := slot.Leave(); err != nil {
 			return err
@@ -113,13 +113,13 @@ func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
 	return events, journal.WriteTo(file, events)
 }
 
-// steady is how the first worker, which no fault ends, was at its begin and is now.
-func (s *stage) steady() (first, last role.State) {
+// steady is how much the first worker, which no fault ends, needed.
+func (s *stage) steady() ledger.Growth {
 	workers := s.world.Fleet.Of(role.Worker)
 	if len(workers) < 2 {
-		return first, last
+		return ledger.Growth{}
 	}
-	return workers[0].States()
+	return ledger.GrowthOf(workers[0].States())
 }
 
 // shown bounds what is printed of violations; all of them can be had again from the journal.

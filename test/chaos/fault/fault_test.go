@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
+	"github.com/delaytask/delaytask/test/chaos/ledger"
 )
 
 func TestEveryKindCanHappenAndBeShown(t *testing.T) {
@@ -21,6 +22,11 @@ func TestEveryKindCanHappenAndBeShown(t *testing.T) {
 			t.Errorf("%s: %+v", k.Name, k)
 		}
 		names[k.Name] = true
+	}
+	for _, name := range ledger.AimedKinds() {
+		if !names[name] {
+			t.Errorf("the record counts a fault %q that never happens", name)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/delaytask/delaytask/internal/child"
@@ -24,8 +25,8 @@ type life struct {
 	noted chan struct{}              // closed when that is in the journal
 	err   error                      // how it ended; read it after gone
 
-	mu          sync.Mutex
-	first, last role.State
+	mu     sync.Mutex
+	states []role.State // as it told them
 }
 
 func start(ctx context.Context, namespace string, o role.Order) *life {
@@ -56,11 +57,9 @@ func start(ctx context.Context, namespace string, o role.Order) *life {
 func (l *life) note(s role.State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.first == (role.State{}) {
-		l.first = s
+	if l.states = append(l.states, s); len(l.states) == 1 {
 		close(l.up)
 	}
-	l.last = s
 }
 
 func (l *life) signal(sig os.Signal) error {
@@ -81,10 +80,10 @@ func (l *life) noteEnd(f *Fleet) error {
 	return f.Note(journal.Event{Node: l.name, Kind: journal.NodeCrash, Detail: l.err.Error()})
 }
 
-// States returns what the process that has the place now told first and last of itself.
-func (s *Slot) States() (first, last role.State) {
+// States returns what the process that has the place now told of itself.
+func (s *Slot) States() []role.State {
 	l := s.current()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.first, l.last
+	return slices.Clone(l.states)
 }

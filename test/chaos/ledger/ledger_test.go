@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/internal/linear"
+	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
 func TestDocumentShowsWhatIsRecorded(t *testing.T) {
@@ -53,6 +54,44 @@ func TestOnlyRunsOfTheLastCodeAreAddedUp(t *testing.T) {
 	}
 	if broken := Tables([]Line{line("new", 1000, 1)}); !strings.Contains(broken, "| 1 accepted and lost | 1 |  |") {
 		t.Errorf("a zero's bound beside what is none:\n%s", broken)
+	}
+}
+
+func TestWhatWasReachedStandsBesideWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	lone := line("new", 1000, 0)
+	lone.Accepted = 990
+	lone.Faults = map[string]Fault{
+		"kill worker": {Injected: 7, Confirmed: 5}, "kill after claim": {Injected: 2, Confirmed: 2}, "kill database": {Injected: 3, Confirmed: 3},
+		"lost reply to claim": {Injected: 40, Confirmed: 39}, "lost claim": {Injected: 9, Confirmed: 9},
+	}
+	lone.Workers.Early, lone.Workers.Late = role.State{Memory: 20 << 20, Goroutines: 31}, role.State{Memory: 21 << 20, Goroutines: 30}
+	galera := line("new", 300, 0)
+	galera.Kind, galera.Seconds, galera.Broken["4"] = "galera", 120, 2
+	galera.Faults = map[string]Fault{"member killed": {Injected: 4, Confirmed: 4}}
+	got := Tables([]Line{galera, lone})
+	for _, want := range []string{
+		"| process kills | 500 | 7 | 9 | |", "| database kills | 50 | 7 | 7 | |", "| lost replies | 1000 | 39 | 40 | |", "| partitions | 50 | 0 | 0 | |",
+		"| saves accepted under faults | 1000000 | 990 | | |", "| of these started early | 0 | 0 | | 0.002 of a task |",
+		"| Galera, all members written: faults for | 600 s | 120 s | | |", "| Galera: members killed | some | 4 | 4 | |",
+		"| Galera: completed twice | 0 | 2 | |  |", "| group replication: completed twice | 0 | not run | |  |",
+		"| no growth in 3600 s | 20 and 21 MiB in 1800 s |", "| no growth in 3600 s | 31 and 30 in 1800 s |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestGrowthIsSeenBetweenFirstAndLast(t *testing.T) {
+	t.Parallel()
+	states := []role.State{{Memory: 1, Goroutines: 9}, {Memory: 5, Goroutines: 2}, {Memory: 2, Goroutines: 3}, {Memory: 8, Goroutines: 4}, {Memory: 3, Goroutines: 1}}
+	want := Growth{First: states[0], Last: states[4], Early: role.State{Memory: 5, Goroutines: 9}, Late: role.State{Memory: 8, Goroutines: 4}}
+	if got := GrowthOf(states); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := GrowthOf(nil); got != (Growth{}) {
+		t.Errorf("of nothing: %+v", got)
 	}
 }
 

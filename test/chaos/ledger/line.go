@@ -8,7 +8,6 @@ import (
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/internal/linear"
-	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
 // Line is one finished run.
@@ -17,6 +16,7 @@ type Line struct {
 	Commit  string    `json:"commit"`
 	Changed bool      `json:"changed,omitempty"` // the tree had changes that are not in the commit
 	Code    string    `json:"code"`              // of engine and store: runs are summed while it stays the same
+	Kind    string    `json:"kind"`              // of the server, as -server names it
 	Server  string    `json:"server"`
 	Seed    uint64    `json:"seed"`
 	Seconds int       `json:"seconds"` // of faults
@@ -40,12 +40,6 @@ type Line struct {
 type Fault struct {
 	Injected  int `json:"injected"`  // as the injector saw it
 	Confirmed int `json:"confirmed"` // of these, as the journals show that something was met
-}
-
-// Growth is how a process was at its begin and at its end.
-type Growth struct {
-	First role.State `json:"first"`
-	Last  role.State `json:"last"`
 }
 
 // Count takes from the verdicts and their journal what the line tells.

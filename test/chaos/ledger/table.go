@@ -18,6 +18,8 @@ func Tables(lines []Line) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of code `%s` (engine and store; last commit `%s`), %s of faults in all.\n\n",
 		plural(len(lines), "run"), last.Code, last.Commit, hours(lines))
+	asked(&b, lines)
+	b.WriteString("\n")
 	outcomes(&b, lines)
 	b.WriteString("\n")
 	faults(&b, lines)
@@ -62,7 +64,7 @@ func outcomes(b *strings.Builder, lines []Line) {
 	tasks := sum(lines, func(l Line) int { return l.Tasks })
 	b.WriteString("| promise | broken | 95 % upper bound |\n|---|---|---|\n")
 	for _, p := range promises {
-		n := sum(lines, func(l Line) int { return l.Broken[p.number] })
+		n := brokenIn(lines, p.number)
 		fmt.Fprintf(b, "| %s %s | %d | %s |\n", p.number, p.what, n, upperBound(n, tasks))
 	}
 	histories := sum(lines, func(l Line) int { return l.Linear.Tasks - l.Linear.Undecided })
@@ -113,17 +115,20 @@ func faults(b *strings.Builder, lines []Line) {
 	}
 }
 
+const mega = 1 << 20
+
 func runs(b *strings.Builder, lines []Line) {
-	b.WriteString("| run | server | commit | seed | faults for | tasks | memory of the steady worker | its goroutines |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| run | server | commit | seed | faults for | tasks | memory of the steady worker: first, highest of each half, last | its goroutines |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
 	for _, l := range lines {
 		commit := l.Commit
 		if l.Changed {
 			commit += " and changes"
 		}
-		const mega = 1 << 20
-		fmt.Fprintf(b, "| %s | %s | %s | %d | %d s | %d | %d → %d MiB | %d → %d |\n", l.Began.Format("2006-01-02 15:04"), l.Server, commit,
-			l.Seed, l.Seconds, l.Tasks, l.Workers.First.Memory/mega, l.Workers.Last.Memory/mega, l.Workers.First.Goroutines,
-			l.Workers.Last.Goroutines)
+		g := l.Workers
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %d s | %d | %d, %d, %d, %d MiB | %d, %d, %d, %d |\n", l.Began.Format("2006-01-02 15:04"),
+			l.Server, commit, l.Seed, l.Seconds, l.Tasks, g.First.Memory/mega, g.Early.Memory/mega, g.Late.Memory/mega, g.Last.Memory/mega,
+			g.First.Goroutines, g.Early.Goroutines, g.Late.Goroutines, g.Last.Goroutines)
 	}
 }
 
