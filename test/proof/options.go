@@ -25,6 +25,7 @@ var proofs = []proof{
 	{"memory", 15 * time.Minute, memory},
 	{"other", 3 * time.Minute, other},
 	{"idle", 2 * time.Minute, idle},
+	{"outage", 6 * time.Minute, outage},
 	{"service", 2 * time.Minute, serviceProof},
 }
 
@@ -50,7 +51,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		}
 		return nil
 	})
-	flags.Func("run", "comma-separated `proofs` of punctual, crash, memory, other, idle, service (default: all)", func(list string) error {
+	flags.Func("run", "comma-separated `proofs` of punctual, crash, memory, other, idle, outage, service (default: all)", func(list string) error {
 		for name := range strings.SplitSeq(list, ",") {
 			i := slices.IndexFunc(proofs, func(p proof) bool { return p.name == name })
 			if i < 0 {
