@@ -45,11 +45,19 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "slow network", Lane: Networks, Weight: 1, Lasts: between(2*second, 5*second),
-		New: slowed(proxy.Shape{Latency: 50 * time.Millisecond, Jitter: 450 * time.Millisecond}), Shows: evidence.Busy,
+		New: worse(proxy.Latency(50*time.Millisecond, 500*time.Millisecond)), Shows: evidence.Busy,
+	},
+	{
+		Name: "narrow network", Lane: Networks, Weight: 1, Lasts: between(2*second, 5*second),
+		New: worse(proxy.Bandwidth(10)), Shows: evidence.Busy,
 	},
 	{
 		Name: "sliced packets", Lane: Networks, Weight: 1, Lasts: between(2*second, 5*second),
-		New: slowed(proxy.Shape{Latency: time.Millisecond, Slice: 7, Rate: 50_000}), Shows: evidence.Busy,
+		New: worse(proxy.Latency(0, 2*time.Millisecond), proxy.Slices(7, 100*time.Microsecond)), Shows: evidence.Busy,
+	},
+	{
+		Name: "torn connections", Lane: Networks, Weight: 1, Lasts: between(1*second, 4*second),
+		New: func() Fault { return &torn{} }, Shows: evidence.Busy,
 	},
 
 	{
@@ -110,7 +118,7 @@ var Kinds = []Kind{
 
 func fresh(f Fault) func() Fault { return func() Fault { return f } }
 
-func slowed(s proxy.Shape) func() Fault { return func() Fault { return &slow{shape: s} } }
+func worse(what ...proxy.Toxic) func() Fault { return func() Fault { return &bad{what: what} } }
 
 func lost(kind proxy.Kind, what proxy.Loss, weight int) Kind {
 	k := Kind{Lane: Statements, Weight: weight, New: fresh(loss{kind: kind, loses: what}), Shows: evidence.Changed}

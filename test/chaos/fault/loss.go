@@ -78,26 +78,6 @@ func shuffled(w *World, r *rand.Rand) []*fleet.Slot {
 	return slots
 }
 
-// slow makes the network of one process bad.
-type slow struct {
-	shape proxy.Shape
-	hurt  *proxy.Proxy
-}
-
-func (s *slow) Begin(_ context.Context, w *World, r *rand.Rand) (Scar, error) {
-	slot := shuffled(w, r)[0]
-	s.hurt = slot.Proxy
-	s.hurt.Degrade(&s.shape)
-	return Scar{Target: slot.Life()}, nil
-}
-
-func (s *slow) End(context.Context, *World) error {
-	if s.hurt != nil {
-		s.hurt.Degrade(nil)
-	}
-	return nil
-}
-
 // cut parts one process from the database while all others keep it.
 type cut struct{ hurt *fleet.Slot }
 

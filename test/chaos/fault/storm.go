@@ -137,3 +137,17 @@ func wait(ctx context.Context, d time.Duration) bool {
 		return ctx.Err() == nil
 	}
 }
+
+const look = 10 * time.Millisecond
+
+// until returns true when something shows, and false when that takes too long or ctx ends before.
+func until(ctx context.Context, limit time.Duration, shows func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for !shows() {
+		if !wait(ctx, look) {
+			return shows()
+		}
+	}
+	return true
+}

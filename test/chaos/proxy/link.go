@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -11,7 +12,9 @@ import (
 type link struct {
 	proxy          *Proxy
 	client, server *net.TCPConn
-	busy           atomic.Bool // a statement waits for its reply
+	from           *io.PipeReader // the client, through the network
+	to             *io.PipeWriter // likewise
+	busy           atomic.Bool    // a statement waits for its reply
 
 	mu   sync.Mutex
 	trap *Trap   // whose statement is under way
@@ -22,13 +25,14 @@ type link struct {
 // requests carries what the client sends. That the client is gone is something the server learns through the network, too.
 func (l *link) requests() {
 	defer func() {
+		_ = l.from.Close() // a pipe's never fails
 		reset(l.client)
 		_ = l.proxy.gate.pass(l.proxy.ctx) // a closed proxy resets all the same
 		reset(l.server)
 	}()
 	var buffer []byte
 	for {
-		p, err := readPacket(l.client, &buffer)
+		p, err := readPacket(l.from, &buffer)
 		if err != nil {
 			return
 		}
@@ -59,13 +63,23 @@ func (l *link) send(statement string) bool {
 	return false
 }
 
-// replies carries what the server sends.
+// replies carries what the server sends. The client gets all of it before it is reset, but for what a trap has caught.
 func (l *link) replies() {
-	defer l.abort()
+	defer func() {
+		reset(l.server)
+		_ = l.to.Close() // a pipe's never fails
+	}()
 	var buffer []byte
 	for {
 		p, err := readPacket(l.server, &buffer)
-		if err != nil || !l.receive(p) || l.proxy.deliver(l.client, p) != nil {
+		if err != nil {
+			return
+		}
+		if !l.receive(p) {
+			l.abort()
+			return
+		}
+		if l.proxy.deliver(l.to, p) != nil {
 			return
 		}
 	}
@@ -88,6 +102,15 @@ func (l *link) receive(p packet) bool {
 	}
 	trap.hit(l.kind, slices.Clone(l.ids))
 	return false
+}
+
+// deliver sends a packet on, unless nothing passes.
+func (p *Proxy) deliver(to io.Writer, packet packet) error {
+	if err := p.gate.pass(p.ctx); err != nil {
+		return err
+	}
+	_, err := to.Write(packet)
+	return err
 }
 
 func (l *link) abort() {

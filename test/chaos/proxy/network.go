@@ -1,102 +1,87 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"math/rand/v2"
+	"net"
 	"sync"
-	"time"
+	"sync/atomic"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/rs/zerolog"
+	"github.com/rs/zerolog/log"
 )
 
-// Shape is a bad network.
-type Shape struct {
-	Latency time.Duration // of every packet
-	Jitter  time.Duration // at most so much more, at random
-	Slice   int           // bytes that travel at once; 0: all
-	Rate    int           // bytes a second, each way of a connection; 0: no limit
+func init() { log.Logger = zerolog.Nop() } // on which toxics tell what they do
+
+// network lies between the client and what knows of packets and statements: toxiproxy's links, which know of bytes alone. They
+// stand here and not in a proxy of their own, because a proxy behind would get whole packets to slice and one before would turn
+// resets into ends.
+type network struct {
+	server *toxiproxy.ApiServer
+	ways   *toxiproxy.Proxy // only its collection of toxics: it never listens
+	laid   atomic.Int64
 }
 
-var errClosed = errors.New("the proxy is closed")
+func newNetwork() *network {
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	return &network{server: server, ways: toxiproxy.NewProxy(server, "", "", "")}
+}
 
-// deliver sends a packet on, through the network as it is now.
-func (p *Proxy) deliver(to io.Writer, packet []byte) error {
-	if err := p.gate.pass(p.ctx); err != nil {
-		return err
-	}
-	s := p.shape.Load()
-	if s == nil {
-		_, err := to.Write(packet)
-		return err
-	}
-	wait := s.Latency
-	if s.Jitter > 0 {
-		wait += rand.N(s.Jitter)
-	}
-	if err := p.wait(wait); err != nil {
-		return err
-	}
-	for len(packet) > 0 {
-		n := len(packet)
-		if s.Slice > 0 {
-			n = min(n, s.Slice)
-		}
-		if _, err := to.Write(packet[:n]); err != nil {
-			return err
-		}
-		packet = packet[n:]
-		if s.Rate > 0 {
-			if err := p.wait(time.Duration(n) * time.Second / time.Duration(s.Rate)); err != nil {
-				return err
+// lay connects a client through the network. The client is reset after what is written to the end of to, and everything is over
+// when done is.
+func (n *network) lay(client *net.TCPConn) (from *io.PipeReader, to *io.PipeWriter, done *sync.WaitGroup) {
+	from, arrives := io.Pipe()
+	leaves, to := io.Pipe()
+	done = new(sync.WaitGroup)
+	done.Add(2)
+	id := fmt.Sprint(n.laid.Add(1)) // the client's address may be another one's before all is over
+	n.ways.Toxics.StartLink(n.server, id+"up", client, sink{arrives, func() { _ = arrives.Close() }, done}, stream.Upstream)
+	n.ways.Toxics.StartLink(n.server, id+"down", leaves, sink{client, func() { reset(client) }, done}, stream.Downstream)
+	return from, to, done
+}
+
+// sink takes also what nobody wants any more: a link whose end refuses bytes never ends.
+type sink struct {
+	to    io.Writer
+	close func()
+	done  *sync.WaitGroup
+}
+
+func (s sink) Write(p []byte) (int, error) {
+	_, _ = s.to.Write(p)
+	return len(p), nil
+}
+
+func (s sink) Close() error {
+	s.close()
+	s.done.Done()
+	return nil
+}
+
+// Degrade makes the network bad, beside what is wrong with it already.
+func (p *Proxy) Degrade(what ...Toxic) error {
+	for i, t := range what {
+		for _, t.Stream = range []string{stream.Upstream.String(), stream.Downstream.String()} {
+			t.Name = fmt.Sprint(i, t.Type, t.Stream)
+			text, err := json.Marshal(t)
+			if err != nil {
+				return fmt.Errorf("describe a network: %w", err)
+			}
+			if _, err := p.network.ways.Toxics.AddToxicJson(bytes.NewReader(text)); err != nil {
+				return fmt.Errorf("make a network bad by %s: %w", text, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (p *Proxy) wait(d time.Duration) error {
-	select {
-	case <-p.ctx.Done():
-		return errClosed
-	case <-time.After(d):
-		return nil
-	}
-}
+// Recover makes the network good again.
+func (p *Proxy) Recover() { p.network.ways.Toxics.ResetToxics(context.Background()) }
 
-// gate is open, or holds everybody until it is.
-type gate struct {
-	mu     sync.Mutex
-	opened chan struct{} // nil: it is open
-}
-
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.opened == nil {
-		g.opened = make(chan struct{})
-	}
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.opened != nil {
-		close(g.opened)
-		g.opened = nil
-	}
-}
-
-func (g *gate) pass(ctx context.Context) error {
-	g.mu.Lock()
-	opened := g.opened
-	g.mu.Unlock()
-	if opened == nil {
-		return nil
-	}
-	select {
-	case <-opened:
-		return nil
-	case <-ctx.Done():
-		return errClosed
-	}
-}
+var errClosed = errors.New("the proxy is closed")

@@ -1,5 +1,6 @@
 // Package proxy stands between a process and its MySQL server and loses what networks lose: the reply to a chosen statement, the
 // request, whole connections, or everything for a while. It reads just enough of the protocol to know which statement it carries.
+// Slow, narrow and torn networks are toxiproxy's.
 package proxy
 
 import (
@@ -18,8 +19,9 @@ type Proxy struct {
 	end      context.CancelFunc
 	links    sync.WaitGroup
 
-	shape atomic.Pointer[Shape] // nil: everything passes as it comes
-	gate  gate
+	network *network
+	gate    gate
+	made    atomic.Int64 // connections
 
 	mu    sync.Mutex
 	open  map[*link]struct{}
@@ -32,7 +34,7 @@ func New(ctx context.Context, listen, target string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for a proxy: %w", err)
 	}
-	p := &Proxy{target: target, listener: listener, open: map[*link]struct{}{}}
+	p := &Proxy{target: target, listener: listener, network: newNetwork(), open: map[*link]struct{}{}}
 	p.ctx, p.end = context.WithCancel(ctx)
 	p.links.Go(p.accept)
 	return p, nil
@@ -46,6 +48,7 @@ func (p *Proxy) Close() error {
 	p.end()
 	err := p.listener.Close()
 	p.Heal()
+	p.Recover()
 	p.Reset()
 	p.links.Wait()
 	return err
@@ -71,7 +74,10 @@ func (p *Proxy) carry(client *net.TCPConn) {
 		reset(client) // as the server's own machine would
 		return
 	}
+	p.made.Add(1)
 	l := &link{proxy: p, client: client, server: server.(*net.TCPConn)}
+	var carried *sync.WaitGroup
+	l.from, l.to, carried = p.network.lay(client)
 	p.mu.Lock()
 	p.open[l] = struct{}{}
 	p.mu.Unlock()
@@ -79,6 +85,7 @@ func (p *Proxy) carry(client *net.TCPConn) {
 	ways.Go(l.requests)
 	ways.Go(l.replies)
 	ways.Wait()
+	carried.Wait()
 	p.mu.Lock()
 	delete(p.open, l)
 	p.mu.Unlock()
@@ -118,5 +125,5 @@ func (p *Proxy) Cut() { p.gate.close() }
 // Heal ends a Cut.
 func (p *Proxy) Heal() { p.gate.open() }
 
-// Degrade makes the network slow; nil makes it good again.
-func (p *Proxy) Degrade(s *Shape) { p.shape.Store(s) }
+// Made is how many connections the process has made so far that led to the server.
+func (p *Proxy) Made() int64 { return p.made.Load() }

@@ -186,13 +186,61 @@ func TestResetCountsStatementsUnderWay(t *testing.T) {
 	})
 }
 
-func TestSlicedPacketsArriveWhole(t *testing.T) {
+func TestPacketsArriveWholeThroughABadNetwork(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		p, db, _ := through(t, d)
-		p.Degrade(&Shape{Latency: time.Millisecond, Jitter: time.Millisecond, Slice: 3, Rate: 1 << 20})
+		exec(t, db, "DO 1") // so that a connection is there before, and others are made meanwhile
+		bad := []Toxic{Latency(time.Millisecond, 3*time.Millisecond), Slices(7, 10*time.Microsecond), Bandwidth(1000)}
+		if err := p.Degrade(bad...); err != nil {
+			t.Fatal(err)
+		}
+		const statement = "SELECT REPEAT('ab', 500)"
+		ask := func() {
+			t.Helper()
+			var said string
+			if err := db.QueryRowContext(t.Context(), statement).Scan(&said); err != nil || len(said) != 1000 {
+				t.Errorf("%d bytes, %v", len(said), err)
+			}
+		}
+		ask()
+		db.SetMaxIdleConns(0) // which ends the connection
+		ask()
+		p.Recover()
+		ask()
+		if err := p.Degrade(bad...); err != nil {
+			t.Errorf("a second time: %v", err)
+		}
+	})
+}
+
+func TestConnectionsBreakAmidAPacket(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, _ := through(t, d)
+		exec(t, db, "DO 1")
+		if err := p.Degrade(Break(500)); err != nil {
+			t.Fatal(err)
+		}
 		var said string
-		if err := db.QueryRowContext(t.Context(), "SELECT REPEAT('ab', 500)").Scan(&said); err != nil || len(said) != 1000 {
-			t.Errorf("%d bytes, %v", len(said), err)
+		if err := db.QueryRowContext(t.Context(), "SELECT REPEAT('ab', 5000)").Scan(&said); err == nil {
+			t.Errorf("%d bytes arrived", len(said))
+		}
+		p.Recover()
+		exec(t, db, "DO 1")
+	})
+}
+
+func TestDelayIsOfEveryPacket(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, _ := through(t, d)
+		exec(t, db, "DO 1")
+		const least = 50 * time.Millisecond
+		if err := p.Degrade(Latency(least, 2*least)); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		exec(t, db, "DO 1")
+		if took := time.Since(begun); took < 2*least {
+			t.Errorf("a statement took %v, want a delay each way", took)
 		}
 	})
 }
