@@ -102,6 +102,9 @@ func (p *Process[E]) Kill(f func(E)) error {
 	return nil
 }
 
+// Pid is the process's number on this machine.
+func (p *Process[E]) Pid() int { return p.cmd.Process.Pid }
+
 // Go lets the process pass [Teller.Await]. It returns an error when the process has ended.
 func (p *Process[E]) Go() error {
 	if _, err := io.WriteString(p.stdin, "{}\n"); err != nil {

@@ -20,6 +20,15 @@ var Kinds = []Kind{
 		New: func() Fault { return &freeze{} }, Shows: evidence.Busy,
 	},
 	{
+		Name: "no processor time", Lane: Processes, Weight: 1, Lasts: between(role.TTR, 3*role.TTR),
+		New: func() Fault { return &starve{} }, Shows: evidence.Busy,
+	},
+	{Name: "out of memory", Lane: Processes, Weight: 2, New: func() Fault { return &noMemory{} }, Shows: evidence.Interrupted},
+	{
+		Name: "out of file descriptors", Lane: Processes, Weight: 1, Lasts: between(1*second, 2*role.TTR),
+		New: func() Fault { return &noFiles{} }, Shows: evidence.Busy,
+	},
+	{
 		Name: "20 workers join and leave", Lane: Databases, Weight: 1, Lasts: between(3*second, 6*second),
 		New: func() Fault { return &crowd{} }, Shows: evidence.AnyBusy,
 	},

@@ -142,6 +142,9 @@ func (s *Slot) isWanted() bool {
 // Life is the name of the process that has the place now.
 func (s *Slot) Life() string { return s.current().name }
 
+// Pid is the number of the process that has the place now, 0 when it could not be started.
+func (s *Slot) Pid() int { return s.current().pid() }
+
 // Await returns when the process has begun. It returns an error when it has not within the limit.
 func (s *Slot) Await(ctx context.Context, limit time.Duration) error {
 	overdue := time.After(limit)

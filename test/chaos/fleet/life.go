@@ -69,6 +69,13 @@ func (l *life) signal(sig os.Signal) error {
 	return l.proc.Signal(sig)
 }
 
+func (l *life) pid() int {
+	if l.proc == nil {
+		return 0
+	}
+	return l.proc.Pid()
+}
+
 // noteEnd writes down a process that did not end well; what ends well says so itself.
 func (l *life) noteEnd(f *Fleet) error {
 	if l.proc == nil {

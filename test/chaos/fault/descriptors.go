@@ -1,0 +1,57 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/delaytask/delaytask/test/chaos/fleet"
+	"github.com/delaytask/delaytask/test/chaos/role"
+)
+
+// noFiles resets the connections of a worker that may open no file any more, nor another connection.
+type noFiles struct {
+	hurt *fleet.Slot
+	life string
+	were unix.Rlimit
+}
+
+const (
+	fewestFiles = 3 // every process has so many open, so none is left
+	seen        = time.Second
+)
+
+// Begin returns when the worker has had time for new connections, and made none.
+func (f *noFiles) Begin(ctx context.Context, w *World, r *rand.Rand) (scar Scar, err error) {
+	s, err := one(w, r, role.Worker)
+	if err != nil {
+		return scar, err
+	}
+	scar.Target = s.Life()
+	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, nil, &f.were) != nil {
+		return scar, ErrNothing // it has ended by itself
+	}
+	f.hurt, f.life = s, scar.Target
+	none := unix.Rlimit{Cur: fewestFiles, Max: f.were.Max}
+	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, &none, nil) != nil {
+		return scar, ErrNothing
+	}
+	before := s.Proxy.Made()
+	all, _ := s.Proxy.Reset()
+	if all == 0 || until(ctx, seen, func() bool { return s.Proxy.Made() > before }) || s.Life() != scar.Target {
+		return scar, ErrNothing
+	}
+	scar.Saw = fmt.Sprintf("%d connections reset, no new ones", all)
+	return scar, nil
+}
+
+func (f *noFiles) End(context.Context, *World) error {
+	if f.hurt == nil || f.hurt.Life() != f.life {
+		return nil
+	}
+	_ = unix.Prlimit(f.hurt.Pid(), unix.RLIMIT_NOFILE, &f.were, nil) // it may have ended
+	return nil
+}
