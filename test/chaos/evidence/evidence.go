@@ -105,6 +105,17 @@ const around = 30 * time.Second
 // Changed: one of the tasks that the fault touched has changed at that time.
 func Changed(e *Evidence, f Episode) bool { return f.near(e.writes) }
 
+// MostChanged: more than half of the tasks that the fault touched have changed at that time.
+func MostChanged(e *Evidence, f Episode) bool {
+	changed := 0
+	for _, id := range f.IDs {
+		if (Episode{IDs: []int64{id}, Begin: f.Begin, End: f.End}).near(e.writes) {
+			changed++
+		}
+	}
+	return 2*changed > len(f.IDs)
+}
+
 // Answered: somebody who asked for one of the tasks that the fault touched was answered at that time.
 func Answered(e *Evidence, f Episode) bool { return f.near(e.answers) }
 

@@ -47,6 +47,9 @@ func TestFaultCountsWhereItMetSomething(t *testing.T) {
 		{"its task has changed", fault(20, 22, "", "9 7"), Changed, true},
 		{"its task has not changed", fault(20, 22, "", "9"), Changed, false},
 		{"its task changed at another time", fault(100, 101, "", "7"), Changed, false},
+		{"most of its tasks have changed", fault(20, 22, "", "7 7 9"), MostChanged, true},
+		{"half of its tasks have changed", fault(20, 22, "", "7 9"), MostChanged, false},
+		{"it touched nothing", fault(20, 22, "", ""), MostChanged, false},
 		{"its task was answered", fault(20, 22, "", "7"), Answered, true},
 		{"its task was not answered", fault(20, 22, "", "8"), Answered, false},
 	} {

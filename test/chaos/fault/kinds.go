@@ -29,6 +29,10 @@ var Kinds = []Kind{
 		New: func() Fault { return &noFiles{} }, Shows: evidence.Busy,
 	},
 	{
+		Name: "thousands due at once", Lane: Processes, Weight: 1, Lasts: between(5*second, 6*second),
+		New: fresh(burst{}), Shows: evidence.MostChanged,
+	},
+	{
 		Name: "20 workers join and leave", Lane: Databases, Weight: 1, Lasts: between(3*second, 6*second),
 		New: func() Fault { return &crowd{} }, Shows: evidence.AnyBusy,
 	},

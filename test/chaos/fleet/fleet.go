@@ -214,6 +214,17 @@ func (f *Fleet) End() error {
 	return f.Err()
 }
 
+// Ask sends the process a signal that it takes for an order. It returns false while nobody is there who knows the order.
+func (s *Slot) Ask(order os.Signal) bool {
+	l := s.current()
+	select {
+	case <-l.up:
+		return l.signal(order) == nil
+	default:
+		return false
+	}
+}
+
 // Freeze stops the process with SIGSTOP.
 func (s *Slot) Freeze() (string, error) { return s.tell(syscall.SIGSTOP, journal.NodeFrozen) }
 

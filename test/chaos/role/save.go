@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/signal"
 	"sync"
 	"time"
 
@@ -46,10 +48,15 @@ func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *chi
 	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)), db.Close()) }()
 	v := &saver{Scheduler: s, diary: d, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1))}
 	d.write(journal.Event{Kind: journal.NodeStart})
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, BurstSignal)
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	telling.Go(func() { tellState(ctx, t) })
+	var bursting sync.WaitGroup
+	bursting.Go(func() { v.burst(ctx, asked) })
 	v.goOn(ctx, o)
+	bursting.Wait()
 	d.write(journal.Event{Kind: journal.NodeStop})
 	d.write(journal.Event{Kind: journal.NodeStopped})
 	return nil
@@ -174,12 +181,12 @@ func (t *task) call(id int64) journal.Event {
 	}
 }
 
-// answer is what is written down after it, before anything depends on it.
-func (t *task) answer(id int64, err error) journal.Event {
+// saveAnswer is what is written down after it, before anything depends on it.
+func saveAnswer(op string, id int64, err error) journal.Event {
 	if out, is := errors.AsType[*delaytask.OutcomeUnknownError](err); is {
 		id = out.ID
 	}
-	return journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: saved(err), Detail: text(err)}
+	return journal.Event{Kind: journal.ReturnSave, Op: op, ID: id, Error: saved(err), Detail: text(err)}
 }
 
 // answered writes the answers down.

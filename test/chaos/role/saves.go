@@ -20,7 +20,7 @@ func (v *saver) saveOne(t *task) {
 	}
 	v.diary.write(t.call(0))
 	id, err := v.try(t, t.patience, opts)
-	v.answered(t.answer(id, err))
+	v.answered(saveAnswer(t.op, id, err))
 	v.settle(t, err, opts)
 }
 
@@ -37,7 +37,7 @@ func (v *saver) settle(t *task, err error, opts []delaytask.Option) {
 		v.diary.write(next.call(out.ID))
 		var id int64
 		id, err = v.try(&next, patient, append(opts, delaytask.WithID(out.ID)))
-		v.answered(next.answer(id, err))
+		v.answered(saveAnswer(next.op, id, err))
 	}
 }
 
@@ -63,7 +63,7 @@ func (v *saver) saveAll(tasks []*task) {
 		results = slices.Repeat([]delaytask.SaveResult{{Err: err}}, len(tasks))
 	}
 	for i, t := range tasks {
-		answers[i] = t.answer(results[i].ID, results[i].Err)
+		answers[i] = saveAnswer(t.op, results[i].ID, results[i].Err)
 	}
 	v.answered(answers...)
 	var settling sync.WaitGroup
