@@ -1,9 +1,11 @@
 package fault
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,16 +23,20 @@ type noFiles struct {
 
 const (
 	fewestFiles = 3 // every process has so many open, so none is left
-	seen        = time.Second
+	saysSoIn    = 3 * time.Second
 )
 
-// Begin returns when the worker has had time for new connections, and made none.
+// Begin returns when the worker has said that it wanted more.
 func (f *noFiles) Begin(ctx context.Context, w *World, r *rand.Rand) (scar Scar, err error) {
 	s, err := one(w, r, role.Worker)
 	if err != nil {
 		return scar, err
 	}
 	scar.Target = s.Life()
+	before, err := os.ReadFile(s.Log())
+	if err != nil {
+		return scar, err
+	}
 	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, nil, &f.were) != nil {
 		return scar, ErrNothing // it has ended by itself
 	}
@@ -39,12 +45,15 @@ func (f *noFiles) Begin(ctx context.Context, w *World, r *rand.Rand) (scar Scar,
 	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, &none, nil) != nil {
 		return scar, ErrNothing
 	}
-	before := s.Proxy.Made()
 	all, _ := s.Proxy.Reset()
-	if all == 0 || until(ctx, seen, func() bool { return s.Proxy.Made() > before }) || s.Life() != scar.Target {
+	saysSo := func() bool {
+		text, err := os.ReadFile(s.Log())
+		return err == nil && bytes.Contains(text[len(before):], []byte(unix.EMFILE.Error()))
+	}
+	if !until(ctx, saysSoIn, saysSo) {
 		return scar, ErrNothing
 	}
-	scar.Saw = fmt.Sprintf("%d connections reset, no new ones", all)
+	scar.Saw = fmt.Sprintf("%d connections reset", all)
 	return scar, nil
 }
 

@@ -123,7 +123,7 @@ func (s *Slot) begin(ctx context.Context) {
 	}
 	o.Seed += uint64(s.lives) << 32
 	o.Journal = filepath.Join(s.fleet.Dir, o.Name+".journal")
-	o.Log = filepath.Join(s.fleet.Dir, s.Name+".log")
+	o.Log = s.Log()
 	s.life = start(ctx, s.Namespace, o)
 }
 
@@ -141,6 +141,9 @@ func (s *Slot) isWanted() bool {
 
 // Life is the name of the process that has the place now.
 func (s *Slot) Life() string { return s.current().name }
+
+// Log is the file to which all processes of the place write.
+func (s *Slot) Log() string { return filepath.Join(s.fleet.Dir, s.Name+".log") }
 
 // Pid is the number of the process that has the place now, 0 when it could not be started.
 func (s *Slot) Pid() int { return s.current().pid() }
