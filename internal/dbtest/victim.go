@@ -25,14 +25,14 @@ type Victim struct {
 
 // NewVictim starts a server of the kind: the binary of this machine, or for MySQL the one of test/servers/mysql when that is
 // installed or DELAYTASK_REQUIRE_DB asks for MySQL. Servers that are named or run in Docker belong to others as well, so they are
-// not used. Its folder is made inside of the given one, or where temporary folders are when that is "". It returns an error where
-// there is no such server.
-func NewVictim(ctx context.Context, kind Kind, in string) (*Victim, error) {
+// not used. Its folder is made inside of the given one, or where temporary folders are when that is "", and it runs with the
+// variables beside those of this process. It returns an error where there is no such server.
+func NewVictim(ctx context.Context, kind Kind, in string, env ...string) (*Victim, error) {
 	dir, err := os.MkdirTemp(in, "delaytask-db-")
 	if err != nil {
 		return nil, err
 	}
-	v, err := newVictimIn(ctx, kind, dir)
+	v, err := newVictimIn(ctx, kind, dir, env)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -79,7 +79,7 @@ begin() { "$1" start "$2" "$dir" && server=$(cat "$dir/mysqld.pid"); }
 crash() { "$1" kill "$dir"; }
 ` + obey
 
-func newVictimIn(ctx context.Context, kind Kind, dir string) (*Victim, error) {
+func newVictimIn(ctx context.Context, kind Kind, dir string, env []string) (*Victim, error) {
 	port, err := steadyPort(ctx)
 	if err != nil {
 		return nil, err
@@ -88,6 +88,7 @@ func newVictimIn(ctx context.Context, kind Kind, dir string) (*Victim, error) {
 	if err != nil {
 		return nil, err
 	}
+	cmd.Env = append(os.Environ(), env...)
 	v := &Victim{Kind: kind, ready: func(ctx context.Context) error { return awaitSocket(ctx, socket) }}
 	var stop func() error
 	if v.keeper, stop, err = keep(cmd, dir); err != nil {

@@ -18,7 +18,10 @@ const clockReadings = 5
 
 // SameClock returns [ErrOtherClock] when a MySQL server has another clock than this process: who judges by time.Now what is due by
 // the server's clock must know. It returns other errors when the server cannot be asked.
-func SameClock(ctx context.Context, pool *sql.DB) error {
+func SameClock(ctx context.Context, pool *sql.DB) error { return ClockAhead(ctx, pool, 0) }
+
+// ClockAhead is the same for a server whose clock is to be ahead by that much.
+func ClockAhead(ctx context.Context, pool *sql.DB, by time.Duration) error {
 	least, most := time.Duration(math.MinInt64), time.Duration(math.MaxInt64) // bounds of how far the server is ahead
 	for range clockReadings {
 		var text string
@@ -31,7 +34,7 @@ func SameClock(ctx context.Context, pool *sql.DB) error {
 		if err != nil {
 			return fmt.Errorf("read the server's clock: %w", err)
 		}
-		least, most = max(least, server.Sub(received)), min(most, server.Sub(sent))
+		least, most = max(least, server.Sub(received)-by), min(most, server.Sub(sent)-by)
 	}
 	if least > time.Microsecond || most < -time.Microsecond { // the server cuts its time off at a microsecond
 		return ErrOtherClock

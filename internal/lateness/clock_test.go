@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
 )
@@ -22,6 +23,9 @@ func TestAnotherClockIsSeen(t *testing.T) {
 			}
 			if err := SameClock(t.Context(), pool); !errors.Is(err, want) {
 				t.Errorf("with %q: %v, want %v", parameter, err, want)
+			}
+			if err := ClockAhead(t.Context(), pool, time.Second); !errors.Is(err, ErrOtherClock) {
+				t.Errorf("with %q, ahead by a second: %v", parameter, err)
 			}
 			if err := pool.Close(); err != nil {
 				t.Error(err)

@@ -104,6 +104,7 @@ func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	onServersClock(s.opts.ahead, said, writes, rows)
 	events := journal.Merge(writes, said, rows)
 	file, err := os.Create(filepath.Join(s.dir, "all"))
 	if err != nil {

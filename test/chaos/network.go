@@ -50,6 +50,7 @@ func (s *stage) rejoin(ctx context.Context, slot *fleet.Slot) error {
 // add fills a place with a process that has a way to the database of its own; on a cluster, to a member: those of a role take
 // turns. Guests share the machine's network.
 func (s *stage) add(ctx context.Context, name string, o role.Order) (slot *fleet.Slot, err error) {
+	o.Ahead = s.opts.ahead
 	o.Share = s.opts.share // of all processes the same: a history is of what each of them did
 	slot = &fleet.Slot{Name: name}
 	host, peers := "127.0.0.1", len(s.world.Fleet.Of(o.Role))

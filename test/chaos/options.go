@@ -25,10 +25,11 @@ type options struct {
 	forget  bool // them also where a promise was broken
 	in      string
 	patient time.Duration
-	only    string // the faults that alone happen; "": all
-	judge   string // the journal of a run to be judged again
-	share   int    // of so many tasks one has its history recorded
-	disk    int    // MB of memory that are the server's disk; 0: the machine's
+	only    string        // the faults that alone happen; "": all
+	judge   string        // the journal of a run to be judged again
+	share   int           // of so many tasks one has its history recorded
+	ahead   time.Duration // of the server's clock
+	disk    int           // MB of memory that are the server's disk; 0: the machine's
 }
 
 // parse says on stderr what is wrong.
@@ -52,6 +53,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&opts.only, "only", "", "the `faults` that alone happen, by their names, separated by commas")
 	flags.IntVar(&opts.share, "histories", 8, "one of so `many` tasks has its history checked; all of them need memory in a long run")
 	flags.IntVar(&opts.disk, "disk", 0, "`MB` of memory to make the server's disk of, so that it can be full; wants root")
+	flags.DurationVar(&opts.ahead, "ahead", 0, "`how far` the server's clock is before this machine's, by libfaketime; only mariadb")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
@@ -75,6 +77,8 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("there is no server %q that can be killed: want mariadb, mysql, galera or group", o.server)
 	case o.disk > 0 && o.server.Cluster():
 		return fmt.Errorf("the members of a cluster get no disk of their own")
+	case o.ahead != 0 && o.server != dbtest.MariaDB:
+		return fmt.Errorf("only mariadb gets a clock of its own")
 	case o.span < time.Second, o.patient < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0, o.share < 1:
 		return fmt.Errorf("want a second at least, a worker, a saver, a save a second of each, and a history of one in so many")
 	}

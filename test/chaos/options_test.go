@@ -10,7 +10,7 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
-		{"-histories", "0"},
+		{"-histories", "0"}, {"-server", "mysql", "-ahead", "5s"},
 		{"-only", "member killed"}, {"-server", "group", "-only", "kill database"}, {"-server", "galera", "-disk", "600"},
 	} {
 		var stderr bytes.Buffer

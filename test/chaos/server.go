@@ -29,7 +29,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.server = db.Server
+	s.server = db.Server + clockName(s.opts.ahead)
 	sch, err := delaytask.Open(ctx, db.DSN, delaytask.Config{Migrate: true})
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	}
 	s.cfg = s.cfg.Clone()
 	s.cfg.User, s.world.User = user, user
-	if err := errors.Join(lateness.SameClock(ctx, s.world.Admin), audit.Install(ctx, s.world.Admin)); err != nil {
+	if err := errors.Join(lateness.ClockAhead(ctx, s.world.Admin, s.opts.ahead), audit.Install(ctx, s.world.Admin)); err != nil {
 		return err
 	}
 	return s.setMembers(ctx, db)
@@ -96,7 +96,11 @@ func (s *stage) startServer(ctx context.Context) (dbtest.Source, error) {
 	if err != nil {
 		return dbtest.Source{}, err
 	}
-	v, err := dbtest.NewVictim(ctx, s.opts.server, in)
+	env, err := clockEnv(s.opts.ahead)
+	if err != nil {
+		return dbtest.Source{}, err
+	}
+	v, err := dbtest.NewVictim(ctx, s.opts.server, in, env...)
 	if err != nil {
 		return dbtest.Source{}, err
 	}

@@ -57,11 +57,19 @@ func (l *Line) Count(v judge.Verdict, told linear.Counts, events []journal.Event
 		e := &events[i]
 		switch {
 		case e.Kind == journal.Phase && e.Detail == journal.PhaseDrain:
-			drain = e.At
+			drain = clock(e)
 		case e.Kind == journal.Phase && e.Detail == journal.PhaseDone && !drain.IsZero():
-			l.Drained = e.At.Sub(drain).Seconds()
+			l.Drained = clock(e).Sub(drain).Seconds()
 		case e.Kind == journal.RunStart && e.Version == 1 && !drain.IsZero() && e.Due.After(drain):
-			l.Latest = max(l.Latest, e.At.Sub(e.Due).Seconds())
+			l.Latest = max(l.Latest, clock(e).Sub(e.Due).Seconds())
 		}
 	}
+}
+
+// clock is the database's time at an event.
+func clock(e *journal.Event) time.Time {
+	if e.Clock.IsZero() {
+		return e.At
+	}
+	return e.Clock
 }

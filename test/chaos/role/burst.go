@@ -28,7 +28,7 @@ func (v *saver) burst(ctx context.Context, asked <-chan os.Signal) {
 			return
 		case <-asked:
 		}
-		due := time.Now().Add(burstIn).Truncate(time.Millisecond)
+		due := time.Now().Add(v.ahead + burstIn).Truncate(time.Millisecond)
 		saves := make([]burstSave, Burst)
 		for i := range saves {
 			unique := fmt.Sprintf("%s.burst%d.%d", v.diary.node, n, i)

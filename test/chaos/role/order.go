@@ -25,6 +25,8 @@ type Order struct {
 	Seed    uint64 `json:"seed"`
 	Share   int    `json:"share"` // of so many tasks one has its history recorded
 
+	Ahead time.Duration `json:"ahead"` // of the database's clock, by which promises are noted
+
 	Tags []string `json:"tags"` // of workers
 
 	// Of savers:

@@ -34,6 +34,7 @@ type saver struct {
 	diary *diary
 	db    *sql.DB // for transactions of a caller
 	rand  *rand.Rand
+	ahead time.Duration // of the database's clock
 
 	mu     sync.Mutex
 	recent []int64 // ids of tasks that can still be changed, perhaps
@@ -46,7 +47,7 @@ func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *chi
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)), db.Close()) }()
-	v := &saver{Scheduler: s, diary: d, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1))}
+	v := &saver{Scheduler: s, diary: d, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1)), ahead: o.Ahead}
 	d.write(journal.Event{Kind: journal.NodeStart})
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, BurstSignal)
@@ -174,10 +175,10 @@ func (v *saver) task(tag string, d deed, unique string) *task {
 }
 
 // call is what is written down before a save.
-func (t *task) call(id int64) journal.Event {
+func (v *saver) call(t *task, id int64) journal.Event {
 	return journal.Event{
 		Kind: journal.CallSave, Op: t.op, ID: id, Tag: t.tag, Key: t.key, Body: t.body,
-		Expected: time.Now().Add(t.delay).Truncate(time.Microsecond),
+		Expected: time.Now().Add(v.ahead + t.delay).Truncate(time.Microsecond),
 	}
 }
 

@@ -18,7 +18,7 @@ func (v *saver) saveOne(t *task) {
 	if t.key != "" {
 		opts = append(opts, delaytask.WithKey(t.key))
 	}
-	v.diary.write(t.call(0))
+	v.diary.write(v.call(t, 0))
 	id, err := v.try(t, t.patience, opts)
 	v.answered(saveAnswer(t.op, id, err))
 	v.settle(t, err, opts)
@@ -34,7 +34,7 @@ func (v *saver) settle(t *task, err error, opts []delaytask.Option) {
 		<-time.After(again)
 		next := *t
 		next.op = v.diary.op()
-		v.diary.write(next.call(out.ID))
+		v.diary.write(v.call(&next, out.ID))
 		var id int64
 		id, err = v.try(&next, patient, append(opts, delaytask.WithID(out.ID)))
 		v.answered(saveAnswer(next.op, id, err))
@@ -53,7 +53,7 @@ func (v *saver) saveAll(tasks []*task) {
 	calls, answers := make([]journal.Event, len(tasks)), make([]journal.Event, len(tasks))
 	for i, t := range tasks {
 		items[i] = delaytask.Item{Tag: t.tag, Body: t.body, Delay: t.delay}
-		calls[i] = t.call(0)
+		calls[i] = v.call(t, 0)
 	}
 	v.diary.write(calls...)
 	ctx, cancel := context.WithTimeout(context.Background(), tasks[0].patience)
@@ -75,7 +75,7 @@ func (v *saver) saveAll(tasks []*task) {
 
 // saveTx saves in a transaction of the caller's. When its commit has no answer, nobody but the table knows.
 func (v *saver) saveTx(t *task) {
-	v.diary.write(t.call(0))
+	v.diary.write(v.call(t, 0))
 	id, err := v.inTransaction(t)
 	v.diary.write(journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: txSaved(err), Detail: text(err)})
 }
