@@ -27,6 +27,11 @@ func Start[E any](ctx context.Context, order any, args ...string) (*Process[E], 
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
+	return StartProgram[E](ctx, program, order, args...)
+}
+
+// StartProgram does the same with another program that knows such orders: an older version of this one.
+func StartProgram[E any](ctx context.Context, program string, order any, args ...string) (*Process[E], error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()

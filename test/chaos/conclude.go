@@ -38,8 +38,8 @@ func rules(patience time.Duration) judge.Rules {
 // conclude stops the workers, joins all journals with the table, and judges.
 func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	line := ledger.Line{
-		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code,
-		Kind: string(s.opts.server), Server: s.server, Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
+		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Old: s.old.commit, Kind: string(s.opts.server),
+		Server: s.server, Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
 	}
 	line.Workers = s.steady()
 	for _, slot := range s.world.Fleet.Of(role.Worker) {

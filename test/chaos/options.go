@@ -29,6 +29,7 @@ type options struct {
 	judge   string        // the journal of a run to be judged again
 	share   int           // of so many tasks one has its history recorded
 	ahead   time.Duration // of the server's clock
+	old     string        // commit of every other worker's program; "": this one
 	disk    int           // MB of memory that are the server's disk; 0: the machine's
 }
 
@@ -54,6 +55,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&opts.share, "histories", 8, "one of so `many` tasks has its history checked; all of them need memory in a long run")
 	flags.IntVar(&opts.disk, "disk", 0, "`MB` of memory to make the server's disk of, so that it can be full; wants root")
 	flags.DurationVar(&opts.ahead, "ahead", 0, "`how far` the server's clock is before this machine's, by libfaketime; only mariadb")
+	flags.StringVar(&opts.old, "old", "", "the `commit` that every other worker is built from")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}

@@ -37,6 +37,8 @@ type stage struct {
 	closing  []func() error
 
 	forgotten bool // nobody wants the journals
+
+	old older // every other worker's program, where the run asks for that
 }
 
 // set makes a server, a database with its audit, and all the processes.
@@ -56,6 +58,9 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 	if s.dir, err = os.MkdirTemp(opts.in, "delaytask-chaos-"); err != nil {
 		return s, err
 	}
+	if err := s.setOld(ctx); err != nil {
+		return s, err
+	}
 	if err := s.setServer(ctx); err != nil {
 		return s, err
 	}
@@ -72,6 +77,9 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 		o := role.Order{Role: role.Worker, Tags: role.Tags}
 		if i == 0 && opts.workers > 1 {
 			o.Tags = role.Harmless
+		}
+		if i%2 == 1 {
+			o.Program = s.old.program
 		}
 		if _, err := s.add(ctx, fmt.Sprint("worker", i), o); err != nil {
 			return s, err

@@ -38,7 +38,7 @@ func start(ctx context.Context, namespace string, o role.Order) *life {
 			l.err = enter(namespace)
 		}
 		if l.err == nil {
-			l.proc, l.err = child.Start[role.State](ctx, o, ChildCommand)
+			l.proc, l.err = run(ctx, o)
 		}
 		close(started)
 	}()
@@ -52,6 +52,13 @@ func start(ctx context.Context, namespace string, o role.Order) *life {
 		close(l.gone)
 	}()
 	return l
+}
+
+func run(ctx context.Context, o role.Order) (*child.Process[role.State], error) {
+	if o.Program != "" {
+		return child.StartProgram[role.State](ctx, o.Program, o, ChildCommand)
+	}
+	return child.Start[role.State](ctx, o, ChildCommand)
 }
 
 func (l *life) note(s role.State) {

@@ -17,6 +17,7 @@ type Line struct {
 	Changed bool      `json:"changed,omitempty"` // the tree had changes that are not in the commit
 	Code    string    `json:"code"`              // of engine and store: runs are summed while it stays the same
 	Kind    string    `json:"kind"`              // of the server, as -server names it
+	Old     string    `json:"old,omitempty"`     // the commit that every other worker was built from
 	Server  string    `json:"server"`
 	Seed    uint64    `json:"seed"`
 	Seconds int       `json:"seconds"` // of faults

@@ -18,6 +18,7 @@ import (
 // Order is what a process is to do.
 type Order struct {
 	Role    string `json:"role"`
+	Program string `json:"-"`    // that does it; "": this one
 	Name    string `json:"name"` // in the journal; no other process of the run has it
 	DSN     string `json:"dsn"`
 	Journal string `json:"journal"` // the file to make

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// older is this program as it was.
+type older struct{ commit, program string }
+
+// setOld builds that program from its commit, where the run asks for one.
+func (s *stage) setOld(ctx context.Context) (err error) {
+	if s.opts.old == "" {
+		return nil
+	}
+	if s.old.commit, err = output(exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--short=12", s.opts.old+"^{commit}")); err != nil {
+		return err
+	}
+	tree := filepath.Join(s.dir, "old")
+	s.old.program = tree + ".chaos"
+	s.later(func() error { return os.RemoveAll(s.old.program) })
+	defer os.RemoveAll(tree)
+	archive := tree + ".tar"
+	defer os.RemoveAll(archive)
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.old.program, "./test/chaos")
+	build.Dir = tree
+	for _, cmd := range []*exec.Cmd{
+		exec.CommandContext(ctx, "git", "archive", "--output", archive, s.old.commit),
+		exec.CommandContext(ctx, "mkdir", tree),
+		exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", tree),
+		build,
+	} {
+		if _, err := output(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// output returns what the command says.
+func output(cmd *exec.Cmd) (string, error) {
+	out, err := cmd.CombinedOutput()
+	said := strings.TrimSpace(string(out))
+	if err != nil {
+		return "", fmt.Errorf("build an older program: %s: %w: %s", cmd, err, said)
+	}
+	return said, nil
+}
