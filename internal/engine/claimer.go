@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +20,9 @@ type claimer struct {
 	executor string     // "host:pid:process token"
 	ip       uint32
 	number   atomic.Int64
-	timely   chan struct{} // one for each claim in flight
+	timely   chan struct{} // one for each claim in flight that has not taken long
 	backlog  chan struct{}
+	open     sync.WaitGroup // claims in flight, however long they have taken
 	probes   probes
 	refusals refusals
 }
@@ -36,11 +38,7 @@ func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor stri
 func (c *claimer) idle() <-chan struct{} {
 	done := make(chan struct{})
 	c.goFunc(func() {
-		for _, inFlight := range []chan struct{}{c.timely, c.backlog} {
-			for range cap(inFlight) {
-				inFlight <- struct{}{}
-			}
-		}
+		c.open.Wait()
 		close(done)
 	})
 	return done
@@ -58,6 +56,11 @@ func (c *claimer) loop(ctx context.Context) {
 	}
 }
 
+// longClaim is when a claim makes room for the next one and gives its slots back, although it has no answer yet: it may have none
+// until the call's time is up, and what is due must not wait for that. Should its rows be won after all, they wait for slots as those do
+// that are claimed beyond them.
+const longClaim = time.Second
+
 // next claims rows of one line, and reports whether there were any. What is due now never travels with the backlog: a large claim
 // takes long, and a task that was to start meanwhile would be late.
 func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
@@ -74,12 +77,24 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		<-inFlight
 		return false
 	}
+	leave := sync.OnceFunc(func() {
+		<-inFlight
+		signal(c.hands.claimWake)
+	})
+	long := time.AfterFunc(longClaim, func() {
+		for _, it := range items {
+			c.hands.freeSlot(it)
+		}
+		leave()
+	})
+	c.open.Add(1)
 	c.goFunc(func() {
+		defer c.open.Done()
 		forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
 		c.claim(forWorkers, "")
 		c.claim(forPops, row.PopMark)
-		<-inFlight
-		signal(c.hands.claimWake)
+		long.Stop()
+		leave()
 	})
 	return true
 }

@@ -284,3 +284,36 @@ func TestWhatIsDueNowDoesNotTravelWithABacklog(t *testing.T) {
 		}
 	})
 }
+
+// The first claim of a backlog gets no answer until its time is up. The rest of the backlog does not wait for it.
+func TestAClaimThatHangsDoesNotHoldUpTheBacklog(t *testing.T) {
+	inBubble(t, func(w *world) {
+		old := row.At(time.Now().Add(-time.Hour))
+		for i := range int64(2000) {
+			w.plain(1000+i, "a", old+row.Time(i))
+		}
+		var hung map[int64]bool
+		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			if hung == nil {
+				hung = map[int64]bool{}
+				for _, r := range c.Rows {
+					hung[r.ID] = true
+				}
+				<-ctx.Done()
+				return row.Claimed{}, &row.Error{Class: row.ClassUnknown, Op: "claim", Err: context.Cause(ctx)}
+			}
+			return w.store.Claim(ctx, c)
+		}}
+		w.engine(store, map[string]processor.Func{"a": nothing})
+		time.Sleep(3 * time.Second)
+		for i := range int64(2000) {
+			if r := w.row(1000 + i); !hung[r.ID] && r.Status != row.Completed {
+				w.Fatalf("row %d is %v; %d rows of the claim hang", r.ID, r.Status, len(hung))
+			}
+		}
+		time.Sleep(30 * time.Second)
+		for i := range int64(2000) {
+			w.once(1000 + i)
+		}
+	})
+}
