@@ -22,6 +22,7 @@ type flow struct {
 	surplus  int // rows that may be claimed beyond the slots
 }
 
+// measure counts anew when a span is over. Of a company of nodes each takes a longer surplus, in larger steps.
 func (f *flow) measure(now time.Time, company int) {
 	if took := now.Sub(f.since); took >= flowSpan {
 		expected := int(min(int64(f.ended)*int64(surplusSpan)/int64(took), maxSurplus))
