@@ -102,9 +102,14 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	}
 	alive := 2 * l.cfg.Heartbeat
 	rule := cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}
-	l.arm.look(cluster.NewView(l.token, nodes, reading.Time, rule))
+	view := cluster.NewView(l.token, nodes, reading.Time, rule)
 	living := slices.DeleteFunc(nodes, func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) })
 	l.metrics.SetNodes(len(living))
+	// A node that does not count itself could send no heartbeat, and after an outage nor could any other. Until its next one it keeps
+	// the shares as they were: otherwise all rows would be nobody's, and every node would leave them to others first.
+	if slices.ContainsFunc(living, func(n row.Node) bool { return n.Token == l.token }) {
+		l.arm.look(view)
+	}
 	return nil
 }
 
