@@ -25,6 +25,7 @@ type Rules struct {
 	Hold        time.Duration // how long beyond Settle leases may be left alone, for executors that could not renew them
 	Blur        time.Duration // how far apart the clocks of the journals may be
 	Commit      time.Duration // how long after its write a transition is seen by others at the latest
+	Behind      bool          // there are members, and what one has committed another may not show yet
 }
 
 // Encode is what a journal keeps of the rules, in the detail of an event of [journal.Rules].

@@ -47,11 +47,12 @@ func (v Violation) String() string {
 }
 
 // Check judges what package history recorded, and the table at the end, in a journal that is in its order. Unless the journal says
-// that its record is whole, a task may be missing, and one that a claim has left out may still be free.
-func Check(events []journal.Event) ([]Violation, Counts) {
+// that its record is whole, a task may be missing, and one that a claim has left out may still be free. Where members of a cluster
+// may be behind one another, a read may show what was; see behind.go.
+func Check(events []journal.Event, behind bool) ([]Violation, Counts) {
 	var violations []Violation
 	var counts Counts
-	histories := read(events)
+	histories := read(events, behind)
 	for _, id := range slices.Sorted(maps.Keys(histories)) {
 		h := histories[id]
 		counts.Tasks++

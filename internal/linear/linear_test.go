@@ -191,7 +191,7 @@ func TestHistories(t *testing.T) {
 			c.story(&s)
 			for whole, events := range map[bool]told{true: append(told{{Kind: journal.StoreWhole}}, s...), false: s} {
 				want := c.broken && (whole || !c.weaker)
-				violations, counts := Check(events)
+				violations, counts := Check(events, false)
 				if (len(violations) == 1) != want || counts.Broken != len(violations) || counts.Undecided != 0 || counts.Tasks != 1 {
 					t.Errorf("whole %t: %v, %+v; want broken %t", whole, violations, counts, want)
 				}
@@ -213,7 +213,7 @@ func TestTasksAreJudgedApart(t *testing.T) {
 		other[i].ID = task + 1
 	}
 	other.done(claim(0, "b"), won(1)) // of the first one
-	violations, counts := Check(append(s, other...))
+	violations, counts := Check(append(s, other...), false)
 	if len(violations) != 1 || violations[0].Task != task || counts.Tasks != 2 || counts.Operations != 5 {
 		t.Errorf("got %v, %+v", violations, counts)
 	}
@@ -229,7 +229,9 @@ func TestManyOfUnknownOutcomeAreDecided(t *testing.T) {
 	}
 	s.done(look, saw(pending, 20, "a"))
 	s.done(look, saw(pending, 19, "a"))
-	if violations, counts := Check(s); len(violations) != 1 || counts.Undecided != 0 || counts.Unknown != 80 {
-		t.Errorf("got %v, %+v", violations, counts)
+	for _, behind := range []bool{false, true} {
+		if violations, counts := Check(s, behind); len(violations) != 1 || counts.Undecided != 0 || counts.Unknown != 80 {
+			t.Errorf("behind %t: got %v, %+v", behind, violations, counts)
+		}
 	}
 }

@@ -24,7 +24,9 @@ type state struct {
 // moment is the state of the model.
 type moment struct {
 	state
-	over bool // what has not happened by now never does
+	over bool   // what has not happened by now never does
+	past string // states that have been, for reads that may be behind; empty where none may
+	dark int64  // of lower versions than this one nobody recorded what they were
 }
 
 // model is a task under its guards. One whose insert is part of the history is absent at first.
@@ -51,11 +53,14 @@ func (o *op) step(now moment) (bool, moment) {
 	if o.open && now.over {
 		return true, now
 	}
+	if o.kind == journal.StoreRead && o.behind {
+		return o.mayHaveSeen(now), now
+	}
+	done := now.become(o)
 	if o.kind == journal.StoreRead {
-		return now.status == unseen || now.state == o.after, moment{o.after, now.over}
+		return now.status == unseen || now.state == o.after, done
 	}
 	fits := now.status == o.guard.status && now.version == o.guard.version
-	done := moment{o.after, now.over}
 	switch {
 	case fits && o.sure && o.after.version != o.guard.version+o.steps():
 		return false, now // it was told of a version that it has not made

@@ -18,6 +18,9 @@ type op struct {
 	after state // what a write makes of that, or what a read saw
 	sure  bool  // it was done: the guard held
 	open  bool  // it may be done at any time from the call on, or never
+
+	behind bool  // it takes part where members may be behind one another
+	floor  int64 // the lowest version that such a read may see
 }
 
 // history is one task's.
@@ -37,13 +40,14 @@ func (h *history) told() []journal.Event {
 }
 
 // read sorts the recorded calls by their tasks. The position of an event in the journal is its time.
-func read(events []journal.Event) map[int64]*history {
+func read(events []journal.Event, behind bool) map[int64]*history {
 	type name struct {
 		op string
 		id int64
 	}
 	histories := map[int64]*history{}
 	open := map[name]*op{}
+	known := map[knower]int64{}
 	whole := slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.StoreWhole })
 	for i := range events {
 		e := &events[i]
@@ -56,7 +60,7 @@ func read(events []journal.Event) map[int64]*history {
 				histories[e.ID] = h
 			}
 			o := asked(e)
-			o.called = at
+			o.called, o.behind, o.floor = at, behind, known[knower{e.Node, e.ID}]
 			h.ops = append(h.ops, o)
 			h.events = append(h.events, e)
 			h.inserted = h.inserted || e.Kind == journal.StoreInsert
@@ -65,6 +69,10 @@ func read(events []journal.Event) map[int64]*history {
 			if o := open[name{e.Op, e.ID}]; o != nil {
 				o.told(e, whole)
 				o.returned = at
+				if !o.open && o.kind != "" {
+					k := knower{e.Node, e.ID}
+					known[k] = max(known[k], o.learned())
+				}
 				histories[e.ID].events = append(histories[e.ID].events, e)
 			}
 		case journal.Row:

@@ -73,7 +73,7 @@ func playOnce(t *testing.T, seed uint64) (judge.Verdict, linear.Counts) {
 	var events []journal.Event
 	synctest.Test(t, func(*testing.T) { events = play(seed) })
 	v := judge.Judge(events, Rules)
-	unexplained, counts := linear.Check(events)
+	unexplained, counts := linear.Check(events, Rules.Behind)
 	if len(v.Violations) == 0 && len(unexplained) == 0 {
 		return v, counts
 	}
@@ -124,8 +124,8 @@ func TestAJournalIsJudgedTheSameFromItsFile(t *testing.T) {
 	if len(a.Violations) != len(b.Violations) || fmt.Sprint(a.Counts) != fmt.Sprint(b.Counts) {
 		t.Errorf("from memory %+v, from the file %+v", a.Counts, b.Counts)
 	}
-	_, told := linear.Check(events)
-	if _, told2 := linear.Check(again); told2 != told || told.Operations == 0 {
+	_, told := linear.Check(events, Rules.Behind)
+	if _, told2 := linear.Check(again, rules.Behind); told2 != told || told.Operations == 0 {
 		t.Errorf("the histories are %+v from memory, %+v from the file", told, told2)
 	}
 	if a.Counts.Executions == 0 || a.Counts.Nodes < 2 {

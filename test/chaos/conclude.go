@@ -22,16 +22,17 @@ import (
 
 // rules: a machine that is slower than what is asked of it has a queue, and the bounds leave room for that. How late tasks were
 // is a figure of the run, beside them.
-func rules(patience time.Duration) judge.Rules {
+func rules(o options) judge.Rules {
 	return judge.Rules{
 		MaxAttempts: role.MaxAttempts,
 		Quarantine:  5,
 		TTR:         role.TTR,
 		Settle:      10 * time.Second,
-		CaughtUp:    6*time.Second + patience,
-		Rescue:      5*time.Second + patience/2,
+		CaughtUp:    6*time.Second + o.patient,
+		Rescue:      5*time.Second + o.patient/2,
 		Blur:        time.Millisecond, // one machine, one clock, which the database cuts off at a microsecond
 		Commit:      30 * time.Second, // more than a database hangs
+		Behind:      o.server.Cluster(),
 	}
 }
 
@@ -51,7 +52,7 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	broken, err := pronounce(stdout, events, rules(s.opts.patient), &line, shown)
+	broken, err := pronounce(stdout, events, rules(s.opts), &line, shown)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ const shown = 10
 // pronounce judges the journal, counts into the line what it shows, and prints that and the violations, of either kind so many at most.
 func pronounce(w io.Writer, events []journal.Event, rules judge.Rules, line *ledger.Line, most int) (broken int, err error) {
 	verdict := judge.Judge(events, rules)
-	unexplained, told := linear.Check(events)
+	unexplained, told := linear.Check(events, rules.Behind)
 	line.Count(verdict, told, events)
 	line.Faults = fault.Count(evidence.New(events))
 	for _, v := range verdict.Violations[:min(len(verdict.Violations), most)] {

@@ -29,7 +29,7 @@ func (s *stage) play(ctx context.Context) error {
 	if !pause(ctx, quietFirst) {
 		return context.Cause(ctx)
 	}
-	kept := journal.Event{Node: "injector", Kind: journal.Rules, Detail: judge.Encode(rules(s.opts.patient))}
+	kept := journal.Event{Node: "injector", Kind: journal.Rules, Detail: judge.Encode(rules(s.opts))}
 	if err := errors.Join(s.world.Fleet.Note(kept), s.phase(journal.PhaseFaults)); err != nil {
 		return err
 	}

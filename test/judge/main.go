@@ -50,7 +50,7 @@ func run(out io.Writer, files []string) (broken bool, err error) {
 			return false, err
 		}
 	}
-	unexplained, told := linear.Check(events)
+	unexplained, told := linear.Check(events, rules.Behind)
 	for _, v := range unexplained {
 		if err := show(&text, v, v.Events); err != nil {
 			return false, err
