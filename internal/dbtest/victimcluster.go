@@ -44,47 +44,72 @@ func (c *Cluster) Freeze(member int) error { return c.keeper.order(fmt.Sprint("s
 // Thaw sends SIGCONT.
 func (c *Cluster) Thaw(member int) error { return c.keeper.order(fmt.Sprint("moving ", member)) }
 
-// Await returns when the member is one of the cluster again, or an error when that takes longer than the limit.
-func (c *Cluster) Await(ctx context.Context, member int, limit time.Duration) error {
+// steady is how long all members have to agree that they are all there. One that was away believes for some moments in what it
+// knew before, and the others may have expelled it already, or be about to.
+const steady = 3 * time.Second
+
+// Await returns when the cluster is whole again, or an error when that takes longer than the limit.
+func (c *Cluster) Await(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	since := time.Now()
 	for {
-		err := c.isMember(ctx, member)
-		if err == nil {
+		err := c.Whole(ctx)
+		if err == nil && time.Since(since) > steady {
 			return nil
+		}
+		if err != nil {
+			since = time.Now()
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("member %d does not come back: %w", member, err)
+			return fmt.Errorf("the cluster does not become whole: %w", errors.Join(err, ctx.Err()))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// ready asks a member, which also may not answer at all, whether it takes part.
-var ready = map[Kind]string{
-	Galera: "SELECT COUNT(*) FROM information_schema.global_status WHERE variable_name = 'wsrep_local_state_comment'" +
-		" AND variable_value = 'Synced'",
-	Group: "SELECT COUNT(*) FROM performance_schema.replication_group_members" +
-		" WHERE member_id = @@server_uuid AND member_state = 'ONLINE' AND NOT @@super_read_only",
+// counted asks a member, which also may not answer at all, how many take part with it. One that does not counts none.
+var counted = map[Kind]string{
+	Galera: "SELECT COALESCE(SUM(n.variable_value), 0) FROM information_schema.global_status n, information_schema.global_status s" +
+		" WHERE n.variable_name = 'wsrep_cluster_size' AND s.variable_name = 'wsrep_local_state_comment' AND s.variable_value = 'Synced'",
+	Group: "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state = 'ONLINE'" +
+		" AND (@@group_replication_single_primary_mode OR NOT @@super_read_only)",
 }
 
-func (c *Cluster) isMember(ctx context.Context, member int) error {
+// Whole returns an error unless every member counts all of them.
+func (c *Cluster) Whole(ctx context.Context) error {
+	for member := range c.server.members {
+		there, err := c.countedBy(ctx, member)
+		if err == nil && there < c.Size() {
+			err = fmt.Errorf("it counts %d members", there)
+		}
+		if err != nil {
+			return fmt.Errorf("member %d: %w", member, err)
+		}
+	}
+	return nil
+}
+
+// Alone returns the members that do not answer, or are no part of a majority.
+func (c *Cluster) Alone(ctx context.Context) (members []int) {
+	for member := range c.server.members {
+		if there, err := c.countedBy(ctx, member); err != nil || there <= c.Size()/2 {
+			members = append(members, member)
+		}
+	}
+	return members
+}
+
+func (c *Cluster) countedBy(ctx context.Context, member int) (there int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	db, err := open(c.server.members[member])
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer db.Close()
-	var there int
-	if err := db.QueryRowContext(ctx, ready[c.server.kind]).Scan(&there); err != nil {
-		return err
-	}
-	if there == 0 {
-		return errors.New("it answers, and takes no part")
-	}
-	return nil
+	return there, db.QueryRowContext(ctx, counted[c.server.kind]).Scan(&there)
 }
 
 const obeyForCluster = `

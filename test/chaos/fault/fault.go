@@ -19,6 +19,7 @@ type World struct {
 	Fleet   *fleet.Fleet
 	Server  *dbtest.Victim  // nil: it is a cluster
 	Members *dbtest.Cluster // nil: it is one server
+	Primary func() int      // the one of them that is written; nil: all are
 	Admin   *sql.DB         // on the run's database, past all proxies; of a cluster on any member, and causal
 	User    string          // as whom the processes connect
 	Disk    string          // where the server's disk is mounted; "": it has none of its own

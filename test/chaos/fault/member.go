@@ -8,16 +8,55 @@ import (
 	"time"
 )
 
-// fall kills a member of a cluster and brings it back. Faults of its lane follow one another, so two members are there at any
-// time.
-type fall struct{ member int }
-
-func (f *fall) Begin(_ context.Context, w *World, r *rand.Rand) (Scar, error) {
-	f.member = r.IntN(w.Members.Size())
-	return Scar{Saw: fmt.Sprint("member ", f.member)}, w.Members.Kill(f.member)
+// member is one to hurt: the primary, where there is one.
+func (w *World) member(r *rand.Rand) int {
+	if w.Primary != nil {
+		return w.Primary()
+	}
+	return r.IntN(w.Members.Size())
 }
 
-func (f *fall) End(_ context.Context, w *World) error { return w.Members.Rejoin(f.member) }
+// comesBack is how long a member may take that nobody helps. Then it is killed and started anew, as an operator would do.
+const comesBack = time.Minute
+
+// whole returns when all members are there, so that the next fault may take one away: two have to be left at any time.
+func whole(ctx context.Context, w *World) error {
+	away := w.Members.Await(ctx, comesBack)
+	if away == nil {
+		return nil
+	}
+	for _, member := range w.Members.Alone(ctx) {
+		if err := errors.Join(w.Members.Kill(member), w.Members.Rejoin(member)); err != nil {
+			return errors.Join(away, err)
+		}
+	}
+	return w.Members.Await(ctx, comesBack)
+}
+
+// fall kills a member of a cluster and brings it back.
+type fall struct {
+	member int
+	down   bool
+}
+
+func (f *fall) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
+	if err := w.Members.Whole(ctx); err != nil {
+		return Scar{}, errors.Join(ErrNothing, err) // one is away by itself: it was slow, and the others expelled it
+	}
+	f.member = w.member(r)
+	err := w.Members.Kill(f.member)
+	f.down = err == nil
+	return Scar{Saw: fmt.Sprint("member ", f.member)}, err
+}
+
+func (f *fall) End(ctx context.Context, w *World) error {
+	if f.down {
+		if err := w.Members.Rejoin(f.member); err != nil {
+			return err
+		}
+	}
+	return whole(ctx, w)
+}
 
 // stiff freezes a member of a cluster. When that lasts, the others go on without it, and it has to come back.
 type stiff struct {
@@ -25,29 +64,21 @@ type stiff struct {
 	frozen bool
 }
 
-// comesBack is how long a member may take that nobody helps. Then it is killed and started anew, as an operator would do.
-const comesBack = time.Minute
-
-func (f *stiff) Begin(_ context.Context, w *World, r *rand.Rand) (Scar, error) {
-	f.member = r.IntN(w.Members.Size())
+func (f *stiff) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
+	if err := w.Members.Whole(ctx); err != nil {
+		return Scar{}, errors.Join(ErrNothing, err)
+	}
+	f.member = w.member(r)
 	err := w.Members.Freeze(f.member)
 	f.frozen = err == nil
 	return Scar{Saw: fmt.Sprint("member ", f.member)}, err
 }
 
 func (f *stiff) End(ctx context.Context, w *World) error {
-	if !f.frozen {
-		return nil
+	if f.frozen {
+		if err := w.Members.Thaw(f.member); err != nil {
+			return err
+		}
 	}
-	if err := w.Members.Thaw(f.member); err != nil {
-		return err
-	}
-	away := w.Members.Await(ctx, f.member, comesBack)
-	if away == nil {
-		return nil
-	}
-	if err := errors.Join(w.Members.Kill(f.member), w.Members.Rejoin(f.member)); err != nil {
-		return errors.Join(away, err)
-	}
-	return nil
+	return whole(ctx, w)
 }
