@@ -89,7 +89,7 @@ SERVER ?= mariadb
 
 .PHONY: chaos
 chaos: FOR ?= 10m
-chaos: ## hurt real processes and a real SERVER (mariadb, mysql, galera, group) for FOR (10m) by SEED (1); adds a line to docs/reliability.jsonl
+chaos: ## hurt real processes and a real SERVER (mariadb, mysql, galera, group, primary) for FOR (10m) by SEED (1); adds a line to docs/reliability.jsonl
 	go run ./test/chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
 # A judge that never failed proves nothing. go run would hide the exit code, by which a broken promise is told from a run that failed.

@@ -32,14 +32,14 @@ func rules(o options) judge.Rules {
 		Rescue:      5*time.Second + o.patient/2,
 		Blur:        time.Millisecond, // one machine, one clock, which the database cuts off at a microsecond
 		Commit:      30 * time.Second, // more than a database hangs
-		Behind:      o.server.Cluster(),
+		Behind:      o.server.Cluster() && !o.single,
 	}
 }
 
 // conclude stops the workers, joins all journals with the table, and judges.
 func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	line := ledger.Line{
-		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Old: s.old.commit, Kind: string(s.opts.server),
+		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Old: s.old.commit, Kind: s.opts.kind(),
 		Server: s.server, Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
 	}
 	line.Workers = s.steady()

@@ -3,7 +3,7 @@
 //
 //	go run ./test/chaos -for 60s -seed 7              a run on MariaDB, with a private server that it kills
 //	go run ./test/chaos -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
-//	go run ./test/chaos -server galera                on three members that are all written (or group)
+//	go run ./test/chaos -server galera                on three members that are all written (or group; or primary, of which one is)
 //	go run ./test/chaos judge FILE                    judge a run again, from the journal that it left
 //	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
 //

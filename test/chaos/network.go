@@ -48,7 +48,8 @@ func (s *stage) rejoin(ctx context.Context, slot *fleet.Slot) error {
 }
 
 // add fills a place with a process that has a way to the database of its own; on a cluster, to a member: those of a role take
-// turns. Guests share the machine's network.
+// turns; with one primary, to that. Guests share
+// the machine's network.
 func (s *stage) add(ctx context.Context, name string, o role.Order) (slot *fleet.Slot, err error) {
 	o.Ahead = s.opts.ahead
 	o.Share = s.opts.share // of all processes the same: a history is of what each of them did
@@ -60,8 +61,11 @@ func (s *stage) add(ctx context.Context, name string, o role.Order) (slot *fleet
 			return slot, err
 		}
 	}
-	member := s.addrs[peers%len(s.addrs)]
-	if slot.Proxy, err = proxy.New(context.WithoutCancel(ctx), net.JoinHostPort(host, "0"), member); err != nil {
+	leads := func() string { return s.addrs[peers%len(s.addrs)] }
+	if s.opts.single {
+		leads = s.primaryAddr
+	}
+	if slot.Proxy, err = proxy.New(context.WithoutCancel(ctx), net.JoinHostPort(host, "0"), leads); err != nil {
 		return slot, err
 	}
 	s.later(slot.Proxy.Close)

@@ -16,6 +16,7 @@ type options struct {
 	span    time.Duration // in which faults happen
 	seed    uint64
 	server  dbtest.Kind
+	single  bool // of a group one member, the primary, is written
 	workers int
 	savers  int
 	rate    int // of saves, a second, all savers together
@@ -41,7 +42,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.DurationVar(&opts.span, "for", time.Minute, "for how `long` faults happen")
 	flags.Uint64Var(&opts.seed, "seed", 1, "fixes what happens, as far as processes let it")
-	flags.StringVar(&server, "server", string(dbtest.MariaDB), "`kind` of the server: mariadb, mysql, galera or group")
+	flags.StringVar(&server, "server", string(dbtest.MariaDB), "`kind` of the server: mariadb, mysql, galera, group, or primary, which is a group with one")
 	flags.IntVar(&opts.workers, "workers", 4, "processes that run tasks")
 	flags.IntVar(&opts.savers, "savers", 2, "processes that save tasks")
 	flags.IntVar(&opts.rate, "rate", 150, "operations of all savers, a second; one of 20 saves 50 tasks")
@@ -59,7 +60,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
-	opts.server = dbtest.Kind(server)
+	opts.server, opts.single = dbtest.Kind(server), server == primary
+	if opts.single {
+		opts.server = dbtest.Group
+	}
 	if rest := flags.Args(); len(rest) == 2 && rest[0] == "judge" {
 		opts.judge = rest[1]
 		return opts, nil
@@ -76,7 +80,7 @@ func (o *options) check(rest []string) error {
 	case len(rest) > 0:
 		return fmt.Errorf("want flags, report, or judge and a file, got %q", rest)
 	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL, dbtest.Galera, dbtest.Group}, o.server):
-		return fmt.Errorf("there is no server %q that can be killed: want mariadb, mysql, galera or group", o.server)
+		return fmt.Errorf("there is no server %q that can be killed: want mariadb, mysql, galera, group or primary", o.server)
 	case o.disk > 0 && o.server.Cluster():
 		return fmt.Errorf("the members of a cluster get no disk of their own")
 	case o.ahead != 0 && o.server != dbtest.MariaDB:
@@ -91,6 +95,17 @@ func (o *options) check(rest []string) error {
 		}
 	}
 	return nil
+}
+
+// primary names a group of which processes follow the primary.
+const primary = "primary"
+
+// kind names the server in the record.
+func (o *options) kind() string {
+	if o.single {
+		return primary
+	}
+	return string(o.server)
 }
 
 func (o *options) site() fault.Site {

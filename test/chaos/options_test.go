@@ -36,6 +36,12 @@ func TestFlagsSayWhatToRun(t *testing.T) {
 	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
 		t.Errorf("of the faults on a cluster %v", kinds)
 	}
+	if opts, err = parse([]string{"-server", "primary"}, &stderr); err != nil || !opts.single || opts.kind() != primary || rules(opts).Behind {
+		t.Errorf("got %+v, %v", opts, err)
+	}
+	if opts, err = parse([]string{"-server", "group"}, &stderr); err != nil || opts.single || opts.kind() != "group" || !rules(opts).Behind {
+		t.Errorf("got %+v, %v", opts, err)
+	}
 	if opts, err = parse([]string{"-patience", "3s", "judge", "file"}, &stderr); err != nil || opts.judge != "file" || opts.patient != 3*time.Second {
 		t.Errorf("got %+v, %v", opts, err)
 	}

@@ -30,6 +30,9 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 		return err
 	}
 	s.server = db.Server + clockName(s.opts.ahead)
+	if s.opts.single {
+		db.DSN = db.Members[0] // which is the first primary
+	}
 	sch, err := delaytask.Open(ctx, db.DSN, delaytask.Config{Migrate: true})
 	if err != nil {
 		return err
@@ -40,7 +43,7 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	if s.cfg, err = mysql.ParseDSN(db.DSN); err != nil {
 		return err
 	}
-	if s.world.Admin, err = s.pool(db.Spread().DSN); err != nil {
+	if s.world.Admin, err = s.admin(db); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -57,6 +60,14 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 		return err
 	}
 	return s.setMembers(ctx, db)
+}
+
+// admin is the pool past all proxies: on any member of a cluster, where not one of them alone is written.
+func (s *stage) admin(db dbtest.Database) (*sql.DB, error) {
+	if s.opts.single {
+		return s.primaryPool(db.DSN)
+	}
+	return s.pool(db.Spread().DSN)
 }
 
 // setMembers waits until each member of a cluster keeps the audit. A server alone is its only member.
@@ -84,7 +95,7 @@ func (s *stage) setMembers(ctx context.Context, db dbtest.Database) error {
 
 func (s *stage) startServer(ctx context.Context) (dbtest.Source, error) {
 	if s.opts.server.Cluster() {
-		c, err := dbtest.NewCluster(ctx, s.opts.server, false)
+		c, err := dbtest.NewCluster(ctx, s.opts.server, s.opts.single)
 		if err != nil {
 			return dbtest.Source{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -32,6 +33,7 @@ type stage struct {
 	cfg      *mysql.Config // how processes reach the run's database, but for the proxy between
 	addrs    []string      // of the server, or of the members of a cluster
 	members  []*sql.DB     // of a cluster
+	primary  atomic.Int64  // which of these is written, where one alone is
 	net      *netns.Net    // nil: all processes live in the machine's network
 	world    *fault.World
 	closing  []func() error
@@ -73,6 +75,7 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 	}
 	s.later(own.Close)
 	s.world.Fleet = &fleet.Fleet{Dir: s.dir, Journal: own}
+	s.follow(ctx)
 	for i := range opts.workers {
 		o := role.Order{Role: role.Worker, Tags: role.Tags}
 		if i == 0 && opts.workers > 1 {

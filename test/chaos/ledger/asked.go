@@ -41,8 +41,11 @@ const (
 	growthSeconds  = 60 * 60
 )
 
-// clusters are the kinds whose members are all written.
-var clusters = []struct{ kind, name string }{{"galera", "Galera"}, {"group", "group replication"}}
+// clusters are the kinds of several servers.
+var clusters = []struct{ kind, name, written string }{
+	{"galera", "Galera", "all members written"}, {"group", "group replication", "all members written"},
+	{"primary", "group with one primary", "the primary written"},
+}
 
 // asked holds what was reached against what was to be shown.
 func asked(b *strings.Builder, lines []Line) {
@@ -61,7 +64,7 @@ func asked(b *strings.Builder, lines []Line) {
 	for _, c := range clusters {
 		on := slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Kind != c.kind })
 		n := faultsOf(on, memberKilled)
-		fmt.Fprintf(b, "| %s, all members written: faults for | %d s | %d s | | |\n", c.name, clusterSeconds,
+		fmt.Fprintf(b, "| %s, %s: faults for | %d s | %d s | | |\n", c.name, c.written, clusterSeconds,
 			sum(on, func(l Line) int { return l.Seconds }))
 		fmt.Fprintf(b, "| %s: members killed | some | %d | %d | |\n", c.name, n.Confirmed, n.Injected)
 		zero(b, c.name+": completed twice", brokenIn(on, "4"), sum(on, func(l Line) int { return l.Tasks }))

@@ -13,7 +13,7 @@ import (
 
 // Proxy carries the connections of one process.
 type Proxy struct {
-	target   string
+	target   func() string
 	listener net.Listener
 	ctx      context.Context // ends with Close
 	end      context.CancelFunc
@@ -28,8 +28,9 @@ type Proxy struct {
 	traps []*Trap
 }
 
-// New listens on an address, whose port may be 0, and carries what arrives to the target. It returns an error when it cannot listen.
-func New(ctx context.Context, listen, target string) (*Proxy, error) {
+// New listens on an address, whose port may be 0, and carries what arrives to the target, which may be another one for each
+// connection. It returns an error when it cannot listen.
+func New(ctx context.Context, listen string, target func() string) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for a proxy: %w", err)
@@ -69,7 +70,7 @@ func (p *Proxy) carry(client *net.TCPConn) {
 		reset(client)
 		return
 	}
-	server, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.target)
+	server, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.target())
 	if err != nil {
 		reset(client) // as the server's own machine would
 		return

@@ -28,7 +28,7 @@ func through(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err = New(t.Context(), "127.0.0.1:0", cfg.Addr); err != nil {
+	if p, err = New(t.Context(), "127.0.0.1:0", leadTo(cfg.Addr)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -43,6 +43,8 @@ func through(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
 	exec(t, direct, "CREATE TABLE delay_task_message (id BIGINT PRIMARY KEY, status INT DEFAULT 0, version INT DEFAULT 0)")
 	return p, db, direct
 }
+
+func leadTo(addr string) func() string { return func() string { return addr } }
 
 func open(t *testing.T, cfg *mysql.Config) *sql.DB {
 	t.Helper()
