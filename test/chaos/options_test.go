@@ -24,7 +24,7 @@ func TestFlagsSayWhatToRun(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
 	opts, err := parse([]string{"-for", "90s", "-seed", "7", "-server", "mysql", "-only", "full disk,kill worker"}, &stderr)
-	if err != nil || opts.span != 90*time.Second || opts.seed != 7 || opts.server != "mysql" {
+	if err != nil || opts.span != 90*time.Second || opts.seed != 7 || opts.server != "mysql" || opts.rate != 150 {
 		t.Errorf("got %+v, %v", opts, err)
 	}
 	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
@@ -39,7 +39,7 @@ func TestFlagsSayWhatToRun(t *testing.T) {
 	if opts, err = parse([]string{"-server", "primary"}, &stderr); err != nil || !opts.single || opts.kind() != primary || rules(opts).Behind {
 		t.Errorf("got %+v, %v", opts, err)
 	}
-	if opts, err = parse([]string{"-server", "group"}, &stderr); err != nil || opts.single || opts.kind() != "group" || !rules(opts).Behind {
+	if opts, err = parse([]string{"-server", "group"}, &stderr); err != nil || opts.single || opts.kind() != "group" || !rules(opts).Behind || opts.rate != 50 {
 		t.Errorf("got %+v, %v", opts, err)
 	}
 	if opts, err = parse([]string{"-patience", "3s", "judge", "file"}, &stderr); err != nil || opts.judge != "file" || opts.patient != 3*time.Second {
