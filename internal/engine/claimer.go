@@ -123,7 +123,7 @@ func (c *claimer) claim(items []*item, mark string) {
 		return
 	}
 	c.refusals.over()
-	c.lead.took(received.Sub(sent))
+	c.hands.setRoundTrip(c.lead.took(received.Sub(sent)))
 	c.heard(claimed.Reading, sent, received)
 	c.won(items, claimed, sent)
 }

@@ -143,6 +143,13 @@ func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
 	return taken
 }
 
+// setRoundTrip tells how long a claim takes as a rule.
+func (h *hands) setRoundTrip(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines.roundTrip = d
+}
+
 // holds reports whether an open claim, a worker or a pop has the row.
 func (h *hands) holds(id int64) bool {
 	h.mu.Lock()

@@ -45,14 +45,14 @@ func (l *lead) span() span {
 	return span{tight: tight, first: first, window: first + leadGather}
 }
 
-// took records the round trip of a claim.
-func (l *lead) took(d time.Duration) {
+// took records the round trip of a claim, and returns what it is as a rule.
+func (l *lead) took(d time.Duration) (usual time.Duration) {
 	now := time.Now()
 	l.last.Store(&now)
-	old := l.roundTrip.Load()
-	if old == 0 {
-		l.roundTrip.Store(int64(d))
-		return
+	usual = d
+	if old := time.Duration(l.roundTrip.Load()); old > 0 {
+		usual = old + (d-old)/leadSamples
 	}
-	l.roundTrip.Store(old + (int64(d)-old)/leadSamples)
+	l.roundTrip.Store(int64(usual))
+	return usual
 }

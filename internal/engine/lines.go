@@ -35,22 +35,23 @@ func (it *item) id() int64 { return it.ID }
 // locks.
 type lines struct {
 	tagLines
-	waiting  map[int64]*item
-	suspects []*item // oldest first
-	suspect  *item   // the one that is claimed or being claimed, so that a crash counts against no other
-	workers  int     // slots
-	open     int     // tags that are served here and not paused
-	busy     int     // rows that are claimed for a worker, or being claimed
-	held     int     // by all tags
-	beyond   int     // rows that may be claimed beyond the slots now
-	flow     flow
-	company  int  // nodes that share the work, this one among them
-	running  int  // slots in which a row runs
-	ready    int  // rows that wait for a slot
-	gateTurn bool // the next slot goes to the backlog
-	ahead    int  // worker slots that are held by rows which are not due yet
-	wanted   int  // rows that waiting pops want and were not promised yet, over all tags
-	turn     bool // the backlog gets the odd place
+	waiting   map[int64]*item
+	suspects  []*item // oldest first
+	suspect   *item   // the one that is claimed or being claimed, so that a crash counts against no other
+	workers   int     // slots
+	open      int     // tags that are served here and not paused
+	busy      int     // rows that are claimed for a worker, or being claimed
+	held      int     // by all tags
+	beyond    int     // rows that may be claimed beyond the slots now
+	flow      flow
+	company   int           // nodes that share the work, this one among them
+	roundTrip time.Duration // of claims, smoothed
+	running   int           // slots in which a row runs
+	ready     int           // rows that wait for a slot
+	gateTurn  bool          // the next slot goes to the backlog
+	ahead     int           // worker slots that are held by rows which are not due yet
+	wanted    int           // rows that waiting pops want and were not promised yet, over all tags
+	turn      bool          // the backlog gets the odd place
 }
 
 func newLines(workers int) lines {

@@ -6,8 +6,8 @@ import "time"
 // empty most of the time. So rows are claimed beyond the free slots, as many as came to an end here in the last moment and will
 // again. A tag whose tasks are slow has no surplus: it must not keep rows that another process could run.
 const (
-	flowSpan    = 20 * time.Millisecond // over which the flow is measured
-	surplusSpan = 40 * time.Millisecond // for which rows are claimed beyond the slots
+	flowSpan    = 20 * time.Millisecond // over which the flow is measured, at least
+	surplusSpan = 40 * time.Millisecond // for which rows are claimed beyond the slots, at least
 	maxSurplus  = 3 * claimRows
 	// A surplus is claimed in so many steps, a few milliseconds' worth each.
 	surplusSteps = int(surplusSpan / (5 * time.Millisecond))
@@ -18,15 +18,18 @@ const (
 type flow struct {
 	since    time.Time
 	ended    int // since then
-	expected int // in the time of a surplus, by the last span
+	expected int // in surplusSpan, by the last span
 	surplus  int // rows that may be claimed beyond the slots
 }
 
-// measure counts anew when a span is over. Of a company of nodes each takes a longer surplus, in larger steps.
-func (f *flow) measure(now time.Time, company int) {
-	if took := now.Sub(f.since); took >= flowSpan {
+// measure counts anew when a span is over. The quick tasks of one claim end together, and the next ones a round trip of a claim later:
+// a span is two of these long at least, or every other one would be empty, and the surplus lasts as long, or the slots would be empty
+// until the next claim is back. Of a company of nodes each takes a longer surplus, in larger steps.
+func (f *flow) measure(now time.Time, roundTrip time.Duration, company int) {
+	if took := now.Sub(f.since); took >= max(flowSpan, 2*roundTrip) {
 		expected := int(min(int64(f.ended)*int64(surplusSpan)/int64(took), maxSurplus))
-		f.surplus = min(company*min(f.expected, expected), maxSurplus)
+		lasts := time.Duration(company) * max(surplusSpan, 2*roundTrip)
+		f.surplus = int(min(int64(min(f.expected, expected))*int64(lasts)/int64(surplusSpan), maxSurplus))
 		f.since, f.ended, f.expected = now, 0, expected
 	}
 }
@@ -50,10 +53,10 @@ func (f *flow) beyond(slots, busy int) int {
 
 // measure settles how many rows the next claim may take.
 func (l *lines) measure(now time.Time) {
-	l.flow.measure(now, l.company)
+	l.flow.measure(now, l.roundTrip, l.company)
 	l.beyond = l.flow.beyond(l.workers, l.busy)
 	for _, line := range l.working {
-		line.flow.measure(now, l.company)
+		line.flow.measure(now, l.roundTrip, l.company)
 		l.weigh(line)
 	}
 	for _, line := range l.working {
