@@ -174,10 +174,10 @@ func (c *Compensate) drain(ctx context.Context, tag string, s *sieve) error {
 // next reports whether there has to be another turn, after the time that the other nodes get to take their rows.
 func (c *Compensate) next(ctx context.Context, s *sieve, more bool) (again bool, err error) {
 	again, wait := s.next(more)
-	if !wait {
+	if wait == 0 {
 		return again, nil
 	}
-	timer := time.NewTimer(overdue)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -2,6 +2,8 @@ package scanner
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -20,18 +22,48 @@ func none(int64, string) bool { return false }
 
 func TestSieveTakesItsShareFirstAndOthersRowsWhenTheyHaveWaited(t *testing.T) {
 	t.Parallel()
-	var s sieve
-	rows := rowsFrom(1, 10)
-	if got := s.sift(rows, odd); len(got) != 5 || got[0].ID != 1 || got[4].ID != 9 {
-		t.Fatalf("at first it takes %v, want its own five", got)
-	}
-	if again, wait := s.next(false); !again || !wait {
-		t.Fatalf("again: %t, after a wait: %t; rows of others are left", again, wait)
-	}
-	rows[1].Version = 2 // id 2 was run meanwhile, and came back
-	if got := s.sift(rows, odd); len(got) != 9 {
-		t.Errorf("then it takes %d rows, want all but the one that somebody had meanwhile", len(got))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var s sieve
+		rows := rowsFrom(1, 10)
+		if got := s.sift(rows, odd); len(got) != 5 || got[0].ID != 1 || got[4].ID != 9 {
+			t.Fatalf("at first it takes %v, want its own five", got)
+		}
+		if again, wait := s.next(false); !again || wait != soon {
+			t.Fatalf("again: %t, after %v; it has met rows of its own", again, wait)
+		}
+		time.Sleep(soon)
+		if got := s.sift(rows, none); len(got) != 0 {
+			t.Fatalf("after %v it takes %v", soon, got)
+		}
+		if again, wait := s.next(false); !again || wait != overdue {
+			t.Fatalf("again: %t, after %v; only rows of others are left", again, wait)
+		}
+		time.Sleep(overdue)
+		rows[1].Version = 2 // id 2 was run meanwhile, and came back
+		if got := s.sift(rows, odd); len(got) != 9 {
+			t.Errorf("then it takes %d rows, want all but the one that somebody had meanwhile", len(got))
+		}
+	})
+}
+
+func TestSieveTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s sieve
+		rows := rowsFrom(1, 10)
+		for waited := time.Duration(0); waited < overdue; waited += soon {
+			if got := s.sift(rows, odd); len(got) != 5 {
+				t.Fatalf("after %v it takes %v", waited, got)
+			}
+			if _, wait := s.next(false); wait != soon {
+				t.Fatalf("after %v it waits %v", waited, wait)
+			}
+			time.Sleep(soon)
+		}
+		if got := s.sift(rows, odd); len(got) != 10 {
+			t.Errorf("after %v it takes %v, want all", overdue, got)
+		}
+	})
 }
 
 func TestSieveEndsWhenNothingIsLeft(t *testing.T) {
@@ -48,8 +80,8 @@ func TestSieveHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 	for name, mine := range map[string]func(int64, string) bool{"helps": none, "has its own": odd} {
 		var s sieve
 		s.sift(rowsFrom(1, 4*spared), mine)
-		if _, wait := s.next(false); !wait {
-			t.Fatalf("%s: it does not wait for the others", name)
+		if _, wait := s.next(false); wait == 0 {
+			t.Fatalf("%s: it does not wait", name)
 		}
 		// Other rows by now, of which none has waited.
 		got := len(s.sift(rowsFrom(1_000_001, 4*spared), none))
@@ -67,15 +99,15 @@ func TestSieveGoesOnAtOnceWhileThereIsMore(t *testing.T) {
 	var s sieve
 	rows := rowsFrom(1, 10)
 	s.sift(rows, odd)
-	if again, wait := s.next(true); !again || wait {
-		t.Errorf("again: %t, after a wait: %t", again, wait)
+	if again, wait := s.next(true); !again || wait != 0 {
+		t.Errorf("again: %t, after %v", again, wait)
 	}
 	if got := s.sift(rows, odd); len(got) != 5 {
 		t.Errorf("it takes %d rows, want its own", len(got))
 	}
 	s = sieve{}
 	s.sift(rows, none)
-	if again, wait := s.next(true); !again || !wait {
-		t.Errorf("a turn of others' rows alone: again: %t, after a wait: %t", again, wait)
+	if again, wait := s.next(true); !again || wait != overdue {
+		t.Errorf("a turn of others' rows alone: again: %t, after %v", again, wait)
 	}
 }

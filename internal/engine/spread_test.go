@@ -73,6 +73,24 @@ func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
 	}
 }
 
+// Most of the rows grow overdue while the first of them run. A node that has come to the end of what was overdue before must not leave
+// its own to the others.
+func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const nodes, tasks = 3, 24_000
+		due := row.At(time.Now().Add(-1200 * time.Millisecond))
+		for i := range int64(tasks) {
+			w.plain(1000+i, "a", due.Add(time.Duration(i)*50*time.Microsecond))
+		}
+		w.spread(nodes, nothing)
+		time.Sleep(overdue / 2)
+		done, _, _ := w.store.List(w.Context(), row.Filter{Tag: "a", Status: new(row.Completed), Limit: tasks}, false)
+		if len(done) < tasks {
+			w.Errorf("%d of %d tasks are done", len(done), tasks)
+		}
+	})
+}
+
 // A resume is what makes all nodes look at a backlog within a second.
 func TestNodesShareABacklog(t *testing.T) {
 	for _, nodes := range []int{3, 6} {

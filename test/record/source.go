@@ -18,6 +18,11 @@ type Source struct {
 	Code    string // of the folders whose change makes older runs worth nothing, without their tests
 }
 
+// Engine is the folders of the engine and of what it is made of.
+var Engine = []string{
+	"internal/engine", "internal/cluster", "internal/clock", "internal/timer", "internal/batch", "scanner",
+}
+
 // SourceNow asks git, at the root of the repository, for the code of the folders. What the files of the record themselves have
 // gained does not count as a change.
 func SourceNow(ctx context.Context, folders []string, files ...string) (s Source, err error) {

@@ -8,17 +8,12 @@ import (
 	"github.com/delaytask/delaytask/internal/sim"
 )
 
-// played are the folders of what a simulation puts to the test: their change makes older runs worth nothing.
-var played = []string{
-	"internal/engine", "internal/cluster", "internal/clock", "internal/timer", "internal/batch", "scanner",
-}
-
 // Line is a part of a campaign: seeds that follow each other.
 type Line struct {
 	Began   time.Time `json:"began"`
 	Commit  string    `json:"commit"`
 	Changed bool      `json:"changed,omitempty"` // the tree had changes that are not in the commit
-	Code    string    `json:"code"`              // of the folders above: parts are summed while it stays the same
+	Code    string    `json:"code"`              // of the engine: parts are summed while it stays the same
 	First   uint64    `json:"first"`             // seed
 	sim.Totals
 }

@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // campaign plays what the record does not hold yet. What was run is asked before it is built, so the line names what was played.
 func campaign(ctx context.Context, opts options, out io.Writer) error {
-	source, err := record.SourceNow(ctx, played, recordFile, documentFile)
+	source, err := record.SourceNow(ctx, record.Engine, recordFile, documentFile)
 	if err != nil {
 		return err
 	}

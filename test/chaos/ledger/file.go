@@ -2,12 +2,13 @@ package ledger
 
 import (
 	"context"
+	"slices"
 
 	"github.com/delaytask/delaytask/test/record"
 )
 
-// judged are the folders whose change makes older runs worth nothing.
-var judged = []string{"internal/engine", "internal/store"}
+// judged are the folders whose change makes older runs worth nothing: the engine with what it is made of, and the store.
+var judged = append(slices.Clone(record.Engine), "internal/store")
 
 // SourceNow is what is run now, and recorded in these files.
 func SourceNow(ctx context.Context, files ...string) (record.Source, error) {
