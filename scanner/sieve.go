@@ -9,6 +9,9 @@ import (
 // spared is how many rows of others a node that helps out passes over, because those others have them in memory by now: the oldest.
 const spared = 2000
 
+// stuckAfter is how long a row of others is left to them by a node that has rows of its own.
+const stuckAfter = 3 * overdue
+
 // soon is long enough for rows that were handed over to be claimed, so that they are not read again.
 const soon = 100 * time.Millisecond
 
@@ -40,11 +43,11 @@ func (s *sieve) sift(rows []row.Due, mine func(id int64, tag string) bool) []row
 			taken = append(taken, d)
 			continue
 		}
-		l, known := s.left[d.ID]
-		if !known || l.version != d.Version {
-			l = left{d.Version, now}
+		l, waited := s.left[d.ID]
+		if !waited || l.version != d.Version {
+			l, waited = left{d.Version, now}, false
 		}
-		if now.Sub(l.since) >= overdue || s.helps && s.others >= spared {
+		if waited && (s.helps || now.Sub(l.since) >= stuckAfter) || s.helps && s.others >= spared {
 			taken = append(taken, d)
 			continue
 		}

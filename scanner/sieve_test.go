@@ -51,7 +51,7 @@ func TestSieveTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sieve
 		rows := rowsFrom(1, 10)
-		for waited := time.Duration(0); waited < overdue; waited += soon {
+		for waited := time.Duration(0); waited < stuckAfter; waited += soon {
 			if got := s.sift(rows, odd); len(got) != 5 {
 				t.Fatalf("after %v it takes %v", waited, got)
 			}
@@ -61,7 +61,7 @@ func TestSieveTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
 			time.Sleep(soon)
 		}
 		if got := s.sift(rows, odd); len(got) != 10 {
-			t.Errorf("after %v it takes %v, want all", overdue, got)
+			t.Errorf("after %v it takes %v, want all", stuckAfter, got)
 		}
 	})
 }

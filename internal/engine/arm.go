@@ -20,6 +20,7 @@ type armer struct {
 // away what the next does not know it has got. So each keeps for a while what was its own before.
 type shares struct {
 	view    *cluster.View
+	first   bool // it is the first look: who died a moment ago still counts as alive
 	company int
 	before  *cluster.View // nil after a while
 	until   time.Time     // when that counts no more
@@ -31,6 +32,7 @@ func (a *armer) look(view *cluster.View) {
 	next := &shares{view: view, company: min(view.Company(), mostCompany)}
 	switch s := a.shares.Load(); {
 	case s == nil:
+		next.first = true
 	case !s.view.Same(view):
 		next.before, next.until = s.view, now.Add(a.cfg.shortTerm())
 	case now.Before(s.until):
@@ -68,10 +70,11 @@ func (a *armer) mine(id int64, due row.Time, tag string) bool {
 	return s != nil && a.tags.open(tag) && (s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag))
 }
 
-// shared reports whether an overdue row is of this node's share, whoever saved it. Before the first look at the nodes all are.
+// shared reports whether an overdue row is of this node's share, whoever saved it. Up to the second look at the nodes all are: a start
+// catches up at once, whoever has died before, and claims that are in vain bring the second look.
 func (a *armer) shared(id int64, tag string) bool {
 	s := a.shares.Load()
-	return s == nil || s.view.Dealt(id, tag)
+	return s == nil || s.first || s.view.Dealt(id, tag)
 }
 
 // dueOf is the sighting of a row that is known in full.

@@ -292,13 +292,19 @@ func TestAClaimThatHangsDoesNotHoldUpTheBacklog(t *testing.T) {
 		for i := range int64(2000) {
 			w.plain(1000+i, "a", old+row.Time(i))
 		}
+		var mu sync.Mutex
 		var hung map[int64]bool
 		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			if hung == nil {
+			mu.Lock()
+			first := hung == nil
+			if first {
 				hung = map[int64]bool{}
 				for _, r := range c.Rows {
 					hung[r.ID] = true
 				}
+			}
+			mu.Unlock()
+			if first {
 				<-ctx.Done()
 				return row.Claimed{}, &row.Error{Class: row.ClassUnknown, Op: "claim", Err: context.Cause(ctx)}
 			}

@@ -77,10 +77,10 @@ func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
 // its own to the others.
 func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 	inBubble(t, func(w *world) {
-		const nodes, tasks = 3, 24_000
+		const nodes, tasks = 3, 9000
 		due := row.At(time.Now().Add(-1200 * time.Millisecond))
 		for i := range int64(tasks) {
-			w.plain(1000+i, "a", due.Add(time.Duration(i)*50*time.Microsecond))
+			w.plain(1000+i, "a", due.Add(time.Duration(i)*130*time.Microsecond))
 		}
 		w.spread(nodes, nothing)
 		time.Sleep(overdue / 2)

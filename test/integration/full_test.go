@@ -124,10 +124,14 @@ func newDisk(t *testing.T) disk {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		t.Skip("a disk of one's own takes root, on Linux")
 	}
-	d := disk{t.TempDir()}
-	must(t, command("mount", "-t", "tmpfs", "delaytask-test", d.dir))
-	t.Cleanup(func() { must(t, command("umount", d.dir)) })
-	return d
+	dir, err := os.MkdirTemp("", "full-") // not the test's own, whose name is too long for the socket of a server in it
+	must(t, err)
+	must(t, command("mount", "-t", "tmpfs", "delaytask-test", dir))
+	t.Cleanup(func() {
+		must(t, command("umount", dir))
+		must(t, os.Remove(dir))
+	})
+	return disk{dir}
 }
 
 // fill makes the disk as small as what is on it.
