@@ -54,6 +54,23 @@ func RulesOf(events []journal.Event) (Rules, error) {
 // Promise is the number of a promise in the README. 0 is the one that goes without saying: nothing runs that nobody saved.
 type Promise int
 
+// Promises are those that are judged, and what it means that one of them is broken.
+var Promises = []struct {
+	Number Promise
+	Broken string
+}{
+	{0, "stored or run, and saved by nobody"},
+	{1, "accepted and lost"},
+	{2, "told what is not so: saves, changes"},
+	{3, "ended without success, cancel or attempts used up"},
+	{4, "completed twice, or by who did not hold it"},
+	{5, "started early"},
+	{7, "not caught up within the bound"},
+	{8, "lost leases not rescued within the bound"},
+	{10, "unfinished tasks that share a key"},
+	{11, "attempts burned by a stop"},
+}
+
 // Violation is a promise that did not hold.
 type Violation struct {
 	Promise Promise         `json:"promise"`

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/internal/sim"
+	"github.com/delaytask/delaytask/test/record"
 )
 
 // Tables are those of docs/simulation.md: the seeds of the code of the last line, added up.
@@ -41,43 +42,18 @@ func changes(lines []Line) string {
 	return ""
 }
 
-// promises are those that the judge looks at, by their numbers in the README.
-var promises = []struct {
-	number judge.Promise
-	what   string
-}{
-	{0, "stored or run, and saved by nobody"},
-	{1, "accepted and lost"},
-	{2, "told what is not so: saves, changes"},
-	{3, "ended without success, cancel or attempts used up"},
-	{4, "completed twice, or by who did not hold it"},
-	{5, "started early"},
-	{7, "not caught up within the bound"},
-	{8, "lost leases not rescued within the bound"},
-	{10, "unfinished tasks that share a key"},
-	{11, "attempts burned by a stop"},
-}
-
 func outcomes(b *strings.Builder, t *sim.Totals) {
 	b.WriteString("| promise | broken | 95 % upper bound |\n|---|---|---|\n")
-	fmt.Fprintf(b, "| seeds that broke any | %d | %s |\n", len(t.Failed), upperBound(len(t.Failed), t.Seeds, "seed"))
-	for _, p := range promises {
-		n := t.Broken[p.number]
-		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.number, p.what, n, upperBound(n, t.Counts.Tasks, "task"))
+	fmt.Fprintf(b, "| seeds that broke any | %d | %s |\n", len(t.Failed), record.UpperBound(len(t.Failed), t.Seeds, "seed"))
+	for _, p := range judge.Promises {
+		n := t.Broken[p.Number]
+		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Broken, n, record.UpperBound(n, t.Counts.Tasks, "task"))
 	}
 	fmt.Fprintf(b, "| no order explains what was told of a task | %d | %s |\n",
-		t.Linear.Broken, upperBound(t.Linear.Broken, t.Linear.Tasks-t.Linear.Undecided, "task"))
+		t.Linear.Broken, record.UpperBound(t.Linear.Broken, t.Linear.Tasks-t.Linear.Undecided, "task"))
 	if len(t.Failed) > 0 {
 		fmt.Fprintf(b, "\nThe seeds that broke one: %d.\n", t.Failed)
 	}
-}
-
-// upperBound is the rule of three: of n things without a failure, at most 3/n fail, with 95 % certainty.
-func upperBound(broken, n int, what string) string {
-	if broken > 0 || n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1g of a %s", 3/float64(n), what)
 }
 
 func figures(b *strings.Builder, t *sim.Totals) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/delaytask/delaytask/test/record"
 )
 
 // aim is how often a group of faults is to be met.
@@ -78,7 +80,7 @@ func zero(b *strings.Builder, what string, broken, n int) {
 	if n > 0 {
 		reached = fmt.Sprint(broken)
 	}
-	fmt.Fprintf(b, "| %s | 0 | %s | | %s |\n", what, reached, upperBound(broken, n))
+	fmt.Fprintf(b, "| %s | 0 | %s | | %s |\n", what, reached, record.UpperBound(broken, n, "task"))
 }
 
 // steady shows the longest run.

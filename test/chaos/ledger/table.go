@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/test/record"
 )
 
 // Tables are those of docs/reliability.md: the runs of the code of the last line, added up. What came before the last change of
@@ -46,30 +49,16 @@ func hours(lines []Line) string {
 	return fmt.Sprintf("%.1f h", float64(sum(lines, func(l Line) int { return l.Seconds }))/3600)
 }
 
-// promises are those that the judge looks at, by their numbers in the README.
-var promises = []struct{ number, what string }{
-	{"0", "stored or run, and saved by nobody"},
-	{"1", "accepted and lost"},
-	{"2", "told what is not so: saves, changes"},
-	{"3", "ended without success, cancel or attempts used up"},
-	{"4", "completed twice, or by who did not hold it"},
-	{"5", "started early"},
-	{"7", "not caught up within the bound"},
-	{"8", "lost leases not rescued within the bound"},
-	{"10", "unfinished tasks that share a key"},
-	{"11", "attempts burned by a stop"},
-}
-
 func outcomes(b *strings.Builder, lines []Line) {
 	tasks := sum(lines, func(l Line) int { return l.Tasks })
 	b.WriteString("| promise | broken | 95 % upper bound |\n|---|---|---|\n")
-	for _, p := range promises {
-		n := brokenIn(lines, p.number)
-		fmt.Fprintf(b, "| %s %s | %d | %s |\n", p.number, p.what, n, upperBound(n, tasks))
+	for _, p := range judge.Promises {
+		n := brokenIn(lines, fmt.Sprint(p.Number))
+		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Broken, n, record.UpperBound(n, tasks, "task"))
 	}
 	histories := sum(lines, func(l Line) int { return l.Linear.Tasks - l.Linear.Undecided })
 	n := sum(lines, func(l Line) int { return l.Linear.Broken })
-	fmt.Fprintf(b, "| no order explains what was told of a task | %d | %s |\n", n, upperBound(n, histories))
+	fmt.Fprintf(b, "| no order explains what was told of a task | %d | %s |\n", n, record.UpperBound(n, histories, "task"))
 	b.WriteString("\n| figure | |\n|---|---|\n")
 	for _, f := range []struct {
 		what string
@@ -91,14 +80,6 @@ func outcomes(b *strings.Builder, lines []Line) {
 	}
 	fmt.Fprintf(b, "| latest first start of what was due after the faults | %.2f s |\n", most(lines, func(l Line) float64 { return l.Latest }))
 	fmt.Fprintf(b, "| longest time from the last fault until all was done | %.1f s |\n", most(lines, func(l Line) float64 { return l.Drained }))
-}
-
-// upperBound is the rule of three: of n things without a failure, at most 3/n fail, with 95 % certainty.
-func upperBound(broken, n int) string {
-	if broken > 0 || n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1g of a task", 3/float64(n))
 }
 
 func faults(b *strings.Builder, lines []Line) {
