@@ -22,6 +22,7 @@
 //	handover.go   gives a task to the holder of its token
 //	endtry.go     ends tasks by their tokens, many in one statement
 //	passes.go     what the scanner does every few seconds: scan, rescue, purge
+//	bounded.go    the store as these see it: each call has an end
 //
 // hands.go is what all of them go through: one hand per id in a process.
 package engine

@@ -63,7 +63,7 @@ func (o *outageStory) judge(t *trial) {
 	untilFirst, untilDone := max(first.Sub(o.recovered), 0), last.Sub(o.recovered)
 	t.promise("the first start, after the server answers again", seconds(untilFirst), outageFirstBound.String(),
 		!first.IsZero() && untilFirst <= outageFirstBound)
-	t.aim("all is done, after the server answers again", seconds(untilDone), outageDoneBound.String(),
+	t.promise("all is done, after the server answers again", seconds(untilDone), outageDoneBound.String(),
 		lost == 0 && untilDone <= outageDoneBound)
 	t.promise("tasks lost", of(lost, o.n+len(o.accepted)), "0", lost == 0)
 	t.promise("tasks that started early", fmt.Sprint(early), "0", early == 0)
