@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -170,6 +171,30 @@ func TestOutageIsWaitedForWithoutSpinning(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestWhoFailedTogetherDoesNotComeBackTogether draws the waits of many processes whose calls were refused at one moment.
+func TestWhoFailedTogetherDoesNotComeBackTogether(t *testing.T) {
+	t.Parallel()
+	const processes = 1000
+	for n, want := range []time.Duration{10, 20, 40, 80, 160, 320, 640, 1280, 2000, 2000} {
+		want *= time.Millisecond
+		waits := make([]time.Duration, processes)
+		for i := range waits {
+			waits[i] = pause(n)
+		}
+		slices.Sort(waits)
+		if first, last := waits[0], waits[processes-1]; first < want/2 || last > want*3/2 {
+			t.Errorf("repetition %d: waits of %v to %v, want half to one and a half times %v", n, first, last, want)
+		}
+		// Evenly drawn, a fifth of them comes back within a fifth of the time; half of that is far beyond chance.
+		for i := 0; i+processes/5 < processes; i++ {
+			if within := waits[i+processes/5] - waits[i]; within < want/10 {
+				t.Errorf("repetition %d: a fifth of all comes back within %v of %v", n, within, want)
+				break
+			}
+		}
 	}
 }
 
