@@ -46,6 +46,9 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	if s.world.Admin, err = s.admin(db); err != nil {
 		return err
 	}
+	if s.world.Hand, err = s.hand(db); err != nil {
+		return err
+	}
 	for _, statement := range []string{
 		"CREATE TABLE chaos_ballast (id BIGINT AUTO_INCREMENT PRIMARY KEY, content LONGTEXT NOT NULL)",
 		"CREATE USER '" + user + "'@'%' IDENTIFIED BY ''", "GRANT ALL ON `" + s.cfg.DBName + "`.* TO '" + user + "'@'%'",
@@ -68,6 +71,20 @@ func (s *stage) admin(db dbtest.Database) (*sql.DB, error) {
 		return s.primaryPool(db.DSN)
 	}
 	return s.pool(db.Spread().DSN)
+}
+
+// hand is the pool of who changes rows by hand. It does not wait for what other members have committed: MySQL 9.7 waits for that at
+// the trigger's statement again, with the row locked, and for ever when a change of this row is what the member has to apply.
+func (s *stage) hand(db dbtest.Database) (*sql.DB, error) {
+	if db.Members == nil || s.opts.single {
+		return s.world.Admin, nil
+	}
+	cfg, err := mysql.ParseDSN(db.Spread().DSN)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Params = nil
+	return s.pool(cfg.FormatDSN())
 }
 
 // setMembers waits until each member of a cluster keeps the audit. A server alone is its only member.

@@ -21,6 +21,7 @@ type World struct {
 	Members *dbtest.Cluster // nil: it is one server
 	Primary func() int      // the one of them that is written; nil: all are
 	Admin   *sql.DB         // on the run's database, past all proxies; of a cluster on any member, and causal
+	Hand    *sql.DB         // the same, but not causal
 	User    string          // as whom the processes connect
 	Disk    string          // where the server's disk is mounted; "": it has none of its own
 

@@ -43,7 +43,7 @@ func (byHand) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
 		if err != nil {
 			return scar, err
 		}
-		res, err := w.Admin.ExecContext(ctx, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES (?, ?, ?)",
+		res, err := w.Hand.ExecContext(ctx, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES (?, ?, ?)",
 			role.Tags[0], body, delay.Milliseconds())
 		if err != nil {
 			return scar, err
@@ -60,11 +60,11 @@ func (byHand) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
 		if err := w.Fleet.Note(journal.Event{Node: "hand", Kind: journal.CallCancel, Op: op + "/delete", ID: id}); err != nil {
 			return scar, err
 		}
-		if _, err := w.Admin.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ? AND status IN (0, 3)", id); err != nil {
+		if _, err := w.Hand.ExecContext(ctx, "DELETE FROM delay_task_message WHERE id = ? AND status IN (0, 3)", id); err != nil {
 			return scar, err
 		}
 	}
-	_, err := w.Admin.ExecContext(ctx, "UPDATE delay_task_message SET due_time = due_time + INTERVAL 1 SECOND"+
+	_, err := w.Hand.ExecContext(ctx, "UPDATE delay_task_message SET due_time = due_time + INTERVAL 1 SECOND"+
 		" WHERE status = 0 AND due_time > UTC_TIMESTAMP(6) LIMIT 3")
 	return scar, err
 }
