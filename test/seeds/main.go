@@ -1,7 +1,7 @@
 // Command seeds plays simulated clusters (internal/sim) in parts and records each part, so that a campaign of many seeds may take
 // many sittings: seeds that the record holds of the same code are not played again.
 //
-//	go run ./test/seeds -seed 1 -seeds 100000   play, add lines to docs/simulation.jsonl and make the tables of docs/simulation.md
+//	go run ./test/seeds -seed 1 -seeds 100000   play, add lines to docs/simulation.jsonl and make the tables of the documents
 //	go run ./test/seeds report                  make the tables alone
 //
 // The exit code is 1 when a promise was broken, and 2 when nothing could be played or recorded.
@@ -23,9 +23,13 @@ import (
 
 // The files are found from the root of the repository, where the program is run.
 const (
-	recordFile   = "docs/simulation.jsonl"
-	documentFile = "docs/simulation.md"
+	recordFile  = "docs/simulation.jsonl"
+	detailsFile = "docs/simulation.md"
+	sumFile     = "docs/reliability.md"
 )
+
+// documents are what shows the record, each with its tables.
+var documents = map[string]func([]Line) string{detailsFile: Tables, sumFile: Reached}
 
 var errBroken = errors.New("a promise was broken")
 
@@ -72,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // campaign plays what the record does not hold yet. What was run is asked before it is built, so the line names what was played.
 func campaign(ctx context.Context, opts options, out io.Writer) error {
-	source, err := record.SourceNow(ctx, record.Engine, recordFile, documentFile)
+	source, err := record.SourceNow(ctx, record.Engine, recordFile, detailsFile, sumFile)
 	if err != nil {
 		return err
 	}
@@ -111,23 +115,28 @@ func campaign(ctx context.Context, opts options, out io.Writer) error {
 	return nil
 }
 
-// report makes the tables of the document from the record.
+// report makes the tables of the documents from the record.
 func report() error {
 	lines, err := record.ReadFile[Line](recordFile)
 	if err != nil {
 		return err
 	}
-	document, err := os.ReadFile(documentFile)
-	if err != nil {
-		return err
+	for file, tables := range documents {
+		document, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		filled, err := fill(string(document), tables(lines))
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := os.WriteFile(file, []byte(filled), 0o644); err != nil {
+			return err
+		}
 	}
-	filled, err := fill(string(document), lines)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(documentFile, []byte(filled), 0o644)
+	return nil
 }
 
-func fill(document string, lines []Line) (string, error) {
-	return record.Fill(document, "seeds", "go run ./test/seeds report", Tables(lines))
+func fill(document, tables string) (string, error) {
+	return record.Fill(document, "seeds", "go run ./test/seeds report", tables)
 }

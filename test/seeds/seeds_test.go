@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,23 +12,25 @@ import (
 	"github.com/delaytask/delaytask/test/record"
 )
 
-func TestDocumentShowsWhatIsRecorded(t *testing.T) {
+func TestDocumentsShowWhatIsRecorded(t *testing.T) {
 	t.Parallel()
-	const docs = "../../docs/"
-	lines, err := record.ReadFile[Line](docs + filepath.Base(recordFile))
+	const root = "../../"
+	lines, err := record.ReadFile[Line](root + recordFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := os.ReadFile(docs + filepath.Base(documentFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := fill(string(document), lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want != string(document) {
-		t.Error("docs/simulation.md differs from its record: go run ./test/seeds report")
+	for file, tables := range documents {
+		document, err := os.ReadFile(root + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := fill(string(document), tables(lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want != string(document) {
+			t.Errorf("%s differs from the record: go run ./test/seeds report", file)
+		}
 	}
 }
 
@@ -60,6 +61,19 @@ func TestASeedThatWasPlayedTwiceCountsOnceAndWhatItBrokeAlways(t *testing.T) {
 		"100 seeds (1–100)", "| tasks | 1000 |", "| seeds that broke any | 1 |  |", "hold it | 2 |  |", "The seeds that broke one: [60].",
 	} {
 		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestASeedThatBrokeAPromiseIsNotReached(t *testing.T) {
+	t.Parallel()
+	for want, lines := range map[string][]Line{
+		"| 100000 | 0 |  |\n":                 nil,
+		"| 100000 | 250 | 0.01 of a seed |\n": {line("old", 1, 500, 7), line("new", 1, 250)},
+		"| 100000 | 249 |  |\n":               {line("new", 1, 200), line("new", 201, 50, 204)},
+	} {
+		if got := Reached(lines); !strings.HasSuffix(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
 		}
 	}
