@@ -134,7 +134,8 @@ func (r *Rescue) update(ctx context.Context, rows []row.Row, now row.Time) (int,
 }
 
 // confirmed keeps the changes that are to be seen in the table. A row that its late executor settled, or that another node has
-// claimed since, carries an executor; one that another node rescued looks the same and is reported twice, which does no harm.
+// claimed since, carries an executor; one that another node rescued is due at another moment. Who took that rescue for its own
+// would start the task when its own was due, which the clock of a server that takes over may bring back.
 func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Change) ([]row.Row, []row.Change, error) {
 	states, err := r.Leases.States(ctx, idsOf(rows))
 	if err != nil {
@@ -148,7 +149,7 @@ func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Ch
 	var kept []row.Change
 	for i, c := range changes {
 		s, ok := seen[c.ID]
-		if ok && s.Version == c.Version+1 && s.Status == c.To && s.Executor == c.Executor {
+		if ok && s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due && s.Executor == c.Executor {
 			keptRows, kept = append(keptRows, rows[i]), append(kept, c)
 		}
 	}

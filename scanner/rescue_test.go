@@ -164,6 +164,22 @@ func TestRescueFindsOutWhatALostReplySaid(t *testing.T) {
 	})
 }
 
+func TestRescueLeavesWhatAnotherNodeHasRescuedToIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases(10)
+		p := l.pass()
+		p.Update = func(ctx context.Context, changes []row.Change) (int, error) {
+			r := l.rows[1] // a node whose clock is a moment ahead
+			r.Status, r.Version, r.Due, r.Executor = row.Pending, 8, changes[0].Due.Add(40*time.Millisecond), ""
+			return l.update(ctx, changes)
+		}
+		mustPass(t, p.Pass)
+		if len(l.rescued) != 9 || slices.ContainsFunc(l.rescued, func(r row.Row) bool { return r.ID == 1 }) {
+			t.Fatalf("%d rows reported, want 9 and not the first", len(l.rescued))
+		}
+	})
+}
+
 func TestALockedRowHoldsUpNoOtherRescue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases(100)

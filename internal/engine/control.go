@@ -197,10 +197,10 @@ func (e *Engine) isChanged(ctx context.Context, c *row.Change) bool {
 	return err == nil && len(rows) == 1 && hasEffect(&rows[0], c)
 }
 
-// hasEffect reports whether the row is as the change leaves it. From pending to pending somebody else may have changed it, and
-// then the version alone would not tell.
+// hasEffect reports whether the row is as the change leaves it. Somebody else may have made it pending as well, and then the version
+// alone would not tell; who took that for his own would start the task when his own was due.
 func hasEffect(r *row.Row, c *row.Change) bool {
-	return r.Version == c.Version+1 && r.Status == c.To &&
+	return r.Version == c.Version+1 && r.Status == c.To && (c.To != row.Pending || r.Due == c.Due) &&
 		(c.Expected.IsZero() || r.Expected == c.Expected) && (c.Body == nil || bytes.Equal(r.Body, c.Body))
 }
 

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +88,37 @@ func TestRescheduleReplacesTheBodyInTheSameStep(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			w.handedOver(id, "new")
 		}
+	})
+}
+
+// The change of one caller never arrives, and another caller's leaves the row at the same version, with the same body.
+func TestAChangeOfUnknownOutcomeIsNotTakenForAnothers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		other := w.idle(w.store, nil)
+		var id int64
+		var putOff sync.Once
+		e := w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (applied int, err error) {
+			met := false
+			putOff.Do(func() {
+				met = true
+				_, err = other.Reschedule(ctx, nil, Ref{ID: id}, time.Minute, time.Time{}, []byte("new"))
+			})
+			if met {
+				return 0, cmp.Or(err, classError(row.ClassUnknown, "the connection is gone"))
+			}
+			return w.store.Update(ctx, nil, changes)
+		}}, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		id = w.save(e, "a", 4*time.Second)
+		if _, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("new")); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		if runs := w.runs.of(id); len(runs) > 0 {
+			w.Fatalf("it ran at %v, although it was put off by a minute", runs[0].at)
+		}
+		time.Sleep(40 * time.Second)
+		w.handedOver(id, "new")
 	})
 }
 
