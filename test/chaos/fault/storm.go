@@ -112,12 +112,12 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: scar.Target, Body: list(scar.IDs)}))
 }
 
-// gaveWay tells whether the injector's own statement was the one that had to wait too long, was chosen to end a deadlock, or lost
-// against another member of a cluster.
+// gaveWay tells whether the injector's own statement was the one that had to wait too long, was chosen to end a deadlock, lost
+// against another member of a cluster, or was given an id by AUTO_INCREMENT that a process inserted before it.
 func gaveWay(err error) bool {
-	const lockWait, deadlock, commit, certification = 1205, 1213, 1180, 3101
+	const lockWait, deadlock, commit, certification, duplicate = 1205, 1213, 1180, 3101, 1062
 	refused, is := errors.AsType[*mysql.MySQLError](err)
-	return is && slices.Contains([]uint16{lockWait, deadlock, commit, certification}, refused.Number)
+	return is && slices.Contains([]uint16{lockWait, deadlock, commit, certification, duplicate}, refused.Number)
 }
 
 func list(ids []int64) string {
