@@ -6,7 +6,7 @@ type Kind string
 // Operations of callers. The call is written before anything is sent, the return when the caller has its answer: with Error, and
 // with the ID where there is one. A call without a return is one whose process ended in between.
 const (
-	CallSave         Kind = "call.save"   // Tag, Key, Body, Expected; ID when it is saved again after an unknown outcome
+	CallSave         Kind = "call.save"   // Tag, Key, Body, Expected, Clock; ID when it is saved again after an unknown outcome
 	ReturnSave       Kind = "return.save" // ID
 	CallCancel       Kind = "call.cancel" // ID
 	ReturnCancel     Kind = "return.cancel"

@@ -24,9 +24,9 @@ func (c *court) neverEarly() {
 		}
 		if s := c.saves[t.body()]; s != nil {
 			asked, first := s.least(), t.first()
-			if !first.Expected.IsZero() && first.Version == 0 && first.Expected.Before(asked.Expected) {
-				c.breach(5, t.id, fmt.Sprintf("its promise is %v shorter than asked for", asked.Expected.Sub(first.Expected)),
-					asked, first)
+			least := asked.Expected.Add(-setBack(asked, first))
+			if !first.Expected.IsZero() && first.Version == 0 && first.Expected.Before(least) {
+				c.breach(5, t.id, fmt.Sprintf("its promise is %v shorter than asked for", least.Sub(first.Expected)), asked, first)
 			}
 		}
 	}
@@ -37,6 +37,15 @@ func (c *court) neverEarly() {
 func (s *save) least() *journal.Event {
 	first := slices.MinFunc(s.tries, func(a, b *op) int { return a.call.Expected.Compare(b.call.Expected) })
 	return first.call
+}
+
+// setBack is how far the database's clock went back between a call and what came of it, because another server took over meanwhile:
+// a delay is counted by the clock of either. It is 0 where the journal does not hold the clock of the call.
+func setBack(call, became *journal.Event) time.Duration {
+	if call.Clock.IsZero() {
+		return 0
+	}
+	return max(shift(call)-shift(became), 0)
 }
 
 // dueBefore returns when the row was due that a claim to this version took.

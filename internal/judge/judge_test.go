@@ -288,6 +288,9 @@ var stories = []struct {
 		s.call(0, "a", "", 1)
 		s.insert(3.2, 1, "a", "")
 	}},
+	{"a server whose clock is behind takes over during a save", clean, func(s *story) { s.saveOver(2, 2.1) }},
+	{"a promise is shorter than asked for by the clock of the server that takes over", 5, func(s *story) { s.saveOver(2, 1.9) }},
+	{"a promise is shorter than asked for, by the clock of both servers", 5, func(s *story) { s.saveOver(-2, -.1) }},
 	{"a promise is shorter than asked for", 5, func(s *story) {
 		s.call(0.02, "a", "", 0)
 		s.insert(0.01, 1, "a", "")

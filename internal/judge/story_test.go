@@ -56,6 +56,15 @@ func (s *story) insert(seconds float64, id int64, body, key string) {
 	})
 }
 
+// saveOver saves with a delay of two seconds at the moment 0 of a server whose clock is so far ahead, and stores that at 0.1 on the next
+// one, with the promise for the given second.
+func (s *story) saveOver(ahead, expected float64) {
+	s.add(0, "n", journal.CallSave, journal.Event{Op: "save a", Tag: "t", Body: "a", Clock: at(ahead), Expected: at(ahead + 2)})
+	s.add(.1, "db", journal.Write,
+		journal.Event{ID: 1, Tag: "t", Body: "a", Status: pending, Due: at(expected), Expected: at(expected), Clock: at(.1)})
+	s.answer(.2, "a", 1, journal.OK)
+}
+
 // write is a transition, due at the given second.
 func (s *story) write(seconds float64, id, version int64, status string, attempt, crashes int, due float64) {
 	s.add(seconds, "db", journal.Write, journal.Event{

@@ -146,8 +146,9 @@ func (w *world) task(d die, body string) processor.Save {
 
 // call is the event of a save that is asked for. The promise is counted from now, by any clock that the process may believe in.
 func call(op string, task processor.Save, ear *ear) journal.Event {
+	now := ear.strictest().UTC()
 	return journal.Event{
-		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: ear.strictest().Add(task.Delay).UTC(),
+		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: now.Add(task.Delay), Clock: now,
 	}
 }
 
