@@ -99,7 +99,8 @@ func (c *commits) look() bool {
 		s, committed := seen[u.due.ID]
 		switch {
 		case committed && s.Version >= u.due.Version:
-			if s.Status == row.Pending && s.Version == u.due.Version {
+			// After a rollback somebody else may have brought the row to the same version, or saved another under the id.
+			if s.Status == row.Pending && s.Version == u.due.Version && s.Due == u.due.Due {
 				c.hands.arm(u.due, true)
 			}
 		case now.Before(u.until):

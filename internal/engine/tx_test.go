@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -195,6 +196,43 @@ func TestRescheduleInATransaction(t *testing.T) {
 }
 
 // The look-ahead of the node whose share the task is comes too late here: whoever reschedules has to watch for the commit.
+func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing})
+		other := w.idle(w.store, nil)
+		time.Sleep(time.Second)
+		rolledBack := func(change func(tx *memTx) error) {
+			var tx memTx
+			if err := cmp.Or(change(&tx), tx.end(false)); err != nil {
+				w.Fatal(err)
+			}
+		}
+		moved := w.save(e, "a", time.Minute)
+		rolledBack(func(tx *memTx) error {
+			_, err := e.Reschedule(w.Context(), tx, Ref{ID: moved}, 2*time.Second, time.Time{}, nil)
+			return err
+		})
+		if _, err := other.Reschedule(w.Context(), nil, Ref{ID: moved}, 30*time.Second, time.Time{}, nil); err != nil {
+			w.Fatal(err)
+		}
+		const saved = 7 << 40
+		rolledBack(func(tx *memTx) error {
+			_, err := e.SaveTx(w.Context(), tx, w.task("a", 2*time.Second, processor.WithID(saved)))
+			return err
+		})
+		w.save(other, "a", 30*time.Second, processor.WithID(saved))
+		time.Sleep(20 * time.Second)
+		for name, id := range map[string]int64{"put off": moved, "saved anew": saved} {
+			if n := len(w.runs.of(id)); n > 0 {
+				w.Errorf("the task that was %s after a rollback has run by the time of the transaction", name)
+			}
+		}
+		time.Sleep(20 * time.Second)
+		w.completed(moved, 2*time.Millisecond)
+		w.completed(saved, 2*time.Millisecond)
+	})
+}
+
 func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		rarely := func(c *Config) { c.LookAhead, c.Window = 10*time.Second, 20*time.Second }
