@@ -150,7 +150,7 @@ func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 			c.hands.letGo(it)
 			continue
 		}
-		c.start(newRun(it, *r, sent))
+		c.start(newRun(it, *r, claimed.Reading.Time, sent))
 	}
 	c.discard(claimed.Broken)
 }

@@ -80,7 +80,7 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 			m.hands.letGo(it)
 			return nil, false, err
 		}
-		result, ran = m.execute(newRun(it, claimed.Rows[0], time.Now())), true
+		result, ran = m.execute(newRun(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true
 	}
 	m.wg.Wait()
 	m.hooks.Wait()

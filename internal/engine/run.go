@@ -41,11 +41,21 @@ type run struct {
 	cancelled bool
 }
 
-func newRun(it *item, r row.Row, sent time.Time) *run {
+// newRun is the attempt of a row that a claim has won; met is the database's time after it, sent when it was sent.
+func newRun(it *item, r row.Row, met row.Time, sent time.Time) *run {
 	return &run{
-		item: it, row: r, due: it.Due, sent: sent, forPop: row.Popped(r.Executor),
+		item: it, row: r, due: max(it.Due, toCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
 		deadline: sent.Add(r.TTR), renewAt: sent.Add(r.TTR / 3),
 	}
+}
+
+// toCome is when a claimed row is due, if that is still to come: the lease is counted from then. Who armed the row may have thought
+// otherwise, although the version was the same: people put rows off without counting it up.
+func toCome(r *row.Row, met row.Time) row.Time {
+	if due := r.Due.Add(-r.TTR); due > met {
+		return due
+	}
+	return 0
 }
 
 func (u *run) id() int64 { return u.row.ID }
