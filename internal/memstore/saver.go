@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -36,16 +37,16 @@ func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) err
 	return nil
 }
 
-// insert takes over the columns that a save decides; the others start as they do in a fresh row.
+// insert takes over the columns that a save decides, spans in whole milliseconds; the others start as they do in a fresh row.
 func (s *Store) insert(r row.Row, now row.Time) error {
 	if _, taken := s.tasks.rows[r.ID]; taken {
 		return errIDTaken
 	}
 	fresh := row.Row{
 		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body,
-		MaxAttempts: r.MaxAttempts, TTR: r.TTR, Priority: r.Priority, Headers: r.Headers,
-		MaxLate: r.MaxLate, LatePolicy: r.LatePolicy,
-		Delay: r.Delay, Expected: r.Expected, Due: r.Due,
+		MaxAttempts: r.MaxAttempts, TTR: r.TTR.Truncate(time.Millisecond), Priority: r.Priority, Headers: r.Headers,
+		MaxLate: r.MaxLate.Truncate(time.Millisecond), LatePolicy: r.LatePolicy,
+		Delay: r.Delay.Truncate(time.Millisecond), Expected: r.Expected, Due: r.Due,
 		Created: now, Updated: now,
 	}
 	if !s.tasks.put(clone(fresh)) {

@@ -23,6 +23,17 @@ var insertTests = []test{
 	{"What one row of a batch has of its own comes back, whatever the others share", neighboursComeBack},
 	{"Extreme values come back as they were saved", extremesComeBack},
 	{"Bodies come back byte by byte", bodiesComeBack},
+	{"Spans are kept in whole milliseconds", func(t *tester) {
+		const rest = 900 * time.Microsecond
+		whole := t.task(1)
+		whole.TTR, whole.MaxLate, whole.Delay = 1500*time.Millisecond, 20*time.Millisecond, 30*time.Millisecond
+		more := whole
+		more.ID, more.TTR, more.MaxLate, more.Delay = 2, whole.TTR+rest, whole.MaxLate+rest, whole.Delay+rest
+		t.insert(more)
+		if got := t.get(2); got.TTR != whole.TTR || got.MaxLate != whole.MaxLate || got.Delay != whole.Delay {
+			t.Fatalf("TTR %v, lateness %v, delay %v", got.TTR, got.MaxLate, got.Delay)
+		}
+	}},
 	{"Many rows are stored by one call", func(t *tester) {
 		ids := make([]int64, 500)
 		for i := range ids {
