@@ -54,10 +54,16 @@ type ear struct {
 	clocks *clocks
 	host   string
 
-	mu     sync.Mutex
-	server int       // that an answer was surely not older than
-	before int       // the same before that changed
-	heard  time.Time // when it changed
+	mu      sync.Mutex
+	server  int                 // that an answer was surely not older than
+	gone    []era               // of the servers before it
+	claimed map[int64]time.Time // when the answer to the last claim of a task came
+}
+
+// era is how long a process may have believed in a server and in those after it.
+type era struct {
+	server int
+	until  time.Time
 }
 
 // Now implements [engine.Clock].
@@ -72,6 +78,7 @@ func (e *ear) Now(ctx context.Context) (row.Reading, error) {
 func (e *ear) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	asked := e.clocks.server()
 	claimed, err := e.Store.Claim(ctx, c)
+	e.noteClaimed(claimed.Rows)
 	e.hear(asked, err)
 	return claimed, err
 }
@@ -88,32 +95,59 @@ func (e *ear) Beat(ctx context.Context, n row.Node) (bool, error) {
 	return e.Store.Beat(ctx, n)
 }
 
+func (e *ear) noteClaimed(rows []row.Row) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.claimed == nil {
+		e.claimed = map[int64]time.Time{}
+	}
+	for i := range rows {
+		e.claimed[rows[i].ID] = time.Now()
+	}
+}
+
+// claimedAt is the earliest moment at which the process may have decided to run a task.
+func (e *ear) claimedAt(id int64) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if at, known := e.claimed[id]; known {
+		return at
+	}
+	return time.Now()
+}
+
 func (e *ear) hear(asked int, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && asked > e.server {
-		e.before, e.server, e.heard = e.server, asked, time.Now()
+		e.gone = append(e.gone, era{e.server, time.Now()})
+		e.server = asked
 	}
 }
 
-// kindest returns the database's time by the clock that is furthest ahead among those that the process may have believed in when
-// it decided, at the given moment or later; strictest by the one furthest behind now. What happens in the very moment of an
-// answer may still go by the older one.
+// kindest returns the latest time of the database that the process may have gone by when it decided, at the given moment or later. What
+// was due by an older server's clock, until the process heard of the next one, stays due: it may have waited for a slot since.
 func (e *ear) kindest(decided time.Time) time.Time {
-	return time.Now().Add(slices.Max(e.believable(decided)))
-}
-
-func (e *ear) strictest() time.Time {
-	now := time.Now()
-	return now.Add(slices.Min(e.believable(now)))
-}
-
-func (e *ear) believable(decided time.Time) []time.Duration {
 	e.mu.Lock()
-	server := e.server
-	if !e.heard.Before(decided) {
-		server = e.before
+	defer e.mu.Unlock()
+	now := time.Now()
+	latest := now.Add(slices.Max(e.clocks.since(e.server)))
+	for _, g := range e.gone {
+		if at := g.until.Add(slices.Max(e.clocks.since(g.server))); !g.until.Before(decided) && at.After(latest) {
+			latest = at
+		}
 	}
-	e.mu.Unlock()
-	return e.clocks.since(server)
+	return latest
+}
+
+// strictest is the database's time by the clock furthest behind among those that the process may believe in now. What happens in the
+// very moment of an answer may still go by the older one.
+func (e *ear) strictest() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, server := time.Now(), e.server
+	if last := len(e.gone) - 1; last >= 0 && !e.gone[last].until.Before(now) {
+		server = e.gone[last].server
+	}
+	return now.Add(slices.Min(e.clocks.since(server)))
 }

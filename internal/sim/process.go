@@ -16,7 +16,7 @@ func (l *life) process(ctx context.Context, task *processor.Task) error {
 	w := l.world
 	w.work.Add(1)
 	defer w.work.Done()
-	op := l.started(task, time.Now())
+	op := l.started(task, l.ear.claimedAt(task.ID))
 	class, err := l.behave(ctx, task)
 	w.note(l.name, journal.RunEnd, journal.Event{Op: op, ID: task.ID, Version: task.Version, Error: class})
 	if class == journal.Panicked {
