@@ -379,6 +379,14 @@ var stories = []struct {
 		s.quarantine(false)
 		s.neighbour(2, 20)
 	}},
+	{"a task is quarantined beside a suspect that had returned and whose lease was over", clean, func(s *story) {
+		s.quarantine(false)
+		s.outlasted(true)
+	}},
+	{"a task is quarantined beside a suspect that still ran when its lease was over", 8, func(s *story) {
+		s.quarantine(false)
+		s.outlasted(false)
+	}},
 	{"a task is quarantined whose process was cut off, and died beside another suspect later", clean, func(s *story) {
 		s.quarantine(false)
 		s.neighbour(2, 20)

@@ -126,6 +126,17 @@ func (s *story) neighbour(crashes int, until float64) {
 	s.write(until, 2, 2, pending, 0, crashes, until)
 }
 
+// outlasted is task 2, whose result the process n2 could not store before the lease ended.
+func (s *story) outlasted(returned bool) {
+	s.save(0, 2, "b")
+	s.claim(2.2, 2, 1, 2, "n2")
+	s.start(2.2, "n2", 2, 1, "b")
+	if returned {
+		s.end(2.3, "n2", 2, 1, "b", journal.Failed)
+	}
+	s.write(6, 2, 2, pending, 0, 3, 6)
+}
+
 // outlives lets the process crash later than it did.
 func (s *story) outlives(node string, seconds float64) {
 	for i := range s.events {
