@@ -424,18 +424,17 @@ func TestARowThatIsPutOffByHandStartsWhenItIsDueThen(t *testing.T) {
 	for name, by := range map[string]time.Duration{"Moment": 3 * time.Millisecond, "Seconds": 5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
-				var id int64
 				var putOff sync.Once
 				e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
 					putOff.Do(func() {
-						r := w.row(id)
+						r := w.row(c.Rows[0].ID)
 						r.Expected, r.Due = r.Expected.Add(by), r.Due.Add(by)
 						w.store.Plant(r)
 					})
 					return w.store.Claim(ctx, c)
 				}}, map[string]processor.Func{"a": nothing})
 				time.Sleep(time.Second)
-				id = w.save(e, "a", 4*time.Second)
+				id := w.save(e, "a", 4*time.Second)
 				time.Sleep(4*time.Second + by + time.Second)
 				w.completed(id, 2*time.Millisecond)
 			})
