@@ -381,11 +381,19 @@ var stories = []struct {
 	}},
 	{"a task is quarantined beside a suspect that had returned and whose lease was over", clean, func(s *story) {
 		s.quarantine(false)
-		s.outlasted(true)
+		s.outlasted(true, 3.4)
+	}},
+	{"a task is quarantined beside a suspect that had returned and whose lease was not over", 8, func(s *story) {
+		s.quarantine(false)
+		s.outlasted(true, 3.6)
+	}},
+	{"a task is quarantined beside a suspect that had returned, and nobody knows how its lease was moved", 8, func(s *story) {
+		s.quarantine(false)
+		s.outlasted(true, 0)
 	}},
 	{"a task is quarantined beside a suspect that still ran when its lease was over", 8, func(s *story) {
 		s.quarantine(false)
-		s.outlasted(false)
+		s.outlasted(false, 3.4)
 	}},
 	{"a task is quarantined whose process was cut off, and died beside another suspect later", clean, func(s *story) {
 		s.quarantine(false)

@@ -36,7 +36,7 @@ func (c *court) quarantinedAlone() {
 			r := t.run(h.claim.Version)
 			ran = ran || !crashed || r != nil && r.end == nil
 			for _, o := range c.beside(h, held) {
-				if crashed && o.covers(end, c.rules.Blur) && !o.isSpent(end) {
+				if crashed && o.covers(end, c.rules.Blur) && !c.isSpent(o, end) {
 					c.breach(8, t.id, fmt.Sprintf("it is quarantined for a loss beside task %d, which was a suspect too", o.task.id),
 						h.claim, h.next, o.claim, o.next)
 				}
@@ -99,16 +99,7 @@ func process(claim *journal.Event) string {
 
 // isSpent reports whether the processor had returned by the moment and the lease was over, so that the process had let go of a task whose
 // result it could not store.
-func (h hold) isSpent(at time.Time) bool {
+func (c *court) isSpent(h hold, at time.Time) bool {
 	r := h.task.run(h.claim.Version)
-	if r == nil || r.end == nil || r.end.At.After(at) {
-		return false
-	}
-	until := h.claim.Due
-	for _, l := range h.task.leases {
-		if l.Version == h.claim.Version {
-			until = latest(until, l.Due)
-		}
-	}
-	return until.Add(-shift(h.claim)).Before(at)
+	return r != nil && r.end != nil && !r.end.At.After(at) && c.leaseEnd(h.task, h.claim).Before(at)
 }

@@ -126,13 +126,16 @@ func (s *story) neighbour(crashes int, until float64) {
 	s.write(until, 2, 2, pending, 0, crashes, until)
 }
 
-// outlasted is task 2, whose result the process n2 could not store before the lease ended.
-func (s *story) outlasted(returned bool) {
+// outlasted is task 2, whose result the process n2 could not store before the lease ended, as it was moved to the given second.
+func (s *story) outlasted(returned bool, lease float64) {
 	s.save(0, 2, "b")
 	s.claim(2.2, 2, 1, 2, "n2")
 	s.start(2.2, "n2", 2, 1, "b")
 	if returned {
 		s.end(2.3, "n2", 2, 1, "b", journal.Failed)
+	}
+	if lease > 0 {
+		s.add(2.4, "db", journal.Lease, journal.Event{ID: 2, Version: 1, Due: at(lease)})
 	}
 	s.write(6, 2, 2, pending, 0, 3, 6)
 }
