@@ -24,22 +24,28 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		if sabotage.Off(sabotage.Guard) {
 			_, ok = s.tasks.rows[ref.ID]
 		}
-		if !ok {
-			continue
+		if ok {
+			s.take(&r, c, now)
 		}
-		r.Status = row.Executing
-		r.Version++
-		r.Attempt++
-		r.Executor = c.Executor
-		r.IPAddress = c.IP
-		r.Due = max(now, r.Due).Add(max(r.TTR, row.MinTTR))
-		r.Updated = now
-		s.tasks.put(r)
-		s.tell(r.ID)
-		r.Delay, r.Created, r.Updated = 0, 0, 0 // as little as a database is asked for
-		won.add(r)
+		// Who holds it is read from the row, as a database does it: a claim that is sent twice answers like the first.
+		if r.Status == row.Executing && r.Executor == c.Executor {
+			r.Delay, r.Created, r.Updated = 0, 0, 0 // as little as a database is asked for
+			won.add(r)
+		}
 	}
 	return row.Claimed{Rows: won.rows, Broken: won.broken, Reading: row.Reading{Time: now, Server: s.server}}, nil
+}
+
+func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
+	r.Status = row.Executing
+	r.Version++
+	r.Attempt++
+	r.Executor = c.Executor
+	r.IPAddress = c.IP
+	r.Due = max(now, r.Due).Add(max(r.TTR, row.MinTTR))
+	r.Updated = now
+	s.tasks.put(*r)
+	s.tell(r.ID)
 }
 
 // Renew implements [engine.Holder].

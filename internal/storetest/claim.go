@@ -30,6 +30,14 @@ var claimTests = []test{
 			t.unchanged(before)
 		}
 	}},
+	{"A claim that is sent twice answers like the first", func(t *tester) {
+		t.insertTasks(plain, 1, 2)
+		c := row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}}, Executor: executor}
+		t.wins(c, 1, 2)
+		before := t.get(1)
+		t.wins(c, 1, 2)
+		t.unchanged(before)
+	}},
 	{"Rows that are not won are left out", func(t *tester) {
 		t.insertTasks(plain, 1, 2, 3)
 		t.claim(row.Ref{ID: 2})
