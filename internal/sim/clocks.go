@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -48,6 +49,12 @@ func (c *clocks) since(server int) []time.Duration {
 	return append([]time.Duration{0}, c.offsets...)[server:]
 }
 
+// apart is how far the clocks of two servers differ.
+func (c *clocks) apart(a, b int) time.Duration {
+	offsets := c.since(0)
+	return (offsets[a] - offsets[b]).Abs()
+}
+
 // ear is the end of a line at the process. It notes which server the process has heard, and gives each a machine of its own.
 type ear struct {
 	engine.Store
@@ -56,6 +63,8 @@ type ear struct {
 
 	mu      sync.Mutex
 	server  int                 // that an answer was surely not older than
+	name    string              // of that server
+	width   time.Duration       // of the quickest answer since it was heard: so well is its clock known
 	gone    []era               // of the servers before it
 	claimed map[int64]time.Time // when the answer to the last claim of a task came
 }
@@ -68,18 +77,22 @@ type era struct {
 
 // Now implements [engine.Clock].
 func (e *ear) Now(ctx context.Context) (row.Reading, error) {
-	asked := e.clocks.server()
+	asked, sent := e.clocks.server(), time.Now()
 	reading, err := e.Store.Now(ctx)
-	e.hear(asked, err)
+	if err == nil {
+		e.hear(asked, reading.Server, time.Since(sent))
+	}
 	return reading, err
 }
 
 // Claim implements [engine.Holder].
 func (e *ear) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
-	asked := e.clocks.server()
+	asked, sent := e.clocks.server(), time.Now()
 	claimed, err := e.Store.Claim(ctx, c)
-	e.noteClaimed(claimed.Rows)
-	e.hear(asked, err)
+	if err == nil {
+		e.noteClaimed(claimed.Rows)
+		e.hear(asked, claimed.Reading.Server, time.Since(sent))
+	}
 	return claimed, err
 }
 
@@ -116,12 +129,20 @@ func (e *ear) claimedAt(id int64) time.Time {
 	return time.Now()
 }
 
-func (e *ear) hear(asked int, err error) {
+// hear notes an answer that took so long, to a question that was asked of a server or of a later one. That another clock took over under
+// the same name shows only in an answer that comes sooner than the clocks are apart: else it may as well have been on its way for long.
+func (e *ear) hear(asked int, name string, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err == nil && asked > e.server {
+	if e.name == "" {
+		e.name = name
+	}
+	switch {
+	case asked == e.server:
+		e.width = min(cmp.Or(e.width, took), took)
+	case asked > e.server && (name != e.name || took+e.width < e.clocks.apart(e.server, asked)):
 		e.gone = append(e.gone, era{e.server, time.Now()})
-		e.server = asked
+		e.server, e.name, e.width = asked, name, took
 	}
 }
 
