@@ -23,6 +23,7 @@ type claimer struct {
 	timely   chan struct{} // one for each claim in flight that has not taken long
 	backlog  chan struct{}
 	open     sync.WaitGroup // claims in flight, however long they have taken
+	portion  portion
 	probes   probes
 	refusals refusals
 }
@@ -72,7 +73,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	default:
 		return false
 	}
-	items := c.hands.pick(claimRows, c.now(), backlog)
+	items := c.hands.pick(c.portion.rows(), c.now(), backlog)
 	if len(items) == 0 {
 		<-inFlight
 		return false
@@ -124,6 +125,9 @@ func (c *claimer) claim(items []*item, mark string) {
 	}
 	c.refusals.over()
 	c.hands.setRoundTrip(c.lead.took(received.Sub(sent)))
+	if len(claimed.Rows) > 0 {
+		c.portion.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
+	}
 	c.heard(claimed.Reading, sent, received)
 	c.won(items, claimed, sent)
 }
@@ -153,6 +157,14 @@ func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 		c.start(newRun(it, *r, claimed.Reading.Time, sent))
 	}
 	c.discard(claimed.Broken)
+}
+
+func shortestLease(won []row.Row) time.Duration {
+	shortest := won[0].TTR
+	for i := range won {
+		shortest = min(shortest, won[i].TTR)
+	}
+	return max(shortest, row.MinTTR)
 }
 
 // refused decides what becomes of a claim that ended with an error.

@@ -11,6 +11,7 @@
 //	lines.go      what is due waits here for a worker slot, tag by tag
 //	ahead.go      how many slots what is not due yet may hold
 //	surplus.go    how many rows may be claimed beyond the free slots
+//	portion.go    how many rows one claim may take
 //	company.go    how nodes together send about as many statements as one
 //	claimer.go    claims what has a slot, in one guarded statement
 //	dispatch.go   starts each claimed task at its exact due time

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// portion is how many rows a claim may take. A large claim costs the database the least, as long as it is back well before the leases of
+// its rows end. On a server that is slow for the moment all of it would be in vain and be claimed again, and the server slower yet: many
+// processes may keep it busy that way for ever. So the portion is halved after a claim that took long, down to one row, and doubled
+// after a full one that was quick.
+type portion struct {
+	less atomic.Int64 // rows fewer than claimRows
+}
+
+// Of the shortest lease that it has won, a claim takes long that takes a quarter, for the tasks have to find slots yet, and to run. One is
+// quick that takes an eighth.
+const (
+	longPart  = 4
+	quickPart = 8
+)
+
+func (p *portion) rows() int { return claimRows - int(p.less.Load()) }
+
+// took learns from a claim of so many rows.
+func (p *portion) took(rows int, d, lease time.Duration) {
+	switch {
+	case d > lease/longPart:
+		p.set(rows / 2)
+	case d < lease/quickPart && rows >= p.rows():
+		p.set(2 * rows)
+	}
+}
+
+func (p *portion) set(rows int) { p.less.Store(int64(claimRows - min(max(rows, 1), claimRows))) }

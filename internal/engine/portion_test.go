@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPortionFollowsHowLongClaimsTake(t *testing.T) {
+	t.Parallel()
+	const lease = 8 * time.Second
+	var p portion
+	for _, step := range []struct {
+		rows int
+		took time.Duration
+		want int
+	}{
+		{500, 2 * time.Second, 500},
+		{500, 2001 * time.Millisecond, 250},
+		{100, 3 * time.Second, 50},
+		{1, time.Minute, 1},
+		{1, 1500 * time.Millisecond, 1},
+		{1, 999 * time.Millisecond, 2},
+		{1, time.Millisecond, 2}, // it was no full one
+		{2, time.Millisecond, 4},
+		{400, time.Millisecond, 500},
+	} {
+		p.took(step.rows, step.took, lease)
+		if got := p.rows(); got != step.want {
+			t.Errorf("after %d rows in %v: %d, want %d", step.rows, step.took, got, step.want)
+		}
+	}
+}
