@@ -180,7 +180,7 @@ func (s *saver) prepare(ctx context.Context, task processor.Save) (draft, error)
 	if task.ID == 0 {
 		r.ID = s.ids.Next()
 	}
-	return draft{row: r, drawn: task.ID == 0}, nil
+	return draft{row: r, at: row.At(task.At), drawn: task.ID == 0}, nil
 }
 
 // defaults fills in what the task left to the tag, and the tag to the engine.
@@ -224,9 +224,14 @@ func ceilMillis(d time.Duration) time.Duration {
 	}
 }
 
-// sameTask reports whether a stored row is what the saving wanted to store. A repeated save counts its delay from another
-// moment, so either the delay or the promise has to agree.
-func sameTask(stored, wanted *row.Row) bool {
-	return stored.Tag == wanted.Tag && stored.Key == wanted.Key && string(stored.Body) == string(wanted.Body) &&
-		(stored.Delay == wanted.Delay || stored.Expected == wanted.Expected)
+// isStoredAs reports whether a stored row is what the draft wants to store. A repeated save counts its delay from another moment, so
+// either the delay or the promise has to agree. One that asks for a moment promises the present when that has passed meanwhile: the row
+// of the first save has the moment itself, or had it behind it already.
+func (d *draft) isStoredAs(stored *row.Row) bool {
+	wanted := &d.row
+	if stored.Tag != wanted.Tag || stored.Key != wanted.Key || string(stored.Body) != string(wanted.Body) {
+		return false
+	}
+	return stored.Delay == wanted.Delay || stored.Expected == wanted.Expected ||
+		!d.at.IsZero() && (stored.Expected == d.at || stored.Delay == 0 && stored.Expected > d.at)
 }

@@ -378,6 +378,39 @@ func TestSaveTwiceWithOneIDAtTheSameMoment(t *testing.T) {
 	})
 }
 
+// Who learns late that an outcome is unknown saves again when the moment that he asked for has passed.
+func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(txStore{w.store}, nil)
+		soon, passed := time.Now().Add(3*time.Second), time.Now().Add(-time.Second)
+		for _, moment := range []time.Time{soon, passed} {
+			again := w.task("a", 0, processor.WithID(e.ids.Next()), processor.WithTime(moment))
+			id := again.ID
+			if _, _, err := e.Save(w.Context(), again); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+			if got, _, err := e.Save(w.Context(), again); got != id || err != nil {
+				w.Errorf("saved again: %d, %v", got, err)
+			}
+			if got := w.saveAll(w.Context(), e, []processor.Save{again})[0]; got.ID != id || got.Err != nil {
+				w.Errorf("saved again among many: %d, %v", got.ID, got.Err)
+			}
+			if got, err := e.SaveTx(w.Context(), &memTx{}, again); got != id || err != nil {
+				w.Errorf("saved again in a transaction: %d, %v", got, err)
+			}
+			for name, at := range map[string]time.Time{"later": moment.Add(time.Hour), "before": moment.Add(-time.Millisecond)} {
+				other := again
+				other.At = at
+				_, _, err := e.Save(w.Context(), other)
+				if same := moment.Equal(passed) && name == "before"; errors.Is(err, processor.ErrConflict) == same {
+					w.Errorf("the same task for a moment that is %s: %v", name, err)
+				}
+			}
+		}
+	})
+}
+
 func TestPlainInsertThatTakesOurNextIDCostsNobody(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var stolen atomic.Int64

@@ -85,7 +85,7 @@ func (s *saving) pair() (conflict int) {
 		if !d.canMeet() {
 			continue
 		}
-		if d.twin = ids[d.row.ID]; d.twin != nil && !sameTask(&d.twin.row, &d.row) {
+		if d.twin = ids[d.row.ID]; d.twin != nil && !d.isStoredAs(&d.twin.row) {
 			d.twin, d.err = nil, processor.ErrConflict
 			return i
 		}

@@ -120,7 +120,7 @@ func (s *saver) compare(it *saving, found findings) (changed, left bool) {
 		other, taken := found.byID[d.row.ID]
 		holder, met := found.byKey[d.key()]
 		switch {
-		case taken && sameTask(other, &d.row):
+		case taken && d.isStoredAs(other):
 			d.met = true
 			switch other.Status {
 			case row.Pending: // the promise of the save that was stored counts, which may be another one's

@@ -32,7 +32,7 @@ func (s *saver) metInTx(ctx context.Context, tx Tx, d *draft, refusal error) err
 	if err != nil {
 		return err
 	}
-	if len(rows) == 1 && sameTask(&rows[0], &d.row) {
+	if len(rows) == 1 && d.isStoredAs(&rows[0]) {
 		return nil
 	}
 	taken := len(rows)+len(broken) > 0

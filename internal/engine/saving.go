@@ -27,11 +27,12 @@ type saving struct {
 
 // draft is a row on its way into the table.
 type draft struct {
-	row   row.Row // its id is written under the saving's lock: a caller who leaves reads it
-	drawn bool    // the id was drawn here: when a stranger has it, another one is drawn
-	twin  *draft  // an earlier one of the chunk with the same key or id, whose answer is its own
-	met   bool    // it is not sent any more: it was there already, or err is a duplicate
-	err   error   // the answer
+	row   row.Row  // its id is written under the saving's lock: a caller who leaves reads it
+	at    row.Time // asked for, 0 where a delay was
+	drawn bool     // the id was drawn here: when a stranger has it, another one is drawn
+	twin  *draft   // an earlier one of the chunk with the same key or id, whose answer is its own
+	met   bool     // it is not sent any more: it was there already, or err is a duplicate
+	err   error    // the answer
 }
 
 // savingState says how far it has come. Only the caller withdraws or abandons, only the flusher sends and answers.
