@@ -30,7 +30,7 @@ func work(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *chi
 	tellState(ctx, t)
 	d.write(journal.Event{Kind: journal.NodeStop})
 	err := s.Stop(context.WithoutCancel(ctx))
-	if errors.Is(err, delaytask.ErrGraceEnded) {
+	if errors.Is(err, delaytask.ErrGraceEnded) && !errors.Is(err, context.DeadlineExceeded) { // else a result could not be stored
 		err = nil
 	}
 	d.write(journal.Event{Kind: journal.NodeStopped, Detail: text(err)})
