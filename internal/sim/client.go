@@ -68,9 +68,13 @@ func (c *client) save(d die, n int) {
 	tasks := make([]processor.Save, n)
 	for i := range tasks {
 		tasks[i] = w.task(d, fmt.Sprintf("%s.%d", c.op(), i))
+		if d.chance(.2) {
+			tasks[i].At, tasks[i].Delay = c.ear.strictest().Add(tasks[i].Delay), 0
+		}
 	}
 	if c.slot == 0 && c.id == 0 && c.number == 0 && c.n < w.poison {
-		tasks[0].Body, tasks[0].Delay, tasks[0].Tag, tasks[0].TTR = []byte(poison+c.op()), 0, tags[0], time.Second
+		tasks[0].Body, tasks[0].Delay, tasks[0].At = []byte(poison+c.op()), 0, time.Time{}
+		tasks[0].Tag, tasks[0].TTR = tags[0], time.Second
 	}
 	for try := 0; len(tasks) > 0 && try < 5; try++ {
 		ctx, cancel := w.context(c.life, patience(d))
@@ -144,12 +148,15 @@ func (w *world) task(d die, body string) processor.Save {
 	return task
 }
 
-// call is the event of a save that is asked for. The promise is counted from now, by any clock that the process may believe in.
+// call is the event of a save that is asked for. The promise of a delay is counted from now, by any clock that the process may believe
+// in; that of a moment is the moment, by whichever clock.
 func call(op string, task processor.Save, ear *ear) journal.Event {
-	now := ear.strictest().UTC()
-	return journal.Event{
-		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: now.Add(task.Delay), Clock: now,
+	asked := journal.Event{Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: task.At}
+	if task.At.IsZero() {
+		asked.Clock = ear.strictest().UTC()
+		asked.Expected = asked.Clock.Add(task.Delay)
 	}
+	return asked
 }
 
 // change asks for a change of some task.
