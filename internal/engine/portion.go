@@ -13,11 +13,11 @@ type portion struct {
 	less atomic.Int64 // rows fewer than claimRows
 }
 
-// Of the shortest lease that it has won, a claim takes long that takes a quarter, for the tasks have to find slots yet, and to run. One is
-// quick that takes an eighth.
+// Of the shortest lease that it has won, a claim takes long that takes half, for the tasks have to find slots yet, and to run. One is quick
+// that takes a quarter. Smaller parts would punish a long way to the database, which a small claim goes as slowly as a large one.
 const (
-	longPart  = 4
-	quickPart = 8
+	longPart  = 2
+	quickPart = 4
 )
 
 func (p *portion) rows() int { return claimRows - int(p.less.Load()) }

@@ -7,7 +7,7 @@ import (
 
 func TestPortionFollowsHowLongClaimsTake(t *testing.T) {
 	t.Parallel()
-	const lease = 8 * time.Second
+	const lease = 4 * time.Second
 	var p portion
 	for _, step := range []struct {
 		rows int
