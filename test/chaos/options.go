@@ -45,7 +45,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&server, "server", string(dbtest.MariaDB), "`kind` of the server: mariadb, mysql, galera, group, or primary, which is a group with one")
 	flags.IntVar(&opts.workers, "workers", 4, "processes that run tasks")
 	flags.IntVar(&opts.savers, "savers", 2, "processes that save tasks")
-	flags.IntVar(&opts.rate, "rate", 0, "operations of all savers, a second; one of 20 saves 50 tasks (default: 150; galera 100; group and primary 30)")
+	flags.IntVar(&opts.rate, "rate", 0, "operations of all savers, a second; one of 20 saves 50 tasks (default: 150; galera 100; group and primary 15)")
 	flags.DurationVar(&opts.patient, "patience", 2*time.Minute, "how much `longer` than promised a machine with a queue may take")
 	flags.BoolVar(&opts.record, "record", false, "append a line to docs/reliability.jsonl")
 	flags.BoolVar(&opts.force, "force", false, "record also a tree with changes, and say so in the line")
@@ -107,7 +107,7 @@ func bearable(server dbtest.Kind) int {
 	case dbtest.Galera:
 		return 100
 	case dbtest.Group:
-		return 30
+		return 15
 	}
 	return 150
 }
