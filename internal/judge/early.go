@@ -15,7 +15,9 @@ func (c *court) neverEarly() {
 		for i, r := range t.runs {
 			started := clock(r.start)
 			due := latest(r.start.Due, t.dueBefore(r.start.Version))
-			if i == 0 { // later ones keep the promise as it was by the clock of then, which a failover may have changed
+			// Later ones keep the promise as it was by the clock of then, which a failover may have changed. Who had the first claim may
+			// have crashed before it could run the task.
+			if i == 0 && !t.claimedBefore(r.start.Version) {
 				due = latest(due, r.start.Expected)
 			}
 			if started.Before(due) {
@@ -46,6 +48,11 @@ func setBack(call, became *journal.Event) time.Duration {
 		return 0
 	}
 	return max(shift(call)-shift(became), 0)
+}
+
+// claimedBefore reports whether there was a claim before the one to this version.
+func (t *task) claimedBefore(version int64) bool {
+	return slices.ContainsFunc(t.writes, func(w *journal.Event) bool { return w.Status == executing && w.Version < version })
 }
 
 // dueBefore returns when the row was due that a claim to this version took.

@@ -254,6 +254,16 @@ var stories = []struct {
 		s.write(2, 1, 1, executing, 1, 0, 6)
 		s.start(2.009999, "n", 1, 1, "a")
 	}},
+	{"a task starts early by a promise that another clock has kept", clean, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, executing, 1, 0, 6)
+		s.startBehind()
+	}},
+	{"a task starts early by a promise that nobody has kept", 5, func(s *story) {
+		s.save(0, 1, "a")
+		s.write(2.01, 1, 1, pending, 0, 0, 1.5)
+		s.startBehind()
+	}},
 	{"a processor is told an earlier time than the table's", 5, func(s *story) {
 		s.save(0, 1, "a")
 		s.write(1, 1, 1, pending, 0, 0, 9)

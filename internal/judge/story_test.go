@@ -84,6 +84,15 @@ func (s *story) end(seconds float64, node string, id, version int64, body string
 		journal.Event{Op: node + body + string(rune('0'+version)), ID: id, Version: version, Error: class})
 }
 
+// startBehind is the first execution of task 1, on a server whose clock is behind: due there, and too early by the promise.
+func (s *story) startBehind() {
+	s.write(6.1, 1, 2, pending, 0, 1, 1.5)
+	s.write(6.5, 1, 3, executing, 1, 1, 10)
+	s.add(6.6, "o", journal.RunStart, journal.Event{
+		Op: "o", ID: 1, Version: 3, Tag: "t", Body: "a", Attempt: 1, Due: at(1.5), Expected: at(2.01), Clock: at(1.8),
+	})
+}
+
 // op is an operation of an operator.
 func (s *story) op(seconds float64, kind, answer journal.Kind, id int64, class journal.Class) {
 	s.add(seconds, "n", kind, journal.Event{Op: string(kind), ID: id})
