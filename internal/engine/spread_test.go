@@ -60,7 +60,7 @@ func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
 	for _, nodes := range []int{3, 6} {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			inBubble(t, func(w *world) {
-				tasks := 6000 * nodes // beginning may cost a claim of 500 that is in vain, which must not count for much
+				tasks := 4000 * nodes
 				due := row.At(time.Now().Add(-time.Minute))
 				for i := range int64(tasks) {
 					w.plain(1000+i, "a", due+row.Time(i))
