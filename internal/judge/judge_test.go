@@ -342,16 +342,6 @@ var stories = []struct {
 		s.end(31, "o", 1, 1, "a", journal.OK)
 		s.write(31, 1, 2, completed, 1, 0, 31)
 	}},
-	{"a suspect waits while others are taken", clean, func(s *story) { s.suspects(25, 30, 35) }},
-	{"a suspect waits longer than others are taken", 7, func(s *story) { s.suspects(25, 35) }},
-	{"a task that is no suspect waits while suspects are taken", 7, func(s *story) {
-		s.suspects(25, 30, 35)
-		for i := range s.events {
-			if e := &s.events[i]; e.ID == 9 {
-				e.CrashCount = 0
-			}
-		}
-	}},
 	{"a task is never taken", 7, func(s *story) {
 		s.save(0, 1, "a")
 		s.over()

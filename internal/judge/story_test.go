@@ -93,23 +93,6 @@ func (s *story) startBehind() {
 	})
 }
 
-// suspects are some that are taken at these moments, and task 9, which is taken two seconds after the last of them.
-func (s *story) suspects(taken ...float64) {
-	for i, at := range append(taken, taken[len(taken)-1]+2) {
-		id, body := int64(10+i), fmt.Sprint("suspect", i)
-		if i == len(taken) {
-			id = 9
-		}
-		s.save(0, id, body)
-		s.write(19, id, 1, pending, 0, 2, 19)
-		s.write(at, id, 2, executing, 1, 2, at+4)
-		s.start(at, "n", id, 2, body)
-		s.end(at+.1, "n", id, 2, body, journal.OK)
-		s.write(at+.1, id, 3, completed, 1, 2, at+.1)
-	}
-	s.over()
-}
-
 // op is an operation of an operator.
 func (s *story) op(seconds float64, kind, answer journal.Kind, id int64, class journal.Class) {
 	s.add(seconds, "n", kind, journal.Event{Op: string(kind), ID: id})
