@@ -73,8 +73,13 @@ func (a *armer) mine(id int64, due row.Time, tag string) bool {
 // shared reports whether an overdue row is of this node's share, whoever saved it. Up to the second look at the nodes all are: a start
 // catches up at once, whoever has died before, and claims that are in vain bring the second look.
 func (a *armer) shared(id int64, tag string) bool {
+	return a.undealt() || a.shares.Load().view.Dealt(id, tag)
+}
+
+// undealt reports whether that is so yet.
+func (a *armer) undealt() bool {
 	s := a.shares.Load()
-	return s == nil || s.first || s.view.Dealt(id, tag)
+	return s == nil || s.first
 }
 
 // dueOf is the sighting of a row that is known in full.

@@ -90,8 +90,10 @@ func (p *passes) stop() error {
 	return err
 }
 
-// offer puts overdue rows into the backlog's line of their tag, and waits until there is room for them.
+// offer puts overdue rows into the backlog's line of their tag, and waits until there is room for them. Of those that were read while
+// all were this node's only its share is left, when they were dealt meanwhile.
 func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
+	undealt := p.arm.undealt()
 	for p.hands.room(tag) < len(page) {
 		if !p.arm.tags.open(tag) {
 			return nil
@@ -99,6 +101,9 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 		if !sleep(ctx, offerPause) {
 			return ctx.Err()
 		}
+	}
+	if undealt && !p.arm.undealt() {
+		page, _ = split(page, func(d row.Due) bool { return p.arm.shared(d.ID, tag) })
 	}
 	p.hands.due(page, true, p.now())
 	return nil

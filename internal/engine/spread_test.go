@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -71,6 +73,42 @@ func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A page that was read before the others were known waits for room, and may get it because rows of theirs were given away.
+func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, map[string]processor.Func{"a": nothing})
+		const page = backlogPerTag / 3
+		e.tags.run(true)
+		now := row.At(time.Now())
+		nodes := []row.Node{
+			{Number: 1, Token: "this", Tags: []string{"a"}, Heartbeat: now}, {Number: 2, Token: "other", Tags: []string{"a"}, Heartbeat: now},
+		}
+		alone := cluster.NewView("this", nodes[:1], now, cluster.Rule{Alive: time.Minute})
+		both := cluster.NewView("this", nodes, now, cluster.Rule{Alive: time.Minute})
+		e.arm.look(alone)
+		e.hands.due(sightings("a", 1, backlogPerTag), true, now)
+		offered := make(chan error)
+		go func() { offered <- e.passes.offer(w.Context(), "a", sightings("a", 10_001, page)) }()
+		synctest.Wait()
+		e.arm.look(both)
+		e.hands.dealAnew(e.arm.shared)
+		if err := <-offered; err != nil {
+			w.Fatal(err)
+		}
+		e.hands.mu.Lock()
+		defer e.hands.mu.Unlock()
+		waiting := e.hands.lines.line("a").backlog
+		if n := len(waiting); n < backlogPerTag/2 || n > backlogPerTag {
+			w.Errorf("%d rows wait, want about half of %d", n, backlogPerTag+page)
+		}
+		for _, it := range waiting {
+			if !both.Dealt(it.ID, "a") {
+				w.Fatalf("row %d of the other node waits", it.ID)
+			}
+		}
+	})
 }
 
 // Most of the rows grow overdue while the first of them run. A node that has come to the end of what was overdue before must not leave
