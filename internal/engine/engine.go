@@ -55,7 +55,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	c := &core{
 		cfg: cfg, store: cfg.Store, log: cfg.Logger, metrics: cfg.Metrics, life: life,
 		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR))),
-		hands: newHands(cfg.Workers, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: make(chan struct{}, 1),
+		hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: make(chan struct{}, 1),
 		outage: newOutage(cfg.TTR),
 	}
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}

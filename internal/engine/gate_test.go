@@ -28,7 +28,7 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 5).Draw(t, "workers")
 		limit := map[string]int{"a": rapid.IntRange(1, 5).Draw(t, "limit of a"), "b": rapid.IntRange(1, 5).Draw(t, "limit of b")}
-		h := newHands(workers, limits{heap: 10, backlog: 10})
+		h := newHands(workers, 5, limits{heap: 10, backlog: 10})
 		for tag, n := range limit {
 			h.serve(tag, true, n)
 		}

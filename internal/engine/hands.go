@@ -32,9 +32,9 @@ type limits struct {
 	backlog int // overdue rows of one tag that wait in memory
 }
 
-func newHands(workers int, l limits) *hands {
+func newHands(workers, quarantine int, l limits) *hands {
 	return &hands{
-		lines:     newLines(workers),
+		lines:     newLines(workers, quarantine),
 		held:      map[int64]*item{},
 		limits:    l,
 		timerWake: make(chan struct{}, 1),
@@ -56,7 +56,7 @@ func signal(c chan struct{}) {
 func entry(d row.Due, line *tagLine, own bool) timer.Entry {
 	return timer.Entry{
 		ID: d.ID, Version: d.Version, Due: d.Due, Tag: line.number,
-		Priority: int8(min(max(d.Priority, math.MinInt8), math.MaxInt8)), Suspect: d.CrashCount >= suspectAt, Own: own,
+		Priority: int8(min(max(d.Priority, math.MinInt8), math.MaxInt8)), Crashes: uint8(min(max(d.CrashCount, 0), math.MaxUint8)), Own: own,
 	}
 }
 
@@ -108,7 +108,7 @@ func (h *hands) handOut(it *item, version int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	it.out = version
-	if h.lines.acquit(it) {
+	if h.lines.suspects.acquit(it) {
 		signal(h.claimWake)
 	}
 }
@@ -184,12 +184,12 @@ func (h *hands) freeSlot(it *item) {
 	}
 }
 
-// standBack gives the slot of a row back, and its turn as the only suspect: it was surely not claimed, or waits for somebody else's
+// standBack gives the slot of a row back, and its turn as a suspect: it was surely not claimed, or waits for somebody else's
 // transaction. The row stays held.
 func (h *hands) standBack(it *item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	released, acquitted := h.lines.release(it), h.lines.acquit(it)
+	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
 	if released || acquitted {
 		signal(h.claimWake)
 	}
@@ -199,11 +199,25 @@ func (h *hands) standBack(it *item) {
 func (h *hands) letGo(it *item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.end(it)
+}
+
+func (h *hands) end(it *item) {
 	h.drop(it)
-	released, acquitted := h.lines.release(it), h.lines.acquit(it)
+	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
 	if released || acquitted {
 		signal(h.claimWake)
 	}
+}
+
+// settled ends the hold of a row whose result is stored. ran says whether it ran, for it may have been released before.
+func (h *hands) settled(it *item, ran bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ran {
+		h.lines.suspects.survive(it)
+	}
+	h.end(it)
 }
 
 // putBack returns a picked row that was not claimed to the line that it came from.
@@ -212,7 +226,7 @@ func (h *hands) putBack(it *item) {
 	defer h.mu.Unlock()
 	h.drop(it)
 	h.lines.release(it)
-	h.lines.acquit(it)
+	h.lines.suspects.acquit(it)
 	it.line = h.lines.line(it.line.tag) // it held no slot, so its line may have been forgotten
 	h.lines.push(it)
 	signal(h.claimWake)

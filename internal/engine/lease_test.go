@@ -279,7 +279,7 @@ func TestProcessorThatAlwaysHangsIsQuarantined(t *testing.T) {
 		}
 		e.hands.mu.Lock()
 		defer e.hands.mu.Unlock()
-		if l := &e.hands.lines; l.busy != 0 || l.running != 0 || l.suspect != nil {
+		if l := &e.hands.lines; l.busy != 0 || l.running != 0 || len(l.suspects.held) != 0 {
 			w.Errorf("%d slots are taken, %d run", l.busy, l.running)
 		}
 	})

@@ -8,9 +8,6 @@ import (
 	"github.com/delaytask/delaytask/internal/timer"
 )
 
-// suspectAt is the crash count from which on a row runs as the only such row in its process, so that a further loss is its own.
-const suspectAt = 2
-
 // item is a due row on its way through the lines, a claim and a worker.
 type item struct {
 	timer.Entry
@@ -36,13 +33,12 @@ func (it *item) id() int64 { return it.ID }
 type lines struct {
 	tagLines
 	waiting   map[int64]*item
-	suspects  []*item // oldest first
-	suspect   *item   // the one that is claimed or being claimed, so that a crash counts against no other
-	workers   int     // slots
-	open      int     // tags that are served here and not paused
-	busy      int     // rows that are claimed for a worker, or being claimed
-	held      int     // by all tags
-	beyond    int     // rows that may be claimed beyond the slots now
+	suspects  suspects
+	workers   int // slots
+	open      int // tags that are served here and not paused
+	busy      int // rows that are claimed for a worker, or being claimed
+	held      int // by all tags
+	beyond    int // rows that may be claimed beyond the slots now
 	flow      flow
 	company   int           // nodes that share the work, this one among them
 	roundTrip time.Duration // of claims, smoothed
@@ -54,8 +50,11 @@ type lines struct {
 	turn      bool          // the backlog gets the odd place
 }
 
-func newLines(workers int) lines {
-	return lines{tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*item{}, workers: workers, company: 1}
+func newLines(workers, quarantine int) lines {
+	return lines{
+		tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*item{}, suspects: newSuspects(quarantine),
+		workers: workers, company: 1,
+	}
 }
 
 func (l *lines) get(id int64) *item { return l.waiting[id] }
@@ -75,8 +74,8 @@ func (l *lines) enqueue(it *item) {
 	switch {
 	case it.early:
 		it.line.early.add(it)
-	case it.Suspect:
-		l.suspects = append(l.suspects, it)
+	case it.suspect():
+		l.suspects.push(it)
 	case it.Backlog:
 		it.line.backlog = append(it.line.backlog, it)
 	default:
@@ -118,8 +117,8 @@ func (l *lines) drop(it *item) {
 	switch {
 	case it.in != nil:
 		it.in.remove(it)
-	case it.Suspect:
-		l.suspects = slices.DeleteFunc(l.suspects, isIt)
+	case it.suspect():
+		l.suspects.drop(isIt)
 	default:
 		it.line.backlog = slices.DeleteFunc(it.line.backlog, isIt)
 	}
@@ -127,16 +126,11 @@ func (l *lines) drop(it *item) {
 
 // dropTag takes everything of a tag out of the lines.
 func (l *lines) dropTag(line *tagLine) {
-	for _, it := range slices.Concat(line.early.items, line.now.items, line.backlog) {
+	suspects := l.suspects.drop(func(it *item) bool { return it.line == line })
+	for _, it := range slices.Concat(line.early.items, line.now.items, line.backlog, suspects) {
 		delete(l.waiting, it.ID)
 	}
 	line.clear()
-	l.suspects = slices.DeleteFunc(l.suspects, func(it *item) bool {
-		if it.line == line {
-			delete(l.waiting, it.ID)
-		}
-		return it.line == line
-	})
 }
 
 // backlogKeeps is the part of the slots that a backlog leaves to what falls due meanwhile.
@@ -166,10 +160,7 @@ func (l *lines) pick(most int, backlog bool) []*item {
 		return l.pickBacklog(nil, n)
 	}
 	picked := l.pickTimely(nil, n)
-	if len(picked) < n {
-		picked = l.pickSuspect(picked)
-	}
-	return picked
+	return l.pickSuspects(picked, n-len(picked))
 }
 
 // waits reports whether a line has a row that somebody could take.
@@ -189,16 +180,18 @@ func (l *lines) pickTimely(picked []*item, n int) []*item {
 	return l.pickEarly(picked, n-(len(picked)-before))
 }
 
-// pickSuspect takes a row that has outlived several processes, when no other such row runs.
-func (l *lines) pickSuspect(picked []*item) []*item {
-	if l.suspect != nil {
-		return picked
-	}
-	for i, it := range l.suspects {
-		if l.hasTaker(it.line) {
-			l.suspects = slices.Delete(l.suspects, i, i+1)
-			return append(picked, l.occupy(it))
+// suspectsKeep is the part of the slots that suspects leave to others.
+const suspectsKeep = 2
+
+// pickSuspects takes rows that have outlived several processes.
+func (l *lines) pickSuspects(picked []*item, n int) []*item {
+	may := func(it *item) bool { return l.hasTaker(it.line) }
+	for ; n > 0; n-- {
+		it := l.suspects.pick(may, l.workers/suspectsKeep)
+		if it == nil {
+			break
 		}
+		picked = append(picked, l.occupy(it))
 	}
 	return picked
 }
@@ -271,9 +264,6 @@ func (l *lines) occupy(it *item) *item {
 		l.busy++
 		l.weigh(it.line)
 	}
-	if it.Suspect {
-		l.suspect = it
-	}
 	l.hold(it, it.early)
 	return it
 }
@@ -295,19 +285,9 @@ func (l *lines) release(it *item) bool {
 	return true
 }
 
-// acquit lets another suspect run: a crash of this process could not count against the row any more. While its result is not
-// stored it still could, also when its processor has returned.
-func (l *lines) acquit(it *item) bool {
-	if l.suspect != it {
-		return false
-	}
-	l.suspect = nil
-	return true
-}
-
 func (l *lines) clear() {
 	clear(l.waiting)
-	l.suspects = nil
+	l.suspects.clear()
 	for _, line := range l.working {
 		line.clear()
 	}

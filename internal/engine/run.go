@@ -144,6 +144,13 @@ func (u *run) isLost() bool {
 	return u.lost
 }
 
+// hasRun reports whether the attempt was begun.
+func (u *run) hasRun() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.started.IsZero()
+}
+
 // returned notes that the processor has, and reports whether it called CompleteTx, and whether its row was let go before.
 func (u *run) returned() (handed, forsaken bool) {
 	u.mu.Lock()

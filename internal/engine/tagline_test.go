@@ -75,7 +75,7 @@ func TestTagThatIsNotServedAnyMoreIsForgottenOnceItHasNothingToDo(t *testing.T) 
 }
 
 func TestTagIsForgottenWhoseTimersTheFullHeapHasDropped(t *testing.T) {
-	h := newHands(1, limits{heap: 8, backlog: 10})
+	h := newHands(1, 5, limits{heap: 8, backlog: 10})
 	h.arm(sightings("late", 1000, 1)[0], false)
 	for _, d := range sightings("soon", 1, 9) {
 		h.arm(d, false)
@@ -102,7 +102,7 @@ func TestRowThatIsPutBackFindsTheLineThatItsTagHasNow(t *testing.T) {
 }
 
 func TestTagsThatAreServedAndHaveNothingToDoAreNotWalkedThrough(t *testing.T) {
-	h := newHands(4, limits{heap: 1000, backlog: 1000})
+	h := newHands(4, 5, limits{heap: 1000, backlog: 1000})
 	for n := range 1000 {
 		h.serve(fmt.Sprint(n), true, 4)
 	}
@@ -199,7 +199,7 @@ func BenchmarkPopAfterManyTags(b *testing.B) {
 		{"none", 0, false}, {"20000 past tags", 20_000, false}, {"9000 tags that are served", 9_000, true},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
-			h := newHands(64, limits{heap: 1000, backlog: 1000})
+			h := newHands(64, 5, limits{heap: 1000, backlog: 1000})
 			h.serve("a", true, 0)
 			for n := range bm.past {
 				tag := fmt.Sprint("past.", n)

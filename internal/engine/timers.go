@@ -85,7 +85,7 @@ func (h *hands) pour(now, soon, window row.Time, mine func(timer.Entry, string) 
 		}
 		line := h.lines.byNumber[e.Tag]
 		if mine(e, line.tag) {
-			h.lines.push(&item{Entry: e, line: line, fired: now, early: !e.Suspect && e.Due > soon})
+			h.lines.push(&item{Entry: e, line: line, fired: now, early: e.Crashes < suspectAt && e.Due > soon})
 		}
 		h.disarmed(e)
 	}

@@ -379,23 +379,31 @@ var stories = []struct {
 	{"a task is quarantined for its own losses", clean, func(s *story) { s.quarantine(false) }},
 	{"a task is quarantined beside one that never crashed", clean, func(s *story) {
 		s.quarantine(false)
-		s.neighbour(0, 20)
+		s.neighbour("n3", 0, 20)
 	}},
 	{"a task is quarantined after a suspect whose result was stored", clean, func(s *story) {
 		s.quarantine(false)
-		s.neighbour(2, 3.4)
+		s.neighbour("n3", 2, 5.4)
 	}},
-	{"a task is quarantined beside another suspect", 8, func(s *story) {
+	{"a task is quarantined that met its first loss as a suspect beside another", clean, func(s *story) {
 		s.quarantine(false)
-		s.neighbour(2, 20)
+		s.neighbour("n2", 2, 20)
+	}},
+	{"a task is quarantined that met its second loss as a suspect beside another", 8, func(s *story) {
+		s.quarantine(false)
+		s.neighbour("n3", 2, 20)
+	}},
+	{"a task is quarantined that was a suspect beside one that should have run alone", 8, func(s *story) {
+		s.quarantine(false)
+		s.neighbour("n2", 3, 20)
 	}},
 	{"a task is quarantined beside a suspect that had returned and whose lease was over", clean, func(s *story) {
 		s.quarantine(false)
-		s.outlasted(true, 3.4)
+		s.outlasted(true, 5.4)
 	}},
 	{"a task is quarantined beside a suspect that had returned and whose lease was not over", 8, func(s *story) {
 		s.quarantine(false)
-		s.outlasted(true, 3.6)
+		s.outlasted(true, 5.6)
 	}},
 	{"a task is quarantined beside a suspect that had returned, and nobody knows how its lease was moved", 8, func(s *story) {
 		s.quarantine(false)
@@ -403,12 +411,12 @@ var stories = []struct {
 	}},
 	{"a task is quarantined beside a suspect that still ran when its lease was over", 8, func(s *story) {
 		s.quarantine(false)
-		s.outlasted(false, 3.4)
+		s.outlasted(false, 5.4)
 	}},
 	{"a task is quarantined whose process was cut off, and died beside another suspect later", clean, func(s *story) {
 		s.quarantine(false)
-		s.neighbour(2, 20)
-		s.outlives("n2", 6)
+		s.neighbour("n3", 2, 20)
+		s.outlives("n3", 8)
 	}},
 	{"a task is quarantined that had returned each time", 8, func(s *story) { s.quarantine(true) }},
 	{"a lease is left alone for longer than executors need", 8, func(s *story) {

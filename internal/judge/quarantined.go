@@ -8,8 +8,11 @@ import (
 	"github.com/delaytask/delaytask/internal/journal"
 )
 
-// suspectAt is the crash count from which on a task runs as the only such task in its process.
-const suspectAt = 2
+// From suspectAt crashes on a task is a suspect: beside others of them it may lose its process once. From loneAt on it runs beside none.
+const (
+	suspectAt = 2
+	loneAt    = 3
+)
 
 // hold is a suspect's claim and the transition that ended it, nil where none did.
 type hold struct {
@@ -17,8 +20,8 @@ type hold struct {
 	claim, next *journal.Event
 }
 
-// quarantinedAlone (8): each loss that counts for a quarantine is the task's own. None is met beside another suspect in the same
-// process, and at one of them at least the task was running.
+// quarantinedAlone (8): each loss that counts for a quarantine is the task's own. Once it has lost three processes none is met beside
+// another suspect in the same process, and at one of them at least the task was running.
 func (c *court) quarantinedAlone() {
 	held := c.suspects()
 	ends := c.processEnds()
@@ -36,7 +39,7 @@ func (c *court) quarantinedAlone() {
 			r := t.run(h.claim.Version)
 			ran = ran || !crashed || r != nil && r.end == nil
 			for _, o := range c.beside(h, held) {
-				if crashed && o.covers(end, c.rules.Blur) && !c.isSpent(o, end) {
+				if crashed && (h.alone() || o.alone()) && o.covers(end, c.rules.Blur) && !c.isSpent(o, end) {
 					c.breach(8, t.id, fmt.Sprintf("it is quarantined for a loss beside task %d, which was a suspect too", o.task.id),
 						h.claim, h.next, o.claim, o.next)
 				}
@@ -47,6 +50,9 @@ func (c *court) quarantinedAlone() {
 		}
 	}
 }
+
+// alone reports whether no other suspect may run beside this one.
+func (h hold) alone() bool { return h.claim.CrashCount >= loneAt }
 
 // suspects returns the claims of suspects, by task. One that is in the hand of a caller, or of a token's holder, crashes nobody.
 func (c *court) suspects() map[int64][]hold {

@@ -128,25 +128,25 @@ func (s *story) quarantine(returned bool) {
 	}
 }
 
-// neighbour is task 2, which the process n2 has from its beginning until its row is changed.
-func (s *story) neighbour(crashes int, until float64) {
+// neighbour is task 2, which the process n2 or n3 has from its beginning until its row is changed.
+func (s *story) neighbour(node string, crashes int, until float64) {
 	s.save(0, 2, "b")
-	s.claim(3.1, 2, 1, crashes, "n2")
+	s.claim(map[string]float64{"n2": 3.1, "n3": 5.1}[node], 2, 1, crashes, node)
 	s.write(until, 2, 2, pending, 0, crashes, until)
 }
 
-// outlasted is task 2, whose result the process n2 could not store before the lease ended, as it was moved to the given second.
+// outlasted is task 2, whose result the process n3 could not store before the lease ended, as it was moved to the given second.
 func (s *story) outlasted(returned bool, lease float64) {
 	s.save(0, 2, "b")
-	s.claim(2.2, 2, 1, 2, "n2")
-	s.start(2.2, "n2", 2, 1, "b")
+	s.claim(4.2, 2, 1, 2, "n3")
+	s.start(4.2, "n3", 2, 1, "b")
 	if returned {
-		s.end(2.3, "n2", 2, 1, "b", journal.Failed)
+		s.end(4.3, "n3", 2, 1, "b", journal.Failed)
 	}
 	if lease > 0 {
-		s.add(2.4, "db", journal.Lease, journal.Event{ID: 2, Version: 1, Due: at(lease)})
+		s.add(4.4, "db", journal.Lease, journal.Event{ID: 2, Version: 1, Due: at(lease)})
 	}
-	s.write(6, 2, 2, pending, 0, 3, 6)
+	s.write(8, 2, 2, pending, 0, 3, 8)
 }
 
 // outlives lets the process crash later than it did.

@@ -18,9 +18,9 @@ type Entry struct {
 	Due      row.Time // on the database's clock
 	Tag      uint32   // the number that the heap's owner gave to the tag
 	Priority int8
-	Suspect  bool // the row has lost leases by crashes and must run alone
-	Backlog  bool // the row was found overdue and waits in the backlog's line
-	Own      bool // fires here whatever the shares of the nodes say by then
+	Crashes  uint8 // leases that the row has lost with its executors; 255 for more
+	Backlog  bool  // the row was found overdue and waits in the backlog's line
+	Own      bool  // fires here whatever the shares of the nodes say by then
 }
 
 // before is the order of the heap. Ties are broken by id, so that equal due times always leave in the same order.

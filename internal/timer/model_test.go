@@ -32,7 +32,7 @@ func drawEntry(t *rapid.T) Entry {
 		Version:  rapid.Int64Range(0, 3).Draw(t, "version"),
 		Tag:      rapid.Uint32().Draw(t, "tag"),
 		Priority: rapid.Int8().Draw(t, "priority"),
-		Suspect:  rapid.Bool().Draw(t, "suspect"),
+		Crashes:  rapid.Uint8().Draw(t, "crashes"),
 		Backlog:  rapid.Bool().Draw(t, "backlog"),
 	}
 }
