@@ -119,6 +119,7 @@ func (h *handover) leaveLocked(ctx context.Context, all []*passed) (rest []*pass
 	locked, rest := split(all, func(p *passed) bool { return isLocked[p.lease.ID] })
 	for _, p := range locked {
 		p.tries++
+		h.hands.standBack(p.run.item) // other suspects must not wait for somebody's transaction
 		h.goFunc(func() {
 			if sleep(h.life, asideFor(p.tries)) {
 				h.flush([]*passed{p})

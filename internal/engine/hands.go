@@ -108,6 +108,17 @@ func (h *hands) handOut(it *item, version int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	it.out = version
+	h.acquitted(it)
+}
+
+// acquit notes that a crash of this process could not count against the row any more. The row stays held.
+func (h *hands) acquit(it *item) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.acquitted(it)
+}
+
+func (h *hands) acquitted(it *item) {
 	if h.lines.suspects.acquit(it) {
 		signal(h.claimWake)
 	}
@@ -210,11 +221,11 @@ func (h *hands) end(it *item) {
 	}
 }
 
-// settled ends the hold of a row whose result is stored. ran says whether it ran, for it may have been released before.
-func (h *hands) settled(it *item, ran bool) {
+// settled ends the hold of a row whose result is stored. harmless says that it has run here, and will not again.
+func (h *hands) settled(it *item, harmless bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ran {
+	if harmless {
 		h.lines.suspects.survive(it)
 	}
 	h.end(it)

@@ -28,7 +28,7 @@ func (it *item) id() int64 { return it.ID }
 
 // lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
 // time, gets at least half of the free slots; the backlog gets the rest, tag after tag. A line that is empty leaves its slots to
-// the other, but a backlog leaves some to what falls due meanwhile. Suspects wait apart, so that they hold up nobody. The caller
+// the other, but a backlog leaves some to what falls due meanwhile. Suspects wait apart, and leave half of the slots to others. The caller
 // locks.
 type lines struct {
 	tagLines

@@ -210,7 +210,8 @@ func TestOneHandPerRow(t *testing.T) {
 						suspects = append(suspects, it)
 					}
 				}
-				if len(suspects) > 1 && (slices.ContainsFunc(suspects, h.lines.suspects.isLone) || len(suspects) > 1+survived) {
+				if len(suspects) > 1 && (slices.ContainsFunc(suspects, h.lines.suspects.isLone) ||
+					len(suspects) > min(1+survived, max(workers/suspectsKeep, 1))) {
 					t.Fatalf("%d suspects are held: %v", len(suspects), idsIn(suspects))
 				}
 			},
@@ -221,7 +222,9 @@ func TestOneHandPerRow(t *testing.T) {
 				free(it)
 				h.settled(it, true)
 				delete(held, it.ID)
-				survived++
+				if it.suspect() {
+					survived++
+				}
 			},
 			"putBack": func(*rapid.T) { it := any(); free(it); h.putBack(it); delete(held, it.ID) },
 			"close":   func(*rapid.T) { h.serve("a", false, 0) },

@@ -159,6 +159,7 @@ func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run))
 			continue
 		}
 		if u.isCompleted(s) {
+			r.hands.acquit(u.item) // its processor may go on for as long as it likes
 			continue
 		}
 		cause := processor.ErrLeaseLost

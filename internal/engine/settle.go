@@ -168,7 +168,7 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 // finish is what follows a stored result.
 func (s *settler) finish(u *run, r settlement) {
 	s.runs.remove(u)
-	s.hands.settled(u.item, u.hasRun())
+	s.hands.settled(u.item, u.hasRun() && r.change.To.Final())
 	s.metrics.Run(u.row.Tag, r.kind)
 	switch r.change.To {
 	case row.Pending:

@@ -13,9 +13,10 @@ const (
 func (it *item) suspect() bool { return it.Crashes >= suspectAt }
 
 // suspects are the rows under suspicion that wait, and those that a crash of this process would count against. A process begins with one
-// of them at a time. Each that ends while the process lives lets one more run beside the next ones: where an outage has put many
+// of them at a time. Each that ends for good while the process lives lets one more run beside the next ones: where an outage has put many
 // innocent ones under suspicion they are soon through, and the one that does end processes meets few others, once, because all of
 // these are then lone ones. The queue of those and that of the others take turns: a round of the others is as many as may run together.
+// Then all that run come to their end first, however long the slowest takes.
 type suspects struct {
 	loneAt       uint8
 	lone, others []*item // that wait, oldest first
@@ -89,7 +90,7 @@ func (s *suspects) acquit(it *item) bool {
 	return true
 }
 
-// survive notes that a row has come to an end, and its process has not.
+// survive notes that a row has come to its end, and the process has not.
 func (s *suspects) survive(it *item) {
 	if slices.Contains(s.held, it) {
 		s.survived++

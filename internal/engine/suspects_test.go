@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -267,6 +268,55 @@ func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 		}
 		if hit == 0 {
 			w.Error("the poison has met none")
+		}
+	})
+}
+
+// lone plants an overdue task that may run beside no other suspect.
+func (w *world) lone(id int64, tag string) {
+	due := row.At(time.Now().Add(-time.Minute)) + row.Time(id)
+	w.store.Plant(row.Row{ID: id, Tag: tag, Due: due, Expected: due, CrashCount: loneAt, TTR: time.Minute})
+}
+
+func TestSuspectThatIsCompletedInATransactionHoldsUpNoOther(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.lone(1, "busy")
+		w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing, "busy": func(ctx context.Context, _ *processor.Task) error {
+			tx := &memTx{}
+			if err := errors.Join(processor.CompleteTx(ctx, tx), tx.end(true)); err != nil {
+				w.Error(err)
+			}
+			sleep(ctx, 30*time.Second)
+			return nil
+		}})
+		time.Sleep(6 * time.Second)
+		w.lone(2, "a")
+		time.Sleep(7 * time.Second)
+		if r := w.row(2); r.Status != row.Completed {
+			w.Errorf("row: %+v", r)
+		}
+		time.Sleep(30 * time.Second)
+	})
+}
+
+func TestSuspectWhoseHandOverWaitsForALockHoldsUpNoOther(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.lone(1, "passed.on")
+		var unlock func()
+		w.engine(w.store, map[string]processor.Func{"a": nothing, "passed.on": func(context.Context, *processor.Task) error {
+			unlock = w.store.Lock(1)
+			return processor.HandOver(time.Minute)
+		}})
+		time.Sleep(6 * time.Second)
+		w.lone(2, "a")
+		time.Sleep(7 * time.Second)
+		if r := w.row(2); r.Status != row.Completed {
+			w.Errorf("row: %+v", r)
+		}
+		unlock()
+		time.Sleep(10 * time.Second)
+		if r := w.row(1); !row.Popped(r.Executor) {
+			w.Errorf("row: %+v", r)
 		}
 	})
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/delaytask/delaytask/internal/journal"
 )
 
-// From suspectAt crashes on a task is a suspect: beside others of them it may lose its process once. From loneAt on it runs beside none.
+// From suspectAt crashes on a task is a suspect: beside others of them it may lose its process once. From loneAt on, or when the next
+// loss is the last, it runs beside none.
 const (
 	suspectAt = 2
 	loneAt    = 3
@@ -21,7 +22,7 @@ type hold struct {
 }
 
 // quarantinedAlone (8): each loss that counts for a quarantine is the task's own. Once it has lost three processes none is met beside
-// another suspect in the same process, and at one of them at least the task was running.
+// another suspect in the same process, and at one of all at least the task was running.
 func (c *court) quarantinedAlone() {
 	held := c.suspects()
 	ends := c.processEnds()
@@ -39,7 +40,7 @@ func (c *court) quarantinedAlone() {
 			r := t.run(h.claim.Version)
 			ran = ran || !crashed || r != nil && r.end == nil
 			for _, o := range c.beside(h, held) {
-				if crashed && (h.alone() || o.alone()) && o.covers(end, c.rules.Blur) && !c.isSpent(o, end) {
+				if crashed && (c.alone(h) || c.alone(o)) && o.covers(end, c.rules.Blur) && !c.isSpent(o, end) {
 					c.breach(8, t.id, fmt.Sprintf("it is quarantined for a loss beside task %d, which was a suspect too", o.task.id),
 						h.claim, h.next, o.claim, o.next)
 				}
@@ -52,7 +53,7 @@ func (c *court) quarantinedAlone() {
 }
 
 // alone reports whether no other suspect may run beside this one.
-func (h hold) alone() bool { return h.claim.CrashCount >= loneAt }
+func (c *court) alone(h hold) bool { return h.claim.CrashCount >= min(loneAt, c.rules.Quarantine-1) }
 
 // suspects returns the claims of suspects, by task. One that is in the hand of a caller, or of a token's holder, crashes nobody.
 func (c *court) suspects() map[int64][]hold {
