@@ -3,7 +3,9 @@ package fault
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -34,6 +36,9 @@ func (f *noFiles) Begin(ctx context.Context, w *World, r *rand.Rand) (scar Scar,
 	}
 	scar.Target = s.Life()
 	before, err := os.ReadFile(s.Log())
+	if errors.Is(err, fs.ErrNotExist) {
+		return scar, ErrNothing // it has just been started
+	}
 	if err != nil {
 		return scar, err
 	}
