@@ -41,6 +41,7 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == fleet.ChildCommand {
 		os.Exit(childMain(ctx))
 	}
+	context.AfterFunc(ctx, cancel) // a second signal ends it at once: what has begun may be long in ending
 	os.Exit(parentMain(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

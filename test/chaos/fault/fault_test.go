@@ -91,6 +91,29 @@ func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
 	}
 }
 
+// An injector that does not work leaves no verdict: nobody waits for the end of the span then.
+func TestOneLaneThatFailsEndsTheStorm(t *testing.T) {
+	t.Parallel()
+	file, err := journal.Create(filepath.Join(t.TempDir(), "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	errBroken, ended, long := errors.New("the injector is broken"), 0, 0
+	s := &Storm{
+		World: &World{Fleet: &fleet.Fleet{Journal: file}},
+		Kinds: []Kind{
+			{Name: "broken", Lane: Networks, Weight: 1, New: fresh(scripted{errBroken, &ended})},
+			{Name: "long", Lane: Processes, Weight: 1, Lasts: between(time.Hour, time.Hour), New: fresh(scripted{nil, &long})},
+		},
+		Pause: map[Lane]time.Duration{Networks: time.Millisecond, Processes: time.Millisecond},
+		Say:   t.Logf,
+	}
+	if err := s.Blow(t.Context()); !errors.Is(err, errBroken) || ended != 1 {
+		t.Errorf("got %v, ended %d times", err, ended)
+	}
+}
+
 // dying sees the end of the storm while it begins.
 type dying struct {
 	momentary

@@ -25,8 +25,10 @@ type Storm struct {
 	Say   func(format string, args ...any)
 }
 
-// Blow returns an error when a fault could not be ended, or an injector does not work.
+// Blow returns an error when a fault could not be ended, or an injector does not work. The other lanes end then: there will be no verdict.
 func (s *Storm) Blow(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	var wg sync.WaitGroup
 	errs := make([]error, len(lanes))
 	for i, lane := range lanes {
@@ -34,7 +36,12 @@ func (s *Storm) Blow(ctx context.Context) error {
 		if s.Pause[lane] == 0 || len(kinds) == 0 {
 			continue
 		}
-		wg.Go(func() { errs[i] = s.blow(ctx, lane, kinds, rand.New(rand.NewPCG(s.Seed, uint64(i)))) })
+		wg.Go(func() {
+			if errs[i] = s.blow(ctx, lane, kinds, rand.New(rand.NewPCG(s.Seed, uint64(i)))); errs[i] != nil {
+				s.Say("the faults end: %v", errs[i])
+				end()
+			}
+		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
@@ -78,8 +85,9 @@ func drawn(kinds []Kind, r *rand.Rand) Kind {
 	panic("unreachable")
 }
 
-// beginsIn is how long a fault may take to begin while others hold it up. Then it is none.
-const beginsIn = time.Minute
+// beginsIn is how long a fault may take to begin while others hold it up. Then it is none. It is longer than the minute that a process gets
+// for its end, because one that does not end is a failure and no fault.
+const beginsIn = 75 * time.Second
 
 // happen lets one fault begin and end, and writes both down. The end of ctx shortens it, and breaks off no statement: that would
 // cost the connection on which the fault has to be ended.

@@ -105,16 +105,19 @@ func (s *Slot) keep(ctx context.Context) {
 			return
 		case <-time.After(startAgain):
 		}
-		if !s.isWanted() {
+		if !s.begin(ctx) {
 			return
 		}
-		s.begin(ctx)
 	}
 }
 
-func (s *Slot) begin(ctx context.Context) {
+// begin starts the next process of the place, unless nobody wants one any more.
+func (s *Slot) begin(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.wanted {
+		return false
+	}
 	s.lives++
 	o := s.order
 	o.Name = fmt.Sprintf("%s.%d", s.Name, s.lives)
@@ -125,6 +128,7 @@ func (s *Slot) begin(ctx context.Context) {
 	o.Journal = filepath.Join(s.fleet.Dir, o.Name+".journal")
 	o.Log = s.Log()
 	s.life = start(ctx, s.Namespace, o)
+	return true
 }
 
 func (s *Slot) current() *life {

@@ -35,12 +35,13 @@ type saver struct {
 	db    *sql.DB // for transactions of a caller
 	rand  *rand.Rand
 	ahead time.Duration // of the database's clock
+	crowd crowd
 
 	mu     sync.Mutex
 	recent []int64 // ids of tasks that can still be changed, perhaps
 }
 
-// save goes on at its pace, whatever it is told, until ctx ends; what is under way then is brought to its end.
+// save goes on at its pace, whatever it is told, until ctx ends, and pauses while the workers do not keep up; what is under way then is brought to its end.
 func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Teller) (err error) {
 	db, err := pool(o.DSN)
 	if err != nil {
@@ -54,6 +55,7 @@ func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *chi
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	telling.Go(func() { tellState(ctx, t) })
+	telling.Go(func() { v.crowd.watch(ctx, db) })
 	var bursting sync.WaitGroup
 	bursting.Go(func() { v.burst(ctx, asked) })
 	v.goOn(ctx, o)
@@ -114,7 +116,9 @@ func (v *saver) goOn(ctx context.Context, o Order) {
 			p := v.task(tag, d, fmt.Sprint("death", n))
 			do(func() { v.saveOne(p) })
 		case <-pace.C:
-			do(v.next(n))
+			if !v.crowd.is.Load() {
+				do(v.next(n))
+			}
 		}
 	}
 }
