@@ -93,6 +93,7 @@ chaos: ## hurt real processes and a real SERVER (mariadb, mysql, galera, group, 
 	go run ./test/chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
 # A judge that never failed proves nothing. go run would hide the exit code, by which a broken promise is told from a run that failed.
+# Tasks that are begun 5 ms too early are seen only where they do not wait for longer than that, so nothing runs beside that one.
 .PHONY: chaos-controls
 chaos-controls: ## take out one check in each of four runs, and fail unless the judge of chaos notices
 	@program=$$(mktemp); trap 'rm -f "$$program"' EXIT; go build -tags sabotage -o "$$program" ./test/chaos; \
@@ -102,8 +103,8 @@ chaos-controls: ## take out one check in each of four runs, and fail unless the 
 		[[ $$code == 1 ]] || { echo "without the check \"$$1\" the judge said $$code, want 1"; return 1; }; \
 		echo "without the check \"$$1\" a promise is broken"; \
 	}; \
-	running=(); failed=0; \
-	for check in early fence guard rescue; do control "$$check" & running+=("$$!"); done; \
+	control early || exit; running=(); failed=0; \
+	for check in fence guard rescue; do control "$$check" & running+=("$$!"); done; \
 	for one in "$${running[@]}"; do wait "$$one" || failed=1; done; exit "$$failed"
 
 .PHONY: proof-clone
