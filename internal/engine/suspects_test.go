@@ -176,34 +176,41 @@ func (s slowUpdates) Update(ctx context.Context, tx Tx, changes []row.Change) (i
 	return s.Store.Update(ctx, tx, changes)
 }
 
+// quarantine lets one process after the other run the tasks with work, but the poison, which kills three of them on the store; then it
+// must be quarantined.
+func (w *world) quarantine(poison int64, store Store, work processor.Func) {
+	w.Helper()
+	kill, stop := make(chan struct{}, 10), make(chan struct{})
+	defer close(stop)
+	processors := map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+		if task.ID == poison {
+			kill <- struct{}{}
+			<-stop
+		}
+		return work(ctx, task)
+	}}
+	for range 3 {
+		e := w.engine(store, processors)
+		<-kill
+		w.crash(e)
+	}
+	w.engine(w.store, processors)
+	time.Sleep(time.Minute)
+	if r := w.row(poison); r.Status != row.Failed || r.CrashCount != 5 {
+		w.Errorf("the poison: %v, %d crashes", r.Status, r.CrashCount)
+	}
+}
+
 // TestSuspectIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its process.
 // The result of the other must be stored by then.
 func TestSuspectIsDoneBeforeThePoisonRuns(t *testing.T) {
 	inBubble(t, func(w *world) {
-		kill, stop := make(chan struct{}, 10), make(chan struct{})
-		defer close(stop)
 		const innocent, poison = 1000, 1001
-		processors := map[string]processor.Func{"a": func(_ context.Context, task *processor.Task) error {
-			if task.ID == poison {
-				kill <- struct{}{}
-				<-stop
-			}
-			return nil
-		}}
 		for _, id := range []int64{innocent, poison} {
 			due := row.At(time.Now().Add(-time.Minute)).Add(time.Duration(id) * time.Millisecond)
 			w.store.Plant(row.Row{ID: id, Tag: "a", Due: due, Expected: due, CrashCount: 2, TTR: 2 * time.Second})
 		}
-		for range 3 {
-			e := w.engine(slowUpdates{w.store}, processors)
-			<-kill
-			w.crash(e)
-		}
-		w.engine(w.store, processors)
-		time.Sleep(time.Minute)
-		if r := w.row(poison); r.Status != row.Failed || r.CrashCount != 5 {
-			w.Errorf("the poison: %v, %d crashes", r.Status, r.CrashCount)
-		}
+		w.quarantine(poison, slowUpdates{w.store}, nothing)
 		if r := w.row(innocent); r.Status != row.Completed || r.CrashCount != 2 {
 			w.Errorf("its neighbour: %v, %d crashes", r.Status, r.CrashCount)
 		}
@@ -238,26 +245,7 @@ func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks, poison = 300, 100
 		w.underSuspicion(tasks)
-		kill, stop := make(chan struct{}, 10), make(chan struct{})
-		defer close(stop)
-		work := untilEnd(100*time.Millisecond, nil)
-		processors := map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
-			if task.ID == poison {
-				kill <- struct{}{}
-				<-stop
-			}
-			return work(ctx, task)
-		}}
-		for range 3 {
-			e := w.engine(w.store, processors)
-			<-kill
-			w.crash(e)
-		}
-		w.engine(w.store, processors)
-		time.Sleep(time.Minute)
-		if r := w.row(poison); r.Status != row.Failed || r.CrashCount != 5 {
-			w.Errorf("the poison: %v, %d crashes", r.Status, r.CrashCount)
-		}
+		w.quarantine(poison, w.store, untilEnd(100*time.Millisecond, nil))
 		hit := 0
 		for id := int64(1); id <= tasks; id++ {
 			if r := w.row(id); id != poison && (r.Status != row.Completed || r.CrashCount > loneAt) {

@@ -35,13 +35,14 @@ type saver struct {
 	db    *sql.DB // for transactions of a caller
 	rand  *rand.Rand
 	ahead time.Duration // of the database's clock
-	crowd crowd
+	backlog
 
 	mu     sync.Mutex
 	recent []int64 // ids of tasks that can still be changed, perhaps
 }
 
-// save goes on at its pace, whatever it is told, until ctx ends, and pauses while the workers do not keep up; what is under way then is brought to its end.
+// save goes on at its pace, whatever it is told, until ctx ends, and pauses while the workers do not keep up. What is under way in the end is
+// brought to its own.
 func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Teller) (err error) {
 	db, err := pool(o.DSN)
 	if err != nil {
@@ -55,7 +56,7 @@ func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *chi
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	telling.Go(func() { tellState(ctx, t) })
-	telling.Go(func() { v.crowd.watch(ctx, db) })
+	telling.Go(func() { v.watch(ctx, db) })
 	var bursting sync.WaitGroup
 	bursting.Go(func() { v.burst(ctx, asked) })
 	v.goOn(ctx, o)
@@ -116,7 +117,7 @@ func (v *saver) goOn(ctx context.Context, o Order) {
 			p := v.task(tag, d, fmt.Sprint("death", n))
 			do(func() { v.saveOne(p) })
 		case <-pace.C:
-			if !v.crowd.is.Load() {
+			if !v.large.Load() {
 				do(v.next(n))
 			}
 		}

@@ -16,16 +16,16 @@ const (
 		WHERE status = 0 AND due_time < UTC_TIMESTAMP(6) - INTERVAL 2 SECOND LIMIT ?) t`
 )
 
-// crowd knows whether too many tasks are overdue.
-type crowd struct{ is atomic.Bool }
+// backlog knows whether too many tasks are overdue.
+type backlog struct{ large atomic.Bool }
 
 // watch looks once a second until ctx ends. While the database gives no answer, what it said before holds.
-func (c *crowd) watch(ctx context.Context, db *sql.DB) {
+func (b *backlog) watch(ctx context.Context, db *sql.DB) {
 	next := time.NewTicker(lookOverdue)
 	defer next.Stop()
 	for {
 		if n, err := overdue(ctx, db, mostOverdue); err == nil {
-			c.is.Store(n == mostOverdue)
+			b.large.Store(n == mostOverdue)
 		}
 		select {
 		case <-next.C:
