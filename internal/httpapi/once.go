@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/access"
@@ -47,11 +48,7 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 	if known.Saved {
 		return a.again(ctx, in, known)
 	}
-	item.Options = append(item.Options, delaytask.WithID(known.TaskID))
-	id, err = a.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, item.Options...)
-	if in.Body.ID == 0 && errors.Is(err, delaytask.ErrConflict) {
-		id, err = known.TaskID, nil // the id was drawn for this request alone: its task is stored, and was changed since
-	}
+	id, err = a.saveUnder(ctx, in, item, known.TaskID)
 	out, err := a.saved(ctx, id, err)
 	if err != nil {
 		return nil, err
@@ -61,6 +58,36 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 		a.log.Warn("an idempotency key could not be marked as served", "task", id, "err", err)
 	}
 	return out, nil
+}
+
+// saveUnder saves the task under the id, or, when that was drawn for this request and a stranger has it, under its twin.
+func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item, id int64) (saved int64, err error) {
+	for _, id := range []int64{id, id ^ twinBit} {
+		options := append(slices.Clone(item.Options), delaytask.WithID(id))
+		saved, err = a.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, options...)
+		if in.Body.ID != 0 || !errors.Is(err, delaytask.ErrConflict) {
+			return saved, err
+		}
+		if own, err := a.isOwn(ctx, in, id); own || err != nil {
+			return id, err
+		}
+	}
+	return saved, err
+}
+
+// twinBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs get next, and
+// whoever repeats the request, also after a crash, gets the same twin.
+const twinBit = 1 << 11
+
+// isOwn reports whether a row that is not what a request wants is its task all the same, which was changed since. A row of another tag or
+// key, or one that nobody has touched yet, is a stranger's: a plain INSERT gets the next number after the last id, and that may have
+// been drawn meanwhile.
+func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) {
+	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
+	if err != nil {
+		return false, err
+	}
+	return task.Tag == in.Body.Tag && task.Key == in.Body.Key && task.Version > 0, nil
 }
 
 // again answers as the first time, whatever has become of the task since. The request is remembered for longer than some tasks are

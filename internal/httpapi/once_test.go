@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"database/sql"
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -148,17 +150,24 @@ func TestACrashAfterTheReservationIsHealedByTheRepetition(t *testing.T) {
 	}
 }
 
+// reserve draws an id for a request with the Idempotency-Key k, whose task is not stored yet.
+func (s *site) reserve(request string) (id int64) {
+	s.t.Helper()
+	id = delaytask.NewID()
+	if _, _, err := s.store.ReserveRequest(s.t.Context(), row.Request{
+		Hash: sha256.Sum256([]byte("\x00k")), Content: sha256.Sum256([]byte(request)), TaskID: id,
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+	return id
+}
+
 // The task is stored and not marked yet, and has been moved since.
 func TestACrashBeforeTheMarkIsHealedThoughTheTaskHasChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	const request = `{"tag":"t","body":1,"delay":"1h"}`
-	id := delaytask.NewID()
-	if _, _, err := s.store.ReserveRequest(t.Context(), row.Request{
-		Hash: sha256.Sum256([]byte("\x00k")), Content: sha256.Sum256([]byte(request)), TaskID: id,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	id := s.reserve(request)
 	s.save(`{"tag":"t","body":1,"delay":"1h","id":"` + wire.ID(id).String() + `"}`)
 	ok[wire.Met](s, http.StatusOK, "PATCH", "/v1/tasks/"+wire.ID(id).String(), `{"delay":"2h","body":2}`)
 	again := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", request, "Idempotency-Key", "k")
@@ -185,5 +194,33 @@ func TestTwoIdempotencyKeysAreRefused(t *testing.T) {
 	r.Header["Idempotency-Key"] = []string{"a", "b"}
 	if got := s.serve(r); got.status != 400 || got.Code != wire.CodeInvalidHeader {
 		t.Errorf("got %d %s", got.status, got.text)
+	}
+}
+
+// forgetful stands for processes that crash between a save and its mark.
+type forgetful struct{ Requests }
+
+func (forgetful) SaveRequest(context.Context, [32]byte, int64, bool) error {
+	return errors.New("crashed")
+}
+
+// A plain INSERT took the id that was drawn for the request before its task was stored, as AUTO_INCREMENT may.
+func TestAStrangersRowIsNotTheTaskOfARequest(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(c *Config) { c.Requests = forgetful{c.Requests} })
+	const request = `{"tag":"t","body":1,"delay":"1h"}`
+	id := s.reserve(request)
+	s.save(`{"tag":"stranger","body":7,"delay":"3h","id":"` + wire.ID(id).String() + `"}`) // stands for the plain INSERT
+	for _, change := range []string{"", `{"delay":"2h"}`, ""} {
+		saved := ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", request, "Idempotency-Key", "k")
+		if saved.Tag != "t" {
+			t.Errorf("the caller is told that his task is %v of tag %s", saved.ID, saved.Tag)
+		}
+		if change != "" {
+			ok[wire.Met](s, http.StatusOK, "PATCH", "/v1/tasks/"+saved.ID.String(), change)
+		}
+	}
+	if n := s.count(); n != 2 {
+		t.Errorf("%d tasks are stored, want the stranger's and the request's", n)
 	}
 }
