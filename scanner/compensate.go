@@ -206,7 +206,8 @@ func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *sieve) (mor
 		}
 		last := page[len(page)-1]
 		if last.Due.IsZero() {
-			return true, nil // a whole page has just got its due times: begin again without them
+			w.AfterID = last.ID // a whole page has just got its due times, or is locked: read on behind it
+			continue
 		}
 		w.From, w.AfterID = last.Due, last.ID
 	}

@@ -357,3 +357,47 @@ func TestScanComesBackAfterFailures(t *testing.T) {
 		}
 	})
 }
+
+// Rows without a due time that somebody's transaction holds cannot be adopted, and lie in front of all others.
+func TestOverdueRowsBehindAPageThatCannotBeAdopted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		const page = 5
+		reads, offered := 0, false
+		c := &Compensate{
+			Due: func(ctx context.Context, w row.Window) (found []row.Due, err error) {
+				reads++
+				time.Sleep(time.Millisecond)
+				if w.From.IsZero() {
+					for id := range int64(page) {
+						if id+1 > w.AfterID {
+							found = append(found, row.Due{ID: id + 1, Tag: "a"})
+						}
+					}
+				}
+				overdue := row.Due{ID: 100, Tag: "a", Due: w.To.Add(-time.Hour)}
+				if w.From <= overdue.Due && (w.From != overdue.Due || w.AfterID < 100) {
+					found = append(found, overdue)
+				}
+				return slices.Clip(found[:min(len(found), w.Limit)]), ctx.Err()
+			},
+			Adopt: func(context.Context, []row.Ref) error { time.Sleep(time.Second); return nil }, // all are locked
+			Tags:  func() []string { return []string{"a"} },
+			Mine:  func(int64, string) bool { return true },
+			Now:   func() (row.Time, bool) { return row.At(time.Now()), true },
+			Offer: func(_ context.Context, _ string, rows []row.Due) error {
+				offered = offered || slices.ContainsFunc(rows, func(d row.Due) bool { return d.ID == 100 })
+				return nil
+			},
+			Page: page, Log: slog.New(slog.DiscardHandler),
+		}
+		if err := c.Pass(ctx); err != nil {
+			t.Fatal(err)
+		}
+		c.Wait()
+		if !offered {
+			t.Errorf("the overdue row was not offered within a minute and %d reads", reads)
+		}
+	})
+}

@@ -49,6 +49,7 @@ func (p *Purge) Pass(ctx context.Context) error {
 			deleted, err := p.Delete(ctx, status, now.Add(-p.Keep[status]), size)
 			if err != nil {
 				errs = append(errs, err)
+				p.learn(slowDelete + 1) // it may have been too large, or have taken too long
 				continue
 			}
 			left--

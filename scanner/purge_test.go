@@ -142,3 +142,31 @@ func TestPurgeTakesOneBatchWhileTheDatabaseIsBusy(t *testing.T) {
 		}
 	})
 }
+
+// A replication group refuses transactions over 150 MB, a server those over max_binlog_cache_size, and a call has its time: a
+// smaller batch would pass.
+func TestPurgeLearnsFromABatchThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := 1000
+		p := &Purge{
+			Delete: func(_ context.Context, _ row.Status, _ row.Time, limit int) (int, error) {
+				n := min(limit, left)
+				if n > 100 {
+					return 0, errors.New("transaction too large")
+				}
+				left -= n
+				return n, nil
+			},
+			Now:  func() (row.Time, bool) { return row.At(time.Now()), true },
+			Keep: map[row.Status]time.Duration{row.Completed: time.Hour},
+			Busy: func() bool { return false }, Batch: 500, Limit: 40,
+		}
+		for range 100 {
+			_ = p.Pass(t.Context())
+			time.Sleep(5 * time.Second)
+		}
+		if left > 0 {
+			t.Errorf("%d rows are left after 100 passes", left)
+		}
+	})
+}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// setAside is how long a rescue leaves out a row that somebody's transaction holds, or that the database refuses to change.
+// setAside is how long a rescue leaves out a row that the database refuses to change.
 const setAside = 10 * time.Second
 
 // Leases is what a rescue needs of a store.
@@ -18,7 +20,7 @@ type Leases interface {
 	Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error)
 	// States returns who holds the rows now. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
-	// Locked returns those of the rows that another transaction holds a lock on.
+	// Locked returns those of the rows that another transaction holds a lock on, and waits for none.
 	Locked(ctx context.Context, ids []int64) ([]int64, error)
 	// Discard sets rows that cannot be decoded to failed.
 	Discard(ctx context.Context, broken []row.Broken) error
@@ -38,19 +40,29 @@ type Rescue struct {
 	Page       int // rows in one read and one statement
 	Log        *slog.Logger
 
-	aside map[int64]row.Time // locked rows, until when they are left out
+	refused map[int64]row.Time // rows that could not be changed, until when they are left out
+	locked  map[int64]bool     // rows that somebody held when they were last asked for; left out too
 }
 
 // Pass rescues page by page until no lease is over. It must not run twice at a time.
 func (r *Rescue) Pass(ctx context.Context) error {
+	if r.refused == nil {
+		r.refused, r.locked = make(map[int64]row.Time), make(map[int64]bool)
+	}
+	return errors.Join(r.askAgain(ctx), r.pages(ctx))
+}
+
+// pages rescues page by page.
+func (r *Rescue) pages(ctx context.Context) error {
 	for {
 		now, ok := r.Now()
 		if !ok {
 			return nil
 		}
-		r.takeBack(now)
-		// Set-aside rows lie at the front of what is read, so they must not use up the page.
-		limit := r.Page + len(r.aside)
+		maps.DeleteFunc(r.refused, func(_ int64, until row.Time) bool { return until <= now })
+		// Rows that are left out lie at the front of what is read, so they must not use up the page.
+		aside := len(r.refused) + len(r.locked)
+		limit := r.Page + aside
 		rows, broken, err := r.Leases.Expired(ctx, limit)
 		if err != nil {
 			return err
@@ -60,9 +72,10 @@ func (r *Rescue) Pass(ctx context.Context) error {
 		}
 		full := len(rows)+len(broken) >= limit
 		discardErr := r.discard(ctx, broken)
-		rows = r.without(rows)
+		rows, heldErr := r.free(ctx, r.without(rows))
 		rescued, err := r.apply(ctx, rows, now)
-		if err := errors.Join(discardErr, err); err != nil || !full || rescued+len(broken) == 0 {
+		moved := rescued > 0 || len(broken) > 0 || len(r.locked)+len(r.refused) > aside // the next page lies behind these
+		if err := errors.Join(discardErr, heldErr, err); err != nil || !full || !moved {
 			return err
 		}
 	}
@@ -88,11 +101,11 @@ func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, 
 		if err != nil {
 			return 0, err
 		}
-		r.leaveOut(now, locked...)
+		r.leaveOut(locked)
 		return r.update(ctx, r.without(rows), now)
 	case row.ClassCaller, row.ClassDuplicate:
 		if len(rows) == 1 {
-			r.leaveOut(now, rows[0].ID)
+			r.refused[rows[0].ID] = now.Add(setAside)
 			return 0, err
 		}
 		half := len(rows) / 2
@@ -156,33 +169,52 @@ func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Ch
 	return keptRows, kept, nil
 }
 
-// leaveOut sets rows aside for a while.
-func (r *Rescue) leaveOut(now row.Time, ids ...int64) {
-	for _, id := range ids {
-		r.aside[id] = now.Add(setAside)
+// leaveOut sets rows aside for as long as somebody else holds them.
+func (r *Rescue) leaveOut(locked []int64) {
+	for _, id := range locked {
+		r.locked[id] = true
 	}
-	if len(ids) > 0 {
-		r.Log.Warn("leases that are over cannot be ended now; the rows are set aside", "tasks", ids, "for", setAside)
+	if len(locked) > 0 {
+		r.Log.Warn("leases that are over cannot be ended now; the rows are set aside until nobody holds them", "tasks", locked)
 	}
 }
 
-// takeBack forgets the rows whose time aside is over.
-func (r *Rescue) takeBack(now row.Time) {
-	if r.aside == nil {
-		r.aside = make(map[int64]row.Time)
+// askAgain takes back those that nobody holds any more. What held them may have been a late result or the rescue of another node,
+// which are over in a moment, as well as a caller's transaction that stays open for an hour.
+func (r *Rescue) askAgain(ctx context.Context) error {
+	if len(r.locked) == 0 {
+		return nil
 	}
-	for id, until := range r.aside {
-		if until <= now {
-			delete(r.aside, id)
-		}
+	locked, err := r.Leases.Locked(ctx, slices.Collect(maps.Keys(r.locked)))
+	if err != nil {
+		return err
 	}
+	clear(r.locked)
+	for _, id := range locked {
+		r.locked[id] = true
+	}
+	return nil
+}
+
+// free leaves out the rows that somebody holds, when some are known already: where there is one, there are often many, and a statement
+// that meets them waits before it says so.
+func (r *Rescue) free(ctx context.Context, rows []row.Row) ([]row.Row, error) {
+	if len(r.locked) == 0 || len(rows) == 0 {
+		return rows, nil
+	}
+	locked, err := r.Leases.Locked(ctx, idsOf(rows))
+	if err != nil {
+		return rows, err
+	}
+	r.leaveOut(locked)
+	return r.without(rows), nil
 }
 
 // without leaves out the rows that are set aside.
 func (r *Rescue) without(rows []row.Row) []row.Row {
 	var rest []row.Row
 	for _, candidate := range rows {
-		if _, aside := r.aside[candidate.ID]; !aside {
+		if _, refused := r.refused[candidate.ID]; !refused && !r.locked[candidate.ID] {
 			rest = append(rest, candidate)
 		}
 	}
