@@ -42,7 +42,7 @@ func TestGrowth(t *testing.T) {
 			span = min(span, time.Hour)
 		}
 		synctest.Test(t, func(t *testing.T) {
-			g, err := grow(nodes, int(1_000_000*span/(24*time.Hour)), span, func(done time.Duration, ran int) {
+			g, err := grow(nodes, inTime(span), span, func(done time.Duration, ran int) {
 				fmt.Fprintf(os.Stderr, "%d nodes: %v of %v, %d tasks\n", nodes, done, span, ran)
 			})
 			if err != nil {
@@ -50,6 +50,15 @@ func TestGrowth(t *testing.T) {
 			}
 			fmt.Println(g)
 		})
+	}
+}
+
+func TestADayHasAMillionTasks(t *testing.T) {
+	t.Parallel()
+	for span, want := range map[time.Duration]int{24 * time.Hour: 1_000_000, time.Hour: 41_666, time.Minute: 694} {
+		if got := inTime(span); got != want {
+			t.Errorf("%v has %d tasks, want %d", span, got, want)
+		}
 	}
 }
 

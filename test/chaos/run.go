@@ -68,8 +68,9 @@ func (s *stage) drain(ctx context.Context) error {
 	overdue := time.After(drainLimit + s.opts.patient)
 	for {
 		left, err := s.unfinished(ctx)
-		switch hangs := errors.Is(err, context.DeadlineExceeded); { // one member of a cluster may: the next look is at another one
-		case err != nil && !hangs:
+		excused := errors.Is(err, context.DeadlineExceeded) || s.world.Members != nil // one of which may be away: the next look is at another
+		switch {
+		case err != nil && !excused:
 			return fmt.Errorf("look for what is unfinished: %w", err)
 		case err == nil && left == 0:
 			return nil

@@ -11,10 +11,10 @@ import (
 	"github.com/delaytask/delaytask/test/record"
 )
 
-// asked is how many seeds were to be played.
-const asked = 100_000
+// aim is how many seeds were to be played.
+const aim = 100_000
 
-// Reached is the line of docs/reliability.md: what [Tables] shows, against what was asked for.
+// Reached is the line of docs/reliability.md: what [Tables] shows, beside what is aimed for.
 func Reached(lines []Line) string {
 	var held int
 	var bound string
@@ -22,8 +22,8 @@ func Reached(lines []Line) string {
 		totals := sum(of(lines, lines[len(lines)-1].Code))
 		held, bound = totals.Seeds-len(totals.Failed), record.UpperBound(len(totals.Failed), totals.Seeds, "seed")
 	}
-	return fmt.Sprintf("| figure | asked | reached | 95 %% upper bound of those that break one |\n|---|---|---|---|\n"+
-		"| simulated seeds, all promises held | %d | %d | %s |\n", asked, held, bound)
+	return fmt.Sprintf("| figure | aim | reached | 95 %% upper bound of those that break one |\n|---|---|---|---|\n"+
+		"| simulated seeds, all promises held | %d | %d | %s |\n", aim, held, bound)
 }
 
 // Tables are those of docs/simulation.md: the seeds of the code of the last line, added up.

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,21 +29,20 @@ func Await(ctx context.Context, member *sql.DB) error {
 }
 
 // Agree returns when all members of a cluster show the same tasks and the same audit, or an error when ctx ends before. What one
-// of them shows can be believed then.
+// of them shows can be believed then. A member that gives no answer may be on its way back.
 func Agree(ctx context.Context, members []*sql.DB) error {
 	for {
 		seen := make([]string, len(members))
+		silent := make([]error, len(members))
 		for i, m := range members {
-			var err error
-			if seen[i], err = digest(ctx, m); err != nil {
-				return fmt.Errorf("compare the members: %w", err)
-			}
+			seen[i], silent[i] = digest(ctx, m)
 		}
-		if len(slices.Compact(slices.Clone(seen))) <= 1 {
+		err := errors.Join(silent...)
+		if err == nil && len(slices.Compact(slices.Clone(seen))) <= 1 {
 			return nil
 		}
-		if err := pause(ctx); err != nil {
-			return fmt.Errorf("the members show different tables, with sums of %q: %w", seen, err)
+		if ended := pause(ctx); ended != nil {
+			return fmt.Errorf("the members show different tables, with sums of %q: %w", seen, errors.Join(err, ended))
 		}
 	}
 }

@@ -39,6 +39,12 @@ func whole(ctx context.Context, w *World) error {
 	return nil
 }
 
+// strained tells whether a member of a cluster is away, by a fault or by itself: it was slow, and the others expelled it. What an
+// injector asks for is refused then, or not answered.
+func (w *World) strained(ctx context.Context) bool {
+	return w.Members != nil && w.Members.Whole(context.WithoutCancel(ctx)) != nil
+}
+
 // fall kills a member of a cluster and brings it back.
 type fall struct {
 	member int

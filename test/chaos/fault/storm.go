@@ -108,7 +108,7 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	defer cancel()
 	scar, err := f.Begin(beginning, s.World, r)
 	if err != nil {
-		if errors.Is(err, ErrNothing) || gaveWay(err) || beginning.Err() != nil {
+		if errors.Is(err, ErrNothing) || gaveWay(err) || beginning.Err() != nil || s.World.strained(ctx) {
 			err = nil
 		}
 		return errors.Join(err, f.End(context.WithoutCancel(ctx), s.World),

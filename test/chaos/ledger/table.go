@@ -21,7 +21,7 @@ func Tables(lines []Line) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of code `%s` (engine and store; last commit `%s`), %s of faults in all.\n\n",
 		plural(len(lines), "run"), last.Code, last.Commit, hours(lines))
-	asked(&b, lines)
+	reached(&b, lines)
 	b.WriteString("\n")
 	outcomes(&b, lines)
 	b.WriteString("\n")

@@ -49,9 +49,9 @@ var clusters = []struct{ kind, name, written string }{
 	{"primary", "group with one primary", "the primary written"},
 }
 
-// asked holds what was reached against what was to be shown.
-func asked(b *strings.Builder, lines []Line) {
-	b.WriteString("| figure | asked | reached | injected | 95 % upper bound |\n|---|---|---|---|---|\n")
+// reached holds what was reached beside what is aimed for.
+func reached(b *strings.Builder, lines []Line) {
+	b.WriteString("| figure | aim | reached | injected | 95 % upper bound |\n|---|---|---|---|---|\n")
 	for _, a := range aims {
 		n := faultsOf(lines, a.kinds...)
 		fmt.Fprintf(b, "| %s | %d | %d | %d | |\n", a.what, a.least, n.Confirmed, n.Injected)
