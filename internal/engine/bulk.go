@@ -77,7 +77,7 @@ func (e *Engine) changePage(ctx context.Context, rows []row.Row, change func(*ro
 	for i := range rows {
 		changes[i] = change(&rows[i], now)
 	}
-	applied, err := e.store.Update(ctx, nil, changes)
+	applied, err := e.update(ctx, changes)
 	switch {
 	case err == nil:
 		return applied, nil
@@ -90,7 +90,7 @@ func (e *Engine) changePage(ctx context.Context, rows []row.Row, change func(*ro
 		return 0, err
 	}
 	for i := range rows {
-		n, err := e.changePage(ctx, rows[i:i+1], change)
+		n, err := e.changeRow(ctx, rows[i:i+1], change)
 		applied += n
 		if err != nil && row.ClassOf(err) != row.ClassLocked {
 			return applied, err
@@ -98,6 +98,19 @@ func (e *Engine) changePage(ctx context.Context, rows []row.Row, change func(*ro
 	}
 	return applied, nil
 }
+
+// changeRow gives a row a few tries that somebody holds: another node may only be asking whether it is locked.
+func (e *Engine) changeRow(ctx context.Context, one []row.Row, change func(*row.Row, row.Time) row.Change) (applied int, err error) {
+	for n := range bulkTries {
+		applied, err = e.changePage(ctx, one, change)
+		if err == nil || row.ClassOf(err) != row.ClassLocked || !sleep(ctx, pause(n)) {
+			break
+		}
+	}
+	return applied, err
+}
+
+const bulkTries = 4 // within about 150 ms
 
 func lastID(rows []row.Row, broken []row.Broken) (last int64) {
 	for i := range rows {

@@ -82,8 +82,14 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		<-inFlight
 		signal(c.hands.claimWake)
 	})
+	forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
+	var answered atomic.Bool // for the workers: those rows run, and have their slots
 	long := time.AfterFunc(longClaim, func() {
-		for _, it := range items {
+		open := items
+		if answered.Load() {
+			open = forPops
+		}
+		for _, it := range open {
 			c.hands.freeSlot(it)
 		}
 		leave()
@@ -91,8 +97,8 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	c.open.Add(1)
 	c.goFunc(func() {
 		defer c.open.Done()
-		forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
 		c.claim(forWorkers, "")
+		answered.Store(true)
 		c.claim(forPops, row.PopMark)
 		long.Stop()
 		leave()
@@ -120,6 +126,9 @@ func (c *claimer) claim(items []*item, mark string) {
 	if err != nil {
 		c.metrics.ClaimFailed(len(items))
 		c.failed("claiming", err)
+		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
+			c.portion.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
+		}
 		c.refused(items, claim.Executor, sent, err)
 		return
 	}

@@ -156,7 +156,7 @@ func (e *Engine) change(
 		if err != nil {
 			return *r, after, err
 		}
-		applied, err := e.store.Update(ctx, tx, []row.Change{c})
+		applied, err := e.write(ctx, tx, c)
 		if row.ClassOf(err) == row.ClassDuplicate && err != nil {
 			return *r, after, e.keyTaken(ctx, r, err)
 		}
@@ -174,6 +174,13 @@ func (e *Engine) change(
 		return met, after, err
 	}
 	return met, after, processor.ErrContended
+}
+
+func (e *Engine) write(ctx context.Context, tx Tx, c row.Change) (applied int, err error) {
+	if tx != nil {
+		return e.store.Update(ctx, tx, []row.Change{c}) // on its caller's connection
+	}
+	return e.update(ctx, []row.Change{c})
 }
 
 // afterChange is the sighting of a row once the change has been applied to it.

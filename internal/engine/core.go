@@ -24,6 +24,8 @@ type core struct {
 
 	complaints complaints
 	outage     outage
+	locks      locks
+	touching   chan struct{} // holds one while a lease is moved for its holder
 	anchorLost chan struct{} // the clock needs a reading at once
 	skewed     sync.Once     // the log says that this machine's clock is off
 

@@ -59,7 +59,7 @@ func (p *pops) sendEnds(ctx context.Context, open []*ending) (again []*ending) {
 	for i, e := range open {
 		changes[i] = e.result.change
 	}
-	applied, err := p.store.Update(ctx, nil, changes)
+	applied, err := p.update(ctx, changes)
 	if err == nil && applied == len(open) {
 		for _, e := range open {
 			p.ended(e)

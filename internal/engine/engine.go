@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
@@ -56,7 +57,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		cfg: cfg, store: cfg.Store, log: cfg.Logger, metrics: cfg.Metrics, life: life,
 		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR))),
 		hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: make(chan struct{}, 1),
-		outage: newOutage(cfg.TTR),
+		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
 	}
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
 	if err := e.anchor(ctx); err != nil {
@@ -103,7 +104,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.pops = newPops(e.runner, e.tags, e.arm)
 	e.dispatcher = newDispatcher(c, e.begin)
 	e.claimer = newClaimer(c, e.arm, lead, e.take, executor, process.IP)
-	e.renewer = &renewer{core: c, runs: e.runs, runner: e.runner, quiet: make(chan struct{}, 1)}
+	e.renewer = &renewer{core: c, runs: e.runs, runner: e.runner, quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.quiet)
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
@@ -113,9 +114,22 @@ func (e *Engine) wire(process cluster.Process) {
 
 // take receives a claimed row.
 func (e *Engine) take(u *run) {
+	now := time.Now()
+	soon := !now.Before(u.renewAt) && now.Before(u.deadline)
 	e.runs.add(u)
+	if soon {
+		signal(e.renewer.wake) // the lease may end before the next tick
+	}
+	if wait, anchored := e.clock.Until(u.due); anchored && wait > farAhead {
+		e.goFunc(func() { e.settler.add(u, released(u, e.now())) }) // not here: it may have to wait for the settler
+		return
+	}
 	e.dispatcher.add(u)
 }
+
+// farAhead is more than any row is claimed ahead of its time. One that is due later was put off by somebody who did not count its
+// version up, and is given back: it would keep a slot until then, and a stop waiting.
+const farAhead = maxLead + time.Second
 
 // begin hands a row whose time has come to a worker or to a waiting pop.
 func (e *Engine) begin(u *run) {

@@ -47,6 +47,9 @@ func (h *hands) leave(u *run) (next []*run) {
 	for v := h.lines.admitNext(); v != nil; v = h.lines.admitNext() {
 		next = append(next, v)
 	}
+	if len(h.lines.waiting) > 0 {
+		signal(h.claimWake) // the claimer may have looked since the place was given back, while the row still ran
+	}
 	return next
 }
 

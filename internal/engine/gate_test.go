@@ -224,14 +224,8 @@ func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 		ids := w.many(e, "a", 20)
 		for range 8 {
 			time.Sleep(900 * time.Millisecond)
-			executing := 0
-			for _, id := range ids {
-				if w.row(id).Status == row.Executing {
-					executing++
-				}
-			}
-			if executing > 4 {
-				t.Errorf("%d tasks are claimed, want 4 at most", executing)
+			if n := w.executing(ids); n > 4 {
+				t.Errorf("%d tasks are claimed, want 4 at most", n)
 			}
 		}
 	})
@@ -320,4 +314,41 @@ func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A slot is given back in two steps: the place for claims, and then the slot to run in. The claimer may look between the two.
+func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
+	h := newHands(1, 5, limits{heap: 10, backlog: 10})
+	h.serve("a", true, 1)
+	h.serve("b", true, 1)
+	now := row.At(time.Now())
+	h.due([]row.Due{{ID: 1, Tag: "a", Due: now}}, false, now)
+	picked := h.pick(1, now, false)
+	if len(picked) != 1 {
+		t.Fatal("not picked")
+	}
+	u := &run{item: picked[0], row: row.Row{ID: 1, Tag: "a"}}
+	if !h.enter(u) {
+		t.Fatal("not admitted")
+	}
+	h.due([]row.Due{{ID: 2, Tag: "b", Due: now}}, false, now)
+	if got := h.pick(1, now, false); len(got) != 0 {
+		t.Fatal("picked beside the only slot")
+	}
+	for len(h.claimWake) > 0 {
+		<-h.claimWake
+	}
+
+	h.freeSlot(u.item) // settler.add
+	<-h.claimWake
+	got := h.pick(1, now, false) // claimer.loop, woken by that
+	h.leave(u)                   // runner.work
+	select {
+	case <-h.claimWake:
+		got = append(got, h.pick(1, now, false)...)
+	default:
+	}
+	if len(got) != 1 {
+		t.Errorf("the only slot is free, and task 2 waits for a signal that nobody gives")
+	}
 }

@@ -161,6 +161,13 @@ func (h *hands) setRoundTrip(d time.Duration) {
 	h.lines.roundTrip = d
 }
 
+// holding returns how many rows are held.
+func (h *hands) holding() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.held)
+}
+
 // holds reports whether an open claim, a worker or a pop has the row.
 func (h *hands) holds(id int64) bool {
 	h.mu.Lock()
@@ -281,6 +288,15 @@ func (h *hands) room(tag string) int {
 		return h.limits.backlog
 	}
 	return h.limits.backlog - len(line.backlog)
+}
+
+// await notes that a scan waits for room with rows that are older than what the backlog has.
+func (h *hands) await(tag string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if line, known := h.lines.byTag[tag]; known {
+		line.awaited = time.Now()
+	}
 }
 
 // withTaker returns those of the tags that a row could be taken of at once. To look for rows of the others would only fill the

@@ -50,6 +50,20 @@ func TestLeaseIsRenewedForAsLongAsTheProcessorRuns(t *testing.T) {
 	})
 }
 
+func TestLeaseThatASlowClaimLeavesLittleOfIsRenewedAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			won, err := w.store.Claim(ctx, c)
+			time.Sleep(950 * time.Millisecond)
+			return won, err
+		}}, map[string]processor.Func{"a": untilEnd(time.Second, nil)})
+		w.engine(w.store, nil) // would rescue
+		id := w.save(e, "a", 600*time.Millisecond, processor.WithTTR(time.Second))
+		time.Sleep(time.Minute)
+		w.completed(id, time.Second)
+	})
+}
+
 func TestLockedRowInARenewalBatchCostsNobodyElseHisLease(t *testing.T) {
 	for _, ttr := range []time.Duration{3 * time.Second, 15 * time.Second} {
 		t.Run(ttr.String(), func(t *testing.T) {

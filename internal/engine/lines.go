@@ -28,8 +28,8 @@ func (it *item) id() int64 { return it.ID }
 
 // lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
 // time, gets at least half of the free slots; the backlog gets the rest, tag after tag. A line that is empty leaves its slots to
-// the other, but a backlog leaves some to what falls due meanwhile. Suspects wait apart, and leave half of the slots to others. The caller
-// locks.
+// the other, but a backlog alone leaves some to what falls due meanwhile. Suspects wait apart, and have a turn of their own beside the first
+// line: half of what it gets. The caller locks.
 type lines struct {
 	tagLines
 	waiting   map[int64]*item
@@ -48,6 +48,8 @@ type lines struct {
 	ahead     int           // worker slots that are held by rows which are not due yet
 	wanted    int           // rows that waiting pops want and were not promised yet, over all tags
 	turn      bool          // the backlog gets the odd place
+
+	suspectsTurn bool // suspects have got the last odd one
 }
 
 func newLines(workers, quarantine int) lines {
@@ -84,6 +86,9 @@ func (l *lines) enqueue(it *item) {
 	}
 }
 
+// awaits is how long a scan counts as waiting that does not ask again.
+const awaits = 100 * time.Millisecond
+
 // age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them or what the tag runs in a
 // second, and forgets the rest: the table has them. So a tag that gets more than it can run neither starves the others nor fills the
 // memory, and one that has got a great many quick ones at once need not read them again, past the traces of all that it has run. It
@@ -91,6 +96,9 @@ func (l *lines) enqueue(it *item) {
 func (l *lines) age(before row.Time, most int) (forgotten bool) {
 	for _, line := range l.working {
 		most := max(most, line.flow.within(time.Second))
+		if time.Since(line.awaited) < awaits {
+			most = 0
+		}
 		for len(line.arrived) > 0 && (line.arrived[0].in != &line.now || line.arrived[0].Due < before) {
 			it := line.arrived[0]
 			line.arrived[0] = nil
@@ -139,8 +147,9 @@ const backlogKeeps = 8
 // pick takes up to most items of one line, each with a place. While both lines have something to run they share what is free,
 // one time one and one time the other gets the odd place.
 func (l *lines) pick(most int, backlog bool) []*item {
+	both := l.waits(!backlog)
 	free := l.workers + l.beyond - l.busy
-	if backlog {
+	if backlog && !both {
 		free -= l.workers / backlogKeeps
 	}
 	n := max(free, 0) + l.wanted
@@ -148,7 +157,7 @@ func (l *lines) pick(most int, backlog bool) []*item {
 		return nil
 	}
 	share := n
-	if l.waits(!backlog) {
+	if both {
 		share = n / 2
 		if n%2 == 1 && l.turn == backlog {
 			share++
@@ -159,8 +168,21 @@ func (l *lines) pick(most int, backlog bool) []*item {
 	if backlog {
 		return l.pickBacklog(nil, n)
 	}
-	picked := l.pickTimely(nil, n)
+	suspects := l.pickSuspects(nil, l.suspectsShare(n))
+	picked := append(l.pickTimely(nil, n-len(suspects)), suspects...)
 	return l.pickSuspects(picked, n-len(picked))
+}
+
+// suspectsShare is how many places suspects get before anybody else: half, and every other odd one, or a stream of younger tasks that
+// takes all slots would let them wait for ever.
+func (l *lines) suspectsShare(n int) int {
+	share := n / suspectsKeep
+	if n%2 == 1 && !l.suspects.empty() {
+		if l.suspectsTurn = !l.suspectsTurn; l.suspectsTurn {
+			share++
+		}
+	}
+	return share
 }
 
 // waits reports whether a line has a row that somebody could take.

@@ -18,6 +18,7 @@ type settlement struct {
 	change row.Change
 	kind   string // what the metrics call it
 	err    error  // why the task failed for good, nil otherwise
+	bare   bool   // its error text was dropped, because the database refused the result
 }
 
 // outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it did not.

@@ -98,6 +98,7 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 		if !p.arm.tags.open(tag) {
 			return nil
 		}
+		p.hands.await(tag)
 		if !sleep(ctx, offerPause) {
 			return ctx.Err()
 		}
@@ -120,7 +121,7 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // all, or its rows were forgotten.
 func (p *passes) strays(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.store.Strays(ctx, mark+p.executor+":", scanPage)
+		found, err := p.store.Strays(ctx, mark+p.executor+":", scanPage+p.hands.holding())
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ type pops struct {
 
 	endings *batch.Coalescer[*endCall]
 
+	expiring chan struct{} // holds one while a lease of theirs is ended
+
 	mu      sync.Mutex
 	waiting []*popper // the longest first
 	handed  map[int64]*handed
@@ -44,7 +46,7 @@ const popBytes = 16 << 20
 const gather = 2 * time.Millisecond
 
 func newPops(r *runner, tags *tags, arm *armer) *pops {
-	p := &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
+	p := &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}, expiring: make(chan struct{}, 1)}
 	p.endings = p.newEndings()
 	return p
 }

@@ -48,9 +48,16 @@ func (e *Engine) Release(ctx context.Context, id, version int64) error {
 		decide: func(u *run, _ *processor.Registration, now row.Time) settlement { return released(u, now) }})
 }
 
+// touchTries are within about 200 ms: somebody may only be asking whether the row is locked.
+const touchTries = 5
+
 // Touch moves the lease of a popped task to now plus ttr.
 func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
-	states, err := e.store.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}})
+	moved := []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}}
+	states, err := e.touch(ctx, moved)
+	for n := 1; n < touchTries && err != nil && row.ClassOf(err) == row.ClassLocked && sleep(ctx, pause(n)); n++ {
+		states, err = e.touch(ctx, moved)
+	}
 	if err != nil {
 		return err
 	}

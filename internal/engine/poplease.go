@@ -13,6 +13,7 @@ import (
 type handed struct {
 	run   *run
 	alarm *time.Timer
+	tries int // to end its lease, while somebody's transaction holds the row
 }
 
 // alarm ends the hold when the lease is over.
@@ -26,16 +27,16 @@ func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
 
 // expire returns a task that was not finished in time to pending: an attempt is spent, nothing crashed, and there is no backoff.
 func (p *pops) expire(id int64) {
+	h := p.holds(id)
+	if h == nil {
+		return
+	}
 	ctx, cancel := p.call()
 	defer cancel()
 	rows, _, err := p.store.Get(ctx, nil, []int64{id})
-	p.mu.Lock()
-	h := p.handed[id]
-	closed := p.closed
-	p.mu.Unlock()
 	switch {
-	case h == nil || closed:
-		return
+	case p.holds(id) != h:
+		return // it was let go meanwhile, and may have been popped again
 	case err != nil:
 		p.failed("looking at a lease that ended", err)
 		p.again(h, p.now().Add(time.Second))
@@ -47,14 +48,21 @@ func (p *pops) expire(id int64) {
 		p.again(h, rows[0].Due)
 		return
 	}
+	p.expiring <- struct{}{} // that of one row may wait for a lock, and the next ones know of it then
+	defer func() { <-p.expiring }()
 	now, err := p.certain(ctx)
 	if err != nil {
 		p.again(h, 0)
 		return
 	}
 	change := scanner.Verdict(rows[0], now, p.cfg.Quarantine)
-	applied, err := p.store.Update(ctx, nil, []row.Change{change})
-	if err != nil || applied == 0 {
+	applied, err := p.update(ctx, []row.Change{change})
+	switch {
+	case err != nil && row.ClassOf(err) == row.ClassLocked:
+		h.tries++
+		p.again(h, p.now().Add(asideFor(h.tries)))
+		return
+	case err != nil || applied == 0:
 		p.again(h, p.now().Add(100*time.Millisecond))
 		return
 	}
@@ -69,6 +77,16 @@ func (p *pops) expire(id int64) {
 	d := dueOf(&rows[0])
 	d.Version, d.Due = d.Version+1, change.Due
 	p.arm.written(d)
+}
+
+// holds returns the hold of a task that is in a caller's hand, nil when it is not, or the pops have ended.
+func (p *pops) holds(id int64) *handed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	return p.handed[id]
 }
 
 func (p *pops) again(h *handed, at row.Time) {
@@ -115,7 +133,7 @@ func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
 	for i, u := range got {
 		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: ttr}
 	}
-	states, err := p.store.Renew(ctx, leases)
+	states, err := p.touch(ctx, leases)
 	if err != nil {
 		p.failed("setting the lease of popped tasks", err)
 		return

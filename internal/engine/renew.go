@@ -17,6 +17,7 @@ type renewer struct {
 	runs   *runs
 	runner *runner
 	quiet  chan struct{} // holds one while leases are renewed
+	wake   chan struct{} // a lease was due for renewal when its claim was answered
 }
 
 const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
@@ -30,6 +31,7 @@ func (r *renewer) loop(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
+		case <-r.wake:
 		case <-ctx.Done():
 			return
 		}

@@ -26,6 +26,9 @@ type saver struct {
 	keyed *batch.Coalescer[*saving] // rows that can meet another row: a unique key, a caller's id
 	bulk  *batch.Coalescer[*saving] // plain rows that came many at a time: several connections, so that single saves do not wait
 
+	held    heldKeys
+	patient chan struct{} // one for each saving that is sent again by itself
+
 	met atomic.Pointer[time.Time] // when a save last met a key that is taken
 }
 
@@ -37,7 +40,7 @@ const (
 )
 
 func newSaver(c *core, ids *ids, arm *armer) *saver {
-	s := &saver{core: c, ids: ids, arm: arm}
+	s := &saver{core: c, ids: ids, arm: arm, patient: make(chan struct{}, patientSaves)}
 	lane := func(flushers int) *batch.Coalescer[*saving] {
 		return batch.New(batch.Config[*saving]{
 			Flush: s.flush, Panicked: s.panicked, Flushers: flushers,

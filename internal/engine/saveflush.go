@@ -79,6 +79,9 @@ func (s *saver) send(items []*saving) {
 			answerAll(items, processor.ErrClosed)
 			return
 		}
+		if items = s.apart(items); len(items) == 0 {
+			return
+		}
 		now, later := splitKeys(items)
 		before := openRows(items)
 		again := append(s.insert(now), later...)
@@ -173,6 +176,9 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 		}
 	}
 	err := s.store.Insert(ctx, nil, rows)
+	if items[0].alone && row.ClassOf(err) != row.ClassLocked {
+		s.held.free(items[0])
+	}
 	if err == nil {
 		s.stored(items)
 		return nil
@@ -197,6 +203,10 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 		// The statement may still be applied later; inserting again with the same ids finds out.
 		for _, it := range items {
 			it.unsure = true
+			it.unknowns++
+		}
+		if items[0].unknowns >= maxUnknowns {
+			return s.suspect(items)
 		}
 		return items
 	}
@@ -226,26 +236,3 @@ func stillWanted(items []*saving) []*saving {
 	}
 	return left
 }
-
-// alone sends each saving by itself: one of them waits for somebody else's transaction, and only that one shall. The lane goes on
-// meanwhile.
-func (s *saver) alone(items []*saving) (again []*saving) {
-	if items[0].alone {
-		return stillWanted(items)
-	}
-	places := make(chan struct{}, savesAlone)
-	s.goFunc(func() {
-		for _, it := range items {
-			places <- struct{}{}
-			it.alone = true
-			s.goFunc(func() {
-				s.send([]*saving{it})
-				<-places
-			})
-		}
-	})
-	return nil
-}
-
-// savesAlone bounds how many savings are sent by themselves at a time, each on a connection of its own.
-const savesAlone = 4

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -12,7 +14,7 @@ func (s *saver) halves(items []*saving, err error) []*saving {
 		return nil
 	}
 	half := len(items) / 2
-	return append(s.insert(items[:half]), s.insert(items[half:])...)
+	return slices.Concat(s.insert(items[:half]), s.insert(items[half:])) // not appended: these share an array, and alone reads it
 }
 
 // refused answers a saving that the database refuses for what is in it, and says which row that is where it can be told.

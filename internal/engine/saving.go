@@ -19,7 +19,9 @@ type saving struct {
 	unsure bool // a statement that carried it ended with an unknown outcome
 	done   chan struct{}
 
-	refusals int // how often it was refused and nothing was found in its way
+	locked   bool // it met a lock when it was sent by itself
+	unknowns int  // how often its outcome was unknown
+	refusals int  // how often it was refused and nothing was found in its way
 
 	mu    sync.Mutex
 	state savingState

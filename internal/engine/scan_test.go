@@ -243,7 +243,7 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var now time.Time
 		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) {
-			c.Retention = Retention{Completed: time.Hour, Failed: 2 * time.Hour} // cancelled ones for ever
+			c.Retention = Retention{Completed: 10 * time.Minute, Failed: 20 * time.Minute} // cancelled ones for ever
 		})
 		done, cancelled := w.save(e, "a", 0), w.save(e, "a", time.Hour)
 		if _, err := e.Cancel(w.Context(), nil, Ref{ID: cancelled}, false); err != nil {
@@ -257,7 +257,7 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 		for _, c := range []struct {
 			at         time.Duration
 			done, fail bool
-		}{{50 * time.Minute, true, true}, {70 * time.Minute, false, true}, {130 * time.Minute, false, false}} {
+		}{{9 * time.Minute, true, true}, {11 * time.Minute, false, true}, {21 * time.Minute, false, false}} {
 			time.Sleep(time.Until(now.Add(c.at)))
 			if w.exists(done) != c.done || w.exists(failed) != c.fail || !w.exists(cancelled) {
 				w.Errorf("after %v: completed %t, failed %t, cancelled %t",
@@ -284,6 +284,35 @@ func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
 		w.completed(id, 5*time.Millisecond)
 		if n := len(w.runs.of(early)); n != 0 {
 			w.Errorf("a task that is not due was run %d times", n)
+		}
+	})
+}
+
+// Rows that are in hand fill the page of strays.
+func TestAStrayBehindManyRowsInHand(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		due := row.At(time.Now())
+		const n = scanPage + 20
+		for id := range int64(n) {
+			w.store.Plant(row.Row{ID: 1 + id, Tag: "a", Body: []byte("{}"), Due: due, Expected: due, TTR: time.Hour, MaxAttempts: 20})
+		}
+		for got := 0; got < n; {
+			tasks, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: n - got, Waits: true, Wait: 10 * time.Second})
+			if err != nil || len(tasks) == 0 {
+				w.Fatalf("popped %d, then %v", got, err)
+			}
+			got += len(tasks)
+		}
+		// A claim for a pop whose reply was lost, and that was applied after all.
+		late := row.At(time.Now())
+		w.store.Plant(row.Row{
+			ID: 10_000, Tag: "a", Body: []byte("{}"), Due: late.Add(time.Hour + time.Minute), Expected: late, TTR: time.Hour, MaxAttempts: 20,
+			Status: row.Executing, Version: 1, Attempt: 1, Executor: row.PopMark + e.claimer.executor + ":999999",
+		})
+		time.Sleep(12 * time.Second)
+		if r := w.row(10_000); r.Status != row.Pending {
+			w.Errorf("the stray is still %v after two scans, for as long as its lease lasts", r.Status)
 		}
 	})
 }

@@ -160,10 +160,23 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 		return again
 	}
 	r := results[0]
+	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
+		s.hands.standBack(r.run.item) // other suspects must not wait for whoever mends that
+		s.goFunc(func() {
+			if sleep(s.life, refusedFor) {
+				s.flush(results)
+			}
+		})
+		return nil
+	}
+	r.bare = true
 	s.log.Error("a result could not be stored; its error text is dropped", "task", r.change.ID, "err", err)
 	r.change.ErrorStack, r.change.Errors = "the error could not be stored: "+row.Clip(err.Error(), 200), nil
 	return []settlement{r}
 }
+
+// refusedFor is how long a result waits that is refused for its row.
+const refusedFor = 5 * time.Second
 
 // finish is what follows a stored result.
 func (s *settler) finish(u *run, r settlement) {

@@ -59,7 +59,7 @@ func (w *world) shared(stores []*counted, tasks int) {
 
 // Each of them knows at first only those that were there before.
 func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
-	for _, nodes := range []int{3, 6} {
+	for _, nodes := range companies {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			inBubble(t, func(w *world) {
 				tasks := 4000 * nodes
@@ -131,7 +131,7 @@ func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 
 // A resume is what makes all nodes look at a backlog within a second.
 func TestNodesShareABacklog(t *testing.T) {
-	for _, nodes := range []int{3, 6} {
+	for _, nodes := range companies {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			inBubble(t, func(w *world) {
 				tasks := 4000 * nodes
@@ -156,7 +156,7 @@ func TestNodesShareABacklog(t *testing.T) {
 }
 
 func TestNodesShareWhatFallsDue(t *testing.T) {
-	for _, nodes := range []int{3, 6} {
+	for _, nodes := range companies {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			inBubble(t, func(w *world) {
 				const tasks = 10_000

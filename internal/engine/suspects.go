@@ -97,4 +97,7 @@ func (s *suspects) survive(it *item) {
 	}
 }
 
+// empty reports whether none waits.
+func (s *suspects) empty() bool { return len(s.lone)+len(s.others) == 0 }
+
 func (s *suspects) clear() { s.lone, s.others = nil, nil }

@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // Tags are free text, and a caller may make up new ones as he goes. So what is done for each claim walks through the tags at work
 // alone, however many there are, and a tag that is neither served nor at work is forgotten.
 
@@ -22,8 +24,9 @@ type tagLine struct {
 	ahead            int   // slots, or places of pops, that are held by rows which are not due yet
 	early            queue // not nearly due
 	now              queue
-	arrived          []*item // those of now in the order in which they came, about that of their due times; some have left
-	backlog          []*item // oldest first
+	arrived          []*item   // those of now in the order in which they came, about that of their due times; some have left
+	backlog          []*item   // oldest first
+	awaited          time.Time // when a scan last waited for room in the backlog, with rows that are older
 	pops             popDemand
 }
 

@@ -20,6 +20,7 @@ const (
 	hintReadOnly   = "the server is read-only, as after a failover: it is tried again"
 	hintConns      = "all connections of the server or of this user are taken: raise the limit, or use smaller pools"
 	hintPacket     = "larger than the server's max_allowed_packet: shorten the body, or raise the limit"
+	hintCache      = "larger than the server's max_binlog_cache_size: raise it"
 	hintFile       = "the folder must exist, and this process must be allowed to write to it"
 	hintSecure     = "the server takes only encrypted connections: add tls=true to the DSN"
 	hintGroup      = "a replication group takes only InnoDB tables with a primary key, and no transaction that is SERIALIZABLE"
@@ -63,6 +64,9 @@ var mysqlFaults = map[uint16]fault{
 	1048: {row.ClassCaller, ""},         // NULL where none may be
 	1118: {row.ClassCaller, ""},         // row too large
 	1153: {row.ClassCaller, hintPacket}, // packet too large
+	1197: {row.ClassCaller, hintCache},  // larger than max_binlog_cache_size
+	1216: {row.ClassCaller, ""},         // refused by a foreign key
+	1217: {row.ClassCaller, ""},         // the same
 	1264: {row.ClassCaller, ""},         // number out of range
 	1265: {row.ClassCaller, ""},         // truncated
 	1292: {row.ClassCaller, ""},         // not a date
@@ -70,8 +74,12 @@ var mysqlFaults = map[uint16]fault{
 	1366: {row.ClassCaller, ""},         // not valid for the column
 	1406: {row.ClassCaller, ""},         // too long
 	1441: {row.ClassCaller, ""},         // date out of range
+	1442: {row.ClassCaller, ""},         // a trigger may not change the table
+	1451: {row.ClassCaller, ""},         // refused by a foreign key
+	1452: {row.ClassCaller, ""},         // the same
 	1644: {row.ClassCaller, ""},         // refused by a trigger's SIGNAL
 	1690: {row.ClassCaller, ""},         // result out of range
+	1705: {row.ClassCaller, hintCache},  // larger than max_binlog_stmt_cache_size
 	3140: {row.ClassCaller, ""},         // not JSON
 	3144: {row.ClassCaller, ""},         // JSON in a binary string
 	3819: {row.ClassCaller, ""},         // MySQL: CHECK

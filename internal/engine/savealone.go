@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// savesAlone bounds how many savings are sent by themselves at a time, each on a connection of its own.
+const savesAlone = 4
+
+// alone sends each saving by itself: one of them waits for somebody else's transaction, and only that one shall. The lane goes on
+// meanwhile. Each has a place of its own until it meets the lock again; then it waits among its like.
+func (s *saver) alone(items []*saving) (again []*saving) {
+	if items[0].alone {
+		items[0].locked = true
+		s.held.note(items[0])
+		return stillWanted(items)
+	}
+	places := make(chan struct{}, savesAlone)
+	items = slices.Clone(items)
+	s.goFunc(func() {
+		for _, it := range items {
+			places <- struct{}{}
+			it.alone = true
+			s.goFunc(func() {
+				left := []*saving{it}
+				for n := 0; len(left) > 0 && !it.locked && !s.held.has(it) && s.life.Err() == nil; n++ {
+					if n > 0 {
+						sleep(s.life, pause(min(n, longestSavePause)))
+					}
+					left = s.insert(left)
+				}
+				<-places
+				s.patiently(left)
+			})
+		}
+	})
+	return nil
+}
+
+// patiently sends a saving until it has its answer, beside no more than a few of its like: each try may wait a second for a lock.
+func (s *saver) patiently(items []*saving) {
+	for n := 0; len(items) > 0; n++ {
+		sleep(s.life, pause(min(n, longestSavePause)))
+		s.patient <- struct{}{}
+		if s.life.Err() != nil {
+			answerAll(items, processor.ErrClosed)
+			items = nil
+		} else if items = stillWanted(items); len(items) > 0 {
+			items = s.insert(items)
+		}
+		<-s.patient
+	}
+}
+
+// patientSaves leaves half of the connections for rows with keys to the lane and to first tries.
+const patientSaves = 2
+
+// apart takes out what has a key that somebody's transaction held when it was last tried.
+func (s *saver) apart(items []*saving) (rest []*saving) {
+	held, rest := split(items, s.held.has)
+	if len(held) == 0 || held[0].alone {
+		return items
+	}
+	s.alone(held)
+	return rest
+}
+
+// maxUnknowns is how often the outcome of a batch may be unknown before it is asked whether that is due to its rows.
+const maxUnknowns = 4
+
+// suspect sends each saving by itself when the database answers, and yet not about these. One whose caller has been told that the outcome
+// is unknown is sent no more then.
+func (s *saver) suspect(items []*saving) (again []*saving) {
+	ctx, cancel := s.call() // the time of theirs may be up
+	defer cancel()
+	if _, err := s.store.Now(ctx); err != nil {
+		return items
+	}
+	wanted, _ := split(items, func(it *saving) bool { return !it.isAbandoned() })
+	if len(wanted) == 0 || items[0].alone {
+		return wanted
+	}
+	return s.alone(wanted)
+}
