@@ -37,6 +37,7 @@ func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 	const limit = "SET GLOBAL max_connections = ?"
 	before := number(t, server, "SELECT @@max_connections")
 	var taken []*sql.Conn
+	more := outside(t, d)
 	leave = func() {
 		execute(t, server, limit, before)
 		for _, c := range taken {
@@ -44,15 +45,27 @@ func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 				t.Error(err)
 			}
 		}
+		if err := more.Close(); err != nil { // what idles would count among those of the next crowd
+			t.Error(err)
+		}
 	}
 	execute(t, server, limit, 10)
-	more := outside(t, d)
 	eventually(t, "nobody else has a connection", func() bool {
-		victims := killAll(t, d, server)
+		killAll(t, d, server)
 		taken = append(taken, takeAll(t, more)...)
-		return victims == 0
+		return connected(t, server) == len(taken)+1
 	})
 	return leave
+}
+
+// connected is how many connections the server has, those included that have not yet named their database.
+func connected(t *testing.T, server *sql.DB) (n int) {
+	t.Helper()
+	var name string
+	if err := server.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // takeAll opens connections until there are none.
