@@ -14,12 +14,13 @@ func (a *app) benchNodesCommand() *cobra.Command {
 	o := bench.Options{Turns: nodesTurns}
 	cmd := a.benchPart("nodes", &o)
 	cmd.Short = "Measure several processes on one database: throughput, shares, and a rolling restart"
-	cmd.Long = `Start three processes on one database and show medians: what they complete of a backlog beside what one process does, how evenly
-they share, how many rows they try to claim for nothing, and how late tasks are while the processes are restarted in turn.
+	cmd.Long = `Start three processes on one database and show medians: what they complete of a backlog at a cold start, and
+of tasks that fall due when they know of each other, beside what one process does; how evenly they share; how
+many rows they try to claim for nothing; and how late tasks are while the processes are restarted in turn.
 docs/bench.md says what each figure means.
 
-As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. It takes about three
-minutes, --quick one and a half.
+As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. It takes about four
+minutes, --quick two.
 
 Measurements: ` + benchPartList("nodes") + `.`
 	cmd.Example = `  delaytask bench nodes --quick

@@ -168,5 +168,5 @@ func TestBenchNodesMeasuresSeveralProcesses(t *testing.T) {
 	if r.code != exitWrongUse {
 		t.Errorf("code %d, %s", r.code, r.stdout)
 	}
-	contains(t, r.stderr, `bench nodes does not measure "http.save"; it measures nodes.drain.1, nodes.drain.3, nodes.punctual, nodes.rolling`)
+	contains(t, r.stderr, `bench nodes does not measure "http.save"; it measures nodes.drain.1, nodes.drain.3, nodes.flood.1, nodes.flood.3, nodes.punctual, nodes.rolling`)
 }

@@ -24,7 +24,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		Use:   "create NAME",
 		Short: "Create a token and print it",
 		Long: `Create a token and print it. It is shown this once: the database keeps only its hash. All servers know it
-within 2 seconds; one on loopback that was started while there was none has to be started again to ask for tokens.
+within 2 seconds; with server.auth: auto, one on loopback that was started while there was none asks for tokens from then on too.
 
 A tag ends in * to stand for all tags that begin so; * alone stands for all. The verbs are
   save       save tasks

@@ -15,7 +15,7 @@ func TestWhatSeveralProcessesMeasure(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(db.DSN, "nodes")
 		if db.Kind != dbtest.SQLite {
-			o.Only = []string{"nodes.drain.1", "nodes.drain.3", "nodes.punctual"} // to be done soon
+			o.Only = []string{"nodes.drain.1", "nodes.drain.3", "nodes.flood.1", "nodes.flood.3", "nodes.punctual"} // to be done soon
 		}
 		o.Repeats, o.Child, o.scratch = 1, []string{childArgument}, scratchOwner(db)
 		report, err := Run(t.Context(), o)

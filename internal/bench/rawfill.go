@@ -81,9 +81,12 @@ func (f filling) appendRow(text []byte, id int64, due row.Time) []byte {
 }
 
 // dueNow makes rows due one after the other from this moment on, a microsecond apart.
-func dueNow() func(int) row.Time {
-	now := row.At(time.Now())
-	return func(i int) row.Time { return now + row.Time(i) }
+func dueNow() func(int) row.Time { return dueFrom(time.Now()) }
+
+// dueFrom makes them due from another moment on.
+func dueFrom(t time.Time) func(int) row.Time {
+	first := row.At(t)
+	return func(i int) row.Time { return first + row.Time(i) }
 }
 
 // dueTomorrow makes rows due a millisecond apart, from a day from now on.
