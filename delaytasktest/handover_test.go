@@ -23,6 +23,9 @@ func TestHandedOverTaskIsEndedByItsToken(t *testing.T) {
 	if task, err := s.Get(t.Context(), delaytask.ID(id)); err != nil || task.Status != delaytask.Executing {
 		t.Fatalf("got %+v, %v", task, err)
 	}
+	if err := s.Touch(t.Context(), token, time.Hour); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Fail(t.Context(), token, errors.New("not now")); err != nil {
 		t.Fatal(err)
 	}
