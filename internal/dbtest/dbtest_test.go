@@ -5,8 +5,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +149,39 @@ func TestMortalServerComesBackWithItsData(t *testing.T) {
 			m.Thaw(t)
 			if err := db.QueryRowContext(t.Context(), "SELECT id FROM thing").Scan(&id); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSparedServerLeavesItsDataAndLog: for who wants to know why it did what it did.
+func TestSparedServerLeavesItsDataAndLog(t *testing.T) {
+	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
+		t.Run(string(kind), func(t *testing.T) {
+			left, spared := filepath.Join(t.TempDir(), "left"), false
+			t.Run("until it is closed", func(t *testing.T) {
+				m := dbtest.NewMortal(t, kind)
+				db := open(t, m.Database(t))
+				if err := m.Spare(left); err != nil {
+					t.Fatal(err)
+				}
+				spared = true
+				if err := db.PingContext(t.Context()); err == nil {
+					t.Error("the server that was ended answers")
+				}
+			})
+			if !spared {
+				t.Skip("there is none to spare")
+			}
+			found := map[string]bool{"ibdata1": false, "keeper.log": false}
+			err := filepath.WalkDir(left, func(path string, _ fs.DirEntry, err error) error {
+				if _, wanted := found[filepath.Base(path)]; wanted {
+					found[filepath.Base(path)] = true
+				}
+				return err
+			})
+			if err != nil || !found["ibdata1"] || !found["keeper.log"] {
+				t.Errorf("found %v, %v", found, err)
 			}
 		})
 	}

@@ -63,6 +63,12 @@ freeze() { # a stop reaches the threads one after the other
   while grep -L '^State:.T' /proc/$server/task/*/status 2>/dev/null | grep -q .; do sleep 0.01; done
 }
 thaw() { kill -CONT $server; }
+spare() { # they may have gone by themselves
+  to=$1
+  shift
+  crash "$@"
+  mv "$dir" "$to"
+}
 trap '' INT TERM HUP PIPE
 dir=$1
 shift

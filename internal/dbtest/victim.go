@@ -68,6 +68,10 @@ func (v *Victim) Freeze() error { return v.keeper.order("freeze") }
 // Thaw sends SIGCONT.
 func (v *Victim) Thaw() error { return v.keeper.order("thaw") }
 
+// Spare sends SIGKILL and moves the server's folder, with its data and log, to the path, where Close does not remove it. Then the
+// server can only be closed.
+func (v *Victim) Spare(path string) error { return v.keeper.order("spare " + path) }
+
 // A server that was started here is waited for; its exit code tells whether it was alive until it was killed.
 const obeyForBinary = `
 begin() { "$@" & server=$!; }

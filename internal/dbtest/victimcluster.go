@@ -44,6 +44,10 @@ func (c *Cluster) Freeze(member int) error { return c.keeper.order(fmt.Sprint("s
 // Thaw sends SIGCONT.
 func (c *Cluster) Thaw(member int) error { return c.keeper.order(fmt.Sprint("moving ", member)) }
 
+// Spare ends the members and moves their folders, with their data and logs, to the path, where Close does not remove them. Then
+// the cluster can only be closed.
+func (c *Cluster) Spare(path string) error { return c.keeper.order("spare " + path) }
+
 // steady is how long all members have to agree that they are all there. One that was away believes for some moments in what it
 // knew before, and the others may have expelled it already, or be about to.
 const steady = 3 * time.Second

@@ -7,7 +7,8 @@
 //	go run ./test/chaos judge FILE                    judge a run again, from the journal that it left
 //	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
 //
-// It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and it says where.
+// It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and of a run that
+// could not be judged the server's data and log as well, and it says where.
 package main
 
 import (

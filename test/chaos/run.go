@@ -126,8 +126,12 @@ func campaign(ctx context.Context, opts options, stdout, stderr io.Writer) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.play(ctx); err != nil {
-		return fmt.Errorf("%w (the journals are in %s)", err, s.dir)
+	if err = s.play(ctx); err == nil {
+		err = s.conclude(ctx, stdout)
 	}
-	return s.conclude(ctx, stdout)
+	if err != nil && !errors.Is(err, errBroken) {
+		s.unjudged = true
+		return fmt.Errorf("%w (the journals and the server's data are in %s)", err, s.dir)
+	}
+	return err
 }

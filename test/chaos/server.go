@@ -137,6 +137,14 @@ func (s *stage) startServer(ctx context.Context) (dbtest.Source, error) {
 	return v.Source(), nil
 }
 
+// spare ends the servers and keeps what they leave.
+func (s *stage) spare(path string) error {
+	if s.world.Members != nil {
+		return s.world.Members.Spare(path)
+	}
+	return s.world.Server.Spare(path)
+}
+
 // pool is closed with the stage.
 func (s *stage) pool(dsn string) (*sql.DB, error) {
 	db, err := sql.Open("mysql", dsn)

@@ -39,6 +39,7 @@ type stage struct {
 	closing  []func() error
 
 	forgotten bool // nobody wants the journals
+	unjudged  bool // who wants to know why needs the server's data and log as well
 
 	old older // every other worker's program, where the run asks for that
 }
@@ -123,6 +124,9 @@ func (s *stage) close() error {
 	var errs []error
 	if s.world.Fleet != nil {
 		errs = append(errs, s.world.Fleet.End())
+	}
+	if s.unjudged {
+		errs = append(errs, s.spare(filepath.Join(s.dir, "server")))
 	}
 	for i := len(s.closing) - 1; i >= 0; i-- {
 		errs = append(errs, s.closing[i]())
