@@ -60,7 +60,7 @@ endif
 
 .PHONY: sim-growth
 sim-growth: FOR ?= 24h
-sim-growth: ## simulate 100 nodes for FOR (24h of theirs, most of an hour of ours), and 1, 3, 10 and 30 for an hour of theirs, with 1,000,000 tasks a day
+sim-growth: ## simulate 100 nodes for FOR (24h of theirs, half an hour of ours), and 1, 3, 10 and 30 for an hour of theirs, with 1,000,000 tasks a day
 	@go test -c -o bin/sim.test ./internal/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 

@@ -46,8 +46,7 @@ type fleet struct {
 }
 
 // grow runs a fleet, and tells after every hour how many tasks it has run. The caller is in a bubble. A call takes half a millisecond in
-// all; everything else takes no time, so what is
-// late is so because of the way that the work is divided.
+// all; everything else takes no time, so what is late is so because of the way that the work is divided.
 func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, ran int)) (growth, error) {
 	<-time.After(time.Until(begins))
 	f := &fleet{db: memstore.New(), ran: make([]int, nodes)}
@@ -65,7 +64,7 @@ func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, 
 	before = f.calls()
 	began := time.Now()
 	err := f.save(tasks, length, tell)
-	<-time.After(length - time.Since(began) + 15*time.Second)
+	<-time.After(15 * time.Second) // the last are due after four
 	took := time.Since(began)
 	calls := float64(f.calls()-before) / took.Seconds()
 	g := f.sum(tasks)
@@ -126,17 +125,19 @@ func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error
 	return won, err
 }
 
-// save saves the tasks in turn at the nodes, each due four seconds later: whoever has its share runs it.
+// save saves the tasks in turn at the nodes, each due four seconds later: whoever has its share runs it. The time that saves take does
+// not slow down the pace.
 func (f *fleet) save(tasks int, length time.Duration, tell func(time.Duration, int)) error {
-	every := length / time.Duration(tasks)
+	began, every := time.Now(), length/time.Duration(tasks)
 	told := time.Hour
 	for i := range tasks {
 		task := processor.Save{Tag: "task", Body: []byte{}, Delay: 4 * time.Second}
 		if _, _, err := f.engines[i%len(f.engines)].Save(context.Background(), task); err != nil {
 			return err
 		}
-		<-time.After(every)
-		if done := every * time.Duration(i+1); done >= told {
+		done := every * time.Duration(i+1)
+		<-time.After(time.Until(began.Add(done)))
+		if done >= told {
 			tell(told, f.count())
 			told += time.Hour
 		}

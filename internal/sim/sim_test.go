@@ -92,7 +92,7 @@ func playOnce(t *testing.T, seed uint64) (judge.Verdict, linear.Counts) {
 	if err := journal.WriteTo(out, events); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("seed %d: %d violations. What happened: go run ./test/judge %s; again: make sim SEED=%d TIMES=100",
+	t.Logf("seed %d: %d violations. What happened: go run ./test/judge %s; again: make sim SEED=%d TIMES=1000",
 		seed, len(v.Violations)+len(unexplained), file, seed)
 	return v, counts
 }

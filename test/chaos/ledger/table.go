@@ -106,9 +106,15 @@ func runs(b *strings.Builder, lines []Line) {
 		if l.Changed {
 			commit += " and changes"
 		}
+		server := l.Server
+		for _, c := range clusters {
+			if c.kind == l.Kind {
+				server += ", " + c.written
+			}
+		}
 		g := l.Workers
 		fmt.Fprintf(b, "| %s | %s | %s | %d | %d s | %d | %d, %d, %d, %d MiB | %d, %d, %d, %d |\n", l.Began.Format("2006-01-02 15:04"),
-			l.Server, commit, l.Seed, l.Seconds, l.Tasks, g.First.Memory/mega, g.Early.Memory/mega, g.Late.Memory/mega, g.Last.Memory/mega,
+			server, commit, l.Seed, l.Seconds, l.Tasks, g.First.Memory/mega, g.Early.Memory/mega, g.Late.Memory/mega, g.Last.Memory/mega,
 			g.First.Goroutines, g.Early.Goroutines, g.Late.Goroutines, g.Last.Goroutines)
 	}
 }
