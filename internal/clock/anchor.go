@@ -26,13 +26,19 @@ func (c *Clock) AtLeast() (row.Time, bool) {
 	return a.lower.atLeast(c.now(), c.drift), true
 }
 
-// AtMost returns what the database's clock has not passed for sure. It is false without an anchor.
+// AtMost returns what the database's clock has not passed for sure. It is false without an anchor. In a suspend the monotonic clock
+// stands still, and the bound with it: who asks before the suspend was noticed otherwise finds the anchor dropped.
 func (c *Clock) AtMost() (row.Time, bool) {
 	a := c.current.Load()
 	if !a.anchored {
 		return 0, false
 	}
-	return a.upper.atMost(c.now(), c.drift), true
+	now := c.now()
+	if gapped(c.wall(now).Sub(c.wall(a.upper.at)), now.Sub(a.upper.at)) {
+		c.Drop()
+		return 0, false
+	}
+	return a.upper.atMost(now, c.drift), true
 }
 
 // Until returns how long it takes from now until AtLeast reaches t, going by the present bounds; not positive when it has. A

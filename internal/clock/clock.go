@@ -3,7 +3,8 @@
 // Each reading of the database's clock, taken between two moments of this machine's monotonic clock, yields two bounds. The
 // database's time is at least the reading plus what has passed since the reply arrived, and at most the reading plus what has
 // passed since the request was sent. There is no midpoint and no estimate: what may only happen after a moment waits for the
-// lower bound, what must happen before it obeys the upper one. The machine's wall clock plays no part.
+// lower bound, what must happen before it obeys the upper one. The machine's wall clock plays no part, but to notice that the
+// machine was suspended.
 package clock
 
 import (
@@ -23,7 +24,8 @@ const (
 
 // Clock holds the bounds. While it has bounds it is anchored. It is safe for concurrent use; asking it takes no lock.
 type Clock struct {
-	now        func() time.Time // this machine's monotonic clock
+	now        func() time.Time          // this machine's monotonic clock
+	wall       func(time.Time) time.Time // what its wall clock showed then
 	drift      float64
 	rescueHold time.Duration
 
@@ -48,7 +50,7 @@ func Source(now func() time.Time) Option { return func(c *Clock) { c.now = now }
 
 // New returns a clock without an anchor: it needs a reading.
 func New(opts ...Option) *Clock {
-	c := &Clock{now: time.Now, drift: 200e-6, rescueHold: 5 * time.Second, servers: make(map[string]server)}
+	c := &Clock{now: time.Now, wall: wallOf, drift: 200e-6, rescueHold: 5 * time.Second, servers: make(map[string]server)}
 	for _, opt := range opts {
 		opt(c)
 	}

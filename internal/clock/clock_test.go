@@ -221,6 +221,34 @@ func TestDropForgetsReadingsUnderWay(t *testing.T) {
 	})
 }
 
+// TestASuspendIsSeenByWhoPromisesFirst: until the next reading the upper bound would be behind by as long as the machine slept.
+func TestASuspendIsSeenByWhoPromisesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Drift(0))
+		var slept time.Duration
+		resumed := time.Now().Add(time.Second)
+		c.wall = func(at time.Time) time.Time {
+			if at.Before(resumed) {
+				return wallOf(at)
+			}
+			return wallOf(at).Add(slept)
+		}
+		read(c, "a", 0, 0, 0)
+		time.Sleep(time.Second)
+		slept = maxGap // may be the wall clock's own
+		if _, ok := c.AtMost(); !ok {
+			t.Error("an awake machine lost the anchor")
+		}
+		slept = maxGap + 1
+		if most, ok := c.AtMost(); ok {
+			t.Errorf("promised from %v on", most)
+		}
+		wantAnchor(t, c, false)
+		read(c, "a", 0, 0, 0)
+		wantAnchor(t, c, true)
+	})
+}
+
 func TestAnchoredWakesWhoeverWaitsForAReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()

@@ -24,7 +24,13 @@ func (g *Gap) Tick() (time.Duration, bool) {
 }
 
 func (g *Gap) tick(wall time.Time, mono time.Duration) (time.Duration, bool) {
-	gap := wall.Sub(g.wall) - (mono - g.mono)
+	passed, monoPassed := wall.Sub(g.wall), mono-g.mono
 	g.wall, g.mono = wall, mono
-	return gap, gap > maxGap
+	return passed - monoPassed, gapped(passed, monoPassed)
 }
+
+// gapped reports a suspend between two moments that are so far apart by the wall clock and by the monotonic one.
+func gapped(wall, mono time.Duration) bool { return wall-mono > maxGap }
+
+// wallOf is a moment by the wall clock alone.
+func wallOf(t time.Time) time.Time { return t.Round(0) }
