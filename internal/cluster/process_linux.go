@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
+	"syscall"
 )
 
 // hostIdentity names the pid namespace of this boot of this machine: a pid means the same to two processes if and only if they
@@ -24,9 +27,13 @@ func hostIdentity(name string) string {
 	return name + "/" + hex.EncodeToString(sum[:8])
 }
 
-// startTime returns the clock tick since boot at which a process started, or fs.ErrNotExist when there is no such process.
+// startTime returns the clock tick since boot at which a process started, or fs.ErrNotExist when there is no such process. Those of other
+// users may be hidden (proc's option hidepid, systemd's ProtectProc) and look as if they were not there; signals know better.
 func startTime(pid int) (int64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return 0, fmt.Errorf("process %d is hidden: %w", pid, fs.ErrPermission)
+	}
 	if err != nil {
 		return 0, err
 	}

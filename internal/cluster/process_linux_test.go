@@ -1,6 +1,65 @@
 package cluster
 
-import "testing"
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// TestProcessHiddenFromOtherUsersIsNotGone looks at this process as nobody, on a /proc that hides it.
+func TestProcessHiddenFromOtherUsersIsNotGone(t *testing.T) {
+	const key = "CLUSTER_HIDDEN"
+	if text := os.Getenv(key); text != "" {
+		var n row.Node
+		if err := json.Unmarshal([]byte(text), &n); err != nil {
+			t.Fatal(err)
+		}
+		self := NewProcess()
+		if self.Host != n.Host {
+			t.Fatalf("it is on %q, and this on %q", n.Host, self.Host)
+		}
+		if _, err := startTime(n.PID); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("the hidden process: %v", err)
+		}
+		if self.Gone(n) {
+			t.Error("a process that others may not see is gone")
+		}
+		return
+	}
+	t.Parallel()
+	node, err := json.Marshal(asNode(NewProcess()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hide = "mount -t proc -o hidepid=2 proc /proc"
+	if out, err := exec.Command("unshare", "--mount", "sh", "-c", hide).CombinedOutput(); err != nil {
+		t.Skipf("processes cannot be hidden here: %v: %s", err, out)
+	}
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.CreateTemp("", "cluster-*.test") // where nobody may read it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(file.Name()) })
+	_, err = file.Write(program)
+	if err := errors.Join(err, file.Chmod(0o755), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	look := exec.Command("unshare", "--mount", "sh", "-c",
+		hide+" && cd / && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" -test.run='^TestProcessHiddenFromOtherUsersIsNotGone$'", file.Name())
+	look.Env = append(os.Environ(), key+"="+string(node))
+	if out, err := look.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
 
 func TestStartTimeIsReadBehindTheName(t *testing.T) {
 	t.Parallel()
