@@ -177,6 +177,40 @@ func TestLeaseOfAPoppedTaskThatEndsWhileTheClockHasNoAnchor(t *testing.T) {
 	})
 }
 
+// refusesUpdates is a store that takes none while away is true.
+type refusesUpdates struct {
+	Store
+	away *atomic.Bool
+}
+
+func (s refusesUpdates) Update(ctx context.Context, tx Tx, changes []row.Change) (int, error) {
+	if s.away.Load() {
+		return 0, classError(row.ClassNotApplied, "read-only")
+	}
+	return s.Store.Update(ctx, tx, changes)
+}
+
+func TestLeaseOfAPoppedTaskThatEndsWhileTheDatabaseIsReadOnly(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var away atomic.Bool
+		var looks atomic.Int64
+		e := w.engine(alarmOnly{refusesUpdates{w.store, &away}, func() { looks.Add(1) }}, nil)
+		w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+		w.take(e, "a")
+		away.Store(true)
+		looks.Store(0)
+		time.Sleep(30 * time.Second)
+		if n := looks.Load(); n > 25 {
+			w.Errorf("in the 20 s after its lease it was looked at %d times", n)
+		}
+		away.Store(false)
+		again, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2 * time.Second})
+		if err != nil || len(again) != 1 || again[0].Attempt != 2 {
+			w.Errorf("when it could be written again, popped %v, %v", again, err)
+		}
+	})
+}
+
 // The node's own rescue may be faster than the end of the hold: here it is half a second.
 func TestPoppedTaskWhoseLeaseARescueEndsIsHandedOutAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -62,7 +62,11 @@ func (p *pops) expire(id int64) {
 		h.tries++
 		p.again(h, p.now().Add(asideFor(h.tries)))
 		return
-	case err != nil || applied == 0:
+	case err != nil:
+		p.failed("ending the lease of a popped task", err)
+		p.again(h, p.now().Add(time.Second))
+		return
+	case applied == 0: // it has changed since it was looked at
 		p.again(h, p.now().Add(100*time.Millisecond))
 		return
 	}
