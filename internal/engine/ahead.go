@@ -15,7 +15,7 @@ func (l *lines) mayGoAhead(line *tagLine) bool {
 	if line.ahead >= takers-kept(takers)+line.beyond {
 		return false
 	}
-	return line.pops.open() > 0 || l.hasSlot(line) && l.ahead < l.workers-kept(l.workers)+l.beyond
+	return l.popsTake(line) > 0 || l.hasSlot(line) && l.ahead < l.workers-kept(l.workers)+l.beyond
 }
 
 // promote moves rows that are due at soon, or before, in line with what is due now. It reports whether there were any, and

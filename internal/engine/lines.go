@@ -46,8 +46,8 @@ type lines struct {
 	ready     int           // rows that wait for a slot
 	gateTurn  bool          // the next slot goes to the backlog
 	ahead     int           // worker slots that are held by rows which are not due yet
-	wanted    int           // rows that waiting pops want and were not promised yet, over all tags
-	turn      bool          // the backlog gets the odd place
+	pops      popDemands
+	turn      bool // the backlog gets the odd place
 
 	suspectsTurn bool // suspects have got the last odd one
 }
@@ -152,7 +152,7 @@ func (l *lines) pick(most int, backlog bool) []*item {
 	if backlog && !both {
 		free -= l.workers / backlogKeeps
 	}
-	n := max(free, 0) + l.wanted
+	n := max(free, 0) + l.pops.left()
 	if n <= 0 || len(l.waiting) == 0 {
 		return nil
 	}
@@ -270,13 +270,13 @@ func (l *lines) hasSlot(line *tagLine) bool {
 }
 
 // hasTaker reports whether anybody may.
-func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || line.pops.open() > 0 }
+func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || l.popsTake(line) > 0 }
 
 // occupy gives the row to a worker or to a waiting pop; where both are free they take turns.
 func (l *lines) occupy(it *item) *item {
 	delete(l.waiting, it.ID)
 	l.stir(it.line)
-	it.pop = it.line.pops.open() > 0 && (it.line.pops.turn || !l.hasSlot(it.line))
+	it.pop = l.popsTake(it.line) > 0 && (it.line.pops.turn || !l.hasSlot(it.line))
 	it.line.pops.turn = !it.pop
 	if it.pop {
 		l.promise(it.line, 1)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -310,6 +311,35 @@ func TestManyPopsShareTheTasksAndLoseNone(t *testing.T) {
 		}
 		if len(seen) != tasks {
 			w.Errorf("%d of %d tasks were handed out", len(seen), tasks)
+		}
+	})
+}
+
+func TestPopOfManyTagsClaimsNoMoreThanItTakes(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var claimed atomic.Int64
+		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			claimed.Add(int64(len(c.Rows)))
+			return w.store.Claim(ctx, c)
+		}}, nil)
+		const tags = 20
+		pop := PopRequest{Max: 1, Waits: true, Wait: 5 * time.Second}
+		for i := range tags {
+			pop.Tags = append(pop.Tags, fmt.Sprint("tag", i))
+		}
+		if _, err := e.Pop(w.Context(), pop); err != nil {
+			w.Fatal(err)
+		}
+		for _, tag := range pop.Tags {
+			w.save(e, tag, 2*time.Second)
+		}
+		for range tags { // the first waits while they all fall due
+			if got, err := e.Pop(w.Context(), pop); err != nil || len(got) != 1 {
+				w.Fatalf("popped %v, %v", got, err)
+			}
+		}
+		if n := claimed.Load(); n != tags {
+			w.Errorf("%d rows were claimed to hand out %d", n, tags)
 		}
 	})
 }
