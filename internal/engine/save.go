@@ -227,6 +227,21 @@ func ceilMillis(d time.Duration) time.Duration {
 	}
 }
 
+// isIn reports whether the row that is stored under the draft's id is its own. Under a number that was drawn here a plain INSERT may have
+// put the same task, and then the row is a stranger's. One of ours carries the very promise that was drawn up with the number, and keeps
+// it when its statement is sent again, by us or by something between us and the database. Only where a statement of ours was of unknown
+// outcome may somebody have moved that promise since, which its version tells.
+func (d *draft) isIn(stored *row.Row, unsure bool) bool {
+	switch {
+	case !d.isStoredAs(stored):
+		return false
+	case !d.drawn, unsure && stored.Version > 0:
+		return true
+	default:
+		return stored.Expected == d.row.Expected && stored.Delay == d.row.Delay
+	}
+}
+
 // isStoredAs reports whether a stored row is what the draft wants to store. A repeated save counts its delay from another moment, so
 // either the delay or the promise has to agree. One that asks for a moment promises the present when that has passed meanwhile: the row
 // of the first save has the moment itself, or had it behind it already.

@@ -122,7 +122,7 @@ func (s *saver) compare(it *saving, found findings) (changed, left bool) {
 		other, taken := found.byID[d.row.ID]
 		holder, met := found.byKey[d.key()]
 		switch {
-		case taken && d.isStoredAs(other):
+		case taken && d.isIn(other, it.unsure):
 			d.met = true
 			switch other.Status {
 			case row.Pending: // the promise of the save that was stored counts, which may be another one's

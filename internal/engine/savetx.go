@@ -32,7 +32,7 @@ func (s *saver) metInTx(ctx context.Context, tx Tx, d *draft, refusal error) err
 	if err != nil {
 		return err
 	}
-	if len(rows) == 1 && d.isStoredAs(&rows[0]) {
+	if len(rows) == 1 && d.isIn(&rows[0], false) { // no statement is sent again here
 		return nil
 	}
 	taken := len(rows)+len(broken) > 0
