@@ -53,7 +53,8 @@ func (h *hands) leave(u *run) (next []*run) {
 	return next
 }
 
-// impatient takes out the rows that have waited for a slot since before the moment.
+// impatient takes out the rows that have waited for a slot since before the moment, and those that would not start in one any more: the
+// sooner they are released, the fewer of them a rescue takes for crashed.
 func (h *hands) impatient(since time.Time) []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,7 +64,7 @@ func (h *hands) impatient(since time.Time) []*run {
 	var taken []*run
 	for _, line := range h.lines.working {
 		for _, it := range slices.Concat(line.ready.items, line.readyLate.items) {
-			if it.run.ready.Before(since) {
+			if it.run.ready.Before(since) || it.run.isOver() {
 				taken = append(taken, h.lines.unready(it))
 			}
 		}

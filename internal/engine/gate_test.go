@@ -261,6 +261,82 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 	})
 }
 
+// The claim takes most of the lease, and nobody renews it in time. Nothing crashed, so the rescue must not find the rows.
+func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var slow, hangs atomic.Bool
+		store := renewHook{claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			if slow.CompareAndSwap(true, false) {
+				time.Sleep(700 * time.Millisecond)
+			}
+			return w.store.Claim(ctx, c)
+		}}, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+			if hangs.Load() {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return w.store.Renew(ctx, leases)
+		}}
+		e := w.engine(store, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+			if task.Priority > 0 {
+				sleep(ctx, 5*time.Second)
+			}
+			return nil
+		}}, func(c *Config) { c.Workers = 1 })
+		time.Sleep(time.Second)
+		w.save(e, "a", 0, processor.WithPriority(1))
+		time.Sleep(time.Second)
+		slow.Store(true)
+		hangs.Store(true)
+		var ids []int64
+		for range 10 {
+			ids = append(ids, w.save(e, "a", 500*time.Millisecond, processor.WithTTR(time.Second)))
+		}
+		e.hands.withSurplus(15)
+		time.Sleep(1400 * time.Millisecond)
+		if got := w.executing(ids); got != 10 {
+			t.Fatalf("%d tasks are claimed beyond the only slot, want 10", got)
+		}
+		time.Sleep(2 * time.Second)
+		for _, id := range ids {
+			if r := w.row(id); r.Status != row.Pending || r.CrashCount != 0 || r.Attempt != 0 {
+				t.Errorf("task %d is %v at attempt %d after %d crashes", id, r.Status, r.Attempt, r.CrashCount)
+			}
+		}
+		hangs.Store(false)
+		time.Sleep(time.Minute)
+		for _, id := range ids {
+			w.completed(id, time.Minute)
+		}
+		if n := e.runs.len(); n != 0 {
+			t.Errorf("%d rows are still in the book", n)
+		}
+	})
+}
+
+// The answer of a renewal may come when the lease was reckoned lost, and moves the deadline. Nothing renews the row from then on.
+func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Second))
+		time.Sleep(3*time.Second - 5*time.Millisecond)
+		u := e.runs.get(id)
+		if u == nil {
+			t.Fatal("the task is not claimed ahead")
+		}
+		e.renewer.lose(u, processor.ErrLeaseLost)
+		e.renewer.compare([]*run{u}, []row.State{{ID: id, Version: u.row.Version, Status: row.Executing}}, func(u *run) {
+			u.deadline = u.deadline.Add(time.Second)
+		})
+		time.Sleep(5 * time.Second)
+		w.completed(id, time.Second)
+		if got := w.series(e); got["runs_total{a,released}"] != 1 || got["runs_total{a,completed}"] != 1 {
+			t.Errorf("the task was not released once: %v", got)
+		}
+	})
+}
+
 func (w *world) executing(ids []int64) (n int) {
 	synctest.Wait()
 	for _, id := range ids {

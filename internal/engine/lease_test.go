@@ -206,6 +206,12 @@ func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
 		if n := len(w.runs.of(id)); n != 0 {
 			w.Errorf("started %d times", n)
 		}
+		if got := w.series(e); got["runs_total{a,cancelled}"] != 1 || got["runs_total{a,lease_lost}"]+got["runs_total{a,released}"] != 0 {
+			w.Errorf("the task is not counted once, as cancelled: %v", got)
+		}
+		if r := w.row(id); r.Status != row.Cancelled || e.runs.len() != 0 || e.hands.holds(id) {
+			w.Errorf("%d runs in the book, row %+v", e.runs.len(), r)
+		}
 	})
 }
 

@@ -41,13 +41,10 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 	return released
 }
 
-// giveBack releases rows that were claimed and did not start.
+// giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the row may be
+// executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
 func (r *runner) giveBack(waiting []*run) {
 	for _, u := range waiting {
-		if u.isLost() {
-			r.settler.refused(u)
-			continue
-		}
 		r.settler.add(u, released(u, r.now()))
 	}
 }

@@ -216,7 +216,7 @@ func (r *renewer) lose(u *run, cause error) {
 	}
 	u.lost, u.cancelled = true, errors.Is(cause, processor.ErrCancelled)
 	if u.end == nil {
-		return // not started yet: the fence refuses its result
+		return // not started yet: it will be released instead, and the fence refuses that when the row is not ours
 	}
 	u.end(cause)
 	r.goFunc(func() { r.expectReturn(u) })

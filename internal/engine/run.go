@@ -111,10 +111,6 @@ func (r *runner) execute(u *run) {
 		r.settler.add(u, released(u, started))
 		return
 	}
-	if u.isLost() {
-		r.settler.refused(u)
-		return
-	}
 	if s, late := tooLate(u, started); late {
 		r.settler.add(u, s)
 		return
@@ -130,18 +126,12 @@ func (r *runner) execute(u *run) {
 	err = r.process(ctx, u, reg.Processor)
 }
 
-// isOver reports whether the lease may have ended before the task could be started.
+// isOver reports whether the lease may have ended before the task could be started, or the row was seen in other hands or cancelled.
+// What was lost once stays so: the answer of a renewal that comes later moves the deadline, but nothing renews the row any more.
 func (u *run) isOver() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return time.Now().After(u.deadline)
-}
-
-// isLost reports whether the row was seen in other hands, or cancelled.
-func (u *run) isLost() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.lost
+	return u.lost || time.Now().After(u.deadline)
 }
 
 // hasRun reports whether the attempt was begun.
