@@ -104,8 +104,8 @@ func (e *Engine) wire(process cluster.Process) {
 	e.pops = newPops(e.runner, e.tags, e.arm)
 	e.dispatcher = newDispatcher(c, e.begin)
 	e.claimer = newClaimer(c, e.arm, lead, e.take, executor, process.IP)
-	e.renewer = &renewer{core: c, runs: e.runs, runner: e.runner, quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
-	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.quiet)
+	e.renewer = newRenewer(c, e.runs, e.runner)
+	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.await)
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.peek = &peek{core: c, arm: e.arm, runs: e.runs}
@@ -118,7 +118,7 @@ func (e *Engine) take(u *run) {
 	soon := !now.Before(u.renewAt) && now.Before(u.deadline)
 	e.runs.add(u)
 	if soon {
-		signal(e.renewer.wake) // the lease may end before the next tick
+		signal(e.renewer.of(u).wake) // the lease may end before the next tick
 	}
 	if wait, anchored := e.clock.Until(u.due); anchored && wait > farAhead {
 		e.goFunc(func() { e.settler.add(u, released(u, e.now())) }) // not here: it may have to wait for the settler
@@ -154,7 +154,9 @@ func (e *Engine) Start(_ context.Context) error {
 	e.member.SetTags(e.tags.served())
 	e.tags.run(true)
 	e.goFunc(func() { e.dispatcher.loop(e.life) })
-	e.goFunc(func() { e.renewer.loop(e.life) })
+	e.goFunc(func() { e.renewer.loop(e.life, &e.renewer.short) })
+	e.goFunc(func() { e.renewer.loop(e.life, &e.renewer.long) })
+	e.goFunc(func() { e.renewer.look(e.life) })
 	e.goFunc(func() { e.renewer.deadlines(e.life) })
 	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })

@@ -16,10 +16,10 @@ import (
 // attempt.
 type handover struct {
 	*core
-	runs  *runs
-	pops  *pops
-	quiet chan struct{} // holds one while leases are renewed
-	queue *batch.Coalescer[*passed]
+	runs    *runs
+	pops    *pops
+	renewed func() // returns when the renewals that are under way have ended
+	queue   *batch.Coalescer[*passed]
 }
 
 // passed is a task on its way from a processor to the holder of its token.
@@ -29,8 +29,8 @@ type passed struct {
 	tries int // that met a lock
 }
 
-func newHandover(c *core, runs *runs, pops *pops, quiet chan struct{}) *handover {
-	h := &handover{core: c, runs: runs, pops: pops, quiet: quiet}
+func newHandover(c *core, runs *runs, pops *pops, renewed func()) *handover {
+	h := &handover{core: c, runs: runs, pops: pops, renewed: renewed}
 	h.queue = batch.New(batch.Config[*passed]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
 	return h
 }
@@ -68,8 +68,7 @@ func (h *handover) passed(u *run, asked *processor.HandOverError) *passed {
 // after it.
 func (h *handover) flush(all []*passed) {
 	h.metrics.Batch("handover", len(all))
-	h.quiet <- struct{}{}
-	<-h.quiet
+	h.renewed()
 	for n := 0; len(all) > 0 && h.life.Err() == nil; n++ {
 		if n > 0 {
 			sleep(h.life, pause(n-1))

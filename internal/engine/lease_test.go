@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,8 +92,165 @@ func TestLockedRowInARenewalBatchCostsNobodyElseHisLease(t *testing.T) {
 				for _, id := range ids[1:] {
 					w.completed(id, time.Second)
 				}
-				if n := waited.Load(); n > 8 {
+				if n := waited.Load(); n > 1 {
 					w.Errorf("%d renewals waited for the lock in 39 s", n)
+				}
+			})
+		})
+	}
+}
+
+// lingering renews as a server does that knows nothing of its client's patience: row by row in the order of ids, each waited for up to
+// a second with those before it held, also when nobody waits for the answer any more.
+type lingering struct {
+	Store
+	lock func(ids ...int64) (unlock func())
+}
+
+func (s lingering) Renew(ctx context.Context, leases []row.Lease) (states []row.State, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		states, err = s.renew(context.WithoutCancel(ctx), leases)
+	}()
+	select {
+	case <-done:
+		return states, err
+	case <-ctx.Done():
+		return nil, classError(row.ClassUnknown, "given up")
+	}
+}
+
+func (s lingering) renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+	ids := slices.Sorted(slices.Values(idsOf(leases, func(l row.Lease) int64 { return l.ID })))
+	var unlock []func()
+	leave := func() {
+		for _, f := range unlock {
+			f()
+		}
+		unlock = nil
+	}
+	defer leave()
+	for _, id := range ids {
+		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			if held, _ := s.Locked(ctx, []int64{id}); len(held) == 0 {
+				break
+			}
+			if time.Since(began) >= time.Second {
+				return nil, classError(row.ClassLocked, "held")
+			}
+		}
+		unlock = append(unlock, s.lock(id))
+	}
+	leave()
+	return s.Store.Renew(ctx, leases)
+}
+
+// A lease of a second leaves no time to wait for a lock: the statement is given up, and goes on on the server.
+func TestShortLeasesAreKeptBesideALockedRow(t *testing.T) {
+	for name, ttrs := range map[string][]time.Duration{
+		"Short":            {time.Second, time.Second},
+		"LongAndShort":     {15 * time.Second, time.Second},
+		"ShortAndLong":     {time.Second, 15 * time.Second},
+		"OfManyLengths":    {time.Second, 2 * time.Second, 4 * time.Second, 6 * time.Second, 15 * time.Second},
+		"NothingButLonger": {6 * time.Second, 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				e := w.engine(lingering{w.store, w.store.Lock}, map[string]processor.Func{"a": untilEnd(40*time.Second, nil)})
+				w.engine(w.store, nil) // would rescue
+				time.Sleep(time.Second)
+				var ids []int64
+				for i := range 10 {
+					ids = append(ids, w.save(e, "a", 0, processor.WithTTR(ttrs[i%len(ttrs)])))
+				}
+				time.Sleep(100 * time.Millisecond)
+				unlock := w.store.Lock(ids[9])
+				time.Sleep(39 * time.Second)
+				unlock()
+				time.Sleep(20 * time.Second)
+				for _, id := range ids[:9] {
+					w.completed(id, time.Second)
+				}
+			})
+		})
+	}
+}
+
+// probeless does not answer which rows are locked.
+type probeless struct {
+	Store
+	asked *atomic.Int64
+}
+
+func (s probeless) Locked(ctx context.Context, _ []int64) ([]int64, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return nil, classError(row.ClassUnknown, "given up")
+}
+
+func TestLeasesAreRenewedWhenNobodySaysWhatIsLocked(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var asked atomic.Int64
+		e := w.engine(probeless{w.store, &asked}, map[string]processor.Func{"a": untilEnd(20*time.Second, nil)})
+		w.engine(w.store, nil) // would rescue
+		time.Sleep(time.Second)
+		e.locks.note()
+		var ids []int64
+		for _, ttr := range []time.Duration{1, 2, 4, 6, 15} {
+			ids = append(ids, w.save(e, "a", 0, processor.WithTTR(ttr*time.Second)))
+		}
+		time.Sleep(30 * time.Second)
+		for _, id := range ids {
+			w.completed(id, time.Second)
+		}
+		if n := asked.Load(); n > 6 { // every 10 s, for short leases and for long ones
+			w.Errorf("asked %d times what is locked", n)
+		}
+	})
+}
+
+// Neither kind of lease waits for the statement of the other, whether the database answers late or not at all.
+func TestLeasesOfOneLengthKeepNoneOfAnother(t *testing.T) {
+	const short, long = time.Second, 15 * time.Second
+	for name, c := range map[string]struct {
+		slow, kept time.Duration
+		takes      time.Duration
+	}{
+		"LongOnesHang":    {long, short, time.Hour},
+		"ShortOnesHang":   {short, long, time.Hour},
+		"ASlowerDatabase": {0, long, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.runs.hangs = true
+				e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+					isSlow := func(l row.Lease) bool { return c.slow == 0 || l.TTR == c.slow }
+					if slices.ContainsFunc(leases, isSlow) && !sleep(ctx, c.takes) {
+						return nil, classError(row.ClassUnknown, "given up")
+					}
+					return w.store.Renew(ctx, leases)
+				}}, map[string]processor.Func{"a": untilEnd(40*time.Second, nil), "stream": untilEnd(2*time.Second, nil)})
+				w.lossy[e] = true
+				w.engine(w.store, nil) // would rescue
+				time.Sleep(time.Second)
+				var kept []int64
+				go func() {
+					for range 200 {
+						w.save(e, "stream", 0, processor.WithTTR(short))
+						time.Sleep(200 * time.Millisecond)
+					}
+				}()
+				for _, ttr := range []time.Duration{short, long, 2 * long} {
+					for range 5 {
+						if id := w.save(e, "a", 0, processor.WithTTR(ttr)); ttr == c.kept {
+							kept = append(kept, id)
+						}
+					}
+				}
+				time.Sleep(42 * time.Second)
+				for _, id := range kept {
+					w.completed(id, time.Second)
 				}
 			})
 		})

@@ -14,34 +14,72 @@ import (
 // whatever the TTR.
 type renewer struct {
 	*core
-	runs   *runs
-	runner *runner
-	quiet  chan struct{} // holds one while leases are renewed
-	wake   chan struct{} // a lease was due for renewal when its claim was answered
+	runs        *runs
+	runner      *runner
+	short, long renewals
+}
+
+// renewals are those of the leases of one kind. Short ones leave no time to wait for a statement of the others, and would leave these
+// no time for theirs: each kind has its own statements.
+type renewals struct {
+	quiet chan struct{} // holds one while leases are renewed
+	wake  chan struct{} // a lease was due for renewal when its claim was answered
+	askAt time.Time     // nobody is asked for locks before; the loop's own
+}
+
+func newRenewer(c *core, runs *runs, runner *runner) *renewer {
+	kind := func() renewals { return renewals{quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)} }
+	return &renewer{core: c, runs: runs, runner: runner, short: kind(), long: kind()}
+}
+
+// of returns the renewals that a row belongs to.
+func (r *renewer) of(u *run) *renewals {
+	if u.patience() < lockWait {
+		return &r.short
+	}
+	return &r.long
+}
+
+// await returns when the statements that are under way have ended.
+func (r *renewer) await() {
+	for _, kind := range []*renewals{&r.short, &r.long} {
+		kind.quiet <- struct{}{}
+		<-kind.quiet
+	}
 }
 
 const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
 
-// loop renews and looks. What ends attempts by this process's own reckoning is a loop of its own: it must not wait for a
+// loop renews the leases of one kind. What ends attempts by this process's own reckoning is a loop of its own: it must not wait for a
 // database that hangs.
-func (r *renewer) loop(ctx context.Context) {
+func (r *renewer) loop(ctx context.Context, kind *renewals) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
-	watched := time.Now()
 	for {
 		select {
 		case <-tick.C:
-		case <-r.wake:
+		case <-kind.wake:
 		case <-ctx.Done():
 			return
 		}
-		held := r.runs.all()
-		now := time.Now()
-		r.quiet <- struct{}{}
-		r.renew(dueForRenewal(held, now))
-		<-r.quiet
-		if now.Sub(watched) >= watchEvery && len(held) > 0 {
-			watched = now
+		held, _ := split(r.runs.all(), func(u *run) bool { return r.of(u) == kind })
+		kind.quiet <- struct{}{}
+		r.renew(kind, dueForRenewal(held, time.Now()))
+		<-kind.quiet
+	}
+}
+
+// look watches what is held.
+func (r *renewer) look(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if held := r.runs.all(); len(held) > 0 {
 			r.watch(held)
 		}
 	}
@@ -81,19 +119,37 @@ func dueForRenewal(held []*run, now time.Time) (due []*run) {
 // lockWait is more than a statement waits for a row that somebody else holds.
 const lockWait = 2500 * time.Millisecond
 
-// renewTimeout leaves time for another try before the shortest of the leases ends. It also lets the server answer that a row is
-// locked, as far as the lease allows: a statement that is given up earlier goes on holding the other rows against the next try.
+// patience is how long an answer to the renewal of the row is waited for. It leaves time for another try before the lease ends. It also
+// lets the server answer that a row is locked, as far as the lease allows: a statement that is given up earlier goes on holding the
+// other rows against the next try.
+func (u *run) patience() time.Duration { return max(u.row.TTR/4, min(u.row.TTR/2, lockWait)) }
+
 func renewTimeout(due []*run, most time.Duration) time.Duration {
 	shortest := most
 	for _, u := range due {
-		shortest = min(shortest, max(u.row.TTR/4, min(u.row.TTR/2, lockWait)))
+		shortest = min(shortest, u.patience())
 	}
 	return shortest
 }
 
-// renew moves the leases. One that a holder of the token has prolonged stays so. The own deadline moves only when the answer
-// confirms it.
-func (r *renewer) renew(due []*run) {
+// renew moves the leases of rows of one kind. Where a statement may not wait for a lock, or a lock was met lately, it asks for locks
+// first. It asks for a short time, and not again soon when there was no answer: with a slow database that time is needed to renew.
+func (r *renewer) renew(kind *renewals, due []*run) {
+	timeout := renewTimeout(due, r.cfg.CallTimeout)
+	if now := time.Now(); (timeout < lockWait || r.locks.lately()) && !now.Before(kind.askAt) {
+		var err error
+		if due, err = r.unlocked(due, timeout/4); err != nil {
+			kind.askAt = now.Add(askPause)
+		}
+	}
+	r.prolong(due)
+}
+
+const askPause = 10 * time.Second
+
+// prolong sends the leases. One that a holder of the token has prolonged stays so. The own deadline moves only when the answer
+// confirms it. When the statement meets a lock, those go on that nobody else holds.
+func (r *renewer) prolong(due []*run) {
 	if len(due) == 0 {
 		return
 	}
@@ -101,15 +157,25 @@ func (r *renewer) renew(due []*run) {
 	for i, u := range due {
 		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR, Least: true}
 	}
-	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due, r.cfg.CallTimeout))
+	timeout := renewTimeout(due, r.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(r.life, timeout)
 	defer cancel()
 	sent := time.Now()
 	states, err := r.store.Renew(ctx, leases)
 	r.metrics.Batch("renew", len(due))
 	if err != nil {
 		r.failed("renewing leases", err)
-		if row.ClassOf(err) == row.ClassLocked || ctx.Err() != nil {
-			r.renewUnlocked(due)
+		refused := row.ClassOf(err) == row.ClassLocked
+		if !refused && ctx.Err() == nil {
+			return
+		}
+		rest, _ := r.unlocked(due, timeout)
+		found := len(rest) < len(due)
+		if refused || found {
+			r.locks.note()
+		}
+		if found {
+			r.prolong(rest)
 		}
 		return
 	}
@@ -119,14 +185,17 @@ func (r *renewer) renew(due []*run) {
 	})
 }
 
-// renewUnlocked renews the rows that no other transaction holds. The others are left out for a while: each try with one of them
-// costs all that travel along the wait for its lock.
-func (r *renewer) renewUnlocked(due []*run) {
-	ctx, cancel := context.WithTimeout(r.life, renewTimeout(due, r.cfg.CallTimeout))
+// unlocked returns the rows that no other transaction holds, and all of them when that could not be found out. The others are left out
+// for a while: each try with one of them costs all that travel along the wait for its lock.
+func (r *renewer) unlocked(due []*run, timeout time.Duration) (rest []*run, err error) {
+	if len(due) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(r.life, timeout)
 	defer cancel()
 	isLocked, err := r.lockedAmong(ctx, idsOf(due, (*run).id))
-	if err != nil || len(isLocked) == 0 {
-		return
+	if err != nil {
+		return due, err
 	}
 	locked, rest := split(due, func(u *run) bool { return isLocked[u.row.ID] })
 	for _, u := range locked {
@@ -134,7 +203,7 @@ func (r *renewer) renewUnlocked(due []*run) {
 		u.renewAt = time.Now().Add(u.row.TTR / 6)
 		u.mu.Unlock()
 	}
-	r.renew(rest)
+	return rest, nil
 }
 
 // watch compares what is held with the table.
