@@ -32,7 +32,7 @@ func (c *core) update(ctx context.Context, changes []row.Change) (applied int, e
 	return applied, err
 }
 
-// touch moves leases for their holders. They share a connection with the renewals of everything that runs here, so no more than one of
+// touch moves leases for their holders. They share two connections with the renewals of everything that runs here, so no more than one of
 // them waits for a lock.
 func (c *core) touch(ctx context.Context, leases []row.Lease) (states []row.State, err error) {
 	select {

@@ -61,9 +61,9 @@ func TestCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		pool.SetMaxOpenConns(19)
-		refused(t, store.New(pool, store.MySQL), "19 connections", "20")
 		pool.SetMaxOpenConns(20)
+		refused(t, store.New(pool, store.MySQL), "20 connections", "21")
+		pool.SetMaxOpenConns(21)
 		if _, err := store.New(pool, store.MySQL).Check(t.Context(), bodyLimit); err != nil {
 			t.Error(err)
 		}

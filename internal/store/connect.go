@@ -36,7 +36,7 @@ func (k Kind) String() string {
 
 // Limits of a pool of our own. A caller who wants other numbers sets them on the pool that Connect returns.
 const (
-	maxConns = 24 // the reserved ones, and six that read
+	maxConns = 25 // the reserved ones, and six that read
 	// One that writes, and others that read meanwhile, each with up to 2 MB of pages.
 	maxSQLiteConns = 4
 	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit would cut it, and often enough that

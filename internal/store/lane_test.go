@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -93,6 +94,36 @@ func TestStatementThatWasInterruptedLeavesNoConnectionBehind(t *testing.T) {
 		if _, err := s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e2"}); err != nil {
 			t.Errorf("the next claim: %v", err)
 		}
+	})
+}
+
+// The machine may stand still for the second that the wait lasts, so there are several tries.
+func TestRenewalThatWaitsForALockHoldsUpNoOther(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		insertOne(t, s, 1)
+		insertOne(t, s, 2)
+		defer lock(t, pool, []int64{1})()
+		renew := func(id int64) error {
+			_, err := s.Renew(t.Context(), []row.Lease{{Ref: row.Ref{ID: id}, TTR: time.Second}})
+			return err
+		}
+		for range 5 {
+			waited := make(chan error, 1)
+			go func() { waited <- renew(1) }()
+			waitForWrite(t, pool)
+			if err := renew(2); err != nil {
+				t.Fatal(err)
+			}
+			beside := len(waited) == 0
+			if err := <-waited; row.ClassOf(err) != row.ClassLocked {
+				t.Fatalf("error %v, want locked", err)
+			}
+			if beside {
+				return
+			}
+		}
+		t.Error("every renewal came after the one that waits")
 	})
 }
 

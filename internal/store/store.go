@@ -27,7 +27,7 @@ const (
 	keyedSavers = 4 // rows with a key: each can wait a second for the open transaction that holds it
 	claimers    = 3
 	settlers    = 2
-	renewers    = 1
+	renewers    = 2 // short leases cannot wait while the statement of longer ones waits for a lock
 	beaters     = 1 // node rows: a node whose heartbeat waits behind a lease drops out of its own view
 	probers     = 1 // looks for locked rows while others wait for them
 	keepers     = 1 // purge and rare writes

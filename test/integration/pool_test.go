@@ -135,7 +135,7 @@ func TestPoolThatCannotWorkIsRefused(t *testing.T) {
 		wantSentence(t, refusal(t, pool(t, d, "autocommit=0")), "autocommit")
 		small := pool(t, d)
 		small.SetMaxOpenConns(5)
-		wantSentence(t, refusal(t, small), "5 connections", "SetMaxOpenConns", "20")
+		wantSentence(t, refusal(t, small), "5 connections", "SetMaxOpenConns", "21")
 	})
 }
 
