@@ -138,6 +138,24 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 	})
 }
 
+// A pop waits for no slot.
+func TestLatenessOfAPoppedTaskIsMeasuredWhereItArises(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.claimed(nil), nil)
+		w.plain(1000, "popped", row.At(time.Now().Add(-300*time.Millisecond)))
+		w.take(e, "popped")
+		got := w.series(e)
+		for part, want := range map[string]time.Duration{
+			"total": 310 * time.Millisecond, "timer": 300 * time.Millisecond, "claim": 10 * time.Millisecond, "pool": 0,
+		} {
+			name := fmt.Sprintf("lateness_seconds{popped,%s}", part)
+			if v := got[name]; v < want.Seconds()-0.001 || v > want.Seconds()+0.05 || got["#"+name] != 1 {
+				w.Errorf("%s is %v of %v values, want %v of one", name, v, got["#"+name], want)
+			}
+		}
+	})
+}
+
 func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const ahead = 2 * time.Second // of this machine is the database

@@ -21,7 +21,7 @@ type run struct {
 	due    row.Time  // the due time that the claim took
 	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
 	forPop bool
-	ready  time.Time // when its time had come and it asked for a slot
+	ready  time.Time // when its time had come and it asked for a slot; zero for a pop
 
 	admitted bool // it has a slot; guarded by the hands
 
@@ -256,7 +256,10 @@ func (r *runner) measure(u *run, started row.Time) {
 	if !u.row.Execution.IsZero() || u.row.Attempt > 1 || u.row.CrashCount > 0 {
 		return
 	}
-	sent, ready := started.Add(-time.Since(u.sent)), started.Add(-time.Since(u.ready))
+	sent, ready := started.Add(-time.Since(u.sent)), started
+	if !u.ready.IsZero() { // a popped task waits for no slot
+		ready = started.Add(-time.Since(u.ready))
+	}
 	fired := max(u.item.fired, u.due)
 	r.metrics.Late(u.row.Tag, started.Sub(u.due), fired.Sub(u.due),
 		max(ready.Sub(max(sent, u.due)), 0), max(sent.Sub(fired), 0)+started.Sub(ready))
