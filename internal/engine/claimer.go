@@ -22,7 +22,7 @@ type claimer struct {
 	number   atomic.Int64
 	timely   chan struct{} // one for each claim in flight that has not taken long
 	backlog  chan struct{}
-	open     sync.WaitGroup // claims in flight, however long they have taken
+	open     sync.WaitGroup // claims that have no answer yet, however long they have taken, and those whose outcome is being found out
 	portion  portion
 	probes   probes
 	refusals refusals
@@ -35,7 +35,7 @@ func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor stri
 	}
 }
 
-// idle returns a channel that is closed when no claim is in flight any more. The loop must have ended.
+// idle returns a channel that is closed when no claim is in flight any more, nor of unknown outcome. The loop must have ended.
 func (c *claimer) idle() <-chan struct{} {
 	done := make(chan struct{})
 	c.goFunc(func() {
@@ -183,7 +183,11 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 		for _, it := range items {
 			c.hands.freeSlot(it)
 		}
-		c.goFunc(func() { c.findOut(items, executor, sent) })
+		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
+		c.goFunc(func() {
+			defer c.open.Done()
+			c.findOut(items, executor, sent)
+		})
 	case row.ClassLocked:
 		c.later(c.setAside(items, idsOf(items, (*item).id)), 0)
 	case row.ClassNotApplied:

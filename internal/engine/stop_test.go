@@ -123,6 +123,69 @@ func TestRowsClaimedAheadAreGivenBackWithTheirDueTime(t *testing.T) {
 	})
 }
 
+// The claim was applied, but nobody here knows that yet.
+func TestStopReleasesWhatAClaimWithALostReplyHasWon(t *testing.T) {
+	inBubble(t, func(w *world) {
+		lost := make(chan struct{})
+		var once sync.Once
+		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			if _, err := w.store.Claim(ctx, c); err != nil {
+				w.Error(err)
+			}
+			once.Do(func() { close(lost) })
+			return row.Claimed{}, classError(row.ClassUnknown, "the reply is lost")
+		}}
+		e := w.engine(store, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 3*time.Second)
+		<-lost
+		gone := time.Now()
+		if err := e.Stop(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		if took := time.Since(gone); took > 3*time.Second {
+			w.Errorf("Stop took %v", took)
+		}
+		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 || r.CrashCount != 0 || len(w.runs.of(id)) != 0 {
+			w.Errorf("row after the stop: %+v", r)
+		}
+	})
+}
+
+// It can find nothing out, and must not wait for that longer than the grace.
+func TestStopEndsAfterALostReplyOfADatabaseThatIsGone(t *testing.T) {
+	for name, hangs := range map[string]bool{"Refused": false, "Hanging": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				far := &remote{Store: w.store}
+				far.hangs.Store(hangs)
+				lost := make(chan struct{})
+				store := claimHook{far, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+					if far.away.Swap(true) {
+						return far.Claim(ctx, c)
+					}
+					close(lost)
+					return row.Claimed{}, classError(row.ClassUnknown, "the reply is lost")
+				}}
+				e := w.engine(store, map[string]processor.Func{"a": nothing}, func(c *Config) {
+					c.StopGrace, c.CallTimeout = 5*time.Second, 2*time.Second
+				})
+				time.Sleep(time.Second)
+				w.save(e, "a", 3*time.Second)
+				<-lost
+				gone := time.Now()
+				w.lossy[e] = true
+				if err := e.Stop(w.Context()); !errors.Is(err, processor.ErrGraceEnded) {
+					w.Errorf("Stop: %v", err)
+				}
+				if took := time.Since(gone); took > 12*time.Second {
+					w.Errorf("Stop took %v", took)
+				}
+			})
+		})
+	}
+}
+
 func TestStopStoresTheSavesThatWait(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(2 * time.Second)
