@@ -26,6 +26,7 @@ type claimer struct {
 	portion  portion
 	probes   probes
 	refusals refusals
+	outcasts outcasts
 }
 
 func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor string, ip uint32) *claimer {
@@ -83,13 +84,9 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		signal(c.hands.claimWake)
 	})
 	forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
-	var answered atomic.Bool // for the workers: those rows run, and have their slots
+	f := &flight{parts: []part{{forWorkers, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
-		open := items
-		if answered.Load() {
-			open = forPops
-		}
-		for _, it := range open {
+		for _, it := range f.open() { // the others run, and have their slots
 			c.hands.freeSlot(it)
 		}
 		leave()
@@ -97,23 +94,23 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	c.open.Add(1)
 	c.goFunc(func() {
 		defer c.open.Done()
-		c.claim(forWorkers, "")
-		answered.Store(true)
-		c.claim(forPops, row.PopMark)
+		for p, ok := f.first(); ok; p, ok = f.first() {
+			f.answered(c.claim(f, p))
+		}
 		long.Stop()
 		leave()
 	})
 	return true
 }
 
-// claim claims the rows, which are held and have their slots, and starts those that were won. The mark tells rows that are handed
-// to a pop from those that a processor runs.
-func (c *claimer) claim(items []*item, mark string) {
-	items = c.setAsideLocked(items)
+// claim claims the rows of one part, which are held and have their slots, and starts those that were won. It returns what is to be
+// claimed in its place.
+func (c *claimer) claim(f *flight, p part) (halves []part) {
+	items := c.setAsideLocked(p.items)
 	if len(items) == 0 {
-		return
+		return nil
 	}
-	claim := row.Claim{Executor: c.freshExecutor(mark), IP: c.ip, Rows: make([]row.Ref, len(items))}
+	claim := row.Claim{Executor: c.freshExecutor(p.mark), IP: c.ip, Rows: make([]row.Ref, len(items))}
 	for i, it := range items {
 		claim.Rows[i] = row.Ref{ID: it.ID, Version: it.Version}
 	}
@@ -129,16 +126,22 @@ func (c *claimer) claim(items []*item, mark string) {
 		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
 			c.portion.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
 		}
+		switch row.ClassOf(err) {
+		case row.ClassCaller, row.ClassDuplicate:
+			return c.apart(f, part{items, p.mark}, err)
+		}
 		c.refused(items, claim.Executor, sent, err)
-		return
+		return nil
 	}
 	c.refusals.over()
 	c.hands.setRoundTrip(c.lead.took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
+		f.taken = true
 		c.portion.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
 	}
 	c.heard(claimed.Reading, sent, received)
 	c.won(items, claimed, sent)
+	return nil
 }
 
 // freshExecutor names one claim statement, so that the read-back finds just its winners.
@@ -176,7 +179,7 @@ func shortestLease(won []row.Row) time.Duration {
 	return max(shortest, row.MinTTR)
 }
 
-// refused decides what becomes of a claim that ended with an error.
+// refused decides what becomes of a claim that ended with an error which is not about one of its rows.
 func (c *claimer) refused(items []*item, executor string, sent time.Time, err error) {
 	switch row.ClassOf(err) {
 	case row.ClassUnknown:
@@ -197,7 +200,7 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 			c.later(items, pause(countTry(items)))
 		}
 	default:
-		c.later(items, pause(8))
+		c.later(items, pause(claimRefused))
 	}
 }
 

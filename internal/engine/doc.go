@@ -14,6 +14,7 @@
 //	portion.go    how many rows one claim may take
 //	company.go    how nodes together send about as many statements as one
 //	claimer.go    claims what has a slot, in one guarded statement
+//	apart.go      finds the row that a claim is refused for
 //	dispatch.go   starts each claimed task at its exact due time
 //	fair.go       how many slots one tag may take beside others
 //	gate.go       lets as many of them run at once as shall

@@ -2,7 +2,10 @@ package integration
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
@@ -39,5 +42,41 @@ func TestRowsEditedOrDeletedByHandWhileTheyRun(t *testing.T) {
 		if n := number(t, db, "SELECT COUNT(*) FROM delay_task_message"); n != 3 {
 			t.Errorf("%d rows, want 3", n)
 		}
+	})
+}
+
+// Somebody parks a task at the end of all time, without counting its version up, when its timer is armed already. A server that
+// cannot count a lease from then refuses the claim, and the row stays as it is. SQLite writes the year 10000 as text, which is no time:
+// the row fails as others do that cannot be decoded.
+func TestTaskParkedByHandHoldsUpNoNeighbour(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d, quiet), pool(t, d)
+		serve(t, s, "t", nothing)
+		warm(t, s, "t")
+		var neighbours []int64
+		var parked int64
+		for delay := 5 * time.Second; parked == 0; delay *= 2 { // on a machine that stands still they may be claimed before
+			at := time.Now().Add(delay)
+			neighbours = neighbours[:0]
+			for range 20 {
+				neighbours = append(neighbours, save(t, s, "t", 0, delaytask.WithTime(at)))
+			}
+			const park = "UPDATE delay_task_message SET due_time = '9999-12-31 23:59:59.000000' WHERE status = 0 AND id = ?"
+			execute(t, db, park, neighbours[7])
+			if strings.HasPrefix(columns(t, db, neighbours[7])["due_time"], "9999") {
+				parked = neighbours[7]
+			}
+		}
+		neighbours = slices.Delete(neighbours, 7, 8)
+		for _, id := range neighbours {
+			if task := reaches(t, s, id, delaytask.Completed); task.Attempt != 1 {
+				t.Errorf("a neighbour was tried %d times", task.Attempt)
+			}
+		}
+		want := "0"
+		if d.Kind == dbtest.SQLite {
+			want = "2"
+		}
+		eventually(t, "the parked task has the status "+want, func() bool { return columns(t, db, parked)["status"] == want })
 	})
 }

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows, its halves are
+// claimed in its place, until that row is alone.
+type flight struct {
+	refused int  // parts that were
+	taken   bool // of one that was not, rows were won
+
+	mu    sync.Mutex
+	parts []part // that have no answer yet; the first is being claimed
+}
+
+// part is what one statement claims. The mark tells rows that are handed to a pop from those that a processor runs.
+type part struct {
+	items []*item
+	mark  string
+}
+
+// first returns the part whose turn it is, and whether there is one.
+func (f *flight) first() (part, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.parts) == 0 {
+		return part{}, false
+	}
+	return f.parts[0], true
+}
+
+// answered takes out the first part, in whose place its halves come, if there are any. So a row that is refused is soon alone.
+func (f *flight) answered(halves []part) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.parts = append(halves, f.parts[1:]...)
+}
+
+// rest takes out the parts of the mark behind the first and returns their rows.
+func (f *flight) rest(mark string) (items []*item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	like, others := split(f.parts[1:], func(p part) bool { return p.mark == mark })
+	f.parts = append(f.parts[:1:1], others...)
+	for _, p := range like {
+		items = append(items, p.items...)
+	}
+	return items
+}
+
+// open returns the rows that have no answer yet.
+func (f *flight) open() (items []*item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.parts {
+		items = append(items, p.items...)
+	}
+	return items
+}
+
+// mostRefused is how many parts of a flight may be refused before rows of one are won. One row among 500 takes ten. Where it is more than
+// this it is hardly some rows that are refused but all, by a trigger for instance, and a statement for each would only burden the database.
+const mostRefused = 32
+
+// apart returns the halves of a part that was refused for one of its rows. That row, once it is alone, is let go.
+func (c *claimer) apart(f *flight, p part, err error) (halves []part) {
+	f.refused++
+	switch half := len(p.items) / 2; {
+	case half == 0:
+		c.turnAway(p.items[0], err)
+		return nil
+	case f.refused > mostRefused && !f.taken:
+		c.outcasts.tooMany(time.Now())
+		c.later(append(f.rest(p.mark), p.items...), c.outcasts.wait(time.Now()))
+		return nil
+	case f.refused == 1 && c.outcasts.many(time.Now()):
+		c.later(p.items, c.outcasts.wait(time.Now()))
+		return nil
+	default:
+		return []part{{p.items[:half], p.mark}, {p.items[half:], p.mark}}
+	}
+}
+
+// turnAway lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It is found again if it
+// is due in the table; its timer may have been older than what is there.
+func (c *claimer) turnAway(it *item, err error) {
+	if c.outcasts.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
+		c.log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.line.tag,
+			"version", it.Version, "err", err)
+	}
+	c.hands.standBack(it)
+	d := c.outcasts.wait(time.Now())
+	c.goFunc(func() {
+		sleep(c.life, d)
+		c.hands.letGo(it)
+		signal(c.hands.scanWake) // it was turned away while it was in hand
+	})
+}
+
+// claimRefused is the pause after a claim that was refused for what somebody has to mend: about two seconds.
+const claimRefused = 8
