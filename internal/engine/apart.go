@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows, its halves are
-// claimed in its place, until that row is alone.
+// claimed instead, until that row is alone.
 type flight struct {
 	refused int  // parts that were
 	taken   bool // of one that was not, rows were won
@@ -33,11 +34,12 @@ func (f *flight) first() (part, bool) {
 	return f.parts[0], true
 }
 
-// answered takes out the first part, in whose place its halves come, if there are any. So a row that is refused is soon alone.
+// answered takes out the first part. Its halves, if there are any, are claimed after the others: of many rows that are refused some may be
+// together, and the rest shall not wait until each of them is alone.
 func (f *flight) answered(halves []part) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.parts = append(halves, f.parts[1:]...)
+	f.parts = append(slices.Clone(f.parts[1:]), halves...)
 }
 
 // rest takes out the parts of the mark behind the first and returns their rows.

@@ -56,6 +56,26 @@ func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
 	}
 }
 
+// As those of one tag that a trigger refuses, when they are the oldest.
+func TestManyRefusedRowsTogetherHoldUpNoOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var claims, good atomic.Int64
+		e := w.engine(w.refuses(row.ClassCaller, func(id int64) bool { return id < good.Load() }, &claims),
+			map[string]processor.Func{"a": nothing}, func(c *Config) { c.Workers = 500 })
+		time.Sleep(time.Second)
+		at := time.Now().Add(3 * time.Second)
+		var ids []int64
+		for range 440 {
+			ids = append(ids, w.save(e, "a", 0, processor.WithTime(at)))
+		}
+		good.Store(ids[40])
+		time.Sleep(20 * time.Second)
+		for _, id := range ids[40:] {
+			w.completed(id, 5*time.Millisecond)
+		}
+	})
+}
+
 func TestRowThatIsRefusedForAWhileStartsWhenItIsNot(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var bad, claims atomic.Int64

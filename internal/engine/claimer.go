@@ -104,7 +104,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 }
 
 // claim claims the rows of one part, which are held and have their slots, and starts those that were won. It returns what is to be
-// claimed in its place.
+// claimed instead.
 func (c *claimer) claim(f *flight, p part) (halves []part) {
 	items := c.setAsideLocked(p.items)
 	if len(items) == 0 {
