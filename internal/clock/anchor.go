@@ -36,6 +36,7 @@ func (c *Clock) AtMost() (row.Time, bool) {
 	now := c.now()
 	if gapped(c.wall(now).Sub(c.wall(a.upper.at)), now.Sub(a.upper.at)) {
 		c.Drop()
+		c.lost()
 		return 0, false
 	}
 	return a.upper.atMost(now, c.drift), true

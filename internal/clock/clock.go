@@ -28,6 +28,7 @@ type Clock struct {
 	wall       func(time.Time) time.Time // what its wall clock showed then
 	drift      float64
 	rescueHold time.Duration
+	lost       func()
 
 	mu      sync.Mutex
 	servers map[string]server
@@ -45,12 +46,16 @@ func Drift(ppm int) Option { return func(c *Clock) { c.drift = float64(ppm) / 1e
 // RescueHold sets for how long [Clock.RescueHeld] holds. It should be one interval of lease renewal. The default is 5 s.
 func RescueHold(d time.Duration) Option { return func(c *Clock) { c.rescueHold = d } }
 
+// Lost sets what is called when somebody who asked for [Clock.AtMost] was the one to drop the anchor: a reading should be taken at once. It
+// must not block. The default is nothing.
+func Lost(f func()) Option { return func(c *Clock) { c.lost = f } }
+
 // Source sets where this machine's monotonic clock is read. The default is time.Now; another one lets a test stop the time.
 func Source(now func() time.Time) Option { return func(c *Clock) { c.now = now } }
 
 // New returns a clock without an anchor: it needs a reading.
 func New(opts ...Option) *Clock {
-	c := &Clock{now: time.Now, wall: wallOf, drift: 200e-6, rescueHold: 5 * time.Second, servers: make(map[string]server)}
+	c := &Clock{now: time.Now, wall: wallOf, drift: 200e-6, rescueHold: 5 * time.Second, lost: func() {}, servers: make(map[string]server)}
 	for _, opt := range opts {
 		opt(c)
 	}

@@ -224,7 +224,8 @@ func TestDropForgetsReadingsUnderWay(t *testing.T) {
 // TestASuspendIsSeenByWhoPromisesFirst: until the next reading the upper bound would be behind by as long as the machine slept.
 func TestASuspendIsSeenByWhoPromisesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Drift(0))
+		lost := 0
+		c := New(Drift(0), Lost(func() { lost++ }))
 		var slept time.Duration
 		resumed := time.Now().Add(time.Second)
 		c.wall = func(at time.Time) time.Time {
@@ -244,6 +245,9 @@ func TestASuspendIsSeenByWhoPromisesFirst(t *testing.T) {
 			t.Errorf("promised from %v on", most)
 		}
 		wantAnchor(t, c, false)
+		if lost != 1 {
+			t.Errorf("%d readings were asked for", lost)
+		}
 		read(c, "a", 0, 0, 0)
 		wantAnchor(t, c, true)
 	})

@@ -53,10 +53,11 @@ type Engine struct {
 // Start.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	anchorLost := make(chan struct{}, 1)
 	c := &core{
 		cfg: cfg, store: cfg.Store, log: cfg.Logger, metrics: cfg.Metrics, life: life,
-		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR))),
-		hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: make(chan struct{}, 1),
+		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
+		hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: anchorLost,
 		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
 	}
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
