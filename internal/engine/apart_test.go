@@ -32,10 +32,7 @@ func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
 					map[string]processor.Func{"a": nothing})
 				time.Sleep(time.Second)
 				at := time.Now().Add(3 * time.Second)
-				var ids []int64
-				for range 60 {
-					ids = append(ids, w.save(e, "a", 0, processor.WithTime(at)))
-				}
+				ids := w.saveMany(e, "a", 60, processor.WithTime(at))
 				parked := ids[17]
 				bad.Store(parked)
 				r := w.row(parked)
@@ -64,10 +61,7 @@ func TestManyRefusedRowsTogetherHoldUpNoOthers(t *testing.T) {
 			map[string]processor.Func{"a": nothing}, func(c *Config) { c.Workers = 500 })
 		time.Sleep(time.Second)
 		at := time.Now().Add(3 * time.Second)
-		var ids []int64
-		for range 440 {
-			ids = append(ids, w.save(e, "a", 0, processor.WithTime(at)))
-		}
+		ids := w.saveMany(e, "a", 440, processor.WithTime(at))
 		good.Store(ids[40])
 		time.Sleep(20 * time.Second)
 		for _, id := range ids[40:] {
@@ -110,10 +104,7 @@ func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 		}}, func(c *Config) { c.Workers = 16 })
 		time.Sleep(time.Second)
 		at := time.Now().Add(3 * time.Second)
-		var ids []int64
-		for range 60 {
-			ids = append(ids, w.save(e, "a", 0, processor.WithTime(at)))
-		}
+		ids := w.saveMany(e, "a", 60, processor.WithTime(at))
 		bad.Store(ids[3])
 		time.Sleep(90 * time.Second)
 		for _, id := range slices.Delete(ids, 3, 4) {
