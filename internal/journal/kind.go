@@ -58,9 +58,9 @@ const (
 // What the injector does, and what the database shows.
 const (
 	FaultBegin Kind = "fault.begin" // Detail: the kind of fault; Op joins begin and end; a fault of one moment has no end
-	FaultEnd   Kind = "fault.end"
-	Rules      Kind = "rules" // Detail: what the judge has to know, as package judge encodes it
-	Phase      Kind = "phase" // Detail: PhaseFaults, PhaseDrain or PhaseDone
+	FaultEnd   Kind = "fault.end"   // Key: the process that it was done to, where it was one; Error where there was nothing to do it to
+	Rules      Kind = "rules"       // Detail: what the judge has to know, as package judge encodes it
+	Phase      Kind = "phase"       // Detail: PhaseFaults, PhaseDrain or PhaseDone
 	// Write is one transition, the insert included: ID, Version, Tag, Key, Body, Status, Attempt, CrashCount, Executor, Due,
 	// Expected, all as after it, and the Clock. An update may leave out Tag, Key, Body.
 	Write Kind = "write"

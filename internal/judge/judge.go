@@ -26,13 +26,14 @@ type Rules struct {
 	Blur        time.Duration // how far apart the clocks of the journals may be
 	Commit      time.Duration // how long after its write a transition is seen by others at the latest
 	Behind      bool          // there are members, and what one has committed another may not show yet
+	Killers     []string      // the faults, by their details, that end a process from outside
 }
 
 // Encode is what a journal keeps of the rules, in the detail of an event of [journal.Rules].
 func Encode(r Rules) string {
 	text, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // numbers alone
+		panic(err) // numbers and names alone
 	}
 	return string(text)
 }

@@ -419,6 +419,22 @@ var stories = []struct {
 		s.outlives("n3", 8)
 	}},
 	{"a task is quarantined that had returned each time", 8, func(s *story) { s.quarantine(true) }},
+	{"a task is quarantined that had returned each time, once as its process was killed from outside", clean, func(s *story) {
+		s.quarantine(true)
+		s.hurt("n3", "kill", journal.OK)
+	}},
+	{"a task is quarantined that had returned each time, once as its process was hurt and not killed", 8, func(s *story) {
+		s.quarantine(true)
+		s.hurt("n3", "partition", journal.OK)
+	}},
+	{"a task is quarantined that had returned each time, and a kill met nothing", 8, func(s *story) {
+		s.quarantine(true)
+		s.hurt("n3", "kill", journal.Refused)
+	}},
+	{"a task is quarantined that had returned each time, and another process was killed", 8, func(s *story) {
+		s.quarantine(true)
+		s.hurt("n9", "kill", journal.OK)
+	}},
 	{"a lease is left alone for longer than executors need", 8, func(s *story) {
 		s.save(0, 1, "a")
 		s.write(2.01, 1, 1, executing, 1, 0, 6)

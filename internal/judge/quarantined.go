@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,8 @@ type hold struct {
 }
 
 // quarantinedAlone (8): each loss that counts for a quarantine is the task's own. Once it has lost three processes none is met beside
-// another suspect in the same process, and at one of all at least the task was running.
+// another suspect in the same process, and at one of all at least the task was running. A loss that no task caused, because the process
+// was cut off or ended from outside, excuses that: a task that has only been claimed, or waits for its result to be stored, meets it as well.
 func (c *court) quarantinedAlone() {
 	held := c.suspects()
 	ends := c.processEnds()
@@ -36,11 +38,11 @@ func (c *court) quarantinedAlone() {
 				continue
 			}
 			end, gone := ends[process(h.claim)]
-			crashed := gone && h.covers(end, c.rules.Blur) // else it was cut off or stuck by then, and died of something else
+			crashed := gone && h.covers(end.At, c.rules.Blur) // else it was cut off or stuck by then, and died of something else
 			r := t.run(h.claim.Version)
-			ran = ran || !crashed || r != nil && r.end == nil
+			ran = ran || !crashed || c.isKilled(end) || r != nil && r.end == nil
 			for _, o := range c.beside(h, held) {
-				if crashed && (c.alone(h) || c.alone(o)) && o.covers(end, c.rules.Blur) && !c.isSpent(o, end) {
+				if crashed && (c.alone(h) || c.alone(o)) && o.covers(end.At, c.rules.Blur) && !c.isSpent(o, end.At) {
 					c.breach(8, t.id, fmt.Sprintf("it is quarantined for a loss beside task %d, which was a suspect too", o.task.id),
 						h.claim, h.next, o.claim, o.next)
 				}
@@ -85,17 +87,24 @@ func (h hold) covers(at time.Time, blur time.Duration) bool {
 	return h.claim.At.Before(at.Add(-blur)) && (h.next == nil || h.next.At.After(at.Add(blur)))
 }
 
-// processEnds returns when the processes that have claimed something crashed. Those that were cut off or stuck are left out.
-func (c *court) processEnds() map[string]time.Time {
-	ends := map[string]time.Time{}
+// processEnds returns how the processes that have claimed something crashed. Those that were cut off or stuck are left out.
+func (c *court) processEnds() map[string]*journal.Event {
+	ends := map[string]*journal.Event{}
 	for _, t := range c.byID() {
 		for _, w := range t.writes {
 			if r := t.run(w.Version); r != nil && w.Status == executing && c.crashed[r.start.Node] != nil {
-				ends[process(w)] = c.crashed[r.start.Node].At
+				ends[process(w)] = c.crashed[r.start.Node]
 			}
 		}
 	}
 	return ends
+}
+
+// isKilled reports whether a fault ended the process that crashed, and not one of its tasks.
+func (c *court) isKilled(crash *journal.Event) bool {
+	return slices.ContainsFunc(c.faults, func(s *span) bool {
+		return s.end != nil && s.end.Key == crash.Node && s.end.Error == journal.OK && slices.Contains(c.rules.Killers, s.end.Detail)
+	})
 }
 
 // process is what all claims of a process have in common: the executor without the number of the claim.

@@ -14,7 +14,7 @@ func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * flo
 
 var rules = Rules{
 	MaxAttempts: 3, Quarantine: 5, TTR: 4 * time.Second, Settle: time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second,
-	Hold: 2 * time.Second,
+	Hold: 2 * time.Second, Killers: []string{"kill"},
 }
 
 // story writes a journal.
@@ -156,6 +156,12 @@ func (s *story) outlives(node string, seconds float64) {
 			e.At = at(seconds)
 		}
 	}
+}
+
+// hurt is a fault that is done to a process as the second one of a quarantine crashes.
+func (s *story) hurt(node, fault string, met journal.Class) {
+	s.add(5.4, "injector", journal.FaultBegin, journal.Event{Op: "fault/0", Detail: fault})
+	s.add(5.6, "injector", journal.FaultEnd, journal.Event{Op: "fault/0", Detail: fault, Key: node, Error: met})
 }
 
 // claim is one of a process, for half a second.

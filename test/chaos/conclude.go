@@ -33,6 +33,7 @@ func rules(o options) judge.Rules {
 		Blur:        time.Millisecond, // one machine, one clock, which the database cuts off at a microsecond
 		Commit:      30 * time.Second, // more than a database hangs
 		Behind:      o.server.Cluster() && !o.single,
+		Killers:     fault.Killers(),
 	}
 }
 

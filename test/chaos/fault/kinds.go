@@ -12,8 +12,8 @@ const second = time.Second
 
 // Kinds are all kinds of faults. What needs more than a machine has says in Begin that there is nothing.
 var Kinds = []Kind{
-	{Name: "kill worker", Lane: Processes, Weight: 12, New: fresh(kill{role: role.Worker}), Shows: evidence.Interrupted},
-	{Name: "kill saver", Lane: Processes, Weight: 3, New: fresh(kill{role: role.Saver}), Shows: evidence.Interrupted},
+	{Name: "kill worker", Lane: Processes, Weight: 12, New: fresh(kill{role: role.Worker}), Kills: true, Shows: evidence.Interrupted},
+	{Name: "kill saver", Lane: Processes, Weight: 3, New: fresh(kill{role: role.Saver}), Kills: true, Shows: evidence.Interrupted},
 	{Name: "stop worker", Lane: Processes, Weight: 2, New: fresh(stop{}), Shows: evidence.Busy},
 	{
 		Name: "freeze worker", Lane: Processes, Weight: 1, Lasts: between(2*role.TTR, 3*role.TTR),
@@ -23,7 +23,10 @@ var Kinds = []Kind{
 		Name: "no processor time", Lane: Processes, Weight: 1, Lasts: between(role.TTR, 3*role.TTR),
 		New: func() Fault { return &starve{} }, Shows: evidence.Busy,
 	},
-	{Name: "out of memory", Lane: Processes, Weight: 2, New: func() Fault { return &noMemory{} }, Shows: evidence.Interrupted},
+	{
+		Name: "out of memory", Lane: Processes, Weight: 2, New: func() Fault { return &noMemory{} }, Kills: true,
+		Shows: evidence.Interrupted,
+	},
 	{
 		Name: "out of file descriptors", Lane: Processes, Weight: 1, Lasts: between(1*second, 2*role.TTR),
 		New: func() Fault { return &noFiles{} }, Shows: evidence.Busy,
@@ -127,6 +130,16 @@ var Kinds = []Kind{
 		Name: "full disk", Lane: Databases, On: OneServer, Weight: 2, Lasts: between(4*second, 12*second),
 		New: func() Fault { return &fullDisk{} }, Shows: evidence.AnyBusy,
 	},
+}
+
+// Killers returns the names of those that end a process.
+func Killers() (names []string) {
+	for _, k := range Kinds {
+		if k.Kills {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
 
 func fresh(f Fault) func() Fault { return func() Fault { return f } }
