@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -117,7 +118,7 @@ func TestAJournalIsJudgedTheSameFromItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules, err := judge.RulesOf(again)
-	if err != nil || rules != Rules {
+	if err != nil || !reflect.DeepEqual(rules, Rules) {
 		t.Fatalf("got the rules %+v, %v", rules, err)
 	}
 	a, b := judge.Judge(events, Rules), judge.Judge(again, rules)
