@@ -311,3 +311,12 @@ func scratchOwner(db dbtest.Database) string {
 	name, _, _ = strings.Cut(name, "?")
 	return name
 }
+
+func TestTheDatabaseThatIsNamedNeedNotBeThere(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
+		dsn := db.DSN[:strings.LastIndex(db.DSN, "/")+1] + "delaytask_nowhere"
+		if _, err := Run(t.Context(), tiny(dsn, "save")); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -19,7 +19,6 @@ import (
 
 // place is where scratch databases are made: a server, or a folder.
 type place struct {
-	dsn    string
 	target store.Target
 	name   string // how the names of the databases of the run begin
 	folder string // SQLite: of all files of the run
@@ -37,7 +36,7 @@ func newPlace(dsn, name string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{dsn: dsn, target: target, name: name}
+	p := &place{target: target, name: name}
 	if target.Kind() != store.SQLite {
 		return p, nil
 	}
@@ -121,8 +120,9 @@ func (p *place) create(ctx context.Context) (*database, error) {
 	return &database{p.target.WithDatabase(name), store.MySQL, drop}, nil
 }
 
+// execute runs a statement about databases. The one that is named need not be there: every server has this one for everybody.
 func (p *place) execute(ctx context.Context, statement string) error {
-	db, _, err := store.Connect(ctx, p.dsn)
+	db, _, err := store.Connect(ctx, p.target.WithDatabase("information_schema"))
 	if err != nil {
 		return err
 	}
