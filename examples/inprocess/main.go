@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -25,7 +26,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dsn := os.Getenv("DELAYTASK_DSN") // "" is the file delaytask.db
+	dsn := cmp.Or(os.Getenv("DELAYTASK_DSN"), "sqlite:delaytask.db")
 	tasks, err := delaytask.Open(ctx, dsn, delaytask.Config{Migrate: true})
 	if err != nil {
 		return err

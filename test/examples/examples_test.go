@@ -19,6 +19,12 @@ func TestInProcess(t *testing.T) {
 	p.stops(t)
 }
 
+func TestInProcessWithoutSettings(t *testing.T) {
+	program := build(t, "examples/inprocess")
+	t.Chdir(t.TempDir())
+	run(t, []string{"DELAYTASK_DSN="}, program).says(t, "^hello Go$")
+}
+
 func TestOverHTTP(t *testing.T) {
 	t.Parallel()
 	env, c := service(t)
