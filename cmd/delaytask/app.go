@@ -3,18 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/config"
-	"github.com/delaytask/delaytask/internal/store"
 )
 
 // app is what all commands share.
@@ -65,60 +61,6 @@ func (a *app) getenv(name string) (value string) {
 		}
 	}
 	return value
-}
-
-// whenMissing says what opening does about an embedded database that is not there.
-type whenMissing bool
-
-const (
-	refuse whenMissing = false // a typing error in a path must not leave an empty database behind
-	create whenMissing = true
-)
-
-// onTasks runs f on the tasks of a database that is there.
-func (a *app) onTasks(cmd *cobra.Command, f func(context.Context, *delaytask.Scheduler) error) error {
-	c, err := a.settings(cmd)
-	if err != nil {
-		return err
-	}
-	return a.onScheduler(cmd.Context(), c, refuse, f)
-}
-
-// onScheduler runs f with a scheduler that is never started: it saves and changes tasks, and runs none.
-func (a *app) onScheduler(
-	ctx context.Context, c config.Config, missing whenMissing, f func(context.Context, *delaytask.Scheduler) error,
-) error {
-	if err := checkTarget(c.DSN, missing); err != nil {
-		return err
-	}
-	s, err := delaytask.Open(ctx, c.DSN, a.schedulerConfig(c))
-	if err != nil {
-		return err
-	}
-	defer a.close(ctx, s)
-	return f(ctx, s)
-}
-
-func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
-	if err := s.Stop(context.WithoutCancel(ctx)); err != nil {
-		a.note("delaytask: closing the database: %s\n", sentence(err))
-	}
-}
-
-// checkTarget refuses a DSN that makes no sense and, where it is asked to, an embedded database that does not exist.
-func checkTarget(dsn string, missing whenMissing) error {
-	target, err := store.ParseDSN(dsn)
-	if err != nil {
-		return misused(err)
-	}
-	file, embedded := strings.CutPrefix(target.Redacted(), "sqlite:")
-	if !embedded || missing == create {
-		return nil
-	}
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no database %s; name another with --dsn, or create it with: delaytask migrate up", file)
-	}
-	return nil
 }
 
 // commandNode is what a process of this command is called among the nodes.

@@ -38,9 +38,6 @@ Measurements: ` + measurements() + `.`,
 			if err != nil {
 				return err
 			}
-			if err := checkTarget(c.DSN, create); err != nil {
-				return err
-			}
 			o.DSN = c.DSN
 			o.Logger = a.logger(config.Log{Level: "error"})
 			return profiled(profile, func() error { return a.bench(cmd, o) })

@@ -24,9 +24,6 @@ func (a *app) benchPart(part string, o *bench.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := checkTarget(c.DSN, create); err != nil {
-				return err
-			}
 			o.DSN = c.DSN
 			o.Logger = a.logger(config.Log{Level: "error"})
 			if len(o.Only) == 0 {

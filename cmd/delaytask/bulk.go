@@ -46,7 +46,7 @@ func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
 	if !f.yes && !f.dryRun && !a.interactive {
 		return misusedf("there is nobody to ask whether to %s all tasks that match: add --yes", b.verb)
 	}
-	return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
 		filter := filterAt(s.Now())
 		matched, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, DryRun: true})
 		if err != nil {

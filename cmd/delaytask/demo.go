@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // demoLimit is far above what the demo takes: whatever is not done by then has gone wrong.
@@ -52,8 +53,8 @@ var errDemoSlow = fmt.Errorf("the demo was not done after %v; is the machine ver
 // demoPlace says which database the demo uses, and how its tags begin: on somebody's own database they must meet no others.
 func demoPlace(cmd *cobra.Command) (dsn, prefix string, cleanup func() error, err error) {
 	if flag := cmd.Flags().Lookup("dsn"); flag.Changed {
-		return flag.Value.String(), fmt.Sprintf("demo-%x:", time.Now().UnixNano()), func() error { return nil },
-			checkTarget(flag.Value.String(), create)
+		_, err := store.ParseDSN(flag.Value.String())
+		return flag.Value.String(), fmt.Sprintf("demo-%x:", time.Now().UnixNano()), func() error { return nil }, err
 	}
 	dir, err := os.MkdirTemp("", "delaytask-demo-")
 	if err != nil {

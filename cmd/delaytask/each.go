@@ -28,7 +28,7 @@ func (a *app) changeEach(
 	if err != nil {
 		return err
 	}
-	return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
 		var failures []error
 		for i, ref := range refs {
 			was, err := change(s, ref)

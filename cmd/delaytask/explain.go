@@ -23,7 +23,7 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 			if err != nil {
 				return err
 			}
-			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				e, err := s.Explain(ctx, ref)
 				if err != nil {
 					return err

@@ -28,7 +28,7 @@ func (a *app) getCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				task, err := s.Get(ctx, ref)
 				if err != nil {
 					return err

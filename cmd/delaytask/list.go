@@ -72,7 +72,7 @@ first attempt started.`,
 					return err
 				}
 			}
-			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				filter := filterAt(s.Now())
 				filter.Limit, filter.After, filter.Bodies = limit, from, bodies && a.json
 				page, err := s.List(ctx, filter)

@@ -41,9 +41,10 @@ func newShell(t *testing.T) *shell {
 }
 
 type result struct {
-	code   int
-	stdout string
-	stderr string
+	code     int
+	stdout   string
+	stderr   string // without the line about the database
+	database string
 }
 
 func (s *shell) run(args ...string) result {
@@ -54,8 +55,11 @@ func (s *shell) run(args ...string) result {
 		environ: append([]string{"DELAYTASK_DSN=" + s.dsn}, s.environ...),
 		watched: s.watched, interactive: s.interactive,
 	}
-	code := a.run(s.t.Context(), args)
-	return result{code, stdout.String(), stderr.String()}
+	r := result{code: a.run(s.t.Context(), args), stdout: stdout.String(), stderr: stderr.String()}
+	if line, rest, _ := strings.Cut(r.stderr, "\n"); strings.HasPrefix(line, "Database: ") {
+		r.database, r.stderr = line, rest
+	}
+	return r
 }
 
 // ok runs a command that must succeed and returns what it printed.

@@ -33,7 +33,7 @@ func (a *app) migrateUpCommand() *cobra.Command {
 		Example: "  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onDatabase(cmd, create, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+			return a.onDatabase(cmd, creates, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
 				before, err := migrations.Status(ctx, db, kind)
 				if err != nil {
 					return err
@@ -63,7 +63,7 @@ first. On a terminal it asks.`,
 			if !yes && !a.interactive {
 				return misusedf("there is nobody to ask whether to take back a migration with all that it stores: add --yes")
 			}
-			return a.onDatabase(cmd, refuse, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+			return a.onDatabase(cmd, changes, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
 				before, err := migrations.Status(ctx, db, kind)
 				if err != nil {
 					return err
@@ -95,7 +95,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 		Example: "  delaytask migrate status --json",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onDatabase(cmd, refuse, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+			return a.onDatabase(cmd, reads, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
 				states, err := migrations.Status(ctx, db, kind)
 				if err != nil {
 					return err
@@ -172,13 +172,13 @@ func (a *app) kindOf(cmd *cobra.Command, named string) (store.Kind, error) {
 
 // onDatabase runs f on a connection without a scheduler: the tables may not be there yet.
 func (a *app) onDatabase(
-	cmd *cobra.Command, missing whenMissing, f func(context.Context, *sql.DB, store.Kind) error,
+	cmd *cobra.Command, u use, f func(context.Context, *sql.DB, store.Kind) error,
 ) error {
 	c, err := a.settings(cmd)
 	if err != nil {
 		return err
 	}
-	if err := checkTarget(c.DSN, missing); err != nil {
+	if err := a.admit(cmd.Context(), c, u); err != nil {
 		return err
 	}
 	db, kind, err := store.Connect(cmd.Context(), c.DSN)

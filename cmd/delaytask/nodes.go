@@ -27,7 +27,7 @@ none at once: the others have divided it.`,
   delaytask nodes --json | jq '.[] | {number, shares}'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				nodes, err := s.Nodes(ctx)
 				if err != nil {
 					return err

@@ -48,7 +48,7 @@ func (a *app) tagsCommand(cmd *cobra.Command) *cobra.Command {
 func (a *app) setTags(
 	cmd *cobra.Command, tags []string, past string, set func(*delaytask.Scheduler, context.Context, string) error,
 ) error {
-	return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
 		done, failures := make([]string, 0, len(tags)), make([]error, 0)
 		for _, tag := range tags {
 			if err := set(s, ctx, tag); err != nil {

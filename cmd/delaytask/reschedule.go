@@ -36,7 +36,7 @@ the new time. A task that is executing or finished is left alone.`,
 			if !at.IsZero() {
 				options = append(options, delaytask.To(at))
 			}
-			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
 				if _, err := s.Reschedule(ctx, ref, delay, options...); err != nil {
 					return err
 				}

@@ -21,7 +21,12 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `delaytask runs a piece of work later: durably, and on time, on the database that a service already has.
 
 A task is a row. This command creates the table, saves tasks, and shows and changes them; services that import the Go package
-run them. The database is named by --dsn, by DELAYTASK_DSN or in config.yaml, and is sqlite:delaytask.db otherwise.`,
+run them.
+
+The database is named by --dsn, or else by DELAYTASK_DSN, or else by dsn in config.yaml. A command that writes wants one to be
+named, and says on standard error which it uses. A command that reads takes sqlite:delaytask.db otherwise, if it is there, and
+so do serve, which creates it, and bench, which works beside it. DELAYTASK_URL and DELAYTASK_TOKEN are for clients of the
+service: no command on a database reads them.`,
 		Example: `  delaytask demo
   delaytask migrate up
   delaytask save order.close '{"order":42}' --delay 30m

@@ -79,7 +79,7 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	if _, err := processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...); err != nil {
 		return err // before a database is made or asked
 	}
-	return a.onScheduler(cmd.Context(), c, create, func(ctx context.Context, s *delaytask.Scheduler) error {
+	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *delaytask.Scheduler) error {
 		number, err := s.SaveDelayTask(ctx, args[0], body, delay, options...)
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
 			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, true}))

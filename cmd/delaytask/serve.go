@@ -36,9 +36,6 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 		return err
 	}
 	c.Server.Insecure = c.Server.Insecure || insecure
-	if err := checkTarget(c.DSN, create); err != nil {
-		return err
-	}
 	traces, err := otlp.FromEnv(a.getenv)
 	if err != nil {
 		return misused(err)
@@ -61,15 +58,19 @@ func (a *app) announce(c config.Config, s *service.Service, collector string) {
 	if s.Tokens() {
 		tokens = "asked for: delaytask token create makes one"
 	}
+	named := ""
+	if c.DSNFrom == "" {
+		named = ", because none is named; commands that write want --dsn " + c.DSN
+	}
 	traces := ""
 	if collector != "" {
 		traces = "\n  traces     sent to " + collector
 	}
 	_ = a.printf(`delaytask serves at %[1]s%[2]s
-  database   %[3]s
+  database   %[3]s%[6]s
   API        %[1]s/v1/tasks, described at %[1]s/docs and %[1]s/openapi.json
   health     %[1]s/healthz, %[1]s/readyz, %[1]s/metrics
   tokens     %[4]s%[5]s
 Ctrl-C ends it in order.
-`, url, everywhere, config.MaskDSN(c.DSN), tokens, traces)
+`, url, everywhere, config.MaskDSN(c.DSN), tokens, traces, named)
 }

@@ -22,7 +22,7 @@ started (at most 1,000 of them). It counts the whole table: for monitoring there
   delaytask stats --json | jq '.[] | select(.served | not) | .tag'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTasks(cmd, func(ctx context.Context, s *delaytask.Scheduler) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				stats, err := s.Stats(ctx)
 				if err != nil {
 					return err

@@ -25,12 +25,12 @@ func (a *app) tokenCommand() *cobra.Command {
 }
 
 // onTokens runs f on the store of a database that has the tables of the service.
-func (a *app) onTokens(cmd *cobra.Command, f func(context.Context, *store.Store) error) error {
+func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *store.Store) error) error {
 	c, err := a.settings(cmd)
 	if err != nil {
 		return err
 	}
-	if err := checkTarget(c.DSN, refuse); err != nil {
+	if err := a.admit(cmd.Context(), c, u); err != nil {
 		return err
 	}
 	db, kind, err := store.Connect(cmd.Context(), c.DSN)

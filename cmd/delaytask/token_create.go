@@ -58,7 +58,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 			if err != nil {
 				return err
 			}
-			return a.onTokens(cmd, func(ctx context.Context, s *store.Store) error {
+			return a.onTokens(cmd, changes, func(ctx context.Context, s *store.Store) error {
 				return a.createToken(ctx, s, secret, token, life)
 			})
 		},

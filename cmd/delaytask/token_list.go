@@ -38,7 +38,7 @@ func (a *app) tokenListCommand() *cobra.Command {
   delaytask token list --json | jq -r '.[] | select(.expired) | .name'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTokens(cmd, func(ctx context.Context, s *store.Store) error {
+			return a.onTokens(cmd, reads, func(ctx context.Context, s *store.Store) error {
 				tokens, now, err := s.AccessTokens(ctx)
 				if err != nil {
 					return err

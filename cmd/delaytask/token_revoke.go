@@ -18,7 +18,7 @@ What its caller has saved stays.`,
 		Args:              wanted(1, 1, "the name of the token"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTokens(cmd, func(ctx context.Context, s *store.Store) error {
+			return a.onTokens(cmd, changes, func(ctx context.Context, s *store.Store) error {
 				if err := s.DeleteToken(ctx, args[0]); err != nil {
 					return err
 				}

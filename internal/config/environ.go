@@ -15,9 +15,9 @@ const envPrefix = "DELAYTASK_"
 var (
 	notAlphanumeric = regexp.MustCompile(`[^A-Za-z0-9]`)
 
-	// foreign variables begin like ours but are no settings: those of tests, the path of the file itself, and what Kubernetes
-	// adds for every service whose name begins with delaytask.
-	foreign = regexp.MustCompile(`^DELAYTASK_(TEST_.*|REQUIRE_.*|CONFIG|(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT(_\d+_.*)?)$`)
+	// foreign variables begin like ours but are no settings: those of tests and of clients of the service, the path of the file
+	// itself, and what Kubernetes adds for every service whose name begins with delaytask.
+	foreign = regexp.MustCompile(`^DELAYTASK_(TEST_.*|REQUIRE_.*|CONFIG|URL|TOKEN|(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT(_\d+_.*)?)$`)
 )
 
 // EnvName returns the environment variable of a key: log.level is DELAYTASK_LOG_LEVEL.

@@ -70,6 +70,9 @@ func (c *Config) apply(k *koanf.Koanf, name func(path []string) string, origin s
 		if err := c.set(path, values[joined]); err != nil {
 			errs = append(errs, fmt.Errorf("%s%s: %w", origin, name(path), err))
 		}
+		if joined == "dsn" && values[joined] != nil {
+			c.DSNFrom = origin + name(path)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -20,7 +20,9 @@ func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := Default(); !reflect.DeepEqual(c, want) {
+	want := Default()
+	want.DSNFrom = example + ": dsn"
+	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
 	content := readFile(t, example)
@@ -119,9 +121,10 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, src := range map[string]Source{"environment": {Environ: environ}, "flags": {Flags: flags}} {
+	for name, src := range map[string]Source{"DELAYTASK_DSN": {Environ: environ}, "--dsn": {Flags: flags}} {
 		src.Path = writeFile(t, "")
 		want := other
+		want.DSNFrom = name
 		if src.Flags != nil {
 			want.Secret = ""
 		}
@@ -235,6 +238,7 @@ func TestForeignVariablesAreIgnored(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Source{Path: writeFile(t, ""), Environ: []string{
 		"DELAYTASK_TEST_DSN=x", "DELAYTASK_TEST_DOCKER=1", "DELAYTASK_REQUIRE_DB=mariadb", "DELAYTASK_CONFIG=a.yaml",
+		"DELAYTASK_URL=http://127.0.0.1:8080", "DELAYTASK_TOKEN=secret",
 		"DELAYTASK_SERVICE_HOST=10.0.0.1", "DELAYTASK_SERVICE_PORT_HTTP=80", "DELAYTASK_PORT=tcp://10.0.0.1:80",
 		"DELAYTASK_PORT_80_TCP_ADDR=10.0.0.1", "DELAYTASK_MYSQL_SERVICE_HOST=10.0.0.2",
 		"DELAYTASK_MYSQL_PORT=tcp://10.0.0.2:3306",

@@ -95,6 +95,20 @@ func reach(ctx context.Context, db *sqlx.DB, target Target) error {
 	}
 }
 
+// Prepared reports whether an embedded database holds tables of ours. It only reads the file: [Connect] creates one that is
+// missing, and switches a stranger's to WAL.
+func (t Target) Prepared(ctx context.Context) (bool, error) {
+	connector, err := sqlite.NewConnector(t.fileURI(url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}}))
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	var tables int
+	err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'delay\\_task\\_%' ESCAPE '\\'").Scan(&tables)
+	return tables > 0, classify("read "+t.Redacted(), err)
+}
+
 func (t Target) open() (*sqlx.DB, error) {
 	if t.kind == SQLite {
 		return t.openSQLite()
@@ -112,10 +126,6 @@ func (t Target) open() (*sqlx.DB, error) {
 }
 
 func (t Target) openSQLite() (*sqlx.DB, error) {
-	path := filepath.ToSlash(t.file)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a Windows drive
-	}
 	params := url.Values{
 		"_txlock": {"immediate"}, // a transaction that reads first would otherwise fail at its first write
 		"_pragma": {
@@ -125,8 +135,7 @@ func (t Target) openSQLite() (*sqlx.DB, error) {
 			"foreign_keys(ON)",
 		},
 	}
-	uri := url.URL{Scheme: "file", Path: path, RawQuery: params.Encode()}
-	connector, err := sqlite.NewConnector(uri.String())
+	connector, err := sqlite.NewConnector(t.fileURI(params))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
 	}
@@ -134,6 +143,15 @@ func (t Target) openSQLite() (*sqlx.DB, error) {
 	db.SetMaxOpenConns(maxSQLiteConns)
 	db.SetMaxIdleConns(maxSQLiteConns)
 	return sqlx.NewDb(db, "sqlite"), nil
+}
+
+func (t Target) fileURI(params url.Values) string {
+	path := filepath.ToSlash(t.file)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a Windows drive
+	}
+	uri := url.URL{Scheme: "file", Path: path, RawQuery: params.Encode()}
+	return uri.String()
 }
 
 // ownSession settles everything about a MySQL session that could change what is stored or how a failure looks, whatever the

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// use is what a command does with its database.
+type use int
+
+const (
+	reads   use = iota // the default database will do
+	changes            // a typing error must not change another one, so it wants a database that is named, and says which it is
+	creates            // as changes, and an embedded database that is not there is made
+)
+
+// onTasks runs f on the tasks of the database that the settings name.
+func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *delaytask.Scheduler) error) error {
+	c, err := a.settings(cmd)
+	if err != nil {
+		return err
+	}
+	return a.onScheduler(cmd.Context(), c, u, f)
+}
+
+// onScheduler runs f with a scheduler that is never started: it saves and changes tasks, and runs none.
+func (a *app) onScheduler(
+	ctx context.Context, c config.Config, u use, f func(context.Context, *delaytask.Scheduler) error,
+) error {
+	if err := a.admit(ctx, c, u); err != nil {
+		return err
+	}
+	s, err := delaytask.Open(ctx, c.DSN, a.schedulerConfig(c))
+	if err != nil {
+		return err
+	}
+	defer a.close(ctx, s)
+	return f(ctx, s)
+}
+
+func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
+	if err := s.Stop(context.WithoutCancel(ctx)); err != nil {
+		a.note("delaytask: closing the database: %s\n", sentence(err))
+	}
+}
+
+// admit refuses a database that is not fit for the use, before it is opened: to open an embedded one creates and migrates it.
+// It says which database is about to be changed.
+func (a *app) admit(ctx context.Context, c config.Config, u use) error {
+	target, err := store.ParseDSN(c.DSN)
+	if err != nil {
+		return misused(err)
+	}
+	if u != reads && c.DSNFrom == "" {
+		return misusedf("say which database, by --dsn, DELAYTASK_DSN or dsn in config.yaml; that of serve without settings is "+
+			"--dsn %s", store.DefaultDSN)
+	}
+	state, err := embeddedState(ctx, target, u)
+	if err != nil {
+		return err
+	}
+	if u != reads && !a.json {
+		a.note("Database: %s%s (%s)\n", target, state, c.DSNFrom)
+	}
+	return nil
+}
+
+// embeddedState refuses a file that is missing or a stranger's, unless the command may create tables. It says what creating means.
+func embeddedState(ctx context.Context, target store.Target, u use) (state string, err error) {
+	file, embedded := strings.CutPrefix(target.Redacted(), "sqlite:")
+	if !embedded {
+		return "", nil
+	}
+	_, err = os.Stat(file)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case missing && u == creates:
+		return ", a new file", nil
+	case missing:
+		return "", fmt.Errorf("there is no database %s; name another with --dsn, or create it with: "+
+			"delaytask migrate up --dsn %s", file, target)
+	case u == creates:
+		return "", nil
+	}
+	prepared, err := target.Prepared(ctx)
+	if err == nil && !prepared {
+		err = fmt.Errorf("%s holds no tasks; name another database with --dsn, or create the tables in it with: "+
+			"delaytask migrate up --dsn %s", file, target)
+	}
+	return "", err
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var (
+	readingCommands = []string{"list", "stats", "nodes", "get 1", "explain 1", "migrate status", "token list"}
+	writingCommands = []string{"save t x", "cancel 1", "cancel --tag t --yes", "retry 1", "reschedule 1 --delay 1s", "pause t",
+		"resume t", "migrate up", "migrate down --yes", "token create a --tags * --verbs all", "token revoke a"}
+)
+
+func TestOnlyWritingCommandsWantADatabaseThatIsNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := &shell{t: t}
+	f := func(code int, want string, commands ...string) {
+		t.Helper()
+		for _, command := range commands {
+			if r := s.run(strings.Fields(command)...); r.code != code || !strings.Contains(r.stderr, want) {
+				t.Errorf("%s: code %d, %s", command, r.code, r.stderr)
+			}
+			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+				t.Fatalf("%s leaves %v, %v", command, left, err)
+			}
+		}
+	}
+	f(exitWrongUse, "--dsn sqlite:delaytask.db", writingCommands...)
+	f(exitFailed, "there is no database", readingCommands...)
+
+	s.ok("migrate", "up", "--dsn", "sqlite:delaytask.db") // as serve would
+	for _, command := range []string{"list", "stats", "nodes", "migrate status", "token list"} {
+		s.ok(strings.Fields(command)...)
+	}
+	if r := s.run("save", "t", "x"); r.code != exitWrongUse {
+		t.Errorf("code %d, %s", r.code, r.stderr)
+	}
+}
+
+func TestWritingCommandsSayWhichDatabase(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	r := s.run("save", "t", "x")
+	if want := "Database: " + s.dsn + ", a new file (DELAYTASK_DSN)"; r.database != want {
+		t.Errorf("it says %q", r.database)
+	}
+	for _, command := range writingCommands {
+		r := s.run(append(strings.Fields(command), "--dsn", s.dsn)...)
+		contains(t, r.database, s.dsn+" (--dsn)")
+	}
+	s.ok("migrate", "up")
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(file, []byte("dsn: "+s.dsn), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.dsn = ""
+	contains(t, s.run("pause", "t", "--config", file).database, "("+file+": dsn)")
+	for _, quiet := range []string{"pause t --json", "list", "stats", "get --tag t --key k"} {
+		if r := s.run(append(strings.Fields(quiet), "--config", file)...); r.database != "" {
+			t.Errorf("%s says %s", quiet, r.database)
+		}
+	}
+}
+
+func TestAStrangersFileIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	file := strings.TrimPrefix(s.dsn, "sqlite:")
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE notes (text TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range append(readingCommands, writingCommands...) {
+		if strings.HasPrefix(command, "save") || command == "migrate up" {
+			continue // which are asked to make tables
+		}
+		if r := s.run(strings.Fields(command)...); r.code != exitFailed || !strings.Contains(r.stderr, "delaytask migrate up") {
+			t.Errorf("%s: code %d, %s", command, r.code, r.stderr)
+		}
+	}
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("the file has changed: %v", err)
+	}
+}
