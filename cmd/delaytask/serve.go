@@ -67,10 +67,12 @@ func (a *app) announce(c config.Config, s *service.Service, collector string) {
 		traces = "\n  traces     sent to " + collector
 	}
 	_ = a.printf(`delaytask serves at %[1]s%[2]s
-  database   %[3]s%[6]s
+  database   %[3]s%[4]s
   API        %[1]s/v1/tasks, described at %[1]s/docs and %[1]s/openapi.json
   health     %[1]s/healthz, %[1]s/readyz, %[1]s/metrics
-  tokens     %[4]s%[5]s
+  names      %[5]s
+  tokens     %[6]s
+  GET /o/…   %[7]s%[8]s
 Ctrl-C ends it in order.
-`, url, everywhere, config.MaskDSN(c.DSN), tokens, traces, named)
+`, url, everywhere, config.MaskDSN(c.DSN), named, s.Names(), tokens, s.Gets(), traces)
 }

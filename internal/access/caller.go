@@ -26,7 +26,7 @@ func (c Caller) May(v Verb, tag string) bool {
 	if tag == "" {
 		return len(c.tags) > 0
 	}
-	return slices.ContainsFunc(c.tags, func(pattern string) bool { return matches(pattern, tag) })
+	return Match(c.tags, tag)
 }
 
 // AnyTag reports whether the caller may do v with tasks of every tag.

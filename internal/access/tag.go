@@ -33,6 +33,11 @@ func ParseTags(patterns []string) ([]string, error) {
 	return tags, nil
 }
 
+// Match reports whether one of the patterns stands for the tag.
+func Match(patterns []string, tag string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, tag) })
+}
+
 func matches(pattern, tag string) bool {
 	if prefix, open := strings.CutSuffix(pattern, "*"); open {
 		return strings.HasPrefix(tag, prefix)

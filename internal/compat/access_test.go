@@ -102,3 +102,58 @@ func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 	}
 	q.is(q.get("t", "&wait=20000"), "1", "")
 }
+
+// A browser says which page sends a GET to a loopback name, and not to any other name over plain HTTP.
+func TestGetsOfAServerWithOtherNamesAreOffUnlessNoPageCanSendThem(t *testing.T) {
+	q := onSQLite(t, func(c *Config) { c.OtherNames, c.GetTopics = true, []string{"on", "on.*"} })
+	const page, client = "Mozilla/5.0 (X11; Linux x86_64)", "Delaytask-Client"
+	token := caller(t, "*", access.All)
+	for _, step := range []struct {
+		topic  string
+		who    access.Caller
+		header []string
+		why    string // of the refusal
+	}{
+		{"off", access.Everyone(), nil, "server.get_topics"},
+		{"off", token, []string{client, "1"}, "server.get_topics"},
+		{"only", access.Everyone(), []string{client, "1"}, "server.get_topics"},
+		{"on", access.Everyone(), nil, client},
+		{"on", access.Everyone(), []string{client, ""}, client},
+		{"on", access.Everyone(), []string{"User-Agent", page}, client},
+		{"on", token, []string{"User-Agent", page}, client}, // a proxy has added the token
+		{"on", access.Everyone(), []string{client, "1", "Sec-Fetch-Site", "cross-site"}, "another origin"},
+		{"on", access.Everyone(), []string{client, "1"}, ""},
+		{"on.too", token, nil, ""},
+		{"on", token, []string{"User-Agent", page, client, "1"}, ""},
+	} {
+		q.caller = access.Everyone()
+		q.ok(q.add(`{"topic":"` + step.topic + `","id":"1"}`))
+		q.caller = step.who
+		want := http.StatusForbidden
+		if step.why == "" {
+			want = http.StatusOK
+		}
+		for _, path := range []string{"/o/get?wait=20000&topic=", "/o/complete?id=1&topic="} {
+			status, text := q.send(http.MethodGet, path+step.topic, "", step.header...)
+			if status != want || strings.Contains(text, `"success":true`) != (step.why == "") || !strings.Contains(text, step.why) {
+				t.Errorf("%+v: %s answers %d %s", step, path, status, text)
+			}
+		}
+	}
+}
+
+// A proxy on the same machine calls a loopback name whatever the page called, and the browser has told it nothing.
+func TestBrowserThatDoesNotNameItsPageIsRefused(t *testing.T) {
+	q := onSQLite(t)
+	for _, step := range []struct {
+		want   int
+		header []string
+	}{
+		{http.StatusForbidden, nil}, {http.StatusOK, []string{"Sec-Fetch-Site", "none"}}, {http.StatusOK, []string{"Delaytask-Client", "1"}},
+	} {
+		header := append([]string{"User-Agent", "Mozilla/5.0 (X11; Linux x86_64)"}, step.header...)
+		if status, text := q.send(http.MethodGet, "/o/get?topic=t", "", header...); status != step.want {
+			t.Errorf("%v: %d %s, want %d", header, status, text, step.want)
+		}
+	}
+}

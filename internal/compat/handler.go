@@ -22,6 +22,11 @@ type Config struct {
 	BodyLimit int             // bytes of a task's body, as the scheduler has it; 0: its default
 	Stopping  context.Context // when it ends, waiting pops return at once
 
+	// OtherNames says that the server answers other names than those of loopback. Over plain HTTP a browser does not say there which
+	// page sends a GET, so GETs are answered for the topics of GetTopics alone.
+	OtherNames bool
+	GetTopics  []string // patterns, as [access.ParseTags] returns them
+
 	// Check is what a tag demands of its tasks besides; its error is the answer. nil: nothing.
 	Check func(delaytask.Item) error
 }
@@ -35,6 +40,9 @@ type Handler struct {
 	check     func(delaytask.Item) error
 	origin    *http.CrossOriginProtection
 	routes    map[string]route
+
+	otherNames bool
+	getTopics  []string
 }
 
 // route is one path with its only method.
@@ -50,7 +58,7 @@ func New(c Config) (*Handler, error) {
 	}
 	h := &Handler{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: cmp.Or(c.BodyLimit, processor.DefaultBodyLimit), stopping: c.Stopping,
-		check: c.Check, origin: http.NewCrossOriginProtection(),
+		check: c.Check, origin: http.NewCrossOriginProtection(), otherNames: c.OtherNames, getTopics: c.GetTopics,
 	}
 	if h.check == nil {
 		h.check = func(delaytask.Item) error { return nil }
@@ -86,14 +94,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.Success = true
 		write(w, http.StatusOK, a)
 	}
-}
-
-// crossOrigin reports whether a web page of another origin asks. It judges every request as one that changes something: here
-// GET takes jobs and completes them, and any page may make a browser send a GET.
-func (h *Handler) crossOrigin(r *http.Request) bool {
-	unsafe := *r
-	unsafe.Method = http.MethodPost
-	return h.origin.Check(&unsafe) != nil
 }
 
 // allow refuses a caller who may not do this to jobs of the tag; of any tag at all when it is "".

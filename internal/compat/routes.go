@@ -37,16 +37,19 @@ func (h *Handler) add(w http.ResponseWriter, r *http.Request) (answer, error) {
 
 // get is GET /o/get.
 func (h *Handler) get(_ http.ResponseWriter, r *http.Request) (answer, error) {
-	return queried(r, h.pop)
+	return h.queried(r, h.pop)
 }
 
 // complete is GET /o/complete.
 func (h *Handler) complete(_ http.ResponseWriter, r *http.Request) (answer, error) {
-	return queried(r, h.finish)
+	return h.queried(r, h.finish)
 }
 
-func queried(r *http.Request, do func(context.Context, protocol, *request) (answer, error)) (answer, error) {
+func (h *Handler) queried(r *http.Request, do func(context.Context, protocol, *request) (answer, error)) (answer, error) {
 	q, err := decodeQuery(r.URL.RawQuery)
+	if err == nil {
+		err = h.checkGet(r, q.topic)
+	}
 	if err != nil {
 		return answer{}, err
 	}

@@ -43,6 +43,7 @@ type Server struct {
 	Hosts          []string // names that it is called by, besides those of loopback
 	Auth           string   // auto, token, none
 	Insecure       bool     // listen beyond loopback without tokens
+	GetTopics      []string // topics that GET /o/get and /o/complete serve where other names than loopback are answered; patterns
 	MaxConnections int
 	TLS            TLS
 }

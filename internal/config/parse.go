@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/durations"
 )
 
@@ -52,6 +53,14 @@ func list(value any) ([]string, error) {
 		return nil, nil
 	}
 	return items, nil
+}
+
+func tagPatterns(value any) ([]string, error) {
+	patterns, err := list(value)
+	if err != nil || patterns == nil {
+		return nil, err
+	}
+	return access.ParseTags(patterns)
 }
 
 func hostPort(value any) (string, error) {

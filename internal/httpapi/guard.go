@@ -75,11 +75,17 @@ func (a *API) knownHost(hostport string) bool {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	if host == "localhost" || slices.Contains(a.hosts, host) {
+	return IsLoopbackName(host) || slices.Contains(a.hosts, host)
+}
+
+// IsLoopbackName reports whether a browser that calls a host, in lower case, says which page sends the request, also over plain HTTP.
+func IsLoopbackName(host string) bool {
+	if host == "localhost" {
 		return true
 	}
+	// They do not say so to a loopback address of IPv4 within IPv6.
 	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback()
+	return err == nil && address.IsLoopback() && !address.Is4In6()
 }
 
 // routed answers what no route is for in the same shape as everything else.

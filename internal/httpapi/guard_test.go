@@ -26,7 +26,7 @@ func TestAServerWithoutTokensIsCalledByItsOwnNames(t *testing.T) {
 		f(host, http.StatusOK)
 	}
 	for _, host := range []string{
-		"", "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "0.0.0.0", "[::]", "localhost@evil", "tasks.internal.evil",
+		"", "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "0.0.0.0", "[::ffff:127.0.0.1]:8080", "[::]", "localhost@evil", "tasks.internal.evil",
 	} {
 		f(host, http.StatusMisdirectedRequest)
 	}

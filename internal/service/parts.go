@@ -103,24 +103,21 @@ func (p *parts) makePush() error {
 
 // handler makes the API with everything before and behind it.
 func (p *parts) handler(stopping context.Context) (*httpapi.API, error) {
-	loopback, err := isLoopback(p.cfg.Server.Listen)
-	if err != nil {
-		return nil, err
-	}
-	open := p.cfg.Server.Insecure && !loopback && len(p.cfg.Server.Hosts) == 0 // nobody has said what it is called
+	names := p.names()
 	observer, err := newObserver(p.log, p.registry)
 	if err != nil {
 		return nil, err
 	}
 	ancestors, err := compat.New(compat.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping, Check: p.check,
+		OtherNames: names.others(), GetTopics: p.cfg.Server.GetTopics,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c := httpapi.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
-		CheckHost: !p.asked && !open, Hosts: p.cfg.Server.Hosts,
+		CheckHost: !names.any, Hosts: names.hosts,
 		Requests: p.store, Workers: p.workers, Check: p.check, Observe: p.spans.observed(observer.observe),
 		Compat:  ancestors,
 		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),

@@ -143,6 +143,32 @@ func TestWebPagesStayOutside(t *testing.T) {
 		}
 		s.call("GET", "/o/get", "").wants(t, 421, "")
 	}
-	beyond.host = "known.example:1"
+	beyond.host = "KNOWN.example:1"
 	beyond.call("GET", "/v1/stats", "").wants(t, 200, "")
+}
+
+func TestGetsThatTakeJobsAreOffWhereBrowsersDoNotSayWhichPageAsks(t *testing.T) {
+	t.Parallel()
+	const get, complete = "/o/get?topic=t", "/o/complete?topic=t&id=1"
+	loopback := serve(t, dbtest.New(t, dbtest.SQLite), "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_INSECURE=true",
+		"DELAYTASK_SERVER_HOSTS=localhost")
+	named := serve(t, dbtest.New(t, dbtest.SQLite), "DELAYTASK_SERVER_HOSTS=Tasks.example")
+	db := dbtest.New(t, dbtest.SQLite)
+	asking := serve(t, db, "DELAYTASK_SERVER_AUTH=token", "DELAYTASK_SERVER_GET_TOPICS=t,u.*")
+	admin := []string{"Authorization", token(t, db, "admin", "*", "all")}
+	eventually(t, "the token is known", func() bool { return asking.call("GET", "/v1/stats", "", admin...).status == 200 })
+	for s, says := range map[*server]string{
+		loopback: "on: loopback names alone", named: "off: any web page", asking: "on for t, u.*, with a token or the header Delaytask-Client",
+	} {
+		if said := s.said.String(); !strings.Contains(said, "GET /o/…   "+says) {
+			t.Errorf("the server says %s", said)
+		}
+	}
+	for _, path := range []string{get, complete} {
+		loopback.call("GET", path, "").wants(t, 200, "")
+		named.call("GET", path, "").wants(t, 403, "")
+		asking.call("GET", path, "", admin...).wants(t, 200, "")
+		asking.call("GET", strings.Replace(path, "topic=t", "topic=other", 1), "", admin...).wants(t, 403, "")
+		asking.call("GET", path, "", append(admin, "User-Agent", "Mozilla/5.0")...).wants(t, 403, "")
+	}
 }
