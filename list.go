@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -23,9 +24,19 @@ const (
 
 // filterOf checks the filter and translates it.
 func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
-	stored := row.Filter{Tag: f.Tag, Key: f.Key, DueBefore: row.At(f.DueBefore), AfterID: f.After, Limit: f.Limit}
+	stored := row.Filter{
+		Tag: f.Tag, Key: row.ScopedKey(f.App, f.Key), DueBefore: row.At(f.DueBefore), AfterID: f.After, Limit: f.Limit,
+	}
 	if f.Tag != "" && !processor.ValidTag(f.Tag) {
 		return stored, fmt.Errorf("%w: got %.140q", ErrInvalidTag, f.Tag)
+	}
+	switch {
+	case f.App != "" && f.Key == "":
+		return stored, fmt.Errorf("%w: the filter's App needs a Key", ErrInvalidOption)
+	case f.App != "" && !processor.ValidTag(f.App):
+		return stored, fmt.Errorf("%w: the filter's App %.140q cannot be one", ErrInvalidOption, f.App)
+	case strings.HasPrefix(f.Key, row.AppKey):
+		return stored, fmt.Errorf("%w: the beginning of %.140q is reserved; name the app beside the key", ErrInvalidKey, f.Key)
 	}
 	if f.Status != "" {
 		status, known := statusOf(f.Status)

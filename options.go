@@ -28,8 +28,13 @@ type Tx = processor.Tx
 func WithTime(t time.Time) Option { return processor.WithTime(t) }
 
 // WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate]. Letter case
-// counts. "" means no key. It returns [ErrInvalidKey].
+// counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
 func WithKey(key string) Option { return processor.WithKey(key) }
+
+// WithApp says to which application the task belongs. The service calls back only receivers of this application. The task's key is
+// unique within the tag and the application: another application may use the same key. "" means no application. It returns
+// [ErrInvalidOption] when app is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
+func WithApp(app string) Option { return processor.WithApp(app) }
 
 // WithID saves under an id from [NewID] or from an [OutcomeUnknownError]; doing so twice stores the task once, and with another
 // content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while nothing is known of its

@@ -37,8 +37,9 @@ func statusOf(s Status) (row.Status, bool) {
 }
 
 func taskOf(r *row.Row) Task {
+	headers := row.DecodeHeaders(r.Headers)
 	return Task{
-		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Headers: row.DecodeHeaders(r.Headers),
+		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[processor.AppHeader], r.Key), Body: r.Body, Headers: headers,
 		Status: Status(r.Status.String()), Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, CrashCount: r.CrashCount, TTR: r.TTR, Priority: r.Priority,
 		MaxLate: r.MaxLate, LatePolicy: LatePolicy(r.LatePolicy),

@@ -384,3 +384,85 @@ func settled(t *testing.T, s processor.Scheduler, id int64) processor.Stored {
 		}
 	}
 }
+
+// TestOneKeyInTwoAppsIsTwoTasksInBothForms asks by key from within each application, and from outside of both.
+func TestOneKeyInTwoAppsIsTwoTasksInBothForms(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, s processor.Scheduler) {
+		ctx, key := t.Context(), processor.Key("t", "order-1")
+		ids := map[string]int64{}
+		for _, app := range []string{"shop", "mall", ""} {
+			id, err := s.SaveDelayTask(ctx, "t", nil, time.Hour, processor.WithKey("order-1"), processor.WithApp(app))
+			if err != nil {
+				t.Fatalf("save in the app %q: %v", app, err)
+			}
+			ids[app] = id
+		}
+		again, err := s.SaveDelayTasks(ctx, []processor.Item{
+			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("mall")}},
+			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("zoo")}, Delay: time.Hour},
+		})
+		if err != nil || again[0].ID != ids["mall"] || !errors.Is(again[0].Err, processor.ErrDuplicate) || again[1].Err != nil {
+			t.Errorf("a batch: %+v, %v", again, err)
+		}
+		for app, id := range ids {
+			task, err := s.Get(ctx, key.InApp(app))
+			if err != nil || task.ID != id || task.Key != "order-1" || task.App() != app {
+				t.Errorf("in the app %q: %+v, %v", app, task, err)
+			}
+			page, err := s.List(ctx, processor.Filter{Tag: "t", Key: "order-1", App: app})
+			if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != id || page.Tasks[0].Key != "order-1" {
+				t.Errorf("the list of the app %q: %+v, %v", app, page, err)
+			}
+		}
+		if met, err := s.SetBody(ctx, key.InApp("mall"), 7); met != processor.Pending || err != nil {
+			t.Errorf("SetBody: %v, %v", met, err)
+		}
+		if met, err := s.Reschedule(ctx, key.InApp("mall"), 2*time.Hour); met != processor.Pending || err != nil {
+			t.Errorf("Reschedule: %v, %v", met, err)
+		}
+		if e, err := s.Explain(ctx, key.InApp("mall")); err != nil || e.Task.ID != ids["mall"] {
+			t.Errorf("Explain: %+v, %v", e, err)
+		}
+		if err := s.Retry(ctx, key.InApp("mall")); !errors.Is(err, processor.ErrNotFailed) {
+			t.Errorf("Retry: %v", err)
+		}
+		if met, err := s.Cancel(ctx, key.InApp("mall"), processor.OnlyPending()); met != processor.Pending || err != nil {
+			t.Errorf("Cancel: %v, %v", met, err)
+		}
+		if _, err := s.Get(ctx, key.InApp("mall")); !errors.Is(err, processor.ErrNotFound) {
+			t.Errorf("a cancelled one: %v", err)
+		}
+		for _, app := range []string{"shop", ""} {
+			if task, err := s.Get(ctx, key.InApp(app)); err != nil || task.Status != processor.Pending || task.Version != 0 {
+				t.Errorf("the app %q was changed: %+v, %v", app, task, err)
+			}
+		}
+	})
+}
+
+// TestATaskTellsItsAppAndItsOwnKeyInBothForms looks at what pops and processors are handed.
+func TestATaskTellsItsAppAndItsOwnKeyInBothForms(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, s processor.Scheduler) {
+		save := func(tag string) {
+			if _, err := s.SaveDelayTask(t.Context(), tag, nil, 0, processor.WithKey("k"), processor.WithApp("shop")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ran := make(chan string, 1)
+		start(t, s, "run", processor.Func(func(_ context.Context, task *processor.Task) error {
+			ran <- task.App() + " " + task.Key
+			return nil
+		}))
+		save("run")
+		if got := wait(t, ran); got != "shop k" {
+			t.Errorf("the processor was handed %q", got)
+		}
+		save("pop")
+		popped, err := s.Pop(t.Context(), "pop")
+		if err != nil || len(popped) != 1 || popped[0].App() != "shop" || popped[0].Key != "k" {
+			t.Errorf("popped %+v, %v", popped, err)
+		}
+	})
+}

@@ -71,7 +71,7 @@ func (c *Client) popped(reply *wire.PopReply) ([]*processor.Popped, error) {
 		}
 		all = append(all, processor.NewPopped(processor.Task{
 			ID: token.ID, Version: token.Version, Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Attempt: w.Attempt,
-			Expected: w.Expected.Std(), Due: w.Due.Std(), Headers: w.Headers, Priority: w.Priority,
+			Expected: w.Expected.Std(), Due: w.Due.Std(), Headers: withApp(w.Headers, w.App), Priority: w.Priority,
 		}, c))
 	}
 	return all, nil

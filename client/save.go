@@ -85,7 +85,7 @@ func (c *Client) newSave(tag string, body any, delay time.Duration, opts []proce
 
 func wireSave(s *processor.Save) *wire.Save {
 	w := &wire.Save{
-		Tag: s.Tag, App: s.Headers[wire.AppHeader], Body: s.Body, Key: s.Key, ID: wire.ID(s.ID), TTR: wire.Duration(s.TTR),
+		Tag: s.Tag, App: s.Headers[processor.AppHeader], Body: s.Body, Key: s.Key, ID: wire.ID(s.ID), TTR: wire.Duration(s.TTR),
 		MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.Unlimited, Priority: s.Priority, Headers: withoutApp(s.Headers),
 	}
 	if s.Delay > 0 {
@@ -103,11 +103,11 @@ func wireSave(s *processor.Save) *wire.Save {
 
 // withoutApp takes the header out that has a field of its own.
 func withoutApp(headers map[string]string) map[string]string {
-	if _, has := headers[wire.AppHeader]; !has {
+	if _, has := headers[processor.AppHeader]; !has {
 		return headers
 	}
 	rest := maps.Clone(headers)
-	delete(rest, wire.AppHeader)
+	delete(rest, processor.AppHeader)
 	return rest
 }
 

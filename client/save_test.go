@@ -136,7 +136,7 @@ func TestASaveSendsWhatItsOptionsSay(t *testing.T) {
 	_, err := c.SaveDelayTask(t.Context(), "a", map[string]string{"a": "<&>"}, 0,
 		processor.WithTime(at), processor.WithKey("k"), processor.WithTTR(time.Minute), processor.WithNoAttemptLimit(),
 		processor.WithPriority(-5),
-		processor.WithHeaders(map[string]string{"traceparent": "x", wire.AppHeader: "shop"}),
+		processor.WithHeaders(map[string]string{"traceparent": "x", processor.AppHeader: "shop"}),
 		processor.WithMaxLateness(time.Hour, processor.LateFail))
 	if err != nil {
 		t.Fatal(err)

@@ -136,12 +136,25 @@ func (c *Client) onTask(ctx context.Context, ref processor.Ref, op string, r *re
 	if id != 0 {
 		r.path = taskPath(id) + r.path
 	} else {
-		r.path = "/v1/tags/" + segment(tag) + "/keys/" + segment(key) + r.path
+		r.path = "/v1/tags/" + segment(tag) + "/keys/" + segment(key) + withQuery(r.path, "app", ref.App())
 	}
 	if unclear, err := c.call(ctx, r); err != nil {
 		return fmt.Errorf("%s %v: %w", op, ref, unanswered(err, unclear && !r.again))
 	}
 	return nil
+}
+
+// withQuery adds a parameter that is not empty.
+func withQuery(path, name, value string) string {
+	switch {
+	case value == "":
+		return path
+	case strings.Contains(path, "?"):
+		path += "&"
+	default:
+		path += "?"
+	}
+	return path + name + "=" + url.QueryEscape(value)
 }
 
 func taskPath(id int64) string { return "/v1/tasks/" + wire.ID(id).String() }
@@ -193,12 +206,15 @@ func query(f *processor.Filter) string {
 	set("tag", f.Tag)
 	set("status", string(f.Status))
 	set("key", f.Key)
+	set("app", f.App)
 	set("due_before", before)
 	if f.Bodies {
 		set("bodies", "true")
 	}
 	if f.After > 0 {
-		set("cursor", wire.Cursor{After: f.After, Tag: f.Tag, Status: string(f.Status), Key: f.Key, DueBefore: before}.String())
+		set("cursor", wire.Cursor{
+			After: f.After, Tag: f.Tag, Status: string(f.Status), Key: f.Key, App: f.App, DueBefore: before,
+		}.String())
 	}
 	return q.Encode()
 }

@@ -33,7 +33,7 @@ func withApp(headers map[string]string, app string) map[string]string {
 	if app == "" {
 		return headers
 	}
-	all := map[string]string{wire.AppHeader: app}
+	all := map[string]string{processor.AppHeader: app}
 	maps.Copy(all, headers)
 	return all
 }

@@ -29,7 +29,7 @@ func WithTime(t time.Time) Option {
 }
 
 // WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate]. Letter case
-// counts. "" means no key. It returns [ErrInvalidKey].
+// counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
 func WithKey(key string) Option {
 	return func(s *Save) error {
 		s.Key = key

@@ -1,12 +1,16 @@
 package processor
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns [ErrInvalidID] for an
-// id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and [ErrInvalidKey] for an empty key.
+// id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and [ErrInvalidKey] for an empty key
+// or one that is reserved.
 type Ref struct {
-	id       int64
-	tag, key string
+	id            int64
+	tag, key, app string
 }
 
 // ID names the task with the id, finished or not.
@@ -15,16 +19,29 @@ func ID(id int64) Ref { return Ref{id: id} }
 // Key names the unfinished task of the tag that carries the key; there is at most one. A finished one is named by its id.
 func Key(tag, key string) Ref { return Ref{tag: tag, key: key} }
 
+// InApp returns the name of the task that carries the key in the application, see [WithApp]. "" means tasks of no application.
+func (r Ref) InApp(app string) Ref {
+	r.app = app
+	return r
+}
+
+// App is the application that the key belongs to, "" when it is of none.
+func (r Ref) App() string { return r.app }
+
 // String is how messages name the task.
 func (r Ref) String() string {
 	if r.byKey() {
-		return fmt.Sprintf("task with key %q of tag %q", r.key, r.tag)
+		text := fmt.Sprintf("task with key %q of tag %q", r.key, r.tag)
+		if r.app != "" {
+			text += fmt.Sprintf(" in app %q", r.app)
+		}
+		return text
 	}
 	return fmt.Sprintf("task %d", r.id)
 }
 
-// Parts returns what the task is named by: its id, or 0 and its tag and key. It returns [ErrInvalidID], [ErrInvalidTag] or
-// [ErrInvalidKey].
+// Parts returns what the task is named by: its id, or 0 and its tag and key, which belong to [Ref.App]. It returns [ErrInvalidID],
+// [ErrInvalidTag], [ErrInvalidKey], or [ErrInvalidOption] for an application that cannot be one, or that comes with an id.
 func (r Ref) Parts() (id int64, tag, key string, err error) {
 	switch {
 	case !r.byKey() && r.id <= 0:
@@ -33,6 +50,15 @@ func (r Ref) Parts() (id int64, tag, key string, err error) {
 		return 0, "", "", fmt.Errorf("%w: got %.140q", ErrInvalidTag, r.tag)
 	case r.byKey() && r.key == "":
 		return 0, "", "", fmt.Errorf("%w: it is empty", ErrInvalidKey)
+	case !r.byKey() && r.app != "":
+		return 0, "", "", fmt.Errorf("%w: an id names a task without its app", ErrInvalidOption)
+	case strings.HasPrefix(r.key, appKeys):
+		return 0, "", "", fmt.Errorf("%w: the beginning is reserved; name the app beside the key", ErrInvalidKey)
+	}
+	if r.app != "" {
+		if err := checkApp(r.app); err != nil {
+			return 0, "", "", err
+		}
 	}
 	return r.id, r.tag, r.key, nil
 }

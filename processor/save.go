@@ -3,6 +3,7 @@ package processor
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 // Save is one task to be stored, checked and complete but for what only the scheduler knows: its defaults and its clock.
@@ -76,6 +77,14 @@ func (s *Save) check() error {
 	}
 	if s.Unlimited && s.MaxAttempts != 0 {
 		return fmt.Errorf("%w: max attempts and no attempt limit contradict each other", ErrInvalidOption)
+	}
+	if app, has := s.Headers[AppHeader]; has {
+		if err := checkApp(app); err != nil {
+			return err
+		}
+		if s.Key != "" && len(app)+utf8.RuneCountInString(s.Key) > maxAppKey {
+			return fmt.Errorf("%w: with its app it is too long: together they may have %d characters", ErrInvalidKey, maxAppKey)
+		}
 	}
 	return checkHeaders(s.Headers)
 }

@@ -73,6 +73,7 @@ type Filter struct {
 	Tag       string
 	Status    Status
 	Key       string
+	App       string    // the application that Key belongs to; it needs a Key
 	DueBefore time.Time // due earlier; for finished tasks that is when they finished
 	After     int64     // only ids above: Page.Next of the page before
 	Limit     int       // more than 1000 is the same as 1000, and with Bodies more than 100 the same as 100; default 100

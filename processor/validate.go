@@ -17,8 +17,11 @@ const (
 	minTTR      = time.Second
 	maxTTR      = 24 * time.Hour
 
-	// reservedKeys belong to tasks whose ids are unique over all tags; a caller's key must never meet one.
+	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong to an
+	// application, as they are stored. A caller's key must never meet one.
 	reservedKeys = "s3:"
+	appKeys      = "delaytask-app:"
+	maxAppKey    = maxKey - len(appKeys) - len("|") // characters of an app and a key
 )
 
 var (
@@ -51,7 +54,7 @@ func checkKey(key string) error {
 	if !utf8.ValidString(key) {
 		return fmt.Errorf("%w: it is not valid UTF-8", ErrInvalidKey)
 	}
-	if strings.HasPrefix(key, reservedKeys) {
+	if strings.HasPrefix(key, reservedKeys) || strings.HasPrefix(key, appKeys) {
 		return fmt.Errorf("%w: the beginning is reserved", ErrInvalidKey)
 	}
 	return nil

@@ -23,7 +23,7 @@ func (f *bulkFlags) addFlags(cmd *cobra.Command, older string) {
 }
 
 func (f *bulkFlags) given() bool {
-	return f.tag != "" || f.status != "" || f.older != "" || f.key != ""
+	return f.tag != "" || f.status != "" || f.older != "" || f.key != "" || f.app != ""
 }
 
 // bulk is one such change.

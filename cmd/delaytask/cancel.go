@@ -33,7 +33,7 @@ its result is refused. The bulk form counts first and asks; where there is no te
 			single := f.key != "" && f.status == "" && f.older == ""
 			switch {
 			case len(args) > 0 && !f.given(), single:
-				return a.changeEach(cmd, args, &taskName{f.tag, f.key}, "cancelled", cancel)
+				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, "cancelled", cancel)
 			case len(args) == 0 && f.given():
 				return a.changeAll(cmd, &f, bulk{
 					verb: "cancel", past: "cancelled", status: delaytask.Pending, all: (*delaytask.Scheduler).CancelAll,

@@ -15,6 +15,7 @@ type outcome struct {
 	ID    int64            `json:"id,string,omitempty"`
 	Tag   string           `json:"tag,omitempty"` // with Key where the task was named by them
 	Key   string           `json:"key,omitempty"`
+	App   string           `json:"app,omitempty"`
 	Was   delaytask.Status `json:"was,omitempty"` // absent when it was not changed
 	Error string           `json:"error,omitempty"`
 }
@@ -66,9 +67,9 @@ func (a *app) eachFailed(failures []error, all, past string) error {
 }
 
 func named(args []string, name *taskName) ([]delaytask.Ref, []outcome, error) {
-	if len(args) == 0 || name.tag != "" || name.key != "" {
+	if len(args) == 0 || name.byKey() {
 		ref, err := name.ref(args)
-		return []delaytask.Ref{ref}, []outcome{{Tag: name.tag, Key: name.key}}, err
+		return []delaytask.Ref{ref}, []outcome{{Tag: name.tag, Key: name.key, App: name.app}}, err
 	}
 	numbers, err := parseIDs(args)
 	refs, outcomes := make([]delaytask.Ref, len(numbers)), make([]outcome, len(numbers))

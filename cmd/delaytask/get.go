@@ -56,6 +56,7 @@ func (a *app) printTask(t *delaytask.Task) error {
 	field("id", id(t.ID))
 	field("tag", t.Tag)
 	field("key", t.Key)
+	field("app", t.App())
 	field("status", string(t.Status))
 	field("version", id(t.Version))
 	if t.Broken != "" {
@@ -86,7 +87,7 @@ func (a *app) printTask(t *delaytask.Task) error {
 	field("created", wire.Time(t.Created).String())
 	field("updated", wire.Time(t.Updated).String())
 	field("executor", t.Executor)
-	for name, value := range sorted(t.Headers) {
+	for name, value := range sorted(view.Headers(t.Headers)) {
 		field("header "+name, value)
 	}
 	if err := fields.flush(); err != nil {

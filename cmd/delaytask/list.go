@@ -11,15 +11,16 @@ import (
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
-type filterFlags struct{ tag, status, key, older string }
+type filterFlags struct{ tag, status, key, app, older string }
 
 func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.tag, "tag", "", "only tasks of this tag")
 	flags.StringVar(&f.status, "status", "", "only tasks with this status")
 	flags.StringVar(&f.key, "key", "", "only tasks with this key")
+	flags.StringVar(&f.app, "app", "", "with --key: the application that the key belongs to")
 	flags.StringVar(&f.older, "older", "", older)
-	noFiles(cmd, "tag", "key", "older")
+	noFiles(cmd, "tag", "key", "app", "older")
 }
 
 // filter counts ages by the database's clock.
@@ -36,7 +37,7 @@ func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.
 		}
 	}
 	return func(now time.Time) delaytask.Filter {
-		filter := delaytask.Filter{Tag: f.tag, Status: status, Key: f.key}
+		filter := delaytask.Filter{Tag: f.tag, Status: status, Key: f.key, App: f.app}
 		if byAge {
 			filter.DueBefore = now.Add(-age)
 		}

@@ -22,6 +22,7 @@ import (
 type saveFlags struct {
 	due         dueFlags
 	key         string
+	app         string
 	id          string
 	ttr         string
 	maxAttempts int
@@ -39,7 +40,7 @@ func (a *app) saveCommand() *cobra.Command {
 
 BODY is stored as it is; @FILE takes it from a file and - from standard input. Without --delay or --at the task is due now.
 With --key the task is refused, with exit code 1, while an unfinished task of the tag carries that key; --json prints the id
-of that task, with "duplicate": true.`,
+of that task, with "duplicate": true. With --app the key is unique within that application, and only its receivers are called.`,
 		Example: `  delaytask save order.close '{"order":42}' --delay 30m
   delaytask save report.build @report.json --at 2027-01-31T08:30:00Z --max-attempts 3
   delaytask save coupon.expire '{"coupon":7}' --delay 7d --key coupon-7 --max-lateness 1h:skip
@@ -51,6 +52,7 @@ of that task, with "duplicate": true.`,
 	f.due.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.key, "key", "", "name of the task, unique among the unfinished tasks of the tag")
+	flags.StringVar(&f.app, "app", "", "application that the task belongs to, and that its key is unique within")
 	flags.StringVar(&f.id, "id", "", "save under this id, from a save whose outcome was unknown: it is not stored twice")
 	flags.StringVar(&f.ttr, "ttr", "", "how long after its process has died another takes the task (default: as configured)")
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often the task is tried (default: as configured)")
@@ -58,7 +60,7 @@ of that task, with "duplicate": true.`,
 	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
 	flags.StringVar(&f.maxLateness, "max-lateness", "",
 		"what happens when the task would start later: DURATION:run, :skip or :fail")
-	noFiles(cmd, "key", "id", "ttr", "max-attempts", "priority", "header", "max-lateness")
+	noFiles(cmd, "key", "app", "id", "ttr", "max-attempts", "priority", "header", "max-lateness")
 	a.jsonFlag(cmd)
 	return cmd
 }
@@ -82,13 +84,13 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *delaytask.Scheduler) error {
 		number, err := s.SaveDelayTask(ctx, args[0], body, delay, options...)
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
-			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, true}))
+			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, f.app, true}))
 		}
 		if err != nil {
 			return err
 		}
 		if a.json {
-			return a.printJSON(savedView{number, args[0], f.key, false})
+			return a.printJSON(savedView{number, args[0], f.key, f.app, false})
 		}
 		return a.printf("%d\n", number)
 	})
@@ -99,6 +101,7 @@ type savedView struct {
 	ID        int64  `json:"id,string"`
 	Tag       string `json:"tag"`
 	Key       string `json:"key,omitempty"`
+	App       string `json:"app,omitempty"`
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
@@ -132,6 +135,9 @@ func (f *saveFlags) options(cmd *cobra.Command, tag config.Tag) (delay time.Dura
 		return 0, nil, err
 	}
 	options = append(options, delaytask.WithHeaders(headers))
+	if f.app != "" {
+		options = append(options, delaytask.WithApp(f.app))
+	}
 	if cmd.Flags().Changed("max-lateness") {
 		late, policy, err := parseMaxLateness(f.maxLateness)
 		if err != nil {

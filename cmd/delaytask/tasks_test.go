@@ -33,11 +33,36 @@ func TestSavePrintsTheIDOfACommittedTask(t *testing.T) {
 	}
 }
 
+func TestAKeyIsOfOneApp(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	shop := s.save("t", "1", "--key", "k", "--app", "shop", "--delay", "1h")
+	mall := s.save("t", "2", "--key", "k", "--app", "mall", "--delay", "1h")
+	if r := s.run("save", "t", "3", "--key", "k", "--app", "mall"); r.code != exitFailed {
+		t.Errorf("a key that is taken: code %d, %s", r.code, r.stdout)
+	}
+	contains(t, s.ok("get", "--tag", "t", "--key", "k", "--app", "shop"), shop, "shop")
+	contains(t, s.ok("list", "--tag", "t", "--key", "k", "--app", "shop"), shop)
+	contains(t, s.ok("explain", "--tag", "t", "--key", "k", "--app", "mall"), "It is due at")
+	s.ok("reschedule", "--tag", "t", "--key", "k", "--app", "mall", "--delay", "2h")
+	s.ok("cancel", "--tag", "t", "--key", "k", "--app", "shop")
+	for _, app := range []string{"shop", ""} {
+		if r := s.run("get", "--tag", "t", "--key", "k", "--app", app); r.code != exitFailed {
+			t.Errorf("get in the app %q: code %d, %s", app, r.code, r.stdout)
+		}
+	}
+	var v decodedTask
+	if s.decode(&v, "get", mall); v.ID != mall || v.App != "mall" || v.Key != "k" || v.Status != "pending" {
+		t.Errorf("the other application's task: %+v", v)
+	}
+}
+
 // decodedTask spells out the JSON that scripts rely on.
 type decodedTask struct {
 	ID          string            `json:"id"`
 	Tag         string            `json:"tag"`
 	Key         string            `json:"key"`
+	App         string            `json:"app"`
 	Status      string            `json:"status"`
 	Version     int64             `json:"version"`
 	Attempt     int               `json:"attempt"`

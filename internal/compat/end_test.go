@@ -110,13 +110,18 @@ func TestTasksOfOtherFacesAreFinishedToo(t *testing.T) {
 		q.is(get(), "k", "a key")
 		q.ok(q.complete("t", "k"))
 
+		save("another app's", delaytask.WithKey("k"), delaytask.WithApp("shop"))
+		a = get()
+		q.refused(q.complete("t", "k"), "no unfinished job")
+		q.ok(q.complete("t", a.ID))
+
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60,"body":"global"}`))
 		a = get()
 		q.refused(q.complete("t", "1"), "no unfinished job")
 		q.ok(q.complete("t", a.ID))
 		page, err := q.scheduler.List(t.Context(), delaytask.Filter{Status: delaytask.Completed})
-		if err != nil || len(page.Tasks) != 5 {
-			t.Errorf("%d completed, %v, want 5", len(page.Tasks), err)
+		if err != nil || len(page.Tasks) != 6 {
+			t.Errorf("%d completed, %v, want 6", len(page.Tasks), err)
 		}
 	})
 }

@@ -47,8 +47,9 @@ func (p protocol) key(id string) (string, error) {
 		return "", complaint("id is not valid UTF-8")
 	case len(prefix)+utf8.RuneCountInString(id) > longestKey:
 		return "", complaint(fmt.Sprintf("id is longer than %d characters", longestKey-len(prefix)))
-	case strings.HasPrefix(id, taskID), !p.global && strings.HasPrefix(id, row.GlobalKey):
-		return "", complaint("id begins with " + taskID + " or " + row.GlobalKey + ", which is reserved")
+	case strings.HasPrefix(id, taskID),
+		!p.global && (strings.HasPrefix(id, row.GlobalKey) || strings.HasPrefix(id, row.AppKey)):
+		return "", complaint("id begins with " + taskID + ", " + row.GlobalKey + " or " + row.AppKey + ", which is reserved")
 	}
 	return prefix + id, nil
 }
@@ -56,7 +57,7 @@ func (p protocol) key(id string) (string, error) {
 // id is what a task is called in this protocol.
 func (p protocol) id(task *processor.Task) string {
 	own, global := strings.CutPrefix(task.Key, row.GlobalKey)
-	if task.Key != "" && global == p.global {
+	if task.Key != "" && task.App() == "" && global == p.global { // these protocols have no applications
 		return own
 	}
 	return taskID + strconv.FormatInt(task.ID, 10)

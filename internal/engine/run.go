@@ -267,9 +267,10 @@ func (r *runner) measure(u *run, started row.Time) {
 
 // taskOf is what the processor sees of the row.
 func taskOf(r *row.Row, due row.Time) *processor.Task {
+	headers := row.DecodeHeaders(r.Headers)
 	return &processor.Task{
-		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Attempt: r.Attempt, Version: r.Version,
-		Expected: r.Expected.Std(), Due: due.Std(), Headers: row.DecodeHeaders(r.Headers), Priority: r.Priority,
+		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[processor.AppHeader], r.Key), Body: r.Body, Attempt: r.Attempt,
+		Version: r.Version, Expected: r.Expected.Std(), Due: due.Std(), Headers: headers, Priority: r.Priority,
 	}
 }
 

@@ -164,8 +164,8 @@ func (s *saver) prepare(ctx context.Context, task processor.Save) (draft, error)
 		return draft{}, err
 	}
 	r := row.Row{
-		ID: task.ID, Tag: task.Tag, Key: task.Key, Body: task.Body, Priority: task.Priority,
-		MaxLate: task.MaxLate, LatePolicy: row.LatePolicy(task.LatePolicy),
+		ID: task.ID, Tag: task.Tag, Key: row.ScopedKey(task.Headers[processor.AppHeader], task.Key), Body: task.Body,
+		Priority: task.Priority, MaxLate: task.MaxLate, LatePolicy: row.LatePolicy(task.LatePolicy),
 		TTR: task.TTR, MaxAttempts: task.MaxAttempts, Headers: encodeHeaders(task.Headers), Created: now, Updated: now,
 	}
 	if task.At.IsZero() {

@@ -17,6 +17,7 @@ type listInput struct {
 	Tag       string `query:"tag" doc:"Only tasks of this tag"`
 	Status    string `query:"status" doc:"Only tasks in it: pending, executing, completed, failed or cancelled"`
 	Key       string `query:"key" doc:"Only tasks with this key, finished ones too"`
+	App       string `query:"app" doc:"With key: the application that the key belongs to; without it, tasks of no application"`
 	DueBefore string `query:"due_before" doc:"Due earlier; of finished tasks that is when they finished"`
 	Cursor    string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 	Limit     int    `query:"limit" doc:"Tasks in a page; default 100, at most 1,000, with bodies 100"`
@@ -37,8 +38,11 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if in.Tag == "" && !access.From(ctx).AnyTag(access.Read) {
 		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this token may read some tags only: name one with tag=")
 	}
+	if err := checkApp(in.App); err != nil {
+		return nil, err
+	}
 	filter := delaytask.Filter{
-		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, Limit: in.Limit, Bodies: in.Bodies,
+		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, App: in.App, Limit: in.Limit, Bodies: in.Bodies,
 	}
 	if in.DueBefore != "" {
 		var before wire.Time
@@ -64,7 +68,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 
 // from is a place in the list that is asked for.
 func (in *listInput) from(after int64) wire.Cursor {
-	return wire.Cursor{After: after, Tag: in.Tag, Status: in.Status, Key: in.Key, DueBefore: in.DueBefore}
+	return wire.Cursor{After: after, Tag: in.Tag, Status: in.Status, Key: in.Key, App: in.App, DueBefore: in.DueBefore}
 }
 
 func (in *listInput) after() (int64, error) {

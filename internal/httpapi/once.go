@@ -87,7 +87,7 @@ func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	return task.Tag == in.Body.Tag && task.Key == in.Body.Key && task.Version > 0, nil
+	return task.Tag == in.Body.Tag && task.Key == in.Body.Key && task.App() == in.Body.App && task.Version > 0, nil
 }
 
 // again answers as the first time, whatever has become of the task since. The request is remembered for longer than some tasks are
@@ -101,7 +101,7 @@ func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*sav
 	switch {
 	case errors.Is(err, delaytask.ErrNotFound):
 		out.Body.Gone = true
-		out.Body.Task = wire.Task{ID: wire.ID(known.TaskID), Tag: in.Body.Tag, Key: in.Body.Key}
+		out.Body.Task = wire.Task{ID: wire.ID(known.TaskID), Tag: in.Body.Tag, Key: in.Body.Key, App: in.Body.App}
 	case err != nil:
 		return nil, a.problem(err)
 	default:

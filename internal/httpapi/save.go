@@ -34,7 +34,8 @@ type savedOutput struct {
 
 func (a *API) saveOperations() {
 	op := a.operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
-		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task that carries the key.",
+		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task of the tag "+
+			"and the app that carries the key.",
 		groupTasks)
 	op.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, op, a.save)
@@ -81,7 +82,7 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 // is there, and not what is in it.
 func shownTo(ctx context.Context, task *delaytask.Task, duplicate bool) wire.Task {
 	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
-		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, Status: string(task.Status)}
+		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(), Status: string(task.Status)}
 	}
 	return view.Task(task)
 }
@@ -112,13 +113,10 @@ func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
 		delaytask.WithKey(s.Key), delaytask.WithTTR(s.TTR.Std()), delaytask.WithMaxAttempts(s.MaxAttempts),
 		delaytask.WithPriority(s.Priority), delaytask.WithHeaders(s.Headers),
 	}
-	if s.App != "" && !processor.ValidTag(s.App) {
-		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
-			"app: no worker can be registered for it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
+	if err := checkApp(s.App); err != nil {
+		return nil, err
 	}
-	if s.App != "" {
-		options = append(options, delaytask.WithHeader(wire.AppHeader, s.App))
-	}
+	options = append(options, delaytask.WithApp(s.App))
 	if s.ID != 0 {
 		options = append(options, delaytask.WithID(int64(s.ID)))
 	}
@@ -136,6 +134,14 @@ func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
 		return nil, err
 	}
 	return append(options, late...), nil
+}
+
+func checkApp(app string) error {
+	if app == "" || processor.ValidTag(app) {
+		return nil
+	}
+	return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+		"app: no task or worker can have it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 }
 
 func latenessOption(s *wire.Save) ([]delaytask.Option, error) {

@@ -93,6 +93,56 @@ func TestAKeyThatIsTakenIsAnsweredWithItsTask(t *testing.T) {
 	}
 }
 
+func TestTheSameKeyInAnotherAppIsAnotherTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const tasks, key = "/v1/tasks", "/v1/tags/t/keys/order-1"
+	shop := s.save(`{"tag":"t","app":"shop","key":"order-1","body":"shop's own","delay":"1h"}`)
+	mall := s.save(`{"tag":"t","app":"mall","key":"order-1","body":2,"delay":"1h"}`)
+	if mall.Duplicate || mall.ID == shop.ID || mall.App != "mall" || mall.Key != "order-1" || string(mall.Body.Body) != "2" {
+		t.Errorf("another application's save is answered with %+v", mall)
+	}
+	again := ok[wire.Saved](s, http.StatusOK, "POST", tasks, `{"tag":"t","app":"mall","key":"order-1"}`)
+	if !again.Duplicate || again.ID != mall.ID {
+		t.Errorf("the same save again: %+v", again)
+	}
+	batch := ok[wire.BatchSaved](s, http.StatusOK, "POST", tasks+"/batch",
+		`[{"tag":"t","app":"mall","key":"order-1"},{"tag":"t","app":"zoo","key":"order-1","delay":"1h"}]`)
+	if batch.Results[0].ID != mall.ID || !batch.Results[0].Duplicate || batch.Results[1].Duplicate {
+		t.Errorf("a batch: %+v", batch.Results)
+	}
+	s.refuses(404, wire.CodeNotFound, "GET", key, "")
+	s.refuses(404, wire.CodeNotFound, "DELETE", key+"?app=Shop", "")
+	s.refuses(400, wire.CodeInvalidParameter, "GET", key+"?app=%20", "")
+	s.refuses(400, wire.CodeInvalidKey, "GET", "/v1/tags/t/keys/delaytask-app:shop%7Corder-1", "")
+	if got := ok[wire.Task](s, http.StatusOK, "GET", key+"?app=shop", ""); got.ID != shop.ID || got.Key != "order-1" {
+		t.Errorf("the key finds %+v", got)
+	}
+	if got := ok[wire.Explanation](s, http.StatusOK, "GET", key+"/explain?app=mall", ""); got.Task.ID != mall.ID {
+		t.Errorf("explain: %+v", got)
+	}
+	ok[wire.Met](s, http.StatusOK, "PATCH", key+"?app=mall", `{"body":3,"delay":"2h"}`)
+	ok[wire.Met](s, http.StatusOK, "DELETE", key+"?app=mall&only_pending=true", "")
+	if got := s.get(shop.ID); got.Status != "pending" || got.Version != 0 {
+		t.Errorf("a change of another application's task left %+v", got)
+	}
+	page := ok[wire.Page](s, http.StatusOK, "GET", tasks+"?tag=t&key=order-1&app=mall", "")
+	if len(page.Tasks) != 1 || page.Tasks[0].ID != mall.ID {
+		t.Errorf("the list has %+v", page.Tasks)
+	}
+	s.refuses(400, wire.CodeInvalidOption, "GET", tasks+"?tag=t&app=mall", "")
+
+	for range 2 { // the repetition of a request, too, tells the applications apart
+		once := ok[wire.Saved](s, http.StatusCreated, "POST", tasks, `{"tag":"t","app":"x","key":"order-1"}`, "Idempotency-Key", "1")
+		if once.Duplicate || once.App != "x" || once.Key != "order-1" {
+			t.Errorf("under an idempotency key: %+v", once)
+		}
+	}
+	if popped := s.popOne("t", ""); popped.App != "x" || popped.Key != "order-1" {
+		t.Errorf("popped %+v", popped)
+	}
+}
+
 func TestAnIDStoresATaskOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

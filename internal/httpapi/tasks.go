@@ -22,6 +22,7 @@ type IDInput struct {
 type KeyInput struct {
 	Tag string `path:"tag" doc:"A slash in it is written %2F"`
 	Key string `path:"key" doc:"Key of an unfinished task of the tag"`
+	App string `query:"app" doc:"The application that the key belongs to; without it, tasks of no application"`
 }
 
 // named is what both can be asked for.
@@ -44,7 +45,9 @@ func invalidID(err error) error {
 	return problemOf(http.StatusBadRequest, wire.CodeInvalidID, err.Error())
 }
 
-func (in *KeyInput) ref() (delaytask.Ref, error) { return delaytask.Key(in.Tag, in.Key), nil }
+func (in *KeyInput) ref() (delaytask.Ref, error) {
+	return delaytask.Key(in.Tag, in.Key).InApp(in.App), checkApp(in.App)
+}
 
 func (in *KeyInput) tag() string { return in.Tag }
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -15,7 +14,7 @@ import (
 // deliver returns the processor of every tag that is served by workers.
 func (r *Registry) deliver() processor.Processor {
 	return processor.Func(func(ctx context.Context, task *processor.Task) error {
-		receivers := r.directory.Load().find(task.Tag, task.Headers[wire.AppHeader])
+		receivers := r.directory.Load().find(task.Tag, task.App())
 		if len(receivers) == 0 {
 			return processor.Snooze(r.unserved.wait(time.Now()))
 		}

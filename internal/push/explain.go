@@ -7,13 +7,12 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // Explain says that nobody serves a pending task because of its application. Otherwise the Reason is "", and the scheduler
 // knows more.
 func (r *Registry) Explain(ctx context.Context, task *delaytask.Task) (delaytask.Explanation, error) {
-	app := task.Headers[wire.AppHeader]
+	app := task.App()
 	if app == "" || task.Status != delaytask.Pending || r.reserved(task.Tag) {
 		return delaytask.Explanation{}, nil
 	}

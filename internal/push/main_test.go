@@ -176,7 +176,7 @@ func (f fixture) save(t *testing.T, tag string, body any, options ...delaytask.O
 	return id
 }
 
-func forApp(app string) delaytask.Option { return delaytask.WithHeader(wire.AppHeader, app) }
+func forApp(app string) delaytask.Option { return delaytask.WithApp(app) }
 
 func (f fixture) get(t *testing.T, id int64) delaytask.Task {
 	t.Helper()

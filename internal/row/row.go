@@ -2,10 +2,7 @@
 // store can answer with. It knows no database and no engine; both sides of the store's contract speak in its types.
 package row
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Status is where a task stands. The numbers are stored.
 type Status uint8
@@ -54,7 +51,7 @@ const MinTTR = time.Second
 type Row struct {
 	ID          int64
 	Tag         string
-	Key         string // "" means none (NULL)
+	Key         string // as it is stored: see [ScopedKey]; "" means none (NULL)
 	Body        []byte
 	Status      Status
 	Version     int64 // +1 at every transition: the fencing token
@@ -113,20 +110,6 @@ type State struct {
 type Ref struct {
 	ID      int64
 	Version int64
-}
-
-// TagKey names the unfinished task that carries a key.
-type TagKey struct{ Tag, Key string }
-
-// GlobalKey begins the keys that share one namespace over all tags.
-const GlobalKey = "s3:"
-
-// Scope is what the key must be unique in, and so what rows are compared by: the tag is left out of a [GlobalKey].
-func (k TagKey) Scope() TagKey {
-	if strings.HasPrefix(k.Key, GlobalKey) {
-		k.Tag = ""
-	}
-	return k
 }
 
 // Reading is one look at the database's clock.

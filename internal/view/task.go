@@ -6,6 +6,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // latePolicies are the names of the policies, in JSON and on the command line.
@@ -36,7 +37,7 @@ func ParseLatePolicy(name string) (delaytask.LatePolicy, bool) {
 // Task is a task in JSON.
 func Task(t *delaytask.Task) wire.Task {
 	v := wire.Task{
-		ID: wire.ID(t.ID), Tag: t.Tag, Key: t.Key, App: t.Headers[wire.AppHeader], Status: string(t.Status), Version: t.Version,
+		ID: wire.ID(t.ID), Tag: t.Tag, Key: t.Key, App: t.App(), Status: string(t.Status), Version: t.Version,
 		Attempt: t.Attempt, MaxAttempts: t.MaxAttempts, CrashCount: t.CrashCount, Priority: t.Priority,
 		DelayMS: t.Delay.Milliseconds(), TTRMS: t.TTR.Milliseconds(), MaxLateMS: t.MaxLate.Milliseconds(),
 		Expected: wire.Time(t.Expected), Due: wire.Time(t.Due), Started: wire.Time(t.Started), Finished: wire.Time(t.Finished),
@@ -73,18 +74,18 @@ func Tasks(tasks []delaytask.Task) []wire.Task {
 
 // Headers leaves out those that have a field of their own.
 func Headers(stored map[string]string) map[string]string {
-	if _, reserved := stored[wire.AppHeader]; !reserved {
+	if _, reserved := stored[processor.AppHeader]; !reserved {
 		return stored
 	}
 	shown := maps.Clone(stored)
-	delete(shown, wire.AppHeader)
+	delete(shown, processor.AppHeader)
 	return shown
 }
 
 // Popped is a task that was handed out.
 func Popped(p *delaytask.Popped) wire.Popped {
 	return wire.Popped{
-		ID: wire.ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, Attempt: p.Attempt, Priority: p.Priority,
+		ID: wire.ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt, Priority: p.Priority,
 		Expected: wire.Time(p.Expected), Due: wire.Time(p.Due), Headers: Headers(p.Headers), Body: wire.BodyOf(p.Body),
 	}
 }

@@ -12,12 +12,17 @@ import (
 type Cursor struct {
 	After                       int64
 	Tag, Status, Key, DueBefore string // as in the request
+	App                         string
 }
 
 // String is the text that the query parameter takes.
 func (c Cursor) String() string {
 	id := binary.BigEndian.AppendUint64(nil, uint64(c.After))
-	sum := sha256.Sum256(fmt.Appendf(id, "%q %q %q %q", c.Tag, c.Status, c.Key, c.DueBefore))
+	filter := fmt.Appendf(id, "%q %q %q %q", c.Tag, c.Status, c.Key, c.DueBefore)
+	if c.App != "" {
+		filter = fmt.Appendf(filter, " %q", c.App)
+	}
+	sum := sha256.Sum256(filter)
 	return base64.RawURLEncoding.EncodeToString(append(id[:8:8], sum[:8]...))
 }
 

@@ -15,6 +15,7 @@ func TestACursorBelongsToItsList(t *testing.T) {
 	for _, other := range []Cursor{
 		{}, {Tag: "b", Status: list.Status, Key: list.Key, DueBefore: list.DueBefore}, {Tag: list.Tag, Status: list.Status,
 			Key: list.Key},
+		{Tag: list.Tag, Status: list.Status, Key: list.Key, DueBefore: list.DueBefore, App: "shop"},
 	} {
 		if other.Parse(text) {
 			t.Errorf("the list %+v took a cursor of another one", other)

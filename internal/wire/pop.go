@@ -6,6 +6,7 @@ type Popped struct {
 	Token    string            `json:"token" doc:"Ends this lease: finish, fail, release or touch it with the token"`
 	Tag      string            `json:"tag"`
 	Key      string            `json:"key,omitempty"`
+	App      string            `json:"app,omitempty" doc:"The application that it belongs to"`
 	Attempt  int               `json:"attempt" doc:"1 for the first"`
 	Priority int               `json:"priority,omitempty"`
 	Expected Time              `json:"expected,omitzero" doc:"When it was promised to start"`

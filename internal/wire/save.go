@@ -5,11 +5,11 @@ import "encoding/json"
 // Save asks for a task. Delay and At exclude each other; without both the task is due now.
 type Save struct {
 	Tag            string            `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Routes the task to its processor: 1 to 128 of A–Z a–z 0–9 . _ - : /"`
-	App            string            `json:"app,omitempty" doc:"Call back only workers of this application"`
+	App            string            `json:"app,omitempty" doc:"The application that it belongs to: only its workers are called, and the key is unique within it; 1 to 128 of A–Z a–z 0–9 . _ - : /"`
 	Body           json.RawMessage   `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
 	Delay          *Duration         `json:"delay,omitempty" doc:"Due so long from now"`
 	At             *Time             `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
-	Key            string            `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag carries it"`
+	Key            string            `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag and the app carries it; with an app both together have at most 240 characters"`
 	ID             ID                `json:"id,omitzero" doc:"From an earlier save whose outcome was unknown: it is not stored twice"`
 	TTR            Duration          `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
 	MaxAttempts    int               `json:"max_attempts,omitempty" minimum:"0" maximum:"1000000" doc:"How often it is tried; 0: the default of 20"`
