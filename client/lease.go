@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -126,8 +126,9 @@ func failureText(failure error) string {
 	if panicked, ok := errors.AsType[*processor.PanicError](failure); ok {
 		text += "\n\n" + string(panicked.Stack)
 	}
+	text += row.Stacks(failure, longestFailure)
 	if text == "" {
 		return fmt.Sprintf("an error without a text (%T)", failure)
 	}
-	return strings.ToValidUTF8(text[:min(len(text), longestFailure)], "\uFFFD")
+	return row.Clip(text, longestFailure)
 }

@@ -78,8 +78,8 @@ var own = map[string][]string{
 	"internal/traces":    {},
 	"processor/webhook":  {"processor"},
 	"scanner":            {"internal/row", "processor"},
-	"client":             {"internal/wire", "internal/cluster", "internal/batch", "processor"},  // of cluster: the ids that saves draw
-	"internal/store":     {"internal/row", "internal/engine", "processor", "internal/sabotage"}, // of engine: the interface and its Tx
+	"client":             {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor"}, // of cluster: the ids that saves draw; of row: how errors are told
+	"internal/store":     {"internal/row", "internal/engine", "processor", "internal/sabotage"},                // of engine: the interface and its Tx
 	"internal/memstore":  {"internal/row", "internal/engine", "processor", "internal/sabotage"},
 }
 

@@ -20,9 +20,9 @@ type core struct {
 	clock   *clock.Clock
 	hands   *hands
 	log     *slog.Logger
+	limiter logLimiter // of the log
 	metrics *metrics.Collector
 
-	complaints complaints
 	outage     outage
 	locks      locks
 	touching   chan struct{} // holds one while a lease is moved for its holder
@@ -74,9 +74,7 @@ func (c *core) failed(op string, err error) {
 	if c.life.Err() != nil {
 		return
 	}
-	if held, now := c.complaints.now(op); now {
-		c.log.Warn("the database refused or did not answer", "op", op, "class", class.String(), "err", err, "held_back", held)
-	}
+	c.log.Warn("the database refused or did not answer", "op", op, "class", class.String(), "err", err)
 }
 
 // sleep waits for d, or until ctx ends; it reports whether the time has passed.

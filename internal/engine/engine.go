@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -55,11 +56,12 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	anchorLost := make(chan struct{}, 1)
 	c := &core{
-		cfg: cfg, store: cfg.Store, log: cfg.Logger, metrics: cfg.Metrics, life: life,
+		cfg: cfg, store: cfg.Store, limiter: newLogLimiter(cfg.Logger), metrics: cfg.Metrics, life: life,
 		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
 		hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: anchorLost,
 		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
 	}
+	c.log = slog.New(c.limiter)
 	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
 	if err := e.anchor(ctx); err != nil {
 		endLife()

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -9,10 +12,31 @@ import (
 // errLeasesLost is what OnFailed is told of a task that a rescue failed; its row holds the particulars.
 var errLeasesLost = errors.New("the task's lease was lost too often, or its last attempt was")
 
+// errNotFinished is what the log says of an attempt whose holder did not end it in time.
+var errNotFinished = errors.New("handed out and not finished within its lease")
+
+// attemptFailed reports an attempt that another one follows, at next.
+func (c *core) attemptFailed(r *row.Row, err error, next row.Time) {
+	c.log.Warn("attempt failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt,
+		"max_attempts", r.MaxAttempts, "err", firstLine{err}, "next_attempt_at", next.Std())
+}
+
 // taskFailed reports a task that has failed for good.
 func (c *core) taskFailed(r *row.Row, due row.Time, err error) {
-	c.log.Warn("task failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt, "err", err)
+	c.log.Error("task failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt,
+		"max_attempts", r.MaxAttempts, "err", firstLine{err})
 	c.onFailed(r, due, err)
+}
+
+// firstLine is how the log shows the error of a user's code. Handlers would print all of it, and some of them its stack.
+type firstLine struct{ err error }
+
+// longestLogged bounds an error in the log, in bytes.
+const longestLogged = 1 << 10
+
+func (l firstLine) LogValue() slog.Value {
+	text, _, _ := strings.Cut(fmt.Sprint(l.err), "\n") // a typed nil inside must not panic
+	return slog.StringValue(row.Clip(text, longestLogged))
 }
 
 // onFailed calls the user's hook outside of everything that could wait for it.

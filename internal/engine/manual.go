@@ -20,8 +20,9 @@ type Manual struct{ *Engine }
 func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, error) {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	c := &core{
-		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)), log: cfg.Logger, metrics: cfg.Metrics,
-		life: life, touching: make(chan struct{}, 1), hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
+		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)),
+		log: cfg.Logger, limiter: newLogLimiter(cfg.Logger), metrics: cfg.Metrics, life: life,
+		touching: make(chan struct{}, 1), hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
 	}
 	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
 	at := now()

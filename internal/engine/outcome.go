@@ -17,7 +17,7 @@ type settlement struct {
 	run    *run
 	change row.Change
 	kind   string // what the metrics call it
-	err    error  // why the task failed for good, nil otherwise
+	err    error  // why the attempt failed, nil otherwise
 	bare   bool   // its error text was dropped, because the database refused the result
 }
 
@@ -51,7 +51,6 @@ func (r *runner) failure(u *run, now row.Time, err error, backoff processor.Back
 		return r.clipped(failed(u, row.Failed, now, err, metrics.RunFailed))
 	}
 	s := failed(u, row.Pending, now, err, metrics.RunRetried)
-	s.err = nil
 	s.change.Due, s.change.Finish = after(now, backoff(u.row.Attempt)), 0
 	return r.clipped(s)
 }
@@ -88,9 +87,10 @@ func failed(u *run, to row.Status, now row.Time, err error, kind string) settlem
 	return settlement{run: u, change: c, kind: kind, err: err}
 }
 
-// clipped bounds the error text to what is kept.
+// clipped adds the stacks that the error carries, and bounds the text to what is kept.
 func (r *runner) clipped(s settlement) settlement {
-	s.change.ErrorStack = row.Clip(s.change.ErrorStack, r.cfg.ErrorLimit)
+	limit := r.cfg.ErrorLimit
+	s.change.ErrorStack = row.Clip(s.change.ErrorStack+row.Stacks(s.err, limit), limit)
 	return s
 }
 

@@ -117,6 +117,7 @@ func (p *pops) ended(e *ending) {
 	case row.Pending:
 		if s.change.Attempt == r.Attempt {
 			p.metrics.Retried(r.Tag)
+			p.attemptFailed(r, s.err, s.change.Due)
 		}
 		d := dueOf(r)
 		d.Version, d.Due = e.version+1, s.change.Due

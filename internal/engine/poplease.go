@@ -78,6 +78,7 @@ func (p *pops) expire(id int64) {
 	}
 	p.metrics.Run(h.run.row.Tag, metrics.RunRetried)
 	p.metrics.Retried(h.run.row.Tag)
+	p.attemptFailed(&rows[0], errNotFinished, change.Due)
 	d := dueOf(&rows[0])
 	d.Version, d.Due = d.Version+1, change.Due
 	p.arm.written(d)

@@ -187,6 +187,7 @@ func (s *settler) finish(u *run, r settlement) {
 	case row.Pending:
 		if r.change.Attempt == u.row.Attempt {
 			s.metrics.Retried(u.row.Tag) // anything else that leads back to pending takes the attempt back
+			s.attemptFailed(&u.row, r.err, r.change.Due)
 		}
 		s.arm.written(row.Due{
 			ID: u.row.ID, Version: u.row.Version + 1, Tag: u.row.Tag, Due: r.change.Due,

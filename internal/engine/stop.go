@@ -55,6 +55,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	e.waitForHooks(last)
 	e.endLife()
 	e.wg.Wait()
+	e.limiter.close()
 	return errors.Join(drainErr, err)
 }
 

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// listen makes an engine log into what it returns.
+func listen() (*warnings, func(*Config)) {
+	logged := &warnings{}
+	return logged, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(logged, nil)) }
+}
+
+// stacked prints more with %+v, and may panic then.
+type stacked struct{ bug bool }
+
+func (stacked) Error() string { return "no such order\nof number 42" }
+
+func (s stacked) Format(f fmt.State, verb rune) {
+	if s.bug && f.Flag('+') {
+		panic("a bug")
+	}
+	fmt.Fprint(f, s.Error())
+	if f.Flag('+') {
+		fmt.Fprint(f, "\n", strings.Repeat("main.look\n", 2000))
+	}
+}
+
+func TestFailedAttemptIsLoggedAndItsStackIsKept(t *testing.T) {
+	for name, fail := range map[string]struct {
+		err  error
+		kept string
+	}{
+		"stack": {errors.Join(errors.New("a"), fmt.Errorf("look: %w", stacked{})), "\n\nno such order\nof number 42\nmain.look\n"},
+		"bug":   {stacked{bug: true}, "PANIC=Format"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				logged, log := listen()
+				e := w.engine(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error { return fail.err }}, log)
+				id := w.save(e, "a", time.Second, processor.WithMaxAttempts(2))
+				time.Sleep(10 * time.Second)
+				lines := strings.Split(strings.TrimSpace(logged.all()), "\n")
+				first, _, _ := strings.Cut(fail.err.Error(), "\n")
+				if len(lines) != 2 {
+					t.Fatalf("logged %q", lines)
+				}
+				for i, want := range []string{
+					`level=WARN msg="attempt failed" .*version=1 attempt=1 max_attempts=2 err=.*` + first + `"? next_attempt_at=2026-01-01T00:00:02`,
+					`level=ERROR msg="task failed" .*version=3 attempt=2 max_attempts=2 err=.*` + first + `"?$`,
+				} {
+					if !regexp.MustCompile(want).MatchString(lines[i]) || !strings.Contains(lines[i], "task="+strconv.FormatInt(id, 10)+" tag=a") {
+						t.Errorf("logged %s\nwant   %s", lines[i], want)
+					}
+				}
+				r := w.row(id)
+				if r.Status != row.Failed || !strings.Contains(r.ErrorStack, fail.kept) || len(r.ErrorStack) > e.cfg.ErrorLimit {
+					t.Errorf("%v with %d bytes: %.300q", r.Status, len(r.ErrorStack), r.ErrorStack)
+				}
+				if strings.Contains(string(r.Errors), "main.look") {
+					t.Errorf("the errors of attempts hold the stack: %.300s", r.Errors)
+				}
+			})
+		})
+	}
+}
+
+func TestFailureOfAPoppedTaskIsLogged(t *testing.T) {
+	inBubble(t, func(w *world) {
+		logged, log := listen()
+		e := w.engine(w.store, nil, log)
+		w.save(e, "a", 0, processor.WithTTR(5*time.Second))
+		w.take(e, "a")
+		time.Sleep(6 * time.Second) // its lease ends
+		time.Sleep(2 * time.Second)
+		task := w.take(e, "a")
+		if err := e.Fail(w.Context(), task.ID, task.Version, errors.New("no such order")); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"not finished within its lease", `attempt=2 max_attempts=20 err="no such order"`} {
+			if !strings.Contains(logged.all(), want) {
+				t.Errorf("%q is missing in\n%s", want, logged.all())
+			}
+		}
+	})
+}
+
+func TestAFloodIsALineASecondForEachTag(t *testing.T) {
+	inBubble(t, func(w *world) {
+		logged, log := listen()
+		fail := func(context.Context, *processor.Task) error { return errors.New("no such order") }
+		e := w.engine(w.store, map[string]processor.Func{"flood": fail, "rare": fail}, log)
+		for i := range 500 {
+			w.save(e, "flood", time.Second+time.Duration(i)*10*time.Millisecond, processor.WithMaxAttempts(1))
+		}
+		w.save(e, "rare", 3*time.Second, processor.WithMaxAttempts(1))
+		time.Sleep(20 * time.Second)
+		lines := strings.Split(strings.TrimSpace(logged.all()), "\n")
+		told := len(lines)
+		for _, held := range regexp.MustCompile(`held_back=(\d+)`).FindAllStringSubmatch(logged.all(), -1) {
+			n, err := strconv.Atoi(held[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			told += n
+		}
+		if told != 501 || len(lines) > 9 || strings.Count(logged.all(), "tag=rare") != 1 {
+			t.Errorf("%d lines tell of %d failures, want all 501:\n%s", len(lines), told, logged.all())
+		}
+	})
+}
