@@ -80,6 +80,9 @@ func (v *View) Others(tags []string) bool {
 	})
 }
 
+// Served reports whether a live node has announced the tag.
+func (v *View) Served(tag string) bool { return len(v.tags[tag].numbers) > 0 }
+
 // Company returns how many nodes divide the tasks that this node runs, itself among them: the most that serve any of its tags, and
 // at least 1.
 func (v *View) Company() int {

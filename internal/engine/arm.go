@@ -42,38 +42,40 @@ func (a *armer) look(view *cluster.View) {
 	a.hands.setCompany(next.company)
 }
 
-// saved arms new rows of this process at once, as far as they are due within the horizon.
-func (a *armer) saved(rows []row.Due) {
-	limit := a.now().Add(a.cfg.Horizon)
+// written arms rows that this process has just saved or put back to pending, as far as they are due within the horizon.
+// It arms what is due soon whatever the shares say: the look-ahead of another node might come too late, and a tag that has
+// just got its first taker here is known to no node yet.
+func (a *armer) written(rows ...row.Due) {
+	now := a.now()
+	soon, limit := now.Add(a.cfg.shortTerm()), now.Add(a.cfg.Horizon)
 	for _, d := range rows {
-		if d.Due <= limit && a.mine(d.ID, d.Due, d.Tag) {
+		switch {
+		case d.Due <= soon:
+			if a.tags.open(d.Tag) {
+				a.hands.arm(d, true)
+			}
+		case d.Due <= limit && a.mine(d.ID, d.Due, d.Tag):
 			a.hands.arm(d, false)
 		}
 	}
 }
 
-// written arms rows that this process has just put back to pending. What is due soon it arms whatever the shares say: the
-// look-ahead of another node might come too late.
-func (a *armer) written(d row.Due) {
-	if d.Due <= a.now().Add(a.cfg.shortTerm()) {
-		if a.tags.open(d.Tag) {
-			a.hands.arm(d, true)
-		}
-		return
-	}
-	a.saved([]row.Due{d})
-}
-
-// mine reports whether this process arms the row.
+// mine reports whether this process arms the row. It does when it is the only one that serves the tag and has not
+// announced that yet.
 func (a *armer) mine(id int64, due row.Time, tag string) bool {
 	s := a.shares.Load()
-	return s != nil && a.tags.open(tag) && (s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag))
+	return s != nil && a.tags.open(tag) &&
+		(s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag) || !s.view.Served(tag))
 }
 
 // shared reports whether an overdue row is of this node's share, whoever saved it. Up to the second look at the nodes all are: a start
 // catches up at once, whoever has died before, and claims that are in vain bring the second look.
 func (a *armer) shared(id int64, tag string) bool {
-	return a.undealt() || a.shares.Load().view.Dealt(id, tag)
+	if a.undealt() {
+		return true
+	}
+	view := a.shares.Load().view
+	return view.Dealt(id, tag) || !view.Served(tag)
 }
 
 // undealt reports whether that is so yet.

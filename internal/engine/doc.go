@@ -6,6 +6,7 @@
 //	save.go       coalesces concurrent saves into multi-row inserts
 //	arm.go        decides whether this process arms a row, and puts it into the timer heap
 //	lookahead.go  finds the rows that other processes saved, every second
+//	poplook.go    finds what is due of a tag when a pop begins to wait for it
 //	peek.go       finds rows that have just become overdue and that nobody took
 //	timers.go     sleeps until the head of the heap is due, minus the lead
 //	lines.go      what is due waits here for a worker slot, tag by tag

@@ -111,6 +111,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.await)
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
+	e.pops.finders, e.pops.ahead = e.finders, e.lookahead.readWindow
 	e.peek = &peek{core: c, arm: e.arm, runs: e.runs}
 	e.passes = newPasses(c, e.arm, e.pops, lead, executor)
 }

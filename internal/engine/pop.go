@@ -20,6 +20,9 @@ type pops struct {
 	arm    *armer
 
 	endings *batch.Coalescer[*endCall]
+	looks   *batch.Coalescer[*look]
+	finders context.Context                       // of what finds work in the table
+	ahead   func(context.Context, []string) error // arms what falls due soon of the tags
 
 	expiring chan struct{} // holds one while a lease of theirs is ended
 
@@ -47,7 +50,7 @@ const gather = 2 * time.Millisecond
 
 func newPops(r *runner, tags *tags, arm *armer) *pops {
 	p := &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}, expiring: make(chan struct{}, 1)}
-	p.endings = p.newEndings()
+	p.endings, p.looks = p.newEndings(), p.newLooks()
 	return p
 }
 
@@ -75,19 +78,10 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 	if fresh {
 		e.member.SetTags(e.tags.served())
 	}
-	wait := r.Wait
-	if fresh || r.Waits && wait == 0 {
-		// Nothing here has looked for rows of these tags lately. The look comes before the pop joins the line: a row that a timer
-		// here has put in reach would be claimed for it meanwhile, and the look would find nothing that is due.
-		if e.pops.look(ctx, r) {
-			wait = max(wait, claimWait)
-		}
-	}
-	w, err := e.pops.join(r)
+	got, err := e.pops.pop(ctx, r, fresh)
 	if err != nil {
 		return nil, err
 	}
-	got := e.pops.await(ctx, w, r.Waits, wait)
 	if len(got) > 0 {
 		e.pops.setTTR(ctx, got, r.TTR)
 		return tasksOf(got), nil
@@ -114,38 +108,63 @@ func (p *pops) join(r PopRequest) (*popper, error) {
 	return w, nil
 }
 
-// look offers what is due of the tags to the claimer. It reports whether anything is.
-func (p *pops) look(ctx context.Context, r PopRequest) bool {
-	now, anchored := p.clock.AtMost() // what was saved as due now is due at this bound
-	if !anchored {
-		return false
+// pop looks at the table and waits for tasks. A pop that shall not wait looks before it joins the line: a row that a timer
+// here has put in reach would be claimed for it meanwhile, and the look would find nothing that is due.
+func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*run, error) {
+	if !r.Waits || r.Wait > 0 {
+		w, err := p.join(r)
+		if err != nil {
+			return nil, err
+		}
+		return p.await(ctx, w, r.Waits, r.Wait, &look{tags: r.Tags, fresh: fresh}), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
-	defer cancel()
-	page, err := p.store.Due(ctx, row.Window{Tags: r.Tags, To: now + 1, Limit: r.Max})
+	l := p.ask(&look{tags: r.Tags, rows: r.Max, fresh: fresh})
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+		return nil, nil
+	}
+	if !l.found {
+		return nil, nil
+	}
+	w, err := p.join(r)
 	if err != nil {
-		p.failed("looking for tasks to pop", err)
-		return false
+		return nil, err
 	}
-	p.hands.due(page, false, now)
-	return slices.ContainsFunc(page, func(d row.Due) bool { return !d.Due.IsZero() })
+	return p.await(ctx, w, true, claimWait, nil), nil
 }
 
-// await waits for tasks and takes the popper out of the line.
-func (p *pops) await(ctx context.Context, w *popper, bounded bool, wait time.Duration) []*run {
-	var over <-chan time.Time
+// await waits for tasks and takes the popper out of the line. It asks the table once, where that may know more than this
+// process.
+func (p *pops) await(ctx context.Context, w *popper, bounded bool, wait time.Duration, l *look) []*run {
+	var over, ask <-chan time.Time
 	if bounded {
 		alarm := time.NewTimer(wait)
 		defer alarm.Stop()
 		over = alarm.C
 	}
-	select {
-	case <-w.ready:
-		if w.most > 1 {
-			sleep(ctx, gather)
+	if l != nil {
+		switch in, asks := p.hands.lookIn(w.tags); {
+		case l.fresh || asks && in == 0:
+			p.ask(l)
+		case asks:
+			ask = time.After(in)
 		}
-	case <-over:
-	case <-ctx.Done():
+	}
+	for waits := true; waits; {
+		select {
+		case <-w.ready:
+			if w.most > 1 {
+				sleep(ctx, gather)
+			}
+			waits = false
+		case <-ask:
+			p.ask(l)
+		case <-over:
+			waits = false
+		case <-ctx.Done():
+			waits = false
+		}
 	}
 	return p.leave(w)
 }

@@ -64,10 +64,100 @@ func TestWaitingPopGetsATaskOnItsMillisecondOnceTheNodeServesTheTag(t *testing.T
 	})
 }
 
+func TestWaitingPopIsOnTimeForATagThatNobodyTookFrom(t *testing.T) {
+	pop := PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 10 * time.Second}
+	popped := func(w *world, e *Engine) {
+		if got, err := e.Pop(w.Context(), PopRequest{Tags: pop.Tags, Max: 1, Waits: true}); len(got) > 0 || err != nil {
+			w.Fatalf("popped %v, %v", got, err)
+		}
+	}
+	type saver = func(*Engine, time.Duration)
+	for name, prepare := range map[string]func(w *world, e, other *Engine, save saver){
+		"due already": func(_ *world, e, _ *Engine, save saver) { save(e, 0) },
+		"due soon":    func(_ *world, e, _ *Engine, save saver) { save(e, 400*time.Millisecond) },
+		"of another":  func(_ *world, _, other *Engine, save saver) { save(other, 400*time.Millisecond) },
+		"saved after": func(_ *world, e, _ *Engine, save saver) { go soonAfter(e, save, 0) },
+		"saved ahead": func(_ *world, e, _ *Engine, save saver) { go soonAfter(e, save, 700*time.Millisecond) },
+		"popped before": func(w *world, e, _ *Engine, save saver) {
+			popped(w, e)
+			save(e, 0)
+		},
+		"popped before, of another": func(w *world, e, other *Engine, save saver) {
+			popped(w, e)
+			time.Sleep(3 * time.Second)
+			save(other, 0)
+		},
+		"popped before, overdue": func(w *world, e, other *Engine, save saver) {
+			popped(w, e)
+			save(other, 0)
+			time.Sleep(1500 * time.Millisecond)
+		},
+		"idle since": func(w *world, e, _ *Engine, save saver) {
+			popped(w, e)
+			time.Sleep(popServes + 2*time.Second)
+			save(e, time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				e, other := w.engine(w.store, nil), w.idle(w.store, nil)
+				time.Sleep(5 * time.Second)
+				prepare(w, e, other, func(by *Engine, delay time.Duration) { w.save(by, "a", delay) })
+				asked := row.At(time.Now())
+				got, err := e.Pop(w.Context(), pop)
+				if err != nil || len(got) != 1 {
+					w.Fatalf("popped %v, %v", got, err)
+				}
+				if late := row.At(time.Now()).Sub(max(asked, row.At(got[0].Expected))); late > 3*time.Millisecond {
+					w.Errorf("handed out %v late", late)
+				}
+			})
+		})
+	}
+}
+
+func TestPopsThatArriveTogetherShareReads(t *testing.T) {
+	for name, pop := range map[string]PopRequest{
+		"that wait":       {Tags: []string{"a"}, Max: 1, Waits: true, Wait: time.Second},
+		"that do not":     {Tags: []string{"a"}, Max: 1, Waits: true},
+		"of several tags": {Tags: []string{"a", "b"}, Max: 1, Waits: true, Wait: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				far := &farAway{Store: w.store}
+				e := w.engine(far, nil)
+				time.Sleep(5 * time.Second)
+				if _, err := e.Pop(w.Context(), PopRequest{Tags: pop.Tags, Max: 1, Waits: true}); err != nil {
+					w.Fatal(err)
+				}
+				far.looks.Store(0)
+				var all sync.WaitGroup
+				for range 1000 {
+					all.Go(func() {
+						if got, err := e.Pop(w.Context(), pop); len(got) > 0 || err != nil {
+							w.Errorf("popped %v, %v", got, err)
+						}
+					})
+				}
+				all.Wait()
+				if n := far.looks.Load(); n > 1000*int64(len(pop.Tags))/lookTags+4 {
+					w.Errorf("%d looks for 1000 pops", n)
+				}
+			})
+		})
+	}
+}
+
+// soonAfter saves when a pop waits.
+func soonAfter(e *Engine, save func(*Engine, time.Duration), delay time.Duration) {
+	time.Sleep(20 * time.Millisecond)
+	save(e, delay)
+}
+
 // The claim of a row that a timer here has put in reach must not hide it from the look of the pop that it is for.
 func TestPopThatShallNotWaitGetsWhatATimerHasPutInReach(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(&farAway{w.store}, nil)
+		e := w.engine(&farAway{Store: w.store}, nil)
 		now := PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}
 		if _, err := e.Pop(w.Context(), now); err != nil { // from here on the node serves the tag
 			w.Fatal(err)
@@ -87,9 +177,15 @@ func TestPopThatShallNotWaitGetsWhatATimerHasPutInReach(t *testing.T) {
 }
 
 // farAway is a store whose answers take a while: a claim is done by then.
-type farAway struct{ Store }
+type farAway struct {
+	Store
+	looks atomic.Int64 // for pops
+}
 
 func (s *farAway) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	if w.From.IsZero() && w.To > row.MinTime && w.Limit != scanPage {
+		s.looks.Add(1)
+	}
 	sleep(ctx, 5*time.Millisecond)
 	return s.Store.Due(ctx, w)
 }

@@ -50,6 +50,7 @@ func (h *hands) want(tags []string, n int) {
 	for _, tag := range tags {
 		line := h.lines.line(tag)
 		h.lines.want(line, n)
+		line.looked = line.looked && line.pops.wanted > 0
 		h.lines.forget(line)
 	}
 	signal(h.claimWake)

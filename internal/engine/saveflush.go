@@ -222,7 +222,7 @@ func (s *saver) stored(items []*saving) {
 			}
 		}
 	}
-	s.arm.saved(rows)
+	s.arm.written(rows...)
 	answerAll(items, nil)
 }
 

@@ -126,7 +126,7 @@ func (s *saver) compare(it *saving, found findings) (changed, left bool) {
 			d.met = true
 			switch other.Status {
 			case row.Pending: // the promise of the save that was stored counts, which may be another one's
-				s.arm.saved([]row.Due{dueOf(other)})
+				s.arm.written(dueOf(other))
 			case row.Executing:
 			default:
 				it.freeKey(d)

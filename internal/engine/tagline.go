@@ -28,6 +28,7 @@ type tagLine struct {
 	backlog          []*item   // oldest first
 	awaited          time.Time // when a scan last waited for room in the backlog, with rows that are older
 	pops             popDemand
+	looked           bool // since the first of the pops that wait began to
 }
 
 func newTagLine(tag string, number uint32) *tagLine {

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// look is a pop's question to the table. While nobody takes rows of a tag here, rows fall due that this process does
+// not know of.
+type look struct {
+	tags  []string
+	rows  int  // that the pop takes; 0 while it waits, because then the lines know how many are wanted
+	fresh bool // the tags were not served here before: what falls due soon is armed nowhere yet
+
+	done  chan struct{} // closed when the answer is there
+	found bool          // something is due
+	err   error
+}
+
+const (
+	lookRows = 1000 // that one look reads, at most
+	lookTags = 64   // of one look, at most
+	// lookBeyond is more than what processes save as due now can be ahead of each other's clocks.
+	lookBeyond = 10 * time.Millisecond
+	claimSoon  = 5 * time.Millisecond // until then a row that waits here is claimed, as a rule
+)
+
+// newLooks lets pops that ask at the same time share a read. However many pops arrive, two reads at most are under way.
+func (p *pops) newLooks() *batch.Coalescer[*look] {
+	return batch.New(batch.Config[*look]{
+		Flush: p.lookFor, Panicked: p.lookPanicked, Flushers: 2, MoreAt: lookTags,
+		MaxItems: lookTags, Count: func(l *look) int { return len(l.tags) },
+	})
+}
+
+// ask sends the question on its way.
+func (p *pops) ask(l *look) *look {
+	l.done = make(chan struct{})
+	if err := p.looks.Add(l); err != nil {
+		l.err = err
+		close(l.done)
+	}
+	return l
+}
+
+// lookFor answers the questions with one read. A pop that waits needs none when another one has looked while it waited.
+func (p *pops) lookFor(asked []*look) {
+	var tags, waited, fresh []string
+	rows := 0
+	for _, l := range asked {
+		if l.rows > 0 {
+			tags, rows = append(tags, l.tags...), rows+l.rows
+		} else {
+			waited = append(waited, l.tags...)
+		}
+		if l.fresh {
+			fresh = append(fresh, l.tags...)
+		}
+	}
+	unknown, wanted := p.hands.unlooked(distinct(waited))
+	ctx, cancel := context.WithTimeout(p.finders, p.cfg.CallTimeout)
+	defer cancel()
+	rows = min(rows+wanted, lookRows)
+	page, err := p.lookAt(ctx, distinct(append(tags, unknown...)), rows)
+	if err == nil && len(page) < rows {
+		p.hands.looked(unknown)
+	}
+	for _, l := range asked {
+		l.err = err
+		l.found = slices.ContainsFunc(page, func(d row.Due) bool {
+			return !d.Due.IsZero() && slices.Contains(l.tags, d.Tag)
+		})
+		close(l.done)
+	}
+	if err == nil && len(fresh) > 0 {
+		if err := p.ahead(ctx, distinct(fresh)); err != nil {
+			p.failed("looking ahead for a pop", err)
+		}
+	}
+}
+
+// lookAt offers what is due of the tags to the claimer, and returns it.
+func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, error) {
+	tags, _ = split(tags, p.tags.open)
+	if len(tags) == 0 {
+		return nil, nil
+	}
+	if _, err := p.certain(ctx); err != nil {
+		return nil, err
+	}
+	now, _ := p.clock.AtMost() // what was saved as due now is due at this bound
+	page, err := p.store.Due(ctx, row.Window{Tags: tags, To: now.Add(lookBeyond), Limit: rows})
+	if err != nil {
+		p.failed("looking for tasks to pop", err)
+		return nil, err
+	}
+	due, later := split(page, func(d row.Due) bool { return d.Due <= now })
+	p.hands.due(due, false, now)
+	for _, d := range later {
+		p.hands.arm(d, true)
+	}
+	return due, nil
+}
+
+func (p *pops) lookPanicked(asked []*look, value any) {
+	p.log.Error("looking for tasks to pop panicked", "panic", value, "stack", string(debug.Stack()))
+	for _, l := range asked {
+		select {
+		case <-l.done:
+		default:
+			l.err = fmt.Errorf("looking for tasks to pop panicked: %v", value)
+			close(l.done)
+		}
+	}
+}
+
+func distinct(tags []string) []string {
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// lookIn returns when a pop that has begun to wait for the tags asks the table. It never does while pops that wait
+// already have done so. It does at once when nothing waits here, and otherwise if that is not claimed for it.
+func (h *hands) lookIn(tags []string) (wait time.Duration, asks bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, tag := range tags {
+		line, known := h.lines.byTag[tag]
+		if !known || !line.looked {
+			asks = true
+		}
+		if known && (line.now.Len() > 0 || len(line.backlog) > 0) {
+			wait = claimSoon
+		}
+	}
+	return wait, asks
+}
+
+// unlooked returns those of the tags that no pop has looked for since the first one began to wait, and how many rows are
+// wanted of them.
+func (h *hands) unlooked(tags []string) (unlooked []string, wanted int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, tag := range tags {
+		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 && !line.looked {
+			unlooked = append(unlooked, tag)
+			wanted += line.pops.wanted
+		}
+	}
+	return unlooked, wanted
+}
+
+// looked notes that all rows of the tags which are due have been found. What falls due from now on is found as it is for
+// workers, until no pop waits any more.
+func (h *hands) looked(tags []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, tag := range tags {
+		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 {
+			line.looked = true
+		}
+	}
+}
