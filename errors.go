@@ -32,6 +32,7 @@ var (
 	ErrInvalidToken       = processor.ErrInvalidToken
 	ErrNilContext         = processor.ErrNilContext
 	ErrNilTx              = processor.ErrNilTx
+	ErrNoTransaction      = processor.ErrNoTransaction
 	ErrNilProcessor       = processor.ErrNilProcessor
 	ErrTagRegistered      = processor.ErrTagRegistered
 )

@@ -74,5 +74,6 @@ func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 // with, or made of it. Afterwards only the row decides: when the processor returns and the row is not completed, because the
 // transaction was rolled back, the attempt has failed.
 //
-// It returns [ErrNilContext], [ErrNilTx], [ErrNoLease], or [ErrLeaseLost] after which the transaction must be rolled back.
+// It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
+// transaction must be rolled back.
 func CompleteTx(ctx context.Context, tx Tx) error { return processor.CompleteTx(ctx, tx) }

@@ -44,9 +44,10 @@ func (s *Scheduler) save(
 	return s.engine.Save(ctx, save)
 }
 
-// SaveDelayTaskTx is SaveDelayTask inside the caller's transaction, which must be one of the same database: the task exists if
-// and only if the transaction commits. Nothing is retried there. After an error other than one about the arguments or
-// [ErrDuplicate] the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction.
+// SaveDelayTaskTx is SaveDelayTask inside the caller's transaction, which must be one of the same database: the task
+// exists if and only if the transaction commits. Nothing is retried there. After an error other than one about the
+// arguments or [ErrDuplicate] the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction, and
+// [ErrNoTransaction] for what commits each statement by itself, as a pool does.
 //
 // The Commit of database/sql takes no context: a readTimeout of the caller's pool bounds how long a server that hangs keeps the
 // caller.

@@ -18,6 +18,13 @@ func TestTransactionsThatCannotBeUsed(t *testing.T) {
 	if err := finished.Rollback(); err != nil {
 		t.Fatal(err)
 	}
+	gone, err := f.pool(t).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
 	readOnly := poolOf(t, "file:"+f.file+"?mode=ro")
 	for name, c := range map[string]struct {
 		tx   Tx
@@ -26,6 +33,7 @@ func TestTransactionsThatCannotBeUsed(t *testing.T) {
 		"nil":                     {nil, ErrNilTx},
 		"a nil pointer":           {(*sql.Tx)(nil), ErrNilTx},
 		"a finished transaction":  {finished, nil},
+		"a closed connection":     {gone, nil},
 		"one of another database": {begin(t, pool(t, filepath.Join(t.TempDir(), "other.db"))), nil},
 		"one that may only read":  {begin(t, readOnly), nil},
 	} {

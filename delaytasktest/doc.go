@@ -9,8 +9,9 @@
 //	s.RequireSaved(t, "order.close", delaytasktest.Body(7), delaytasktest.Delay(30*time.Minute))
 //	s.Advance(30 * time.Minute) // runs what falls due, in order, before it returns
 //
-// What runs, when, and what becomes of it is decided by the same code as in production, retries, snoozes and timeouts included.
-// Three things differ. Tasks run one at a time, in the goroutine of the test. Backoffs have no jitter, unless the config names a
-// backoff of its own. And a transaction that is passed in is not looked at: what is saved, changed or completed in it counts at
-// once, even if it is rolled back later.
+// What runs, when, and what becomes of it is decided by the same code as in production, retries, snoozes and timeouts
+// included. Three things differ. Tasks run one at a time, in the goroutine of the test. Backoffs have no jitter,
+// unless the config names a backoff of its own. And a transaction that is passed in is not taken part in: what is
+// saved, changed or completed in it counts at once, even if it is rolled back later. A pool is refused as in
+// production.
 package delaytasktest

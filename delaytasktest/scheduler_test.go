@@ -168,6 +168,9 @@ func TestTransactionsAreOverlooked(t *testing.T) {
 	if _, err := s.RescheduleTx(t.Context(), tx, delaytask.ID(id), time.Minute); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.SaveDelayTaskTx(t.Context(), new(sql.DB), "t", nil, 0); !errors.Is(err, delaytask.ErrNoTransaction) {
+		t.Errorf("a pool: got %v, want %v", err, delaytask.ErrNoTransaction)
+	}
 	if runs := s.Advance(time.Minute); len(runs) != 1 || runs[0].Status != delaytask.Completed {
 		t.Errorf("got %v", runs)
 	}

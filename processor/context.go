@@ -6,7 +6,9 @@ import (
 	"errors"
 )
 
-// Tx is a caller's open transaction: *sql.Tx and *sqlx.Tx fit. It must be one on the same database.
+// Tx is a caller's open transaction on the same database: a *sql.Tx, a *sqlx.Tx, what an ORM hands to the function
+// that it runs in a transaction, or a *sql.Conn after BEGIN. A pool has the same methods and is refused with
+// [ErrNoTransaction]. What the type does not tell is asked of the database.
 type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -34,7 +36,8 @@ func WithLease(ctx context.Context, lease Lease) context.Context {
 // with, or made of it. Afterwards only the row decides: when the processor returns and the row is not completed, because the
 // transaction was rolled back, the attempt has failed.
 //
-// It returns [ErrNilContext], [ErrNilTx], [ErrNoLease], or [ErrLeaseLost] after which the transaction must be rolled back.
+// It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
+// transaction must be rolled back.
 func CompleteTx(ctx context.Context, tx Tx) error {
 	if ctx == nil {
 		return ErrNilContext

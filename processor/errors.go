@@ -44,6 +44,10 @@ var (
 	ErrInvalidToken = errors.New("delaytask: invalid token: want \"<id>.<version>\", as the task was handed out with")
 	// ErrNilTx is returned when the transaction is nil.
 	ErrNilTx = errors.New("delaytask: transaction is nil")
+	// ErrNoTransaction is returned when what is passed as a transaction commits each statement by itself: a pool, or
+	// a connection without BEGIN.
+	ErrNoTransaction = errors.New("delaytask: not inside of a transaction: pass the *sql.Tx, " +
+		"or what your ORM hands to the function that it runs in a transaction, and no pool")
 	// ErrNilProcessor is returned when a nil processor is registered.
 	ErrNilProcessor = errors.New("delaytask: processor is nil")
 	// ErrTagRegistered is returned when a tag already has a processor.

@@ -136,6 +136,11 @@ func (e *Engine) armAfter(tx Tx, d row.Due) {
 func (e *Engine) change(
 	ctx context.Context, tx Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
 ) (met row.Row, after row.Due, err error) {
+	if tx != nil {
+		if err := inTransaction(ctx, e.store, tx); err != nil {
+			return met, after, err
+		}
+	}
 	var unsure *row.Change // sent, and its reply was lost: it may be applied by now
 	for n := range controlTries {
 		if n > 0 && (tx != nil || !sleep(ctx, pause(n))) {

@@ -17,6 +17,9 @@ type lease struct {
 // holds its lock.
 func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	u := l.run
+	if err := inTransaction(ctx, l.runner.store, tx); err != nil {
+		return err
+	}
 	now, err := l.runner.certain(ctx)
 	if err != nil {
 		return err

@@ -13,6 +13,9 @@ func (s *saver) saveTx(ctx context.Context, tx Tx, task processor.Save, commits 
 	if err != nil {
 		return 0, err
 	}
+	if err := inTransaction(ctx, s.store, tx); err != nil {
+		return 0, err
+	}
 	err = s.store.Insert(ctx, tx, []row.Row{d.row})
 	if row.ClassOf(err) == row.ClassDuplicate && err != nil {
 		err = s.metInTx(ctx, tx, &d, err)

@@ -37,6 +37,9 @@ type Clock interface {
 
 // Saver writes new rows and reads rows back by their names.
 type Saver interface {
+	// InTransaction reports whether tx is inside of a transaction. It changes nothing.
+	InTransaction(ctx context.Context, tx Tx) (bool, error)
+
 	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when an id or
 	// an unfinished key is taken; which one is found out with Get and FindActive.
 	Insert(ctx context.Context, tx Tx, rows []row.Row) error

@@ -22,6 +22,13 @@ func (s *Store) Now(ctx context.Context) (row.Reading, error) {
 	return call(ctx, s, "Now", s.inner.Now)
 }
 
+// InTransaction implements [engine.Saver].
+func (s *Store) InTransaction(ctx context.Context, tx engine.Tx) (bool, error) {
+	return call(ctx, s, "InTransaction", func(ctx context.Context) (bool, error) {
+		return s.inner.InTransaction(ctx, tx)
+	})
+}
+
 // Insert implements [engine.Saver].
 func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error {
 	_, err := call(ctx, s, "Insert", func(ctx context.Context) (nothing, error) {

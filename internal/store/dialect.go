@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // dialect holds what differs between the two kinds of database. Expressions with a verb take the expression they work on.
 type dialect struct {
@@ -30,6 +33,8 @@ type dialect struct {
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 
 	hashesKeys bool // active_key is a hash, not the plain bytes
+
+	inTransaction func(context.Context, execer) (bool, error)
 
 	columns  string // of table ?: name, and whether an INSERT must give it a value
 	timeType string // of a moment

@@ -21,6 +21,8 @@ var mysqlDialect = dialect{
 	deleteFrom:   "DELETE t FROM %s t FORCE INDEX (PRIMARY)",
 	upsert:       " ON DUPLICATE KEY UPDATE ",
 
+	inTransaction: mysqlInTransaction,
+
 	columns: "SELECT column_name AS name," +
 		" is_nullable = 'NO' AND column_default IS NULL" +
 		" AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AS required" +

@@ -97,6 +97,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	}{
 		{"Check", func() error { _, err := s.Check(ctx, 1<<20); return err }},
 		{"CheckService", func() error { return s.CheckService(ctx) }},
+		{"InTransaction", func() error { _, err := s.InTransaction(ctx, s.db); return err }},
 		{"Now", func() error { _, err := s.Now(ctx); return err }},
 		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{task(1), task(2), task(3)}) }},
 		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{full}) }},

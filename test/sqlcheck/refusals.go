@@ -111,6 +111,7 @@ var refusals = []refusal{
 			_, ok := n.(*ast.SavepointStmt)
 			return ok
 		},
+		accepted: "it asks for a caller's transaction where the type does not tell; a refusal refuses the save",
 	},
 }
 
