@@ -36,13 +36,38 @@ func (c Caller) has(v Verb) bool { return slices.Contains(c.verbs, v) || slices.
 
 type contextKey struct{}
 
+// carried is what a context carries.
+type carried struct {
+	caller Caller
+	check  func(context.Context) (Caller, error) // finds the caller anew; nil: it stays who it is
+}
+
 // WithCaller returns a context that carries the caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, contextKey{}, c)
+	return context.WithValue(ctx, contextKey{}, carried{caller: c})
+}
+
+// WithCheck returns a context that carries the caller that check finds, now and whenever [Again] asks. It returns the error of check.
+func WithCheck(ctx context.Context, check func(context.Context) (Caller, error)) (context.Context, error) {
+	c, err := check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return context.WithValue(ctx, contextKey{}, carried{c, check}), nil
+}
+
+// Again returns the context with the caller found anew: while a request waited, its token may have been revoked, or the first token
+// made. It returns the error of the check when nobody may call any more.
+func Again(ctx context.Context) (context.Context, error) {
+	c, _ := ctx.Value(contextKey{}).(carried)
+	if c.check == nil {
+		return ctx, nil
+	}
+	return WithCheck(ctx, c.check)
 }
 
 // From returns the caller that the context carries, or one that may do nothing.
 func From(ctx context.Context) Caller {
-	c, _ := ctx.Value(contextKey{}).(Caller)
-	return c
+	c, _ := ctx.Value(contextKey{}).(carried)
+	return c.caller
 }

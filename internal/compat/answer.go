@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // answer is what both protocols answer. Error is empty exactly when Success is true.
@@ -50,6 +51,10 @@ var told = []error{
 func (h *Handler) fail(w http.ResponseWriter, err error) {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		refuse(w, refused.status, refused.text)
+		return
+	}
+	if p, ok := errors.AsType[*wire.Problem](err); ok { // of the check of tokens
+		h.Refuse(w, p.Status, p.Detail)
 		return
 	}
 	if errors.Is(err, delaytask.ErrBodyTooLarge) {

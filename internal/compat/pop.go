@@ -32,6 +32,9 @@ func (h *Handler) pop(ctx context.Context, p protocol, q *request) (answer, erro
 	if err != nil && h.stopping.Err() == nil {
 		return answer{}, err
 	}
+	if err := inbound.HandOut(ctx, h.log, popped, allow); err != nil {
+		return answer{}, err
+	}
 	return p.popped(popped, q.many), nil
 }
 

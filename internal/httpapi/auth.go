@@ -24,30 +24,35 @@ type Authenticator interface {
 // authenticated lets in only those who bring a token, where they are asked for; else everyone may do everything.
 func (a *API) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller := access.Everyone()
-		if a.tokens != nil {
-			var p *wire.Problem
-			if caller, p = a.callerOf(r); p != nil {
-				if p.Status == http.StatusUnauthorized {
-					w.Header().Set("WWW-Authenticate", `Bearer realm="delaytask"`)
-				}
-				a.refuse(w, r, p)
-				return
-			}
+		if a.tokens == nil {
+			next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), access.Everyone())))
+			return
 		}
-		next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+		given := r.Header.Values("Authorization")
+		ctx, err := access.WithCheck(r.Context(), func(ctx context.Context) (access.Caller, error) {
+			caller, err := a.callerOf(ctx, given)
+			if p, ok := errors.AsType[*wire.Problem](err); ok && p.Status == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="delaytask"`)
+			}
+			return caller, err
+		})
+		if p, ok := errors.AsType[*wire.Problem](err); ok {
+			a.refuse(w, r, p)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-func (a *API) callerOf(r *http.Request) (access.Caller, *wire.Problem) {
-	asked, err := a.tokens.Asked(r.Context())
+// callerOf returns who sends these Authorization headers, or a *wire.Problem.
+func (a *API) callerOf(ctx context.Context, given []string) (access.Caller, error) {
+	asked, err := a.tokens.Asked(ctx)
 	if err != nil {
 		return access.Caller{}, a.uncheckable(err)
 	}
 	if !asked {
 		return access.Everyone(), nil
 	}
-	given := r.Header.Values("Authorization")
 	if len(given) > 1 {
 		return access.Caller{}, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader, "there is more than one Authorization header")
 	}
@@ -58,7 +63,7 @@ func (a *API) callerOf(r *http.Request) (access.Caller, *wire.Problem) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return access.Caller{}, unauthorized("the Authorization header does not begin with Bearer")
 	}
-	caller, err := a.tokens.Check(r.Context(), strings.TrimSpace(bearer))
+	caller, err := a.tokens.Check(ctx, strings.TrimSpace(bearer))
 	switch {
 	case errors.Is(err, access.ErrUnauthorized):
 		return access.Caller{}, unauthorized("the token is unknown, was revoked, or has expired")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/inbound"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -62,6 +63,10 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *wire.Pr
 	}
 	if len(body) == 0 {
 		return nil, nil
+	}
+	_, err = access.Again(r.Context()) // the body may have taken a while
+	if p, ok := errors.AsType[*wire.Problem](err); ok {
+		return nil, p
 	}
 	media, p := mediaOf(r.Header)
 	r.Header.Set("Content-Type", media) // whose case does not count, but does for the framework

@@ -79,6 +79,9 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	case len(popped) == 0:
 		return &popOutput{Status: http.StatusNoContent}, nil
 	}
+	if err := inbound.HandOut(ctx, a.log, popped, allow); err != nil {
+		return nil, a.problem(err)
+	}
 	reply := &wire.PopReply{Tasks: make([]wire.Popped, len(popped))}
 	for i, p := range popped {
 		reply.Tasks[i] = view.Popped(p)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -89,4 +90,40 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 	f("tokens that cannot be read", http.StatusOK, "try again", judged(access.ErrUnavailable), bearer...)
 	f("a page of another origin", http.StatusForbidden, "another origin", nothing, "Sec-Fetch-Site", "cross-site")
 	f("another host", http.StatusMisdirectedRequest, "not known by that name", func(c *httpapi.Config, _ *compat.Config) { c.CheckHost = true })
+}
+
+// lastCheck lets a caller in until its body is read.
+type lastCheck struct {
+	judge
+	io.Reader
+	revoked bool
+}
+
+func (l *lastCheck) Check(ctx context.Context, bearer string) (access.Caller, error) {
+	if l.revoked {
+		return access.Caller{}, access.ErrUnauthorized
+	}
+	return l.judge.Check(ctx, bearer)
+}
+
+func (l *lastCheck) Read(p []byte) (int, error) {
+	l.revoked = true
+	return l.Reader.Read(p)
+}
+
+func TestTokenThatIsRevokedWhileABodyArrivesSavesNothing(t *testing.T) {
+	r := serve(t, settings(sqlite(t)))
+	for path, body := range map[string]string{
+		"/v1/tasks": `{"tag":"t"}`, "/o/add": `{"topic":"t","id":"1"}`, "/compat/topics": `{"command":"add","topic":"t","id":"2"}`,
+	} {
+		who := &lastCheck{Reader: strings.NewReader(body)}
+		api := ancestral(t, r, func(c *httpapi.Config, _ *compat.Config) { c.Tokens = who })
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, who)
+		req.Header.Set("Authorization", "Bearer x")
+		req.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		if api.ServeHTTP(answer, req); answer.Code != http.StatusUnauthorized {
+			t.Errorf("%s answers %d %s", path, answer.Code, answer.Body)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +85,65 @@ func TestTokensDecideWhoMayDoWhat(t *testing.T) {
 		eventually(t, "the revoked token is refused", func() bool {
 			return s.call("GET", "/v1/tasks?tag=order.mail", "", "Authorization", shop).status == 401
 		})
+	})
+}
+
+// polls begins a long poll by each of the protocols, on a fresh tag of its own, and returns their answers to come by the tags.
+func (s *server) polls(fresh string, header ...string) map[string]<-chan answer {
+	s.t.Helper()
+	polls := map[string]<-chan answer{}
+	for tag, c := range map[string][3]string{
+		"one": {"POST", "/v1/tags/TAG/pop?wait=50s&max=5"}, "many": {"POST", "/v1/pop?tag=TAG&tag=more&wait=50s"},
+		"get": {"GET", "/o/get?topic=TAG&wait=50000"}, "topics": {"POST", "/compat/topics", `{"command":"pop","topic":"TAG","wait":50,"max":5}`},
+	} {
+		tag = fresh + tag
+		answered := make(chan answer, 1)
+		polls[tag] = answered
+		go func() {
+			a, err := s.try(c[0], strings.ReplaceAll(c[1], "TAG", tag), strings.ReplaceAll(c[2], "TAG", tag), header...)
+			if err != nil {
+				a.text = err.Error()
+			}
+			answered <- a
+		}()
+	}
+	eventually(s.t, "all of them wait", func() bool {
+		nodes := s.call("GET", "/v1/nodes", "", header...).text
+		return !slices.ContainsFunc(slices.Collect(maps.Keys(polls)), func(tag string) bool { return !strings.Contains(nodes, `"`+tag+`"`) })
+	})
+	return polls
+}
+
+func TestWaitingPopOfWhoMayNoLongerGetsNothing(t *testing.T) {
+	each(t, func(t *testing.T, db dbtest.Database) {
+		s := serve(t, db)
+		f := func(may []string, polls map[string]<-chan answer) {
+			t.Helper()
+			for tag, poll := range polls {
+				saved := as[wire.Saved](t, s.call("POST", "/v1/tasks", `{"tag":"`+tag+`"}`, may...), 201)
+				if a := receive(t, poll, "the poll is answered"); a.status != 401 || a.header.Get("WWW-Authenticate") == "" ||
+					strings.Contains(a.text, saved.ID.String()) {
+					t.Errorf("%s is answered %d %s", tag, a.status, a.text)
+				}
+				again := as[wire.PopReply](t, s.call("POST", "/v1/tags/"+tag+"/pop?wait=20s", "", may...), 200)
+				if p := again.Tasks[0]; p.ID != saved.ID || p.Attempt != 1 {
+					t.Errorf("%s comes again as %+v", tag, p)
+				}
+			}
+		}
+		anonymous := s.polls("a.")
+		admin := []string{"Authorization", token(t, db, "admin", "*", "all")}
+		eventually(t, "a token is asked for", func() bool { return s.call("GET", "/v1/tags", "").status == 401 })
+		f(admin, anonymous)
+
+		worker := []string{"Authorization", token(t, db, "worker", "*", "work,operate")}
+		eventually(t, "the token is known", func() bool { return s.call("GET", "/v1/nodes", "", worker...).status == 200 })
+		revoked := s.polls("b.", worker...)
+		if _, errs, code := run(t, environment(db), "token", "revoke", "worker"); code != 0 {
+			t.Fatal(errs)
+		}
+		eventually(t, "the token is refused", func() bool { return s.call("GET", "/v1/nodes", "", worker...).status == 401 })
+		f(admin, revoked)
 	})
 }
 
