@@ -29,6 +29,10 @@ func init() {
 		_, err := scheduler.(*Scheduler).newSave(nil, i.Tag, i.Body, i.Delay, i.Options)
 		return err
 	}
+	seam.Complete = func(ctx context.Context, scheduler any, token processor.Token) error {
+		s := scheduler.(*Scheduler)
+		return s.byToken(ctx, "complete", token, s.engine.Complete)
+	}
 	seam.SaveOption = func(key string) any { return withGlobalKey(key) }
 }
 

@@ -18,6 +18,7 @@ type answer struct {
 	ID      string `json:"id"`
 	Value   string `json:"value"`
 	Jobs    []job  `json:"jobs,omitzero"` // for a pop that asked with max
+	Late    bool   `json:"late,omitzero"` // of a finish: the TTR had ended
 }
 
 // job is one of several that a pop takes.

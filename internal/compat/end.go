@@ -1,36 +1,45 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/seam"
 )
 
-// finish completes the lease that stands now: there is no token on the wire to say which one is meant. Whoever changes the task
-// between the look and the finish wins, because the finish carries the version that was looked at.
+// endTries bounds how often an end meets a job that has changed since it was looked at.
+const endTries = 5
+
+// finish completes the job as it stands now: there is no token on the wire to say which lease is meant. Each try carries
+// the version that was looked at. So one transition happens, and whoever else has the job has lost its lease.
 func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	task, err := h.find(ctx, p, q, access.Work)
-	if err != nil {
-		return answer{}, err
+	for n := 0; err == nil && n < endTries; n++ {
+		late, met := h.end(ctx, &task)
+		if !errors.Is(met, delaytask.ErrLeaseLost) && !errors.Is(met, delaytask.ErrNotFound) {
+			return answer{ID: q.id, Late: late}, met
+		}
+		task, err = h.unfinished(ctx, delaytask.ID(task.ID))
 	}
-	now := h.scheduler.Now()
-	switch {
-	case task.Status == delaytask.Pending:
-		return answer{}, complaint("the job is not handed out: its TTR has ended, or nobody has taken it yet")
-	case now.IsZero():
-		return answer{}, delaytask.ErrNotReady
-	case !task.Due.After(now):
-		return answer{}, complaint("the job's TTR has ended; it is handed out again")
+	return answer{}, cmp.Or(err, delaytask.ErrContended)
+}
+
+// end tries once. late says that the TTR had ended.
+func (h *Handler) end(ctx context.Context, task *delaytask.Task) (late bool, err error) {
+	token := delaytask.Token{ID: task.ID, Version: task.Version}
+	if task.Status != delaytask.Pending {
+		now := h.scheduler.Now()
+		return !now.IsZero() && !task.Due.After(now), h.scheduler.Finish(ctx, token)
 	}
-	err = h.scheduler.Finish(ctx, delaytask.Token{ID: task.ID, Version: task.Version})
-	if errors.Is(err, delaytask.ErrLeaseLost) || errors.Is(err, delaytask.ErrNotFound) {
-		return answer{}, complaint("the job's TTR has ended, or somebody else has ended the job")
+	if task.Attempt == 0 && task.CrashCount == 0 {
+		return false, complaint("the job is not handed out: nobody has taken it yet. Delete it to end it")
 	}
-	return answer{ID: q.id}, err
+	return true, seam.Complete(ctx, h.scheduler, token)
 }
 
 // remove cancels the job, whether it waits or is handed out.
@@ -63,14 +72,21 @@ func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.
 	if err != nil {
 		return delaytask.Task{}, err
 	}
-	task, err := h.scheduler.Get(ctx, ref)
+	task, err := h.unfinished(ctx, ref)
 	switch {
-	case errors.Is(err, delaytask.ErrNotFound):
-		return delaytask.Task{}, errNoJob
 	case err != nil:
 		return delaytask.Task{}, err
-	case task.Status.Final(), task.Broken != "", !p.global && task.Tag != topic:
+	case !p.global && task.Tag != topic:
 		return delaytask.Task{}, errNoJob
 	}
 	return task, allow(ctx, verb, task.Tag)
+}
+
+// unfinished reads a task that is not finished.
+func (h *Handler) unfinished(ctx context.Context, ref delaytask.Ref) (delaytask.Task, error) {
+	task, err := h.scheduler.Get(ctx, ref)
+	if errors.Is(err, delaytask.ErrNotFound) || err == nil && (task.Status.Final() || task.Broken != "") {
+		return delaytask.Task{}, errNoJob
+	}
+	return task, err
 }

@@ -13,9 +13,11 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/inbound"
+	"github.com/delaytask/delaytask/processor"
 )
 
-func TestLeaseThatHasEndedIsNotFinished(t *testing.T) {
+// A worker that was too slow has done the work all the same: its job ends, and is not done again.
+func TestFinishAfterTheTTREndsTheJob(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		t.Parallel()
@@ -24,16 +26,73 @@ func TestLeaseThatHasEndedIsNotFinished(t *testing.T) {
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
 		q.ok(q.get("t", "&wait=20000"))
 		q.ok(q.get("t", "&wait=20000"))
+		jobs := []delaytask.Task{q.task("t", "1"), q.task("t", "s3:1")}
 		stop(t, q.scheduler)               // nobody is left who would give the jobs back
 		late := listen(t, open(t, db.DSN)) // not started
 		endLeases(t, db)
-		late.refused(late.complete("t", "1"), "TTR has ended")
-		late.refused(late.command(`{"command":"finish","id":"1"}`), "TTR has ended")
-		if task := late.task("t", "1"); task.Status != delaytask.Executing {
-			t.Errorf("status %s: it was changed", task.Status)
+		for i, a := range []answer{late.complete("t", "1"), late.command(`{"command":"finish","id":"1"}`)} {
+			after := late.byID(jobs[i].ID)
+			if !late.ok(a).Late || after.Status != delaytask.Completed || after.Version != jobs[i].Version+1 {
+				t.Errorf("answered %+v, and the job is %+v", a, after)
+			}
 		}
-		late.ok(late.command(`{"command":"delete","id":"1"}`))
+		late.refused(late.complete("t", "1"), "no unfinished job")
 	})
+}
+
+func TestFinishEndsAJobThatWaitsAgain(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		q.ok(q.add(`{"topic":"t","id":"1","ttr":60000}`))
+		popped, err := q.scheduler.Pop(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := popped[0].Fail(t.Context(), processor.RetryAfter(errors.New("no"), time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		before := q.task("t", "1")
+		answers := make(chan answer)
+		for range 3 {
+			go func() { answers <- q.complete("t", "1") }()
+		}
+		ended := 0
+		for range 3 {
+			if a := <-answers; a.Late {
+				ended++
+			} else {
+				q.refused(a, "no unfinished job")
+			}
+		}
+		after := q.byID(before.ID)
+		if ended != 1 || after.Status != delaytask.Completed || after.Version != before.Version+1 || after.Finished.IsZero() {
+			t.Errorf("%d of them ended it, and the job is %+v", ended, after)
+		}
+	})
+}
+
+func TestWhoHoldsAJobThatAnotherFinishesHasLostItsLease(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
+		q.is(q.command(`{"command":"pop","topic":"t","wait":20}`), "1", "")
+		if err := q.scheduler.Release(t.Context(), tokenOf(q.task("t", "s3:1"))); err != nil { // as if the TTR had ended
+			t.Fatal(err)
+		}
+		popped, err := q.scheduler.Pop(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.is(q.command(`{"command":"finish","id":"1"}`), "1", "")
+		if err := popped[0].Finish(t.Context()); !errors.Is(err, delaytask.ErrLeaseLost) {
+			t.Errorf("the other holder: %v, want ErrLeaseLost", err)
+		}
+		if task := q.byID(popped[0].ID); task.Status != delaytask.Completed || task.Version != popped[0].Version+1 {
+			t.Errorf("the job is %+v", task)
+		}
+	})
+}
+
+func tokenOf(task delaytask.Task) delaytask.Token {
+	return delaytask.Token{ID: task.ID, Version: task.Version}
 }
 
 // endLeases sets the end of all leases into the past.

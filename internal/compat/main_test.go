@@ -159,18 +159,6 @@ func (q *queue) complete(topic, id string) answer {
 	return q.ask(http.MethodGet, "/o/complete?topic="+url.QueryEscape(topic)+"&id="+url.QueryEscape(id), "")
 }
 
-// finished pulls a job with a short TTR and ends it; once more where the machine stood still for all of that TTR.
-func (q *queue) finished(pull func() answer, end func(id string) answer) {
-	q.t.Helper()
-	for {
-		done := end(q.ok(pull()).ID)
-		if done.Success || !strings.Contains(done.Error, "TTR has ended") {
-			q.ok(done)
-			return
-		}
-	}
-}
-
 // ok fails the test when a call was refused.
 func (q *queue) ok(a answer) answer {
 	q.t.Helper()

@@ -63,8 +63,8 @@ func TestS35StorageOfItsOwnIsDurable(t *testing.T) {
 	stop(t, q.scheduler)
 	q = serve(t, db.DSN)
 	q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "waits", "x")
-	q.finished(func() answer { return q.command(`{"command":"pop","topic":"b","wait":20}`) },
-		func(string) answer { return q.command(`{"command":"finish","id":"taken"}`) })
+	q.ok(q.command(`{"command":"pop","topic":"b","wait":20}`))
+	q.ok(q.command(`{"command":"finish","id":"taken"}`))
 }
 
 // Instances find each other in the database, where everybody can look them up; a client may ask any of them.

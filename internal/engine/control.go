@@ -101,6 +101,21 @@ func pendingOnly(r *row.Row) (row.Change, error) {
 	return c, nil
 }
 
+// Complete ends a pending task whose work somebody has done without a lease. It returns [processor.ErrLeaseLost] when the
+// task is not pending at that version any more; nothing is changed then.
+func (e *Engine) Complete(ctx context.Context, id, version int64) error {
+	_, _, err := e.change(ctx, nil, Ref{ID: id}, func(r *row.Row, now row.Time) (row.Change, error) {
+		if r.Status != row.Pending || r.Version != version {
+			return row.Change{}, processor.ErrLeaseLost
+		}
+		c := changeOf(r, row.Completed)
+		c.From = row.Pending
+		c.Due, c.Finish = now, now
+		return c, nil
+	})
+	return err
+}
+
 // Retry runs a failed task again: with all its attempts, and with the errors of the old ones kept.
 func (e *Engine) Retry(ctx context.Context, ref Ref) error {
 	_, after, err := e.change(ctx, nil, ref, func(r *row.Row, now row.Time) (row.Change, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // NewScheduler returns a *delaytask.Scheduler on the store. cfg is a delaytask.Config; build gets what is made of it and of the
@@ -25,6 +26,10 @@ var Save func(ctx context.Context, scheduler, item any) (id int64, task any, err
 
 // CheckSave returns what the SaveDelayTask of a *delaytask.Scheduler would refuse a delaytask.Item for before it asks the database.
 var CheckSave func(scheduler, item any) error
+
+// Complete ends a pending task of a *delaytask.Scheduler that has the version of the token. It returns ErrLeaseLost when the
+// task is not pending, or has another version by now.
+var Complete func(ctx context.Context, scheduler any, token processor.Token) error
 
 // SaveOption returns a processor.Option that gives a task a key which begins with "s3:". It returns ErrInvalidKey when the key
 // does not, or cannot be one.
