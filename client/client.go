@@ -66,7 +66,7 @@ func checkBase(s string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%w: want a base URL such as http://127.0.0.1:8080", processor.ErrInvalidOption)
+		return "", fmt.Errorf("%w: want a base URL of http or https such as http://127.0.0.1:8080", processor.ErrInvalidOption)
 	case u.User != nil:
 		return "", fmt.Errorf("%w: the base URL holds a user name; pass a token with WithToken", processor.ErrInvalidOption)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":

@@ -19,8 +19,8 @@ var (
 	ErrBodyTooLarge = errors.New("delaytask: body too large")
 	// ErrInvalidDelay is returned when a delay is negative.
 	ErrInvalidDelay = errors.New("delaytask: invalid delay: must not be negative")
-	// ErrDelayTooLong is returned when a due time would lie after the year 9998.
-	ErrDelayTooLong = errors.New("delaytask: delay too long: the due time must lie before the year 9999")
+	// ErrDelayTooLong is returned when a delay is over 290 years, or a due time would lie after the year 9998.
+	ErrDelayTooLong = errors.New("delaytask: delay too long: want at most 105850d (290 years), due before the year 9999")
 	// ErrInvalidTime is returned when an absolute time is zero or lies before 1970-01-02.
 	ErrInvalidTime = errors.New("delaytask: invalid time: must be set and lie in 1970-01-02 to 9998-12-31")
 	// ErrInvalidID is returned when an id is not positive, or was not made by NewID.

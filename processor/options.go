@@ -111,7 +111,7 @@ func WithHeaders(headers map[string]string) Option {
 func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	return func(s *Save) error {
 		if d < 0 || d > longestDelay {
-			return fmt.Errorf("%w: max lateness %v is out of range", ErrInvalidOption, d)
+			return fmt.Errorf("%w: max lateness %v: want 0 to 105850d (290 years)", ErrInvalidOption, d)
 		}
 		if policy > LateFail {
 			return fmt.Errorf("%w: late policy %d is unknown", ErrInvalidOption, policy)

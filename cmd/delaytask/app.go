@@ -36,6 +36,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errInterrupted
 	}
+	a.json = a.json || asksForJSON(args)
 	a.complain(command, err)
 	return exitCode(err)
 }
@@ -89,10 +90,10 @@ var levels = map[string]slog.Level{
 	"error": slog.LevelError,
 }
 
-// logger writes beside the command's own words.
+// logger writes beside the command's own words. Beside JSON it writes JSON, so that a program can read all of it.
 func (a *app) logger(c config.Log) *slog.Logger {
 	options := &slog.HandlerOptions{Level: levels[c.Level]}
-	if c.Format == "json" {
+	if a.json || c.Format == "json" {
 		return slog.New(slog.NewJSONHandler(a.stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, options))

@@ -27,7 +27,7 @@ const benchStolen = 2
 func (a *app) printBench(r *bench.Report) error {
 	m := r.Meta
 	if err := a.printf("%s %s; %d CPUs, %s/%s; %s run in %s\n", m.Server, m.Version, m.Machine.CPUs, m.Machine.OS,
-		m.Machine.Arch, m.Run, span(time.Duration(m.Duration*float64(time.Second)))); err != nil {
+		m.Machine.Arch, m.Run, span(time.Duration(m.Duration)*time.Millisecond)); err != nil {
 		return err
 	}
 	for _, list := range []map[string]string{m.Settings, m.Forms} {

@@ -32,8 +32,11 @@ func TestCancelGoesOnAfterATaskThatCannotBe(t *testing.T) {
 	if r.code != exitFailed {
 		t.Errorf("code %d", r.code)
 	}
-	contains(t, r.stdout, `"was": "pending"`, `"error": "cancel task 77: task not found`)
-	contains(t, r.stderr, "task is finished", "task not found", "2 of 3 tasks were not cancelled")
+	contains(t, r.stdout, `"items": [`, `"was": "pending"`, `"code": "finished"`,
+		`"message": "cancel task 77: task not found`)
+	contains(t, r.stderr, `"code":"partly_failed"`, "2 of 3 tasks were not cancelled")
+	r = s.run("cancel", a, b, "77")
+	contains(t, r.stderr, "task is finished", "task not found", "3 of 3 tasks were not cancelled")
 }
 
 func TestCancelByFilterCountsFirst(t *testing.T) {

@@ -24,6 +24,8 @@ const (
 	creates            // as changes, and an embedded database that is not there is made
 )
 
+var errNoDatabase = errors.New("there is no database")
+
 // onTasks runs f on the tasks of the database that the settings name.
 func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *delaytask.Scheduler) error) error {
 	c, err := a.settings(cmd)
@@ -87,15 +89,15 @@ func embeddedState(ctx context.Context, target store.Target, u use) (state strin
 	case missing && u == creates:
 		return ", a new file", nil
 	case missing:
-		return "", fmt.Errorf("there is no database %s; name another with --dsn, or create it with: "+
-			"delaytask migrate up --dsn %s", file, target)
+		return "", fmt.Errorf("%w %s; name another with --dsn, or create it with: delaytask migrate up --dsn %s",
+			errNoDatabase, file, target)
 	case u == creates:
 		return "", nil
 	}
 	prepared, err := target.Prepared(ctx)
 	if err == nil && !prepared {
-		err = fmt.Errorf("%s holds no tasks; name another database with --dsn, or create the tables in it with: "+
-			"delaytask migrate up --dsn %s", file, target)
+		err = fmt.Errorf("%w in %s, which has no table of ours; name another with --dsn, or create the tables with: "+
+			"delaytask migrate up --dsn %s", errNoDatabase, file, target)
 	}
 	return "", err
 }

@@ -25,7 +25,7 @@ type demoSummary struct {
 	Rescued     int          `json:"rescued"`
 	Lost        int          `json:"lost"`
 	Early       int          `json:"early"`
-	Lateness    demoLateness `json:"lateness_ms"` // of first attempts whose process was not killed
+	Lateness    demoLateness `json:"lateness_ms,omitzero"` // of first attempts whose process was not killed
 	Tags        []*demoTag   `json:"tags"`
 	Wrong       []string     `json:"wrong,omitempty"` // what did not happen as it was told
 	onTime      []time.Duration
@@ -37,7 +37,7 @@ type demoTag struct {
 	Completed int          `json:"completed"`
 	Failed    int          `json:"failed"`
 	Cancelled int          `json:"cancelled"`
-	Lateness  demoLateness `json:"lateness_ms"`
+	Lateness  demoLateness `json:"lateness_ms,omitzero"` // absent where nothing has run
 	late      []time.Duration
 }
 

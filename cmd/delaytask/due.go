@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/durations"
 )
 
 // dueFlags say when: after a delay, or at a time.
@@ -23,6 +27,9 @@ func (f *dueFlags) parse(cmd *cobra.Command) (delay time.Duration, at time.Time,
 		return 0, at, misusedf("--delay and --at contradict each other: give one of them")
 	case byDelay:
 		delay, err = parseDuration("delay", f.delay)
+		if errors.Is(err, durations.ErrTooLong) { // a delay has a bound of its own
+			err = misusedf("--delay %s: %w", f.delay, delaytask.ErrDelayTooLong)
+		}
 	case byTime:
 		at, err = parseTime("at", f.at)
 	}

@@ -17,7 +17,7 @@ type outcome struct {
 	Key   string           `json:"key,omitempty"`
 	App   string           `json:"app,omitempty"`
 	Was   delaytask.Status `json:"was,omitempty"` // absent when it was not changed
-	Error string           `json:"error,omitempty"`
+	Error *failure         `json:"error,omitempty"`
 }
 
 // changeEach changes the named tasks one by one. One that cannot be changed does not keep the others from it.
@@ -35,7 +35,7 @@ func (a *app) changeEach(
 			was, err := change(s, ref)
 			outcomes[i].Was = was
 			if err != nil {
-				outcomes[i].Was, outcomes[i].Error = "", sentence(err)
+				outcomes[i].Was, outcomes[i].Error = "", failureOf(err)
 				failures = append(failures, err)
 			} else if !a.json {
 				if err := a.printf("%s\n", report(ref, past, was)); err != nil {
@@ -47,7 +47,7 @@ func (a *app) changeEach(
 			}
 		}
 		if a.json {
-			if err := a.printJSON(outcomes); err != nil {
+			if err := a.printJSON(list[outcome]{Items: outcomes}); err != nil {
 				return err
 			}
 		}
@@ -55,16 +55,20 @@ func (a *app) changeEach(
 	})
 }
 
-// eachFailed reports one failure as it is, and several one by one.
+// eachFailed reports one failure as it is, and several one by one. In JSON the items have told them.
 func (a *app) eachFailed(failures []error, all, past string) error {
 	if len(failures) <= 1 {
 		return errors.Join(failures...)
 	}
-	for _, err := range failures {
-		a.note("delaytask: %s\n", sentence(err))
+	if !a.json {
+		for _, err := range failures {
+			a.note("delaytask: %s\n", sentence(err))
+		}
 	}
-	return fmt.Errorf("%d of %s were not %s, for the reasons above", len(failures), all, past)
+	return fmt.Errorf("%d of %s were not %s, %w", len(failures), all, past, errPartly)
 }
+
+var errPartly = errors.New("each for a reason of its own")
 
 func named(args []string, name *taskName) ([]delaytask.Ref, []outcome, error) {
 	if len(args) == 0 || name.byKey() {

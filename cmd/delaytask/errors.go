@@ -11,6 +11,8 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // What a shell learns from a command.
@@ -19,6 +21,14 @@ const (
 	exitFailed   = 1
 	exitWrongUse = 2
 )
+
+// asksForJSON reports whether --json was typed. The flags know it only when all of them could be read.
+func asksForJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
 
 var errInterrupted = errors.New("interrupted; what was already reported stays done")
 
@@ -72,8 +82,53 @@ var advice = []struct {
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
 }
 
-// complain writes the error as one sentence, and after wrong use where to read more.
+// codes are those of errors that the HTTP API does not have. The first that fits counts.
+var codes = []struct {
+	about error
+	code  string
+}{
+	{errInterrupted, "interrupted"},
+	{errDeclined, "declined"},
+	{errPartly, "partly_failed"},
+	{errNoDatabase, "no_database"},
+	{store.ErrInvalidDSN, "invalid_dsn"},
+	{store.ErrTokenExists, "token_exists"},
+	{store.ErrNotFound, wire.CodeNotFound},
+}
+
+// failure is an error in JSON. Its code never changes its meaning, and is that of the HTTP API where it has the error.
+type failure struct {
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	TaskID  wire.ID `json:"task_id,omitzero"` // the one that carries the key, or to save again with
+}
+
+func failureOf(err error) *failure {
+	f := &failure{Message: sentence(err)}
+	for _, known := range codes {
+		if errors.Is(err, known.about) {
+			f.Code = known.code
+			return f
+		}
+	}
+	p, known := view.Problem(err)
+	switch {
+	case known:
+		f.Code, f.TaskID = p.Code, p.TaskID
+	case exitCode(err) == exitWrongUse:
+		f.Code = "wrong_use"
+	default:
+		f.Code = "failed"
+	}
+	return f
+}
+
+// complain writes the error: as one sentence, and after wrong use where to read more; or as JSON.
 func (a *app) complain(cmd *cobra.Command, err error) {
+	if a.json {
+		_ = encode(a.stderr, map[string]*failure{"error": failureOf(err)}, "") // a line, as those of the log
+		return
+	}
 	a.note("delaytask: %s\n", sentence(err))
 	if exitCode(err) == exitWrongUse {
 		a.note("See: %s --help\n", cmd.CommandPath())

@@ -57,7 +57,7 @@ func (a *app) listCommand() *cobra.Command {
 first attempt started.`,
 		Example: `  delaytask list --status failed
   delaytask list --tag order.close --status pending --older 1m
-  delaytask list --limit 1000 --after 911619959676096449 --json`,
+  delaytask list --limit 5000 --after 911619959676096449 --json`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filterAt, err := f.filter(cmd)
@@ -75,8 +75,8 @@ first attempt started.`,
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				filter := filterAt(s.Now())
-				filter.Limit, filter.After, filter.Bodies = limit, from, bodies && a.json
-				page, err := s.List(ctx, filter)
+				filter.After, filter.Bodies = from, bodies && a.json
+				page, err := pages(ctx, s, filter, limit)
 				if err != nil {
 					return err
 				}
@@ -87,20 +87,39 @@ first attempt started.`,
 	f.addFlags(cmd, "only tasks that were due, or have finished, longer ago")
 	values(cmd, "status", statuses...)
 	flags := cmd.Flags()
-	flags.IntVar(&limit, "limit", 100, "at most this many, up to 1000")
+	flags.IntVar(&limit, "limit", 100, "at most this many; it says when there are more")
 	flags.StringVar(&after, "after", "", "only tasks with a larger id: the next page")
-	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too, and at most 100 tasks")
+	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too")
 	noFiles(cmd, "limit", "after")
 	a.jsonFlag(cmd)
 	return cmd
 }
 
+// pages reads as many pages as it takes to have that many tasks: a page of the library has a bound.
+func pages(
+	ctx context.Context, s *delaytask.Scheduler, filter delaytask.Filter, limit int,
+) (all delaytask.Page, err error) {
+	for {
+		filter.Limit = limit - len(all.Tasks)
+		page, err := s.List(ctx, filter)
+		if err != nil {
+			return all, err
+		}
+		all.Tasks, all.Next = append(all.Tasks, page.Tasks...), page.Next
+		if page.Next == 0 || len(all.Tasks) >= limit {
+			return all, nil
+		}
+		filter.After = page.Next
+	}
+}
+
 func (a *app) printPage(page delaytask.Page) error {
 	if a.json {
-		return a.printJSON(struct {
-			Tasks []taskView `json:"tasks"`
-			Next  int64      `json:"next,string,omitempty"` // for --after; absent on the last page
-		}{viewsOf(page.Tasks), page.Next})
+		views := list[taskView]{Items: viewsOf(page.Tasks)}
+		if page.Next != 0 {
+			views.Next = id(page.Next) // for --after
+		}
+		return a.printJSON(views)
 	}
 	if len(page.Tasks) == 0 {
 		return a.printf("No task matches.\n")

@@ -83,6 +83,17 @@ func (s *shell) decode(into any, args ...string) {
 	}
 }
 
+// items runs a command that prints a list, and decodes it. It returns where the next page begins.
+func (s *shell) items(into any, args ...string) (next string) {
+	s.t.Helper()
+	list := struct {
+		Items any    `json:"items"`
+		Next  string `json:"next"`
+	}{Items: into}
+	s.decode(&list, args...)
+	return list.Next
+}
+
 // save saves a task and returns its id.
 func (s *shell) save(args ...string) string {
 	s.t.Helper()

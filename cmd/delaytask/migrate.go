@@ -101,7 +101,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.printJSON(migrationViews(states))
+					return a.printJSON(list[migrationView]{Items: migrationViews(states)})
 				}
 				t := newTable(a.stdout, "VERSION", "NAME", "STATE")
 				for _, s := range migrationViews(states) {

@@ -29,23 +29,21 @@ func newestApplied(states []migrations.State) (newest migrations.State) {
 
 // printMigrated names the migrations that were changed, or says that none was.
 func (a *app) printMigrated(before []migrations.State, changed func(migrations.State) bool, past, none string) error {
-	names := []string{} // [] in JSON when there is none
+	views := []migrationView{} // [] in JSON when there is none
 	for _, s := range before {
 		if changed(s) {
-			names = append(names, s.Name)
+			s.Applied = !s.Applied
+			views = append(views, migrationView(s))
 		}
 	}
 	if a.json {
-		return a.printJSON(struct {
-			Change     string   `json:"change"`
-			Migrations []string `json:"migrations"`
-		}{past, names})
+		return a.printJSON(list[migrationView]{Items: views})
 	}
-	if len(names) == 0 {
+	if len(views) == 0 {
 		return a.printf("%s\n", none)
 	}
-	for _, name := range names {
-		if err := a.printf("%s %s\n", past, name); err != nil {
+	for _, v := range views {
+		if err := a.printf("%s %s\n", past, v.Name); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func TestWrongUseIsTwo(t *testing.T) {
@@ -85,6 +88,46 @@ func TestFailureIsOneAndSaysWhatToDo(t *testing.T) {
 	f("list --dsn sqlite:/no/such/folder/tasks.db", "--dsn")
 	f("save t x --dsn sqlite:/no/such/folder/tasks.db", "folder")
 	f("migrate status --dsn sqlite:"+filepath.Join(t.TempDir(), "none.db"), "delaytask migrate up")
+}
+
+func TestErrorsAreJSONWhereJSONIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	none := "sqlite:" + filepath.Join(t.TempDir(), "none.db")
+	id := s.save("tag", "x", "--key", "k")
+	f := func(exit int, code, line string) failure {
+		t.Helper()
+		r := s.run(strings.Fields(line + " --json")...)
+		var said map[string]failure
+		if err := json.Unmarshal([]byte(r.stderr), &said); err != nil || len(said) != 1 {
+			t.Fatalf("delaytask %s: %v in %s", line, err, r.stderr)
+		}
+		if e := said["error"]; r.code != exit || e.Code != code || e.Message == "" {
+			t.Errorf("delaytask %s: exit code %d, %+v", line, r.code, e)
+		}
+		return said["error"]
+	}
+	f(exitFailed, wire.CodeNotFound, "get 5")
+	f(exitFailed, wire.CodeNotFailed, "retry "+id)
+	f(exitFailed, wire.CodeNotFound, "token revoke nobody")
+	f(exitFailed, "partly_failed", "cancel 5 6")
+	f(exitFailed, "no_database", "list --dsn "+none)
+	f(exitFailed, "failed", "list --dsn sqlite:/etc/passwd")
+	f(exitWrongUse, "wrong_use", "list --nosuch")
+	f(exitWrongUse, "wrong_use", "nosuch")
+	f(exitWrongUse, "wrong_use", "get")
+	f(exitWrongUse, "wrong_use", "list --config /no/such/file")
+	f(exitWrongUse, "invalid_dsn", "list --dsn nonsense")
+	f(exitWrongUse, wire.CodeInvalidTag, "save bad! x")
+	for _, delay := range []string{"105851d", "106751d", "999999999d", "99999999999999999999d", "9999999h"} {
+		e := f(exitWrongUse, wire.CodeDelayTooLong, "save t x --delay "+delay)
+		if !strings.Contains(e.Message, "at most 105850d") {
+			t.Errorf("%s: %s", delay, e.Message)
+		}
+	}
+	if e := f(exitFailed, wire.CodeDuplicate, "save tag x --key k"); e.TaskID.String() != id {
+		t.Errorf("the duplicate is %v", e.TaskID)
+	}
 }
 
 func TestNoMessageShowsAPassword(t *testing.T) {

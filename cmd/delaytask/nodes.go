@@ -23,8 +23,8 @@ func (a *app) nodesCommand() *cobra.Command {
 died is listed as silent until its number is needed. It has no share from 2 s after its last heartbeat on, as one that leaves has
 none at once: the others have divided it.`,
 		Example: `  delaytask nodes
-  delaytask nodes --json | jq '.[] | select(.state == "alive")'
-  delaytask nodes --json | jq '.[] | {number, shares}'`,
+  delaytask nodes --json | jq '.items[] | select(.state == "alive")'
+  delaytask nodes --json | jq '.items[] | {number, shares}'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
@@ -34,7 +34,7 @@ none at once: the others have divided it.`,
 				}
 				nodes = slices.DeleteFunc(nodes, isThisProcess)
 				if a.json {
-					return a.printJSON(view.Nodes(nodes))
+					return a.printJSON(list[wire.Node]{Items: view.Nodes(nodes)})
 				}
 				return a.printNodes(nodes)
 			})

@@ -17,18 +17,14 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 	s := newShell(t)
 	contains(t, s.ok("migrate", "up"), "applied 00001_message.sql")
 	contains(t, s.ok("migrate", "up"), "The tables are up to date.")
-	var change struct {
-		Change     string
-		Migrations []string
-	}
-	if s.decode(&change, "migrate", "up"); change.Migrations == nil || len(change.Migrations) != 0 {
-		t.Errorf("a second time it changed %v", change.Migrations)
-	}
-	if s.decode(&change, "migrate", "down", "--yes"); len(change.Migrations) != 1 {
-		t.Errorf("it took back %v", change.Migrations)
-	}
 	var states []migrationView
-	s.decode(&states, "migrate", "status")
+	if s.items(&states, "migrate", "up"); states == nil || len(states) != 0 {
+		t.Errorf("a second time it changed %v", states)
+	}
+	if s.items(&states, "migrate", "down", "--yes"); len(states) != 1 || states[0].Applied {
+		t.Errorf("it took back %v", states)
+	}
+	s.items(&states, "migrate", "status")
 	for i, state := range states {
 		if last := i == len(states)-1; state.Applied == last || state.Version == 0 {
 			t.Errorf("after down: %+v", state)
@@ -81,7 +77,7 @@ func TestStatsShowHowLateTasksStarted(t *testing.T) {
 	s := newShell(t)
 	s.serve("print", 3, nil)
 	var stats decodedStats
-	s.decode(&stats, "stats")
+	s.items(&stats, "stats")
 	if len(stats) != 1 || stats[0].Counts["completed"] != 3 || stats[0].Lateness == nil || stats[0].Lateness.Samples != 3 ||
 		stats[0].Lateness.Max <= 0 || stats[0].Lateness.Max < stats[0].Lateness.P50 || stats[0].OldestPending != "" {
 		t.Errorf("stats are %+v", stats)
@@ -95,7 +91,7 @@ func TestPauseAndResumeShowInStats(t *testing.T) {
 	s.save("mail", "x")
 	paused := func() bool {
 		var stats decodedStats
-		s.decode(&stats, "stats")
+		s.items(&stats, "stats")
 		if len(stats) != 1 || stats[0].Tag != "mail" || stats[0].Counts["pending"] != 1 || stats[0].Served {
 			t.Fatalf("stats are %+v", stats)
 		}
@@ -106,9 +102,16 @@ func TestPauseAndResumeShowInStats(t *testing.T) {
 		t.Error("the pause does not show")
 	}
 	contains(t, s.ok("stats"), "nobody serves it, paused")
-	var resumed map[string][]string
-	if s.decode(&resumed, "resume", "mail"); len(resumed["resumed"]) != 1 || paused() {
-		t.Errorf("still paused after %v", resumed)
+	contains(t, s.ok("pause", "mail"), "mail was paused already; nothing has changed.")
+	contains(t, s.ok("resume", "nosuch", "mail"), "nosuch was not paused; nothing has changed.", "Resumed mail;")
+	var views []tagView
+	s.items(&views, "pause", "mail")
+	if len(views) != 1 || views[0] != (tagView{Tag: "mail", Paused: true, Changed: true}) {
+		t.Errorf("the pause is told as %+v", views)
+	}
+	if s.items(&views, "resume", "nosuch", "mail"); len(views) != 2 || views[0] != (tagView{Tag: "nosuch"}) ||
+		views[1] != (tagView{Tag: "mail", Changed: true}) || paused() {
+		t.Errorf("the resume is told as %+v", views)
 	}
 }
 
@@ -149,8 +152,8 @@ func TestStatsAndNodesOfAnEmptyDatabase(t *testing.T) {
 	s.ok("migrate", "up")
 	contains(t, s.ok("stats"), "There are no tasks")
 	contains(t, s.ok("nodes"), "No process shares this database")
-	for _, command := range []string{"stats", "nodes"} {
-		if out := s.ok(command, "--json"); out != "[]\n" {
+	for _, command := range []string{"stats", "nodes", "list", "token list", "migrate up"} {
+		if out := s.ok(append(strings.Fields(command), "--json")...); out != "{\n  \"items\": []\n}\n" {
 			t.Errorf("%s --json printed %q", command, out)
 		}
 	}
@@ -190,6 +193,7 @@ func TestConfigPrintShowsWhatIsInForce(t *testing.T) {
 	s.dsn = "user:s3cret@tcp(db:3306)/shop"
 	out := s.ok("config", "print", "--concurrency", "7")
 	contains(t, out, "concurrency: 7", "user:***@tcp(db:3306)/shop")
+	contains(t, s.ok("config", "print", "--json", "--ttr", "30s"), `"ttr_ms": 30000`, `"base_ms": 1000`, `"allow": []`)
 	if strings.Contains(out, "s3cret") {
 		t.Errorf("printed\n%s", out)
 	}
@@ -208,5 +212,8 @@ func TestVersionNamesLibraryAndGo(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	contains(t, s.ok("version"), "delaytask 0.")
+	if short, long := s.ok("--version"), s.ok("version"); short != long {
+		t.Errorf("--version prints %q, and version %q", short, long)
+	}
 	contains(t, s.ok("version", "--json"), `"version": "0.`, `"go": "go1.`)
 }

@@ -3,18 +3,29 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 )
 
+// list is the JSON of every command that prints more than one thing.
+type list[T any] struct {
+	Items []T    `json:"items"`          // never null
+	Next  string `json:"next,omitempty"` // where the next page begins; absent on the last one
+}
+
 // printJSON writes indented JSON in which <, > and & stay as they are: people read it.
 func (a *app) printJSON(v any) error {
-	encoder := json.NewEncoder(a.stdout)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(v); err != nil {
+	if err := encode(a.stdout, v, "  "); err != nil {
 		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
+}
+
+func encode(w io.Writer, v any, indent string) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	return encoder.Encode(v)
 }
 
 func (a *app) printf(format string, args ...any) error {

@@ -18,7 +18,7 @@ meanwhile wait. Tasks can be saved as before.`,
 		Example: `  delaytask pause mail.send
   delaytask pause mail.send sms.send`,
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, "paused", (*delaytask.Scheduler).Pause)
+			return a.setTags(cmd, tags, true, (*delaytask.Scheduler).Pause)
 		},
 	}
 	return a.tagsCommand(cmd)
@@ -31,7 +31,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long:    "End the pause of the tags on all nodes, within 2 seconds. Tasks that fell due meanwhile start at once.",
 		Example: "  delaytask resume mail.send",
 		RunE: func(cmd *cobra.Command, tags []string) error {
-			return a.setTags(cmd, tags, "resumed", (*delaytask.Scheduler).Resume)
+			return a.setTags(cmd, tags, false, (*delaytask.Scheduler).Resume)
 		},
 	}
 	return a.tagsCommand(cmd)
@@ -44,36 +44,77 @@ func (a *app) tagsCommand(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// tagView is what became of a tag.
+type tagView struct {
+	Tag     string   `json:"tag"`
+	Paused  bool     `json:"paused"`
+	Changed bool     `json:"changed"` // false: it was so before
+	Error   *failure `json:"error,omitempty"`
+}
+
 // setTags pauses or resumes tag by tag. One that cannot be changed does not keep the others from it.
 func (a *app) setTags(
-	cmd *cobra.Command, tags []string, past string, set func(*delaytask.Scheduler, context.Context, string) error,
+	cmd *cobra.Command, tags []string, paused bool, set func(*delaytask.Scheduler, context.Context, string) error,
 ) error {
+	past := "resumed"
+	if paused {
+		past = "paused"
+	}
 	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
-		done, failures := make([]string, 0, len(tags)), make([]error, 0)
+		before, err := pausedTags(ctx, s)
+		if err != nil {
+			return err
+		}
+		views, failures := make([]tagView, 0, len(tags)), make([]error, 0)
 		for _, tag := range tags {
+			v := tagView{Tag: tag, Paused: paused, Changed: before[tag] != paused}
 			if err := set(s, ctx, tag); err != nil {
 				failures = append(failures, err)
-			} else {
-				done = append(done, tag)
+				v = tagView{Tag: tag, Paused: before[tag], Error: failureOf(err)}
 			}
+			views = append(views, v)
 			if ctx.Err() != nil {
 				break
 			}
 		}
-		if err := a.printTags(done, past); err != nil {
+		if err := a.printTags(views, past); err != nil {
 			return err
 		}
 		return a.eachFailed(failures, counted(len(tags), "tag"), past)
 	})
 }
 
-func (a *app) printTags(done []string, past string) error {
-	switch {
-	case a.json:
-		return a.printJSON(map[string][]string{past: done})
-	case len(done) == 0:
-		return nil
-	default:
-		return a.printf("%s %s; all nodes follow within 2 seconds.\n", title(past), strings.Join(done, ", "))
+func pausedTags(ctx context.Context, s *delaytask.Scheduler) (map[string]bool, error) {
+	states, err := s.Tags(ctx)
+	paused := make(map[string]bool, len(states))
+	for _, state := range states {
+		paused[state.Tag] = state.Paused
 	}
+	return paused, err
+}
+
+func (a *app) printTags(views []tagView, past string) error {
+	if a.json {
+		return a.printJSON(list[tagView]{Items: views})
+	}
+	var done []string
+	for _, v := range views {
+		if v.Changed {
+			done = append(done, v.Tag)
+		}
+		if v.Changed || v.Error != nil {
+			continue
+		}
+		was := "was not paused"
+		if v.Paused {
+			was = "was paused already"
+		}
+		if err := a.printf("%s %s; nothing has changed.\n", v.Tag, was); err != nil {
+			return err
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	return a.printf("%s %s; all nodes follow within 2 seconds.\n", title(past), strings.Join(done, ", "))
 }

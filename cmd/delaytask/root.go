@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/config"
 )
 
@@ -26,7 +27,10 @@ run them.
 The database is named by --dsn, or else by DELAYTASK_DSN, or else by dsn in config.yaml. A command that writes wants one to be
 named, and says on standard error which it uses. A command that reads takes sqlite:delaytask.db otherwise, if it is there, and
 so do serve, which creates it, and bench, which works beside it. DELAYTASK_URL and DELAYTASK_TOKEN are for clients of the
-service: no command on a database reads them.`,
+service: no command on a database reads them.
+
+With --json a command prints JSON, and an error as JSON on standard error: {"error":{"code":"not_found","message":"…"}}.
+Exit codes: 0 done, 1 failed, 2 wrong use.`,
 		Example: `  delaytask demo
   delaytask migrate up
   delaytask save order.close '{"order":42}' --delay 30m
@@ -37,6 +41,8 @@ service: no command on a database reads them.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.Version = delaytask.Version // gives it --version
+	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)

@@ -19,7 +19,7 @@ func (a *app) statsCommand() *cobra.Command {
 		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed tasks
 started (at most 1,000 of them). It counts the whole table: for monitoring there are metrics.`,
 		Example: `  delaytask stats
-  delaytask stats --json | jq '.[] | select(.served | not) | .tag'`,
+  delaytask stats --json | jq '.items[] | select(.served | not) | .tag'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
@@ -28,7 +28,7 @@ started (at most 1,000 of them). It counts the whole table: for monitoring there
 					return err
 				}
 				if a.json {
-					return a.printJSON(view.Stats(stats))
+					return a.printJSON(list[wire.TagStats]{Items: view.Stats(stats)})
 				}
 				return a.printStats(stats)
 			})

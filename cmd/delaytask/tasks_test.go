@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -188,17 +189,13 @@ func TestListFiltersAndTurnsPages(t *testing.T) {
 	first, second := s.save("a", "1", "--delay", "1h"), s.save("a", "2", "--delay", "1h", "--key", "k")
 	s.save("b", "3")
 
-	type page struct {
-		Tasks []decodedTask
-		Next  string
-	}
+	var tasks []decodedTask
 	ids := func(args ...string) (ids []string, next string) {
-		var p page
-		s.decode(&p, append([]string{"list"}, args...)...)
-		for _, task := range p.Tasks {
+		next = s.items(&tasks, append([]string{"list"}, args...)...)
+		for _, task := range tasks {
 			ids = append(ids, task.ID)
 		}
-		return ids, p.Next
+		return ids, next
 	}
 	f := func(want string, args ...string) {
 		t.Helper()
@@ -220,9 +217,32 @@ func TestListFiltersAndTurnsPages(t *testing.T) {
 	contains(t, r.stdout, "ID", "TAG", "EXPECTED", first)
 	contains(t, r.stderr, "--after "+first)
 	contains(t, s.ok("list", "--tag", "c"), "No task matches")
-	var p page
-	if s.decode(&p, "list", "--tag", "a", "--bodies"); p.Tasks[1].Body != "2" {
-		t.Errorf("with bodies: %+v", p.Tasks)
+	if s.items(&tasks, "list", "--tag", "a", "--bodies"); tasks[1].Body != "2" {
+		t.Errorf("with bodies: %+v", tasks)
+	}
+}
+
+func TestListGoesOnBeyondAPageOfTheLibrary(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	s.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 1500)
+		INSERT INTO delay_task_message (id, tag, message_body, delay_time) SELECT i, 't', 'b', 0 FROM n`)
+	for _, want := range []struct {
+		count int
+		next  string
+		args  []string
+	}{
+		{1500, "", []string{"--limit", "5000"}},
+		{1200, "1200", []string{"--limit", "1200"}},
+		{1500, "1500", []string{"--limit", "1500"}}, // which is as many as there are, but nobody has looked
+		{250, "250", []string{"--limit", "250", "--bodies"}},
+	} {
+		var tasks []decodedTask
+		next := s.items(&tasks, append([]string{"list"}, want.args...)...)
+		if len(tasks) != want.count || tasks[want.count-1].ID != strconv.Itoa(want.count) || next != want.next {
+			t.Errorf("%v: %d tasks, next %q", want.args, len(tasks), next)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 		Short: "List the tokens",
 		Long:  "List the tokens, expired ones too: by name, and what each may do. The tokens themselves cannot be shown again.",
 		Example: `  delaytask token list
-  delaytask token list --json | jq -r '.[] | select(.expired) | .name'`,
+  delaytask token list --json | jq -r '.items[] | select(.expired) | .name'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onTokens(cmd, reads, func(ctx context.Context, s *store.Store) error {
@@ -48,7 +48,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 					views[i] = viewOfToken(t, now.Time)
 				}
 				if a.json {
-					return a.printJSON(views)
+					return a.printJSON(list[tokenView]{Items: views})
 				}
 				return a.printTokens(views)
 			})

@@ -23,7 +23,10 @@ What its caller has saved stays.`,
 					return err
 				}
 				if a.json {
-					return a.printJSON(map[string]string{"revoked": args[0]})
+					return a.printJSON(struct {
+						Name    string `json:"name"`
+						Revoked bool   `json:"revoked"`
+					}{args[0], true})
 				}
 				return a.printf("Revoked %s; all servers refuse it within 2 seconds.\n", clean(args[0]))
 			})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -17,7 +18,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			if !a.json {
-				return a.printf("delaytask %s (%s, %s/%s)\n", delaytask.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return a.printf("%s\n", versionLine())
 			}
 			return a.printJSON(struct {
 				Version string `json:"version"`
@@ -30,6 +31,10 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 	a.jsonFlag(cmd)
 	return cmd
+}
+
+func versionLine() string {
+	return fmt.Sprintf("delaytask %s (%s, %s/%s)", delaytask.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // commit is what the binary was built from, "" where the build did not say.

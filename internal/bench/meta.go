@@ -22,7 +22,7 @@ type Meta struct {
 	Go       string            `json:"go"`
 	Program  string            `json:"delaytask"`
 	Started  string            `json:"started"` // RFC 3339
-	Duration float64           `json:"duration_s"`
+	Duration int64             `json:"duration_ms"`
 	Rows     int               `json:"rows"`
 	Million  int               `json:"million"` // rows where a figure speaks of a million: fewer in a quick run
 	Repeats  int               `json:"repeats"`

@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		}
 	}
 	r.meta.Stolen = r.stolen.percent()
-	r.meta.Duration = rounded("_ms", time.Since(began).Seconds())
+	r.meta.Duration = time.Since(began).Milliseconds()
 	return r.report(), err
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,17 +25,17 @@ func (c Config) Print(w io.Writer) error {
 // String is what Print writes, so that a Config in a log or an error message shows no password either.
 func (c Config) String() string {
 	c.mask()
-	encoded, err := yaml.Parser().Marshal(c.tree())
+	encoded, err := yaml.Parser().Marshal(c.tree(add))
 	if err != nil {
 		return fmt.Sprintf("settings that cannot be written as YAML: %v", err)
 	}
 	return string(encoded)
 }
 
-// MarshalJSON writes what Print writes, as JSON.
+// MarshalJSON writes what Print writes as JSON for programs: a duration is a number in a field that ends in _ms.
 func (c Config) MarshalJSON() ([]byte, error) {
 	c.mask()
-	return json.Marshal(c.tree())
+	return json.Marshal(c.tree(addMillis))
 }
 
 // mask hides what must not be read in a log. It is called on a copy.
@@ -47,27 +46,27 @@ func (c *Config) mask() {
 	}
 }
 
-// tree nests the settings as the file does.
-func (c *Config) tree() map[string]any {
+// tree nests the settings as the file does. add puts one into its section.
+func (c *Config) tree(add func(section map[string]any, name string, value any)) map[string]any {
 	tree := make(map[string]any)
 	for _, s := range settings {
 		section, name := tree, s.key
 		for parent, child, nested := strings.Cut(name, "."); nested; parent, child, nested = strings.Cut(name, ".") {
 			section, name = below(section, parent), child
 		}
-		section[name] = plain(s.get(c))
+		add(section, name, s.get(c))
 	}
 	for tag, w := range c.Workers {
 		for _, s := range workerSettings {
 			if value, isSet := s.get(w); isSet {
-				below(below(tree, "workers"), tag)[s.name] = plain(value)
+				add(below(below(tree, "workers"), tag), s.name, value)
 			}
 		}
 	}
 	for tag, t := range c.Tags {
 		for _, s := range tagSettings {
 			if value, isSet := s.get(t); isSet {
-				below(below(tree, "tags"), tag)[s.name] = plain(value)
+				add(below(below(tree, "tags"), tag), s.name, value)
 			}
 		}
 	}
@@ -84,12 +83,21 @@ func below(tree map[string]any, name string) map[string]any {
 	return section
 }
 
+func add(section map[string]any, name string, value any) { section[name] = plain(value) }
+
+func addMillis(section map[string]any, name string, value any) {
+	if d, ok := value.(time.Duration); ok {
+		name, value = name+"_ms", d.Milliseconds()
+	}
+	add(section, name, value)
+}
+
 func plain(value any) any {
 	switch v := value.(type) {
 	case time.Duration:
 		return durations.Format(v)
 	case []string:
-		return slices.Concat([]string{}, v) // an empty list is [], not null
+		return append([]string{}, v...) // an empty list is [], not null
 	default:
 		return value
 	}

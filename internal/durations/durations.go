@@ -2,8 +2,10 @@
 package durations
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +13,14 @@ import (
 
 const day = 24 * time.Hour
 
-// Parse reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. It returns an error for
-// anything else, and for a negative duration, which nobody has a use for.
+// ErrTooLong is returned by [Parse] for a duration that a time.Duration cannot hold.
+var ErrTooLong = errors.New("the longest duration is 106751d (292 years)")
+
+// wellFormed is what time.ParseDuration reads when it is not too long.
+var wellFormed = regexp.MustCompile(`^(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$`)
+
+// Parse reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. It returns
+// [ErrTooLong], or another error for anything else and for a negative duration, which nobody has a use for.
 func Parse(s string) (time.Duration, error) {
 	days, rest, err := cutDays(s)
 	if err != nil {
@@ -22,7 +30,10 @@ func Parse(s string) (time.Duration, error) {
 		return days, nil
 	}
 	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || days+d < days || strings.HasPrefix(rest, "+") {
+	if wellFormed.MatchString(rest) && (err != nil || days+d < days) {
+		return 0, tooLong(s)
+	}
+	if err != nil || d < 0 || strings.HasPrefix(rest, "+") {
 		return 0, badDuration(s)
 	}
 	return days + d, nil
@@ -59,11 +70,16 @@ func cutDays(s string) (days time.Duration, rest string, err error) {
 		return 0, s, nil
 	}
 	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || n > uint64(math.MaxInt64/day) {
+	if errors.Is(err, strconv.ErrRange) || n > uint64(math.MaxInt64/day) {
+		return 0, "", tooLong(s)
+	}
+	if err != nil {
 		return 0, "", badDuration(s)
 	}
 	return time.Duration(n) * day, rest, nil
 }
+
+func tooLong(s string) error { return fmt.Errorf("%w, got %.40q", ErrTooLong, s) }
 
 func badDuration(s string) error {
 	return fmt.Errorf("want a duration such as 500ms, 30s, 5m, 1h30m or 7d, got %q", s)

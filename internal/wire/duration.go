@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -45,6 +46,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		return d.setMillis(ms)
 	}
 	std, err := durations.Parse(string(text))
+	if errors.Is(err, durations.ErrTooLong) {
+		return err
+	}
 	if err != nil {
 		return badDuration(string(text))
 	}

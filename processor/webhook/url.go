@@ -63,7 +63,7 @@ func parseURL(raw string) (target, error) {
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fail("it must begin with https://")
+		return fail("it must begin with https://, or with http:// where an operator allows that for the host")
 	case u.Hostname() == "":
 		return fail("it has no host")
 	case u.User != nil:

@@ -35,6 +35,9 @@ func TestURLIsRefusedWithoutALookUp(t *testing.T) {
 	} {
 		f(raw, ErrInvalidURL)
 	}
+	if err := newGuard(t, GuardConfig{}).CheckURL("ftp://h/"); !strings.Contains(err.Error(), "https://, or with http://") {
+		t.Errorf("another scheme is told %v", err)
+	}
 	for _, raw := range []string{
 		"http://h/canary", "https://h:22/", "https://h:8080/", "https://127.0.0.1/", "https://[::1]/", "https://[::ffff:10.0.0.1]/",
 		"https://169.254.169.254/latest/canary", "https://[fd00:ec2::254]/", "https://127.0.0.1./",
