@@ -2,62 +2,126 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// bounded is the store as the passes of the scanner see it. A pass may last as long as there is something to do, so it has no end of
-// its own; but each of its calls has: one that never got its answer would keep the pass from ever coming again.
+// bounded is the store as one pass of the scanner sees it. A pass may last as long as there is something to do, so it
+// has no end of its own. Each of its calls has one: a call that never got its answer would end all later passes.
 type bounded struct {
 	Store
-	limit time.Duration
+	patience *patience
+	hung     func() // is called when a call was given up
 }
 
-func (b bounded) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
+func (b bounded) within(ctx context.Context, method string, call func(context.Context) error) error {
+	bound, cancel := context.WithTimeout(ctx, b.patience.of(method))
 	defer cancel()
-	return b.Store.Due(ctx, w)
+	sent := time.Now()
+	err := call(bound)
+	if ctx.Err() != nil {
+		return err // the pass itself has ended
+	}
+	b.patience.note(method, time.Since(sent))
+	if err != nil && bound.Err() != nil {
+		b.hung()
+	}
+	return err
 }
 
-func (b bounded) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	return b.Store.Expired(ctx, limit)
+// patience is how long a pass waits for an answer. A connection may be gone without a word, and what the pass looks for
+// may not wait long. So the first wait is short. The database may be slow instead, so each further wait is twice as long.
+// Once there are answers, they say how long to wait.
+type patience struct {
+	least, most time.Duration
+
+	mu    sync.Mutex
+	waits map[string]time.Duration // by method: reads are quick where writes are slow
 }
 
-func (b bounded) Strays(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	return b.Store.Strays(ctx, executorPrefix, limit)
+func newPatience(least, most time.Duration) *patience {
+	return &patience{least: min(least, most), most: most, waits: map[string]time.Duration{}}
 }
 
-func (b bounded) States(ctx context.Context, ids []int64) ([]row.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	return b.Store.States(ctx, ids)
+func (p *patience) of(method string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.waits[method], p.least)
 }
 
-func (b bounded) Locked(ctx context.Context, ids []int64) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	return b.Store.Locked(ctx, ids)
+// note takes how long a call has lasted, until its answer or until it was given up.
+func (p *patience) note(method string, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waits[method] = min(2*took, p.most)
 }
 
-func (b bounded) Update(ctx context.Context, tx Tx, changes []row.Change) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	return b.Store.Update(ctx, tx, changes)
+func (b bounded) Now(ctx context.Context) (reading row.Reading, err error) {
+	err = b.within(ctx, "Now", func(ctx context.Context) (err error) {
+		reading, err = b.Store.Now(ctx)
+		return err
+	})
+	return reading, err
+}
+
+func (b bounded) Due(ctx context.Context, w row.Window) (rows []row.Due, err error) {
+	err = b.within(ctx, "Due", func(ctx context.Context) (err error) {
+		rows, err = b.Store.Due(ctx, w)
+		return err
+	})
+	return rows, err
+}
+
+func (b bounded) Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error) {
+	err = b.within(ctx, "Expired", func(ctx context.Context) (err error) {
+		rows, broken, err = b.Store.Expired(ctx, limit)
+		return err
+	})
+	return rows, broken, err
+}
+
+func (b bounded) Strays(ctx context.Context, executorPrefix string, limit int) (states []row.State, err error) {
+	err = b.within(ctx, "Strays", func(ctx context.Context) (err error) {
+		states, err = b.Store.Strays(ctx, executorPrefix, limit)
+		return err
+	})
+	return states, err
+}
+
+func (b bounded) States(ctx context.Context, ids []int64) (states []row.State, err error) {
+	err = b.within(ctx, "States", func(ctx context.Context) (err error) {
+		states, err = b.Store.States(ctx, ids)
+		return err
+	})
+	return states, err
+}
+
+func (b bounded) Locked(ctx context.Context, ids []int64) (locked []int64, err error) {
+	err = b.within(ctx, "Locked", func(ctx context.Context) (err error) {
+		locked, err = b.Store.Locked(ctx, ids)
+		return err
+	})
+	return locked, err
+}
+
+func (b bounded) Update(ctx context.Context, tx Tx, changes []row.Change) (applied int, err error) {
+	err = b.within(ctx, "Update", func(ctx context.Context) (err error) {
+		applied, err = b.Store.Update(ctx, tx, changes)
+		return err
+	})
+	return applied, err
 }
 
 func (b bounded) Discard(ctx context.Context, broken []row.Broken) error {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	return b.Store.Discard(ctx, broken)
+	return b.within(ctx, "Discard", func(ctx context.Context) error { return b.Store.Discard(ctx, broken) })
 }
 
-func (b bounded) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	return b.Store.Purge(ctx, status, before, limit)
+func (b bounded) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (purged int, err error) {
+	err = b.within(ctx, "Purge", func(ctx context.Context) (err error) {
+		purged, err = b.Store.Purge(ctx, status, before, limit)
+		return err
+	})
+	return purged, err
 }

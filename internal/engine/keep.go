@@ -86,6 +86,8 @@ func (e *Engine) heartbeat(ctx context.Context) {
 		call, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 		if err := e.member.Beat(call); err != nil {
 			e.failed("sending the heartbeat", err)
+		} else {
+			e.answered(time.Now())
 		}
 		cancel()
 	}
@@ -105,18 +107,18 @@ func (e *Engine) anchor(ctx context.Context) error {
 
 func (c *core) takeReadings(ctx context.Context, n int) error {
 	for range n {
-		if err := c.takeReading(ctx); err != nil {
+		if err := c.takeReading(ctx, c.store); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *core) takeReading(ctx context.Context) error {
+func (c *core) takeReading(ctx context.Context, of Clock) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
 	sent := time.Now()
-	reading, err := c.store.Now(ctx)
+	reading, err := of.Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,11 +128,17 @@ func (c *core) takeReading(ctx context.Context) error {
 
 // heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock its anchor.
 func (c *core) heard(reading row.Reading, sent, received time.Time) {
-	if silence, over := c.outage.answered(received); over {
-		c.log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
-			"silence", silence.Round(time.Millisecond), "for", c.outage.hold)
-	}
+	c.answered(received)
 	if !c.clock.Add(reading, sent, received) {
 		signal(c.anchorLost)
+	}
+}
+
+// answered notes that the database is there. Readings of its clock alone do not tell: one of them may get no answer
+// because its connection is gone, and that is no outage.
+func (c *core) answered(at time.Time) {
+	if silence, over := c.outage.answered(at); over {
+		c.log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
+			"silence", silence.Round(time.Millisecond), "for", c.outage.hold)
 	}
 }

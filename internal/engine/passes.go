@@ -21,7 +21,7 @@ const (
 // passes is what the scanner does every few seconds, so that nothing which slipped through memory is ever forgotten.
 type passes struct {
 	*core
-	store    bounded
+	store    map[string]bounded // by pass
 	arm      *armer
 	pops     *pops
 	executor string // of this process
@@ -39,15 +39,20 @@ const (
 )
 
 func newPasses(c *core, arm *armer, pops *pops, lead *lead, executor string) *passes {
-	p := &passes{core: c, store: bounded{c.store, c.cfg.CallTimeout}, arm: arm, pops: pops, executor: executor}
+	p := &passes{core: c, store: map[string]bounded{}, arm: arm, pops: pops, executor: executor}
+	for _, pass := range []string{passScan, passStrays, passRescue} {
+		again := func() { p.runner.Kick(pass) } // its next turn would be too late for the bounds of the promises
+		p.store[pass] = bounded{c.store, newPatience(lockWait, c.cfg.CallTimeout), again}
+	}
+	p.store[passPurge] = bounded{c.store, newPatience(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
 	p.backlog = &scanner.Compensate{
-		Due: p.store.Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast, Offer: p.offer,
-		Page: scanPage, Log: c.log,
+		Due: p.store[passScan].Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast,
+		Offer: p.offer, Page: scanPage, Log: c.log,
 	}
 	rescue := &scanner.Rescue{
-		Leases: p.store, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
+		Leases: p.store[passRescue], Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
-			return p.store.Update(ctx, nil, changes)
+			return p.store[passRescue].Update(ctx, nil, changes)
 		},
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.log,
 	}
@@ -121,7 +126,7 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // all, or its rows were forgotten.
 func (p *passes) strays(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.store.Strays(ctx, mark+p.executor+":", scanPage+p.hands.holding())
+		found, err := p.store[passStrays].Strays(ctx, mark+p.executor+":", scanPage+p.hands.holding())
 		if err != nil {
 			return err
 		}
@@ -139,7 +144,7 @@ func (p *passes) rescueHeld() bool {
 	if sabotage.Off(sabotage.Rescue) {
 		return true
 	}
-	if err := p.takeReading(p.life); err != nil {
+	if err := p.takeReading(p.life, p.store[passRescue]); err != nil {
 		p.failed("reading the database's clock", err)
 		return true
 	}
@@ -173,7 +178,7 @@ func (p *passes) rescued(rows []row.Row) {
 }
 
 func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	n, err := p.store.Purge(ctx, status, before, limit)
+	n, err := p.store[passPurge].Purge(ctx, status, before, limit)
 	p.metrics.Purged(status.String(), n)
 	return n, err
 }
