@@ -1,6 +1,10 @@
 package judge
 
-import "github.com/delaytask/delaytask/internal/journal"
+import (
+	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
+)
 
 // Counts says how much a journal shows: a promise that was not put to the test has not held.
 type Counts struct {
@@ -16,9 +20,13 @@ type Counts struct {
 	Failed     int `json:"failed"`
 	Cancelled  int `json:"cancelled"`
 	Rescued    int `json:"rescued"` // leases that were taken from executors that were gone or stuck
+	Timed      int `json:"timed"`   // of these, those that ended when the bound counted from their ends
 	Quarantine int `json:"quarantined"`
 	Crashes    int `json:"crashes"`
 	Stops      int `json:"stops"`
+
+	// Slowest is how long after the lease's end, and after the faults, the latest rescue came.
+	Slowest time.Duration `json:"slowest"`
 
 	Faults map[string]int `json:"faults"` // by kind
 }
@@ -37,6 +45,8 @@ func (c *Counts) Add(o Counts) {
 	c.Failed += o.Failed
 	c.Cancelled += o.Cancelled
 	c.Rescued += o.Rescued
+	c.Timed += o.Timed
+	c.Slowest = max(c.Slowest, o.Slowest)
 	c.Quarantine += o.Quarantine
 	c.Crashes += o.Crashes
 	c.Stops += o.Stops
@@ -62,6 +72,14 @@ func count(h *history) Counts {
 		c.Faults[f.begin.Detail]++
 	}
 	return c
+}
+
+// rescue counts one that came so long after the lease's end and the faults.
+func (c *Counts) rescue(late time.Duration, timed bool) {
+	c.Slowest = max(c.Slowest, late)
+	if timed {
+		c.Timed++
+	}
 }
 
 func (c *Counts) answer(o *op) {

@@ -67,7 +67,7 @@ var Promises = []struct {
 	{4, "completed twice, or by who did not hold it"},
 	{5, "started early"},
 	{7, "not caught up within the bound"},
-	{8, "lost leases not rescued within the bound"},
+	{8, "leases rescued late, early or unfairly; tasks quarantined for others"},
 	{10, "unfinished tasks that share a key"},
 	{11, "attempts burned by a stop"},
 }
@@ -93,7 +93,7 @@ type Verdict struct {
 // Judge reads a journal in its order; those of several processes are to be merged before.
 func Judge(events []journal.Event, rules Rules) Verdict {
 	h := read(events)
-	c := &court{history: h, rules: rules}
+	c := &court{history: h, rules: rules, counts: count(h)}
 	for _, rule := range []func(*court){
 		(*court).inventedNothing, (*court).acceptedIsStored, (*court).unknownIsSaid, (*court).toldTheTruth, (*court).ranAtLeastOnce,
 		(*court).completedOnce, (*court).neverEarly, (*court).caughtUp, (*court).rescued, (*court).quarantinedAlone,
@@ -101,13 +101,14 @@ func Judge(events []journal.Event, rules Rules) Verdict {
 	} {
 		rule(c)
 	}
-	return Verdict{Violations: c.violations, Counts: count(h)}
+	return Verdict{Violations: c.violations, Counts: c.counts}
 }
 
 // court is a history under judgement.
 type court struct {
 	*history
 	rules      Rules
+	counts     Counts
 	violations []Violation
 }
 

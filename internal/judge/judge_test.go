@@ -455,6 +455,8 @@ var stories = []struct {
 		s.write(28, 1, 4, completed, 1, 1, 28)
 		s.over()
 	}},
+	{"a lease is moved long after its end, and nobody had ended it", 8, func(s *story) { s.moveLate(28.5) }},
+	{"a lease is moved after its end, before it had to be ended", clean, func(s *story) { s.moveLate(27.5) }},
 	{"a lease is taken in time after the faults", clean, func(s *story) {
 		s.save(0, 1, "a")
 		s.write(2.01, 1, 1, executing, 1, 0, 6)

@@ -158,6 +158,17 @@ func (s *story) outlives(node string, seconds float64) {
 	}
 }
 
+// moveLate has task 1 executed by a process that moves the lease when that is long over.
+func (s *story) moveLate(seconds float64) {
+	s.save(0, 1, "a")
+	s.write(2.01, 1, 1, executing, 1, 0, 6)
+	s.start(2.01, "n", 1, 1, "a")
+	s.add(seconds, "db", journal.Lease, journal.Event{ID: 1, Version: 1, Status: executing, Due: at(seconds + 4)})
+	s.end(seconds+1, "n", 1, 1, "a", journal.OK)
+	s.write(seconds+1, 1, 2, completed, 1, 0, seconds+1)
+	s.over()
+}
+
 // hurt is a fault that is done to a process as the second one of a quarantine crashes.
 func (s *story) hurt(node, fault string, met journal.Class) {
 	s.add(5.4, "injector", journal.FaultBegin, journal.Event{Op: "fault/0", Detail: fault})

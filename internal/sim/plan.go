@@ -17,6 +17,7 @@ type plan struct {
 	// The mean time between two events, of each slot where it is the slot's; 0: none happen.
 	crash, stop, partition, freeze time.Duration
 	outage, failover, lock         time.Duration
+	lastCrash                      int // slot whose process ends with results unsaid when the faults are long over; -1: none does
 
 	callFaults float64       // share of calls that fail
 	latency    time.Duration // of a call, each way, at most
@@ -38,6 +39,9 @@ const (
 	callTimeout = 10 * time.Second
 	longestTTR  = 6 * time.Second
 )
+
+// calmFor is how long after the faults the last crash happens: when every bound counts.
+var calmFor = Rules.Settle + Rules.Hold
 
 // Rules are what the judge is told about a simulation.
 var Rules = judge.Rules{
@@ -79,5 +83,8 @@ func newPlan(seed uint64) plan {
 		p.poison = 1 + d.IntN(2)
 	}
 	p.misbehaving = oneOf(d, 0, .1, .3, .6)
+
+	last := p.roll("last crash")
+	p.lastCrash = oneOf(last, -1, last.IntN(p.slots))
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/internal/linear"
@@ -70,11 +71,11 @@ func (t *Totals) String() string {
 		faults = append(faults, fmt.Sprintf("%s %d", kind, c.Faults[kind]))
 	}
 	line := fmt.Sprintf("%d seeds, %d nodes, %d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, "+
-		"faults: %s, %d crashes, %d graceful stops, %d rescued, %d quarantined, "+
+		"faults: %s, %d crashes, %d graceful stops, %d rescued (%d when the bound counted, the slowest after %v), %d quarantined, "+
 		"%d saves accepted, %d unknown, %d duplicate, %d refused, "+
 		"%d operations on %d tasks checked to be linearizable (%d of unknown outcome, %d tasks undecided); %d violations",
 		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra, strings.Join(faults, ", "),
-		c.Crashes, c.Stops, c.Rescued, c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused,
+		c.Crashes, c.Stops, c.Rescued, c.Timed, c.Slowest.Round(time.Millisecond), c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused,
 		t.Linear.Operations, t.Linear.Tasks, t.Linear.Unknown, t.Linear.Undecided, t.Violations)
 	if len(t.Failed) == 0 {
 		return line + fmt.Sprintf(", 95 %% bound 3/N: %.2g of the seeds", t.Bound)

@@ -99,6 +99,10 @@ func (w *world) lock(d die, n int) {
 func (l *life) fate(c faultstore.Call) faultstore.Mode {
 	w := l.world
 	if w.isCalm() {
+		late := time.Since(begins) > w.faults+calmFor
+		if l.slot == w.lastCrash && c.Method == "Update" && late && w.crashed.CompareAndSwap(false, true) {
+			l.crash("before its results were stored")
+		}
 		return faultstore.Pass
 	}
 	if w.away.Load() {

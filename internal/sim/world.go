@@ -27,10 +27,11 @@ type world struct {
 	book   journal.Memory
 	clocks clocks
 
-	calm chan struct{}  // closed when the faults end
-	over chan struct{}  // closed when all has been seen
-	away atomic.Bool    // the database refuses connections
-	work sync.WaitGroup // everything that runs beside the engines
+	calm    chan struct{}  // closed when the faults end
+	over    chan struct{}  // closed when all has been seen
+	away    atomic.Bool    // the database refuses connections
+	crashed atomic.Bool    // the last crash has happened
+	work    sync.WaitGroup // everything that runs beside the engines
 
 	mu     sync.Mutex
 	lives  []*life // that take part now

@@ -82,7 +82,8 @@ func figures(b *strings.Builder, t *sim.Totals) {
 		{"saves accepted", c.Accepted}, {"saves of unknown outcome", c.Unknown}, {"saves that met a duplicate", c.Duplicates},
 		{"saves refused", c.Refused},
 		{"tasks", c.Tasks}, {"completed", c.Completed}, {"failed", c.Failed}, {"cancelled", c.Cancelled}, {"quarantined", c.Quarantine},
-		{"executions", c.Executions}, {"executions that succeeded beside the one that counts", c.Extra}, {"leases rescued", c.Rescued},
+		{"executions", c.Executions}, {"executions that succeeded beside the one that counts", c.Extra},
+		{"leases rescued", c.Rescued}, {"of these, of leases that ended when the bound counted", c.Timed},
 		{"tasks whose history was checked to be linearizable", t.Linear.Tasks}, {"operations in these histories", t.Linear.Operations},
 		{"of these, of unknown outcome", t.Linear.Unknown}, {"histories that took too long to decide", t.Linear.Undecided},
 	} {

@@ -122,14 +122,16 @@ func TestLineTellsWhatTheJudgeSaw(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var l Line
-	v := judge.Verdict{Violations: []judge.Violation{{Promise: 4}, {Promise: 4}}, Counts: judge.Counts{Accepted: 3, Extra: 1}}
+	v := judge.Verdict{Violations: []judge.Violation{{Promise: 4, Task: 7, What: "it was"}, {Promise: 4}},
+		Counts: judge.Counts{Accepted: 3, Extra: 1, Slowest: 3 * time.Second}}
 	l.Count(v, linear.Counts{Tasks: 3, Operations: 9}, []journal.Event{
 		{At: noon, Kind: journal.RunStart, Version: 1, Due: noon.Add(-time.Hour)}, // late, amid the faults
 		{At: noon.Add(time.Second), Kind: journal.Phase, Detail: journal.PhaseDrain},
 		{At: noon.Add(5 * time.Second), Kind: journal.RunStart, Version: 1, Due: noon.Add(3 * time.Second)},
 		{At: noon.Add(9 * time.Second), Kind: journal.Phase, Detail: journal.PhaseDone},
 	})
-	if l.Broken["4"] != 2 || l.Accepted != 3 || l.Extra != 1 || l.Linear.Operations != 9 || l.Latest != 2 || l.Drained != 8 {
+	if l.Broken["4"] != 2 || l.Accepted != 3 || l.Extra != 1 || l.Linear.Operations != 9 || l.Latest != 2 || l.Drained != 8 ||
+		l.Slowest != 3 || len(l.Violations) != 2 || l.Violations[0] != "promise 4, task 7: it was" {
 		t.Errorf("got %+v", l)
 	}
 }

@@ -30,11 +30,13 @@ type Line struct {
 	Unknown    int              `json:"unknown"` // saves of unknown outcome
 	Rescued    int              `json:"rescued"`
 	Quarantine int              `json:"quarantined"`
-	Broken     map[string]int   `json:"broken"`        // violations by promise; those with none are not there
-	Linear     linear.Counts    `json:"linear"`        // histories of single tasks
-	Latest     float64          `json:"latest"`        // seconds that a first start was late at most after the faults
-	Drained    float64          `json:"drained"`       // seconds from the end of the faults until everything was done
-	Workers    Growth           `json:"steady_worker"` // of the worker that no fault ends
+	Slowest    float64          `json:"slowest,omitempty"`    // seconds after its lease's end and the faults that the latest rescue came
+	Broken     map[string]int   `json:"broken"`               // violations by promise; those with none are not there
+	Violations []string         `json:"violations,omitempty"` // what the first of them were
+	Linear     linear.Counts    `json:"linear"`               // histories of single tasks
+	Latest     float64          `json:"latest"`               // seconds that a first start was late at most after the faults
+	Drained    float64          `json:"drained"`              // seconds from the end of the faults until everything was done
+	Workers    Growth           `json:"steady_worker"`        // of the worker that no fault ends
 }
 
 // Fault is how often one kind happened.
@@ -43,15 +45,21 @@ type Fault struct {
 	Confirmed int `json:"confirmed"` // of these, as the journals show that something was met
 }
 
+// mostTold is how many violations a line tells. Journals are lost, and the number of a promise does not say what was wrong.
+const mostTold = 10
+
 // Count takes from the verdicts and their journal what the line tells.
 func (l *Line) Count(v judge.Verdict, told linear.Counts, events []journal.Event) {
 	c := v.Counts
 	l.Linear = told
 	l.Accepted, l.Tasks, l.Executions, l.Extra, l.Unknown = c.Accepted, c.Tasks, c.Executions, c.Extra, c.Unknown
-	l.Rescued, l.Quarantine = c.Rescued, c.Quarantine
+	l.Rescued, l.Quarantine, l.Slowest = c.Rescued, c.Quarantine, c.Slowest.Seconds()
 	l.Broken = map[string]int{}
 	for _, violation := range v.Violations {
 		l.Broken[fmt.Sprint(violation.Promise)]++
+		if len(l.Violations) < mostTold {
+			l.Violations = append(l.Violations, violation.String())
+		}
 	}
 	var drain time.Time
 	for i := range events {

@@ -79,6 +79,9 @@ func outcomes(b *strings.Builder, lines []Line) {
 		fmt.Fprintf(b, "| %s | %d |\n", f.what, sum(lines, f.of))
 	}
 	fmt.Fprintf(b, "| latest first start of what was due after the faults | %.2f s |\n", most(lines, func(l Line) float64 { return l.Latest }))
+	if slowest := most(lines, func(l Line) float64 { return l.Slowest }); slowest > 0 {
+		fmt.Fprintf(b, "| latest rescue after the end of its lease and of the faults | %.2f s |\n", slowest)
+	}
 	fmt.Fprintf(b, "| longest time from the last fault until all was done | %.1f s |\n", most(lines, func(l Line) float64 { return l.Drained }))
 }
 
