@@ -46,7 +46,8 @@ func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release fu
 	return s
 }
 
-// Register gives a tag its processor in this process. It may be called before and after Start.
+// Register gives a tag its processor in this process. It may be called before and after Start. A tag has one processor in a process;
+// [processor.Concurrency] says how many tasks it runs at once.
 //
 // It returns [ErrInvalidTag], [ErrNilProcessor], [ErrTagRegistered] when the tag has one already, or the error of an option.
 func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {

@@ -112,12 +112,12 @@ func withoutApp(headers map[string]string) map[string]string {
 }
 
 // wireTime rounds up to the millisecond that goes over the wire: never early.
-func wireTime(t time.Time) *wire.Time {
+func wireTime(t time.Time) *wire.Moment {
 	rounded := t.Truncate(time.Millisecond)
 	if rounded.Before(t) {
 		rounded = rounded.Add(time.Millisecond)
 	}
-	at := wire.Time(rounded)
+	at := wire.Moment(rounded)
 	return &at
 }
 

@@ -50,8 +50,11 @@ var (
 		"or what your ORM hands to the function that it runs in a transaction, and no pool")
 	// ErrNilProcessor is returned when a nil processor is registered.
 	ErrNilProcessor = errors.New("delaytask: processor is nil")
-	// ErrTagRegistered is returned when a tag already has a processor.
-	ErrTagRegistered = errors.New("delaytask: tag already has a processor")
+	// ErrTagRegistered is returned when a tag already has a processor. A task goes to one processor, and nothing in it says to which
+	// of two. To run more tasks of the tag at once, raise [Concurrency]. For other work take another tag, or let one processor choose
+	// by the task's body or headers. To replace a processor, unregister the tag first.
+	ErrTagRegistered = errors.New("delaytask: tag already has a processor, and a task goes to one: raise Concurrency to run more " +
+		"at once, take another tag for other work, or Unregister first to replace it")
 )
 
 // Errors about what was met.

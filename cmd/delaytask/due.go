@@ -15,7 +15,7 @@ type dueFlags struct{ delay, at string }
 
 func (f *dueFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.delay, "delay", "", "due after this long, such as 500ms, 30m or 7d")
-	cmd.Flags().StringVar(&f.at, "at", "", "due at this time, such as 2027-01-31T08:30:00Z; a past one means now")
+	cmd.Flags().StringVar(&f.at, "at", "", "due at this time, such as 2027-01-31T08:30:00Z or 1801384200000 (since 1970); a past one means now")
 	noFiles(cmd, "delay", "at")
 }
 

@@ -18,7 +18,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"nosuch", "help nosuch", "completion nosuch", "completion bash more", "migrate", "migrate sideways", "config",
 		"config prnt", "--nosuch", "list --nosuch", "list more", "list --status waiting", "list --limit 0", "migrate down",
 		"list --limit x", "list --after x", "list --older -1h", "list --tag bad!",
-		"save", "save a b c", "save bad! x", "save t x --delay 1", "save t x --delay -1s", "save t x --at tomorrow",
+		"save", "save a b c", "save bad! x", "save t x --delay 1", "save t x --delay -1s", "save t x --at tomorrow", "save t x --at 86400",
 		"save t x --delay 1s --at 2030-01-01T00:00:00Z", "save t x --ttr 25h", "save t x --ttr soon", "save t x --priority 101",
 		"save t x --priority high", "save t x --max-attempts -1", "save t x --header novalue", "save t x --header =v",
 		"save t x --max-lateness 10m", "save t x --max-lateness 10m:drop", "save t x --max-lateness :skip", "save t x --key s3:k",

@@ -8,6 +8,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/durations"
 	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func parseID(s string) (int64, error) {
@@ -55,10 +56,13 @@ func parseMaxLateness(s string) (time.Duration, delaytask.LatePolicy, error) {
 }
 
 func parseTime(flag, s string) (time.Time, error) {
+	if t, ok := wire.Epoch(s); ok {
+		return t, nil
+	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return time.Time{}, misusedf("--%s %q: want a time with its zone, as in 2027-01-31T08:30:00Z or "+
-			"2027-01-31T08:30:00.250+02:00", flag, s)
+			"2027-01-31T08:30:00.250+02:00, or the seconds (10 digits), milliseconds (13) or microseconds (16) since 1970", flag, s)
 	}
 	return t, nil
 }

@@ -78,6 +78,8 @@ func badTimes() []bad {
 		badSave(20, `"delay":"1 h"`, 400, json), badSave(20, `"delay":{}`, 400, json), badSave(20, `"delay":["1h"]`, 400, json),
 		badSave(21, `"at":"0001-01-01T00:00:00Z"`, 400, at), badSave(21, `"at":"0000-00-00T00:00:00Z"`, 400, json),
 		badSave(21, `"at":""`, 400, json), badSave(21, `"at":null`, 400, json), badSave(21, `"at":0`, 400, json),
+		badSave(21, `"at":-2116744200`, 400, json), badSave(21, `"at":21167442000`, 400, json), badSave(21, `"at":2.1e9`, 400, json),
+		badSave(21, `"at":2116744200.0`, 400, json), badSave(21, `"at":2116744200000000000`, 400, json),
 		badSave(22, `"at":"1969-12-31T23:59:59Z"`, 400, at), badSave(22, `"at":"1970-01-01T00:00:00Z"`, 400, at),
 		badSave(23, `"at":"2037-03-29T02:30:00"`, 400, json), badSave(23, `"at":"2037-03-29T02:30:00 Europe/Berlin"`, 400, json),
 		badSave(23, `"at":"2037-03-29T02:30:00+24:00"`, 400, json), badSave(23, `"at":"2037-03-29 02:30:00Z"`, 400, json),

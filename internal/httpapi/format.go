@@ -32,7 +32,7 @@ var strictly = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(notNull[*wire.Duration]),
-		json.UnmarshalFromFunc(notNull[*wire.Time]),
+		json.UnmarshalFromFunc(notNull[*wire.Moment]),
 	)),
 )
 

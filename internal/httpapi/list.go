@@ -45,7 +45,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		Tag: in.Tag, Status: delaytask.Status(in.Status), Key: in.Key, App: in.App, Limit: in.Limit, Bodies: in.Bodies,
 	}
 	if in.DueBefore != "" {
-		var before wire.Time
+		var before wire.Moment
 		if err := before.UnmarshalText([]byte(in.DueBefore)); err != nil {
 			return nil, a.problem(fmt.Errorf("%w: due_before: %w", delaytask.ErrInvalidTime, err))
 		}

@@ -49,6 +49,17 @@ func TestATimeMeansTheSameMomentInEveryZone(t *testing.T) {
 	f("2037-03-29T02:30:00+01:00", "2037-03-29T01:30:00.000Z")      // an hour that Berlin's clocks skip
 	f("2037-10-25T02:30:00+02:00", "2037-10-25T00:30:00.000Z")      // one that they show twice
 	f("2037-10-25T02:30:00+01:00", "2037-10-25T01:30:00.000Z")
+	for _, at := range []string{"2116744200", "2116744200000", "2116744200000000"} { // since 1970: the length tells the unit
+		f(at, "2037-01-28T08:30:00.000Z")
+		if got := s.save(`{"tag":"t","at":` + at + `}`); got.Expected.String() != "2037-01-28T08:30:00.000Z" {
+			t.Errorf("the number %s is stored as %s", at, got.Expected)
+		}
+		met := ok[wire.Met](s, http.StatusOK, "PATCH", "/v1/tasks/"+s.save(`{"tag":"t","delay":"1h"}`).ID.String(), `{"at":`+at+`}`)
+		if got := s.get(met.ID); got.Expected.String() != "2037-01-28T08:30:00.000Z" {
+			t.Errorf("moved to %s, it is expected at %s", at, got.Expected)
+		}
+		ok[wire.Page](s, http.StatusOK, "GET", "/v1/tasks?due_before="+at, "")
+	}
 }
 
 func TestTheCaseOfAMediaTypeDoesNotCount(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 type (
 	idSchema       struct{}
 	timeSchema     struct{}
+	momentSchema   struct{}
 	durationSchema struct{}
 	anySchema      struct{}
 )
@@ -20,6 +21,7 @@ type (
 func describeTypes(r huma.Registry) {
 	r.RegisterTypeAlias(reflect.TypeFor[wire.ID](), reflect.TypeFor[idSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Time](), reflect.TypeFor[timeSchema]())
+	r.RegisterTypeAlias(reflect.TypeFor[wire.Moment](), reflect.TypeFor[momentSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
 	r.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anySchema]())
 }
@@ -31,6 +33,19 @@ func (idSchema) Schema(huma.Registry) *huma.Schema {
 func (timeSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
+
+func (momentSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeString, Description: "RFC 3339 with a zone, or the digits of the number"},
+			{Type: huma.TypeInteger, Format: "int64", Minimum: bound(1e9), Maximum: bound(1e16 - 1),
+				Description: "since 1970: seconds (10 digits), milliseconds (13) or microseconds (16)"},
+		},
+		Examples: []any{"2027-01-31T08:30:00Z"},
+	}
+}
+
+func bound(n float64) *float64 { return &n }
 
 func (durationSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{

@@ -8,7 +8,7 @@ type Save struct {
 	App            string            `json:"app,omitempty" doc:"The application that it belongs to: only its workers are called, and the key is unique within it; 1 to 128 of A–Z a–z 0–9 . _ - : /"`
 	Body           json.RawMessage   `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
 	Delay          *Duration         `json:"delay,omitempty" doc:"Due so long from now"`
-	At             *Time             `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
+	At             *Moment           `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
 	Key            string            `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag and the app carries it; with an app both together have at most 240 characters"`
 	ID             ID                `json:"id,omitzero" doc:"From an earlier save whose outcome was unknown: it is not stored twice"`
 	TTR            Duration          `json:"ttr,omitzero" doc:"Length of a lease, 1 s to 24 h; default 15 s"`
@@ -59,7 +59,7 @@ const (
 // Change asks for another due time, another body, or both, of a pending task.
 type Change struct {
 	Delay *Duration       `json:"delay,omitempty" doc:"Due so long from now"`
-	At    *Time           `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
+	At    *Moment         `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
 	Body  json.RawMessage `json:"body,omitempty" doc:"Replaces the body"`
 }
 

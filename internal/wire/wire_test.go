@@ -34,6 +34,31 @@ func TestTimesAreReadWithTheirZone(t *testing.T) {
 	}
 }
 
+func TestMomentsAreTextsOrNumbersOfTheirOwnLength(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"2027-01-31T10:30:00.25+02:00"`: "2027-01-31T08:30:00.250000Z",
+		`1801384200`:                     "2027-01-31T08:30:00.000000Z", `"1801384200"`: "2027-01-31T08:30:00.000000Z",
+		`1801384200250`: "2027-01-31T08:30:00.250000Z", `1801384200250001`: "2027-01-31T08:30:00.250001Z",
+		`1000000000`: "2001-09-09T01:46:40.000000Z", `9999999999999999`: "2286-11-20T17:46:39.999999Z",
+	} {
+		var got Moment
+		err := json.Unmarshal([]byte(text), &got)
+		if at := got.Std().Format("2006-01-02T15:04:05.000000Z07:00"); err != nil || at != want {
+			t.Errorf("%s gave %s, %v, want %s", text, at, err, want)
+		}
+	}
+	for _, bad := range []string{
+		`0`, `86400`, `999999999`, `10000000000`, `100000000000`, `86400000000`, `99999999999999`, `1801384200250000000`, `-1801384200`,
+		`"+1801384200"`, `1801384200.0`, `1.801384200e9`, `"0801384200"`, `"180138420 "`, `99999999999999999999`, `true`, `{}`, `""`, `"now"`,
+	} {
+		var got Moment
+		if err := json.Unmarshal([]byte(bad), &got); err == nil {
+			t.Errorf("%s was read as %v", bad, got.Std())
+		}
+	}
+}
+
 func TestIDsAreStringsAndNeverFloats(t *testing.T) {
 	t.Parallel()
 	if text, err := json.Marshal(ID(math.MaxInt64)); err != nil || string(text) != `"9223372036854775807"` {
