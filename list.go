@@ -19,7 +19,8 @@ type Page = processor.Page
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	maxBodies   = 100 // a page of a thousand large bodies would take gigabytes of memory
+	maxBodies   = 100      // so that a page without large bodies is not much slower than others
+	maxBytes    = 16 << 20 // of bodies and errors in a page, as a Pop hands out
 )
 
 // filterOf checks the filter and translates it.
@@ -55,7 +56,7 @@ func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
 	return stored, nil
 }
 
-// List returns the tasks that match, page by page. A task that is saved or changed meanwhile may be missing, but none comes
+// List returns the tasks that match, page by page. A page ends at 16 MiB of bodies and errors, though it has at least one task. A task that is saved or changed meanwhile may be missing, but none comes
 // twice. It returns [ErrInvalidTag], and [ErrInvalidOption] when another field is out of range.
 func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 	if err := s.enter(ctx); err != nil {
@@ -68,12 +69,18 @@ func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 	if f.Bodies {
 		filter.Limit = min(filter.Limit, maxBodies)
 	}
+	filter.MaxBytes = maxBytes
 	rows, broken, err := s.store.List(ctx, filter, f.Bodies)
 	if err != nil {
 		return Page{}, fmt.Errorf("list tasks: %w", err)
 	}
+	more := filter.Full(rows, broken)
+	if n := len(rows) - 1; n > 0 && row.Size(rows) > maxBytes { // it is the next page's first, unless it is this one's
+		clear(rows[n:])
+		rows = rows[:n]
+	}
 	page := Page{Tasks: tasksOf(rows, broken)}
-	if len(page.Tasks) == filter.Limit {
+	if more {
 		page.Next = page.Tasks[len(page.Tasks)-1].ID
 	}
 	return page, nil

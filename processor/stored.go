@@ -80,7 +80,7 @@ type Filter struct {
 	Bodies    bool      // read the bodies too
 }
 
-// Page is a part of a list.
+// Page is a part of a list: the tasks up to the filter's limit, and up to 16 MiB of bodies and errors, but at least one.
 type Page struct {
 	Tasks []Stored // by id, which is the order of their saves
 	Next  int64    // Filter.After of the next page; 0 when this is the last

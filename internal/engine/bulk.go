@@ -15,7 +15,10 @@ type Bulk struct {
 	Progress func(done int) // called after every page; may be nil
 }
 
-const bulkPage = 500
+const (
+	bulkPage  = 500
+	bulkBytes = 16 << 20 // of errors in a page
+)
 
 // CancelWhere cancels the pending tasks that match. It returns how many it changed, also beside an error.
 func (e *Engine) CancelWhere(ctx context.Context, b Bulk) (int, error) {
@@ -39,6 +42,7 @@ func (e *Engine) changeWhere(
 	if f.Limit <= 0 {
 		f.Limit = bulkPage
 	}
+	f.MaxBytes = bulkBytes
 	done := 0
 	for {
 		rows, broken, err := e.store.List(ctx, f, false)
@@ -57,7 +61,7 @@ func (e *Engine) changeWhere(
 		if b.Progress != nil {
 			b.Progress(done)
 		}
-		if len(rows)+len(broken) < f.Limit {
+		if !f.Full(rows, broken) {
 			return done, nil
 		}
 		f.AfterID = lastID(rows, broken)

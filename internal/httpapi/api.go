@@ -26,8 +26,8 @@ type Config struct {
 	// RequestWait is how long a request waits for the database, so that its caller hears how it stands while it still listens: most
 	// clients give up after 30 s. Pops have a wait of their own. The default is 15 s.
 	RequestWait time.Duration
-	Room        int64           // bytes of large requests that are in memory at a time; default 256 MiB, at least one batch fits
-	RoomWait    time.Duration   // how long a large request waits for room; default 10 s
+	Room        int64           // bytes of large requests, and of pages, that are in memory at a time; default 256 MiB each, at least one batch fits
+	RoomWait    time.Duration   // how long a large request, and one for a page, waits for room; default 10 s
 	Stopping    context.Context // when it ends, waiting pops return at once
 
 	Tokens    Authenticator // nil: no tokens are asked for
@@ -61,7 +61,8 @@ type API struct {
 	workers     Workers
 	check       func(delaytask.Item) error
 	observe     func(context.Context, Request)
-	room        *semaphore.Weighted
+	room        *semaphore.Weighted // for requests
+	pages       *semaphore.Weighted // for answers
 	requestWait time.Duration
 	roomWait    time.Duration
 	compat      Ancestors
@@ -85,7 +86,8 @@ func New(c Config) (*API, error) {
 		compat:     c.Compat,
 		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
 	}
-	a.room, a.roomWait = semaphore.NewWeighted(max(cmp.Or(c.Room, roomBytes), mostBatchBytes)), cmp.Or(c.RoomWait, roomWait)
+	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
+	a.room, a.pages, a.roomWait = semaphore.NewWeighted(room), semaphore.NewWeighted(room), cmp.Or(c.RoomWait, roomWait)
 	if a.check == nil {
 		a.check = func(delaytask.Item) error { return nil }
 	}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -12,18 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/delaytask/delaytask/internal/wire"
-
-	stdjson "encoding/json"
 )
 
 // strictJSON reads a request as it was meant or not at all: a member that nobody knows, one that comes twice and one in another
 // letter case are refused, because a misspelt "delay" would mean now.
 var strictJSON = huma.Format{
-	Marshal: func(w io.Writer, v any) error {
-		encoder := stdjson.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(v)
-	},
+	Marshal:   marshal,
 	Unmarshal: func(data []byte, v any) error { return plainly(json.Unmarshal(data, v, strictly)) },
 }
 

@@ -27,8 +27,10 @@ type listInput struct {
 type listOutput struct{ Body wire.Page }
 
 func (a *API) listOperation() {
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
-		"Page by page, in the order of their ids.", groupTasks), a.list)
+	pages := a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
+		"Page by page, in the order of their ids. A page ends at 16 MiB of bodies and errors, but has at least one task.", groupTasks)
+	pages.Middlewares = append(pages.Middlewares, a.paged)
+	huma.Register(a.spec, pages, a.list)
 }
 
 func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
@@ -55,10 +57,15 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if filter.After, err = in.after(); err != nil {
 		return nil, a.problem(err)
 	}
+	room := pageRoomOf(ctx)
+	if err := room.enter(ctx, a.roomWait); err != nil {
+		return nil, err
+	}
 	page, err := a.scheduler.List(ctx, filter)
 	if err != nil {
 		return nil, a.problem(err)
 	}
+	room.keep(page.Tasks)
 	out := &listOutput{wire.Page{Tasks: view.Tasks(page.Tasks)}}
 	if page.Next != 0 {
 		out.Body.Next = in.from(page.Next).String()

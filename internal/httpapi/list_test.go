@@ -1,11 +1,19 @@
 package httpapi
 
 import (
+	"database/sql"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -91,5 +99,99 @@ func TestACursorOfAnotherListIsRefused(t *testing.T) {
 			continue
 		}
 		s.refuses(400, wire.CodeInvalidCursor, "GET", "/v1/tasks?tag=t&cursor="+url.QueryEscape(string(tampered)), "")
+	}
+}
+
+func TestPagesEndAt16MiBAndTheNextGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var want []wire.ID
+	put := func(bytes int) {
+		id, err := s.scheduler.SaveDelayTask(t.Context(), "t", "x", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const large = "UPDATE delay_task_message SET message_body = ? WHERE id = ?"
+		if _, err := db.ExecContext(t.Context(), large, strings.Repeat("b", bytes), id); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, wire.ID(id))
+	}
+	for range 5 {
+		put(6 << 20)
+	}
+	put(20 << 20)
+	put(1)
+	var seen []wire.ID
+	var pages []int
+	for cursor := ""; len(pages) == 0 || cursor != ""; {
+		page := list(s, "tag=t&bodies=true&cursor="+cursor)
+		for _, task := range page.Tasks {
+			seen = append(seen, task.ID)
+			if task.BodyText == nil {
+				t.Fatalf("task %v has no body", task.ID)
+			}
+		}
+		pages, cursor = append(pages, len(page.Tasks)), page.Next
+	}
+	if !slices.Equal(seen, want) || !slices.Equal(pages, []int{2, 2, 1, 1, 1}) {
+		t.Errorf("pages of %v hold %v, want %v", pages, seen, want)
+	}
+	if page := list(s, "tag=t"); len(page.Tasks) != 7 || page.Next != "" {
+		t.Errorf("without bodies: %d tasks, next %q", len(page.Tasks), page.Next)
+	}
+}
+
+// stalled is a client that takes nothing of its answer until it is gone.
+type stalled struct {
+	*httptest.ResponseRecorder
+	begun, gone chan struct{}
+	once        sync.Once
+}
+
+func (s *stalled) Write([]byte) (int, error) {
+	s.once.Do(func() { close(s.begun) })
+	<-s.gone
+	return 0, os.ErrDeadlineExceeded
+}
+
+func TestPagesOfSlowClientsShareTheirRoomAndGoneOnesAreNoError(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(c *Config) { c.RoomWait = 50 * time.Millisecond })
+	s.api.pages = semaphore.NewWeighted(pageBytes + testBodyLimit)
+	s.save(`{"tag":"t","delay":"1h","body":"` + strings.Repeat("b", testBodyLimit-2) + `"}`)
+	gone, served := make(chan struct{}), make(chan struct{})
+	slow := func() {
+		w := &stalled{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), gone: gone}
+		go func() {
+			defer func() { served <- struct{}{} }()
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/tasks?bodies=true", nil)
+			r.Host = "localhost"
+			s.api.ServeHTTP(w, r)
+		}()
+		<-w.begun
+	}
+	slow()
+	slow() // the first one holds no more than its page needs
+	p := s.send("GET", "/v1/tasks?bodies=true", "")
+	if p.status != http.StatusServiceUnavailable || p.Code != wire.CodeOverloaded {
+		t.Errorf("a page that finds no room: %d %s", p.status, p.text)
+	}
+	close(gone)
+	<-served
+	<-served
+	if page := list(s, "bodies=true"); len(page.Tasks) != 1 {
+		t.Errorf("after they have gone: %d tasks", len(page.Tasks))
+	}
+	if !s.api.pages.TryAcquire(pageBytes + testBodyLimit) {
+		t.Error("not all of the room was given back")
+	}
+	if strings.Contains(s.logged.String(), "ERROR") {
+		t.Errorf("logged %s", s.logged)
 	}
 }

@@ -38,7 +38,7 @@ func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row,
 		add = found.add
 	}
 	for e := range s.tasks.ids.after(entry{id: f.AfterID}) {
-		if len(found.rows)+len(found.broken) >= f.Limit {
+		if f.Full(found.rows, found.broken) {
 			break
 		}
 		if r := s.tasks.rows[e.id]; matches(r, f) {

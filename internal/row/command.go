@@ -82,6 +82,26 @@ type Filter struct {
 	DueBefore Time // due_time < DueBefore
 	AfterID   int64
 	Limit     int // 1..1000
+	MaxBytes  int // the row that brings the page to so many is its last; 0: no bound
+}
+
+// Full reports whether a page may have ended because of the filter's bounds.
+func (f *Filter) Full(rows []Row, broken []Broken) bool {
+	return len(rows)+len(broken) >= f.Limit || f.MaxBytes > 0 && Size(rows) >= f.MaxBytes
+}
+
+// Size is about how much memory the rows take.
+func Size(rows []Row) (bytes int) {
+	for i := range rows {
+		bytes += rows[i].Size()
+	}
+	return bytes
+}
+
+// Size is about how much memory the row takes.
+func (r *Row) Size() int {
+	const fixed = 1 << 9
+	return fixed + len(r.Body) + len(r.Headers) + len(r.ErrorStack) + len(r.Errors)
 }
 
 // TagState is one row of delay_task_tag.

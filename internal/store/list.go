@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,10 +15,26 @@ func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row,
 		return nil, nil, nil
 	}
 	var found page
+	size := 0
 	query, args := s.dialect.list(f, bodies)
-	err := scan(ctx, s.db, query, args, found.add)
+	err := scan(ctx, s.db, query, args, func(r *record) error {
+		before := len(found.rows)
+		if err := found.add(r); err != nil || len(found.rows) == before {
+			return err
+		}
+		if size += found.rows[before].Size(); f.MaxBytes > 0 && size >= f.MaxBytes {
+			return errFull
+		}
+		return nil
+	})
+	if errors.Is(err, errFull) {
+		err = nil
+	}
 	return found.rows, found.broken, classify("list tasks", err)
 }
+
+// errFull ends a read whose page is large enough.
+var errFull = errors.New("the page is full")
 
 func (d dialect) list(f row.Filter, bodies bool) (string, []any) {
 	where := []string{"id > ?"}

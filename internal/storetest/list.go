@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -27,6 +28,23 @@ var listTests = []test{
 			t.insert(t.keyed(id+1, []string{"a", "b"}[id%2], ""))
 		}
 		t.lists(row.Filter{Tag: "b", Limit: 2, AfterID: 2}, 4, 6)
+	}},
+	{"A page ends with the row that fills it", func(t *tester) {
+		for id := range int64(4) {
+			r := t.task(id + 1)
+			r.Body = []byte(strings.Repeat("b", 10_000))
+			t.insert(r)
+		}
+		page := func(f row.Filter, bodies bool, want ...int64) {
+			rows, broken, err := t.store.List(t.Context(), f, bodies)
+			t.must(err)
+			if got := idsOf(rows); !slices.Equal(got, want) || f.Full(rows, broken) != (len(want) < 4) {
+				t.Errorf("filter %+v, bodies %t: %v, full %t, want %v", f, bodies, got, f.Full(rows, broken), want)
+			}
+		}
+		page(row.Filter{Limit: 10, MaxBytes: 25_000}, true, 1, 2, 3)
+		page(row.Filter{Limit: 10, MaxBytes: 1, AfterID: 2}, true, 3)
+		page(row.Filter{Limit: 10, MaxBytes: 25_000}, false, 1, 2, 3, 4)
 	}},
 	{"Bodies come only when asked for", func(t *tester) {
 		t.insert(t.task(1))
