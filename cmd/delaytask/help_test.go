@@ -93,7 +93,7 @@ func TestTheShellCompletes(t *testing.T) {
 	f("pending", "cancel", "--status", "")
 	f("failed", "retry", "--status", "")
 	f("mysql sqlite", "migrate", "sql", "--for", "")
-	f("save save_http read change work operate register all", "token", "create", "--verbs", "")
+	f("save save_http read change work operate metrics register all", "token", "create", "--verbs", "")
 	f("", "get", "")
 	contains(t, s.ok("completion", "bash"), "delaytask")
 }

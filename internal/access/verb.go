@@ -16,6 +16,7 @@ const (
 	Change   Verb = "change"    // cancel, reschedule and retry tasks, and change their bodies
 	Work     Verb = "work"      // pop tasks, and finish, fail, release and touch them
 	Operate  Verb = "operate"   // pause and resume tags, see nodes and statistics
+	Metrics  Verb = "metrics"   // read the metrics, which name all tags; whoever may operate all tags may as well
 	Register Verb = "register"  // register workers, whose addresses are called back with tasks
 
 	// All is every verb, also those that later releases add.
@@ -23,7 +24,7 @@ const (
 )
 
 // Verbs lists what a caller may do, without All.
-var Verbs = []Verb{Save, SaveHTTP, Read, Change, Work, Operate, Register}
+var Verbs = []Verb{Save, SaveHTTP, Read, Change, Work, Operate, Metrics, Register}
 
 // HTTPTag is the built-in tag whose tasks say themselves which address is called.
 const HTTPTag = "http"

@@ -44,6 +44,7 @@ type Server struct {
 	Auth           string   // auto, token, none
 	Insecure       bool     // listen beyond loopback without tokens
 	GetTopics      []string // topics that GET /o/get and /o/complete serve where other names than loopback are answered; patterns
+	Metrics        string   // auto: with a token where tokens are asked for; open: without
 	MaxConnections int
 	TLS            TLS
 }
@@ -124,7 +125,7 @@ func Default() Config {
 	return Config{
 		DSN:         store.DefaultDSN,
 		Log:         Log{Level: "info", Format: "text"},
-		Server:      Server{Listen: "127.0.0.1:8080", Auth: "auto", MaxConnections: 10_000},
+		Server:      Server{Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", MaxConnections: 10_000},
 		Push:        Push{Timeout: 30 * time.Second, HostConcurrency: 16},
 		Concurrency: 64,
 		TTR:         15 * time.Second,

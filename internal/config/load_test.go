@@ -103,8 +103,9 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
 		Secret: "0123456789abcdef",
 		Server: Server{
-			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, MaxConnections: 2,
-			TLS: TLS{Cert: "c", Key: "k", ClientCA: "a"},
+			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, GetTopics: []string{"a", "b.*"}, Metrics: "open",
+			MaxConnections: 2,
+			TLS:            TLS{Cert: "c", Key: "k", ClientCA: "a"},
 		},
 		Push: Push{Allow: []string{"10.0.0.0/8", "c"}, Timeout: 2 * time.Second, HostConcurrency: 2, HostRate: 0.5},
 	}

@@ -26,6 +26,7 @@ var settings = []setting{
 	of("server.auth", choice("auto", "token", "none"), func(c *Config) *string { return &c.Server.Auth }),
 	of("server.insecure", boolean, func(c *Config) *bool { return &c.Server.Insecure }),
 	of("server.get_topics", tagPatterns, func(c *Config) *[]string { return &c.Server.GetTopics }),
+	of("server.metrics", choice("auto", "open"), func(c *Config) *string { return &c.Server.Metrics }),
 	of("server.max_connections", integer(1, 1_000_000), func(c *Config) *int { return &c.Server.MaxConnections }),
 	of("server.tls.cert", text(0), func(c *Config) *string { return &c.Server.TLS.Cert }),
 	of("server.tls.key", text(0), func(c *Config) *string { return &c.Server.TLS.Key }),

@@ -40,8 +40,9 @@ type Config struct {
 	// Observe is told of every request that was answered, with the context that it came with; nil: nobody is.
 	Observe func(context.Context, Request)
 
-	Compat  Ancestors    // nil: their routes are not served
-	Metrics http.Handler // serves /metrics; nil: it is not served
+	Compat      Ancestors    // nil: their routes are not served
+	Metrics     http.Handler // serves /metrics; nil: it is not served
+	OpenMetrics bool         // nobody needs a token for them
 }
 
 // mostComplaints is how many failures of the database are logged a second.
@@ -102,6 +103,9 @@ func New(c Config) (*API, error) {
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz)
 	if c.Metrics != nil {
+		if !c.OpenMetrics {
+			c.Metrics = a.authenticated(metered(c.Metrics))
+		}
 		mux.Handle("GET /metrics", c.Metrics)
 	}
 	if c.Compat != nil {

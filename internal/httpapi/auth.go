@@ -40,7 +40,20 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 			a.refuse(w, r, p)
 			return
 		}
+		noteToken(ctx, access.From(ctx).Name())
 		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// metered keeps the metrics from those who may not see every tag: they name all of them.
+func metered(metrics http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := access.From(r.Context()); !c.AnyTag(access.Metrics) && !c.AnyTag(access.Operate) {
+			refused(w, problemOf(http.StatusForbidden, wire.CodeForbidden, "this token may not see the metrics of all tags; "+
+				"make one with: delaytask token create prometheus --tags '*' --verbs metrics"))
+			return
+		}
+		metrics.ServeHTTP(w, r)
 	})
 }
 
@@ -93,6 +106,15 @@ func allow(ctx context.Context, verb access.Verb, tag string) error {
 	return problemOf(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf("this token may not %s tasks of tag %.128s", verb, tag))
 }
 
+// seen refuses a caller who may not do this to a task that was named otherwise than by its tag. The answer is that to a task which is
+// not there: an id of another tag must not tell which tags there are.
+func seen(ctx context.Context, verb access.Verb, named delaytask.Ref, tag string) error {
+	if tag != "" && access.From(ctx).May(verb, tag) {
+		return nil
+	}
+	return fmt.Errorf("get %v: %w", named, delaytask.ErrNotFound)
+}
+
 // allowTask is allow for a task whose tag has to be read. Those who may do it to all tags do not pay for the reading.
 func (a *API) allowTask(ctx context.Context, verb access.Verb, id int64) error {
 	if access.From(ctx).AnyTag(verb) {
@@ -105,7 +127,7 @@ func (a *API) allowTask(ctx context.Context, verb access.Verb, id int64) error {
 	if err != nil {
 		return a.problem(err)
 	}
-	return allow(ctx, verb, task.Tag)
+	return seen(ctx, verb, delaytask.ID(id), task.Tag)
 }
 
 // allowTokens is allowTask for many, whose tags are read with one statement and without their bodies.
@@ -127,11 +149,7 @@ func (a *API) allowTokens(ctx context.Context, verb access.Verb, tokens []delayt
 		tags[s.ID] = s.Tag
 	}
 	for i, token := range tokens {
-		if tag, found := tags[token.ID]; found {
-			refusals[i] = allow(ctx, verb, tag)
-		} else {
-			refusals[i] = fmt.Errorf("%w: task %d", delaytask.ErrNotFound, token.ID)
-		}
+		refusals[i] = seen(ctx, verb, delaytask.ID(token.ID), tags[token.ID])
 	}
 	return refusals, nil
 }

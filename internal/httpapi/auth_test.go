@@ -76,13 +76,13 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	popped := ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0]
 	later := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"theirs","key":"l","delay":"1h"}`, all...)
 	token := `{"token":"` + popped.Token + `"`
+	theirWorker := ok[wire.Worker](s, 201, "POST", "/v1/workers", register, all...)
+	const workers = "/v1/workers/"
 	byID := "/v1/tasks/" + theirs.ID.String()
 	for _, c := range [][3]string{
-		{"GET", byID}, {"PATCH", byID, `{"delay":1}`}, {"DELETE", byID}, {"POST", byID + "/retry"}, {"GET", byID + "/explain"},
 		{"GET", "/v1/tags/theirs/keys/k"}, {"PATCH", "/v1/tags/theirs/keys/l", `{"body":1}`}, {"DELETE", "/v1/tags/theirs/keys/l"},
 		{"GET", "/v1/tags/theirs/keys/l/explain"}, {"GET", "/v1/tags/theirs/keys/none"}, {"DELETE", "/v1/tags/theirs/keys/none"},
-		{"POST", byID + "/finish", token + `}`}, {"POST", byID + "/fail", token + `,"error":"x"}`}, {"POST", byID + "/release", token + `}`},
-		{"POST", byID + "/touch", token + `,"ttr":"1m"}`}, {"POST", "/v1/tags/theirs/pop"}, {"POST", "/v1/pop?tag=mine&tag=theirs"},
+		{"POST", "/v1/tags/theirs/pop"}, {"POST", "/v1/pop?tag=mine&tag=theirs"},
 		{"POST", "/v1/tasks", `{"tag":"theirs"}`}, {"POST", batchPath, `[{"tag":"mine"},{"tag":"theirs"}]`},
 		{"POST", "/v1/tags/theirs/pause"}, {"POST", "/v1/tags/theirs/resume"}, {"GET", "/v1/tags/theirs/lateness"},
 		{"GET", "/v1/tasks"}, {"GET", "/v1/tasks?tag=theirs"}, {"GET", "/v1/tasks?key=k"},
@@ -92,8 +92,23 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 			t.Errorf("%s %s: %+v", c[0], c[1], p)
 		}
 	}
+	for _, c := range [][3]string{
+		{"GET", byID}, {"PATCH", byID, `{"delay":1}`}, {"DELETE", byID}, {"POST", byID + "/retry"}, {"GET", byID + "/explain"},
+		{"PATCH", byID, `{"body":1}`}, {"DELETE", byID + "?only_pending=true"},
+		{"POST", byID + "/finish", token + `}`}, {"POST", byID + "/fail", token + `,"error":"x"}`}, {"POST", byID + "/release", token + `}`},
+		{"POST", byID + "/touch", token + `,"ttr":"1m"}`},
+		{"GET", workers + theirWorker.ID.String()}, {"POST", workers + theirWorker.ID.String() + "/heartbeat"}, {"DELETE", workers + theirWorker.ID.String()},
+	} {
+		foreign := s.send(c[0], c[1], c[2], mine...)
+		unknown := strings.NewReplacer(theirs.ID.String(), "424242", workers+theirWorker.ID.String(), workers+"424242")
+		missing := s.send(c[0], unknown.Replace(c[1]), unknown.Replace(c[2]), mine...)
+		if foreign.status != 404 || unknown.Replace(foreign.text) != missing.text {
+			t.Errorf("%s %s of another tag: %d %s, unknown: %d %s", c[0], c[1], foreign.status, foreign.text, missing.status, missing.text)
+		}
+	}
 	mixed := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", fmt.Sprintf(`{"tokens":["%s","1.1"]}`, popped.Token), mine...)
-	if mixed.Results[0].Code != wire.CodeForbidden || mixed.Results[1].Code != wire.CodeNotFound {
+	if mixed.Results[0].Code != wire.CodeNotFound ||
+		strings.Replace(mixed.Results[0].Detail, theirs.ID.String(), "1", 1) != mixed.Results[1].Detail {
 		t.Errorf("got %+v", mixed)
 	}
 	for id, status := range map[wire.ID]string{theirs.ID: "executing", later.ID: "pending"} {
@@ -116,6 +131,33 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	own := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"my.own"}`, mine...)
 	token = ok[wire.PopReply](s, 200, "POST", "/v1/tags/my.own/pop?wait=20s", "", mine...).Tasks[0].Token
 	s.done("POST", "/v1/tasks/"+own.ID.String()+"/finish", `{"token":"`+token+`"}`, mine...)
+}
+
+func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{false, true} {
+		s := newSite(t, func(c *Config) {
+			c.Tokens, c.OpenMetrics = access.NewTokens(c.Requests.(*store.Store)), open
+			c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say(w, "a tag") })
+		})
+		f := func(want int, header ...string) {
+			t.Helper()
+			if open {
+				want = 200
+			}
+			if got := s.send("GET", "/metrics", "", header...); got.status != want {
+				t.Errorf("%v: %d %s, want %d", header, got.status, got.text, want)
+			}
+		}
+		reader, some := s.token("reader", []string{"*"}, access.Read, access.Work), s.token("some", []string{"some.*"}, access.Metrics)
+		prometheus, operator := s.token("prometheus", []string{"*"}, access.Metrics), s.token("operator", []string{"*"}, access.Operate)
+		f(401)
+		f(401, "Authorization", "Bearer dt_"+strings.Repeat("x", 43))
+		f(403, reader...)
+		f(403, some...)
+		f(200, prometheus...)
+		f(200, operator...)
+	}
 }
 
 // TestATokenDoesItsVerbsOnly asks for everything with each verb alone.
@@ -257,7 +299,7 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 		t.Errorf("%d reads for %d tokens", more, len(tokens))
 	}
 	for i, r := range done.Results {
-		want := map[int]string{0: wire.CodeNotFound, 1: wire.CodeForbidden}[i]
+		want := map[int]string{0: wire.CodeNotFound, 1: wire.CodeNotFound}[i]
 		if r.Code != want {
 			t.Errorf("token %d: %+v, want %q", i, r, want)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -79,6 +81,19 @@ func TestEveryRequestIsToldByItsRoute(t *testing.T) {
 	f("GET", "/healthz", "", 200, "/healthz")
 	f("GET", "/secret", "", 404, "")
 	f("POST", "/v1/tags/u/pop", "", 204, "/v1/tags/{tag}/pop")
+}
+
+func TestEveryRequestIsToldByTheNameOfItsToken(t *testing.T) {
+	t.Parallel()
+	var seen Request
+	s := newSite(t, func(c *Config) {
+		c.Tokens, c.Observe = access.NewTokens(c.Requests.(*store.Store)), func(_ context.Context, r Request) { seen = r }
+	})
+	for name, header := range map[string][]string{"": nil, "mine": s.token("mine", []string{"mine"}, access.Read)} {
+		if s.send("GET", "/v1/tasks", "", header...); seen.Token != name || seen.Route != "/v1/tasks" && name != "" {
+			t.Errorf("%q is told as %+v", name, seen)
+		}
+	}
 }
 
 func TestABrokenConfigurationMakesNoAPI(t *testing.T) {

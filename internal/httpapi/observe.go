@@ -15,9 +15,10 @@ type Request struct {
 	Bytes  int64 // of the answer's body
 	Took   time.Duration
 	Remote string
+	Token  string // the name of the caller's token; "" when it has none that is good
 }
 
-type routeKey struct{}
+type requestKey struct{}
 
 // observed tells of every request once it has been answered. Patterns are told and not paths: there are few of them, and they hold
 // no keys of anybody's tasks.
@@ -27,25 +28,30 @@ func (a *API) observed(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		var route string
+		request := &Request{Method: r.Method, Remote: r.RemoteAddr}
 		answer := &answer{ResponseWriter: w}
 		defer func() {
-			a.observe(r.Context(), Request{
-				Method: r.Method, Route: route, Status: answer.code(), Bytes: answer.bytes, Took: time.Since(began),
-				Remote: r.RemoteAddr,
-			})
+			request.Status, request.Bytes, request.Took = answer.code(), answer.bytes, time.Since(began)
+			a.observe(r.Context(), *request)
 		}()
-		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), routeKey{}, &route)))
+		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), requestKey{}, request)))
 	})
 }
 
 // noteRoute remembers the pattern of the request for observed; the innermost mux has the last word.
 func noteRoute(ctx context.Context, pattern string) {
-	if route, ok := ctx.Value(routeKey{}).(*string); ok {
+	if request, ok := ctx.Value(requestKey{}).(*Request); ok {
 		if _, path, found := strings.Cut(pattern, " "); found {
 			pattern = path
 		}
-		*route = pattern
+		request.Route = pattern
+	}
+}
+
+// noteToken remembers the name of the caller's token for observed.
+func noteToken(ctx context.Context, name string) {
+	if request, ok := ctx.Value(requestKey{}).(*Request); ok {
+		request.Token = name
 	}
 }
 

@@ -134,7 +134,7 @@ func (a *API) find(ctx context.Context, in named, verb access.Verb) (delaytask.T
 	if err != nil {
 		return delaytask.Task{}, err
 	}
-	return task, allow(ctx, verb, task.Tag)
+	return task, seen(ctx, verb, ref, task.Tag)
 }
 
 func (a *API) get(ctx context.Context, in named) (*taskOutput, error) {

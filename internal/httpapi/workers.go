@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/push"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -116,7 +117,7 @@ func (a *API) onWorker(
 		return nil, a.problem(err)
 	}
 	if !mayServe(ctx, worker) {
-		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this token may not register all tags of that worker")
+		return nil, push.NotFound()
 	}
 	if worker, err = do(ctx, worker); err != nil {
 		return nil, a.problem(err)

@@ -89,9 +89,9 @@ func TestAWorkerIsItsTagsCallersOnly(t *testing.T) {
 	worker := ok[wire.Worker](s, http.StatusCreated, "POST", "/v1/workers", register, both...)
 	s.refuses(403, wire.CodeForbidden, "POST", "/v1/workers", register, one...)
 	path := "/v1/workers/" + worker.ID.String()
-	s.refuses(403, wire.CodeForbidden, "GET", path, "", one...)
-	s.refuses(403, wire.CodeForbidden, "DELETE", path, "", one...)
-	s.refuses(403, wire.CodeForbidden, "POST", path+"/heartbeat", "", one...)
+	s.refuses(404, wire.CodeNotFound, "GET", path, "", one...)
+	s.refuses(404, wire.CodeNotFound, "DELETE", path, "", one...)
+	s.refuses(404, wire.CodeNotFound, "POST", path+"/heartbeat", "", one...)
 	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", "", one...); len(all.Workers) != 0 {
 		t.Errorf("listed %+v", all)
 	}

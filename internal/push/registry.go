@@ -95,7 +95,7 @@ func (r *Registry) Get(ctx context.Context, id int64) (wire.Worker, error) {
 		return wire.Worker{}, err
 	}
 	if !there {
-		return wire.Worker{}, notFound()
+		return wire.Worker{}, NotFound()
 	}
 	return shown(w), nil
 }
@@ -108,7 +108,7 @@ func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Worker, error)
 		return wire.Worker{}, err
 	}
 	if !there {
-		return wire.Worker{}, notFound()
+		return wire.Worker{}, NotFound()
 	}
 	return r.Get(ctx, id)
 }
@@ -121,7 +121,7 @@ func (r *Registry) Remove(ctx context.Context, id int64) error {
 		return err
 	}
 	if !there {
-		return notFound()
+		return NotFound()
 	}
 	r.look()
 	return nil
@@ -144,7 +144,8 @@ func shown(w row.Worker) wire.Worker {
 	}
 }
 
-func notFound() *wire.Problem {
+// NotFound is the answer to an id that no worker has, and to one whose worker the caller may not know of.
+func NotFound() *wire.Problem {
 	return problem(http.StatusNotFound, wire.CodeNotFound, "there is no such worker: it was removed, or forgotten because its "+
 		"heartbeats stayed away; register it again")
 }

@@ -79,6 +79,9 @@ func (o *observer) observe(ctx context.Context, r httpapi.Request) {
 		slog.String("method", method), slog.String("route", route), slog.Int("status", r.Status), slog.Int64("bytes", r.Bytes),
 		slog.Duration("took", r.Took), slog.String("remote", r.Remote),
 	}
+	if r.Token != "" {
+		attrs = append(attrs, slog.String("token", r.Token))
+	}
 	if left := o.left.Swap(0); left > 0 {
 		attrs = append(attrs, slog.Int64("left_out", left))
 	}

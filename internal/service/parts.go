@@ -119,7 +119,7 @@ func (p *parts) handler(stopping context.Context) (*httpapi.API, error) {
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Hosts: names.hosts,
 		Requests: p.store, Workers: p.workers, Check: p.check, Observe: p.spans.observed(observer.observe),
-		Compat:  ancestors,
+		Compat: ancestors, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
 	}
 	if p.tokens != nil {

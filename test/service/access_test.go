@@ -79,6 +79,11 @@ func TestTokensDecideWhoMayDoWhat(t *testing.T) {
 				t.Errorf("%.12s %s %s: %d, want %d: %s", tt.bearer, tt.method, tt.path, a.status, tt.status, a.text)
 			}
 		}
+		prometheus := token(t, db, "prometheus", "*", "metrics")
+		eventually(t, "the metrics are shown, and who has seen them", func() bool { // not every request has a line
+			return s.call("GET", "/metrics", "", "Authorization", prometheus).status == 200 && strings.Contains(s.logged.String(), " token=prometheus")
+		})
+		s.call("GET", "/metrics", "").wants(t, 401, wire.CodeUnauthorized)
 		if _, errs, code := run(t, environment(db), "token", "revoke", "shop"); code != 0 {
 			t.Fatal(errs)
 		}

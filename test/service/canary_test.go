@@ -57,7 +57,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token",
+		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token", "DELAYTASK_SERVER_GET_TOPICS=*",
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
 			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_HEADERS=api-key="+canary, "OTEL_BSP_SCHEDULE_DELAY=100",
 			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver.URL, "//", "//user:"+canary+"@", 1)+"/collector?token="+canary)
