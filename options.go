@@ -63,7 +63,8 @@ func WithHeader(name, value string) Option { return processor.WithHeader(name, v
 // headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
 func WithHeaders(headers map[string]string) Option { return processor.WithHeaders(headers) }
 
-// WithMaxLateness says what happens when the task is claimed more than d after it was due. 0 means no limit. It returns
+// WithMaxLateness says what happens when the task is claimed more than d after it was due: after its promise until
+// somebody was first handed it, and after the due time of the attempt later. 0 means no limit. It returns
 // [ErrInvalidOption] when d is negative or over 290 years, or the policy is unknown.
 func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	return processor.WithMaxLateness(d, policy)

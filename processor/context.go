@@ -19,6 +19,8 @@ type Lease interface {
 	// CompleteTx sets the task to completed inside the caller's transaction. It returns [ErrLeaseLost] when somebody else
 	// holds the task; the caller must roll back then.
 	CompleteTx(ctx context.Context, tx Tx) error
+	// Started notes that somebody has been handed the task who can run it. Only the first call counts.
+	Started()
 }
 
 // ErrNoLease is returned by [CompleteTx] when the context is not one that a processor was called with.

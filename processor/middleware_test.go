@@ -147,9 +147,12 @@ func TestCompleteTxReachesTheLease(t *testing.T) {
 func explode(context.Context, *Task) error { panic(io.EOF) }
 
 type recordingLease struct {
-	tx  Tx
-	err error
+	tx      Tx
+	err     error
+	started int
 }
+
+func (l *recordingLease) Started() { l.started++ }
 
 func (l *recordingLease) CompleteTx(_ context.Context, tx Tx) error {
 	l.tx = tx

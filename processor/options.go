@@ -106,7 +106,8 @@ func WithHeaders(headers map[string]string) Option {
 	}
 }
 
-// WithMaxLateness says what happens when the task is claimed more than d after it was due. 0 means no limit. It returns
+// WithMaxLateness says what happens when the task is claimed more than d after it was due: after its promise until
+// somebody was first handed it, and after the due time of the attempt later. 0 means no limit. It returns
 // [ErrInvalidOption] when d is negative or over 290 years, or the policy is unknown.
 func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	return func(s *Save) error {

@@ -18,6 +18,7 @@ type Registration struct {
 	TTR         time.Duration
 	MaxAttempts int
 	Backoff     Backoff
+	Forwards    bool // the processor is a [Forward]
 	middleware  []Middleware
 }
 
@@ -78,6 +79,7 @@ func newRegistration(tag string, p Processor, opts []RegisterOption) (Registrati
 		return Registration{}, ErrNilProcessor
 	}
 	reg := Registration{Tag: tag}
+	_, reg.Forwards = p.(forwarder)
 	for _, opt := range opts {
 		if opt == nil {
 			return Registration{}, fmt.Errorf("%w: it is nil", ErrInvalidOption)

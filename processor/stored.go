@@ -26,7 +26,7 @@ type Stored struct {
 
 	Delay    time.Duration // as asked for
 	Expected time.Time     // when it was promised to start; changes only by Reschedule
-	Started  time.Time     // when the processor of the first attempt really started
+	Started  time.Time     // when it was first handed to somebody who could run it
 	Finished time.Time     // when it reached a final status
 	Due      time.Time     // the next attempt while pending, the lease's end while executing, the finish time when final
 	Created  time.Time
@@ -42,7 +42,7 @@ type Stored struct {
 	Broken string
 }
 
-// Lateness is how much later than expected the first attempt started, 0 while it has not.
+// Lateness is how much later than expected the task started, 0 while it has not.
 func (t *Stored) Lateness() time.Duration {
 	if t.Started.IsZero() {
 		return 0

@@ -124,7 +124,11 @@ func (r *Rescue) update(ctx context.Context, rows []row.Row, now row.Time) (int,
 	}
 	changes := make([]row.Change, len(rows))
 	for i := range rows {
-		changes[i] = Verdict(rows[i], now, r.Quarantine)
+		var started row.Time
+		if rows[i].FirstStart() {
+			started = rows[i].Execution
+		}
+		changes[i] = Verdict(rows[i], started, now, r.Quarantine)
 	}
 	applied, err := r.Update(ctx, changes)
 	if err != nil && row.ClassOf(err) != row.ClassUnknown {

@@ -6,10 +6,11 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Verdict decides what becomes of a row whose lease is over: it runs again at once, at the cost of a crash and not of an attempt.
-// When its crashes reach the limit it is failed instead, because it probably is what ends its executors. A row that was popped
-// crashed nobody: its attempt is spent, and it is failed when attempts are used up.
-func Verdict(r row.Row, now row.Time, quarantine int) row.Change {
+// Verdict decides what becomes of a row whose lease is over: it runs again at once, at the cost of a crash and not of
+// an attempt. When its crashes reach the limit it is failed instead, because it probably is what ends its executors.
+// A row that was popped crashed nobody: its attempt is spent, and it is failed when attempts are used up. started is
+// when the attempt did, as far as that is known.
+func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 	c := row.Change{
 		ID: r.ID, Version: r.Version, From: row.Executing, To: row.Pending, LeaseOver: true,
 		Due: now, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution,
@@ -35,7 +36,7 @@ func Verdict(r row.Row, now row.Time, quarantine int) row.Change {
 		c.Finish = now
 	}
 	c.Errors = row.AppendAttempt(r.Errors, row.Attempt{
-		N: r.Attempt, Finished: now.Std(), Executor: r.Executor, Error: c.ErrorStack,
+		N: r.Attempt, Started: started.Std(), Finished: now.Std(), Executor: r.Executor, Error: c.ErrorStack,
 	})
 	return c
 }

@@ -35,7 +35,7 @@ func TestVerdictTellsCrashesFromFailures(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.row
 			r.ID, r.Version, r.Status, r.Execution = 8, 41, row.Executing, verdictTime-5
-			c := Verdict(r, verdictTime, 5)
+			c := Verdict(r, verdictTime-3, verdictTime, 5)
 			if c.To != tc.to || c.Attempt != tc.attempt || c.CrashCount != tc.crashes ||
 				!strings.HasPrefix(c.ErrorStack, tc.why) {
 				t.Errorf("got %v, attempt %d, crashes %d, %q", c.To, c.Attempt, c.CrashCount, c.ErrorStack)
@@ -59,13 +59,14 @@ func TestVerdictTellsCrashesFromFailures(t *testing.T) {
 
 func TestVerdictAppendsWhatHappened(t *testing.T) {
 	t.Parallel()
-	c := Verdict(row.Row{Attempt: 3, Executor: "h:1:t:9", Errors: []byte(`[{"n":2,"error":"no"}]`)}, verdictTime, 5)
+	r := row.Row{Attempt: 3, Executor: "h:1:t:9", Errors: []byte(`[{"n":2,"error":"no"}]`)}
+	c := Verdict(r, verdictTime-3, verdictTime, 5)
 	var attempts []row.Attempt
 	if err := json.Unmarshal(c.Errors, &attempts); err != nil {
 		t.Fatal(err)
 	}
 	if len(attempts) != 2 || attempts[1].N != 3 || attempts[1].Executor != "h:1:t:9" || attempts[1].Error != c.ErrorStack ||
-		!attempts[1].Finished.Equal(verdictTime.Std()) {
+		!attempts[1].Started.Equal((verdictTime - 3).Std()) || !attempts[1].Finished.Equal(verdictTime.Std()) {
 		t.Fatalf("errors: %s", c.Errors)
 	}
 }

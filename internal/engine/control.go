@@ -41,6 +41,9 @@ func cancelOf(r *row.Row, now row.Time) row.Change {
 	c := changeOf(r, row.Cancelled)
 	c.From = r.Status
 	c.Due, c.Finish = now, now
+	if c.Execution > now { // claimed ahead
+		c.Execution = 0
+	}
 	return c
 }
 

@@ -39,3 +39,6 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	}
 	return nil
 }
+
+// Started implements [processor.Lease].
+func (l *lease) Started() { l.runner.start(l.run) }

@@ -90,13 +90,13 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 
 func (m *Manual) execute(u *run) (result error) {
 	m.runs.add(u)
-	started := m.now()
-	if s, late := tooLate(u, started); late {
+	now := m.now()
+	if s, late := tooLate(u, now); late {
 		m.settler.flush([]settlement{s})
 		return s.err
 	}
 	reg, _ := m.cfg.Registry.Lookup(u.row.Tag)
-	ctx, end := m.runner.context(u, &reg, started)
+	ctx, end := m.runner.context(u, &reg, now)
 	result = errGoexit
 	defer func() { // also when the processor ends the test, and its goroutine with it
 		cause := context.Cause(ctx)
@@ -108,11 +108,15 @@ func (m *Manual) execute(u *run) (result error) {
 }
 
 func (m *Manual) settle(u *run, reg *processor.Registration, err, cause error) {
+	asked := askedFor(err)
+	if err == nil || asked != nil {
+		m.runner.start(u)
+	}
 	if handed, _ := u.returned(); handed {
 		m.runner.askRow(u, reg, err, cause)
 		return
 	}
-	if asked := askedFor(err); asked != nil {
+	if asked != nil {
 		m.runner.passer.flush([]*passed{m.runner.passer.passed(u, asked)})
 		return
 	}

@@ -101,5 +101,19 @@ func released(u *run, now row.Time) settlement {
 	return settlement{run: u, change: c, kind: metrics.RunReleased}
 }
 
-// firstStart is what execution_time holds: the start of the first attempt that really started.
-func (u *run) firstStart() row.Time { return cmp.Or(u.row.Execution, u.started) }
+// firstStart is what execution_time holds: when the first attempt was handed to somebody who could run it. It is zero
+// while none was.
+func (u *run) firstStart() row.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return cmp.Or(u.row.Execution, u.started)
+}
+
+// misdated is the start when it is not the one that the claim has written, as far as that matters while the attempt
+// runs.
+func (u *run) misdated() row.Time {
+	if start := u.firstStart(); !u.stamp.IsZero() && start.Sub(u.stamp) > 10*time.Millisecond {
+		return start
+	}
+	return 0
+}

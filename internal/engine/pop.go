@@ -224,7 +224,9 @@ func (p *pops) give(u *run, now row.Time) bool {
 	w.got = append(w.got, u)
 	w.bytes += len(u.row.Body)
 	w.want--
+	u.mu.Lock()
 	u.started = now
+	u.mu.Unlock()
 	p.hands.want(w.tags, -1)
 	p.hands.handOut(u.item, u.row.Version)
 	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}

@@ -92,9 +92,12 @@ func (p *pops) runOf(r *row.Row) *run {
 		return h.run
 	}
 	known := &run{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), p.now())}
+	if r.FirstStart() {
+		known.started = r.Execution
+	}
 	if u := p.runner.runs.get(r.ID); u != nil && u.row.Version == r.Version {
 		u.mu.Lock()
-		known.due, known.started = u.due, cmp.Or(u.started, known.started)
+		known.due, known.started, known.row.Execution = u.due, cmp.Or(u.started, known.started), u.row.Execution
 		u.mu.Unlock()
 	}
 	return known

@@ -55,7 +55,8 @@ func (p *pops) expire(id int64) {
 		p.again(h, 0)
 		return
 	}
-	change := scanner.Verdict(rows[0], now, p.cfg.Quarantine)
+	rows[0].Execution = h.run.firstStart()
+	change := scanner.Verdict(rows[0], h.run.started, now, p.cfg.Quarantine)
 	applied, err := p.update(ctx, []row.Change{change})
 	switch {
 	case err != nil && row.ClassOf(err) == row.ClassLocked:
@@ -136,7 +137,7 @@ func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
 	}
 	leases := make([]row.Lease, len(got))
 	for i, u := range got {
-		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: ttr}
+		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: ttr, Execution: u.firstStart()}
 	}
 	states, err := p.touch(ctx, leases)
 	if err != nil {

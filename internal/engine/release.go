@@ -27,6 +27,9 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 		}
 		// The lease was counted from the later of the claim and the due time that it took.
 		change := releaseOf(&r, max(r.Due.Add(-r.TTR), now))
+		if r.FirstStart() { // nobody was handed it
+			change.Execution = 0
+		}
 		applied, err := c.update(ctx, []row.Change{change})
 		if err != nil {
 			c.failed("releasing", err)

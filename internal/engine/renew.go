@@ -155,7 +155,8 @@ func (r *renewer) prolong(due []*run) {
 	}
 	leases := make([]row.Lease, len(due))
 	for i, u := range due {
-		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR, Least: true}
+		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR, Least: true,
+			Execution: u.misdated()}
 	}
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
 	ctx, cancel := context.WithTimeout(r.life, timeout)

@@ -36,8 +36,8 @@ func TestTaskOfACrashedNodeIsRescued(t *testing.T) {
 			if late := runs[1].at.Sub(ends[i]); late < 0 || late > 5*time.Second {
 				w.Errorf("rescued %v after the end of the lease", late)
 			}
-			if r.Execution != row.At(runs[1].at) && r.Execution.Sub(row.At(runs[1].at)).Abs() > time.Millisecond {
-				w.Errorf("execution time %v, want the start of the attempt that counts, %v", r.Execution, runs[1].at)
+			if r.Execution.Sub(row.At(runs[0].at)).Abs() > 20*time.Millisecond {
+				w.Errorf("execution time %v, want the first start, %v", r.Execution, runs[0].at)
 			}
 		}
 		if len(rescued) != 2 {

@@ -22,6 +22,8 @@ type run struct {
 	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
 	forPop bool
 	ready  time.Time // when its time had come and it asked for a slot; zero for a pop
+	stamp  row.Time  // the start that the claim has written, because there was none; the row here names none then
+	began  row.Time  // when its processor was called; zero for a pop
 
 	admitted bool // it has a slot; guarded by the hands
 
@@ -30,11 +32,11 @@ type run struct {
 	renewAt   time.Time
 	quietAt   time.Time // from then on the lease is not renewed: the attempt outlived its timeout and grace; zero for never
 	end       context.CancelCauseFunc
-	started   row.Time
-	inside    bool // its processor has not returned
-	handed    bool // CompleteTx was called: from then on only the row decides
-	passed    bool // its processor has returned HandOver
-	answered  bool // a holder of its token has ended the task
+	started   row.Time // when somebody was handed it who can run it
+	inside    bool     // its processor has not returned
+	handed    bool     // CompleteTx was called: from then on only the row decides
+	passed    bool     // its processor has returned HandOver
+	answered  bool     // a holder of its token has ended the task
 	lost      bool
 	hung      bool // it ignores that its context has ended
 	forsaken  bool // its row was let go meanwhile
@@ -43,10 +45,15 @@ type run struct {
 
 // newRun is the attempt of a row that a claim has won; met is the database's time after it, sent when it was sent.
 func newRun(it *item, r row.Row, met row.Time, sent time.Time) *run {
-	return &run{
-		item: it, row: r, due: max(it.Due, toCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
+	u := &run{
+		item: it, due: max(it.Due, toCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
 		deadline: sent.Add(r.TTR), renewAt: sent.Add(r.TTR / 3),
 	}
+	if r.FirstStart() {
+		u.stamp, r.Execution = r.Execution, 0
+	}
+	u.row = r
+	return u
 }
 
 // toCome is when a claimed row is due, if that is still to come: the lease is counted from then. Who armed the row may have thought
@@ -106,17 +113,16 @@ func (r *runner) beginAll(admitted []*run) {
 
 func (r *runner) execute(u *run) {
 	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
-	started := max(r.now(), u.due) // it was due when it was begun, also when the clock has lost its anchor since
+	now := max(r.now(), u.due) // it was due when it was begun, also when the clock has lost its anchor since
 	if !ok || r.base.Err() != nil || u.isOver() {
-		r.settler.add(u, released(u, started))
+		r.settler.add(u, released(u, now))
 		return
 	}
-	if s, late := tooLate(u, started); late {
+	if s, late := tooLate(u, now); late {
 		r.settler.add(u, s)
 		return
 	}
-	r.measure(u, started)
-	ctx, end := r.context(u, &reg, started)
+	ctx, end := r.context(u, &reg, now)
 	err := errGoexit
 	defer func() {
 		cause := context.Cause(ctx)
@@ -134,11 +140,26 @@ func (u *run) isOver() bool {
 	return u.lost || time.Now().After(u.deadline)
 }
 
-// hasRun reports whether the attempt was begun.
+// hasRun reports whether the processor was called.
 func (u *run) hasRun() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return !u.started.IsZero()
+	return u.end != nil
+}
+
+// start notes that the attempt was handed to somebody who can run it. Only the first call counts, and none after the
+// processor has returned.
+func (r *runner) start(u *run) {
+	now := max(r.now(), u.due)
+	u.mu.Lock()
+	counts := u.inside && u.started.IsZero()
+	if counts {
+		u.started = now
+	}
+	u.mu.Unlock()
+	if counts {
+		r.measure(u, now)
+	}
 }
 
 // returned notes that the processor has, and reports whether it called CompleteTx, and whether its row was let go before.
@@ -152,6 +173,10 @@ func (u *run) returned() (handed, forsaken bool) {
 // settle hands the result on. After CompleteTx only the row decides. The result of an attempt whose row was let go is not sent: it
 // must not travel with that of the next one.
 func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
+	asked := askedFor(err)
+	if err == nil || asked != nil {
+		r.start(u)
+	}
 	handed, forsaken := u.returned()
 	if forsaken {
 		r.settler.refused(u)
@@ -161,7 +186,7 @@ func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
 		r.askRow(u, reg, err, cause)
 		return
 	}
-	if asked := askedFor(err); asked != nil {
+	if asked != nil {
 		r.passer.add(u, asked)
 		return
 	}
@@ -183,16 +208,23 @@ func (r *runner) judge(u *run, reg *processor.Registration, now row.Time, err, c
 	return r.outcome(u, reg, now, err, cause)
 }
 
-// context makes the processor's context: it carries the lease, and ends with the attempt's timeout.
-func (r *runner) context(u *run, reg *processor.Registration, started row.Time) (context.Context, context.CancelCauseFunc) {
+// context makes the processor's context: it carries the lease, and ends with the attempt's timeout. With it the
+// attempt starts, unless the processor hands it to others.
+func (r *runner) context(u *run, reg *processor.Registration, now row.Time) (context.Context, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(processor.WithLease(r.base, &lease{runner: r, run: u}))
 	timeout := cmp.Or(reg.Timeout, r.cfg.Timeout)
 	if reg.NoTimeout {
 		timeout = 0
 	}
+	u.began = now
+	if !reg.Forwards {
+		r.measure(u, now)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.started, u.end = started, end
+	if u.end = end; !reg.Forwards {
+		u.started = now
+	}
 	if u.lost {
 		end(processor.ErrLeaseLost)
 	}
@@ -251,18 +283,31 @@ func (r *runner) askRow(u *run, reg *processor.Registration, err, cause error) {
 	}
 }
 
-// measure records how late the first attempt starts, and where the time went.
+// measure records how late the task starts that nobody was handed before, and where the time went.
 func (r *runner) measure(u *run, started row.Time) {
-	if !u.row.Execution.IsZero() || u.row.Attempt > 1 || u.row.CrashCount > 0 {
+	if !u.row.Execution.IsZero() {
 		return
 	}
-	sent, ready := started.Add(-time.Since(u.sent)), started
+	began := cmp.Or(u.began, started)
+	sent, ready := started.Add(-time.Since(u.sent)), began
 	if !u.ready.IsZero() { // a popped task waits for no slot
 		ready = started.Add(-time.Since(u.ready))
 	}
-	fired := max(u.item.fired, u.due)
-	r.metrics.Late(u.row.Tag, started.Sub(u.due), fired.Sub(u.due),
-		max(ready.Sub(max(sent, u.due)), 0), max(sent.Sub(fired), 0)+started.Sub(ready))
+	fired, promised := max(u.item.fired, u.due), u.promised()
+	r.metrics.Late(u.row.Tag, metrics.Lateness{
+		Total: started.Sub(promised), Timer: fired.Sub(u.due), Claim: max(ready.Sub(max(sent, u.due)), 0),
+		Pool: max(sent.Sub(fired), 0) + began.Sub(ready), Receiver: max(u.due.Sub(promised), 0) + started.Sub(began),
+	})
+}
+
+// promised is the moment that lateness is counted from: the promise to the user, until somebody was handed the task,
+// however often that was tried. Later attempts are late by when they are due themselves, and so is what an operator
+// has put back, which keeps its error.
+func (u *run) promised() row.Time {
+	if !u.row.Execution.IsZero() || u.row.Attempt == 1 && u.row.ErrorStack != "" {
+		return u.due
+	}
+	return u.row.Expected
 }
 
 // taskOf is what the processor sees of the row.
@@ -276,7 +321,7 @@ func taskOf(r *row.Row, due row.Time) *processor.Task {
 
 // tooLate decides about a task whose claim came later than it allows.
 func tooLate(u *run, now row.Time) (settlement, bool) {
-	late := now.Sub(u.due)
+	late := now.Sub(u.promised())
 	if u.row.LatePolicy == row.LateRun || u.row.MaxLate == 0 || late <= u.row.MaxLate {
 		return settlement{}, false
 	}

@@ -22,7 +22,7 @@ type tagsOutput struct{ Body wire.TagList }
 
 type windowInput struct {
 	TagInput
-	Window string `query:"window" doc:"Tasks that started so long ago at most; default 1h, at most 7d"`
+	Window string `query:"window" doc:"Tasks that completed so long ago at most; default 1h, at most 7d"`
 }
 
 type latenessOutput struct{ Body wire.TagLateness }
@@ -36,7 +36,7 @@ func (a *API) tagOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags", "listTags", "List the tags that are served or paused",
 		"It counts nothing and is cheap; /v1/stats counts.", groupOperate), a.tags)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags/{tag}/lateness", "lateness", "Tell how late a tag's tasks started",
-		"Percentiles over the first attempts that started within the window.", groupOperate), a.lateness)
+		"Percentiles over the first starts of tasks that completed within the window.", groupOperate), a.lateness)
 
 	const cluster = "On all nodes, within 2 s."
 	pause := a.operation(http.MethodPost, "/v1/tags/{tag}/pause", "pauseTag", "Start no tasks of a tag", cluster+" What runs goes on.",

@@ -42,7 +42,9 @@ func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
 	r.Attempt++
 	r.Executor = c.Executor
 	r.IPAddress = c.IP
-	r.Due = max(now, r.Due).Add(max(r.TTR, row.MinTTR))
+	begin := max(now, r.Due)
+	r.Execution = cmp.Or(r.Execution, begin)
+	r.Due = begin.Add(max(r.TTR, row.MinTTR))
 	r.Updated = now
 	s.tasks.put(*r)
 	s.tell(r.ID)

@@ -80,7 +80,10 @@ delaytask_runs_total{result="completed",tag="mail"} 2
 func TestLatenessNeverFallsBelowZero(t *testing.T) {
 	t.Parallel()
 	c := metrics.New()
-	c.Late("mail", 2*time.Millisecond, -time.Second, time.Millisecond, time.Millisecond)
+	c.Late("mail", metrics.Lateness{
+		Total: 2 * time.Millisecond, Timer: -time.Second, Claim: time.Millisecond, Pool: time.Millisecond,
+		Receiver: time.Millisecond,
+	})
 	families, err := registryOf(t, c).Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +134,7 @@ func everyEvent(c *metrics.Collector) {
 	c.IgnoredContext()
 	c.Purged("completed", 100)
 	c.DatabaseError("locked")
-	c.Late("mail", time.Millisecond, 0, time.Millisecond, 0)
+	c.Late("mail", metrics.Lateness{Total: time.Millisecond, Claim: time.Millisecond})
 	c.Batch("insert", 64)
 	c.SetHeap(10)
 	c.SetRunning(3)

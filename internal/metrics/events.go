@@ -73,17 +73,23 @@ func (c *Collector) DatabaseError(class string) {
 	}
 }
 
-// Late measures the start of a first attempt: how late it was in total, and how much of that went into waiting for the timer, for
-// the claim's statement and for a worker.
-func (c *Collector) Late(tag string, total, timer, claim, pool time.Duration) {
+// Lateness is how late a first attempt started in total, and how much of that went into waiting for the timer, for
+// the claim's statement, for a worker, and for somebody who took the task.
+type Lateness struct{ Total, Timer, Claim, Pool, Receiver time.Duration }
+
+// Late measures the start of a first attempt. The part of receivers has values only where one was waited for.
+func (c *Collector) Late(tag string, late Lateness) {
 	if c == nil {
 		return
 	}
 	label := c.tags.label(tag)
-	c.observe(label, "total", total)
-	c.observe(label, "timer", timer)
-	c.observe(label, "claim", claim)
-	c.observe(label, "pool", pool)
+	c.observe(label, "total", late.Total)
+	c.observe(label, "timer", late.Timer)
+	c.observe(label, "claim", late.Claim)
+	c.observe(label, "pool", late.Pool)
+	if late.Receiver > 0 {
+		c.observe(label, "receiver", late.Receiver)
+	}
 }
 
 // observe counts a negative share as none: a task is claimed ahead of its time, and a sum that can fall breaks every rate.

@@ -33,7 +33,7 @@ func (c *Collector) addCounters() {
 
 func (c *Collector) addHistograms() {
 	c.lateness = c.histogramVec("lateness_seconds",
-		"How much later than expected the first attempt started: in total, and the shares of timer, claim and worker pool.",
+		"How much later than promised tasks were first handed to somebody: in total, and by what they waited for.",
 		latenessBuckets, "tag", "part")
 	c.batchSize = c.histogramVec("batch_size", "Rows in one statement, by operation.", batchBuckets, "op")
 }

@@ -13,13 +13,13 @@ import (
 
 // deliver returns the processor of every tag that is served by workers.
 func (r *Registry) deliver() processor.Processor {
-	return processor.Func(func(ctx context.Context, task *processor.Task) error {
+	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
 		receivers := r.directory.Load().find(task.Tag, task.App())
 		if len(receivers) == 0 {
 			return processor.Snooze(r.unserved.wait(time.Now()))
 		}
 		return r.call(ctx, task, receivers)
-	})
+	}))
 }
 
 // call tries one after the other, each once. A task that none of them was called with is snoozed.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,6 +159,39 @@ func TestWorkerMayFinishLater(t *testing.T) {
 		}
 		if task := f.get(t, forgotten); task.Status != delaytask.Completed || task.Attempt != attempts {
 			t.Errorf("it is %s in attempt %d, want completed in %d", task.Status, task.Attempt, attempts)
+		}
+	})
+}
+
+func TestTaskStartsWhenSomebodyIsCalledWithIt(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		f := start(t, d)
+		f.register(t, "shop", dead(t), "t")
+		refused := f.save(t, "t", nil, forApp("shop"), delaytask.WithMaxAttempts(1000))
+		unserved := f.save(t, "t", nil, forApp("mail"))
+		for _, id := range []int64{refused, unserved} {
+			eventually(t, "a call is tried", func() bool {
+				task := f.get(t, id)
+				if task.Status == delaytask.Pending && !task.Started.IsZero() {
+					t.Errorf("nobody was called, and the task started at %v: %+v", task.Started, task)
+				}
+				return task.Status == delaytask.Pending && task.Version >= 2
+			})
+		}
+		before := f.Now()
+		f.register(t, "shop", answer(t, 200, nil), "t")
+		f.register(t, "mail", answer(t, 202, nil), "t")
+		for id, status := range map[int64]delaytask.Status{refused: delaytask.Completed, unserved: delaytask.Executing} {
+			var task delaytask.Task
+			eventually(t, "somebody is called", func() bool {
+				task = f.get(t, id)
+				return task.Status == status && (status == delaytask.Completed || strings.HasPrefix(task.Executor, "pop:"))
+			})
+			var late float64
+			err := f.db.QueryRowContext(t.Context(), "SELECT lateness_ms FROM delay_task_lateness WHERE id = ?", id).Scan(&late)
+			if err != nil || task.Started.Before(before) || math.Abs(late-task.Lateness().Seconds()*1000) > 1 {
+				t.Errorf("started at %v, want after %v; the view says %v ms late, %v", task.Started, before, late, err)
+			}
 		}
 	})
 }

@@ -43,7 +43,7 @@ func (s Static) Processor(client *webhook.Client) (processor.Processor, error) {
 	if _, err := s.call(&processor.Task{}); err != nil {
 		return nil, fmt.Errorf("worker of the tag %s: %w", s.Tag, err)
 	}
-	return processor.Func(func(ctx context.Context, task *processor.Task) error {
+	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
 		call, err := s.call(task)
 		if err != nil {
 			return processor.Permanent(err)
@@ -53,7 +53,7 @@ func (s Static) Processor(client *webhook.Client) (processor.Processor, error) {
 			return processor.HandOver(0)
 		}
 		return err
-	}), nil
+	})), nil
 }
 
 // Options are those to register the processor with.

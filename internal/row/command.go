@@ -4,7 +4,8 @@ import "time"
 
 // Claim asks for pending rows, each at the version that it was seen at, in one guarded UPDATE. It changes
 //
-//	status=executing, version+1, attempt+1, executor, ip_address, due_time = later of now and due_time, plus ttr
+//	status=executing, version+1, attempt+1, executor, ip_address, due_time = later of now and due_time, plus ttr,
+//	execution_time = later of now and due_time where it is NULL
 //
 // of every named row that is still pending at the named version. A ttr below [MinTTR] counts as MinTTR.
 type Claim struct {

@@ -67,13 +67,20 @@ type Row struct {
 	Executor    string // "host:pid:process token:claim number" of the last claim
 	Delay       time.Duration
 	Expected    Time // the promise to the user
-	Execution   Time // when the first attempt's processor started
+	Execution   Time // when the first attempt was handed to somebody who could run it; see [Row.FirstStart]
 	Finish      Time // when a final status was reached
 	Due         Time // when this row next needs attention
 	ErrorStack  string
 	Errors      []byte // JSON array of the last attempts' errors, or nil (NULL)
 	Created     Time
 	Updated     Time
+}
+
+// FirstStart reports whether Execution is what the claim that holds the row has written, because there was no start
+// before: the begin of its lease. When the attempt was really handed over, its executor knows. A renewal of the lease
+// hides it.
+func (r *Row) FirstStart() bool {
+	return !r.Execution.IsZero() && r.Execution == r.Due.Add(-max(r.TTR, MinTTR))
 }
 
 // Attempt is one entry of the errors column.

@@ -83,8 +83,7 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 		clause{sql: fmt.Sprintf("attempt = CASE WHEN attempt < %d THEN attempt + 1 ELSE attempt END", math.MaxInt32)},
 		clause{"executor = " + d.bindText, []any{c.Executor}},
 		clause{"ip_address = ?", []any{int64(c.IP)}},
-		clause{sql: "due_time = " + fmt.Sprintf(d.add,
-			d.greatest+"("+d.now+", COALESCE(due_time, "+d.now+"))",
+		clause{sql: fmt.Sprintf(d.lease, d.greatest+"("+d.now+", COALESCE(due_time, "+d.now+"))",
 			fmt.Sprintf("%s(ttr, %d)", d.greatest, row.MinTTR.Milliseconds()))},
 	)
 	b.setNow("update_time")

@@ -11,6 +11,7 @@ type dialect struct {
 	server   string // who answers
 	greatest string // function: the later of two times, the larger of two numbers
 	add      string // time %[1]s plus %[2]s milliseconds
+	lease    string // assigns a lease of %[2]s milliseconds that begins at %[1]s, and that begin where there was no start
 
 	bindText string // placeholder for text: stores the bytes it is given whatever the character set of the connection
 	bindJSON string // the same for a JSON column

@@ -6,6 +6,8 @@ var mysqlDialect = dialect{
 	server:   "CONCAT(@@hostname, ':', @@port, ':', @@server_id)",
 	greatest: "GREATEST",
 	add:      "(%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
+	// In this order: the begin is read from the due time that the second one writes.
+	lease: "execution_time = COALESCE(execution_time, %[1]s), due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
 
 	bindText: "CAST(? AS BINARY)",
 	bindJSON: "CONVERT(CAST(? AS BINARY) USING utf8mb4)", // a JSON column of MySQL takes no binary string

@@ -16,6 +16,9 @@ var sqliteDialect = dialect{
 	server:   "'sqlite'",
 	greatest: "MAX",
 	add:      "delaytask_add(%[1]s, %[2]s)",
+	// Not flattened, or the clock would be read once for each column.
+	lease: "(execution_time, due_time) = (WITH b(begin) AS MATERIALIZED (SELECT %[1]s)" +
+		" SELECT COALESCE(execution_time, begin), delaytask_add(begin, %[2]s) FROM b)",
 
 	bindText: "CAST(? AS TEXT)",
 	bindJSON: "CAST(? AS TEXT)",

@@ -72,6 +72,22 @@ var claimTests = []test{
 			t.Fatalf("lease until %v, want a minute after the claim at %v", got.Due, before)
 		}
 	}},
+	{"A claim writes the begin of its lease as the start of a row that had none", func(t *tester) {
+		due, early, undated, begun := t.task(1), t.task(2), t.task(3), t.task(4)
+		early.Due, undated.Due, begun.Execution = t.start.Add(time.Hour), 0, t.start.Add(-time.Hour)
+		t.insert(due, early, undated, begun)
+		c := change(t.get(4), row.Pending)
+		c.Execution = begun.Execution
+		t.apply(c)
+		for _, r := range t.claim(ref(due), ref(early), ref(undated), row.Ref{ID: 4, Version: 1}).Rows {
+			if first := r.ID != begun.ID; r.FirstStart() != first || !first && r.Execution != begun.Execution {
+				t.Errorf("task %d is claimed until %v with the start %v", r.ID, r.Due, r.Execution)
+			}
+			if stored := t.get(r.ID); stored.Execution != r.Execution {
+				t.Errorf("task %d: stored start %v, read back %v", r.ID, stored.Execution, r.Execution)
+			}
+		}
+	}},
 	{"Each row's lease follows its own TTR", func(t *tester) {
 		short, long := t.task(1), t.task(2)
 		short.TTR, long.TTR = 1500*time.Millisecond, 24*time.Hour
@@ -171,7 +187,7 @@ func claimTakesTheRow(t *tester) {
 	}
 	want.Status, want.Version, want.Attempt = row.Executing, 1, 1
 	want.Executor, want.IPAddress = "host:7:abc:12", 0xc0a80001
-	want.Due = got.Due
+	want.Due, want.Execution = got.Due, got.Due.Add(-want.TTR)
 	stored := t.get(1)
 	want.Updated = stored.Updated
 	t.same(stored, want)

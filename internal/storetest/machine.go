@@ -84,6 +84,7 @@ func (m *machine) claim() {
 		r.Status, r.Version, r.Attempt, r.Executor, r.IPAddress = row.Executing, r.Version+1, r.Attempt+1, c.Executor, c.IP
 		r.Due = max(claimed.Reading.Time, r.Due).Add(r.TTR)
 		r.Due = m.about(got[ref.ID].Due, r.Due)
+		r.Execution = cmp.Or(r.Execution, r.Due.Add(-r.TTR))
 		m.rows[ref.ID] = r
 		r.Delay = 0 // is not read back
 		m.equal(got[ref.ID], r)

@@ -20,7 +20,7 @@ var updateTests = []test{
 		got := t.get(1)
 		want := before
 		want.Status, want.Version, want.Attempt, want.Executor, want.Due = row.Pending, 2, 0, "", t.start
-		want.Updated = got.Updated
+		want.Execution, want.Updated = 0, got.Updated
 		t.same(got, want)
 	}},
 	{"A reschedule moves the promise and its delay", func(t *tester) {

@@ -21,7 +21,7 @@ type Task struct {
 
 	Expected   Time     `json:"expected,omitzero" doc:"When it was promised to start"`
 	Due        Time     `json:"due,omitzero" doc:"The next attempt while pending, the lease's end while executing"`
-	Started    Time     `json:"started,omitzero" doc:"When its first attempt really started"`
+	Started    Time     `json:"started,omitzero" doc:"When somebody who could run it was first handed it"`
 	LatenessMS *float64 `json:"lateness_ms,omitempty" doc:"started - expected; absent until the first attempt has started"`
 	Finished   Time     `json:"finished,omitzero"`
 	Created    Time     `json:"created,omitzero" doc:"By the database's clock; absent in the answer to a save"`

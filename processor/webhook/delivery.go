@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"time"
@@ -53,13 +54,25 @@ func (c *Client) Deliver(ctx context.Context, task *processor.Task, call Call) (
 	result := errNotCalled // what stays if a panic ends the call
 	defer func() { leave(result) }()
 
-	traced, end := c.trace(limited, req.Method, t.key())
+	traced, end := c.trace(noteSent(limited), req.Method, t.key())
 	req = req.WithContext(traced)
 	c.seal(req, task, call)
 	answer, err := c.exchange(req, call, t.host, cancel)
 	end(statusOf(answer, err), err)
 	result = verdict(ctx, err)
 	return answer, err
+}
+
+// noteSent lets the attempt start when its request has been sent. The answer may be noticed before that.
+func noteSent(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(wrote httptrace.WroteRequestInfo) {
+			if wrote.Err == nil {
+				processor.Started(ctx)
+			}
+		},
+		GotFirstResponseByte: func() { processor.Started(ctx) },
+	})
 }
 
 func (c *Client) exchange(req *http.Request, call Call, host string, cancel context.CancelFunc) (Answer, error) {

@@ -251,3 +251,36 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("a client without settings: got %v, want ErrBlockedURL", err)
 	}
 }
+
+// lease counts how often its attempt has started.
+type lease struct{ started atomic.Int32 }
+
+func (*lease) CompleteTx(context.Context, processor.Tx) error { return nil }
+func (l *lease) Started()                                     { l.started.Add(1) }
+
+func TestAttemptStartsWhenItsRequestIsSent(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, func(cfg *Config) { cfg.BreakerFailures, cfg.HeaderTimeout = 1, 100*time.Millisecond })
+	silent := make(chan struct{})
+	answers := serve(t, func(http.ResponseWriter, *http.Request) {})
+	hangs := serve(t, func(http.ResponseWriter, *http.Request) { <-silent })
+	defer close(silent)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, tt := range []struct {
+		name, url string
+		starts    bool
+	}{
+		{"it is answered", answers.URL, true},
+		{"it is not answered", hangs.URL, true},
+		{"its host is left alone", hangs.URL, false},
+		{"it finds nobody", gone.URL, false},
+		{"it may not be made", "http://10.0.0.1/", false},
+	} {
+		l := new(lease)
+		_, err := client.Deliver(processor.WithLease(t.Context(), l), someTask(), Call{URL: tt.url, Body: []byte("x")})
+		if started := l.started.Load() > 0; started != tt.starts {
+			t.Errorf("%s: started %v, %v", tt.name, started, err)
+		}
+	}
+}

@@ -72,10 +72,11 @@ func ParseRequest(text []byte) (Call, error) {
 	return call, nil
 }
 
-// HTTP returns the processor of the built-in tag "http": it makes the request that the task's body holds, signed when there are
-// secrets. A body or URL that cannot be called fails the task at once.
+// HTTP returns the processor of the built-in tag "http": it makes the request that the task's body holds, signed when
+// there are secrets. A body or URL that cannot be called fails the task at once. The task starts when its request has
+// been sent: register what is returned as it is.
 func (c *Client) HTTP(secrets ...Secret) processor.Processor {
-	return processor.Func(func(ctx context.Context, task *processor.Task) error {
+	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
 		call, err := ParseRequest(task.Body)
 		if err != nil {
 			return processor.Permanent(err)
@@ -88,7 +89,7 @@ func (c *Client) HTTP(secrets ...Secret) processor.Processor {
 			return processor.Permanent(err) // by its text; where a name led when it was dialled may change
 		}
 		return err
-	})
+	}))
 }
 
 func parseHeader(text json.RawMessage) (http.Header, error) {
