@@ -27,6 +27,7 @@ type app struct {
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
+	a.stdout, a.stderr = visible{a.stdout}, visible{a.stderr}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)

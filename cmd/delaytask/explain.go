@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 				if e.Task.Tag != "" { // that of a row that cannot be read is not known
 					tag = " (" + e.Task.Tag + ")"
 				}
-				return a.printf("Task %d%s is %s. %s\n", e.Task.ID, tag, e.Task.Status, clean(e.Text))
+				return a.printf("%s\n", oneLine(fmt.Sprintf("Task %d%s is %s. %s", e.Task.ID, tag, e.Task.Status, e.Text)))
 			})
 		},
 	}

@@ -124,11 +124,11 @@ func (a *app) section(title, text string) error {
 	return a.printf("\n%s\n%s\n", title, indented(text))
 }
 
-// indented keeps the lines of a text and cleans each.
+// indented keeps the lines of a text.
 func indented(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {
-		lines[i] = "  " + clean(line)
+		lines[i] = "  " + escaped(line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -23,7 +23,8 @@ type bar struct {
 func (a *app) newBar(total int, now func() time.Time) *bar {
 	b := &bar{total: total, now: now}
 	if a.watched {
-		b.note = a.note
+		terminal := raw(a.stderr) // whose cursor the bar moves
+		b.note = func(format string, args ...any) { _, _ = fmt.Fprintf(terminal, format, args...) }
 	}
 	return b
 }

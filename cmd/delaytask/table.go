@@ -5,10 +5,9 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 )
 
-// table writes aligned columns. Cells hold what anybody may have stored, so control characters never reach the terminal.
+// table writes aligned columns.
 type table struct {
 	w *tabwriter.Writer
 }
@@ -24,7 +23,7 @@ func newTable(w io.Writer, header ...string) *table {
 // row adds a line. Errors of the writer come out of flush.
 func (t *table) row(cells ...string) {
 	for i, cell := range cells {
-		if cell = clean(cell); cell == "" {
+		if cell = oneLine(cell); cell == "" {
 			cells[i] = "-"
 		} else {
 			cells[i] = cell
@@ -38,18 +37,4 @@ func (t *table) flush() error {
 		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
-}
-
-// clean makes one line without control characters, which could move a terminal's cursor or change its colours.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r) && r != ' ':
-			return unicode.ReplacementChar
-		default:
-			return r
-		}
-	}, s)
 }

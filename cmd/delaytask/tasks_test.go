@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -172,15 +173,46 @@ func TestGetShowsTheErrorsOfTheAttempts(t *testing.T) {
 	}
 }
 
-func TestGetNeverSendsControlCharactersToTheTerminal(t *testing.T) {
+func TestNoOutputSendsControlCharactersToTheTerminal(t *testing.T) {
 	t.Parallel()
+	const evil = "\x1b[31m\a\r\x7f\u009b2J\u202e\U000e0041\u200b\u2028é"
+	const shown = `\x1b[31m\x07\x0d\u007f\u009b2J\u202e\udb40\udc41\u200b\u2028é`
 	s := newShell(t)
-	id := s.save("tag", "red \x1b[31m\nsecond line", "--header", "h=\x1b[2J", "--key", "k\ttab")
-	out := s.ok("get", id) + s.ok("list")
-	if strings.ContainsAny(out, "\x1b\t") {
-		t.Errorf("printed %q", out)
+	id := s.save("tag", evil+"\nsecond line", "--header", "h="+evil, "--delay", "1h", "--key", "k\ttab")
+	attempts, err := json.Marshal([]map[string]any{{"n": 1, "finished": time.Now(), "executor": evil, "error": evil + "\nforged"}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	contains(t, out, "\n  second line")
+	s.exec("UPDATE delay_task_message SET executor = ?, error_stack = ?, errors = ?, attempt = 1", evil, evil+"\nforged\xff", attempts)
+	other := s.save("tag2", "1", "--key", "k", "--delay", "1h")
+	s.exec("UPDATE delay_task_message SET tag = ?, task_key = ? WHERE id = ?", evil, evil+"\nforged", other)
+	s.exec(`INSERT INTO delay_task_node (number, token, name, address, tags, version, heartbeat)
+		VALUES (7, 't', ?, ?, '[]', ?, strftime('%Y-%m-%d %H:%M:%f000', 'now'))`, evil, evil, evil)
+	for _, command := range [][]string{{"get", id}, {"get", other}, {"list"}, {"explain", id}, {"explain", other}, {"stats"}, {"nodes"}} {
+		out := s.ok(command...)
+		if i := strings.IndexFunc(out, unseen); i >= 0 || !utf8.ValidString(out) || strings.Contains(out, "\nforged") {
+			t.Errorf("%v printed %q", command, out)
+		}
+		if !strings.Contains(out, shown) {
+			t.Errorf("%v: %q is missing in\n%s", command, shown, out)
+		}
+		if out := s.ok(append(command, "--json")...); strings.IndexFunc(out, unseen) >= 0 {
+			t.Errorf("%v --json printed %q", command, out)
+		}
+	}
+	contains(t, s.ok("get", id), "\n  second line", `\xff`)
+	var v struct {
+		Body    string
+		Headers map[string]string
+	}
+	if err := json.Unmarshal([]byte(s.ok("get", id, "--json")), &v); err != nil || v.Body != evil+"\nsecond line" || v.Headers["h"] != evil {
+		t.Errorf("JSON holds %+q, %v", v, err)
+	}
+	for _, args := range [][]string{{"get", evil}, {"pause", evil}, {"get", "--tag", "tag", "--key", evil}} {
+		if out := s.run(args...).stderr; out == "" || strings.IndexFunc(out, unseen) >= 0 {
+			t.Errorf("%q says %q", args, out)
+		}
+	}
 }
 
 func TestListFiltersAndTurnsPages(t *testing.T) {

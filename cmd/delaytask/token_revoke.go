@@ -28,7 +28,7 @@ What its caller has saved stays.`,
 						Revoked bool   `json:"revoked"`
 					}{args[0], true})
 				}
-				return a.printf("Revoked %s; all servers refuse it within 2 seconds.\n", clean(args[0]))
+				return a.printf("Revoked %s; all servers refuse it within 2 seconds.\n", oneLine(args[0]))
 			})
 		},
 	}
