@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,7 +131,11 @@ func (s *Store) tryWrites(ctx context.Context, tables []string) error {
 			"DELETE FROM " + name + " WHERE 1 = 0",
 			"INSERT INTO " + name + " (" + columns + ") SELECT " + columns + " FROM " + name + " WHERE 1 = 0",
 		} {
-			if _, err := s.db.ExecContext(ctx, statement); err != nil {
+			err := onPool(ctx, s.db, func(conn *sql.Conn) error {
+				_, err := conn.ExecContext(ctx, statement)
+				return err
+			})
+			if err != nil {
 				err = classify("check the database", err)
 				if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator {
 					return refuse(grant, "the user may not write to %s: %w", name, e.Err)

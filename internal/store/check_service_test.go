@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -52,17 +50,7 @@ func TestCheckServiceSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 func TestCheckServiceNamesMissingPrivileges(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		cfg := config(t, d)
-		user := "ds" + cfg.DBName[len(cfg.DBName)-12:]
-		exec(t, pool.DB, "CREATE USER '"+user+"'@'%'")
-		t.Cleanup(func() { _, _ = pool.Exec("DROP USER '" + user + "'@'%'") })
-		exec(t, pool.DB, "GRANT SELECT, INSERT, UPDATE ON `"+cfg.DBName+"`.* TO '"+user+"'@'%'")
-		cfg.User, cfg.Passwd = user, ""
-		limited, err := sqlx.Open("mysql", cfg.FormatDSN())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer limited.Close()
+		limited, _ := limitedUser(t, d, pool, "SELECT, INSERT, UPDATE")
 		refusedService(t, store.New(limited, store.MySQL), "grant", "DELETE",
 			"delay_task_request, delay_task_token and delay_task_worker")
 	})

@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"context"
+	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -85,19 +88,62 @@ func TestCheckLooksAtTheSessionsOfTheCallersPool(t *testing.T) {
 func TestCheckNamesMissingPrivileges(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		cfg := config(t, d)
-		user := "dt" + cfg.DBName[len(cfg.DBName)-12:]
-		exec(t, pool.DB, "CREATE USER '"+user+"'@'%'")
-		t.Cleanup(func() { _, _ = pool.Exec("DROP USER '" + user + "'@'%'") })
-		exec(t, pool.DB, "GRANT SELECT, INSERT, UPDATE ON `"+cfg.DBName+"`.* TO '"+user+"'@'%'")
-		cfg.User, cfg.Passwd = user, ""
-		limited, err := sqlx.Open("mysql", cfg.FormatDSN())
-		if err != nil {
-			t.Fatal(err)
+		limited, grant := limitedUser(t, d, pool, "SELECT, INSERT, UPDATE")
+		s := store.New(limited, store.MySQL)
+		refused(t, s, "delay_task_message", "grant", "DELETE")
+		grant("DELETE")
+		if _, err := s.Check(t.Context(), bodyLimit); err != nil {
+			t.Errorf("once it is granted: %v", err)
 		}
-		defer limited.Close()
-		refused(t, store.New(limited, store.MySQL), "delay_task_message", "grant", "DELETE")
 	})
+}
+
+// A session keeps the privileges that it had when it logged in.
+func TestPrivilegesThatAreGivenBackAreUsedAtOnce(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		_, pool := open(t, d)
+		limited, grant := limitedUser(t, d, pool, "CREATE")
+		s := store.New(limited, store.MySQL)
+		t.Cleanup(func() { _ = s.Close(context.Background()) })
+		write := func() error { return s.Leave(t.Context(), []string{"nobody"}) }
+		save := func() error {
+			return s.Insert(t.Context(), nil, []row.Row{{ID: 1 + rand.Int64N(1<<60), Tag: "t", Expected: 1, Due: 1}})
+		}
+		read := func() error { _, _, err := s.Get(t.Context(), nil, []int64{1}); return err }
+		for range 10 {
+			for what, call := range map[string]func() error{"write": write, "save": save, "read": read} {
+				if err := call(); row.ClassOf(err) != row.ClassOperator {
+					t.Fatalf("%s without privileges: %v", what, err)
+				}
+			}
+		}
+		grant("ALL")
+		for range 10 {
+			if err := errors.Join(write(), save(), read()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// limitedUser opens a pool of a user of the test's own, and returns what grants it more.
+func limitedUser(t *testing.T, d dbtest.Database, root *sqlx.DB, privileges string) (*sqlx.DB, func(string)) {
+	t.Helper()
+	cfg := config(t, d)
+	user := "dt" + cfg.DBName[len(cfg.DBName)-12:]
+	exec(t, root.DB, "CREATE USER '"+user+"'@'%'")
+	t.Cleanup(func() { _, _ = root.Exec("DROP USER '" + user + "'@'%'") })
+	grant := func(privileges string) {
+		exec(t, root.DB, "GRANT "+privileges+" ON `"+cfg.DBName+"`.* TO '"+user+"'@'%'")
+	}
+	grant(privileges)
+	cfg.User, cfg.Passwd = user, ""
+	limited, err := sqlx.Open("mysql", cfg.FormatDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = limited.Close() })
+	return limited, grant
 }
 
 func refused(t *testing.T, s *store.Store, want ...string) {

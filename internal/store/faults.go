@@ -104,6 +104,7 @@ var mysqlFaults = map[uint16]fault{
 	1227: {row.ClassOperator, hintPrivilege},  // an administrative privilege
 	1370: {row.ClassOperator, hintPrivilege},  // on a routine
 	1419: {row.ClassOperator, hintPrivilege},  // triggers, with the binary log on
+	1046: {row.ClassOperator, hintDatabase},   // no database
 	1049: {row.ClassOperator, hintDatabase},   // unknown database
 	1054: {row.ClassOperator, hintMigrate},    // unknown column
 	1146: {row.ClassOperator, hintMigrate},    // unknown table
@@ -140,6 +141,22 @@ var collisions = []uint16{
 	8002, // TiDB: FOR UPDATE conflict
 	8005, // TiDB: write conflict
 	9007, // TiDB: write conflict
+}
+
+// keptFaults are those that a session keeps after an operator has mended their cause: privileges count from its login on,
+// and a name that leads to another server is only looked up there.
+var keptFaults = []uint16{
+	1044, // no access to the database
+	1045, // access denied
+	1046, // no database
+	1142, // no privilege on the table
+	1143, // on a column
+	1227, // an administrative privilege
+	1370, // on a routine
+	1820, // password must be changed
+	1290, // --read-only
+	1792, // read-only transaction
+	1836, // read-only mode
 }
 
 // sqliteFaults is keyed by result code. An extended code that is missing means what its primary code means.

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-sql-driver/mysql"
@@ -120,13 +121,34 @@ func (l *lane) release(conn *sql.Conn, err error) {
 	l.slots <- conn
 }
 
-// reusable reports whether a connection can go on after err: only when the server answered, and not that it is read-only.
+// reusable reports whether a connection can go on after err: only when the server answered, and nothing that its
+// session keeps.
 func reusable(err error) bool {
 	if err == nil {
 		return true
 	}
+	_, answered := errors.AsType[*mysql.MySQLError](err)
+	return answered && !sessionKeeps(err)
+}
+
+// sessionKeeps reports whether the session would meet the fault again once its cause is mended.
+func sessionKeeps(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && e.Number != 1290 && e.Number != 1836 && e.Number != 1792
+	return ok && slices.Contains(keptFaults, e.Number)
+}
+
+// onPool runs f on a connection of the pool, and discards one that keeps what f failed for.
+func onPool(ctx context.Context, db *sqlx.DB, f func(*sql.Conn) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	if err = f(conn); sessionKeeps(err) {
+		discard(conn)
+		return err
+	}
+	_ = conn.Close() // only gives it back
+	return err
 }
 
 // discard closes the connection for good.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
 
 	"github.com/delaytask/delaytask/internal/engine"
@@ -30,6 +31,9 @@ func (s *Store) from(tx engine.Tx) queryer {
 func scan[T any](ctx context.Context, q queryer, query string, args []any, each func(*T) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
+	if pool, ok := q.(*sqlx.DB); ok {
+		return onPool(ctx, pool, func(conn *sql.Conn) error { return scan(ctx, conn, query, args, each) })
+	}
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
