@@ -42,7 +42,8 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 }
 
 // New is Open on the application's own pool. The pool keeps its settings and stays open after Stop; a few of its connections are
-// reserved until then, and a pool too small for that is refused with the number needed.
+// reserved until then, and a pool too small for that is refused with the number needed: 2 and one for each of Workers,
+// at least 6 and at most 21.
 func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)
 	if err != nil {
@@ -92,7 +93,7 @@ func onDatabase(ctx context.Context, db *sqlx.DB, kind store.Kind, cfg Config, c
 			return nil, fmt.Errorf("delaytask: %w", err)
 		}
 	}
-	st := store.New(db, kind)
+	st := store.NewFor(db, kind, cfg.Workers)
 	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
 	if err := check(ctx, st, cfg); err != nil {
 		return nil, errors.Join(err, st.Close(ctx))

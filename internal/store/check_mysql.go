@@ -7,9 +7,12 @@ import (
 )
 
 func (s *Store) checkPool(context.Context) ([]Warning, error) {
-	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < smallestPool {
-		return nil, refuse(fmt.Sprintf("call SetMaxOpenConns with at least %d", smallestPool),
-			"the pool has %d connections, and %d are needed beside what the application uses", most, smallestPool)
+	least := needed(s.workers)
+	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < least {
+		const hint = "call SetMaxOpenConns with at least %d and what the application uses itself, or set fewer Workers"
+		return nil, refuse(fmt.Sprintf(hint, least),
+			"the pool has %d connections, and %d workers need %d: %d, and one for each worker, counted as %d to %d",
+			most, s.workers, least, readers, fewest, len(turns))
 	}
 	return nil, nil
 }

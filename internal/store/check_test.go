@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -64,11 +65,14 @@ func TestCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		pool.SetMaxOpenConns(20)
-		refused(t, store.New(pool, store.MySQL), "20 connections", "21")
-		pool.SetMaxOpenConns(21)
-		if _, err := store.New(pool, store.MySQL).Check(t.Context(), bodyLimit); err != nil {
-			t.Error(err)
+		for _, c := range []struct{ workers, least int }{{1, 6}, {4, 6}, {5, 7}, {19, 21}, {64, 21}} {
+			pool.SetMaxOpenConns(c.least - 1)
+			refused(t, store.NewFor(pool, store.MySQL, c.workers), fmt.Sprintf("%d connections", c.least-1),
+				fmt.Sprintf("%d workers need %d: 2, and one for each", c.workers, c.least))
+			pool.SetMaxOpenConns(c.least)
+			if _, err := store.NewFor(pool, store.MySQL, c.workers).Check(t.Context(), bodyLimit); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
