@@ -14,6 +14,7 @@ type outage struct {
 	mu    sync.Mutex
 	heard time.Time // the last answer
 	back  time.Time // the first answer after the last outage; zero while there was none
+	first time.Time // that after the first one of several, none of which left the time to rescue
 }
 
 // minSilence is the shortest outage that can be told from a slow answer: the clock is read every second.
@@ -38,14 +39,21 @@ func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
 	over = !o.heard.IsZero() && silence >= o.limit
 	o.heard = now
 	if over {
+		if now.Sub(o.back) >= 2*o.hold {
+			o.first = now
+		}
 		o.back = now
 	}
 	return silence, over
 }
 
+// mostHolds bounds for how many renewal intervals outages in a row put off the rescues. A database that is away again and
+// again would put them off for ever.
+const mostHolds = 3
+
 // holds reports whether the database is back for less than a renewal interval.
 func (o *outage) holds(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.back.IsZero() && now.Sub(o.back) < o.hold
+	return !o.back.IsZero() && now.Sub(o.back) < o.hold && now.Sub(o.first) < mostHolds*o.hold
 }

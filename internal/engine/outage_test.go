@@ -77,6 +77,28 @@ func TestNodeThatDiesInAnOutageIsRescuedSoonAfter(t *testing.T) {
 	})
 }
 
+// TestOutagesInARowPutOffARescueForAWhileOnly has a database that is away again before a renewal interval is over.
+func TestOutagesInARowPutOffARescueForAWhileOnly(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store := &remote{Store: w.store}
+		dying := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Hour, nil)})
+		id := w.save(dying, "a", 0)
+		time.Sleep(5 * time.Second)
+		w.engine(store, map[string]processor.Func{"a": nothing})
+		w.crash(dying)
+		time.Sleep(time.Until(w.row(id).Due.Std()))
+		for range 5 {
+			store.away.Store(true)
+			time.Sleep(5500 * time.Millisecond)
+			store.away.Store(false)
+			time.Sleep(2500 * time.Millisecond)
+		}
+		if r := w.row(id); r.CrashCount != 1 {
+			w.Errorf("40 s after the lease's end it is %v, with %d crashes", r.Status, r.CrashCount)
+		}
+	})
+}
+
 func TestOutageIsASilenceThatALeaseMayNotOutlive(t *testing.T) {
 	o := newOutage(15 * time.Second)
 	at := bubbleTime
