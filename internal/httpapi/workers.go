@@ -16,6 +16,7 @@ import (
 type Workers interface {
 	Register(ctx context.Context, r *wire.Register) (wire.Worker, error)
 	List(ctx context.Context) ([]wire.Worker, error)
+	Known(ctx context.Context, app, address string) (wire.Worker, bool, error) // expired or not
 	Get(ctx context.Context, id int64) (wire.Worker, error)
 	Heartbeat(ctx context.Context, id int64) (wire.Worker, error)
 	Remove(ctx context.Context, id int64) error
@@ -35,7 +36,7 @@ type workerInput struct {
 
 func (a *API) workerOperations() {
 	register := a.operation(http.MethodPost, "/v1/workers", "registerWorker", "Register an address that is called with tasks",
-		"Registering the same app and address again replaces it. Without heartbeats it is forgotten after its ttl.", groupPush)
+		"Registering the same app and address again replaces it; a secret and a ttl that are left out stay. Without heartbeats it is forgotten after its ttl.", groupPush)
 	register.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, register, a.register)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/workers", "listWorkers", "List the addresses that are called", "",
@@ -67,15 +68,14 @@ func (a *API) register(ctx context.Context, in *registerInput) (*workerOutput, e
 			return nil, a.problem(err)
 		}
 	}
-	all, err := a.workers.List(ctx)
+	// Also one that has expired: its secret would sign what is registered now.
+	before, there, err := a.workers.Known(ctx, in.Body.App, in.Body.Address)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	for _, w := range all {
-		if w.App == in.Body.App && w.Address == in.Body.Address && !mayServe(ctx, w) {
-			return nil, problemOf(http.StatusForbidden, wire.CodeForbidden,
-				"this app and address are registered for tags that this token may not register")
-		}
+	if there && !mayServe(ctx, before) {
+		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this app and address are registered for tags that this "+
+			"token may not register; remove that worker by its id, or wait until it is forgotten, an hour after its ttl")
 	}
 	worker, err := a.workers.Register(ctx, &in.Body)
 	if err != nil {

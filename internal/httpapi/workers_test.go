@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -51,6 +52,15 @@ func TestARegistrationIsNotTakenOver(t *testing.T) {
 	if strings.Join(got.Tags, " ") != "a b" {
 		t.Errorf("the worker takes %q by now", got.Tags)
 	}
+	db, _, err := store.Connect(t.Context(), s.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "UPDATE delay_task_worker SET expire_time = create_time"); err != nil {
+		t.Fatal(err)
+	}
+	s.refuses(403, wire.CodeForbidden, "POST", "/v1/workers", strings.Replace(register, `"a","b"`, `"mine"`, 1), other...)
 	ok[wire.Worker](s, http.StatusCreated, "POST", "/v1/workers", strings.Replace(register, `"a","b"`, `"mine"`, 1), all...)
 }
 

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +25,20 @@ const (
 	maxTTL     = time.Hour
 )
 
-// Register stores an address. Registering the same application and address again replaces it; the secret that it had before
-// then signs beside a new one for a day. It returns a *[wire.Problem] when something is wrong with it, and then nothing has
+// Register stores an address. Registering the same application and address again replaces it. The secret that it had before
+// then signs beside a new one for a day; a secret and a TTL that are left out stay as they are. It returns a *[wire.Problem] when something is wrong with it, and then nothing has
 // changed.
 func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Worker, error) {
 	w, err := r.check(asked)
 	if err != nil {
 		return wire.Worker{}, err
+	}
+	before, _, err := r.Store.WorkerAt(ctx, w.App, w.Address)
+	if err != nil {
+		return wire.Worker{}, err
+	}
+	if w.TTL == 0 {
+		w.TTL = cmp.Or(before.TTL, defaultTTL)
 	}
 	live, reading, err := r.Store.Workers(ctx)
 	if err != nil {
@@ -39,7 +47,7 @@ func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Wor
 	if err := r.checkRoom(ctx, w, live); err != nil {
 		return wire.Worker{}, err
 	}
-	if w.Secret, err = r.sealSecret(w, asked.Secret, live, reading.Time); err != nil {
+	if w.Secret, err = r.sealSecret(w, asked.Secret, before, reading.Time); err != nil {
 		return wire.Worker{}, err
 	}
 	stored, err := r.Store.SaveWorker(ctx, w)
@@ -50,16 +58,13 @@ func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Wor
 	return shown(stored), nil
 }
 
-// check returns the worker without its secret.
+// check returns the worker without its secret, and without a TTL where none is asked for.
 func (r *Registry) check(asked *wire.Register) (row.Worker, error) {
 	w := row.Worker{App: asked.App, Address: asked.Address, TTL: asked.TTL.Std()}
-	if w.TTL == 0 {
-		w.TTL = defaultTTL
-	}
 	switch {
 	case !processor.ValidTag(w.App):
 		return w, refused(wire.CodeInvalidParameter, "body.app", "an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
-	case w.TTL < minTTL || w.TTL > maxTTL:
+	case w.TTL != 0 && (w.TTL < minTTL || w.TTL > maxTTL):
 		return w, refused(wire.CodeInvalidTTR, "body.ttl", fmt.Sprintf("a ttl is %v to %v", minTTL, maxTTL))
 	case len(asked.Tags) == 0 || len(asked.Tags) > maxTags:
 		return w, refused(wire.CodeInvalidTag, "body.tags", fmt.Sprintf("a worker takes 1 to %d tags", maxTags))

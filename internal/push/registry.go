@@ -23,6 +23,7 @@ type Store interface {
 	Heartbeat(ctx context.Context, id int64) (bool, error)
 	DeleteWorker(ctx context.Context, id int64) (bool, error)
 	Worker(ctx context.Context, id int64) (row.Worker, bool, error)
+	WorkerAt(ctx context.Context, app, address string) (row.Worker, bool, error) // expired or not
 	Workers(ctx context.Context) ([]row.Worker, row.Reading, error)
 	CountWorkers(ctx context.Context) (int, error) // those that have expired included
 	PurgeWorkers(ctx context.Context) (int, error)
@@ -98,6 +99,12 @@ func (r *Registry) Get(ctx context.Context, id int64) (wire.Worker, error) {
 		return wire.Worker{}, NotFound()
 	}
 	return shown(w), nil
+}
+
+// Known returns the worker of an application and address, expired or not, and reports whether it is there.
+func (r *Registry) Known(ctx context.Context, app, address string) (wire.Worker, bool, error) {
+	w, there, err := r.Store.WorkerAt(ctx, app, address)
+	return shown(w), there, err
 }
 
 // Heartbeat lets a worker live for its ttl from now. One that has expired lives again: an outage of the database must not force

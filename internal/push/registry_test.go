@@ -177,6 +177,9 @@ func TestWorkerIsShownKeptAndRemoved(t *testing.T) {
 		if err != nil || again.ID != w.ID || fmt.Sprint(again.Tags) != "[c]" || again.TTLMS != 60_000 {
 			t.Errorf("registered again as %+v, %v", again, err)
 		}
+		if kept := f.register(t, "shop", "http://127.0.0.1/", "c"); kept.TTLMS != 60_000 {
+			t.Errorf("registered again without a ttl as %+v", kept)
+		}
 		if err := r.Remove(t.Context(), int64(w.ID)); err != nil {
 			t.Fatal(err)
 		}

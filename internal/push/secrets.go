@@ -47,8 +47,8 @@ func (s secrets) signing(now row.Time) ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// sealSecret returns what the row of the worker holds, nil when it has no secret.
-func (r *Registry) sealSecret(w row.Worker, secret string, live []row.Worker, now row.Time) ([]byte, error) {
+// sealSecret returns what the row of the worker shall hold, nil when it shall stay as it is.
+func (r *Registry) sealSecret(w row.Worker, secret string, before row.Worker, now row.Time) ([]byte, error) {
 	if secret == "" {
 		return nil, nil
 	}
@@ -60,10 +60,8 @@ func (r *Registry) sealSecret(w row.Worker, secret string, live []row.Worker, no
 		return nil, refused(wire.CodeInvalidParameter, "body.secret", err.Error())
 	}
 	var former secrets
-	for _, other := range live {
-		if same(w, other) && other.Secret != nil {
-			former, _ = r.open(other) // what cannot be opened signs nothing anyway
-		}
+	if before.Secret != nil {
+		former, _ = r.open(before) // what cannot be opened signs nothing anyway
 	}
 	text, err := json.Marshal(former.replaced(secret, now))
 	if err != nil {

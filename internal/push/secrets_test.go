@@ -93,6 +93,19 @@ func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
 				t.Error("a secret is stored or logged as it is")
 			}
 		}
+		again := f.register(t, "shop", address, "t") // without a secret: it keeps those that it has
+		if !again.Signed || again.ID != w.ID {
+			t.Errorf("registered again as %+v", again)
+		}
+		expect([2]bool{true, true})
+		f.exec(t, "UPDATE delay_task_worker SET expire_time = create_time")
+		if again = f.register(t, "shop", address, "t"); !again.Signed {
+			t.Errorf("registered again after its ttl as %+v", again)
+		}
+		expect([2]bool{true, true})
+		if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
+			t.Fatal(err)
+		}
 		f.register(t, "shop", address, "t")
 		awaitSigned(0)
 		expect([2]bool{false, false})

@@ -172,6 +172,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"DeleteToken", func() error { return s.DeleteToken(ctx, "n") }},
 		{"SaveWorker", func() error { _, err := s.SaveWorker(ctx, worker); return err }},
 		{"SaveWorker", func() error { _, err := s.SaveWorker(ctx, worker); return err }}, // is replaced
+		{"WorkerAt", func() error { _, _, err := s.WorkerAt(ctx, worker.App, worker.Address); return err }},
 		{"Heartbeat", func() error { _, err := s.Heartbeat(ctx, 1); return err }},
 		{"Worker", func() error { _, _, err := s.Worker(ctx, 1); return err }},
 		{"Workers", func() error { _, _, err := s.Workers(ctx); return err }},

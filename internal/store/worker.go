@@ -25,7 +25,7 @@ const purgedWorkers = 500
 var errWorkerGone = errors.New("the worker was deleted meanwhile: try again")
 
 // SaveWorker stores a worker that lives for its TTL by the database's clock, and returns it with its id and times. A worker of
-// the same application and address is replaced: it keeps its id and the time when it was created.
+// the same application and address is replaced: it keeps its id, the time when it was created, and its secret where w has none.
 func (s *Store) SaveWorker(ctx context.Context, w row.Worker) (row.Worker, error) {
 	const op = "store a worker"
 	tags, err := bindList(w.Tags)
@@ -70,7 +70,7 @@ func (d dialect) insertWorker(w row.Worker, tags string) (string, []any) {
 }
 
 func (d dialect) updateWorker(id int64, w row.Worker, tags string) (string, []any) {
-	return "UPDATE " + workerTable + " AS t" + d.byID + " SET tags = " + d.bindText + ", secret = UNHEX(?)," +
+	return "UPDATE " + workerTable + " AS t" + d.byID + " SET tags = " + d.bindText + ", secret = COALESCE(UNHEX(?), t.secret)," +
 			" ttl = ?, expire_time = " + d.inMillis("?") + ", update_time = " + d.now + " WHERE t.id = ?",
 		[]any{tags, sealedOrNull(w), w.TTL.Milliseconds(), w.TTL.Milliseconds(), id}
 }
@@ -127,6 +127,15 @@ func (s *Store) Worker(ctx context.Context, id int64) (found row.Worker, there b
 		return nil
 	})
 	return found, there, classify("read a worker", err)
+}
+
+// WorkerAt returns the worker of an application and address, expired or not, and reports whether it is there.
+func (s *Store) WorkerAt(ctx context.Context, app, address string) (found row.Worker, there bool, err error) {
+	err = s.keep.do(ctx, "find a worker", func(ctx context.Context, conn *sql.Conn) (err error) {
+		found, err = s.own.readWorker(ctx, conn, row.Worker{App: app, Address: address})
+		return err
+	})
+	return found, found.ID != 0, err
 }
 
 func (d dialect) workerByID(id int64) (string, []any) {

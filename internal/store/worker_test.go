@@ -66,7 +66,7 @@ func TestWorkersAreSavedByApplicationAndAddress(t *testing.T) {
 		again := worker("shop", "http://a/")
 		again.Tags, again.Secret = nil, nil
 		saved := saveWorker(t, s, again, time.Hour)
-		again.ID, again.Tags, again.TTL = all[0].ID, []string{}, time.Hour
+		again.ID, again.Tags, again.TTL, again.Secret = all[0].ID, []string{}, time.Hour, all[0].Secret
 		again.Created, again.Expires = all[0].Created, saved.Expires
 		if !reflect.DeepEqual(saved, again) || saved.Expires < all[0].Expires.Add(time.Minute) {
 			t.Errorf("replaced by %+v, want %+v", saved, again)

@@ -82,5 +82,5 @@ UPDATE delay_task_request SET create_time = create_time WHERE 1 = 0;
 UPDATE delay_task_tag SET update_time = update_time WHERE 1 = 0;
 UPDATE delay_task_token SET expire_time = expire_time WHERE 1 = 0;
 UPDATE delay_task_worker AS t FORCE INDEX (PRIMARY) SET expire_time = (UTC_TIMESTAMP(6) + INTERVAL t.ttl * 1000 MICROSECOND), update_time = UTC_TIMESTAMP(6) WHERE t.id = ?;
-UPDATE delay_task_worker AS t FORCE INDEX (PRIMARY) SET tags = ?, secret = UNHEX(?), ttl = ?, expire_time = (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND), update_time = UTC_TIMESTAMP(6) WHERE t.id = ?;
+UPDATE delay_task_worker AS t FORCE INDEX (PRIMARY) SET tags = ?, secret = COALESCE(UNHEX(?), t.secret), ttl = ?, expire_time = (UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND), update_time = UTC_TIMESTAMP(6) WHERE t.id = ?;
 UPDATE delay_task_worker SET update_time = update_time WHERE 1 = 0;
