@@ -33,6 +33,10 @@ func init() {
 		s := scheduler.(*Scheduler)
 		return s.byToken(ctx, "complete", token, s.engine.Complete)
 	}
+	seam.GiveBack = func(ctx context.Context, scheduler any, token processor.Token) error {
+		s := scheduler.(*Scheduler)
+		return s.byToken(ctx, "give back", token, s.engine.GiveBack)
+	}
 	seam.SaveOption = func(key string) any { return withGlobalKey(key) }
 }
 

@@ -271,8 +271,8 @@ func TestJobsThatNobodyIsLeftToHearOfAreGivenBack(t *testing.T) {
 		t.Fatalf("popped %v, %v", popped, err)
 	}
 	h := &Handler{log: slog.New(slog.DiscardHandler)}
-	inbound.GiveBack(h.log, popped)
-	inbound.GiveBack(h.log, popped) // a lease that is lost is only logged
+	inbound.GiveBack(h.log, q.scheduler, popped)
+	inbound.GiveBack(h.log, q.scheduler, popped) // a lease that is lost is only logged
 	q.is(q.get("t", "&wait=20000"), "1", "x")
 	if task := q.task("t", "1"); task.Attempt != 1 || len(task.Errors) != 0 {
 		t.Errorf("attempt %d, %v: it was to cost nothing", task.Attempt, task.Errors)

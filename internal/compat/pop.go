@@ -26,13 +26,13 @@ func (h *Handler) pop(ctx context.Context, p protocol, q *request) (answer, erro
 	defer context.AfterFunc(h.stopping, cancel)()
 	popped, err := h.scheduler.Pop(waiting, q.topic, options...)
 	if ctx.Err() != nil {
-		inbound.GiveBack(h.log, popped)
+		inbound.GiveBack(h.log, h.scheduler, popped)
 		return answer{}, context.Cause(ctx)
 	}
 	if err != nil && h.stopping.Err() == nil {
 		return answer{}, err
 	}
-	if err := inbound.HandOut(ctx, h.log, popped, allow); err != nil {
+	if err := inbound.HandOut(ctx, h.log, h.scheduler, popped, allow); err != nil {
 		return answer{}, err
 	}
 	return p.popped(popped, q.many), nil

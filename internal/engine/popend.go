@@ -48,6 +48,16 @@ func (e *Engine) Release(ctx context.Context, id, version int64) error {
 		decide: func(u *run, _ *processor.Registration, now row.Time) settlement { return released(u, now) }})
 }
 
+// GiveBack is Release for a task that was handed to nobody after all.
+func (e *Engine) GiveBack(ctx context.Context, id, version int64) error {
+	return e.pops.end(ctx, &ending{id: id, version: version,
+		decide: func(u *run, _ *processor.Registration, now row.Time) settlement {
+			s := released(u, now)
+			s.change.Execution = u.row.Execution
+			return s
+		}})
+}
+
 // touchTries are within about 200 ms: somebody may only be asking whether the row is locked.
 const touchTries = 5
 

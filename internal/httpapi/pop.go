@@ -70,7 +70,7 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	popped, err := a.scheduler.Pop(waiting, tags[0], append(options, delaytask.PopAlso(tags[1:]...))...)
 	switch {
 	case ctx.Err() != nil:
-		inbound.GiveBack(a.log, popped)
+		inbound.GiveBack(a.log, a.scheduler, popped)
 		return nil, a.problem(context.Cause(ctx))
 	case a.stopping.Err() != nil && len(popped) == 0:
 		return &popOutput{Status: http.StatusNoContent}, nil
@@ -79,7 +79,7 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	case len(popped) == 0:
 		return &popOutput{Status: http.StatusNoContent}, nil
 	}
-	if err := inbound.HandOut(ctx, a.log, popped, allow); err != nil {
+	if err := inbound.HandOut(ctx, a.log, a.scheduler, popped, allow); err != nil {
 		return nil, a.problem(err)
 	}
 	reply := &wire.PopReply{Tasks: make([]wire.Popped, len(popped))}

@@ -139,7 +139,10 @@ func TestATaskThatNobodyReceivesIsReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbound.GiveBack(s.api.log, popped)
+	inbound.GiveBack(s.api.log, s.scheduler, popped)
+	if task, err := s.scheduler.Get(t.Context(), delaytask.ID(popped[0].ID)); err != nil || !task.Started.IsZero() {
+		t.Errorf("nobody was handed it, and it started at %v: %v", task.Started, err)
+	}
 	if got := s.popOne("t", ""); got.ID != wire.ID(popped[0].ID) || got.Attempt != 1 {
 		t.Errorf("popped %+v", got)
 	}

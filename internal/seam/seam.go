@@ -31,6 +31,10 @@ var CheckSave func(scheduler, item any) error
 // task is not pending, or has another version by now.
 var Complete func(ctx context.Context, scheduler any, token processor.Token) error
 
+// GiveBack releases a task that was popped from a *delaytask.Scheduler, and that the caller of the pop did not get: nobody
+// was handed it. It returns errors as Release does.
+var GiveBack func(ctx context.Context, scheduler any, token processor.Token) error
+
 // SaveOption returns a processor.Option that gives a task a key which begins with "s3:". It returns ErrInvalidKey when the key
 // does not, or cannot be one.
 var SaveOption func(key string) any
