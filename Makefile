@@ -118,12 +118,12 @@ migrate-up: ## bring the schema of DELAYTASK_DSN up to date
 	DELAYTASK_DSN="$${DELAYTASK_DSN:-root@tcp(127.0.0.1:3306)/delaytask}" go run ./cmd/delaytask migrate up
 
 .PHONY: up
-up: ## start MySQL in Docker and wait until it answers
-	docker compose up --detach --wait mysql
-
-.PHONY: serve-up
-serve-up: ## start MySQL and the service in Docker
+up: ## start MySQL and the service in Docker, and wait until both are healthy
 	docker compose up --detach --wait --build
+
+.PHONY: up-db
+up-db: ## start MySQL alone
+	docker compose up --detach --wait mysql
 
 .PHONY: down
 down: ## stop it and remove its data

@@ -91,6 +91,7 @@ var codes = []struct {
 	{errDeclined, "declined"},
 	{errPartly, "partly_failed"},
 	{errNoDatabase, "no_database"},
+	{errUnhealthy, wire.CodeUnavailable},
 	{store.ErrInvalidDSN, "invalid_dsn"},
 	{store.ErrTokenExists, "token_exists"},
 	{store.ErrNotFound, wire.CodeNotFound},
@@ -111,7 +112,10 @@ func failureOf(err error) *failure {
 			return f
 		}
 	}
-	p, known := view.Problem(err)
+	p, known := errors.AsType[*wire.Problem](err) // of a service
+	if !known {
+		p, known = view.Problem(err)
+	}
 	switch {
 	case known:
 		f.Code, f.TaskID = p.Code, p.TaskID

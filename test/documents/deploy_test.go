@@ -1,11 +1,14 @@
 package documents
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/knadh/koanf/parsers/yaml"
 
 	"github.com/delaytask/delaytask/internal/config"
 )
@@ -30,6 +33,25 @@ func TestDeployFilesSetWhatIsThere(t *testing.T) {
 		if _, err := config.Load(config.Source{Path: filepath.Join(root, "config.yaml"), Environ: environ}); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+func TestContainersAreHealthyWithoutRights(t *testing.T) {
+	t.Parallel()
+	compose, err := yaml.Parser().Unmarshal([]byte(read(t, root+"/docker-compose.yml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, service := range compose["services"].(map[string]any) {
+		said := fmt.Sprint(service)
+		for _, want := range []string{"cap_drop:[ALL]", "read_only:true", "[no-new-privileges:true]", "healthcheck:map["} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s lacks %s: %s", name, want, said)
+			}
+		}
+	}
+	if image := read(t, root+"/deploy/Dockerfile"); !strings.Contains(image, ` CMD ["/delaytask", "health"]`) {
+		t.Error("the image does not ask whether it is healthy")
 	}
 }
 

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/service"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// healthFlags say which service is asked, and what.
+type healthFlags struct {
+	url, timeout string
+	live         bool
+}
+
+func (a *app) healthCommand() *cobra.Command {
+	var f healthFlags
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a service whether it is ready",
+		Long: `Ask a running service whether it can save and run tasks (/readyz), or with --live whether its process answers
+(/healthz). The exit code is 0 when it says yes and 1 otherwise: a container needs no shell to ask. No token is sent.
+
+The service is that of --url, or else of DELAYTASK_URL. Without both it is the one on this machine that the settings describe
+for serve: server.listen and server.tls, from flags, the environment and config.yaml. That one is known by its certificate,
+whatever names it holds; where server.tls.client_ca is set, it must have signed this certificate too.`,
+		Example: `  delaytask health
+  delaytask health --url https://tasks.example.com --timeout 2s
+  delaytask health --live --server-listen :9090 --json`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.health(cmd, &f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.url, "url", "", "the service, such as https://tasks.example.com; also DELAYTASK_URL")
+	flags.StringVar(&f.timeout, "timeout", "5s", "how long it may take to answer")
+	flags.BoolVar(&f.live, "live", false, "ask whether the process answers, not whether it is ready")
+	noFiles(cmd, "url", "timeout")
+	config.AddFlags(flags, "server.listen", "server.tls.cert", "server.tls.key")
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+var errUnhealthy = errors.New("the service does not answer as it should")
+
+func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
+	timeout, err := parseDuration("timeout", f.timeout)
+	if err != nil {
+		return err
+	}
+	s, err := a.serviceToAsk(cmd, f.url)
+	if err != nil {
+		return err
+	}
+	defer s.transport.CloseIdleConnections()
+	path, want := "/readyz", "ready"
+	if f.live {
+		path, want = "/healthz", "ok"
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+	defer cancel()
+	if err := s.ask(ctx, path, want); err != nil {
+		return fmt.Errorf("%s: %w", s.base, err)
+	}
+	if a.json {
+		return a.printJSON(struct {
+			URL   string `json:"url"`
+			State string `json:"state"`
+		}{s.base, want})
+	}
+	return a.printf("%s: %s\n", s.base, want)
+}
+
+// askedService is where a service is, and how it is reached.
+type askedService struct {
+	base, host string // host: the name that is asked for, "": that of base
+	transport  *http.Transport
+}
+
+// ask returns nil when the answer is the one that is wanted.
+func (s *askedService) ask(ctx context.Context, path, want string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, http.NoBody)
+	if err != nil {
+		return misused(err)
+	}
+	req.Host = s.host
+	res, err := s.transport.RoundTrip(req) // which follows no redirect
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnhealthy, err)
+	}
+	defer res.Body.Close()
+	const most = 64 << 10
+	body, err := io.ReadAll(io.LimitReader(res.Body, most))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnhealthy, err)
+	}
+	if p := new(wire.Problem); json.Unmarshal(body, p) == nil && p.Code != "" {
+		return p
+	}
+	if res.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != want {
+		return fmt.Errorf("%w: %s, and not %q", errUnhealthy, res.Status, want)
+	}
+	return nil
+}
+
+// serviceToAsk is the one that was named, or that of the settings.
+func (a *app) serviceToAsk(cmd *cobra.Command, named string) (*askedService, error) {
+	s := &askedService{transport: http.DefaultTransport.(*http.Transport).Clone()}
+	if named == "" {
+		named = a.getenv("DELAYTASK_URL")
+	}
+	if named != "" {
+		u, err := url.Parse(named)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+			return nil, misusedf("the service's URL must be http:// or https:// with a host, without user or query")
+		}
+		s.base = strings.TrimRight(named, "/")
+		return s, nil
+	}
+	c, err := a.settings(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if s.base, err = service.LocalURL(c.Server); err != nil {
+		return nil, misused(err)
+	}
+	s.transport.Proxy = nil
+	s.host = "localhost" // which every service answers to
+	if c.Server.TLS.Cert != "" {
+		s.transport.TLSClientConfig, err = pinned(c.Server.TLS)
+	}
+	return s, err
+}
+
+// pinned trusts the certificate of the settings alone: it need not hold an address of this machine.
+func pinned(c config.TLS) (*tls.Config, error) {
+	own, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("server.tls.cert and server.tls.key: %w", err)
+	}
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		Certificates:       []tls.Certificate{own},
+		InsecureSkipVerify: true, // VerifyConnection asks for more than the name
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
+				return errors.New("the certificate is not that of server.tls.cert")
+			}
+			return nil
+		},
+	}, nil
+}

@@ -1,0 +1,73 @@
+package service
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
+
+func TestHealthAsksTheServiceThatIsMeant(t *testing.T) {
+	t.Parallel()
+	s := serve(t, dbtest.New(t, dbtest.SQLite))
+	here, nowhere := strings.TrimPrefix(s.url, "http://"), "127.0.0.1:1"
+	f := func(code int, want, listen, address string, args ...string) {
+		t.Helper()
+		env := []string{"DELAYTASK_SERVER_LISTEN=" + listen, "DELAYTASK_URL=" + address}
+		out, errs, got := run(t, env, append([]string{"health"}, args...)...)
+		if got != code || !strings.Contains(out+errs, want) {
+			t.Errorf("at %s, URL %s, %v: exit code %d, %s%s", listen, address, args, got, out, errs)
+		}
+	}
+	f(0, s.url+": ready\n", here, "")
+	f(0, s.url+": ok\n", here, "", "--live")
+	f(0, `"state": "ready"`, nowhere, s.url, "--json")
+	f(0, "ready", nowhere, "http://"+nowhere, "--url", s.url+"/")
+	f(0, "ready", nowhere, "", "--server-listen", here)
+	f(0, "ready", ":"+here[strings.LastIndex(here, ":")+1:], "")
+	f(1, "does not answer as it should", here, "http://"+nowhere)
+	f(1, `"code":"unavailable"`, nowhere, "", "--json")
+	f(2, "a port that is not 0", "127.0.0.1:0", "")
+	f(2, "http:// or https://", here, "ftp://h")
+	s.kill()
+	f(1, "connection refused", here, "")
+}
+
+func TestHealthBelievesNobodyElse(t *testing.T) {
+	t.Parallel()
+	f := func(status int, body, want string) {
+		t.Helper()
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}))
+		defer other.Close()
+		if out, errs, code := run(t, nil, "health", "--json", "--url", other.URL); code != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%d %s: exit code %d, %s%s", status, body, code, out, errs)
+		}
+	}
+	f(503, `{"status":503,"code":"stopping","detail":"the service is stopping"}`, `"code":"stopping"`)
+	f(200, "<html>welcome", `"code":"unavailable"`)
+	f(302, "ready", "302")
+}
+
+func TestHealthKnowsTheCertificateOfTheService(t *testing.T) {
+	t.Parallel()
+	cert, key, _ := certificate(t)
+	otherCert, otherKey, _ := certificate(t)
+	tls := func(cert, key string) []string {
+		return []string{"DELAYTASK_SERVER_TLS_CERT=" + cert, "DELAYTASK_SERVER_TLS_KEY=" + key}
+	}
+	s := serve(t, dbtest.New(t, dbtest.SQLite), append(tls(cert, key), "DELAYTASK_SERVER_TLS_CLIENT_CA="+cert)...)
+	listen := "DELAYTASK_SERVER_LISTEN=" + strings.TrimPrefix(s.url, "https://")
+	if out, errs, code := run(t, append(tls(cert, key), listen), "health"); code != 0 {
+		t.Errorf("exit code %d, %s%s", code, out, errs)
+	}
+	_, errs, code := run(t, append(tls(otherCert, otherKey), listen), "health")
+	if code != 1 || !strings.Contains(errs, "not that of server.tls.cert") {
+		t.Errorf("another certificate: exit code %d, %s", code, errs)
+	}
+}
