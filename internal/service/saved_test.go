@@ -39,7 +39,7 @@ func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
 		f(`{"tag":"t","body":{"n":[1, 2]},"delay":"1h0.0015s","key":"k","ttr":"90.0001s","max_attempts":3,"priority":-7,
 			"headers":{"a":"b"},"app":"shop","max_lateness":"1500ms","late_policy":"fail"}`, 201, false)
 		f(`{"tag":"t","at":"2031-02-03T04:05:06.7891234+02:00","no_attempt_limit":true}`, 201, false)
-		f(`{"tag":"t","key":"k"}`, 200, true)
+		f(`{"tag":"t","key":"k","app":"shop"}`, 200, true)
 		f(`{"tag":"t","delay":"1h","id":"1234567890123"}`, 201, true)
 		f(`{"tag":"t","delay":"1h","id":"1234567890123"}`, 201, true)
 	})

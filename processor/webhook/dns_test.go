@@ -2,12 +2,16 @@ package webhook
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"io"
 	"net"
 	"net/netip"
 	"strings"
 )
+
+// freshName is a name that no machine has in its hosts file: a resolver looks there before it asks a server.
+func freshName() string { return strings.ToLower(rand.Text()) + ".test" }
 
 // fakeDNS is a resolver whose server answers with what lookup says for a name.
 func fakeDNS(lookup func(name string) []string) *net.Resolver {

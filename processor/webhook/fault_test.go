@@ -200,7 +200,7 @@ func TestNameThatIsUnknownSpendsAnAttempt(t *testing.T) {
 	client := newClient(t, func(cfg *Config) {
 		cfg.Guard = newGuard(t, GuardConfig{Resolver: fakeDNS(func(string) []string { return nil })})
 	})
-	_, err := client.Deliver(t.Context(), someTask(), Call{URL: "https://nobody.test/"})
+	_, err := client.Deliver(t.Context(), someTask(), Call{URL: "https://" + freshName() + "/"})
 	if err == nil || !strings.Contains(err.Error(), "its name") {
 		t.Errorf("got %v", err)
 	}

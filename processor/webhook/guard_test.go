@@ -81,7 +81,7 @@ func TestEverySpellingOfALocalAddressIsBlockedAtDial(t *testing.T) {
 	for _, host := range []string{
 		"127.0.0.1", "0", "0x7f.1", "0x7f000001", "0177.0.0.1", "2130706433", "127.1", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
 		"localhost", "localhost.", "LocalHost", "127.0.0.1.", "169.254.169.254", "fd00:ec2::254", "100.64.0.1", "0.0.0.0", "::",
-		"hooks.example.com",
+		freshName(),
 	} {
 		conn, err := guard.dial("http")(t.Context(), "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
 		if err == nil {
@@ -115,7 +115,7 @@ func TestNameThatFlipsToALocalAddressIsBlocked(t *testing.T) {
 		})})
 	})
 	port := strconv.Itoa(int(portNumber(t, server.Listener.Addr())))
-	call := Call{URL: "http://rebind.test:" + port + "/"}
+	call := Call{URL: "http://" + freshName() + ":" + port + "/"}
 	if _, err := client.Deliver(t.Context(), someTask(), call); err != nil {
 		t.Fatalf("before the flip: %v", err)
 	}
@@ -136,7 +136,7 @@ func TestLocalAddressOfAMixedNameIsNeverDialled(t *testing.T) {
 	t.Cleanup(func() { _ = denied.Close() })
 	for _, order := range [][]string{{"127.0.0.1", "127.0.0.2"}, {"127.0.0.2", "127.0.0.1"}} {
 		guard := newGuard(t, GuardConfig{Allow: []string{"127.0.0.1"}, Resolver: fakeDNS(func(string) []string { return order })})
-		conn, err := guard.dial("http")(t.Context(), "tcp", "mixed.test:"+strconv.Itoa(int(port)))
+		conn, err := guard.dial("http")(t.Context(), "tcp", freshName()+":"+strconv.Itoa(int(port)))
 		if err != nil {
 			t.Errorf("%v: %v", order, err)
 			continue
@@ -169,7 +169,7 @@ func TestPublicAddressIsJudgedBySchemeAndPortAtDial(t *testing.T) {
 		cfg.Guard = newGuard(t, GuardConfig{AllowLoopback: true,
 			Resolver: fakeDNS(func(string) []string { return []string{"1.1.1.1"} })})
 	})
-	for _, raw := range []string{"http://public.test/", "https://public.test:22/"} {
+	for _, raw := range []string{"http://" + freshName() + "/", "https://" + freshName() + ":22/"} {
 		if err := client.CheckURL(raw); err != nil {
 			t.Errorf("%s: %v, want it left to the dial", raw, err)
 		}

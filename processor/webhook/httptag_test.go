@@ -110,7 +110,7 @@ func TestNameThatLeadsToABlockedAddressIsTriedAgain(t *testing.T) {
 		cfg.Guard = newGuard(t, GuardConfig{Resolver: fakeDNS(func(string) []string { return []string{"127.0.0.1"} })})
 	})
 	task := someTask()
-	task.Body = []byte(`{"url":"https://hooks.test/"}`)
+	task.Body = []byte(`{"url":"https://` + freshName() + `/"}`)
 	err := client.HTTP().Process(t.Context(), task)
 	if !errors.Is(err, ErrBlockedURL) || !strings.Contains(err.Error(), "allow list") {
 		t.Errorf("got %v", err)
