@@ -32,6 +32,7 @@ type Config struct {
 
 	Tokens    Authenticator // nil: no tokens are asked for
 	CheckHost bool          // refuse requests whose Host is neither a loopback name nor one of Hosts
+	Addresses bool          // do not refuse an address, be it one of loopback or not
 	Hosts     []string      // in lower case
 
 	Requests Requests                   // remembers idempotency keys
@@ -57,6 +58,7 @@ type API struct {
 	stopping    context.Context
 	tokens      Authenticator
 	checkHost   bool
+	addresses   bool
 	hosts       []string
 	requests    Requests
 	workers     Workers
@@ -83,7 +85,7 @@ func New(c Config) (*API, error) {
 	a := &API{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait: cmp.Or(c.BodyWait, inbound.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
-		checkHost: c.CheckHost, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
+		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
 		compat:     c.Compat,
 		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
 	}

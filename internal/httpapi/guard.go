@@ -75,7 +75,8 @@ func (a *API) knownHost(hostport string) bool {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	return IsLoopbackName(host) || slices.Contains(a.hosts, host)
+	_, err := netip.ParseAddr(host)
+	return IsLoopbackName(host) || slices.Contains(a.hosts, host) || a.addresses && err == nil
 }
 
 // IsLoopbackName reports whether a browser that calls a host, in lower case, says which page sends the request, also over plain HTTP.

@@ -9,15 +9,17 @@ import (
 
 // names are what the service may be called by: whatever the Host of a request is not among is refused.
 type names struct {
-	any   bool     // no name is refused
-	hosts []string // besides those of loopback
+	any       bool     // no name is refused
+	addresses bool     // every address is answered, not those of loopback alone
+	hosts     []string // besides those of loopback
 }
 
-// names returns what is answered. Where a token is asked for, a web page has none, under whatever name it reaches this server.
+// names returns what is answered. Where a token is asked for, a web page has none, under whatever name it reaches this server. Elsewhere a
+// page could have its own name lead here. It cannot do that with an address, so a server that others reach answers addresses while
+// it knows no name.
 func (p *parts) names() names {
 	loopback, _ := isLoopback(p.cfg.Server.Listen) // admit has read the address
-	open := p.cfg.Server.Insecure && !loopback && len(p.cfg.Server.Hosts) == 0
-	n := names{any: p.asked || open}
+	n := names{any: p.asked, addresses: !loopback && len(p.cfg.Server.Hosts) == 0}
 	for _, host := range p.cfg.Server.Hosts {
 		if host = strings.ToLower(strings.Trim(host, "[]")); !httpapi.IsLoopbackName(host) {
 			n.hosts = append(n.hosts, host)
@@ -27,13 +29,17 @@ func (p *parts) names() names {
 }
 
 // others reports whether names beyond those of loopback are answered.
-func (n names) others() bool { return n.any || len(n.hosts) > 0 }
+func (n names) others() bool { return n.any || n.addresses || len(n.hosts) > 0 }
 
 func (n names) String() string {
 	if n.any {
 		return "any"
 	}
-	return strings.Join(append([]string{"localhost", "loopback addresses"}, n.hosts...), ", ") + "; server.hosts adds names"
+	addresses := "loopback addresses"
+	if n.addresses {
+		addresses = "every address"
+	}
+	return strings.Join(append([]string{"localhost", addresses}, n.hosts...), ", ") + "; server.hosts adds names"
 }
 
 // Names says which names are answered.

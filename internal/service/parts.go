@@ -117,7 +117,7 @@ func (p *parts) handler(stopping context.Context) (*httpapi.API, error) {
 	}
 	c := httpapi.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
-		CheckHost: !names.any, Hosts: names.hosts,
+		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
 		Requests: p.store, Workers: p.workers, Check: p.check, Observe: p.spans.observed(observer.observe),
 		Compat: ancestors, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),

@@ -171,7 +171,17 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 	if !strings.HasPrefix(open.url, "http://127.0.0.1:") || !strings.Contains(said, "and at every other address of this machine") {
 		t.Errorf("the server says %s", said)
 	}
-	open.call("GET", "/v1/stats", "").wants(t, 200, "")
+	if !strings.Contains(said, "names      localhost, every address; server.hosts adds names") {
+		t.Errorf("the server says %s", said)
+	}
+	for host, status := range map[string]int{
+		"": 200, "localhost": 200, "10.1.2.3:8080": 200, "[2001:db8::1]": 200, "evil.example": 421, "evil.example:80": 421, "10.1.2.3.evil": 421,
+	} {
+		open.host = host // a page may have a name of its own lead here, but not an address
+		if a := open.call("GET", "/v1/stats", ""); a.status != status {
+			t.Errorf("called as %q it answers %d %s", host, a.status, a.text)
+		}
+	}
 	token(t, db, "a", "*", "all")
 	s := serve(t, db, "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_HOSTS=localhost")
 	if !strings.HasPrefix(s.url, "http://localhost:") {
