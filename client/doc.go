@@ -22,4 +22,16 @@
 //
 // Start takes due tasks of the registered tags by long polls, as many as there are free workers, renews their leases while they
 // run, and reports the results. Stop takes no more, and gives back what it could not finish without spending an attempt.
+//
+// # Receivers
+//
+// [Client.Receiver] makes a handler that the service calls with tasks, for a program that can be reached:
+//
+//	receiver, err := tasks.Receiver("shop", "https://shop.example.com/hooks", client.ReceiverSecret(secret))
+//	receiver.Register("order.close", processor.Typed(closeOrder))
+//	http.Handle("/hooks", receiver)
+//	receiver.Start(ctx)
+//	defer receiver.Stop(context.WithoutCancel(ctx))
+//
+// It registers itself and its tags, renews that, and runs only what the service has signed.
 package client

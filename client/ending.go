@@ -60,21 +60,26 @@ func judge(task *processor.Task, reg *processor.Registration, ttr time.Duration,
 	return e
 }
 
+// request is the call that reports the ending.
+func (e ending) request(t processor.Token) *request {
+	text, after := t.String(), wire.Duration(e.after)
+	bodies := map[string]any{
+		opFinish: wire.Finish{Token: text}, opFail: e.fail,
+		opRelease: wire.Release{Token: text, Delay: after}, opTouch: wire.Touch{Token: text, TTR: after},
+	}
+	return leaseRequest(t, e.op, bodies[e.op])
+}
+
 // always is the patience with which results are sent: until they are answered, or ctx ends.
 const always = 100 * 365 * 24 * time.Hour
 
 // report sends the end of an attempt until it is answered. The lease is renewed meanwhile, or the fence refuses it.
 func (w *worker) report(ctx context.Context, t processor.Token, e ending) {
 	var err error
-	switch e.op {
-	case opFinish:
+	if e.op == opFinish {
 		err = w.finish(ctx, t)
-	case opFail:
-		_, err = w.client.repeat(ctx, leaseRequest(t, e.op, e.fail), always)
-	case opRelease:
-		_, err = w.client.repeat(ctx, leaseRequest(t, e.op, wire.Release{Token: t.String(), Delay: wire.Duration(e.after)}), always)
-	case opTouch:
-		_, err = w.client.repeat(ctx, leaseRequest(t, e.op, wire.Touch{Token: t.String(), TTR: wire.Duration(e.after)}), always)
+	} else {
+		_, err = w.client.repeat(ctx, e.request(t), always)
 	}
 	switch {
 	case err == nil:

@@ -17,9 +17,10 @@ type worker struct {
 	log      *slog.Logger
 	registry processor.Registry
 
-	ttr     time.Duration
-	timeout time.Duration // 0: none
-	grace   time.Duration
+	concurrency int
+	ttr         time.Duration
+	timeout     time.Duration // 0: none
+	grace       time.Duration
 
 	polls     context.Context // ends first, with Stop
 	stopPolls context.CancelFunc
@@ -40,7 +41,10 @@ type worker struct {
 }
 
 func newWorker(c *Client, cfg *config) *worker {
-	w := &worker{client: c, log: cfg.log, ttr: cfg.ttr, timeout: cfg.timeout, grace: cfg.grace, byTag: map[string]*line{}}
+	w := &worker{
+		client: c, log: cfg.log, concurrency: cfg.concurrency, ttr: cfg.ttr, timeout: cfg.timeout, grace: cfg.grace,
+		byTag: map[string]*line{},
+	}
 	if cfg.noTimeout {
 		w.timeout = 0
 	}

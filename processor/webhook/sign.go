@@ -17,6 +17,8 @@ const (
 	headerTimestamp = "Webhook-Timestamp"
 	headerSignature = "Webhook-Signature"
 
+	signatureVersion = "v1,"
+
 	secretPrefix = "whsec_"
 	minSecret    = 24 // bytes; the range is the specification's
 	maxSecret    = 64
@@ -62,6 +64,14 @@ func (s Secret) Reveal() string {
 // Format prints a mask, whatever the verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(secretPrefix + "***")) }
 
+// sum is the signature of a body behind its head, the id and the timestamp.
+func (s Secret) sum(head string, body []byte) []byte {
+	mac := hmac.New(sha256.New, s.key())
+	mac.Write([]byte(head))
+	mac.Write(body)
+	return mac.Sum(nil)
+}
+
 // sign sets the three headers of the specification. Several secrets make several signatures, so that a receiver can go from
 // one to the next without losing a call.
 func sign(header http.Header, id int64, at time.Time, body []byte, secrets []Secret) {
@@ -71,10 +81,8 @@ func sign(header http.Header, id int64, at time.Time, body []byte, secrets []Sec
 		if secret.key == nil {
 			continue
 		}
-		mac := hmac.New(sha256.New, secret.key())
-		mac.Write([]byte(name + "." + timestamp + "."))
-		mac.Write(body)
-		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		sum := secret.sum(name+"."+timestamp+".", body)
+		signatures = append(signatures, signatureVersion+base64.StdEncoding.EncodeToString(sum))
 	}
 	header.Set(headerID, name)
 	if len(signatures) > 0 {

@@ -2,6 +2,7 @@
 package examples
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,35 @@ func TestOverHTTP(t *testing.T) {
 	p.says(t, "^hello you$")
 	completed(t, c, id)
 	p.stops(t)
+}
+
+func TestReceiver(t *testing.T) {
+	t.Parallel()
+	env, c := service(t)
+	first, second := run(t, env, build(t, "examples/receiver")), run(t, env, build(t, "examples/receiver"))
+	for n := range 10 { // each of them is called
+		name := fmt.Sprint("you", n)
+		id := save(t, c, `{"name":"`+name+`"}`)
+		completed(t, c, id)
+	}
+	first.says(t, "^hello you")
+	second.says(t, "^hello you")
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.cmd.Wait()
+	for range 5 {
+		completed(t, c, save(t, c, `{"name":"left"}`))
+		second.says(t, "^hello left$")
+	}
+	second.stops(t)
+	late := save(t, c, `{"name":"late"}`)
+	third := run(t, env, build(t, "examples/receiver"))
+	third.says(t, "^hello late$")
+	if task := settled(t, c, late); task.Status != processor.Completed { // perhaps after a try at the one that was killed
+		t.Errorf("got %+v", task)
+	}
+	third.stops(t)
 }
 
 func TestCurlWalkthrough(t *testing.T) {

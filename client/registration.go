@@ -1,0 +1,138 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// Start registers the address and its tags at the service, and renews that until Stop. Serve the address before: the
+// service may call at once. Start does nothing when called again, and needs a tag.
+//
+// It returns an [*Error] when the service refuses the registration, such as an address that it may not call, a secret
+// that it cannot keep (it needs DELAYTASK_SECRET), or a token without the verb register. That the service is away is
+// logged, and tried again.
+func (r *Receiver) Start(ctx context.Context) error {
+	if err := r.client.enter(ctx); err != nil {
+		return err
+	}
+	if len(r.tags()) == 0 {
+		return fmt.Errorf("%w: the receiver has no tag; Register comes first", processor.ErrInvalidOption)
+	}
+	if r.setStarted(true) {
+		return nil
+	}
+	id, err := r.announce(ctx)
+	if isRefused(err) {
+		r.setStarted(false)
+		return err
+	}
+	if err != nil {
+		r.client.log.Warn("a receiver could not be registered; it is tried again", "err", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.renewal.Err() != nil {
+		r.withdraw(id)
+		return processor.ErrClosed
+	}
+	r.renewed.Go(func() { r.renew(id) })
+	return nil
+}
+
+// setStarted returns what it was.
+func (r *Receiver) setStarted(to bool) (was bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, r.started = r.started, to
+	return was
+}
+
+// isRefused reports an answer that trying again does not change.
+func isRefused(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status < http.StatusInternalServerError && !mayPass(err)
+}
+
+// announce registers the address with the tags of now.
+func (r *Receiver) announce(ctx context.Context) (wire.ID, error) {
+	select {
+	case <-r.changed:
+	default:
+	}
+	var worker wire.Worker
+	err := r.client.try(ctx, &request{method: http.MethodPost, path: "/v1/workers", into: &worker, body: wire.Register{
+		App: r.app, Address: r.address, Tags: r.tags(), Secret: r.secret.Reveal(), TTL: wire.Duration(r.ttl),
+	}})
+	if err != nil {
+		r.change() // so that the next renewal registers
+		return 0, fmt.Errorf("register a receiver: %w", err)
+	}
+	return worker.ID, nil
+}
+
+// renew keeps the registration alive, and removes it in the end. id is 0 while there is none.
+func (r *Receiver) renew(id wire.ID) {
+	wait := r.ttl / 3
+	if id == 0 {
+		wait = time.Second
+	}
+	for tick := time.NewTimer(wait); ; tick.Reset(wait) {
+		select {
+		case <-r.renewal.Done():
+			r.withdraw(id)
+			return
+		case <-tick.C:
+		case <-r.changed:
+			r.change() // for announce to see
+		}
+		err := r.beat(&id)
+		wait = r.ttl / 3
+		if err != nil && r.renewal.Err() == nil {
+			r.client.log.Warn("the registration of a receiver could not be renewed; it is tried again", "err", err)
+			wait = min(wait, time.Second)
+			if !sleep(r.renewal, wait) {
+				continue
+			}
+		}
+	}
+}
+
+// beat sends a heartbeat, or registers where there is nothing to keep alive, or something to change.
+func (r *Receiver) beat(id *wire.ID) (err error) {
+	if len(r.changed) == 0 && *id != 0 {
+		path := "/v1/workers/" + id.String() + "/heartbeat"
+		err = r.client.try(r.renewal, &request{method: http.MethodPost, path: path})
+		if !errors.Is(err, processor.ErrNotFound) {
+			return err
+		}
+	}
+	if len(r.tags()) == 0 {
+		r.withdraw(*id)
+		*id = 0
+		return nil
+	}
+	worker, err := r.announce(r.renewal)
+	if err == nil {
+		*id = worker
+	}
+	return err
+}
+
+// withdraw lets the service call the address no more. Where it is not reached, the registration ends after its TTL.
+func (r *Receiver) withdraw(id wire.ID) {
+	if id == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), giveBackWait)
+	defer cancel()
+	err := r.client.try(ctx, &request{method: http.MethodDelete, path: "/v1/workers/" + id.String()})
+	if err != nil && !errors.Is(err, processor.ErrNotFound) {
+		r.client.log.Warn("a receiver could not be removed; the service forgets it after its TTL", "err", err)
+	}
+}
