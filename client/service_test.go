@@ -81,11 +81,12 @@ func (requests) SaveRequest(context.Context, [32]byte, int64, bool) error { retu
 // nobody is called back.
 type nobody struct{}
 
-func (nobody) Register(context.Context, *wire.Register) (w wire.Worker, err error) { return }
-func (nobody) List(context.Context) ([]wire.Worker, error)                         { return nil, nil }
-func (nobody) Get(context.Context, int64) (w wire.Worker, err error)               { return }
-func (nobody) Heartbeat(context.Context, int64) (w wire.Worker, err error)         { return }
-func (nobody) Remove(context.Context, int64) error                                 { return nil }
+func (nobody) Register(context.Context, *wire.Register) (w wire.Worker, err error)          { return }
+func (nobody) List(context.Context) ([]wire.Worker, error)                                  { return nil, nil }
+func (nobody) Get(context.Context, int64) (w wire.Worker, err error)                        { return }
+func (nobody) Known(context.Context, string, string) (w wire.Worker, known bool, err error) { return }
+func (nobody) Heartbeat(context.Context, int64) (w wire.Worker, err error)                  { return }
+func (nobody) Remove(context.Context, int64) error                                          { return nil }
 func (nobody) Explain(context.Context, *delaytask.Task) (e delaytask.Explanation, err error) {
 	return
 }
