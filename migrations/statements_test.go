@@ -34,7 +34,7 @@ func TestStatementsThatMigrationsSendAreListed(t *testing.T) {
 		if err := Up(t.Context(), db, store.MySQL); err != nil {
 			t.Fatal(err)
 		}
-		for range 7 {
+		for range 8 {
 			if err := Down(t.Context(), db, store.MySQL); err != nil {
 				t.Fatal(err)
 			}

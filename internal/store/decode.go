@@ -53,7 +53,7 @@ func (r *record) row() (row.Row, error) {
 	var d decoder
 	decoded := r.attempt(&d)
 	decoded.Status = row.Status(d.int("status", r.Status, 0, math.MaxUint8))
-	decoded.IPAddress = uint32(d.int("ip_address", r.IPAddress, 0, math.MaxUint32))
+	decoded.IPAddress = uint32(d.optional("ip_address", r.IPAddress, math.MaxUint32))
 	decoded.Executor = string(d.notNull("executor", r.Executor))
 	decoded.Delay = d.millis("delay_time", r.Delay)
 	decoded.Created = d.time("create_time", d.notNull("create_time", r.Created))

@@ -1,3 +1,8 @@
+ALTER TABLE delay_task_message
+  MODIFY message_body LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT 'what the processor is handed; NULL: nothing',
+  MODIFY ip_address BIGINT UNSIGNED NULL DEFAULT 0
+    COMMENT 'IPv4 address of the last executor; INET_NTOA shows it; 0 or NULL: none yet';
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW delay_task_lateness AS
 SELECT id, tag, expected_time, execution_time,
   TIMESTAMPDIFF(MICROSECOND, expected_time, execution_time) / 1000 AS lateness_ms,
@@ -181,6 +186,7 @@ DROP VIEW IF EXISTS delay_task_lateness;
 INSERT IGNORE INTO delay_task_goose_lock VALUES (1, '', '2000-01-01');
 INSERT INTO delay_task_goose_version (version_id, is_applied)
 		SELECT v, 1 FROM (SELECT ? AS v) n WHERE NOT EXISTS (SELECT 1 FROM delay_task_goose_version WHERE version_id = ?);
+SELECT 1;
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?;
 SELECT GET_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)), 1);
 SELECT MAX(version_id) FROM delay_task_goose_version;

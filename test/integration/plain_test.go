@@ -30,7 +30,14 @@ func TestPlainInsertRuns(t *testing.T) {
 		execute(t, db, insert+"delay_time) VALUES ('t', '{}', 700)")
 		execute(t, db, insert+"expected_time) VALUES ('t', 'text', "+now(d, "2")+")")
 		execute(t, db, insert+"delay_time, due_time) VALUES ('t', 'no due time', 700, NULL)")
-		for range 3 {
+		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, status, error_stack, version, ip_address, delay_time,"+
+			" expected_time, execution_time, create_time, update_time) VALUES ('t', NULL, 0, NULL, 0, NULL, 2000,"+
+			now(d, "2")+", NULL, "+now(d, "0")+", "+now(d, "0")+")") // a table of old has all of these
+		page, err := s.List(t.Context(), delaytask.Filter{Tag: "t", Bodies: true})
+		if err != nil || slices.ContainsFunc(page.Tasks, func(task delaytask.Task) bool { return task.Broken != "" }) {
+			t.Errorf("listed %+v, %v", page, err)
+		}
+		for range 4 {
 			id := receive(t, ran, "plain row runs")
 			task := reaches(t, s, id, delaytask.Completed)
 			onTime(t, 2*time.Second, &task)
