@@ -105,18 +105,18 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	return s.stopErr
 }
 
-// Ready returns nil when the scheduler can save and run tasks at this moment: the database answers, its clock is known, and this
-// process holds a node number. Otherwise it returns [ErrNotReady] with the reason.
+// Ready returns nil when the scheduler can save and run tasks at this moment: the table can be read, this process's
+// heartbeat can be written, the database's clock is known, and this process holds a node number. Otherwise it returns
+// [ErrNotReady] with the reason, at the latest when ctx ends.
 func (s *Scheduler) Ready(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	if _, err := s.store.Now(ctx); err != nil {
+	if _, _, err := s.store.Get(ctx, nil, []int64{1}); err != nil { // whether the row exists does not matter
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
-	if !s.engine.Ready() {
-		return fmt.Errorf("%w: the database's clock is not known, or the node number was lost; both are being renewed",
-			ErrNotReady)
+	if err := s.engine.Ready(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return nil
 }

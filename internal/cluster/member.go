@@ -89,6 +89,13 @@ func (m *Member) Number() (number int, leased bool) {
 	return m.random, false
 }
 
+// Silent returns how long ago the last request began that the registry confirmed.
+func (m *Member) Silent() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.confirmed)
+}
+
 // SetTags says which tags the node serves, from the next Beat on.
 func (m *Member) SetTags(tags []string) {
 	m.mu.Lock()

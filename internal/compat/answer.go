@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -44,8 +45,11 @@ func (r *refusal) Error() string { return r.text }
 var told = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrInvalidDelay,
 	delaytask.ErrDelayTooLong, delaytask.ErrInvalidTTR, delaytask.ErrInvalidOption, delaytask.ErrLeaseLost, delaytask.ErrFinished,
-	delaytask.ErrContended, delaytask.ErrOverloaded, delaytask.ErrClosed, delaytask.ErrNotStarted, delaytask.ErrNotReady,
+	delaytask.ErrContended,
 }
+
+// unable are errors of a service that cannot at this moment.
+var unable = []error{delaytask.ErrOverloaded, delaytask.ErrClosed, delaytask.ErrNotStarted, delaytask.ErrNotReady}
 
 // fail answers with what went wrong. The text of an error that is not known comes from the database and may name hosts and
 // users, so it goes to the log and not to the caller.
@@ -66,29 +70,32 @@ func (h *Handler) fail(w http.ResponseWriter, err error) {
 		refuse(w, http.StatusOK, err.Error())
 		return
 	}
-	for _, known := range told {
-		if errors.Is(err, known) {
-			refuse(w, http.StatusOK, err.Error())
-			return
-		}
+	isErr := func(known error) bool { return errors.Is(err, known) }
+	if slices.ContainsFunc(told, isErr) {
+		refuse(w, http.StatusOK, err.Error())
+		return
+	}
+	if slices.ContainsFunc(unable, isErr) {
+		refuse(w, http.StatusServiceUnavailable, err.Error())
+		return
 	}
 	if !errors.Is(err, context.Canceled) { // the client has gone
 		// The outermost words may name a task by its key, which is its client's own.
 		h.log.Error("a request of the compatibility routes failed", "err", cmp.Or(errors.Unwrap(err), err))
 	}
-	refuse(w, http.StatusOK, "the database did not answer as it should; the log of the service says why. Try again")
+	refuse(w, http.StatusServiceUnavailable,
+		"the database did not answer as it should; the log of the service says why. Try again")
 }
 
-// Refuse answers for whoever stands before the routes and does not let a request through. What is about the request or its caller
-// keeps its status; what is the server's own trouble comes as all errors do.
-func (h *Handler) Refuse(w http.ResponseWriter, status int, text string) {
-	if status >= http.StatusInternalServerError {
-		status = http.StatusOK
+// Refuse answers for whoever stands before the routes and does not let a request through.
+func (h *Handler) Refuse(w http.ResponseWriter, status int, text string) { refuse(w, status, text) }
+
+func refuse(w http.ResponseWriter, status int, text string) {
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
 	}
-	refuse(w, status, text)
+	write(w, status, answer{Error: text})
 }
-
-func refuse(w http.ResponseWriter, status int, text string) { write(w, status, answer{Error: text}) }
 
 func write(w http.ResponseWriter, status int, a answer) {
 	w.Header().Set("Content-Type", "application/json")

@@ -5,7 +5,7 @@
 //	GET  /o/get?topic=T                  take a job that is ready
 //	GET  /o/complete?topic=T&id=I        report it done
 //
-// A job is a task: its topic is the tag, its id the key. Every answer is {"success","error","id","value"} with status 200;
-// only what concerns the request as such (its size, its method, who sent it) has another status. docs/compat.md says what was
-// decided where the protocols leave something open.
+// A job is a task: its topic is the tag, its id the key. Every answer is {"success","error","id","value"}. Its status
+// is 200, unless it concerns the request as such (its size, its method, who sent it), or the service cannot at this
+// moment (503). docs/compat.md says what was decided where the protocols leave something open.
 package compat

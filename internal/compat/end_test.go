@@ -250,10 +250,16 @@ func waitFor(t *testing.T, so func() bool) {
 func TestServerThatIsStoppedSaysSo(t *testing.T) {
 	q := onSQLite(t)
 	stop(t, q.scheduler)
-	q.refused(q.add(`{"topic":"t","id":"1"}`), "stopped")
-	q.refused(q.get("t", ""), "stopped")
-	q.refused(q.complete("t", "1"), "stopped")
-	q.refused(q.command(`{"command":"delete","id":"1"}`), "stopped")
+	for _, r := range [][3]string{
+		{"POST", "/o/add", `{"topic":"t","id":"1"}`}, {"GET", "/o/get?topic=t"}, {"GET", "/o/complete?topic=t&id=1"},
+		{"POST", "/compat/topics", `{"command":"delete","id":"1"}`},
+	} {
+		status, text := q.send(r[0], r[1], r[2])
+		if status != http.StatusServiceUnavailable || !strings.Contains(text, "stopped") ||
+			!strings.HasPrefix(text, `{"success":false`) {
+			t.Errorf("%v: answered %d %s", r, status, text)
+		}
+	}
 }
 
 func TestNewWantsItsParts(t *testing.T) {

@@ -86,6 +86,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
 	f := &flight{parts: []part{{forWorkers, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
+		c.health.claimed(errSilent)
 		for _, it := range f.open() { // the others run, and have their slots
 			c.hands.freeSlot(it)
 		}
@@ -129,11 +130,14 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		switch row.ClassOf(err) {
 		case row.ClassCaller, row.ClassDuplicate:
 			return c.apart(f, part{items, p.mark}, err)
+		case row.ClassOperator, row.ClassNotApplied, row.ClassUnknown:
+			c.health.claimed(err)
 		}
 		c.refused(items, claim.Executor, sent, err)
 		return nil
 	}
 	c.refusals.over()
+	c.health.claimed(nil)
 	c.hands.setRoundTrip(c.lead.took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
 		f.taken = true

@@ -24,6 +24,7 @@ type core struct {
 	metrics *metrics.Collector
 
 	outage     outage
+	health     health
 	locks      locks
 	touching   chan struct{} // holds one while a lease is moved for its holder
 	anchorLost chan struct{} // the clock needs a reading at once

@@ -235,12 +235,5 @@ func (e *Engine) Pause(ctx context.Context, tag string) error { return e.tags.se
 // Resume ends a pause. Every node that sees it scans at once.
 func (e *Engine) Resume(ctx context.Context, tag string) error { return e.tags.set(ctx, tag, false) }
 
-// Ready reports whether the clock has an anchor and the node holds its number.
-func (e *Engine) Ready() bool {
-	_, anchored := e.clock.AtLeast()
-	_, leased := e.member.Number()
-	return anchored && leased
-}
-
 // Now returns the database's time as far as it is certain, zero while there is no anchor.
 func (e *Engine) Now() row.Time { return e.now() }

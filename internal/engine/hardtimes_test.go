@@ -156,12 +156,12 @@ func TestOutageIsWaitedForWithoutSpinning(t *testing.T) {
 				if calls := store.refused.Load(); calls > 40*lasts {
 					w.Errorf("%d calls in an outage of %d s", calls, lasts)
 				}
-				if e.Ready() {
+				if e.Ready(w.Context()) == nil {
 					w.Error("it is ready without a database")
 				}
 				store.away.Store(false)
 				time.Sleep(20 * time.Second)
-				if !e.Ready() {
+				if e.Ready(w.Context()) != nil {
 					w.Error("it is not ready although the database is back")
 				}
 				for _, id := range ids {
@@ -230,7 +230,7 @@ func TestNodeThatIsCutOffLosesWhatItHasAndComesBack(t *testing.T) {
 		if r := w.row(id); r.Status != row.Completed || r.Version != version {
 			w.Errorf("the late result changed the row: %+v", r)
 		}
-		if !a.Ready() {
+		if a.Ready(w.Context()) != nil {
 			w.Error("the node is not ready again")
 		}
 		mine := 0

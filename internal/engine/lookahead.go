@@ -141,7 +141,7 @@ func (l *lookahead) readWindow(ctx context.Context, tags []string) error {
 	}
 	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(l.cfg.Window), Limit: lookAheadRows}
 	for {
-		page, err := l.store.Due(ctx, w)
+		page, err := l.due(ctx, w)
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
 	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(-peekFrom), Limit: peekRows}
-	page, err := p.store.Due(ctx, w)
+	page, err := p.due(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -63,8 +64,9 @@ type PopRequest struct {
 	Wait  time.Duration
 }
 
-// Pop waits until a task of one of the tags is due and hands out as many as are, up to the maximum. It returns none when the wait
-// has passed, and the context's cause when ctx has ended.
+// Pop waits until a task of one of the tags is due and hands out as many as are, up to the maximum. It returns none
+// when the wait has passed, the context's cause when ctx has ended, and an error when the database does not let it
+// know.
 func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, error) {
 	if !e.running() {
 		return nil, processor.ErrNotStarted
@@ -79,17 +81,18 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 		e.member.SetTags(e.tags.served())
 	}
 	got, err := e.pops.pop(ctx, r, fresh)
-	if err != nil {
-		return nil, err
-	}
-	if len(got) > 0 {
+	switch {
+	case len(got) > 0:
 		e.pops.setTTR(ctx, got, r.TTR)
 		return tasksOf(got), nil
-	}
-	if e.running() {
+	case !e.running():
+		return nil, processor.ErrClosed
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("looking for tasks to pop: %w", err)
 	}
-	return nil, processor.ErrClosed
+	return nil, nil
 }
 
 // claimWait is how long a pop that shall not wait gives the claim of a row that is due. Other pops may be faster.
@@ -108,65 +111,101 @@ func (p *pops) join(r PopRequest) (*popper, error) {
 	return w, nil
 }
 
-// pop looks at the table and waits for tasks. A pop that shall not wait looks before it joins the line: a row that a timer
-// here has put in reach would be claimed for it meanwhile, and the look would find nothing that is due.
+// answerWait is how long a pop whose wait is over gives the answer of the table. Without one it cannot say that
+// nothing is due.
+const answerWait = 2 * time.Second
+
+// pop looks at the table and waits for tasks. With none and no error nothing is due. A pop that waits for a moment at
+// most looks before it joins the line: a row that a timer here has put in reach would be claimed for it meanwhile,
+// and the look would find nothing that is due.
 func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*run, error) {
-	if !r.Waits || r.Wait > 0 {
-		w, err := p.join(r)
-		if err != nil {
-			return nil, err
+	l := &look{tags: r.Tags, fresh: fresh}
+	if r.Waits && r.Wait < claimWait {
+		l.rows = r.Max
+		select {
+		case <-p.ask(l).done:
+		case <-time.After(answerWait):
+			return nil, errSilent
+		case <-ctx.Done():
+			return nil, nil
 		}
-		return p.await(ctx, w, r.Waits, r.Wait, &look{tags: r.Tags, fresh: fresh}), nil
-	}
-	l := p.ask(&look{tags: r.Tags, rows: r.Max, fresh: fresh})
-	select {
-	case <-l.done:
-	case <-ctx.Done():
-		return nil, nil
-	}
-	if !l.found {
-		return nil, nil
+		switch {
+		case l.err != nil:
+			return nil, l.err
+		case l.found:
+			r.Wait = claimWait
+		case r.Wait == 0:
+			return nil, nil
+		}
+		l = nil
 	}
 	w, err := p.join(r)
 	if err != nil {
 		return nil, err
 	}
-	return p.await(ctx, w, true, claimWait, nil), nil
+	err = p.await(ctx, w, r, l)
+	got := p.leave(w)
+	switch {
+	case len(got) > 0:
+		return got, nil
+	case err != nil || ctx.Err() != nil:
+		return nil, err
+	default:
+		claim, _ := p.health.failing()
+		return nil, claim
+	}
 }
 
-// await waits for tasks and takes the popper out of the line. It asks the table once, where that may know more than this
-// process.
-func (p *pops) await(ctx context.Context, w *popper, bounded bool, wait time.Duration, l *look) []*run {
+// await waits until the popper has got something or its wait is over. It asks the table when it begins, where that may
+// know more than this process, and when it ends unless the table was read a moment ago.
+func (p *pops) await(ctx context.Context, w *popper, r PopRequest, l *look) error {
 	var over, ask <-chan time.Time
-	if bounded {
-		alarm := time.NewTimer(wait)
+	var answered chan struct{}
+	if r.Waits {
+		alarm := time.NewTimer(r.Wait)
 		defer alarm.Stop()
 		over = alarm.C
 	}
 	if l != nil {
 		switch in, asks := p.hands.lookIn(w.tags); {
 		case l.fresh || asks && in == 0:
-			p.ask(l)
+			answered = p.ask(l).done
 		case asks:
 			ask = time.After(in)
 		}
 	}
-	for waits := true; waits; {
+	for late := false; ; {
 		select {
 		case <-w.ready:
 			if w.most > 1 {
 				sleep(ctx, gather)
 			}
-			waits = false
+			return nil
 		case <-ask:
-			p.ask(l)
+			answered = p.ask(l).done
+		case <-answered:
+			answered = nil
+			if l.err != nil || late && !l.found {
+				return l.err
+			}
+			if late {
+				over = time.After(claimWait)
+			}
 		case <-over:
-			waits = false
+			switch {
+			case late && answered != nil:
+				return errSilent
+			case late || answered == nil && p.health.sees():
+				return nil
+			case answered == nil:
+				l = &look{tags: w.tags, rows: w.most}
+				answered = p.ask(l).done
+			}
+			late, over = true, time.After(answerWait)
 		case <-ctx.Done():
-			waits = false
+			return nil
 		}
 	}
-	return p.leave(w)
 }
 
 // awaited returns the tags that somebody waits for.

@@ -95,7 +95,7 @@ func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, 
 		return nil, err
 	}
 	now, _ := p.clock.AtMost() // what was saved as due now is due at this bound
-	page, err := p.store.Due(ctx, row.Window{Tags: tags, To: now.Add(lookBeyond), Limit: rows})
+	page, err := p.due(ctx, row.Window{Tags: tags, To: now.Add(lookBeyond), Limit: rows})
 	if err != nil {
 		p.failed("looking for tasks to pop", err)
 		return nil, err

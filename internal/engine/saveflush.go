@@ -180,12 +180,16 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 		s.held.free(items[0])
 	}
 	if err == nil {
+		s.health.saved(nil)
 		s.stored(items)
 		return nil
 	}
 	class := row.ClassOf(err)
 	if class != row.ClassDuplicate {
 		s.failed("saving", err)
+	}
+	if class == row.ClassOperator || class == row.ClassNotApplied || class == row.ClassUnknown {
+		s.health.saved(err)
 	}
 	switch class {
 	case row.ClassDuplicate:

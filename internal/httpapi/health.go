@@ -8,7 +8,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-const readyWait = 3 * time.Second
+// readyWait is how long the database may take to show that it works. Whoever asks often waits no longer than this.
+const readyWait = time.Second
 
 // healthz says that the process answers.
 func (a *API) healthz(w http.ResponseWriter, _ *http.Request) { say(w, "ok\n") }
@@ -24,7 +25,8 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := a.scheduler.Ready(ctx); err != nil {
 		a.log.Warn("not ready", "err", err)
 		refused(w, problemOf(http.StatusServiceUnavailable, wire.CodeNotReady,
-			"the database does not answer, or its clock or this node's number is not known; the log says which"))
+			"the database does not answer, cannot be read or written, or its clock or this node's number is not "+
+				"known; the log says which"))
 		return
 	}
 	say(w, "ready\n")

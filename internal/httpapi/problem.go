@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,10 +34,8 @@ func problemOf(status int, code, detail string) *wire.Problem {
 
 // refused is a problem of a request that never reached a handler.
 func refused(w http.ResponseWriter, p *wire.Problem) {
+	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", mediaProblem)
-	if p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
 	w.WriteHeader(p.Status)
 	_ = strictJSON.Marshal(w, p) // a client that is gone needs no answer
 }

@@ -1,5 +1,7 @@
 package wire
 
+import "net/http"
+
 // Problem is the answer to a request that was not served (RFC 9457, application/problem+json).
 type Problem struct {
 	Title  string   `json:"title" doc:"Of the status"`
@@ -84,6 +86,14 @@ const (
 
 // GetStatus and ContentType let frameworks that know such methods answer with a problem.
 func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders says when to try again, for those problems that may be over by then.
+func (p *Problem) GetHeaders() http.Header {
+	if p.Status != http.StatusServiceUnavailable {
+		return nil
+	}
+	return http.Header{"Retry-After": {"1"}}
+}
 
 // ContentType is application/problem+json.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }

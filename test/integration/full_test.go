@@ -49,9 +49,10 @@ func runFull(t *testing.T, d dbtest.Database, disk disk) {
 	begun, before := time.Now(), databaseErrors(t, metrics)
 	unknown, refused := saveUntilRefused(t, s, accepted)
 	judgeNoise(t, time.Since(begun), databaseErrors(t, metrics)-before-refused, int(lines.n.Load()))
+	eventually(t, "it is not ready", func() bool { return !isReady(t, s) })
 	disk.free(t)
 
-	eventually(t, "it is ready again by itself", func() bool { return s.Ready(t.Context()) == nil })
+	eventually(t, "it is ready again by itself", func() bool { return isReady(t, s) })
 	for name, id := range unknown {
 		accepted[name] = saveBulky(t, s, name, 0, delaytask.WithID(id))
 		if accepted[name] != id {
@@ -72,6 +73,12 @@ func runFull(t *testing.T, d dbtest.Database, disk disk) {
 	if len(stored) != len(accepted) {
 		t.Errorf("%d tasks are stored, %d were accepted", len(stored), len(accepted))
 	}
+}
+
+func isReady(t *testing.T, s *delaytask.Scheduler) bool {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	return s.Ready(ctx) == nil
 }
 
 // bulk is what each body ends with: a table has room for a little more in pages that it holds already.

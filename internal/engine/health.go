@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// health knows what the database lets this process do. Nothing comes to a pop either when nothing is due, or when what is due
+// cannot be read or cannot be claimed. And a full disk may take heartbeats while it refuses saves.
+type health struct {
+	mu     sync.Mutex
+	looked time.Time // when the last read of due rows began that was answered
+	claim  failure
+	save   failure
+}
+
+// failure is that of the last statement of a kind, without an error when that did not fail.
+type failure struct {
+	err error
+	at  time.Time
+}
+
+// lately returns the error while it counts.
+func (f failure) lately() error {
+	if time.Since(f.at) > failureCounts {
+		return nil
+	}
+	return f.err
+}
+
+const (
+	// lookCounts is how old a read of due rows may be that tells a pop that nothing is due. Polls come sooner.
+	lookCounts = time.Second
+	// failureCounts is how long a failure counts that no other statement of its kind follows. What failed is repeated
+	// sooner.
+	failureCounts = 5 * time.Second
+)
+
+var errSilent = errors.New("the database did not answer in time")
+
+// sees reports whether what was due a moment ago is known here.
+func (h *health) sees() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Since(h.looked) < lookCounts
+}
+
+// claimed notes how a claim ended, or that it takes long.
+func (h *health) claimed(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.claim = failure{err, time.Now()}
+}
+
+// saved notes how a save ended.
+func (h *health) saved(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.save = failure{err, time.Now()}
+}
+
+// failing returns why tasks could not be claimed, or not be saved, a moment ago.
+func (h *health) failing() (claim, save error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.claim.lately(), h.save.lately()
+}
+
+// due reads rows of the window, and notes that this works.
+func (c *core) due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	begun := time.Now()
+	page, err := c.store.Due(ctx, w)
+	if err == nil {
+		c.health.mu.Lock()
+		defer c.health.mu.Unlock()
+		c.health.looked = begun
+	}
+	return page, err
+}
+
+// Ready returns nil when the clock has an anchor, the node holds its number, the last heartbeat was written, and no claim or
+// save was refused since. When the last heartbeat is old it writes another one before ctx ends.
+func (e *Engine) Ready(ctx context.Context) error {
+	if _, anchored := e.clock.AtLeast(); !anchored {
+		return errors.New("the database's clock is not known; it is being read again")
+	}
+	if e.member.Silent() > e.cfg.Heartbeat {
+		ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+		defer cancel()
+		if err := e.member.Beat(ctx); err != nil {
+			return err
+		}
+	}
+	if _, leased := e.member.Number(); !leased {
+		return errors.New("the node number was lost; another one is being leased")
+	}
+	claim, save := e.health.failing()
+	return cmp.Or(claim, save)
+}
