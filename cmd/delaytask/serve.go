@@ -40,7 +40,12 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 	if err != nil {
 		return misused(err)
 	}
-	s, err := service.Open(cmd.Context(), c, a.logger(c.Log), service.Traced(traces))
+	log := a.logger(c.Log)
+	if len(c.Exposed) > 0 {
+		log.Warn("others can read secrets in the settings file; take that right away (chmod o-r), or set them by environment variables",
+			"secrets", c.Exposed)
+	}
+	s, err := service.Open(cmd.Context(), c, log, service.Traced(traces))
 	if err != nil {
 		return err
 	}

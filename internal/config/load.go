@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -54,11 +56,34 @@ func (c *Config) readFile(path string) error {
 		return fmt.Errorf("read settings from %s: %w", path, err)
 	}
 	err = c.apply(k, func(path []string) string { return strings.Join(path, ".") }, path+": ")
+	if info, found := os.Stat(path); found == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
+		c.Exposed = c.secretKeys(path + ": ")
+	}
 	if err != nil && !named {
 		return fmt.Errorf("%w\n(%s was read because it lies in this folder; if it belongs to something else, name another file)",
 			err, path)
 	}
 	return err
+}
+
+// secretKeys names the settings that hold secrets.
+func (c *Config) secretKeys(origin string) (keys []string) {
+	if strings.Contains(MaskDSN(c.DSN), masked) {
+		keys = append(keys, origin+"dsn")
+	}
+	if c.Secret != "" {
+		keys = append(keys, origin+"secret")
+	}
+	for _, tag := range slices.Sorted(maps.Keys(c.Workers)) {
+		w := c.Workers[tag]
+		if len(w.Secrets) > 0 {
+			keys = append(keys, origin+"workers."+tag+".secrets")
+		}
+		if maskURL(w.URL) != w.URL {
+			keys = append(keys, origin+"workers."+tag+".url")
+		}
+	}
+	return keys
 }
 
 // apply sets every value of one source in the order of the keys. name is what the source calls a key.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -265,4 +266,29 @@ func readFile(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+func TestSecretsInAFileThatOthersCanReadAreTold(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such modes")
+	}
+	const secrets = `{dsn: "u:p@tcp(h)/db", secret: 0123456789abcdef, workers: {t: {url: "https://u:p@h", secrets: [s]}, u: {url: "https://h"}}}`
+	for _, c := range []struct {
+		mode    os.FileMode
+		content string
+		want    string
+	}{
+		{0o644, secrets, "dsn secret workers.t.secrets workers.t.url"}, {0o640, secrets, ""}, {0o600, secrets, ""},
+		{0o644, `{dsn: "u@tcp(h)/db", ttr: 1m}`, ""},
+	} {
+		path := writeFile(t, c.content)
+		if err := os.Chmod(path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(Source{Path: path, Environ: []string{"DELAYTASK_SECRET=fedcba9876543210"}})
+		if told := strings.ReplaceAll(strings.Join(got.Exposed, " "), path+": ", ""); err != nil || told != c.want {
+			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, told, err, c.want)
+		}
+	}
 }

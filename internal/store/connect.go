@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -125,7 +127,23 @@ func (t Target) open() (*sqlx.DB, error) {
 	return sqlx.NewDb(db, "mysql"), nil
 }
 
+// creating is held while this process makes the file of an embedded database. To close a file ends all locks that the process has on
+// it, so nobody may have opened it with SQLite by then.
+var creating sync.Mutex
+
+// createPrivate makes the file, when there is none, so that nobody but its owner reads it. SQLite gives the files beside it the same
+// mode. What cannot be made is left to SQLite, whose error says more.
+func (t Target) createPrivate() {
+	creating.Lock()
+	defer creating.Unlock()
+	file, err := os.OpenFile(t.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_ = file.Close() // nothing was written
+	}
+}
+
 func (t Target) openSQLite() (*sqlx.DB, error) {
+	t.createPrivate()
 	params := url.Values{
 		"_txlock": {"immediate"}, // a transaction that reads first would otherwise fail at its first write
 		"_pragma": {

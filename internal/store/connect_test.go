@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -58,6 +59,31 @@ func TestSQLiteFileIsDurableAndWaitsForOthers(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the file is not where it was asked for: %v", err)
+	}
+}
+
+func TestSQLiteFilesAreTheirOwnersAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such modes")
+	}
+	fresh, old := filepath.Join(t.TempDir(), "new.db"), filepath.Join(t.TempDir(), "old.db")
+	if err := os.WriteFile(old, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]os.FileMode{fresh: 0o600, old: 0o640} {
+		db, _, err := Connect(t.Context(), "sqlite:"+file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.ExecContext(t.Context(), "CREATE TABLE t (x)"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{file, file + "-wal", file + "-shm"} {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%v, %v, want %v", info, err, want)
+			}
+		}
 	}
 }
 
