@@ -270,12 +270,12 @@ type slowReads struct {
 	slow atomic.Bool
 }
 
-func (s *slowReads) Get(ctx context.Context, tx Tx, ids []int64) ([]row.Row, []row.Broken, error) {
-	rows, broken, err := s.Store.Get(ctx, tx, ids)
+func (s *slowReads) States(ctx context.Context, ids []int64) ([]row.State, error) {
+	states, err := s.Store.States(ctx, ids)
 	if s.slow.Load() {
 		time.Sleep(2 * time.Second)
 	}
-	return rows, broken, err
+	return states, err
 }
 
 // The task is given back through another node as its lease ends, and popped here again while the alarm looks what became of it.

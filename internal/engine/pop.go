@@ -25,7 +25,7 @@ type pops struct {
 	finders context.Context                       // of what finds work in the table
 	ahead   func(context.Context, []string) error // arms what falls due soon of the tags
 
-	expiring chan struct{} // holds one while a lease of theirs is ended
+	expiries *batch.Coalescer[int64] // tasks whose leases are over
 
 	mu      sync.Mutex
 	waiting []*popper // the longest first
@@ -50,8 +50,8 @@ const popBytes = 16 << 20
 const gather = 2 * time.Millisecond
 
 func newPops(r *runner, tags *tags, arm *armer) *pops {
-	p := &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}, expiring: make(chan struct{}, 1)}
-	p.endings, p.looks = p.newEndings(), p.newLooks()
+	p := &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
+	p.endings, p.looks, p.expiries = p.newEndings(), p.newLooks(), p.newExpiries()
 	return p
 }
 

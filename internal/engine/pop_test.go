@@ -219,15 +219,15 @@ func TestPoppedTaskIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 	})
 }
 
-// alarmOnly sees every Get before it is made, and shows no lease that is over to the rescue.
+// alarmOnly sees every read of states before it is made, and shows no lease that is over to the rescue.
 type alarmOnly struct {
 	Store
 	seen func()
 }
 
-func (s alarmOnly) Get(ctx context.Context, tx Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+func (s alarmOnly) States(ctx context.Context, ids []int64) ([]row.State, error) {
 	s.seen()
-	return s.Store.Get(ctx, tx, ids)
+	return s.Store.States(ctx, ids)
 }
 
 func (alarmOnly) Expired(context.Context, int) ([]row.Row, []row.Broken, error) { return nil, nil, nil }
@@ -270,6 +270,46 @@ func TestLeaseOfAPoppedTaskThatEndsWhileTheClockHasNoAnchor(t *testing.T) {
 		again, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2 * time.Second})
 		if err != nil || len(again) != 1 || again[0].Attempt != 2 {
 			w.Errorf("when the clock was back, popped %v, %v: %+v", again, err, w.row(id))
+		}
+	})
+}
+
+// endsCounted counts the statements that end leases of popped tasks.
+type endsCounted struct {
+	alarmOnly
+	updates atomic.Int64
+}
+
+func (s *endsCounted) Update(ctx context.Context, tx Tx, changes []row.Change) (int, error) {
+	s.updates.Add(1)
+	return s.Store.Update(ctx, tx, changes)
+}
+
+func TestLeasesThatEndTogetherShareStatements(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const tasks = 2000
+		db := &endsCounted{alarmOnly: alarmOnly{w.store, func() {}}}
+		e := w.engine(db, nil)
+		ids := make([]int64, tasks)
+		for i := range ids {
+			ids[i] = w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+		}
+		for popped := 0; popped < tasks; {
+			got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1000, Waits: true})
+			if err != nil || len(got) == 0 {
+				w.Fatalf("popped %d of %d: %v", popped, tasks, err)
+			}
+			popped += len(got)
+		}
+		db.updates.Store(0)
+		time.Sleep(12 * time.Second)
+		for _, id := range ids {
+			if r := w.row(id); r.Status != row.Pending || r.Attempt != 1 || r.CrashCount != 0 {
+				w.Fatalf("after its lease: %+v", r)
+			}
+		}
+		if n := db.updates.Load(); n > tasks/20 {
+			w.Errorf("%d statements end %d leases", n, tasks)
 		}
 	})
 }

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/scanner"
@@ -16,89 +18,162 @@ type handed struct {
 	tries int // to end its lease, while somebody's transaction holds the row
 }
 
+// newExpiries ends leases that are over at the same time in one statement. One batch at a time is under way: it may wait
+// for a lock, and the next one knows of that then.
+func (p *pops) newExpiries() *batch.Coalescer[int64] {
+	return batch.New(batch.Config[int64]{Flush: p.expire, MaxItems: rescuePage, Panicked: func(ids []int64, value any) {
+		p.log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))
+		p.againAll(p.held(ids), time.Second)
+	}})
+}
+
 // alarm ends the hold when the lease is over.
 func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
 	wait, anchored := p.clock.Until(leaseEnd)
 	if !anchored {
 		wait = time.Second
 	}
-	return time.AfterFunc(max(wait, 0), func() { p.expire(id) })
+	return time.AfterFunc(max(wait, 0), func() { _ = p.expiries.Add(id) }) // refused when the engine ends
 }
 
-// expire returns a task that was not finished in time to pending: an attempt is spent, nothing crashed, and there is no backoff.
-func (p *pops) expire(id int64) {
-	h := p.holds(id)
-	if h == nil {
-		return
-	}
+// expire returns tasks that were not finished in time to pending: an attempt is spent, nothing crashed, and there is no
+// backoff.
+func (p *pops) expire(ids []int64) {
 	ctx, cancel := p.call()
 	defer cancel()
-	rows, _, err := p.store.Get(ctx, nil, []int64{id})
-	switch {
-	case p.holds(id) != h:
-		return // it was let go meanwhile, and may have been popped again
-	case err != nil:
-		p.failed("looking at a lease that ended", err)
-		p.again(h, p.now().Add(time.Second))
-		return
-	case len(rows) == 0 || rows[0].Status != row.Executing || rows[0].Version != h.run.row.Version:
-		p.letGo(h)
-		return
-	case rows[0].Due > p.now():
-		p.again(h, rows[0].Due)
+	held := p.held(ids) // what is popped again meanwhile is another hold
+	states, err := p.store.States(ctx, idsOf(held, (*handed).id))
+	if err != nil {
+		p.failed("looking at leases that ended", err)
+		p.againAll(held, time.Second)
 		return
 	}
-	p.expiring <- struct{}{} // that of one row may wait for a lock, and the next ones know of it then
-	defer func() { <-p.expiring }()
+	over := p.over(held, statesByID(states))
 	now, err := p.certain(ctx)
 	if err != nil {
-		p.again(h, 0)
+		p.againAll(over, 0)
 		return
 	}
-	rows[0].Execution = h.run.firstStart()
-	change := scanner.Verdict(rows[0], h.run.started, now, p.cfg.Quarantine)
-	applied, err := p.update(ctx, []row.Change{change})
-	switch {
-	case err != nil && row.ClassOf(err) == row.ClassLocked:
-		h.tries++
-		p.again(h, p.now().Add(asideFor(h.tries)))
-		return
-	case err != nil:
-		p.failed("ending the lease of a popped task", err)
-		p.again(h, p.now().Add(time.Second))
-		return
-	case applied == 0: // it has changed since it was looked at
-		p.again(h, p.now().Add(100*time.Millisecond))
+	p.endLeases(ctx, over, now, true)
+}
+
+// over sorts out what the table says otherwise of: the task was ended, or its lease was moved.
+func (p *pops) over(held []*handed, states map[int64]row.State) (over []*handed) {
+	for _, h := range held {
+		s, exists := states[h.run.row.ID]
+		switch {
+		case !exists || s.Status != row.Executing || s.Version != h.run.row.Version:
+			p.letGo(h)
+		case s.Due > p.now():
+			p.again(h, s.Due)
+		default:
+			over = append(over, h)
+		}
+	}
+	return over
+}
+
+// endLeases ends leases in one statement. Rows that somebody's transaction holds are set aside, and the others sent again.
+func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askLocked bool) {
+	if len(over) == 0 {
 		return
 	}
+	changes := make([]row.Change, len(over))
+	for i, h := range over {
+		r := h.run.row
+		r.Execution = h.run.firstStart()
+		changes[i] = scanner.Verdict(r, h.run.started, now, p.cfg.Quarantine)
+	}
+	applied, err := p.update(ctx, changes)
+	switch class := row.ClassOf(err); {
+	case err == nil && applied == len(over):
+		for i, h := range over {
+			p.expired(h, changes[i])
+		}
+	case err == nil: // some have changed since they were looked at
+		p.readExpired(ctx, over, changes)
+	case class == row.ClassLocked:
+		locked := make(map[int64]bool)
+		if askLocked && len(over) > 1 {
+			locked, _ = p.lockedAmong(ctx, idsOf(over, (*handed).id))
+		}
+		aside, free := split(over, func(h *handed) bool { return len(locked) == 0 || locked[h.id()] })
+		for _, h := range aside {
+			h.tries++
+			p.again(h, p.now().Add(asideFor(h.tries)))
+		}
+		p.endLeases(ctx, free, now, false)
+	case len(over) > 1 && (class == row.ClassCaller || class == row.ClassDuplicate): // for what one of the rows holds
+		half := len(over) / 2
+		p.endLeases(ctx, over[:half], now, askLocked)
+		p.endLeases(ctx, over[half:], now, askLocked)
+	default:
+		p.failed("ending the leases of popped tasks", err)
+		p.againAll(over, time.Second)
+	}
+}
+
+// readExpired finds out which of the leases were ended. What somebody else has changed is looked at again in a moment.
+func (p *pops) readExpired(ctx context.Context, over []*handed, changes []row.Change) {
+	states, err := p.store.States(ctx, idsOf(over, (*handed).id))
+	if err != nil {
+		p.failed("reading back leases that ended", err)
+	}
+	byID := statesByID(states)
+	for i, h := range over {
+		c := changes[i]
+		s, exists := byID[h.id()]
+		if exists && s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due && s.Executor == c.Executor {
+			p.expired(h, c)
+		} else {
+			p.again(h, p.now().Add(100*time.Millisecond))
+		}
+	}
+}
+
+// expired is what follows the end of a lease.
+func (p *pops) expired(h *handed, c row.Change) {
+	r := &h.run.row
 	p.letGo(h)
-	if change.To == row.Failed {
-		p.metrics.Run(h.run.row.Tag, metrics.RunFailed)
-		p.taskFailed(&rows[0], h.run.due, errLeasesLost)
+	if c.To == row.Failed {
+		p.metrics.Run(r.Tag, metrics.RunFailed)
+		p.taskFailed(r, h.run.due, errLeasesLost)
 		return
 	}
-	p.metrics.Run(h.run.row.Tag, metrics.RunRetried)
-	p.metrics.Retried(h.run.row.Tag)
-	p.attemptFailed(&rows[0], errNotFinished, change.Due)
-	d := dueOf(&rows[0])
-	d.Version, d.Due = d.Version+1, change.Due
+	p.metrics.Run(r.Tag, metrics.RunRetried)
+	p.metrics.Retried(r.Tag)
+	p.attemptFailed(r, errNotFinished, c.Due)
+	d := dueOf(r)
+	d.Version, d.Due = d.Version+1, c.Due
 	p.arm.written(d)
 }
 
-// holds returns the hold of a task that is in a caller's hand, nil when it is not, or the pops have ended.
-func (p *pops) holds(id int64) *handed {
+func (h *handed) id() int64 { return h.run.row.ID }
+
+// held returns the holds of those tasks that are in a caller's hand, none when the pops have ended.
+func (p *pops) held(ids []int64) (held []*handed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil
+	for _, id := range ids {
+		if h := p.handed[id]; h != nil && !p.closed {
+			held = append(held, h)
+		}
 	}
-	return p.handed[id]
+	return held
+}
+
+// againAll looks at the leases once more after d.
+func (p *pops) againAll(held []*handed, d time.Duration) {
+	at := p.now().Add(d)
+	for _, h := range held {
+		p.again(h, at)
+	}
 }
 
 func (p *pops) again(h *handed, at row.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
+	if !p.closed && p.handed[h.id()] == h {
 		h.alarm.Stop()
 		h.alarm = p.alarm(h.run.row.ID, at)
 	}

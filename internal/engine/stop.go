@@ -51,7 +51,8 @@ func (e *Engine) stop(ctx context.Context) error {
 	last, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
 	defer cancel()
 	err := errors.Join(findersErr, e.settler.close(last), e.runner.passer.queue.Close(last), e.pops.endings.Close(last),
-		e.pops.looks.Close(last), e.saver.close(last), e.member.Leave(last))
+		e.pops.looks.Close(last), e.pops.expiries.Close(last),
+		e.saver.close(last), e.member.Leave(last))
 	e.waitForHooks(last)
 	e.endLife()
 	e.wg.Wait()
