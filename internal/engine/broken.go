@@ -9,11 +9,12 @@ func (c *core) discard(broken []row.Broken) {
 	}
 	ctx, cancel := c.call()
 	defer cancel()
+	if err := c.store.Discard(ctx, broken); err != nil {
+		c.failed("failing rows that cannot be decoded", err)
+		return
+	}
 	for _, b := range broken {
 		c.log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
 			"version", b.Version, "err", b.Reason)
-	}
-	if err := c.store.Discard(ctx, broken); err != nil {
-		c.failed("failing rows that cannot be decoded", err)
 	}
 }

@@ -21,6 +21,11 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	if len(c.Rows) == 0 {
 		return won, nil
 	}
+	var refused []row.Broken
+	if c.Rows, refused = withoutUsedUp(c.Rows); len(c.Rows) == 0 {
+		reading, err := s.Now(ctx)
+		return row.Claimed{Reading: reading, Broken: refused}, err
+	}
 	readBack := func(ctx context.Context, from queryer) error {
 		won = row.Claimed{}
 		return afterWrite("read back claimed tasks", s.winners(ctx, from, c, &won))
@@ -41,7 +46,24 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	if err != nil {
 		return row.Claimed{}, err
 	}
+	won.Broken = append(won.Broken, refused...)
 	return won, nil
+}
+
+// withoutUsedUp takes out the rows whose version cannot grow. They would fail the statement, or be claimed for ever.
+func withoutUsedUp(refs []row.Ref) ([]row.Ref, []row.Broken) {
+	isUsedUp := func(r row.Ref) bool { return r.Version >= usedUp }
+	if !slices.ContainsFunc(refs, isUsedUp) {
+		return refs, nil
+	}
+	var refused []row.Broken
+	refs = slices.DeleteFunc(slices.Clone(refs), func(r row.Ref) bool {
+		if isUsedUp(r) {
+			refused = append(refused, row.Broken{Ref: r, Status: row.Pending, Reason: "column version: it is used up"})
+		}
+		return isUsedUp(r)
+	})
+	return refs, refused
 }
 
 func (d dialect) claimOn(ctx context.Context, conn execer, c row.Claim) error {

@@ -76,7 +76,7 @@ func (r *record) claimed(by row.Claim) (row.Row, error) {
 func (r *record) attempt(d *decoder) row.Row {
 	return row.Row{
 		ID:          d.int("id", r.ID, 1, math.MaxInt64),
-		Version:     d.int("version", r.Version, 0, math.MaxInt64),
+		Version:     d.version(r.Version),
 		Tag:         string(d.notNull("tag", r.Tag)),
 		Key:         string(r.Key),
 		Body:        bytes.Clone(r.Body),
@@ -103,7 +103,7 @@ func (r *record) state() row.State {
 	return row.State{
 		ID:       d.int("id", r.ID, 1, math.MaxInt64),
 		Tag:      string(r.Tag),
-		Version:  d.int("version", r.Version, 0, math.MaxInt64),
+		Version:  d.version(r.Version),
 		Status:   row.Status(d.int("status", r.Status, 0, math.MaxUint8)),
 		Due:      d.time("due_time", r.Due),
 		Executor: string(r.Executor),
@@ -116,7 +116,7 @@ func (r *record) due() row.Due {
 	var d decoder
 	return row.Due{
 		ID:         d.int("id", r.ID, 1, math.MaxInt64),
-		Version:    d.int("version", r.Version, 0, math.MaxInt64),
+		Version:    d.version(r.Version),
 		Tag:        string(r.Tag),
 		Due:        d.time("due_time", r.Due),
 		Priority:   int(d.int("priority", r.Priority, math.MinInt16, math.MaxInt16)),
@@ -162,6 +162,18 @@ func (d *decoder) int(column string, raw []byte, least, most int64) int64 {
 		return 0
 	}
 	return n
+}
+
+// usedUp is a version that no task reaches. One more than such a version may be more than the column takes.
+const usedUp = 1 << 62
+
+// version stays what it is where it is used up, as far as an int64 can tell, so that the row can be named.
+func (d *decoder) version(raw []byte) int64 {
+	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil && n >= usedUp {
+		d.fail("version", fmt.Errorf("%d is out of range", n))
+		return int64(min(n, math.MaxInt64))
+	}
+	return d.int("version", raw, 0, usedUp)
 }
 
 // optional is int for a column where NULL means zero.

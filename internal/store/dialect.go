@@ -18,6 +18,8 @@ type dialect struct {
 	readText string // the stored bytes of %s
 	sameText string // %s equals the text that is bound
 
+	exactTag string // condition: no tag that equals one only because spaces at its end do not count
+
 	byID  string // hint: enter by primary key
 	byDue string // hint: enter by the index (status, tag, due_time)
 	byKey string // hint: enter by active_key

@@ -14,6 +14,8 @@ var mysqlDialect = dialect{
 	readText: "CAST(%s AS BINARY)",
 	sameText: "CAST(%s AS BINARY) = CAST(? AS BINARY)",
 
+	exactTag: " AND tag NOT LIKE '% '",
+
 	byID:  " FORCE INDEX (PRIMARY)",
 	byDue: " FORCE INDEX (delay_task_message_due)",
 	byKey: " FORCE INDEX (delay_task_message_active_key)",

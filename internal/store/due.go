@@ -85,7 +85,7 @@ func within(w row.Window) []clause {
 const byDueTime = table + ".due_time, id"
 
 func (d dialect) dueBranch(tags string, args []any, order string, limit int, limits ...clause) clause {
-	where := joined(append([]clause{{tags, args}}, limits...), " AND ")
+	where := joined(append([]clause{{tags + d.exactTag, args}}, limits...), " AND ")
 	return clause{"SELECT id, version, " + d.text("tag") + ", " + d.time("due_time") + ", priority, crash_count" +
 		" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Pending) + where.sql +
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}

@@ -52,6 +52,7 @@ func (d dialect) list(f row.Filter, bodies bool) (string, []any) {
 	}
 	if f.Tag != "" {
 		and("tag = ?", f.Tag)
+		and(fmt.Sprintf(d.sameText, "tag"), f.Tag) // spaces at its end count
 	}
 	if f.Key != "" {
 		and(fmt.Sprintf(d.sameText, "task_key"), f.Key)

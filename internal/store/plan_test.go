@@ -78,7 +78,7 @@ func plannedStatements(d dialect) []planned {
 	add(dueKey, "strays")(d.strays("host:1:", 10))
 	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
 	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
-	add(dueKey, "counts")(d.counts(), nil)
+	add(dueKey, "counts")(d.counts(table+".tag"), nil)
 	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
 	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
 	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -51,7 +52,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 	})
 }
 
-// discard also empties the columns that hold a form of their own, else the row could not be read afterwards either.
+// discard sets a version that is used up to one that is not, else the row could not be read afterwards either.
 func (d dialect) discard(broken []row.Broken) (string, []any) {
 	broken = slices.SortedFunc(slices.Values(broken), func(a, b row.Broken) int { return cmp.Compare(a.ID, b.ID) })
 	ids := make([]int64, len(broken))
@@ -62,12 +63,14 @@ func (d dialect) discard(broken []row.Broken) (string, []any) {
 		ids[i], versions[i], statuses[i], reasons[i] = r.ID, r.Version, int64(r.Status), r.Reason
 	}
 	b := newBatch(d, ids)
-	b.sets = append(b.sets, clause{sql: fmt.Sprintf("status = %d, version = version + 1", row.Failed)})
+	b.sets = append(b.sets, clause{sql: fmt.Sprintf("status = %d, version = CASE WHEN version < %d THEN version + 1 ELSE %d END",
+		row.Failed, usedUp, usedUp/2)})
 	b.setEach("error_stack", d.bindText, reasons)
 	b.setNow("finish_time")
 	b.setNow("due_time")
 	b.setNow("update_time")
-	b.guard("version = %s", b.each("version", "?", versions))
+	b.guard(fmt.Sprintf("CASE WHEN version < %[1]d THEN version ELSE %[1]d END = %%s", math.MaxInt64),
+		b.each("version", "?", versions))
 	b.guard("status = %s", b.each("status", "?", statuses))
 	return b.statement()
 }

@@ -8,23 +8,33 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Counts implements [engine.Keeper].
+// Counts implements [engine.Keeper]. Where the index takes tags for one that differ in spaces at their ends only,
+// they are counted once more, without its order.
 func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
-	var counts []row.TagCount
-	err := scan(ctx, s.db, s.dialect.counts(), nil, func(r *struct {
-		record
-		N int64 `db:"n"`
-	}) error {
-		state := r.state()
-		counts = append(counts, row.TagCount{Tag: string(r.Tag), Status: state.Status, Count: r.N, Oldest: state.Due})
-		return nil
-	})
+	counts, alike, err := s.count(ctx, table+".tag")
+	if alike && err == nil {
+		counts, _, err = s.count(ctx, fmt.Sprintf(s.dialect.readText, table+".tag"))
+	}
 	return counts, classify("count tasks", err)
 }
 
-func (d dialect) counts() string {
-	return "SELECT status, " + d.text("tag") + ", COUNT(*) AS n, CAST(MIN(due_time) AS CHAR) AS due_time FROM " +
-		table + d.byDue + " GROUP BY status, " + table + ".tag"
+func (s *Store) count(ctx context.Context, by string) (counts []row.TagCount, alike bool, err error) {
+	err = scan(ctx, s.db, s.dialect.counts(by), nil, func(r *struct {
+		record
+		N     int64 `db:"n"`
+		Alike bool  `db:"alike"` // rows of several tags
+	}) error {
+		state := r.state()
+		counts = append(counts, row.TagCount{Tag: string(r.Tag), Status: state.Status, Count: r.N, Oldest: state.Due})
+		alike = alike || r.Alike
+		return nil
+	})
+	return counts, alike, err
+}
+
+func (d dialect) counts(by string) string {
+	return "SELECT status, " + d.text("tag") + ", COUNT(*) AS n, MIN(LENGTH(tag)) < MAX(LENGTH(tag)) AS alike," +
+		" CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + d.byDue + " GROUP BY status, " + by
 }
 
 // Lateness implements [engine.Keeper].
@@ -54,7 +64,7 @@ func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, per
 func (d dialect) lateness(tags []string, since row.Time, perTag int) (string, []any) {
 	branches := make([]clause, len(tags))
 	for i, tag := range tags {
-		limits := []clause{{"tag = ?", []any{tag}}}
+		limits := []clause{{"tag = ?" + d.exactTag, []any{tag}}}
 		if !since.IsZero() {
 			limits = append(limits, clause{"due_time >= ?", []any{since}})
 		}

@@ -47,7 +47,7 @@ var dueTests = []test{
 		t.sees(everything("order.close"), 1)
 	}},
 	{"Only rows of the named tags are due", func(t *tester) {
-		for i, tag := range []string{"a", "A", "b", "a.b", "a_b"} {
+		for i, tag := range []string{"a", "A", "b", "a.b", "a_b", "a "} {
 			r := t.dueAt(int64(i+1), time.Duration(-i))
 			r.Tag = tag
 			t.insert(r)

@@ -16,6 +16,7 @@ type garbage struct {
 }
 
 var garbageOnSQLite = []garbage{
+	{"version", "9223372036854775807", false},
 	{"attempt", "'many'", false},
 	{"attempt", "-5", false},
 	{"attempt", "9223372036854775807", false},
@@ -42,6 +43,8 @@ var garbageOnSQLite = []garbage{
 }
 
 var garbageOnServers = []garbage{
+	{"version", "9223372036854775807", false},
+	{"version", "18446744073709551615", false},
 	{"attempt", "4294967295", false},
 	{"ttr", "4294967295", true},
 	{"delay_time", "-1", true},
