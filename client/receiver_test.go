@@ -242,7 +242,7 @@ func TestTwoReceiversOfOneTagShareItAndOneOutlivesTheOther(t *testing.T) {
 		names[wait(t, ran)] = true
 	}
 	first.CloseClientConnections() // as if its process were killed: it says nothing
-	first.Server.Close()
+	first.Close()
 	for range 6 {
 		if task := settled(t, c, save(t, c, 1)); task.Status != processor.Completed || task.Attempt != 1 {
 			t.Errorf("%s in attempt %d: %s", task.Status, task.Attempt, task.LastError())

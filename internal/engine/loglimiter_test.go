@@ -30,9 +30,9 @@ func (s stacked) Format(f fmt.State, verb rune) {
 	if s.bug && f.Flag('+') {
 		panic("a bug")
 	}
-	fmt.Fprint(f, s.Error())
+	_, _ = fmt.Fprint(f, s.Error())
 	if f.Flag('+') {
-		fmt.Fprint(f, "\n", strings.Repeat("main.look\n", 2000))
+		_, _ = fmt.Fprint(f, "\n", strings.Repeat("main.look\n", 2000))
 	}
 }
 

@@ -24,10 +24,10 @@ func addStacks(b *strings.Builder, err error, limit int) {
 			return
 		}
 	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
+	if e, wraps := err.(interface{ Unwrap() error }); wraps {
 		addStacks(b, e.Unwrap(), limit)
-	case interface{ Unwrap() []error }:
+	}
+	if e, joins := err.(interface{ Unwrap() []error }); joins {
 		for _, cause := range e.Unwrap() {
 			addStacks(b, cause, limit)
 		}

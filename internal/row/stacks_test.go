@@ -17,10 +17,10 @@ func (t traced) Error() string { return t.text }
 
 func (t traced) Format(s fmt.State, _ rune) {
 	if s.Flag('+') {
-		fmt.Fprint(s, t.form())
+		_, _ = fmt.Fprint(s, t.form())
 		return
 	}
-	fmt.Fprint(s, t.text)
+	_, _ = fmt.Fprint(s, t.text)
 }
 
 func TestStacksAreFoundWhereverTheErrorIs(t *testing.T) {

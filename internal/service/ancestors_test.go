@@ -80,14 +80,14 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 		return func(c *httpapi.Config, _ *compat.Config) { c.Tokens = judge{err} }
 	}
 	bearer := []string{"Authorization", "Bearer x"}
-	f("stopping", http.StatusOK, "stopping; try again", nothing)
-	f("panic", http.StatusOK, "unexpected", func(_ *httpapi.Config, c *compat.Config) {
+	f("stopping", http.StatusServiceUnavailable, "stopping; try again", nothing)
+	f("panic", http.StatusInternalServerError, "unexpected", func(_ *httpapi.Config, c *compat.Config) {
 		c.Check = func(delaytask.Item) error { panic("broken") }
 	})
 	f("no token", http.StatusUnauthorized, "send a token", judged(nil))
 	f("unknown token", http.StatusUnauthorized, "unknown", judged(access.ErrUnauthorized), bearer...)
 	f("two tokens", http.StatusBadRequest, "more than one", judged(nil), append(bearer, bearer...)...)
-	f("tokens that cannot be read", http.StatusOK, "try again", judged(access.ErrUnavailable), bearer...)
+	f("tokens that cannot be read", http.StatusServiceUnavailable, "try again", judged(access.ErrUnavailable), bearer...)
 	f("a page of another origin", http.StatusForbidden, "another origin", nothing, "Sec-Fetch-Site", "cross-site")
 	f("another host", http.StatusMisdirectedRequest, "not known by that name", func(c *httpapi.Config, _ *compat.Config) { c.CheckHost = true })
 }
