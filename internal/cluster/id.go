@@ -78,4 +78,7 @@ const room = 1 << 60
 
 // Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot. The last ones
 // before AUTO_INCREMENT has no more to give are refused too: a single row there would end all inserts that name no id.
-func Valid(id int64) bool { return id >= 1<<msShift && id <= math.MaxInt64-room }
+func Valid(id int64) bool { return id >= 1<<msShift && id <= Last }
+
+// Last is the largest id that a task may have.
+const Last = math.MaxInt64 - room

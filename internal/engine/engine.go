@@ -113,7 +113,7 @@ func (e *Engine) wire(process cluster.Process) {
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.pops.finders, e.pops.ahead = e.finders, e.lookahead.readWindow
 	e.peek = &peek{core: c, arm: e.arm, runs: e.runs}
-	e.passes = newPasses(c, e.arm, e.pops, lead, executor)
+	e.passes = newPasses(c, e.arm, e.pops, e.ids, lead, executor)
 }
 
 // take receives a claimed row.

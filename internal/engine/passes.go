@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sabotage"
@@ -12,10 +13,11 @@ import (
 
 // The names of the scanner's passes.
 const (
-	passScan   = "scan"
-	passStrays = "strays"
-	passRescue = "rescue"
-	passPurge  = "purge"
+	passScan    = "scan"
+	passStrays  = "strays"
+	passRescue  = "rescue"
+	passPurge   = "purge"
+	passNumbers = "numbers"
 )
 
 // passes is what the scanner does every few seconds, so that nothing which slipped through memory is ever forgotten.
@@ -24,6 +26,7 @@ type passes struct {
 	store    map[string]bounded // by pass
 	arm      *armer
 	pops     *pops
+	ids      *ids
 	executor string // of this process
 	runner   *scanner.Runner
 	backlog  *scanner.Compensate
@@ -38,8 +41,8 @@ const (
 	offerPause  = 4 * time.Millisecond // in which a quick tag runs a hundred rows: half a line is left when room for a page is seen
 )
 
-func newPasses(c *core, arm *armer, pops *pops, lead *lead, executor string) *passes {
-	p := &passes{core: c, store: map[string]bounded{}, arm: arm, pops: pops, executor: executor}
+func newPasses(c *core, arm *armer, pops *pops, ids *ids, lead *lead, executor string) *passes {
+	p := &passes{core: c, store: map[string]bounded{}, arm: arm, pops: pops, ids: ids, executor: executor}
 	for _, pass := range []string{passScan, passStrays, passRescue} {
 		again := func() { p.runner.Kick(pass) } // its next turn would be too late for the bounds of the promises
 		p.store[pass] = bounded{c.store, newPatience(lockWait, c.cfg.CallTimeout), again}
@@ -67,6 +70,7 @@ func newPasses(c *core, arm *armer, pops *pops, lead *lead, executor string) *pa
 	p.runner = scanner.NewRunner(c.log,
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
 		scanner.Pass{Name: passStrays, Every: c.cfg.ScanEvery, Run: p.strays},
+		scanner.Pass{Name: passNumbers, Every: c.cfg.ScanEvery, Run: p.renumber},
 		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: rescue.Pass},
 		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
 	)
@@ -181,4 +185,16 @@ func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, 
 	n, err := p.store[passPurge].Purge(ctx, status, before, limit)
 	p.metrics.Purged(status.String(), n)
 	return n, err
+}
+
+// renumber gives rows of plain INSERTs that no process can name an id, else they would never run.
+func (p *passes) renumber(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	defer cancel()
+	moved, mend, err := p.core.store.Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
+	if moved > 0 {
+		p.log.Error("rows had ids beyond the last one and were given others; "+
+			"each plain INSERT gets such an id, and is late, until this is run on the database", "tasks", moved, "run", mend)
+	}
+	return err
 }

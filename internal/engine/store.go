@@ -99,6 +99,10 @@ type Keeper interface {
 	// Purge deletes up to limit rows of a final status whose due time is before the bound, entering by primary key.
 	Purge(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)
 
+	// Renumber gives an id of next to up to limit rows whose id is below 1 or above last, unless they are executing,
+	// and returns how many, and with them what makes the database number new rows from there on.
+	Renumber(ctx context.Context, last int64, next func() int64, limit int) (moved int, mend string, err error)
+
 	// List returns rows that match, ordered by id, without bodies when bodies is false.
 	List(ctx context.Context, f row.Filter, bodies bool) (rows []row.Row, broken []row.Broken, err error)
 

@@ -122,6 +122,11 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 	})
 }
 
+// Renumber implements [engine.Keeper]. It passes: the stores that faults are made for have nothing to do.
+func (s *Store) Renumber(ctx context.Context, last int64, next func() int64, limit int) (int, string, error) {
+	return s.inner.Renumber(ctx, last, next, limit)
+}
+
 // List implements [engine.Keeper].
 func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row, []row.Broken, error) {
 	got, err := call(ctx, s, "List", func(ctx context.Context) (read, error) {

@@ -45,6 +45,8 @@ var sqliteDialect = dialect{
 		") SELECT tag, (SELECT MIN(m.due_time) FROM " + table + " m WHERE m.status = s.status AND m.tag = s.tag) AS due_time" +
 		" FROM s WHERE tag IS NOT NULL",
 
+	countOn: "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM " + table + ") WHERE name = '" + table + "'",
+
 	inTransaction: sqliteInTransaction,
 
 	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",

@@ -24,7 +24,9 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 		w.Tags = group
 		query, args := s.dialect.due(w)
 		err := scan(ctx, s.db, query, args, func(r *record) error {
-			found = append(found, r.due())
+			if due := r.due(); due.ID > 0 { // others are to get an id first
+				found = append(found, due)
+			}
 			return nil
 		})
 		if err != nil {

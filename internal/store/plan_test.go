@@ -66,6 +66,8 @@ func plannedStatements(d dialect) []planned {
 	add("PRIMARY", "new body")(d.update([]row.Change{{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
 	add("PRIMARY", "adoption")(d.adopt(mixed))
 	add("PRIMARY", "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
+	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
+	add("PRIMARY", "renumber")(d.renumber("9223372036854775808", 7), nil)
 	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
 
 	add(dueKey, "window")(d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))

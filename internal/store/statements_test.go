@@ -153,6 +153,11 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 			_, err := s.Purge(ctx, row.Completed, now, 5)
 			return err
 		}},
+		{"Renumber", func() error {
+			mustExec(t, plain, "INSERT INTO "+table+" (id, tag) VALUES (18446744073709551614, 'a')")
+			_, _, err := s.Renumber(ctx, 1<<62, func() int64 { return 77 }, 5)
+			return err
+		}},
 		{"SetTag", func() error { return s.SetTag(ctx, row.TagState{Tag: "a", Paused: true}) }},
 		{"Tags", func() error { _, err := s.Tags(ctx); return err }},
 		{"Join", func() error { _, err := s.Join(ctx, node, time.Second); return err }},

@@ -104,3 +104,27 @@ func TestPlainInsertsTakeOurNextNumbersAndCostNobody(t *testing.T) {
 		}
 	})
 }
+
+// The numbers after such an id are beyond what a process can name, and SQLite has none.
+func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		const insert = "INSERT INTO delay_task_message (tag, message_body, id) VALUES ('t', 'body', "
+		beyond, mend := "NULL", "ALTER TABLE delay_task_message AUTO_INCREMENT = 1"
+		if d.Kind == dbtest.SQLite {
+			beyond, mend = "-1", "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM delay_task_message)"+
+				" WHERE name = 'delay_task_message'"
+		}
+		execute(t, db, insert+"9223372036854775807)")
+		execute(t, db, insert+beyond+")")
+		receive(t, ran, "one of the rows runs")
+		receive(t, ran, "the other one runs")
+		execute(t, db, mend)
+		execute(t, db, insert+"NULL)")
+		if id := receive(t, ran, "a row runs that got its id afterwards"); id > 1<<62 {
+			t.Errorf("it has the id %d", id)
+		}
+	})
+}
