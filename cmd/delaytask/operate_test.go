@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"path/filepath"
 	"runtime"
@@ -216,4 +217,18 @@ func TestVersionNamesLibraryAndGo(t *testing.T) {
 		t.Errorf("--version prints %q, and version %q", short, long)
 	}
 	contains(t, s.ok("version", "--json"), `"version": "0.`, `"go": "go1.`)
+}
+
+func TestStatsSayThatPlainInsertsAreLate(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("migrate", "up")
+	s.exec("INSERT INTO delay_task_message (id, tag, message_body) VALUES (9223372036854775807, 't', '')")
+	const mend = "run: UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM delay_task_message) WHERE name = 'delay_task_message'"
+	contains(t, s.run("stats").stderr, "level=WARN", mend)
+	var line struct{ Level, Warning string }
+	if err := json.Unmarshal([]byte(s.run("stats", "--json").stderr), &line); err != nil || line.Level != "WARN" ||
+		!strings.HasSuffix(line.Warning, mend) {
+		t.Errorf("it logs %+v, %v", line, err)
+	}
 }

@@ -34,10 +34,10 @@ func (s *Store) checks(bodyLimit int) []check {
 	if s.dialect.reserves {
 		return []check{
 			s.checkPool, s.checkServer(bodyLimit), s.checkSchema(tables), s.checkCollation(exactColumns), s.checkEngine(tables),
-			s.checkPrivileges(tables), s.checkTime,
+			s.checkPrivileges(tables), s.checkTime, s.checkCounter,
 		}
 	}
-	return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite}
+	return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite, s.checkCounter}
 }
 
 // CheckService looks whether the tables that the HTTP service needs beside those of [Store.Check] are there, whole and writable.

@@ -36,6 +36,40 @@ func TestCheckAcceptsAMigratedDatabase(t *testing.T) {
 	})
 }
 
+// The servers show the counter in more than one place, and MySQL shows an old one in one of them.
+func TestCheckWarnsWhilePlainInsertsGetIDsBeyondTheLast(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		const insert = "INSERT INTO delay_task_message (tag, message_body, id) VALUES ('t', '', "
+		mend := "ALTER TABLE delay_task_message AUTO_INCREMENT = 1"
+		if d.Kind == dbtest.SQLite {
+			mend = "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM delay_task_message) WHERE name = 'delay_task_message'"
+		} else {
+			exec(t, pool.DB, "ALTER TABLE delay_task_message COMMENT ') AUTO_INCREMENT=18446744073709551615'")
+		}
+		for _, step := range []struct {
+			statement string
+			warned    bool
+		}{
+			{"DELETE FROM delay_task_message", false},
+			{insert + "1152921504606846976)", false},
+			{insert + "9223372036854775807)", true},
+			{"DELETE FROM delay_task_message WHERE id > 1152921504606846976", true},
+			{mend, false},
+			{insert + "8070450532247928831)", true}, // the next one would be beyond
+			{"DELETE FROM delay_task_message", true},
+			{mend, false},
+		} {
+			exec(t, pool.DB, step.statement)
+			warnings, err := s.Check(t.Context(), bodyLimit)
+			says := func(w store.Warning) bool { return strings.HasSuffix(string(w), "run: "+mend) }
+			if warned := slices.ContainsFunc(warnings, says); err != nil || warned != step.warned {
+				t.Errorf("after %s: warnings %q, %v; want one: %t", step.statement, warnings, err, step.warned)
+			}
+		}
+	})
+}
+
 func TestCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	tests := []struct {
 		name, change string

@@ -35,6 +35,7 @@ type dialect struct {
 
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 
+	counter string // tells the id of the next plain INSERT, as a counter
 	countOn string // makes the database number rows from the largest id on
 
 	hashesKeys bool // active_key is a hash, not the plain bytes

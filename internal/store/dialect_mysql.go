@@ -36,6 +36,8 @@ var mysqlDialect = dialect{
 	// Grouped by both columns and without a hint, else the servers do not skip from tag to tag.
 	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + " WHERE status = ? GROUP BY status, tag",
 
+	// MySQL shows a counter in information_schema that is up to a day old.
+	counter: "SHOW CREATE TABLE " + table,
 	countOn: "ALTER TABLE " + table + " AUTO_INCREMENT = 1",
 
 	hashesKeys: true,

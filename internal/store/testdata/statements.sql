@@ -66,6 +66,7 @@ SELECT table_name AS table_name, column_name AS name, collation_name AS collatio
 SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM delay_task_message WHERE status = ? GROUP BY status, tag;
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
+SHOW CREATE TABLE delay_task_message;
 SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'autocommit', 'sql_mode', 'read_only', 'super_read_only', 'innodb_read_only', 'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'max_allowed_packet');
 UPDATE delay_task_message SET update_time = update_time WHERE 1 = 0;
 UPDATE delay_task_message t FORCE INDEX (PRIMARY) SET due_time = CASE WHEN expected_time >= ? THEN expected_time ELSE UTC_TIMESTAMP(6) END, update_time = UTC_TIMESTAMP(6) WHERE t.id IN (1, 2, 3) AND version = CAST(ELT(INTERVAL(t.id, 1, 2, 3), 0, 0, 7) AS SIGNED) AND status = 0 AND (due_time IS NULL OR due_time < ?);
