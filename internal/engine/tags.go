@@ -111,7 +111,7 @@ func (t *tags) served() []string {
 func (t *tags) pop(tags []string) (fresh bool, err error) {
 	fresh, err = t.note(tags)
 	if fresh {
-		t.refresh()
+		t.reopen() // the pop looks for itself what is overdue
 	}
 	return fresh, err
 }
@@ -135,8 +135,15 @@ func (t *tags) note(tags []string) (fresh bool, err error) {
 	return unknown > 0, nil
 }
 
-// refresh works out which tags are open, and tells the lines.
+// refresh works out which tags are open, and has what is overdue of those that were not looked for.
 func (t *tags) refresh() {
+	if t.reopen() {
+		t.resumed()
+	}
+}
+
+// reopen works out which tags are open, and tells the lines. It reports whether one is that was not.
+func (t *tags) reopen() (opened bool) {
 	t.refreshing.Lock()
 	defer t.refreshing.Unlock()
 	awaited := t.awaited()
@@ -161,7 +168,6 @@ func (t *tags) refresh() {
 	now := t.limits
 	t.mu.Unlock()
 
-	opened := false
 	for tag, limit := range now {
 		if before, was := old[tag]; !was || before != limit {
 			t.hands.serve(tag, true, limit)
@@ -173,7 +179,5 @@ func (t *tags) refresh() {
 			t.hands.serve(tag, false, 0)
 		}
 	}
-	if opened {
-		t.resumed()
-	}
+	return opened
 }
