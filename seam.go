@@ -16,6 +16,7 @@ func init() {
 		return withEngine(cfg.(Config), st, build)
 	}
 	seam.Store = func(scheduler any) engine.Store { return scheduler.(*Scheduler).store }
+	seam.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
 	seam.Save = func(ctx context.Context, scheduler, item any) (int64, any, error) {
 		i := item.(Item)
 		id, stored, err := scheduler.(*Scheduler).save(ctx, i.Tag, i.Body, i.Delay, i.Options)

@@ -70,14 +70,19 @@ func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
-	if err := s.ask(ctx, path, want); err != nil {
+	warning, err := s.ask(ctx, path, want)
+	if err != nil {
 		return fmt.Errorf("%s: %w", s.base, err)
 	}
 	if a.json {
 		return a.printJSON(struct {
-			URL   string `json:"url"`
-			State string `json:"state"`
-		}{s.base, want})
+			URL     string `json:"url"`
+			State   string `json:"state"`
+			Warning string `json:"warning,omitempty"`
+		}{s.base, want, warning})
+	}
+	if warning != "" {
+		a.note("delaytask: warning: %s\n", warning)
 	}
 	return a.printf("%s: %s\n", s.base, want)
 }
@@ -88,30 +93,31 @@ type askedService struct {
 	transport  *http.Transport
 }
 
-// ask returns nil when the answer is the one that is wanted.
-func (s *askedService) ask(ctx context.Context, path, want string) error {
+// ask returns no error when the answer is the one that is wanted, and the warning that comes with it.
+func (s *askedService) ask(ctx context.Context, path, want string) (warning string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, http.NoBody)
 	if err != nil {
-		return misused(err)
+		return "", misused(err)
 	}
 	req.Host = s.host
 	res, err := s.transport.RoundTrip(req) // which follows no redirect
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUnhealthy, err)
+		return "", fmt.Errorf("%w: %w", errUnhealthy, err)
 	}
 	defer res.Body.Close()
 	const most = 64 << 10
 	body, err := io.ReadAll(io.LimitReader(res.Body, most))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUnhealthy, err)
+		return "", fmt.Errorf("%w: %w", errUnhealthy, err)
 	}
 	if p := new(wire.Problem); json.Unmarshal(body, p) == nil && p.Code != "" {
-		return p
+		return "", p
 	}
-	if res.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != want {
-		return fmt.Errorf("%w: %s, and not %q", errUnhealthy, res.Status, want)
+	state, warning, _ := strings.Cut(strings.TrimSpace(string(body)), "\nwarning: ")
+	if res.StatusCode != http.StatusOK || state != want {
+		return "", fmt.Errorf("%w: %s, and not %q", errUnhealthy, res.Status, want)
 	}
-	return nil
+	return warning, nil
 }
 
 // serviceToAsk is the one that was named, or that of the settings.

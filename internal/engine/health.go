@@ -17,6 +17,8 @@ type health struct {
 	looked time.Time // when the last read of due rows began that was answered
 	claim  failure
 	save   failure
+	mend   string    // ends that rows get ids beyond the last one
+	met    time.Time // when such rows were met
 }
 
 // failure is that of the last statement of a kind, without an error when that did not fail.
@@ -39,6 +41,8 @@ const (
 	// failureCounts is how long a failure counts that no other statement of its kind follows. What failed is repeated
 	// sooner.
 	failureCounts = 5 * time.Second
+	// warnedFor is how long rows with ids beyond the last one are warned of. The cause goes on, but rows may come seldom.
+	warnedFor = 5 * time.Minute
 )
 
 var errSilent = errors.New("the database did not answer in time")
@@ -62,6 +66,13 @@ func (h *health) saved(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.save = failure{err, time.Now()}
+}
+
+// misnumbered notes that rows had ids beyond the last one, and what ends that.
+func (h *health) misnumbered(mend string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mend, h.met = mend, time.Now()
 }
 
 // failing returns why tasks could not be claimed, or not be saved, a moment ago.
@@ -101,4 +112,14 @@ func (e *Engine) Ready(ctx context.Context) error {
 	}
 	claim, save := e.health.failing()
 	return cmp.Or(claim, save)
+}
+
+// Warning returns what somebody has to mend although the engine is ready, "" when it knows of nothing.
+func (e *Engine) Warning() string {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	if e.health.mend == "" || time.Since(e.health.met) > warnedFor {
+		return ""
+	}
+	return beyondLast + ": " + e.health.mend
 }

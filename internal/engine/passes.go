@@ -187,14 +187,17 @@ func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, 
 	return n, err
 }
 
+const beyondLast = "rows had ids beyond the last one and were given others; " +
+	"each plain INSERT gets such an id, and is late, until this is run on the database"
+
 // renumber gives rows of plain INSERTs that no process can name an id, else they would never run.
 func (p *passes) renumber(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
 	moved, mend, err := p.core.store.Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
 	if moved > 0 {
-		p.log.Error("rows had ids beyond the last one and were given others; "+
-			"each plain INSERT gets such an id, and is late, until this is run on the database", "tasks", moved, "run", mend)
+		p.health.misnumbered(mend)
+		p.log.Error(beyondLast, "tasks", moved, "run", mend)
 	}
 	return err
 }

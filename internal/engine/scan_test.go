@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -313,6 +314,31 @@ func TestAStrayBehindManyRowsInHand(t *testing.T) {
 		time.Sleep(12 * time.Second)
 		if r := w.row(10_000); r.Status != row.Pending {
 			w.Errorf("the stray is still %v after two scans, for as long as its lease lasts", r.Status)
+		}
+	})
+}
+
+// misnumbered has rows with ids that no process can name, until they are given others.
+type misnumbered struct {
+	Store
+	rows int
+}
+
+func (m *misnumbered) Renumber(context.Context, int64, func() int64, int) (moved int, mend string, err error) {
+	moved, m.rows = m.rows, 0
+	return moved, "MEND", nil
+}
+
+func TestRowsThatHadToBeNumberedAreWarnedOfForMinutes(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(&misnumbered{w.store, 2}, nil)
+		time.Sleep(warnedFor)
+		if got := e.Warning(); !strings.HasSuffix(got, ": MEND") {
+			t.Errorf("it warns %q", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := e.Warning(); got != "" {
+			t.Errorf("it still warns %q", got)
 		}
 	})
 }

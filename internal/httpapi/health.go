@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -14,7 +15,7 @@ const readyWait = time.Second
 // healthz says that the process answers.
 func (a *API) healthz(w http.ResponseWriter, _ *http.Request) { say(w, "ok\n") }
 
-// readyz says whether tasks can be saved and run at this moment.
+// readyz says whether tasks can be saved and run at this moment, and below that what somebody has to mend all the same.
 func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
 	defer cancel()
@@ -29,7 +30,11 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 				"known; the log says which"))
 		return
 	}
-	say(w, "ready\n")
+	text := "ready\n"
+	if warning := seam.Warning(a.scheduler); warning != "" {
+		text += "warning: " + warning + "\n"
+	}
+	say(w, text)
 }
 
 func say(w http.ResponseWriter, text string) {

@@ -19,6 +19,9 @@ var NewScheduler func(
 // Store returns the store of a *delaytask.Scheduler.
 var Store func(scheduler any) engine.Store
 
+// Warning returns what somebody has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
+var Warning func(scheduler any) string
+
 // Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the delaytask.Task as it is stored, but
 // for Created and Updated, which the database sets: whoever wants to show it need not read it. The task is nil where it may be that
 // of an earlier save: with an error, and where the caller has chosen the id.

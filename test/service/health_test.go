@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +35,27 @@ func TestHealthAsksTheServiceThatIsMeant(t *testing.T) {
 	f(2, "http:// or https://", here, "ftp://h")
 	s.kill()
 	f(1, "connection refused", here, "")
+}
+
+func TestReadyServiceWarnsThatPlainInsertsAreLate(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t, dbtest.SQLite)
+	s := serve(t, db)
+	if text := s.call("GET", "/readyz", "").text; text != "ready\n" {
+		t.Errorf("before: %q", text)
+	}
+	execute(t, db, "INSERT INTO delay_task_message (id, tag, message_body) VALUES (9223372036854775807, 't', '')")
+	warning := regexp.MustCompile(`^ready\nwarning: .*: UPDATE sqlite_sequence SET .*\n$`)
+	eventually(t, "it warns", func() bool {
+		a := s.call("GET", "/readyz", "")
+		return a.status == 200 && warning.MatchString(a.text)
+	})
+	for _, json := range []string{"--json=false", "--json"} {
+		out, errs, code := run(t, []string{"DELAYTASK_URL=" + s.url}, "health", json)
+		if code != 0 || !strings.Contains(out, "ready") || !strings.Contains(out+errs, "UPDATE sqlite_sequence SET") {
+			t.Errorf("health %s: exit code %d, %s%s", json, code, out, errs)
+		}
+	}
 }
 
 func TestHealthBelievesNobodyElse(t *testing.T) {

@@ -142,17 +142,23 @@ func renamedBack(t *testing.T, db dbtest.Database) func() {
 func rename(t *testing.T, db dbtest.Database, from, to string) func() {
 	return func() {
 		t.Helper()
-		driver, dsn := "mysql", db.DSN
-		if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-			driver, dsn = "sqlite", path+"?_pragma=busy_timeout(10000)"
-		}
-		pool, err := sql.Open(driver, dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer pool.Close()
-		if _, err := pool.ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, db, "ALTER TABLE "+from+" RENAME TO "+to)
+	}
+}
+
+// execute changes the database as somebody with a client would.
+func execute(t *testing.T, db dbtest.Database, statement string) {
+	t.Helper()
+	driver, dsn := "mysql", db.DSN
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(10000)"
+	}
+	pool, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
 	}
 }
