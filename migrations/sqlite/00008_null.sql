@@ -10,6 +10,10 @@ WHERE type = 'table' AND name = 'delay_task_message';
 
 PRAGMA writable_schema = RESET;
 
+-- Connections that are open read the schema anew when something was created, and not because of the update above.
+CREATE VIEW delay_task_schema AS SELECT 1;
+DROP VIEW delay_task_schema;
+
 -- +goose Down
 -- The columns stay as they are: rows may hold NULL by now, and versions before read them.
 SELECT 1;
