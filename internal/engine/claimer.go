@@ -86,7 +86,6 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
 	f := &flight{parts: []part{{forWorkers, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
-		c.health.claimed(errSilent)
 		for _, it := range f.open() { // the others run, and have their slots
 			c.hands.freeSlot(it)
 		}
@@ -117,9 +116,12 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	}
 	ctx, cancel := c.call()
 	defer cancel()
+	silent := time.AfterFunc(lockWait, func() { c.health.claimed(errSilent) })
 	sent := time.Now()
 	claimed, err := c.store.Claim(ctx, claim)
 	received := time.Now()
+	silent.Stop()
+	c.health.claimed(err)
 	c.metrics.Batch("claim", len(items))
 	if err != nil {
 		c.metrics.ClaimFailed(len(items))
@@ -127,17 +129,13 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
 			c.portion.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
 		}
-		switch row.ClassOf(err) {
-		case row.ClassCaller, row.ClassDuplicate:
+		if class := row.ClassOf(err); class == row.ClassCaller || class == row.ClassDuplicate {
 			return c.apart(f, part{items, p.mark}, err)
-		case row.ClassOperator, row.ClassNotApplied, row.ClassUnknown:
-			c.health.claimed(err)
 		}
 		c.refused(items, claim.Executor, sent, err)
 		return nil
 	}
 	c.refusals.over()
-	c.health.claimed(nil)
 	c.hands.setRoundTrip(c.lead.took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
 		f.taken = true

@@ -58,14 +58,24 @@ func (h *health) sees() bool {
 func (h *health) claimed(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.claim = failure{err, time.Now()}
+	h.claim = failure{fault(err), time.Now()}
 }
 
 // saved notes how a save ended.
 func (h *health) saved(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.save = failure{err, time.Now()}
+	h.save = failure{fault(err), time.Now()}
+}
+
+// fault returns err unless it is about rows, such as somebody's lock: then the database has answered.
+func fault(err error) error {
+	switch row.ClassOf(err) {
+	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
+		return nil
+	default:
+		return err
+	}
 }
 
 // misnumbered notes that rows had ids beyond the last one, and what ends that.

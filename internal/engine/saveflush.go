@@ -179,17 +179,14 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 	if items[0].alone && row.ClassOf(err) != row.ClassLocked {
 		s.held.free(items[0])
 	}
+	s.health.saved(err)
 	if err == nil {
-		s.health.saved(nil)
 		s.stored(items)
 		return nil
 	}
 	class := row.ClassOf(err)
 	if class != row.ClassDuplicate {
 		s.failed("saving", err)
-	}
-	if class == row.ClassOperator || class == row.ClassNotApplied || class == row.ClassUnknown {
-		s.health.saved(err)
 	}
 	switch class {
 	case row.ClassDuplicate:
