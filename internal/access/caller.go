@@ -18,16 +18,12 @@ func Everyone() Caller { return Caller{verbs: []Verb{All}, tags: []string{anyTag
 // Name is the name of the caller's token.
 func (c Caller) Name() string { return c.name }
 
-// May reports whether the caller may do v with tasks of the tag, or, when tag is "", with those of some tag at all.
-func (c Caller) May(v Verb, tag string) bool {
-	if !c.has(v) {
-		return false
-	}
-	if tag == "" {
-		return len(c.tags) > 0
-	}
-	return Match(c.tags, tag)
-}
+// May reports whether the caller may do v with tasks of the tag. Tasks without a tag, which only plain SQL makes, belong to those who
+// may do it to all.
+func (c Caller) May(v Verb, tag string) bool { return c.has(v) && Match(c.tags, tag) }
+
+// SomeTag reports whether the caller may do v with tasks of some tag at all.
+func (c Caller) SomeTag(v Verb) bool { return c.has(v) && len(c.tags) > 0 }
 
 // AnyTag reports whether the caller may do v with tasks of every tag.
 func (c Caller) AnyTag(v Verb) bool { return c.has(v) && slices.Contains(c.tags, anyTag) }

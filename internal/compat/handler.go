@@ -98,7 +98,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // allow refuses a caller who may not do this to jobs of the tag; of any tag at all when it is "".
 func allow(ctx context.Context, verb access.Verb, tag string) error {
-	if access.From(ctx).May(verb, tag) {
+	if c := access.From(ctx); c.May(verb, tag) || tag == "" && c.SomeTag(verb) {
 		return nil
 	}
 	return &refusal{http.StatusForbidden, fmt.Sprintf("this token may not %s jobs of this topic", verb)}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -131,6 +132,32 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	own := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"my.own"}`, mine...)
 	token = ok[wire.PopReply](s, 200, "POST", "/v1/tags/my.own/pop?wait=20s", "", mine...).Tasks[0].Token
 	s.done("POST", "/v1/tasks/"+own.ID.String()+"/finish", `{"token":"`+token+`"}`, mine...)
+}
+
+// TestARowWithoutATagIsForThoseOfAllTags: only plain SQL makes one, and somebody must be able to look at it and end it.
+func TestARowWithoutATagIsForThoseOfAllTags(t *testing.T) {
+	t.Parallel()
+	s := newGuarded(t)
+	all, mine := s.token("all", []string{"*"}, access.All), s.token("mine", []string{"my.*"}, access.All)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	const insert = "INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (77, '', '1', 3600000)"
+	if _, err := db.ExecContext(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	s.refuses(404, wire.CodeNotFound, "GET", "/v1/tasks/77", "", mine...)
+	s.refuses(404, wire.CodeNotFound, "DELETE", "/v1/tasks/77", "", mine...)
+	if stats := ok[wire.Stats](s, 200, "GET", "/v1/stats", "", mine...); len(stats.Tags) != 0 {
+		t.Errorf("it sees %+v", stats)
+	}
+	ok[wire.Explanation](s, 200, "GET", "/v1/tasks/77/explain", "", all...)
+	s.send("DELETE", "/v1/tasks/77", "", all...)
+	if got := ok[wire.Task](s, 200, "GET", "/v1/tasks/77", "", all...); got.Status != "cancelled" {
+		t.Errorf("got %+v", got)
+	}
 }
 
 func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
