@@ -65,7 +65,8 @@ type API struct {
 	check       func(delaytask.Item) error
 	observe     func(context.Context, Request)
 	room        *semaphore.Weighted // for requests
-	pages       *semaphore.Weighted // for answers
+	pages       *semaphore.Weighted // for pages with bodies
+	bare        *semaphore.Weighted // for pages without: they are small, and clients that are slow with bodies must not hold them up
 	requestWait time.Duration
 	roomWait    time.Duration
 	compat      Ancestors
@@ -90,7 +91,9 @@ func New(c Config) (*API, error) {
 		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
 	}
 	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
-	a.room, a.pages, a.roomWait = semaphore.NewWeighted(room), semaphore.NewWeighted(room), cmp.Or(c.RoomWait, roomWait)
+	bare := max(room/4, pageBytes)
+	a.room, a.roomWait = semaphore.NewWeighted(room), cmp.Or(c.RoomWait, roomWait)
+	a.pages, a.bare = semaphore.NewWeighted(room-bare), semaphore.NewWeighted(bare)
 	if a.check == nil {
 		a.check = func(delaytask.Item) error { return nil }
 	}

@@ -58,6 +58,9 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		return nil, a.problem(err)
 	}
 	room := pageRoomOf(ctx)
+	if in.Bodies {
+		room.room = a.pages
+	}
 	if err := room.enter(ctx, a.roomWait); err != nil {
 		return nil, err
 	}

@@ -182,6 +182,9 @@ func TestPagesOfSlowClientsShareTheirRoomAndGoneOnesAreNoError(t *testing.T) {
 	if p.status != http.StatusServiceUnavailable || p.Code != wire.CodeOverloaded {
 		t.Errorf("a page that finds no room: %d %s", p.status, p.text)
 	}
+	if page := list(s, "tag=t"); len(page.Tasks) != 1 {
+		t.Errorf("without bodies, meanwhile: %d tasks", len(page.Tasks))
+	}
 	close(gone)
 	<-served
 	<-served

@@ -27,7 +27,7 @@ type pageRoomKey struct{}
 
 // paged gives the request's share back when it is answered.
 func (a *API) paged(ctx huma.Context, next func(huma.Context)) {
-	room := &pageRoom{room: a.pages}
+	room := &pageRoom{room: a.bare}
 	defer func() { room.room.Release(room.held) }()
 	next(huma.WithValue(ctx, pageRoomKey{}, room))
 }

@@ -36,7 +36,8 @@ type workerInput struct {
 
 func (a *API) workerOperations() {
 	register := a.operation(http.MethodPost, "/v1/workers", "registerWorker", "Register an address that is called with tasks",
-		"Registering the same app and address again replaces it; a secret and a ttl that are left out stay. Without heartbeats it is forgotten after its ttl.", groupPush)
+		"Registering the same app and address again replaces it; a secret and a ttl that are left out stay. "+
+			"Without heartbeats it is not called after its ttl, and forgotten an hour later.", groupPush)
 	register.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, register, a.register)
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/workers", "listWorkers", "List the addresses that are called", "",
@@ -75,7 +76,7 @@ func (a *API) register(ctx context.Context, in *registerInput) (*workerOutput, e
 	}
 	if there && !mayServe(ctx, before) {
 		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this app and address are registered for tags that this "+
-			"token may not register; remove that worker by its id, or wait until it is forgotten, an hour after its ttl")
+			"token may not register; remove it with a token that may, or wait until it is forgotten, an hour after its ttl")
 	}
 	worker, err := a.workers.Register(ctx, &in.Body)
 	if err != nil {

@@ -6,7 +6,7 @@ type Register struct {
 	Address string   `json:"address" doc:"URL that tasks are posted to"`
 	Tags    []string `json:"tags" doc:"Whose tasks it takes; 1 to 100"`
 	Secret  string   `json:"secret,omitempty" doc:"Signs the calls: whsec_ and base64 of 24 to 64 bytes; a former one signs on for a day. Left out, the worker keeps the one that it has"`
-	TTL     Duration `json:"ttl,omitzero" doc:"Without a heartbeat it is forgotten after this; 5 s to 1 h, default the one that it has, or 30 s"`
+	TTL     Duration `json:"ttl,omitzero" doc:"Without a heartbeat it is not called after this; 5 s to 1 h, default the one that it has, or 30 s"`
 }
 
 // Worker is a registered address. Its secret is never shown.
