@@ -190,8 +190,17 @@ func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, 
 const beyondLast = "rows had ids beyond the last one and were given others; " +
 	"each plain INSERT gets such an id, and is late, until this is run on the database"
 
-// renumber gives rows of plain INSERTs that no process can name an id, else they would never run.
+// renumber gives rows of plain INSERTs that no process can name an id, page by page, else they would never run.
 func (p *passes) renumber(ctx context.Context) error {
+	for {
+		moved, err := p.renumberPage(ctx)
+		if err != nil || moved < scanPage {
+			return err
+		}
+	}
+}
+
+func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
 	moved, mend, err := p.core.store.Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
@@ -199,5 +208,5 @@ func (p *passes) renumber(ctx context.Context) error {
 		p.health.misnumbered(mend)
 		p.log.Error(beyondLast, "tasks", moved, "run", mend)
 	}
-	return err
+	return moved, err
 }

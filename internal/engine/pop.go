@@ -201,7 +201,7 @@ func (p *pops) await(ctx context.Context, w *popper, r PopRequest, l *look) erro
 				l = &look{tags: w.tags, rows: w.most}
 				answered = p.ask(l).done
 			}
-			late, over = true, time.After(answerWait)
+			late, over, ask = true, time.After(answerWait), nil
 		case <-ctx.Done():
 			return nil
 		}

@@ -314,6 +314,28 @@ func TestLeasesThatEndTogetherShareStatements(t *testing.T) {
 	})
 }
 
+func TestLeaseWhoseEndIsSeenTwiceEndsOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var failed atomic.Int64
+		e := w.engine(w.store, nil, func(c *Config) {
+			c.OnFailed = func(context.Context, *processor.Task, error) { failed.Add(1) }
+		})
+		id := w.save(e, "a", 0, processor.WithTTR(time.Second), processor.WithMaxAttempts(1))
+		w.take(e, "a")
+		unlock := w.store.Lock(id)
+		time.Sleep(1100 * time.Millisecond) // the alarm waits for the lock
+		e.pops.mu.Lock()
+		e.pops.handed[id].alarm.Stop()
+		e.pops.mu.Unlock()
+		unlock()
+		e.pops.expire([]int64{id, id})
+		time.Sleep(time.Minute)
+		if n := failed.Load(); n != 1 || w.row(id).Status != row.Failed {
+			w.Errorf("the task is %v, and failed %d times", w.row(id).Status, n)
+		}
+	})
+}
+
 // refusesUpdates is a store that takes none while away is true.
 type refusesUpdates struct {
 	Store

@@ -154,7 +154,7 @@ func (h *handed) id() int64 { return h.run.row.ID }
 func (p *pops) held(ids []int64) (held []*handed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, id := range ids {
+	for _, id := range distinct(ids) { // a lease can be moved, and end again, while a batch is under way
 		if h := p.handed[id]; h != nil && !p.closed {
 			held = append(held, h)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -120,9 +121,9 @@ func (p *pops) lookPanicked(asked []*look, value any) {
 	}
 }
 
-func distinct(tags []string) []string {
-	slices.Sort(tags)
-	return slices.Compact(tags)
+func distinct[T cmp.Ordered](all []T) []T {
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // lookIn returns when a pop that has begun to wait for the tags asks the table. It never does while pops that wait

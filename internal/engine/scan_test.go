@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -339,6 +340,31 @@ func TestRowsThatHadToBeNumberedAreWarnedOfForMinutes(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if got := e.Warning(); got != "" {
 			t.Errorf("it still warns %q", got)
+		}
+	})
+}
+
+// beyond is a store with rows that have ids beyond the last one.
+type beyond struct {
+	Store
+	rows atomic.Int64
+}
+
+func (s *beyond) Renumber(_ context.Context, _ int64, _ func() int64, limit int) (moved int, mend string, err error) {
+	moved = min(limit, int(s.rows.Load()))
+	s.rows.Add(-int64(moved))
+	return moved, "", nil
+}
+
+func TestOnePassGivesAllRowsBeyondTheLastIDAnother(t *testing.T) {
+	inBubble(t, func(w *world) {
+		db := &beyond{Store: w.store}
+		w.engine(db, nil)
+		time.Sleep(time.Minute)
+		db.rows.Store(4*scanPage + 1)
+		time.Sleep(6 * time.Second)
+		if n := db.rows.Load(); n > 0 {
+			w.Errorf("%d rows still wait for an id after one pass", n)
 		}
 	})
 }
