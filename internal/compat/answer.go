@@ -33,7 +33,7 @@ type complaint string
 
 func (c complaint) Error() string { return string(c) }
 
-// refusal is an answer of the transport: about the request as such.
+// refusal is an answer with a status of its own: about the request as such, or about a service that cannot at this moment.
 type refusal struct {
 	status int
 	text   string

@@ -262,6 +262,27 @@ func TestServerThatIsStoppedSaysSo(t *testing.T) {
 	}
 }
 
+func TestJobThatMayBeStoredIsTheServicesTrouble(t *testing.T) {
+	t.Parallel()
+	dsn := dbtest.New(t, dbtest.SQLite).DSN
+	q := serve(t, dsn)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(dsn, "sqlite:")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	locked, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locked.Rollback() }()
+	q.patience = 50 * time.Millisecond
+	status, text := q.send("POST", "/o/add", `{"topic":"t","id":"1"}`)
+	if status != http.StatusServiceUnavailable || !strings.Contains(text, "add it again") {
+		t.Errorf("answered %d %s", status, text)
+	}
+}
+
 func TestNewWantsItsParts(t *testing.T) {
 	t.Parallel()
 	if h, err := New(Config{}); h != nil || err == nil {

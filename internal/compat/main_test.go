@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -34,7 +35,8 @@ type queue struct {
 	server    *httptest.Server
 	client    *http.Client
 	stopping  context.CancelFunc
-	caller    access.Caller // set before a request is sent
+	caller    access.Caller // set before a request is sent, as is
+	patience  time.Duration // of the requests' contexts
 }
 
 // each runs f with a queue on every kind of database.
@@ -92,9 +94,11 @@ func listen(t *testing.T, s *delaytask.Scheduler, change ...func(*Config)) *queu
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &queue{t: t, scheduler: s, stopping: cancel, caller: access.Everyone()}
+	q := &queue{t: t, scheduler: s, stopping: cancel, caller: access.Everyone(), patience: time.Hour}
 	q.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), q.caller)))
+		ctx, cancel := context.WithTimeout(r.Context(), q.patience)
+		defer cancel()
+		h.ServeHTTP(w, r.WithContext(access.WithCaller(ctx, q.caller)))
 	}))
 	q.client = q.server.Client()
 	t.Cleanup(q.server.Close)

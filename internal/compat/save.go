@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"strconv"
 
 	"github.com/delaytask/delaytask"
@@ -29,7 +30,8 @@ func (h *Handler) save(ctx context.Context, p protocol, q *request) (answer, err
 		stored, err := h.saveOnce(ctx, item)
 		switch {
 		case errors.Is(err, delaytask.ErrOutcomeUnknown):
-			return answer{}, complaint("whether the job is stored is not known; add it again with the same id, which is safe")
+			return answer{}, &refusal{http.StatusServiceUnavailable,
+				"whether the job is stored is not known; add it again with the same id, which is safe"}
 		case err != nil:
 			return answer{}, err
 		case stored:

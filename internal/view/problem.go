@@ -64,6 +64,10 @@ func Problem(err error) (*wire.Problem, bool) {
 		p := &wire.Problem{
 			Title: http.StatusText(known.status), Status: known.status, Code: known.code, Detail: plain(err.Error()),
 		}
+		if p.Code == wire.CodeUnavailable {
+			const inTime = "the database did not answer in time; try again"
+			p.Detail = strings.Replace(p.Detail, context.DeadlineExceeded.Error(), inTime, 1)
+		}
 		if unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err); ok {
 			p.TaskID = wire.ID(unknown.ID)
 		}
