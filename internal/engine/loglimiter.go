@@ -19,6 +19,7 @@ type logWindows struct {
 	mu        sync.Mutex
 	closed    bool
 	byMessage map[string]*logWindow // messages are constants, so there are few
+	flushes   sync.WaitGroup        // that write
 }
 
 type logWindow struct {
@@ -116,6 +117,8 @@ func (l *logWindows) flush(w *logWindow, every time.Duration) {
 	w.held, w.last = 0, nil
 	w.begin(every)
 	w.written[w.subject] = true
+	l.flushes.Add(1)
+	defer l.flushes.Done()
 	l.mu.Unlock()
 	last(held - 1)
 }
@@ -128,4 +131,5 @@ func (l *logWindows) close() {
 	for _, w := range l.byMessage { // nobody adds to it any more
 		l.flush(w, logEvery)
 	}
+	l.flushes.Wait()
 }
