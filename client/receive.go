@@ -14,17 +14,19 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// Why a receiver refuses a call, in the code of its answer.
+// Why a receiver does not answer 2xx, in the code of its answer.
 const (
 	codeUnsigned       = "unsigned"
 	codeWrongSignature = "wrong_signature"
 	codeTooOld         = "too_old"
 	codeUnknownTag     = "unknown_tag"
+	codeNotReported    = "not_reported"
 )
 
 // ServeHTTP runs the task of a call. It answers 204 when the task is done, and 202 when the task was ended, or will be,
 // by its token. A call that is none gets application/problem+json with a code: 401 unsigned, wrong_signature or
-// too_old; 404 unknown_tag; 413 body_too_large; 400 invalid_header or unreadable_body; 405 method_not_allowed.
+// too_old; 404 unknown_tag; 413 body_too_large; 400 invalid_header or unreadable_body; 405 method_not_allowed. A result
+// that the service could not be told is 422, 429 or 503 not_reported.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 	task, reg, p := r.read(w, call)
 	if p != nil {
@@ -143,7 +145,7 @@ func (r *Receiver) answerShort(w http.ResponseWriter, e ending) {
 	if after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	}
-	refuse(w, problemOf(status, "not_reported", "the task did not succeed, and the service could not be told why"))
+	refuse(w, problemOf(status, codeNotReported, "the task did not succeed, and the service could not be told why"))
 }
 
 func problemOf(status int, code, detail string) *wire.Problem {

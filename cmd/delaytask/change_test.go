@@ -32,7 +32,7 @@ func TestCancelGoesOnAfterATaskThatCannotBe(t *testing.T) {
 	if r.code != exitFailed {
 		t.Errorf("code %d", r.code)
 	}
-	contains(t, r.stdout, `"items": [`, `"was": "pending"`, `"code": "finished"`,
+	contains(t, r.stdout, `"items": [`, `"met": "pending"`, `"code": "finished"`,
 		`"message": "cancel task 77: task not found`)
 	contains(t, r.stderr, `"code":"partly_failed"`, "2 of 3 tasks were not cancelled")
 	r = s.run("cancel", a, b, "77")

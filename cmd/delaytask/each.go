@@ -16,7 +16,7 @@ type outcome struct {
 	Tag   string           `json:"tag,omitempty"` // with Key where the task was named by them
 	Key   string           `json:"key,omitempty"`
 	App   string           `json:"app,omitempty"`
-	Was   delaytask.Status `json:"was,omitempty"` // absent when it was not changed
+	Met   delaytask.Status `json:"met,omitempty"` // absent when it was not changed
 	Error *failure         `json:"error,omitempty"`
 }
 
@@ -33,9 +33,9 @@ func (a *app) changeEach(
 		var failures []error
 		for i, ref := range refs {
 			was, err := change(s, ref)
-			outcomes[i].Was = was
+			outcomes[i].Met = was
 			if err != nil {
-				outcomes[i].Was, outcomes[i].Error = "", failureOf(err)
+				outcomes[i].Met, outcomes[i].Error = "", failureOf(err)
 				failures = append(failures, err)
 			} else if !a.json {
 				if err := a.printf("%s\n", report(ref, past, was)); err != nil {

@@ -26,8 +26,12 @@ func (p *parts) admit(ctx context.Context) error {
 		return fmt.Errorf("server.listen is %s, where others can reach it, and server.auth is none: everybody could do everything; "+
 			"ask for tokens, listen on 127.0.0.1, or insist with --insecure", c.Listen)
 	case asked && len(tokens) == 0 && !loopback:
-		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one with: "+
-			"delaytask token create NAME --tags '*' --verbs all; or listen on 127.0.0.1, or insist with --insecure", c.Listen)
+		create := "delaytask token create NAME --tags '*' --verbs all"
+		if p.cfg.DSNFrom == "" { // commands that write want it named
+			create += " --dsn " + p.cfg.DSN
+		}
+		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one with: %s; "+
+			"or listen on 127.0.0.1, or insist with --insecure", c.Listen, create)
 	case asked:
 		p.tokens, p.asked = access.NewTokens(p.store), true
 	case c.Auth == "auto":

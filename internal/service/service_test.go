@@ -227,7 +227,7 @@ func TestBeyondLoopbackTokensAreAskedFor(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.Server, err, want)
 		}
 	}
-	f(func(*config.Server) {}, "delaytask token create")
+	f(func(*config.Server) {}, "--verbs all --dsn sqlite:") // the default, which it wants named
 	f(func(s *config.Server) { s.Auth = "none" }, "--insecure")
 	f(func(s *config.Server) { s.Auth = "token" }, "delaytask token create")
 	f(func(s *config.Server) { s.Insecure = true }, "")
