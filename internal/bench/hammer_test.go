@@ -43,6 +43,13 @@ func TestHammerEndsWhenNothingIsLeft(t *testing.T) {
 	})
 }
 
+func TestEachWorkerCallsAlsoWhenTheSpanIsOver(t *testing.T) {
+	done, err := hammer(t.Context(), 3, 0, func(context.Context, int) (int, error) { return 1, nil })
+	if err != nil || done.count != 3 {
+		t.Errorf("%d tasks, %v", done.count, err)
+	}
+}
+
 func TestTheFirstErrorEndsTheHammer(t *testing.T) {
 	errOnFire := errors.New("the machine is on fire")
 	_, err := hammer(t.Context(), 2, forEver, func(ctx context.Context, worker int) (int, error) {
