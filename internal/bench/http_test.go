@@ -11,7 +11,7 @@ import (
 // TestWhatTheServiceIsMeasuredBy says nothing about how good the figures are: other tests run meanwhile.
 func TestWhatTheServiceIsMeasuredBy(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(db.DSN, "http.save", "http.save_batch", "http.pop.1000", "http.idle", "http.webhook")
+		o := tiny(db.DSN, "http.save", "http.save_batch", "http.pop.1000", "http.poll", "http.idle", "http.webhook")
 		if db.Kind != dbtest.SQLite {
 			o.Only = []string{"http.pop.5000", "http.idle"} // to be done soon
 		}

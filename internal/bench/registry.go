@@ -33,7 +33,7 @@ var registry = []measurement{
 	rawClaimBatch, rawSettleBatch, drain,
 	keyed, latenessAt(100), latenessAt(500), latenessAt(2000), latenessAt(5000), latencyNow, latencyOther,
 	idle, memoryTimers, restart, purge, growth,
-	httpSave, httpSaveBatch, httpPopAt(1000), httpPopAt(5000), httpIdle, httpWebhookAt(1000),
+	httpSave, httpSaveBatch, httpPopAt(1000), httpPopAt(5000), httpPoll, httpIdle, httpWebhookAt(1000),
 	nodesDrain.by(1), nodesDrain.by(fleetSize), nodesFlood.by(1), nodesFlood.by(fleetSize), nodesPunctual, nodesRolling,
 }
 
