@@ -1,11 +1,9 @@
-// Package record keeps what runs have shown: a line of JSON for each, with the code that was run, and the tables of a document that
-// are made from those lines.
+// Package record keeps what runs have shown: a line of JSON for each, with the code that was run. From these lines it
+// makes the tables of a document.
 package record
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -15,16 +13,16 @@ import (
 type Source struct {
 	Commit  string
 	Changed bool   // the tree has changes that are not in the commit
-	Code    string // of the folders whose change makes older runs worth nothing, without their tests
+	Code    string // the hash of the declarations that decide, see [Code]
 }
 
-// Engine is the folders of the engine and of what it is made of.
-var Engine = []string{
-	"internal/engine", "internal/cluster", "internal/clock", "internal/timer", "internal/batch", "scanner",
+// Seeds is the folders whose code decides how a simulated cluster behaves.
+var Seeds = []string{
+	"internal/batch", "internal/clock", "internal/cluster", "internal/engine", "internal/memstore", "internal/row",
+	"internal/timer", "processor", "scanner",
 }
 
-// SourceNow asks git, at the root of the repository, for the code of the folders. What the files of the record themselves have
-// gained does not count as a change.
+// SourceNow asks git, at the root of the repository, what is there. A change of the record's own files does not count.
 func SourceNow(ctx context.Context, folders []string, files ...string) (s Source, err error) {
 	if s.Commit, err = git(ctx, "rev-parse", "--short=12", "HEAD"); err != nil {
 		return s, err
@@ -38,18 +36,8 @@ func SourceNow(ctx context.Context, folders []string, files ...string) (s Source
 		return s, err
 	}
 	s.Changed = status != ""
-	tree, err := git(ctx, append([]string{"ls-tree", "-r", "HEAD", "--"}, folders...)...)
-	if err != nil {
-		return s, err
-	}
-	all := sha256.New()
-	for line := range strings.Lines(tree + "\n") {
-		if !strings.HasSuffix(line, "_test.go\n") {
-			all.Write([]byte(line))
-		}
-	}
-	s.Code = hex.EncodeToString(all.Sum(nil))[:12]
-	return s, nil
+	s.Code, err = Code(".", folders)
+	return s, err
 }
 
 func git(ctx context.Context, args ...string) (string, error) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheCodeIsThatOfTheFoldersWithoutTheirTests(t *testing.T) {
+func TestTheSourceNamesTheCommitAndWhatItChanged(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run := func(args ...string) {
 		t.Helper()
@@ -38,10 +38,10 @@ func TestTheCodeIsThatOfTheFoldersWithoutTheirTests(t *testing.T) {
 		return now()
 	}
 	run("init", "-q")
-	write("engine/a.go", "1")
-	write("engine/a_test.go", "1")
-	write("clock/a.go", "1")
-	write("other/a.go", "1")
+	write("engine/a.go", "package engine\n\nvar a = 1\n")
+	write("engine/a_test.go", "package engine\n")
+	write("clock/a.go", "package clock\n\nvar a = 1\n")
+	write("other/a.go", "package other\n")
 	first := commit()
 	if first.Changed || first.Code == "" || first.Commit == "" {
 		t.Errorf("got %+v", first)
@@ -50,8 +50,8 @@ func TestTheCodeIsThatOfTheFoldersWithoutTheirTests(t *testing.T) {
 	if now().Changed {
 		t.Error("the record itself counts as a change")
 	}
-	write("engine/a_test.go", "2")
-	write("other/a.go", "2")
+	write("engine/a_test.go", "package engine\n\nvar b = 2\n")
+	write("other/a.go", "package other\n\nvar b = 2\n")
 	if s := now(); !s.Changed || s.Code != first.Code {
 		t.Errorf("got %+v after %+v", s, first)
 	}
@@ -59,7 +59,7 @@ func TestTheCodeIsThatOfTheFoldersWithoutTheirTests(t *testing.T) {
 	if second.Changed || second.Code != first.Code || second.Commit == first.Commit {
 		t.Errorf("a test and another folder changed: got %+v after %+v", second, first)
 	}
-	write("clock/a.go", "2")
+	write("clock/a.go", "package clock\n\nvar a = 2\n")
 	if third := commit(); third.Code == first.Code {
 		t.Error("the code is the same after a change of it")
 	}

@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // campaign plays what the record does not hold yet. What was run is asked before it is built, so the line names what was played.
 func campaign(ctx context.Context, opts options, out io.Writer) error {
-	source, err := record.SourceNow(ctx, record.Engine, recordFile, detailsFile, sumFile)
+	source, err := record.SourceNow(ctx, record.Seeds, recordFile, detailsFile, sumFile)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // judged are the folders whose change makes older runs worth nothing: the engine with what it is made of, and the store.
-var judged = append(slices.Clone(record.Engine), "internal/store")
+var judged = append(slices.Clone(record.Seeds), "internal/store")
 
 // SourceNow is what is run now, and recorded in these files.
 func SourceNow(ctx context.Context, files ...string) (record.Source, error) {

@@ -1,0 +1,74 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// tree writes files below a new folder.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestOnlyWhatDecidesChangesTheHash(t *testing.T) {
+	t.Parallel()
+	const before = "package a\n\nimport \"fmt\"\n\n// F prints.\nfunc F() {\n\tfmt.Println(1) // one\n}\n\nvar x = 1\n"
+	base := map[string]string{"a/a.go": before, "b/b.go": "package b\n\nconst c = 2\n"}
+	hash := func(files map[string]string) string {
+		t.Helper()
+		code, err := Code(tree(t, files), []string{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code
+	}
+	want := hash(base)
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		same  bool
+	}{
+		{"comments and layout", map[string]string{
+			"a/a.go": "// Package a.\npackage a\n\nimport \"fmt\"\n\nfunc F() {\n\n\t// two\n\tfmt.Println(1)\n}\n\nvar x = 1\n",
+		}, true},
+		{"a declaration in another file", map[string]string{
+			"a/a.go": "package a\n\nvar x = 1\n", "a/f.go": "package a\n\nimport \"fmt\"\n\nfunc F() {\n\tfmt.Println(1)\n}\n",
+		}, true},
+		{"a test", map[string]string{"a/a_test.go": "package a\n\nvar y = 1\n"}, true},
+		{"another folder", map[string]string{"c/c.go": "package c\n\nvar y = 1\n"}, true},
+		{"a literal", map[string]string{"b/b.go": "package b\n\nconst c = 3\n"}, false},
+		{"a new declaration", map[string]string{"a/y.go": "package a\n\nvar y = 1\n"}, false},
+		{"a directive", map[string]string{"b/b.go": "package b\n\n//go:generate x\nconst c = 2\n"}, false},
+		{"a build constraint", map[string]string{"b/b.go": "//go:build linux\n\npackage b\n\nconst c = 2\n"}, false},
+		{"an import", map[string]string{"b/b.go": "package b\n\nimport _ \"embed\"\n\nconst c = 2\n"}, false},
+	} {
+		files := map[string]string{}
+		for _, from := range []map[string]string{base, tt.files} {
+			for name, text := range from {
+				files[name] = text
+			}
+		}
+		if same := hash(files) == want; same != tt.same {
+			t.Errorf("%s: the same is %v, want %v", tt.name, same, tt.same)
+		}
+	}
+}
+
+func TestFoldersWithoutCodeAreRefused(t *testing.T) {
+	t.Parallel()
+	if code, err := Code(t.TempDir(), []string{"gone"}); err == nil {
+		t.Errorf("got %q", code)
+	}
+}
