@@ -139,6 +139,25 @@ func TestAnswersAndClassifiedErrorsComeBackAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestStatementThatGotNoConnectionIsNotApplied(t *testing.T) {
+	for err, want := range map[error]row.Class{
+		context.DeadlineExceeded: row.ClassNotApplied, mysql.ErrInvalidConn: row.ClassNotApplied,
+		mysql.ErrNoTLS: row.ClassOperator,
+	} {
+		if got := row.ClassOf(notSent("save", err)); got != want {
+			t.Errorf("%v before a statement is %s, want %s", err, got, want)
+		}
+	}
+}
+
+// ErrBadConn says that its own statement was not sent. The write before it may have been.
+func TestReadThatFailsAfterAWriteLeavesTheOutcomeOpen(t *testing.T) {
+	err := classify("claim", afterWrite("read back", driver.ErrBadConn))
+	if got := row.ClassOf(err); got != row.ClassUnknown || !errors.Is(err, driver.ErrBadConn) {
+		t.Errorf("%v is %s, want %s", err, got, row.ClassUnknown)
+	}
+}
+
 func TestErrorNamesWhatWasTriedAndWhatToDo(t *testing.T) {
 	err := classify("save tasks", &mysql.MySQLError{Number: 1146, Message: "Table 'x.delay_task_message' doesn't exist"})
 	want := "save tasks: Error 1146: Table 'x.delay_task_message' doesn't exist (" + hintMigrate + ")"
