@@ -215,6 +215,24 @@ func TestBeatTakesAnotherNumberWhenItsOwnIsTaken(t *testing.T) {
 	})
 }
 
+func TestANodeThatHasLostItsNumberCarriesItNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		m := mustJoin(t, b, NewProcess())
+		for number := range LeasedNodes {
+			other := node(number)
+			other.Heartbeat = row.At(time.Now())
+			b.nodes[number] = other
+		}
+		if err := m.Beat(t.Context()); !errors.Is(err, ErrNoFreeNumber) {
+			t.Fatalf("got %v, want that no number is free", err)
+		}
+		if number, leased := m.Number(); leased || number < LeasedNodes {
+			t.Errorf("it goes on with number %d (leased %t), which another node has", number, leased)
+		}
+	})
+}
+
 func TestBeatTellsTagsAndLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
