@@ -196,6 +196,23 @@ func TestReleaseOfARowClaimedAheadKeepsItsDueTime(t *testing.T) {
 	})
 }
 
+func TestClaimWithALostReplyLeavesARowAloneThatAnotherProcessHasWon(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			c.Executor = "other:1:token:1"
+			if _, err := w.store.Claim(ctx, c); err != nil {
+				w.Error(err)
+			}
+			return row.Claimed{}, classError(row.ClassUnknown, "the reply is lost")
+		}}, map[string]processor.Func{"a": nothing})
+		id := w.save(e, "a", 0)
+		time.Sleep(5 * time.Second)
+		if r := w.row(id); r.Status != row.Executing || r.Version != 1 || len(w.runs.of(id)) != 0 {
+			w.Errorf("row %+v", r)
+		}
+	})
+}
+
 func TestReleaseLeavesARowAloneThatWasClaimedAgain(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)

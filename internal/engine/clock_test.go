@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,6 +88,47 @@ func TestNoStartWithoutAnAnchor(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		if n := len(w.runs.of(id)); n != 1 {
 			w.Errorf("started %d times", n)
+		}
+	})
+}
+
+// A claim is the first to hear of the server that took over: there is no anchor when its rows are to start.
+func TestClaimThatCostsTheClockItsAnchorStartsNothingEarly(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var failover sync.Once
+		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			failover.Do(func() {
+				w.store.SetOffset(-5 * time.Second)
+				w.runs.mu.Lock()
+				defer w.runs.mu.Unlock()
+				w.runs.offset = -5 * time.Second
+			})
+			return w.store.Claim(ctx, c)
+		}}, map[string]processor.Func{"a": nothing})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", time.Second)
+		time.Sleep(15 * time.Second)
+		if n := len(w.runs.of(id)); n != 1 {
+			w.Errorf("started %d times", n)
+		}
+	})
+}
+
+func TestALostAnchorIsReplacedAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, nil)
+		for range 5 { // the readings that come by themselves are a second apart
+			time.Sleep(3 * time.Second)
+			reading, err := w.store.Now(w.Context())
+			if err != nil {
+				w.Fatal(err)
+			}
+			reading.Time = reading.Time.Add(time.Minute) // of a server that took over
+			e.heard(reading, time.Now(), time.Now())
+			time.Sleep(10 * time.Millisecond)
+			if _, anchored := e.clock.AtLeast(); !anchored {
+				w.Error("there is no anchor 10 ms after the last one was lost")
+			}
 		}
 	})
 }

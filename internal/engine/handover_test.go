@@ -218,27 +218,33 @@ func TestLockedRowHoldsUpNoOtherHandOver(t *testing.T) {
 }
 
 // A renewal that is under way must not give a task back the length of the processor's lease.
-func TestRenewalUnderWayDoesNotShortenAHandOver(t *testing.T) {
-	inBubble(t, func(w *world) {
-		renewing, goOn := make(chan struct{}, 1), make(chan struct{})
-		e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-			if leases[0].Executor == "" {
-				renewing <- struct{}{}
-				<-goOn
-			}
-			return w.store.Renew(ctx, leases)
-		}}, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
-			<-renewing
-			return processor.HandOver(time.Hour)
-		}})
-		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
-		time.Sleep(5 * time.Second)
-		close(goOn)
-		time.Sleep(time.Second)
-		if r := w.row(id); r.Due < row.At(time.Now().Add(50*time.Minute)) || !row.Popped(r.Executor) {
-			w.Errorf("the lease ends at %v: %+v", r.Due, r)
-		}
-	})
+func TestRenewalUnderWayLeavesTheLeaseOfAHandOverAlone(t *testing.T) {
+	for name, asked := range map[string]time.Duration{"Longer": time.Hour, "Shorter": 2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				renewing, goOn := make(chan struct{}, 1), make(chan struct{})
+				e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+					if leases[0].Executor == "" {
+						renewing <- struct{}{}
+						<-goOn
+					}
+					return w.store.Renew(ctx, leases)
+				}}, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
+					<-renewing
+					return processor.HandOver(asked)
+				}})
+				id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+				time.Sleep(5 * time.Second)
+				close(goOn)
+				time.Sleep(time.Second)
+				r := w.row(id)
+				left := r.Due.Std().Sub(time.Now())
+				if left > asked || left < asked-2*time.Second || !row.Popped(r.Executor) {
+					w.Errorf("the lease ends in %v, want %v: %+v", left, asked, r)
+				}
+			})
+		})
+	}
 }
 
 func TestStopHandsOverWhatHasBeenPassedOn(t *testing.T) {

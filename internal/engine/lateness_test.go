@@ -103,6 +103,21 @@ func TestStartOfACrashedAttemptStays(t *testing.T) {
 	})
 }
 
+func TestStartThatCameAfterTheClaimOutlivesACrash(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
+			sleep(ctx, 4*time.Second)
+			processor.Started(ctx)
+			sleep(ctx, time.Hour)
+			return nil
+		}))
+		id := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
+		time.Sleep(6 * time.Second)
+		w.crash(e)
+		w.started(id, 4*time.Second)
+	})
+}
+
 func TestForwardedTaskStartsWhenSomebodyTakesIt(t *testing.T) {
 	for name, wait := range map[string]func(context.Context) error{
 		"after snoozes":         func(context.Context) error { return processor.Snooze(time.Second) },
@@ -163,25 +178,34 @@ func TestForwardedTaskThatNobodyTookIsTooLateByItsPromise(t *testing.T) {
 
 // What an operator has put back is due anew.
 func TestRetriedTaskIsNotTooLateByItsOldPromise(t *testing.T) {
-	inBubble(t, func(w *world) {
-		failing := true
-		e := w.engine(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
-			if failing {
-				return processor.Permanent(errors.New("boom"))
-			}
-			return nil
-		}})
-		id := w.save(e, "a", 0, processor.WithMaxLateness(5*time.Second, processor.LateSkip))
-		time.Sleep(time.Minute)
-		failing = false
-		if err := e.Retry(w.Context(), Ref{ID: id}); err != nil {
-			w.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if r := w.row(id); r.Status != row.Completed {
-			w.Errorf("row %+v", r)
-		}
-	})
+	boom := errors.New("boom")
+	for name, failure := range map[string]error{
+		"by an operator": processor.Permanent(boom), "by itself": processor.RetryAfter(boom, time.Minute),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				failing := true
+				e := w.engine(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
+					if failing {
+						failing = false
+						return failure
+					}
+					return nil
+				}})
+				id := w.save(e, "a", 0, processor.WithMaxLateness(5*time.Second, processor.LateSkip))
+				time.Sleep(time.Minute)
+				if r := w.row(id); r.Status == row.Failed {
+					if err := e.Retry(w.Context(), Ref{ID: id}); err != nil {
+						w.Fatal(err)
+					}
+				}
+				time.Sleep(time.Second)
+				if r := w.row(id); r.Status != row.Completed {
+					w.Errorf("row %+v", r)
+				}
+			})
+		})
+	}
 }
 
 func TestClaimThatStartsNothingLeavesNoStart(t *testing.T) {

@@ -51,6 +51,28 @@ func TestLeaseIsRenewedForAsLongAsTheProcessorRuns(t *testing.T) {
 	})
 }
 
+func TestLeaseIsRenewedWhenAThirdOfItHasPassed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var renewals, last atomic.Int64 // last is when the lease was taken or renewed
+		e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+			now := time.Now().UnixNano()
+			after := time.Duration(now - last.Swap(now))
+			if after < 5*time.Second || after > 5*time.Second+2*renewTick {
+				w.Errorf("a lease of 15 s was renewed after %v", after)
+			}
+			renewals.Add(1)
+			return w.store.Renew(ctx, leases)
+		}}, map[string]processor.Func{"a": untilEnd(time.Minute, nil)})
+		time.Sleep(time.Second)
+		last.Store(time.Now().UnixNano())
+		w.save(e, "a", 0, processor.WithTTR(15*time.Second))
+		time.Sleep(time.Minute)
+		if n := renewals.Load(); n < 10 {
+			w.Errorf("%d renewals in a minute", n)
+		}
+	})
+}
+
 func TestLeaseThatASlowClaimLeavesLittleOfIsRenewedAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
@@ -287,6 +309,26 @@ func TestContextEndsWithTheLeaseWhenRenewalsFail(t *testing.T) {
 	}
 }
 
+func TestRenewedLeaseCountsFromBeforeTheRenewalWasSent(t *testing.T) {
+	inBubble(t, func(w *world) {
+		ends := make(chan ended, 10)
+		var sent time.Time // the only renewal that is answered, late
+		e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+			if !sent.IsZero() {
+				return nil, classError(row.ClassNotApplied, "no")
+			}
+			sent = time.Now()
+			states, err := w.store.Renew(ctx, leases)
+			time.Sleep(900 * time.Millisecond)
+			return states, err
+		}}, map[string]processor.Func{"a": untilEnd(30*time.Second, ends)})
+		w.save(e, "a", 0, processor.WithTTR(4*time.Second))
+		if held := (<-ends).at.Sub(sent); held > 4*time.Second+2*renewTick {
+			w.Errorf("the context ended %v after a lease of 4 s was asked for", held)
+		}
+	})
+}
+
 func TestLateExecutorChangesNothing(t *testing.T) {
 	inBubble(t, func(w *world) {
 		first := true
@@ -397,7 +439,13 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.runs.hangs = true
 		wake := make(chan struct{})
-		e := w.engine(w.store, map[string]processor.Func{
+		var hung atomic.Int64
+		e := w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
+			if c := changes[0]; c.ID == hung.Load() && c.Version == 1 && !c.LeaseOver {
+				w.Error("the result was sent of the attempt whose row was let go") // perhaps with that of the next
+			}
+			return w.store.Update(ctx, nil, changes)
+		}}, map[string]processor.Func{
 			"stuck": func(_ context.Context, task *processor.Task) error {
 				if task.Version == 1 {
 					<-wake
@@ -410,6 +458,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		id := w.save(e, "stuck", 0)
+		hung.Store(id)
 		time.Sleep(20 * time.Second)
 		free := w.save(e, "a", 0)
 		time.Sleep(5 * time.Second)

@@ -115,6 +115,13 @@ func TestTagTakesAtMostItsConcurrency(t *testing.T) {
 	}
 }
 
+func TestRowWithoutADueTimeWaitsInNoLine(t *testing.T) {
+	h := handsFor(1, 1, "a")
+	if taken := h.due([]row.Due{{ID: 1, Tag: "a"}}, false, ms(0)); taken != 0 || len(h.pickAny(1, 0)) != 0 {
+		t.Errorf("%d rows were taken that nobody knows to be due", taken)
+	}
+}
+
 func TestPriorityThenDueTimeThenID(t *testing.T) {
 	h := handsFor(1, 1, "a", "b")
 	h.due([]row.Due{

@@ -409,6 +409,21 @@ func TestTouchKeepsAPoppedTask(t *testing.T) {
 	})
 }
 
+func TestPopGivesItsTasksTheLeaseThatItAsksFor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		id := w.save(e, "a", 0, processor.WithTTR(5*time.Second))
+		got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, TTR: time.Minute})
+		if err != nil || len(got) != 1 {
+			w.Fatalf("popped %v, %v", got, err)
+		}
+		time.Sleep(50 * time.Second)
+		if err := e.Finish(w.Context(), id, got[0].Version); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
 func TestReleaseAndFailOfAPoppedTask(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -621,4 +622,15 @@ func TestSaveBeyondTheHorizonIsArmedByTheLookAhead(t *testing.T) {
 		w.completed(within, 2*time.Millisecond)
 		w.completed(beyond, 2*time.Millisecond)
 	})
+}
+
+func TestDelaysAreRoundedUpToMilliseconds(t *testing.T) {
+	for d, want := range map[time.Duration]time.Duration{
+		0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, 1500 * time.Microsecond: 2 * time.Millisecond,
+		math.MaxInt64: time.Duration(math.MaxInt64).Truncate(time.Millisecond),
+	} {
+		if got := ceilMillis(d); got != want {
+			t.Errorf("%v is rounded to %v, want %v", d, got, want)
+		}
+	}
 }

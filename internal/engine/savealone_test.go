@@ -26,6 +26,22 @@ func (w *world) lockedKeys(unlocked *atomic.Bool) Store {
 	}}
 }
 
+func TestSavesThatWaitForALockHoldUpNoPlainSave(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var unlocked atomic.Bool
+		e := w.idle(w.lockedKeys(&unlocked), nil)
+		for i := range 10 {
+			w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(fmt.Sprint("locked", i))))
+			began := time.Now()
+			w.save(e, "a", time.Hour)
+			if took := time.Since(began); took > 10*time.Millisecond {
+				w.Errorf("a plain save took %v beside %d that wait", took, i+1)
+			}
+		}
+		unlocked.Store(true)
+	})
+}
+
 // Four keys of one batch are held by somebody's transaction: the neighbours of that batch wait as long as it.
 func TestLockedKeysHoldUpNoNeighbourInTheirBatch(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -11,6 +11,30 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
+func TestAChunkIsBoundedByItsBytes(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(insertHook{w.store, func(_ context.Context, rows []row.Row) error {
+			bytes := 0
+			for _, r := range rows {
+				bytes += len(r.Body)
+			}
+			if bytes > saveBytes {
+				w.Errorf("a statement carries %d bytes", bytes)
+			}
+			return nil
+		}}, nil)
+		tasks := make([]processor.Save, 10)
+		for i := range tasks {
+			tasks[i] = w.task("a", time.Hour)
+			tasks[i].Body = make([]byte, 1_000_000)
+		}
+		saved, err := e.SaveAll(w.Context(), tasks)
+		if err != nil || saved[9].Chunk != 2 {
+			w.Errorf("%+v, %v; want four tasks in a chunk", saved, err)
+		}
+	})
+}
+
 // keyed makes tasks with keys of their own.
 func (w *world) keyed(n int) []processor.Save {
 	tasks := make([]processor.Save, n)

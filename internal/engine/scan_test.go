@@ -77,6 +77,50 @@ func TestBusyNodePeeksOften(t *testing.T) {
 	}
 }
 
+func TestPeekLeavesRowsOfOthersToThemForAMoment(t *testing.T) {
+	const rows = 20
+	for overdueBy, wants := range map[time.Duration]func(n int) bool{
+		50 * time.Millisecond:  func(n int) bool { return n == 0 }, // somebody has them in hand
+		150 * time.Millisecond: func(n int) bool { return n > 0 && n < rows },
+		250 * time.Millisecond: func(n int) bool { return n == rows },
+	} {
+		t.Run(overdueBy.String(), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				e := w.idle(w.store, map[string]processor.Func{"a": nothing})
+				e.tags.run(true)
+				e.arm.look(viewOf("a", "this", "other"))
+				for id := range int64(rows) {
+					w.plain(1000+id, "a", e.now().Add(-overdueBy))
+				}
+				if err := e.peek.runOnce(w.Context()); err != nil {
+					w.Fatal(err)
+				}
+				if n := len(e.hands.lines.waiting); !wants(n) {
+					w.Errorf("took %d of %d rows of two nodes", n, rows)
+				}
+			})
+		})
+	}
+}
+
+func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.idle(w.store, map[string]processor.Func{"a": nothing})
+		e.tags.run(true)
+		const rows = 2*lookAheadRows + 1
+		due := e.now().Add(1900 * time.Millisecond)
+		for id := range int64(rows) {
+			w.plain(1000+id, "a", due)
+		}
+		if err := e.lookahead.runOnce(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		if n := e.hands.timers(); n != rows {
+			w.Errorf("armed %d rows of %d", n, rows)
+		}
+	})
+}
+
 // TestPeekIsNotFilledByATagWithoutAFreeSlot leaves only the peek to find anything within a second.
 func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -56,7 +56,9 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 			inBubble(t, func(w *world) {
 				result := func(context.Context, *processor.Task) error { return c.result() }
 				e := w.engine(w.store, map[string]processor.Func{"a": result},
-					func(cfg *Config) { cfg.Backoff = processor.Constant(time.Hour) })
+					func(cfg *Config) {
+						cfg.Backoff = func(attempt int) time.Duration { return time.Duration(attempt) * time.Hour }
+					})
 				time.Sleep(time.Second)
 				id := w.save(e, "a", 0, processor.WithMaxAttempts(c.attempts))
 				time.Sleep(5 * time.Second)

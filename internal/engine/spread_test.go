@@ -75,20 +75,25 @@ func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
 	}
 }
 
+// viewOf is how the first of the nodes sees all of them.
+func viewOf(tag string, tokens ...string) *cluster.View {
+	now := row.At(time.Now())
+	nodes := make([]row.Node, len(tokens))
+	for i, token := range tokens {
+		nodes[i] = row.Node{Number: i + 1, Token: token, Tags: []string{tag}, Heartbeat: now}
+	}
+	return cluster.NewView(tokens[0], nodes, now, cluster.Rule{Alive: time.Minute})
+}
+
 // A page that was read before the others were known waits for room, and may get it because rows of theirs were given away.
 func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, map[string]processor.Func{"a": nothing})
 		const page = backlogPerTag / 3
 		e.tags.run(true)
-		now := row.At(time.Now())
-		nodes := []row.Node{
-			{Number: 1, Token: "this", Tags: []string{"a"}, Heartbeat: now}, {Number: 2, Token: "other", Tags: []string{"a"}, Heartbeat: now},
-		}
-		alone := cluster.NewView("this", nodes[:1], now, cluster.Rule{Alive: time.Minute})
-		both := cluster.NewView("this", nodes, now, cluster.Rule{Alive: time.Minute})
-		e.arm.look(alone)
-		e.hands.due(sightings("a", 1, backlogPerTag), true, now)
+		both := viewOf("a", "this", "other")
+		e.arm.look(viewOf("a", "this"))
+		e.hands.due(sightings("a", 1, backlogPerTag), true, row.At(time.Now()))
 		offered := make(chan error)
 		go func() { offered <- e.passes.offer(w.Context(), "a", sightings("a", 10_001, page)) }()
 		synctest.Wait()

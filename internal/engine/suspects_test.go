@@ -115,6 +115,22 @@ func TestSuspectsThatWereReleasedVouchForNone(t *testing.T) {
 	}
 }
 
+func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.underSuspicion(20)
+		running := 0
+		w.engine(w.store, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+			if running++; running > 1 {
+				w.Errorf("task %d runs beside another suspect", task.ID)
+			}
+			sleep(ctx, 100*time.Millisecond)
+			running--
+			return errors.New("boom")
+		}})
+		time.Sleep(10 * time.Second)
+	})
+}
+
 func TestWhoHasLostThreeRunsAlone(t *testing.T) {
 	h := suspectsOf(20, repeat(2, 7)...)
 	h.wave()

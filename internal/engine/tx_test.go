@@ -228,8 +228,12 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 			}
 		}
 		time.Sleep(20 * time.Second)
-		w.completed(moved, 2*time.Millisecond)
-		w.completed(saved, 2*time.Millisecond)
+		for id, version := range map[int64]int64{moved: 3, saved: 2} {
+			w.completed(id, 2*time.Millisecond)
+			if r := w.row(id); r.Version != version {
+				w.Errorf("task %d is at version %d, want %d: it was claimed once more", id, r.Version, version)
+			}
+		}
 	})
 }
 
