@@ -1,8 +1,9 @@
 // Command lab holds what is run by hand to learn how good the tests are.
 //
-//	go run ./test/lab mutate                  break the code in each way that mutations/ lists; fail where no test notices
-//	go run ./test/lab mutate -only claim,due  only those whose names hold one of the words
-//	go run ./test/lab mutate -search          run all tests that could notice, and list which do
+//	go run ./test/lab mutate              break the code in each way that mutations/ lists; fail where no test notices
+//	go run ./test/lab mutate -only claim  only those whose names hold the word, or one of several with commas between
+//	go run ./test/lab mutate -search      try all tests, the quick packages first, and name those that notice
+//	go run ./test/lab mutate -table       write results/mutations.md as well
 //
 // The exit code is 1 when a mutation survived, and 2 when something could not be run.
 package main

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -10,28 +9,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-const mutations = "test/lab/mutations"
+const (
+	mutations = "test/lab/mutations"
+	results   = "test/lab/results/mutations.md"
+)
 
-// suspectTests are what could notice a mutation, the quick ones first.
-var suspectTests = []string{
-	"./internal/clock ./internal/timer ./internal/batch ./internal/cluster ./scanner ./processor",
-	"./internal/engine", "./internal/memstore ./internal/store", ".", "./internal/sim", "./test/integration",
+// suspects are the packages whose tests could notice a mutation, the quick ones first.
+var suspects = []string{
+	"internal/clock", "internal/batch", "internal/timer", "scanner", "internal/cluster", "internal/memstore",
+	"internal/store", "internal/engine", ".", "internal/sim", "test/integration",
 }
 
 // mutate breaks a copy of the tree in each way and runs the tests that should notice.
-func mutate(ctx context.Context, args []string, out io.Writer) (err error) {
+func mutate(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	only := flags.String("only", "", "words, separated by commas: mutations whose names hold one of them")
-	search := flags.Bool("search", false, "run all tests that could notice, and name those that do")
-	limit := flags.Duration("limit", 5*time.Minute, "how long the tests of one mutation may take; one that hangs is noticed")
+	search := flags.Bool("search", false, "try all tests, package by package, until some notice")
+	limit := flags.Duration("limit", time.Minute, "how long one run of tests may take; a test that hangs has noticed")
+	table := flags.Bool("table", false, "write the result to "+results)
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *table && *only != "" {
+		return errors.New("-table is about all mutations: leave out -only")
 	}
 	all, err := readMutations(mutations)
 	if err != nil {
@@ -46,27 +51,24 @@ func mutate(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer os.RemoveAll(root)
-	if err := copyTree(ctx, root); err != nil {
+	b := &bench{root: root, limit: *limit, search: *search}
+	if err := copyTree(ctx, b.tree()); err != nil {
 		return err
 	}
-	survived := 0
-	for _, m := range all {
-		killers := m.killers
-		if *search {
-			killers = suspectTests
-		}
-		begin := time.Now()
-		by, err := m.try(ctx, root, killers, *limit)
-		if err != nil {
+	begin := time.Now()
+	outcomes, err := b.tryAll(ctx, all, out)
+	if err != nil {
+		return err
+	}
+	survived := len(slices.DeleteFunc(slices.Clone(outcomes), outcome.killed))
+	took := time.Since(begin).Round(time.Second)
+	end := fmt.Sprintf("%d of %d mutations killed, in %s", len(all)-survived, len(all), took)
+	_, _ = fmt.Fprintln(out, end)
+	if *table {
+		if err := os.WriteFile(results, markdown(outcomes, end), 0o644); err != nil {
 			return err
 		}
-		if len(by) == 0 {
-			survived++
-			by = []string{"NOTHING"}
-		}
-		_, _ = fmt.Fprintf(out, "%-44s killed by %s (%ds)\n", m.name, strings.Join(by, ", "), int(time.Since(begin).Seconds()))
 	}
-	_, _ = fmt.Fprintf(out, "%d of %d mutations killed\n", len(all)-survived, len(all))
 	if survived > 0 {
 		return fmt.Errorf("%w: %d of %d", errSurvived, survived, len(all))
 	}
@@ -75,7 +77,11 @@ func mutate(ctx context.Context, args []string, out io.Writer) (err error) {
 
 // copyTree copies what git knows of the tree, as it stands in the folder.
 func copyTree(ctx context.Context, to string) error {
-	script := `git ls-files -z --cached --others --exclude-standard | tar --null --create --files-from - | tar --extract --directory "$0"`
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	script := `git ls-files -z --cached --others --exclude-standard |
+		tar --null --create --files-from - | tar --extract --directory "$0"`
 	command := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", script, to)
 	if said, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("copy the tree: %w: %s", err, said)
@@ -83,46 +89,92 @@ func copyTree(ctx context.Context, to string) error {
 	return nil
 }
 
-// try breaks the copy, runs tests until some fail, and mends it. It returns which have failed.
-func (m *mutation) try(ctx context.Context, root string, killers []string, limit time.Duration) (by []string, err error) {
-	mend, err := m.apply(root)
+// tryAll tries one mutation after the other. Each named test has to pass before anything is broken.
+func (b *bench) tryAll(ctx context.Context, all []mutation, out io.Writer) (outcomes []outcome, err error) {
+	sources, err := readSources(b.tree())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, mend()) }()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for _, killer := range killers {
-		if by, err = m.test(ctx, root, killer); len(by) > 0 || err != nil {
-			return by, err
+	breaks := make([]broken, len(all))
+	for i := range all {
+		if breaks[i], err = all[i].fit(sources); err != nil {
+			return nil, err
 		}
 	}
-	return nil, nil
+	if err := b.passes(ctx, all); err != nil {
+		return nil, err
+	}
+	var refused error
+	for i, m := range all {
+		o, err := b.try(ctx, m, breaks[i])
+		if err != nil {
+			refused = errors.Join(refused, fmt.Errorf("%s: %w", m.name, err))
+			continue
+		}
+		_, _ = fmt.Fprintf(out, "%-44s %s (%ds)\n", m.name, o.tests(), int(o.took.Seconds()))
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, refused
 }
 
-var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)|^panic: (.*)`)
-
-// test runs go test in the copy and returns the tests that failed.
-func (m *mutation) test(ctx context.Context, root, args string) (failed []string, err error) {
-	command := exec.CommandContext(ctx, "go", append([]string{"test", "-count=1"}, strings.Fields(args)...)...)
-	command.Dir = filepath.Clean(root)
-	command.WaitDelay = 10 * time.Second
-	said, err := command.CombinedOutput()
-	if ctx.Err() != nil {
-		return []string{"the time limit"}, nil
+// passes returns an error when a test that is named by a mutation fails without it.
+func (b *bench) passes(ctx context.Context, all []mutation) error {
+	if b.search {
+		return nil
 	}
-	if err == nil {
-		if bytes.Contains(said, []byte("[no tests to run]")) {
-			return nil, fmt.Errorf("%s: go test %s ran no test", m.name, args)
+	patterns := map[string][]string{}
+	for _, m := range all {
+		for _, k := range m.killers {
+			patterns[k.folder] = append(patterns[k.folder], k.run)
 		}
-		return nil, nil
 	}
-	for _, f := range failure.FindAllSubmatch(said, -1) {
-		failed = append(failed, string(bytes.TrimSpace(append(f[1], f[2]...))))
+	for folder, runs := range patterns {
+		slices.Sort(runs)
+		failed, _, err := b.test(ctx, killer{strings.Join(slices.Compact(runs), "|"), folder})
+		if err != nil || len(failed) > 0 {
+			return fmt.Errorf("tests of %s fail although nothing is broken: %v %w", folder, failed, err)
+		}
 	}
-	if len(failed) == 0 {
-		return nil, fmt.Errorf("%s: go test %s: %w: %s", m.name, args, err, said)
+	return nil
+}
+
+// try breaks the copy, runs the tests that should notice, and mends it.
+func (b *bench) try(ctx context.Context, m mutation, s broken) (o outcome, err error) {
+	o.mutation = m
+	begin := time.Now()
+	if err := write(s.path, s.by); err != nil {
+		return o, err
 	}
-	slices.Sort(failed)
-	return slices.Compact(failed), nil
+	defer func() { err = errors.Join(err, write(s.path, s.lines)) }()
+	b.built = nil
+	killers := m.killers
+	if b.search {
+		killers = b.suspectsOf(s.path)
+	}
+	for _, k := range killers {
+		failed, none, err := b.test(ctx, k)
+		if err != nil {
+			return o, err
+		}
+		if none && !b.search {
+			o.gone = append(o.gone, "no test is "+k.run)
+		}
+		o.by = append(o.by, failed...)
+		if b.search && len(failed) > 0 {
+			break
+		}
+	}
+	o.took = time.Since(begin)
+	return o, nil
+}
+
+// suspectsOf returns all tests that could notice a change of the file, those of its own package first.
+func (b *bench) suspectsOf(path string) (killers []killer) {
+	own, _ := filepath.Rel(b.tree(), filepath.Dir(path))
+	for _, folder := range slices.Concat([]string{own}, suspects) {
+		if k := (killer{".", folder}); !slices.Contains(killers, k) {
+			killers = append(killers, k)
+		}
+	}
+	return killers
 }

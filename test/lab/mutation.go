@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,40 +9,47 @@ import (
 	"strings"
 )
 
-// mutation is a way to break the code. Its patch names no file, so that it survives when the code moves.
+// mutation is a way to break the code. Its patch names no file and its lines match at any indentation, so that it
+// survives when the code moves.
 type mutation struct {
 	name    string
-	breaks  string   // what no longer holds, in a sentence
-	killers []string // arguments of go test that notice it: a pattern of -run and a package
-	old     string
-	new     string
+	breaks  string // what no longer holds, in a sentence
+	killers []killer
+	old     []string
+	new     []string
+}
+
+// killer is a test that notices the mutation, or several.
+type killer struct {
+	run    string // the pattern that picks it, as -run takes it
+	folder string // of its package
 }
 
 // parseMutation reads a patch: "breaks:" and "killed by:" lines, then lines that begin with a space, - or +.
 func parseMutation(name, text string) (m mutation, err error) {
 	m.name = name
-	var before, after strings.Builder
 	for line := range strings.Lines(text) {
-		rest, header := strings.CutPrefix(line, "breaks: ")
-		killer, killed := strings.CutPrefix(line, "killed by: ")
-		switch {
-		case header:
-			m.breaks = strings.TrimSpace(rest)
-		case killed:
-			m.killers = append(m.killers, strings.TrimSpace(killer))
+		line = strings.TrimRight(line, "\n")
+		switch rest, _ := strings.CutPrefix(line, "killed by: "); {
+		case strings.HasPrefix(line, "breaks: "):
+			m.breaks = strings.TrimPrefix(line, "breaks: ")
+		case rest != line:
+			args := strings.Fields(rest)
+			if len(args) != 3 || args[0] != "-run" {
+				return m, fmt.Errorf("%s: want killed by: -run PATTERN FOLDER, got %q", name, line)
+			}
+			m.killers = append(m.killers, killer{args[1], filepath.Clean(args[2])})
 		case strings.HasPrefix(line, " "):
-			before.WriteString(line[1:])
-			after.WriteString(line[1:])
+			m.old, m.new = append(m.old, line[1:]), append(m.new, line[1:])
 		case strings.HasPrefix(line, "-"):
-			before.WriteString(line[1:])
+			m.old = append(m.old, line[1:])
 		case strings.HasPrefix(line, "+"):
-			after.WriteString(line[1:])
-		case strings.TrimSpace(line) != "":
+			m.new = append(m.new, line[1:])
+		case line != "":
 			return m, fmt.Errorf("%s: no line of a patch: %q", name, line)
 		}
 	}
-	m.old, m.new = before.String(), after.String()
-	if m.breaks == "" || m.old == m.new {
+	if m.breaks == "" || len(m.old) == 0 || slices.Equal(m.old, m.new) {
 		return m, fmt.Errorf("%s: want a line that begins with breaks: and a change", name)
 	}
 	return m, nil
@@ -70,41 +76,61 @@ func readMutations(folder string) (all []mutation, err error) {
 	return all, nil
 }
 
-// target returns the one file of product code below the root that holds the lines of the patch.
-func (m *mutation) target(root string) (found string, err error) {
-	old := []byte(m.old)
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		switch times := bytes.Count(text, old); {
-		case times > 1 || times == 1 && found != "":
-			return fmt.Errorf("%s fits more than once: in %s", m.name, path)
-		case times == 1:
-			found = path
-		}
-		return nil
-	})
-	if err == nil && found == "" {
-		err = fmt.Errorf("%s fits nowhere: its lines have changed", m.name)
-	}
-	return found, err
+// source is a file of product code.
+type source struct {
+	path  string
+	lines []string
 }
 
-// apply breaks the code below the root, and returns what mends it again.
-func (m *mutation) apply(root string) (mend func() error, err error) {
-	file, err := m.target(root)
-	if err != nil {
-		return nil, err
+// readSources reads the product code below the root. What stands in the folder test is none.
+func readSources(root string) (all []source, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || path == filepath.Join(root, "test")):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		all = append(all, source{path, strings.Split(string(text), "\n")})
+		return err
+	})
+	return all, err
+}
+
+// broken is a source with a mutation.
+type broken struct {
+	source
+	by []string // its lines with the mutation
+}
+
+// fit returns the one source that holds the lines of the patch.
+func (m *mutation) fit(sources []source) (b broken, err error) {
+	for _, s := range sources {
+		for at := range s.lines {
+			if !m.fitsAt(s.lines[at:]) {
+				continue
+			}
+			if b.by != nil {
+				return b, fmt.Errorf("%s fits more than once: %s and %s", m.name, b.path, s.path)
+			}
+			b = broken{s, slices.Concat(s.lines[:at], m.new, s.lines[at+len(m.old):])}
+		}
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+	if b.by == nil {
+		return b, fmt.Errorf("%s fits nowhere: its lines have changed", m.name)
 	}
-	broken := bytes.Replace(text, []byte(m.old), []byte(m.new), 1)
-	return func() error { return os.WriteFile(file, text, 0o644) }, os.WriteFile(file, broken, 0o644)
+	return b, nil
+}
+
+func (m *mutation) fitsAt(lines []string) bool {
+	return len(lines) >= len(m.old) && slices.EqualFunc(lines[:len(m.old)], m.old, func(a, b string) bool {
+		return strings.TrimSpace(a) == strings.TrimSpace(b)
+	})
+}
+
+func write(path string, lines []string) error {
+	return os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644)
 }
