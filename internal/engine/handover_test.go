@@ -238,7 +238,7 @@ func TestRenewalUnderWayLeavesTheLeaseOfAHandOverAlone(t *testing.T) {
 				close(goOn)
 				time.Sleep(time.Second)
 				r := w.row(id)
-				left := r.Due.Std().Sub(time.Now())
+				left := time.Until(r.Due.Std())
 				if left > asked || left < asked-2*time.Second || !row.Popped(r.Executor) {
 					w.Errorf("the lease ends in %v, want %v: %+v", left, asked, r)
 				}
