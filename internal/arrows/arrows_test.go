@@ -32,6 +32,7 @@ var floors = [][]string{
 		"internal/otlp",
 		"internal/sealed",
 		"internal/steady",
+		"internal/testkit",
 		"internal/timer",
 		"internal/traces",
 		"internal/usage",
