@@ -27,6 +27,7 @@ type options struct {
 	in      string
 	patient time.Duration
 	only    string        // the faults that alone happen; "": all
+	lasts   time.Duration // that each fault with an end takes; 0: what is drawn
 	judge   string        // the journal of a run to be judged again
 	share   int           // of so many tasks one has its history recorded
 	ahead   time.Duration // of the server's clock
@@ -53,6 +54,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&opts.forget, "forget", false, "remove the journals of a run that broke a promise, too")
 	flags.StringVar(&opts.in, "in", "", "`folder` for journals and data (default: a temporary one)")
 	flags.StringVar(&opts.only, "only", "", "the `faults` that alone happen, by their names, separated by commas")
+	flags.DurationVar(&opts.lasts, "lasts", 0, "how `long` each fault lasts that is not over at once (default: drawn for each)")
 	flags.IntVar(&opts.share, "histories", 8, "one of so `many` tasks has its history checked; all of them need memory in a long run")
 	flags.IntVar(&opts.disk, "disk", 0, "`MB` of memory to make the server's disk of, so that it can be full; wants root")
 	flags.DurationVar(&opts.ahead, "ahead", 0, "`how far` the server's clock is before this machine's, by libfaketime; only mariadb")
@@ -88,7 +90,7 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("the members of a cluster get no disk of their own")
 	case o.ahead != 0 && o.server != dbtest.MariaDB:
 		return fmt.Errorf("only mariadb gets a clock of its own")
-	case o.span < time.Second, o.patient < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0, o.share < 1:
+	case o.span < time.Second, o.patient < 0, o.lasts < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0, o.share < 1:
 		return fmt.Errorf("want a second at least, a worker, a saver, a save a second of each, and a history of one in so many")
 	}
 	for name := range strings.SplitSeq(o.only, ",") {

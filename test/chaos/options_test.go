@@ -9,7 +9,7 @@ import (
 func TestWrongFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
+		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"}, {"-lasts", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
 		{"-histories", "0"}, {"-server", "mysql", "-ahead", "5s"},
 		{"-only", "member killed"}, {"-server", "group", "-only", "kill database"}, {"-server", "galera", "-disk", "600"},
 	} {
@@ -29,6 +29,14 @@ func TestFlagsSayWhatToRun(t *testing.T) {
 	}
 	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
 		t.Errorf("of the faults %v", kinds)
+	}
+	if opts, err = parse([]string{"-only", "kill database,kill worker", "-lasts", "1m"}, &stderr); err != nil {
+		t.Errorf("got %v", err)
+	}
+	for _, k := range (&stage{opts: opts}).kinds() {
+		if want := map[string]time.Duration{"kill database": time.Minute}[k.Name]; k.Lasts != [2]time.Duration{want, want} {
+			t.Errorf("%s lasts %v, want %v", k.Name, k.Lasts, want)
+		}
 	}
 	if opts, err = parse([]string{"-server", "galera", "-only", "member killed,kill worker"}, &stderr); err != nil {
 		t.Errorf("got %v", err)

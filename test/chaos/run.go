@@ -103,9 +103,13 @@ var pauses = map[fault.Lane]time.Duration{
 
 func (s *stage) kinds() (kinds []fault.Kind) {
 	for _, k := range fault.Kinds {
-		if k.Happens(s.opts.site()) && (s.opts.only == "" || slices.Contains(strings.Split(s.opts.only, ","), k.Name)) {
-			kinds = append(kinds, k)
+		if !k.Happens(s.opts.site()) || s.opts.only != "" && !slices.Contains(strings.Split(s.opts.only, ","), k.Name) {
+			continue
 		}
+		if s.opts.lasts > 0 && k.Lasts[1] > 0 {
+			k.Lasts = [2]time.Duration{s.opts.lasts, s.opts.lasts}
+		}
+		kinds = append(kinds, k)
 	}
 	return kinds
 }
