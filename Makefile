@@ -81,10 +81,6 @@ tidy: ## tidy go.mod and go.sum
 bench: ## run the benchmarks of single parts
 	go test -run '^$$' -bench . -benchmem ./...
 
-.PHONY: proof
-proof: proof-clone test-race-db ## show the promises with figures; fails when one is broken
-	DELAYTASK_REQUIRE_DB=mariadb,mysql go run ./test/proof
-
 SERVER ?= mariadb
 
 .PHONY: chaos
@@ -106,8 +102,8 @@ chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless 
 		echo "without the check \"$$check\" a promise is broken"; \
 	done
 
-.PHONY: proof-clone
-proof-clone: ## run the two commands of the README in a clean clone
+.PHONY: clone
+clone: ## run the two commands of the README in a clean clone
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir"; cd "$$dir"; \
 	go run ./cmd/delaytask demo; go test ./...
 

@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -87,6 +89,10 @@ func New(tb testing.TB, kind Kind) Database {
 		missing(tb, kind, found().why())
 	}
 	return servers[0].fresh(tb)
+}
+
+func required(kind Kind) bool {
+	return slices.Contains(strings.Split(os.Getenv("DELAYTASK_REQUIRE_DB"), ","), string(kind))
 }
 
 func missing(tb testing.TB, kind Kind, why string) {

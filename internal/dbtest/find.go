@@ -103,10 +103,14 @@ func (f *finding) addPrivate(ctx context.Context) {
 
 // finish stops the servers of our own and reports all that were used.
 func finish() error {
+	var errs []error
 	for _, s := range state.servers {
 		fmt.Println("tested on", s)
+		if s.stop != nil {
+			errs = append(errs, s.stop())
+		}
 	}
-	return errors.Join(Close(), report(state.servers))
+	return errors.Join(append(errs, report(state.servers))...)
 }
 
 // report appends one line for each server; a line is short enough to be appended whole beside other packages.

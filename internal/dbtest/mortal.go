@@ -34,10 +34,8 @@ func NewMortalIn(tb testing.TB, kind Kind, in string) Mortal {
 // Database creates a database, which goes away with the server.
 func (m Mortal) Database(tb testing.TB) Database {
 	tb.Helper()
-	db, _, err := m.server.create(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	db, err := m.Create(tb.Context())
+	must(tb, err)
 	return db
 }
 

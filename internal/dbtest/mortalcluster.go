@@ -33,7 +33,7 @@ func NewMortalCluster(tb testing.TB, kind Kind, single bool) MortalCluster {
 // Database creates a database, which goes away with the cluster.
 func (c MortalCluster) Database(tb testing.TB) Database {
 	tb.Helper()
-	db, _, err := c.server.create(tb.Context())
+	db, err := c.Create(tb.Context())
 	must(tb, err)
 	return db
 }

@@ -103,6 +103,12 @@ func (s *server) create(ctx context.Context) (Database, func() error, error) {
 	return db, drop, nil
 }
 
+// lasting makes an empty database that nobody drops.
+func (s *server) lasting(ctx context.Context) (Database, error) {
+	db, _, err := s.create(ctx)
+	return db, err
+}
+
 // run uses a pool for one statement: an open pool would look like a leak to tests that count goroutines.
 func run(ctx context.Context, cfg *mysql.Config, statement string) error {
 	db, err := open(cfg)

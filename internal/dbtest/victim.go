@@ -39,8 +39,8 @@ func NewVictim(ctx context.Context, kind Kind, in string, env ...string) (*Victi
 	return v, nil
 }
 
-// Source is where databases of this server are made.
-func (v *Victim) Source() Source { return Source{Kind: v.Kind, server: v.server} }
+// Create makes an empty database, which goes away with the server.
+func (v *Victim) Create(ctx context.Context) (Database, error) { return v.server.lasting(ctx) }
 
 // String names the server with its version.
 func (v *Victim) String() string { return v.server.String() }

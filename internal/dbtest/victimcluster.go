@@ -20,8 +20,8 @@ type Cluster struct {
 	keeper *obedient
 }
 
-// Source is where databases of this cluster are made.
-func (c *Cluster) Source() Source { return Source{Kind: c.server.kind, server: c.server} }
+// Create makes an empty database, which goes away with the cluster.
+func (c *Cluster) Create(ctx context.Context) (Database, error) { return c.server.lasting(ctx) }
 
 // String names the cluster with its version.
 func (c *Cluster) String() string { return c.server.String() }

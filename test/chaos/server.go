@@ -21,11 +21,7 @@ const user = "chaos"
 
 // setServer starts a server of the run's own and prepares a database on it.
 func (s *stage) setServer(ctx context.Context) (err error) {
-	source, err := s.startServer(ctx)
-	if err != nil {
-		return err
-	}
-	db, _, err := source.Create(ctx)
+	db, err := s.startServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,31 +106,27 @@ func (s *stage) setMembers(ctx context.Context, db dbtest.Database) error {
 	return nil
 }
 
-func (s *stage) startServer(ctx context.Context) (dbtest.Source, error) {
+func (s *stage) startServer(ctx context.Context) (db dbtest.Database, err error) {
 	if s.opts.server.Cluster() {
-		c, err := dbtest.NewCluster(ctx, s.opts.server, s.opts.single)
-		if err != nil {
-			return dbtest.Source{}, err
+		if s.world.Members, err = dbtest.NewCluster(ctx, s.opts.server, s.opts.single); err != nil {
+			return db, err
 		}
-		s.later(c.Close)
-		s.world.Members = c
-		return c.Source(), nil
+		s.later(s.world.Members.Close)
+		return s.world.Members.Create(ctx)
 	}
 	in, err := s.setDisk(ctx)
 	if err != nil {
-		return dbtest.Source{}, err
+		return db, err
 	}
 	env, err := clockEnv(s.opts.ahead)
 	if err != nil {
-		return dbtest.Source{}, err
+		return db, err
 	}
-	v, err := dbtest.NewVictim(ctx, s.opts.server, in, env...)
-	if err != nil {
-		return dbtest.Source{}, err
+	if s.world.Server, err = dbtest.NewVictim(ctx, s.opts.server, in, env...); err != nil {
+		return db, err
 	}
-	s.later(v.Close)
-	s.world.Server = v
-	return v.Source(), nil
+	s.later(s.world.Server.Close)
+	return s.world.Server.Create(ctx)
 }
 
 // spare ends the servers and keeps what they leave.
