@@ -1,6 +1,6 @@
-# What the scripts of servers share that come from another release of Debian than the machine has. Each lives in a folder
-# of its own, $home, with the release $suite in it, of which $packages are installed. A script sets these, $program and its
-# $options, sources this, and adds what differs: "sql PORT STATEMENT" asks a server, "initialize DATA" makes its first data.
+# What the scripts that start a server share. A server is this machine's own, or of the release $suite of Debian, of which
+# $packages are installed into a folder of their own, $home. A script sets these, $program and its $options, sources this,
+# and adds what differs: "sql PORT STATEMENT" asks a server, "initialize DATA" makes its first data.
 
 fail() {
   echo "test/servers/$(basename "$0"): $*" >&2
@@ -15,6 +15,12 @@ mirror() {
 }
 
 install() {
+  if [[ -z $home ]]; then
+    command -v "$program" >/dev/null && return
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ${packages//,/ } >/dev/null
+    return
+  fi
   [[ -e $home/usr/sbin ]] && return
   [[ $(id -u) == 0 ]] || fail 'installing a server needs root'
   if ! command -v debootstrap >/dev/null; then
@@ -35,10 +41,10 @@ install() {
   exec 9>&-
 }
 
-# The server, inside its folder, sees its data at this path, by a bind mount that ends with it.
-place() { echo "/srv/${1//\//_}"; }
+# A server inside its folder sees its data at this path, by a bind mount that ends with it.
+place() { if [[ -z $home ]]; then echo "$1"; else echo "/srv/${1//\//_}"; fi; }
 
-inside() { chroot "$home" "$@"; }
+inside() { ${home:+chroot "$home"} "$@"; }
 
 # serve PORT DIR [OPTION…] starts a server and waits until it answers.
 serve() {
@@ -49,12 +55,14 @@ serve() {
   shift 2
   at=$(place "$dir")
   sql "$port" 'SELECT 1' >/dev/null && fail "port $port is taken by another server"
-  mkdir -p "$home$at"
-  mountpoint -q "$home$at" || mount --bind "$dir" "$home$at"
+  if [[ -n $home ]]; then
+    mkdir -p "$home$at"
+    mountpoint -q "$home$at" || mount --bind "$dir" "$home$at"
+  fi
   if [[ ! -d $dir/data ]]; then
     initialize "$at/data" >"$dir/init.log" 2>&1 || fail "cannot initialise, see $dir/init.log"
   fi
-  setsid chroot "$home" "$program" --no-defaults --user=root --datadir="$at/data" --pid-file="$at/mysqld.pid" \
+  setsid ${home:+chroot "$home"} "$program" --no-defaults --user="$(id -un)" --datadir="$at/data" --pid-file="$at/mysqld.pid" \
     --socket="$at/mysqld.sock" --port="$port" --bind-address=127.0.0.1 --max-connections=500 "${options[@]}" "$@" \
     >"$dir/server.log" 2>&1 </dev/null &
   local server=$!
@@ -83,7 +91,7 @@ end() {
     while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
     rm -f "$dir/mysqld.pid"
   fi
-  if mountpoint -q "$home$at"; then
+  if [[ -n $home ]] && mountpoint -q "$home$at"; then
     # A client that asks just now, inside the folder, keeps it busy for a moment.
     timeout 10 bash -c 'until umount "$1" 2>/dev/null; do sleep 0.1; done' - "$home$at" || umount "$home$at"
     rmdir "$home$at"
