@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/delaytask
@@ -102,6 +102,25 @@ chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless 
 		echo "without the check \"$$check\" a promise is broken"; \
 	done
 
+.PHONY: sim-controls
+sim-controls: ## take out each check in the simulation, and fail unless its judge notices
+	go test -tags sabotage -count=1 -run '^TestEveryRemovedCheckIsNoticed$$' ./internal/sim
+
+.PHONY: test-mariadb11
+test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it installs; as root
+	@dir=$$(mktemp -d); trap 'test/servers/mariadb 11.8 kill "$$dir"; rm -rf "$$dir"' EXIT; \
+	dsn=$$(test/servers/mariadb 11.8 start 13811 "$$dir"); \
+	DELAYTASK_TEST_DSN=$$dsn DELAYTASK_REQUIRE_DB=mariadb \
+		go test -count=1 . ./client ./internal/store ./migrations ./test/integration
+
+.PHONY: test-clusters
+test-clusters: ## run schedulers on clusters of Galera and of group replication, and kill members; as root
+	DELAYTASK_REQUIRE_DB=galera,group go test -count=1 -timeout 30m ./test/cluster
+
+.PHONY: mutations
+mutations: ## break the code in each of the listed ways, and fail where no test notices
+	go run ./test/lab mutate
+
 .PHONY: clone
 clone: ## run the two commands of the README in a clean clone
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir"; cd "$$dir"; \
@@ -123,6 +142,10 @@ up-db: ## start MySQL alone
 .PHONY: down
 down: ## stop it and remove its data
 	docker compose down --volumes
+
+.PHONY: full
+full: ## verify, with the race detector everywhere, MariaDB 11.8, clusters, each control, the mutations and fuzzing: hours
+	.ci/run full
 
 .PHONY: verify
 verify: ## all that a change must pass; installs the servers it needs, so it wants root on Debian
