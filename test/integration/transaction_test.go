@@ -40,7 +40,7 @@ func ids() (processor.Func, <-chan int64) {
 	}, ran
 }
 
-func TestSaveIsVisibleIfAndOnlyIfItsTransactionCommits(t *testing.T) {
+func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d), pool(t, d)
 		p, ran := ids()
@@ -239,7 +239,7 @@ func TestEffectsInTheTransactionOfCompleteTxHappenExactlyOnce(t *testing.T) {
 }
 
 // The lease is taken away by hand, as a rescue by another node would.
-func TestCompleteTxAfterALostLeaseChangesNothing(t *testing.T) {
+func TestLateCompletionIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d), pool(t, d)
 		effects(t, db)

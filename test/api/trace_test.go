@@ -1,9 +1,11 @@
-package delaytask_test
+package api
 
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,10 +22,38 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
+// recorder keeps the spans that have ended.
+type recorder struct{ *tracetest.SpanRecorder }
+
+func record() (recorder, *sdktrace.TracerProvider) {
+	r := recorder{tracetest.NewSpanRecorder()}
+	return r, sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r))
+}
+
+// spans returns those of a name, in the order in which they ended.
+func (r recorder) spans(name string) []tracetest.SpanStub {
+	var named []tracetest.SpanStub
+	for _, stub := range tracetest.SpanStubsFromReadOnlySpans(r.Ended()) {
+		if stub.Name == name {
+			named = append(named, stub)
+		}
+	}
+	return named
+}
+
+func (r recorder) one(t *testing.T, name string) tracetest.SpanStub {
+	t.Helper()
+	named := r.spans(name)
+	if len(named) != 1 {
+		t.Fatalf("%d spans %q have ended, want 1", len(named), name)
+	}
+	return named[0]
+}
+
 // traced is a scheduler in memory, a recorder of its spans, and a context with the span of a caller.
 type traced struct {
 	*delaytasktest.Scheduler
-	*tracetest.SpanRecorder
+	recorder
 	ctx    context.Context
 	caller trace.SpanContext
 }
@@ -37,11 +67,6 @@ func newTraced(t *testing.T, change ...func(*delaytask.Config)) traced {
 	}
 	ctx, caller := provider.Tracer("caller").Start(t.Context(), "caller")
 	return traced{delaytasktest.New(t, delaytasktest.WithConfig(cfg)), recorder, ctx, caller.SpanContext()}
-}
-
-func record() (*tracetest.SpanRecorder, *sdktrace.TracerProvider) {
-	recorder := tracetest.NewSpanRecorder()
-	return recorder, sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
 }
 
 func (f traced) register(t *testing.T, tag string, p processor.Func, opts ...processor.RegisterOption) {
@@ -60,58 +85,14 @@ func (f traced) save(t *testing.T, tag string, delay time.Duration, opts ...dela
 	return id
 }
 
-func (f traced) headers(t *testing.T, id int64) map[string]string {
-	t.Helper()
-	return headersOf(t, f.Scheduler.Scheduler, id)
-}
-
-func headersOf(t *testing.T, s *delaytask.Scheduler, id int64) map[string]string {
-	t.Helper()
-	task, err := s.Get(t.Context(), delaytask.ID(id))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return task.Headers
-}
-
-// spans returns the spans of a name that have ended, in that order.
-func spans(r *tracetest.SpanRecorder, name string) []tracetest.SpanStub {
-	var named []tracetest.SpanStub
-	for _, stub := range tracetest.SpanStubsFromReadOnlySpans(r.Ended()) {
-		if stub.Name == name {
-			named = append(named, stub)
-		}
-	}
-	return named
-}
-
-func one(t *testing.T, r *tracetest.SpanRecorder, name string) tracetest.SpanStub {
-	t.Helper()
-	named := spans(r, name)
-	if len(named) != 1 {
-		t.Fatalf("%d spans %q have ended, want 1", len(named), name)
-	}
-	return named[0]
-}
-
-func attributeOf(span tracetest.SpanStub, key attribute.Key) any {
-	set := attribute.NewSet(span.Attributes...)
-	value, _ := set.Value(key)
-	return value.AsInterface()
-}
-
 func wantAttributes(t *testing.T, span tracetest.SpanStub, want map[attribute.Key]any) {
 	t.Helper()
+	set := attribute.NewSet(span.Attributes...)
 	for key, value := range want {
-		if got := attributeOf(span, key); got != value {
-			t.Errorf("span %s: %s is %v, want %v", span.Name, key, got, value)
+		if got, _ := set.Value(key); got.AsInterface() != value {
+			t.Errorf("span %s: %s is %v, want %v", span.Name, key, got.AsInterface(), value)
 		}
 	}
-}
-
-// traceparent is the header of a sampled span.
-func traceparent(sc trace.SpanContext) string {
-	return "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-01"
 }
 
 func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
@@ -127,7 +108,7 @@ func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
 	id := f.save(t, "mail", time.Hour)
 	f.Advance(2 * time.Hour)
 
-	send := one(t, f.SpanRecorder, "send mail")
+	send := f.one(t, "send mail")
 	if send.Parent.SpanID() != f.caller.SpanID() || send.SpanKind != trace.SpanKindProducer || send.Status.Code != codes.Unset {
 		t.Errorf("the save's span: parent %v, kind %v, status %v", send.Parent.SpanID(), send.SpanKind, send.Status)
 	}
@@ -136,7 +117,7 @@ func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
 		"messaging.destination.name": "mail", "messaging.message.id": strconv.FormatInt(id, 10),
 		"messaging.delaytask.delay_ms": int64(3_600_000), "messaging.batch.message_count": nil,
 	})
-	process := spans(f.SpanRecorder, "process mail")
+	process := f.spans("process mail")
 	if len(process) != 3 {
 		t.Fatalf("%d attempts have spans, want 3", len(process))
 	}
@@ -162,13 +143,82 @@ func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
 	}
 }
 
+func TestSpansOfAttemptsSayWhatBecameOfThem(t *testing.T) {
+	t.Parallel()
+	returns := func(err error) processor.Func { return func(context.Context, *processor.Task) error { return err } }
+	for name, tt := range map[string]struct {
+		p       processor.Func
+		failed  bool
+		typ     any
+		outcome any
+	}{
+		"OK":       {nothing, false, nil, nil},
+		"error":    {returns(errors.New("no answer")), true, "*errors.errorString", nil},
+		"long":     {returns(errors.New(strings.Repeat("long ", 1000) + "\xff")), true, "*errors.errorString", nil},
+		"typednil": {returns((*typed)(nil)), true, "*api.typed", nil},
+		"forgood":  {returns(processor.Permanent(errors.New("no"))), true, "*processor.PermanentError", nil},
+		"deadline": {returns(context.DeadlineExceeded), true, "deadline_exceeded", nil},
+		"timeout": {func(ctx context.Context, _ *processor.Task) error {
+			<-ctx.Done()
+			return errors.New("interrupted")
+		}, true, "timeout", nil},
+		"snooze":   {returns(processor.Snooze(48 * time.Hour)), false, nil, "snoozed"},
+		"handover": {returns(processor.HandOver(time.Hour)), false, nil, "handed_over"},
+		"panic":    {func(context.Context, *processor.Task) error { panic("out of order") }, true, "panic", nil},
+		"goexit":   {func(context.Context, *processor.Task) error { runtime.Goexit(); return nil }, true, "*errors.errorString", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newTraced(t)
+			timeout := time.Minute
+			if name == "timeout" {
+				timeout = time.Millisecond
+			}
+			f.register(t, name, tt.p, processor.MaxAttempts(1), processor.Timeout(timeout))
+			id := f.save(t, name, 0)
+			done := make(chan struct{})
+			go func() { // which a processor may end
+				defer close(done)
+				f.Advance(0)
+			}()
+			<-done
+			span := f.one(t, "process "+name)
+			if (span.Status.Code == codes.Error) != tt.failed || len(span.Status.Description) > 1024 {
+				t.Errorf("status %v", span.Status)
+			}
+			wantAttributes(t, span, map[attribute.Key]any{"error.type": tt.typ, "messaging.delaytask.outcome": tt.outcome})
+			if name == "panic" && (span.Status.Description != "panic: out of order" ||
+				!strings.Contains(get(t, f, id).ErrorStack, "trace_test.go")) {
+				t.Errorf("status %v, and the task's error is %s", span.Status, get(t, f, id).ErrorStack)
+			}
+		})
+	}
+}
+
+// typed is an error whose method panics on nil.
+type typed struct{ text string }
+
+func (e *typed) Error() string { return e.text }
+
+func TestAttemptSaysHowLateItIs(t *testing.T) {
+	t.Parallel()
+	f := newTraced(t)
+	f.save(t, "mail", time.Minute)
+	f.Advance(time.Hour)
+	f.register(t, "mail", nothing)
+	f.Advance(0)
+	wantAttributes(t, f.one(t, "process mail"), map[attribute.Key]any{
+		"messaging.delaytask.lateness_ms": (59 * time.Minute).Seconds() * 1000,
+	})
+}
+
 func TestAttemptsContinueTheTraceOfTheirSaveWhenAsked(t *testing.T) {
 	t.Parallel()
 	f := newTraced(t, func(c *delaytask.Config) { c.ContinueTraces = true })
-	f.register(t, "mail", func(context.Context, *processor.Task) error { return nil })
+	f.register(t, "mail", nothing)
 	f.save(t, "mail", time.Hour)
 	f.Advance(time.Hour)
-	send, process := one(t, f.SpanRecorder, "send mail"), one(t, f.SpanRecorder, "process mail")
+	send, process := f.one(t, "send mail"), f.one(t, "process mail")
 	if process.Parent.SpanID() != send.SpanContext.SpanID() || process.SpanContext.TraceID() != f.caller.TraceID() {
 		t.Errorf("the attempt's parent is %v in trace %v", process.Parent.SpanID(), process.SpanContext.TraceID())
 	}
@@ -190,12 +240,9 @@ func TestSpanOfAnAttemptIsOutermostAndReachesWhatItSaves(t *testing.T) {
 	}, processor.Use(seeing))
 	f.save(t, "first", 0)
 	f.Advance(0)
-	process := one(t, f.SpanRecorder, "process first")
-	if outside.SpanID() != process.SpanContext.SpanID() {
-		t.Errorf("middleware has the span %v, want the attempt's %v", outside.SpanID(), process.SpanContext.SpanID())
-	}
-	if parent := one(t, f.SpanRecorder, "send second").Parent; parent.SpanID() != process.SpanContext.SpanID() {
-		t.Errorf("the save's parent is %v, want the attempt %v", parent.SpanID(), process.SpanContext.SpanID())
+	process := f.one(t, "process first").SpanContext.SpanID()
+	if parent := f.one(t, "send second").Parent.SpanID(); outside.SpanID() != process || parent != process {
+		t.Errorf("middleware has the span %v, the save's parent is %v; want the attempt's %v", outside.SpanID(), parent, process)
 	}
 }
 
@@ -204,11 +251,7 @@ func TestBaggageTravelsWithAPropagatorThatTakesIt(t *testing.T) {
 	f := newTraced(t, func(c *delaytask.Config) {
 		c.Propagator = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 	})
-	member, err := baggage.NewMember("tenant", "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bag, err := baggage.New(member)
+	bag, err := baggage.Parse("tenant=7")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,10 +271,10 @@ func TestBaggageTravelsWithAPropagatorThatTakesIt(t *testing.T) {
 func TestHeaderThatIsNoTraceContextIsNoLink(t *testing.T) {
 	t.Parallel()
 	f := newTraced(t)
-	f.register(t, "mail", func(context.Context, *processor.Task) error { return nil })
+	f.register(t, "mail", nothing)
 	f.save(t, "mail", 0, delaytask.WithHeader("traceparent", "00-rubbish"))
 	f.Advance(0)
-	if span := one(t, f.SpanRecorder, "process mail"); len(span.Links) != 0 || span.Parent.IsValid() {
+	if span := f.one(t, "process mail"); len(span.Links) != 0 || span.Parent.IsValid() {
 		t.Errorf("links %v, parent %v", span.Links, span.Parent)
 	}
 }

@@ -1,4 +1,4 @@
-package client_test
+package api
 
 import (
 	"errors"
@@ -33,8 +33,8 @@ func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestLostAnswersOfTheRealService(t *testing.T) {
 	t.Parallel()
-	ctx, s := t.Context(), serve(t)
-	c := s.client(t, client.WithHTTPClient(&http.Client{Transport: &forgetful{seen: map[string]bool{}}}))
+	ctx := t.Context()
+	c := dial(t, serve(t), client.WithHTTPClient(&http.Client{Transport: &forgetful{seen: map[string]bool{}}}))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	if _, err := c.SaveDelayTask(ctx, "a", 0, 0); err != nil {
 		t.Fatal(err)
@@ -51,27 +51,19 @@ func TestLostAnswersOfTheRealService(t *testing.T) {
 		}
 		popped = append(popped, more...)
 	}
-	if page, err := s.scheduler.List(ctx, processor.Filter{}); err != nil || len(page.Tasks) != 5 {
-		t.Errorf("%d tasks are stored, want 5: %v", len(page.Tasks), err)
+	if n := total(t, c); n != 5 {
+		t.Errorf("%d tasks are stored, want 5", n)
 	}
-	if err := popped[0].Touch(ctx, time.Hour); err != nil {
-		t.Errorf("Touch: %v", err)
-	}
-	if err := popped[0].Finish(ctx); err != nil {
-		t.Errorf("Finish: %v", err)
-	}
+	wantError(t, "Touch", popped[0].Touch(ctx, time.Hour), nil)
+	wantError(t, "Finish", popped[0].Finish(ctx), nil)
 	if answers, err := c.FinishAll(ctx, []processor.Token{popped[1].Token(), popped[2].Token()}); err != nil ||
 		errors.Join(answers...) != nil {
 		t.Errorf("FinishAll: %v, %v", answers, err)
 	}
 	// These have been done, and the answer says that they may have been.
-	for name, err := range map[string]error{
-		"Fail": popped[3].Fail(ctx, processor.Permanent(io.EOF)), "Cancel": cancelled(t, c, popped[4].ID),
-	} {
-		if !errors.Is(err, client.ErrNoAnswer) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	_, cancel := c.Cancel(ctx, processor.ID(popped[4].ID))
+	wantError(t, "Cancel", cancel, client.ErrNoAnswer)
+	wantError(t, "Fail", popped[3].Fail(ctx, processor.Permanent(io.EOF)), client.ErrNoAnswer)
 	want := []processor.Status{
 		processor.Completed, processor.Completed, processor.Completed, processor.Failed, processor.Cancelled,
 	}
@@ -80,9 +72,4 @@ func TestLostAnswersOfTheRealService(t *testing.T) {
 			t.Errorf("task %d is %s in attempt %d, want %s", i, task.Status, task.Attempt, want[i])
 		}
 	}
-}
-
-func cancelled(t *testing.T, c *client.Client, id int64) error {
-	_, err := c.Cancel(t.Context(), processor.ID(id))
-	return err
 }

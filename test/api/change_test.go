@@ -1,0 +1,253 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestTasksAreShownAndChanged(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		ctx, key := t.Context(), processor.Key("a/b", "..")
+		id := save(t, s, "a/b", time.Hour, processor.WithKey(".."), processor.WithHeader("trace", "abc"),
+			processor.WithMaxLateness(time.Minute, processor.LateFail), processor.WithTTR(time.Minute),
+			processor.WithMaxAttempts(3), processor.WithPriority(5))
+		now := func() processor.Stored {
+			t.Helper()
+			task, err := s.Get(ctx, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return task
+		}
+		// change wants one step that meets a pending task, and returns the task before and after it.
+		change := func(f func() (processor.Status, error)) (before, after processor.Stored) {
+			t.Helper()
+			before = now()
+			if met, err := f(); met != processor.Pending || err != nil {
+				t.Fatalf("%v, %v", met, err)
+			}
+			after = now()
+			if after.Version != before.Version+1 || after.Due != after.Expected {
+				t.Errorf("from version %d to %d, due %v", before.Version, after.Version, after.Due.Sub(after.Expected))
+			}
+			return before, after
+		}
+		if task := now(); task.ID != id || task.Tag != "a/b" || task.Key != ".." || task.Delay != time.Hour ||
+			task.TTR != time.Minute || task.MaxAttempts != 3 || task.Priority != 5 || task.MaxLate != time.Minute ||
+			task.LatePolicy != processor.LateFail || task.Status != processor.Pending || task.Headers["trace"] != "abc" ||
+			task.Version != 0 || task.Created.IsZero() || !task.Started.IsZero() {
+			t.Errorf("got %+v", task)
+		}
+		e, err := s.Explain(ctx, key)
+		if err != nil || e.Reason != processor.ReasonNotDue || e.Text == "" || e.Task.ID != id || e.Task.Body != nil {
+			t.Errorf("Explain: %+v, %v", e, err)
+		}
+
+		before, after := change(func() (processor.Status, error) { return s.Reschedule(ctx, key, 2*time.Hour) })
+		if after.Expected.Sub(before.Expected) < time.Hour || after.Delay != 2*time.Hour || string(after.Body) != "1" {
+			t.Errorf("moved from %+v to %+v", before, after)
+		}
+		at := time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC)
+		to := func(opts ...processor.ChangeOption) (processor.Status, error) {
+			return s.Reschedule(ctx, processor.ID(id), 0, append(opts, processor.To(at))...)
+		}
+		if _, after := change(func() (processor.Status, error) { return to() }); !after.Expected.Equal(at) {
+			t.Errorf("expected at %v, want %v", after.Expected, at)
+		}
+		at = at.Add(time.Hour)
+		_, after = change(func() (processor.Status, error) { return to(processor.Body("[2]")) })
+		if !after.Expected.Equal(at) || string(after.Body) != "[2]" {
+			t.Errorf("with a body: %+v", after)
+		}
+
+		// A new body keeps the promise.
+		for want, body := range map[string]any{`{"n":7}`: map[string]int{"n": 7}, `"as it is, 🚀"`: `"as it is, 🚀"`, "[1]": []byte("[1]")} {
+			before, after := change(func() (processor.Status, error) { return s.SetBody(ctx, key, body) })
+			if string(after.Body) != want || after.Headers["trace"] != "abc" || !after.Expected.Equal(before.Expected) ||
+				after.Delay != before.Delay || after.Attempt != 0 || after.Status != processor.Pending {
+				t.Errorf("got %+v, want %s and else %+v", after, want, before)
+			}
+		}
+
+		version := now().Version
+		wantError(t, "Retry", s.Retry(ctx, key), processor.ErrNotFailed)
+		if met, err := s.Cancel(ctx, key); met != processor.Pending || err != nil {
+			t.Errorf("Cancel: %v, %v", met, err)
+		}
+		_, again := s.Cancel(ctx, processor.ID(id))
+		wantError(t, "Cancel of a cancelled one", again, processor.ErrFinished)
+		_, body := s.SetBody(ctx, processor.ID(id), 1)
+		wantError(t, "SetBody of a cancelled one", body, processor.ErrFinished)
+		if task := get(t, s, id); task.Status != processor.Cancelled || task.Version != version+1 {
+			t.Errorf("a second cancel changed %+v", task)
+		}
+	})
+}
+
+func TestReferencesAreChecked(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		for name, c := range map[string]struct {
+			ref  processor.Ref
+			want error
+		}{
+			"no reference":    {processor.Ref{}, processor.ErrInvalidID},
+			"a negative id":   {processor.ID(-1), processor.ErrInvalidID},
+			"an unknown id":   {processor.ID(delaytask.NewID()), processor.ErrNotFound},
+			"a small id":      {processor.ID(7), processor.ErrNotFound},
+			"an empty key":    {processor.Key("t", ""), processor.ErrInvalidKey},
+			"an empty tag":    {processor.Key("", "k"), processor.ErrInvalidTag},
+			"an unknown key":  {processor.Key("t", "k"), processor.ErrNotFound},
+			"a tag with SQL":  {processor.Key("' OR 1=1 --", "k"), processor.ErrInvalidTag},
+			"a key with SQL":  {processor.Key("t", "' OR 1=1 --"), processor.ErrNotFound},
+			"a key with NULs": {processor.Key("t", "\x00"), processor.ErrNotFound},
+		} {
+			_, read := s.Get(t.Context(), c.ref)
+			_, cancel := s.Cancel(t.Context(), c.ref)
+			_, move := s.Reschedule(t.Context(), c.ref, 0)
+			_, body := s.SetBody(t.Context(), c.ref, 1)
+			_, explain := s.Explain(t.Context(), c.ref)
+			for call, err := range map[string]error{
+				"Get": read, "Cancel": cancel, "Reschedule": move, "SetBody": body, "Explain": explain, "Retry": s.Retry(t.Context(), c.ref),
+			} {
+				wantError(t, call+" with "+name, err, c.want)
+			}
+		}
+	})
+}
+
+func TestChangesAndListsCheckTheirArguments(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		ctx, id := t.Context(), save(t, s, "t", time.Hour)
+		move := func(d time.Duration, opts ...processor.ChangeOption) error {
+			_, err := s.Reschedule(ctx, processor.ID(id), d, opts...)
+			return err
+		}
+		body := func(body any) error {
+			_, err := s.SetBody(ctx, processor.ID(id), body)
+			return errors.Join(err, move(time.Hour, processor.Body(body)))
+		}
+		cancel := func(opt processor.ChangeOption) error {
+			_, err := s.Cancel(ctx, processor.ID(id), opt)
+			return err
+		}
+		list := func(filter processor.Filter) error {
+			_, err := s.List(ctx, filter)
+			return err
+		}
+		for name, c := range map[string]struct{ err, want error }{
+			"a reschedule by -1 ns":         {move(-1), processor.ErrInvalidDelay},
+			"a reschedule by 292 years":     {move(math.MaxInt64), processor.ErrDelayTooLong},
+			"a reschedule to no time":       {move(0, processor.To(time.Time{})), processor.ErrInvalidTime},
+			"a reschedule to both":          {move(time.Second, processor.To(time.Now())), processor.ErrInvalidOption},
+			"a cancel with a time":          {cancel(processor.To(time.Now())), processor.ErrInvalidOption},
+			"a cancel with an empty body":   {cancel(processor.Body(nil)), processor.ErrInvalidOption},
+			"a cancel with a nil option":    {cancel(nil), processor.ErrInvalidOption},
+			"a new body that is not UTF-8":  {body("\xff"), processor.ErrInvalidBody},
+			"a new body that is no JSON":    {body(math.NaN()), processor.ErrInvalidBody},
+			"a new body over the limit":     {body(make([]byte, processor.DefaultBodyLimit+1)), processor.ErrBodyTooLarge},
+			"a pause of no tag":             {s.Pause(ctx, ""), processor.ErrInvalidTag},
+			"a resume of a bad tag":         {s.Resume(ctx, "a b"), processor.ErrInvalidTag},
+			"a list of an unknown status":   {list(processor.Filter{Status: "done"}), processor.ErrInvalidOption},
+			"a list of a bad tag":           {list(processor.Filter{Tag: "\xff"}), processor.ErrInvalidTag},
+			"a page of -1":                  {list(processor.Filter{Limit: -1}), processor.ErrInvalidOption},
+			"a page of a thousand millions": {list(processor.Filter{Limit: 1e9}), nil},
+			"a negative cursor":             {list(processor.Filter{After: -1}), processor.ErrInvalidOption},
+		} {
+			wantError(t, name, c.err, c.want)
+		}
+		if task := get(t, s, id); task.Status != processor.Pending || task.Version != 0 {
+			t.Errorf("the task was changed: %+v", task)
+		}
+	})
+}
+
+func TestATaskThatRunsIsCancelledAndNotChanged(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		running, ended := make(chan int64, 1), make(chan error, 1)
+		start(t, s, "t", func(ctx context.Context, task *processor.Task) error {
+			running <- task.ID
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return nil
+		}, processor.TTR(3*time.Second)) // a client learns by its next renewal
+		save(t, s, "t", 0)
+		ref := processor.ID(wait(t, running))
+		_, pending := s.Cancel(t.Context(), ref, processor.OnlyPending())
+		_, move := s.Reschedule(t.Context(), ref, time.Hour)
+		_, body := s.SetBody(t.Context(), ref, 2)
+		for name, err := range map[string]error{"Cancel": pending, "Reschedule": move, "SetBody": body} {
+			wantError(t, name, err, processor.ErrNotPending)
+		}
+		if met, err := s.Cancel(t.Context(), ref); met != processor.Executing || err != nil {
+			t.Errorf("cancelled as %v, %v", met, err)
+		}
+		if cause := wait(t, ended); !errors.Is(cause, processor.ErrCancelled) && !errors.Is(cause, processor.ErrLeaseLost) {
+			t.Errorf("the processor's context ended with %v", cause)
+		}
+		if task, err := s.Get(t.Context(), ref); err != nil || task.Status != processor.Cancelled {
+			t.Errorf("the result of the cancelled attempt made it %+v, %v", task, err)
+		}
+	})
+}
+
+func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
+	t.Parallel()
+	s, _ := embedded(t)
+	for range 5 {
+		save(t, s, "t", time.Hour)
+	}
+	left := save(t, s, "u", time.Hour)
+	var progress []int
+	bulk := delaytask.Bulk{
+		Filter: delaytask.Filter{Tag: "t", Limit: 2}, DryRun: true, Progress: func(done int) { progress = append(progress, done) },
+	}
+	if n, err := s.CancelAll(t.Context(), bulk); n != 5 || err != nil || !slices.Equal(progress, []int{2, 4, 5}) {
+		t.Errorf("dry run: %d, %v, %v", n, err, progress)
+	}
+	bulk.DryRun = false
+	for _, want := range []int{5, 0} {
+		if n, err := s.CancelAll(t.Context(), bulk); n != want || err != nil {
+			t.Errorf("cancelled %d, %v, want %d", n, err, want)
+		}
+	}
+	if n, err := s.RetryAll(t.Context(), delaytask.Bulk{}); n != 0 || err != nil {
+		t.Errorf("retried %d, %v, want none", n, err)
+	}
+	_, err := s.CancelAll(t.Context(), delaytask.Bulk{Filter: delaytask.Filter{Status: delaytask.Completed}})
+	wantError(t, "another status", err, delaytask.ErrInvalidOption)
+	page, err := s.List(t.Context(), delaytask.Filter{Status: delaytask.Pending})
+	if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != left {
+		t.Errorf("%+v are left pending, %v", page.Tasks, err)
+	}
+}
+
+// What a client cannot send: an empty body, and one that is no JSON.
+func TestABodyMayBeEmptiedAndNeedNotBeJSON(t *testing.T) {
+	t.Parallel()
+	s, _ := embedded(t, func(c *delaytask.Config) { c.BodyLimit = 10 })
+	id := save(t, s, "t", time.Hour)
+	for i, c := range []struct {
+		body any
+		want string
+	}{{"as it is", "as it is"}, {nil, ""}, {strings.Repeat("x", 10), "xxxxxxxxxx"}, {nil, ""}} {
+		change := func() (delaytask.Status, error) { return s.SetBody(t.Context(), delaytask.ID(id), c.body) }
+		if i > 1 {
+			change = func() (delaytask.Status, error) {
+				return s.Reschedule(t.Context(), delaytask.ID(id), time.Hour, delaytask.Body(c.body))
+			}
+		}
+		if met, err := change(); met != delaytask.Pending || err != nil || string(get(t, s, id).Body) != c.want {
+			t.Errorf("%v: %v, %v, the body is %q", c.body, met, err, get(t, s, id).Body)
+		}
+	}
+	_, err := s.SetBody(t.Context(), delaytask.ID(id), []int{100, 200, 300})
+	wantError(t, "a body over the configured limit", err, delaytask.ErrBodyTooLarge)
+}

@@ -1,0 +1,233 @@
+// Package api tests what programs see: the library, the client of a service, and receivers. What both forms of a scheduler
+// have is told once, and run with each of them.
+package api
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/service"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
+
+var silent = slog.New(slog.DiscardHandler)
+
+// form is a scheduler in one of the two forms. another returns one like it, of another process on the same tasks.
+type form struct {
+	processor.Scheduler
+	another func() processor.Scheduler
+}
+
+// both runs a test with the library and with the client of a service: a program cannot tell them apart.
+func both(t *testing.T, f func(t *testing.T, s form)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("library", func(t *testing.T) {
+		t.Parallel()
+		d := dbtest.New(t, dbtest.SQLite)
+		f(t, form{open(t, d), func() processor.Scheduler { return open(t, d) }})
+	})
+	t.Run("client", func(t *testing.T) {
+		t.Parallel()
+		url := serve(t)
+		f(t, form{dial(t, url), func() processor.Scheduler { return dial(t, url) }})
+	})
+}
+
+// embedded is the library on a SQLite file of its own.
+func embedded(t *testing.T, change ...func(*delaytask.Config)) (*delaytask.Scheduler, dbtest.Database) {
+	t.Helper()
+	d := dbtest.New(t, dbtest.SQLite)
+	return open(t, d, change...), d
+}
+
+func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *delaytask.Scheduler {
+	t.Helper()
+	cfg := delaytask.Config{Migrate: true, NodeName: "blue", Logger: silent}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := delaytask.Open(t.Context(), d.DSN, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, s) })
+	return s
+}
+
+// serve runs a whole service, and returns its address.
+func serve(t *testing.T) (url string) {
+	t.Helper()
+	cfg := config.Default()
+	cfg.DSN, cfg.Migrate, cfg.Node.Name = dbtest.New(t, dbtest.SQLite).DSN, true, "blue"
+	cfg.Server.Listen, cfg.Secret = "127.0.0.1:0", "a secret of this test, long enough"
+	s, err := service.Open(t.Context(), cfg, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL()
+}
+
+// dial returns a client, which is stopped before the service is.
+func dial(t *testing.T, url string, opts ...client.Option) *client.Client {
+	t.Helper()
+	c, err := client.New(url, append([]client.Option{client.WithLogger(silent)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, c) })
+	return c
+}
+
+func stop(t *testing.T, s interface {
+	Stop(ctx context.Context) error
+}) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended before its cleanup
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// pool opens the database as an application or an operator does.
+func pool(t *testing.T, d dbtest.Database) *sql.DB {
+	t.Helper()
+	driver, dsn := "mysql", d.DSN
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)&_txlock=immediate"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func execute(t *testing.T, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// begin returns a transaction that is rolled back when the test ends without an end of its own.
+func begin(t *testing.T, db *sql.DB) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// worker runs processors: a scheduler, or a receiver.
+type worker interface {
+	Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error
+	Start(ctx context.Context) error
+}
+
+func start(t *testing.T, w worker, tag string, p processor.Func, opts ...processor.RegisterOption) {
+	t.Helper()
+	if err := w.Register(tag, p, opts...); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nothing(context.Context, *processor.Task) error { return nil }
+
+func save(t *testing.T, s processor.Scheduler, tag string, delay time.Duration, opts ...processor.Option) int64 {
+	t.Helper()
+	id, err := s.SaveDelayTask(t.Context(), tag, 1, delay, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func get(t *testing.T, s processor.Scheduler, id int64) processor.Stored {
+	t.Helper()
+	task, err := s.Get(t.Context(), processor.ID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// total counts all tasks, however many there are.
+func total(t *testing.T, s processor.Scheduler) (n int64) {
+	t.Helper()
+	stats, err := s.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range stats {
+		for _, count := range tag.Counts {
+			n += count
+		}
+	}
+	return n
+}
+
+// settled waits until the task is in a final status.
+func settled(t *testing.T, s processor.Scheduler, id int64) processor.Stored {
+	t.Helper()
+	late := time.After(time.Minute)
+	for tick := time.Tick(5 * time.Millisecond); ; {
+		task := get(t, s, id)
+		if task.Status.Final() {
+			return task
+		}
+		select {
+		case <-tick:
+		case <-late:
+			t.Fatalf("after a minute task %d is %s", id, task.Status)
+		}
+	}
+}
+
+func wait[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing happened within a minute")
+	}
+	return v
+}
+
+// wantError wants an error that Is another one, or none.
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/processor"
+)
+
+// pop waits for a task of the tag.
+func pop(t *testing.T, s processor.Scheduler, tag string, opts ...processor.PopOption) *processor.Popped {
+	t.Helper()
+	popped, err := s.Pop(t.Context(), tag, opts...)
+	if err != nil || len(popped) != 1 {
+		t.Fatalf("popped %v, %v", popped, err)
+	}
+	return popped[0]
+}
+
+func TestTasksArePoppedAndEnded(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		ctx := t.Context()
+		if err := s.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if popped, err := s.Pop(ctx, "a", processor.PopWait(0)); len(popped) != 0 || err != nil {
+			t.Fatalf("popped %v, %v of an empty table", popped, err)
+		}
+		_, err := s.SaveDelayTasks(ctx, []processor.Item{
+			{Tag: "a", Body: 1}, {Tag: "b", Body: 2}, {Tag: "a", Body: 3, Delay: 200 * time.Millisecond},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tokens []processor.Token
+		for len(tokens) < 3 {
+			popped, err := s.Pop(ctx, "a", processor.PopAlso("b"), processor.PopMax(10), processor.PopTTR(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range popped {
+				tokens = append(tokens, p.Token())
+				for _, ttr := range []time.Duration{time.Second, 1 << 62} {
+					wantError(t, "Touch", p.Touch(ctx, ttr), nil)
+				}
+				wantError(t, "Touch for no time", p.Touch(ctx, 0), processor.ErrInvalidTTR)
+				if p.Attempt != 1 || len(p.Body) != 1 || p.Due.IsZero() {
+					t.Errorf("got %+v", p.Task)
+				}
+			}
+		}
+		other := s.another() // ends by their tokens what this one was handed
+		wantError(t, "Finish", other.Finish(ctx, tokens[0]), nil)
+		wantError(t, "Release", other.Release(ctx, tokens[1]), nil)
+		answers, err := other.FinishAll(ctx, []processor.Token{tokens[0], {}, {ID: 7, Version: 1}, tokens[1], tokens[2], tokens[2]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []error{
+			processor.ErrLeaseLost, processor.ErrInvalidToken, processor.ErrNotFound, processor.ErrLeaseLost, nil, processor.ErrLeaseLost,
+		} {
+			wantError(t, "FinishAll", answers[i], want)
+		}
+		_, err = s.Cancel(ctx, processor.ID(tokens[2].ID), processor.OnlyPending())
+		wantError(t, "Cancel of a completed one", err, processor.ErrFinished)
+
+		again := pop(t, s, "a", processor.PopAlso("b"))
+		if again.ID != tokens[1].ID || again.Attempt != 1 {
+			t.Fatalf("got %+v", again.Task)
+		}
+		wantError(t, "Fail", again.Fail(ctx, processor.RetryAfter(errors.New("busy"), 0)), nil)
+		wantError(t, "Finish after Fail", again.Finish(ctx), processor.ErrLeaseLost)
+		second := pop(t, s, "a", processor.PopAlso("b"))
+		wantError(t, "the last failure", second.Fail(ctx, processor.Permanent(errors.New("no"))), nil)
+		if task := get(t, s, second.ID); task.Status != processor.Failed || task.Attempt != 2 || len(task.Errors) != 2 {
+			t.Errorf("got %+v", task)
+		}
+
+		// A retry begins anew, and keeps the errors.
+		wantError(t, "Retry", s.Retry(ctx, processor.ID(second.ID)), nil)
+		wantError(t, "another Retry", s.Retry(ctx, processor.ID(second.ID)), processor.ErrNotFailed)
+		third := pop(t, s, "a", processor.PopAlso("b"))
+		wantError(t, "Finish", third.Finish(ctx), nil)
+		if task := get(t, s, third.ID); task.Status != processor.Completed || task.Attempt != 1 || len(task.Errors) != 2 {
+			t.Errorf("got %+v", task)
+		}
+	})
+}
+
+func TestPopThatShallNotWaitReturnsWhatIsDue(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		id := save(t, s, "a", 0)
+		popped, err := s.Pop(t.Context(), "a", processor.PopWait(0))
+		for tries := 1; err == nil && len(popped) == 0 && tries < 10; tries++ { // the machine stood still during the claim
+			popped, err = s.Pop(t.Context(), "a", processor.PopWait(0))
+		}
+		if err != nil || len(popped) != 1 || popped[0].ID != id {
+			t.Fatalf("popped %v, %v", popped, err)
+		}
+		wantError(t, "Release", popped[0].Release(t.Context()), nil)
+	})
+}
+
+func TestPopsAndTokensAreChecked(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		ctx := t.Context()
+		for name, c := range map[string]struct {
+			tag  string
+			opt  processor.PopOption
+			want error
+		}{
+			"a tag that is none":       {"a b", processor.PopMax(1), processor.ErrInvalidTag},
+			"another tag that is none": {"a", processor.PopAlso(""), processor.ErrInvalidTag},
+			"too many tags":            {"a", processor.PopAlso(slices.Repeat([]string{"b"}, 100)...), processor.ErrInvalidOption},
+			"no tasks":                 {"a", processor.PopMax(0), processor.ErrInvalidOption},
+			"an option that is nil":    {"a", nil, processor.ErrInvalidOption},
+			"a negative wait":          {"a", processor.PopWait(-1), processor.ErrInvalidOption},
+			"a negative TTR":           {"a", processor.PopTTR(-1), processor.ErrInvalidTTR},
+			"a TTR of ten years":       {"a", processor.PopTTR(87_600 * time.Hour), processor.ErrInvalidTTR},
+		} {
+			_, err := s.Pop(ctx, c.tag, c.opt)
+			wantError(t, name, err, c.want)
+		}
+		for _, token := range []processor.Token{{}, {ID: 1}, {Version: 1}, {ID: -1, Version: 1}, {ID: 1, Version: -1}} {
+			for what, err := range map[string]error{
+				"Finish": s.Finish(ctx, token), "Release": s.Release(ctx, token),
+				"Fail": s.Fail(ctx, token, errors.New("boom")), "Touch": s.Touch(ctx, token, time.Second),
+			} {
+				wantError(t, what+" "+token.String(), err, processor.ErrInvalidToken)
+			}
+		}
+		token := processor.Token{ID: 1, Version: 1}
+		wantError(t, "failed with nil", s.Fail(ctx, token, nil), processor.ErrInvalidOption)
+		wantError(t, "touched for nothing", s.Touch(ctx, token, 0), processor.ErrInvalidTTR)
+		if answers, err := s.FinishAll(ctx, make([]processor.Token, processor.MaxItems+1)); !errors.Is(err,
+			processor.ErrBatchTooLarge) || answers != nil {
+			t.Errorf("%d answers, %v", len(answers), err)
+		}
+		if answers, err := s.FinishAll(ctx, nil); err != nil || len(answers) != 0 {
+			t.Errorf("%v, %v for no tokens", answers, err)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// listening is a receiver behind an address of its own.
+type listening struct {
+	*client.Receiver
+	server *httptest.Server
+}
+
+func listen(t *testing.T, c *client.Client, opts ...client.ReceiverOption) listening {
+	t.Helper()
+	var r *client.Receiver
+	forward := func(w http.ResponseWriter, call *http.Request) { r.ServeHTTP(w, call) }
+	server := httptest.NewServer(http.HandlerFunc(forward))
+	t.Cleanup(server.Close)
+	r, err := c.Receiver("shop", server.URL, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, r) })
+	return listening{r, server}
+}
+
+func receive(t *testing.T, c *client.Client, p processor.Func, opts ...client.ReceiverOption) listening {
+	t.Helper()
+	r := listen(t, c, opts...)
+	start(t, r, "t", p)
+	return r
+}
+
+func TestTwoReceiversOfOneTagShareItAndOneOutlivesTheOther(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t))
+	ran := make(chan string, 100)
+	note := func(name string) processor.Func {
+		return func(context.Context, *processor.Task) error { ran <- name; return nil }
+	}
+	first, _ := receive(t, c, note("first")), receive(t, c, note("second"))
+	for names := map[string]bool{}; len(names) < 2; {
+		if task := settled(t, c, save(t, c, "t", 0)); task.Attempt != 1 {
+			t.Errorf("attempt %d", task.Attempt)
+		}
+		names[wait(t, ran)] = true
+	}
+	first.server.CloseClientConnections() // as if its process were killed: it says nothing
+	first.server.Close()
+	for range 6 {
+		if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed || task.Attempt != 1 {
+			t.Errorf("%s in attempt %d: %s", task.Status, task.Attempt, task.LastError())
+		}
+		if name := wait(t, ran); name != "second" {
+			t.Errorf("%s ran it", name)
+		}
+	}
+}
+
+// A receiver dies amid a task: its lease ends, and the task runs at one that is left.
+func TestATaskWhoseReceiverDiesRunsAtAnother(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t))
+	began, die := make(chan string, 1), make(chan struct{})
+	dying := receive(t, c, func(ctx context.Context, _ *processor.Task) error {
+		began <- "it"
+		<-ctx.Done()
+		<-die
+		return context.Cause(ctx)
+	})
+	id := save(t, c, "t", 0)
+	wait(t, began)
+	receive(t, c, nothing)
+	dying.server.CloseClientConnections()
+	if task := settled(t, c, id); task.Status != processor.Completed || task.CrashCount != 0 {
+		t.Errorf("it is %+v", task)
+	}
+	close(die)
+}
+
+func TestAReceiverThatStopsFinishesWhatRunsAndIsCalledNoMore(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t))
+	began, goOn := make(chan string, 1), make(chan struct{})
+	r := receive(t, c, func(context.Context, *processor.Task) error {
+		began <- "it"
+		<-goOn
+		return nil
+	})
+	id := save(t, c, "t", 0)
+	wait(t, began)
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.Stop(context.Background()) }()
+	for tick := time.Tick(5 * time.Millisecond); ; <-tick { // until it has left, which it does first
+		e, err := c.Explain(t.Context(), processor.ID(save(t, c, "t", 0, processor.WithKey("k"), processor.WithApp("shop"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Reason == processor.ReasonUnserved {
+			break
+		}
+		if _, err := c.Cancel(t.Context(), processor.ID(e.Task.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(goOn)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if task := settled(t, c, id); task.Status != processor.Completed || task.Attempt != 1 {
+		t.Errorf("%s in attempt %d", task.Status, task.Attempt)
+	}
+}
+
+func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
+	t.Parallel()
+	url := serve(t)
+	c := dial(t, url)
+	r := receive(t, c, nothing, client.ReceiverTTL(5*time.Second))
+	registered := workers(t, url, http.MethodGet, "").Workers[0]
+	workers(t, url, http.MethodDelete, "/"+registered.ID.String()) // as if it had expired long ago
+	if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed {
+		t.Errorf("after it was forgotten: %s", task.LastError())
+	}
+	if err := r.Register("u", processor.Func(nothing), processor.Concurrency(1)); err != nil {
+		t.Fatal(err)
+	}
+	if task := settled(t, c, save(t, c, "u", 0, processor.WithApp("shop"))); task.Status != processor.Completed {
+		t.Errorf("of a tag that was added: %s", task.LastError())
+	}
+	stop(t, r)
+	if left := workers(t, url, http.MethodGet, "").Workers; len(left) != 0 {
+		t.Errorf("after the stop there are %+v", left)
+	}
+}
+
+// workers asks the service for its receivers, or does something else with one.
+func workers(t *testing.T, url, method, path string) (all wire.WorkerList) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url+"/v1/workers"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer res.Body.Close()
+	_ = json.NewDecoder(res.Body).Decode(&all)
+	return all
+}
+
+func TestAReceiverThatCannotBeRegisteredIsRefused(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t))
+	for _, opts := range [][]client.ReceiverOption{
+		{client.ReceiverSecret("whsec_x")}, {client.ReceiverTTL(time.Second)}, {client.ReceiverWindow(0)}, {nil},
+	} {
+		_, err := c.Receiver("shop", "http://127.0.0.1/", opts...)
+		wantError(t, "an option", err, processor.ErrInvalidOption)
+	}
+	_, err := c.Receiver("a b", "http://127.0.0.1/")
+	wantError(t, "an app", err, processor.ErrInvalidOption)
+	r, err := c.Receiver("shop", "http://192.168.1.1/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := processor.Func(nothing)
+	wantError(t, "without a tag", r.Start(t.Context()), processor.ErrInvalidOption)
+	wantError(t, "with a TTR", r.Register("t", p, processor.TTR(time.Minute)), processor.ErrInvalidOption)
+	wantError(t, "with a processor", r.Register("t", p), nil)
+	for range 2 {
+		err := r.Start(t.Context())
+		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Code != wire.CodeBlockedAddress {
+			t.Errorf("an address that may not be called: %v", err)
+		}
+	}
+	stop(t, r)
+}

@@ -1,0 +1,263 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/delaytasktest"
+	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestTagsArePaused(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		ctx := t.Context()
+		ran := make(chan string, 1)
+		if err := s.Pause(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		start(t, s, "a", func(context.Context, *processor.Task) error { ran <- "it"; return nil })
+		id := save(t, s, "a", 0)
+		if e, err := s.Explain(ctx, processor.ID(id)); err != nil || e.Reason != processor.ReasonPaused {
+			t.Errorf("got %+v, %v", e, err)
+		}
+		stats, err := s.Stats(ctx)
+		if i := slices.IndexFunc(stats, func(s processor.TagStats) bool { return s.Tag == "a" }); err != nil || i < 0 ||
+			!stats[i].Paused || stats[i].Counts[processor.Pending] != 1 || stats[i].OldestPending.IsZero() {
+			t.Errorf("got %+v, %v", stats, err)
+		}
+		tags, err := s.Tags(ctx)
+		if i := slices.IndexFunc(tags, func(s processor.TagState) bool { return s.Tag == "a" }); err != nil || i < 0 || !tags[i].Paused {
+			t.Errorf("got %+v, %v", tags, err)
+		}
+		if err := s.Resume(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, ran)
+		if task := settled(t, s, id); task.Status != processor.Completed {
+			t.Errorf("got %+v", task)
+		}
+		if n := serving(t, s, "a"); n.Name != "blue" || !n.Alive || n.Leaving || n.PID == 0 || n.Heartbeat.IsZero() ||
+			len(n.Shares) != len(n.Tags) || !slices.Contains(n.Shares, processor.Share{Tag: "a", Position: 1, Total: 1}) {
+			t.Errorf("got %+v", n)
+		}
+	})
+}
+
+// serving waits until the node has announced that it serves the tag, which it does in the background.
+func serving(t *testing.T, s processor.Scheduler, tag string) processor.Node {
+	t.Helper()
+	for {
+		nodes, err := s.Nodes(t.Context())
+		if err != nil || len(nodes) != 1 {
+			t.Fatalf("got %+v, %v", nodes, err)
+		}
+		if slices.Contains(nodes[0].Tags, tag) {
+			return nodes[0]
+		}
+	}
+}
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// byHand returns a scheduler whose time the test tells, with processors for the tags.
+func byHand(t *testing.T, tags ...string) *delaytasktest.Scheduler {
+	t.Helper()
+	s := delaytasktest.New(t, delaytasktest.StartAt(noon))
+	for _, tag := range tags {
+		if err := s.Register(tag, processor.Func(nothing)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func TestTagsAndStatsTellOfWhatIsServedPausedOrHasTasks(t *testing.T) {
+	t.Parallel()
+	s := byHand(t, "served", "both")
+	if tags, err := s.Tags(t.Context()); len(tags) != 0 || tags == nil || err != nil {
+		t.Errorf("of none: got %v, %v", tags, err)
+	}
+	for _, tag := range []string{"paused", "both", "resumed"} {
+		if err := s.Pause(t.Context(), tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Resume(t.Context(), "resumed"); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, "unserved", 0)
+	for _, delay := range []time.Duration{0, 0, time.Minute, time.Hour} {
+		save(t, s, "served", delay)
+	}
+	s.Advance(time.Minute)
+	tags, err := s.Tags(t.Context())
+	want := []delaytask.TagState{
+		{Tag: "both", Served: true, Paused: true}, {Tag: "paused", Paused: true}, {Tag: "served", Served: true},
+	}
+	if !slices.Equal(tags, want) || err != nil {
+		t.Errorf("got %+v, %v; want %+v", tags, err, want)
+	}
+	stats, err := s.Stats(t.Context())
+	if err != nil || len(stats) != 4 {
+		t.Fatalf("got %+v, %v", stats, err)
+	}
+	for i, tag := range want {
+		if got := stats[i]; got.Tag != tag.Tag || got.Served != tag.Served || got.Paused != tag.Paused || i < 2 && len(got.Counts) != 0 {
+			t.Errorf("got %+v, want %+v", got, tag)
+		}
+	}
+	if served := stats[2]; served.Counts[delaytask.Completed] != 3 || served.Counts[delaytask.Pending] != 1 ||
+		!served.OldestPending.Equal(noon.Add(time.Hour)) || served.Lateness.Samples != 3 || served.Lateness.Max != 0 {
+		t.Errorf("the served tag: %+v", served)
+	}
+}
+
+func TestLatenessOfAWindow(t *testing.T) {
+	t.Parallel()
+	s := byHand(t, "t", "other")
+	for _, tag := range []string{"t", "other"} {
+		save(t, s, tag, 0)
+		for n := range 200 { // 0 to 199 minutes late, when they run at last
+			save(t, s, tag, time.Hour+time.Duration(n)*time.Minute)
+		}
+		save(t, s, tag, 10*time.Hour)
+	}
+	s.Advance(5 * time.Minute)
+	if err := s.Pause(t.Context(), "t"); err != nil { // so that what is due meanwhile starts late
+		t.Fatal(err)
+	}
+	s.Advance(55*time.Minute + 200*time.Minute)
+	if err := s.Resume(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(0)
+	late := delaytask.Lateness{
+		Samples: 200, P50: 100 * time.Minute, P95: 190 * time.Minute, P99: 198 * time.Minute, Max: 200 * time.Minute,
+	}
+	all := late
+	all.Samples++
+	for window, want := range map[time.Duration]delaytask.Lateness{
+		time.Minute: late, 260*time.Minute - time.Microsecond: late, 260 * time.Minute: all, math.MaxInt64: all,
+	} {
+		if got, err := s.Lateness(t.Context(), "t", window); got != want || err != nil {
+			t.Errorf("of %v: got %+v, %v; want %+v", window, got, err, want)
+		}
+	}
+	s.Advance(10 * time.Minute)
+	if got, err := s.Lateness(t.Context(), "t", 9*time.Minute); got != (delaytask.Lateness{}) || err != nil {
+		t.Errorf("of a window without tasks: got %+v, %v", got, err)
+	}
+	for _, bad := range []struct {
+		tag    string
+		window time.Duration
+		want   error
+	}{{"", time.Hour, delaytask.ErrInvalidTag}, {"a b", time.Hour, delaytask.ErrInvalidTag},
+		{"t", 0, delaytask.ErrInvalidOption}, {"t", -1, delaytask.ErrInvalidOption}} {
+		_, err := s.Lateness(t.Context(), bad.tag, bad.window)
+		wantError(t, bad.tag, err, bad.want)
+	}
+}
+
+// explained fails the test unless the task is explained by the reason, in a sentence that holds the text.
+func explained(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Reason, text string) {
+	t.Helper()
+	got, err := s.Explain(t.Context(), delaytask.ID(id))
+	if err != nil || got.Reason != want || !strings.Contains(got.Text, text) || got.Task.ID != id {
+		t.Errorf("got %s %q, %v; want %s with %q", got.Reason, got.Text, err, want, text)
+	}
+}
+
+func TestExplainNamesTheFirstHurdle(t *testing.T) {
+	t.Parallel()
+	s := byHand(t)
+	var leased int64
+	err := s.Register("t", processor.Func(func(_ context.Context, task *processor.Task) error {
+		leased = task.ID
+		explained(t, s.Scheduler, task.ID, delaytask.ReasonLeased, "until 2026-05-04T12:01:15.000Z")
+		return errors.New("no answer")
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := save(t, s, "t", time.Minute)
+	s.Advance(0)
+	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "It is due at 2026-05-04T12:01:00.000Z")
+	if err := s.Pause(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "The tag t is paused.")
+	if runs := s.Advance(time.Minute); len(runs) != 0 {
+		t.Errorf("a paused tag ran: %v", runs)
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonPaused, "paused")
+	if err := s.Resume(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonWaiting, "due since 2026-05-04T12:01:00.000Z")
+	s.Advance(0)
+	if leased != id {
+		t.Fatal("the task did not run")
+	}
+	explained(t, s.Scheduler, id, delaytask.ReasonRetry, "Attempt 1 failed (no answer)")
+}
+
+func TestExplainSaysWhatBecameOfATask(t *testing.T) {
+	t.Parallel()
+	s := byHand(t, "ok")
+	fail := func(context.Context, *processor.Task) error {
+		return processor.Permanent(errors.New("no such account"))
+	}
+	if err := s.Register("bad", processor.Func(fail)); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]int64{}
+	for _, tag := range []string{"ok", "bad", "orphan", "cancelled"} {
+		ids[tag] = save(t, s, tag, 0)
+	}
+	if _, err := s.Cancel(t.Context(), delaytask.ID(ids["cancelled"])); err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(0)
+	explained(t, s.Scheduler, ids["ok"], delaytask.ReasonFinished, "completed at 2026-05-04T12:00:00.000Z, in attempt 1")
+	explained(t, s.Scheduler, ids["bad"], delaytask.ReasonFinished, "no such account")
+	explained(t, s.Scheduler, ids["cancelled"], delaytask.ReasonFinished, "cancelled at 2026-05-04T12:00:00.000Z")
+	explained(t, s.Scheduler, ids["orphan"], delaytask.ReasonUnserved, "No live node serves the tag orphan.")
+}
+
+func TestExplainSaysThatALeaseIsOver(t *testing.T) {
+	t.Parallel()
+	s, d := embedded(t) // not started, so it rescues nothing
+	id := save(t, s, "t", 0)
+	execute(t, pool(t, d), "UPDATE delay_task_message SET status = 3, attempt = 1, executor = 'web-1:17:a:1',"+
+		" due_time = '2026-01-02 03:04:05.000000' WHERE id = ?", id)
+	explained(t, s, id, delaytask.ReasonLeaseOver, "The lease of web-1:17:a:1 ended at 2026-01-02T03:04:05.000Z")
+}
+
+func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {
+	t.Parallel()
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		s := open(t, d)
+		if err := s.Pause(t.Context(), "t"); err != nil { // so that it is not claimed before it is locked
+			t.Fatal(err)
+		}
+		start(t, s, "t", nothing)
+		serving(t, s, "t")
+		id := save(t, s, "t", 0)
+		tx := begin(t, pool(t, d))
+		if _, err := tx.ExecContext(t.Context(), "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id); err != nil {
+			t.Fatal(err)
+		}
+		explained(t, s, id, delaytask.ReasonPaused, "The tag t is paused. Its row is locked by another transaction.")
+		if err := s.Resume(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+		explained(t, s, id, delaytask.ReasonLocked, "Its row is locked by another transaction.")
+	})
+}
