@@ -4,6 +4,7 @@
 //	go run ./test/lab mutate -only claim  only those whose names hold the word, or one of several with commas between
 //	go run ./test/lab mutate -search      try all tests, the quick packages first, and name those that notice
 //	go run ./test/lab mutate -table       write results/mutations.md as well
+//	go run ./test/lab walk                count the files that a save, and a run, pass through
 //
 // The exit code is 1 when a mutation survived, and 2 when something could not be run.
 package main
@@ -34,8 +35,12 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 0 || args[0] != "mutate" {
-		return fmt.Errorf("want mutate, got %q", args)
+	switch {
+	case len(args) > 0 && args[0] == "mutate":
+		return mutate(ctx, args[1:], os.Stdout)
+	case len(args) == 1 && args[0] == "walk":
+		return walk(ctx, os.Stdout)
+	default:
+		return fmt.Errorf("want mutate or walk, got %q", args)
 	}
-	return mutate(ctx, args[1:], os.Stdout)
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/delaytask/delaytask/"
+
+// aside are packages and files that a walk passes without a decision: what a row is, what is counted and traced, memory.
+var aside = []string{"internal/row/", "internal/metrics/", "internal/traces/", "internal/offheap/", "spans.go", "tracing.go"}
+
+// walk counts the files of which a statement runs between a save and its armed timer, and between the timer and the
+// stored result. What runs in the background is not in all of many walks, and so not in what they share.
+func walk(ctx context.Context, out io.Writer) error {
+	folder, err := os.MkdirTemp("", "walk")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	program := filepath.Join(folder, "walked")
+	build := []string{"build", "-cover", "-covermode=atomic", "-coverpkg=" + module + "...", "-o", program, "./test/lab/walked"}
+	for _, command := range [][]string{append([]string{"go"}, build...), {program, folder}} {
+		run := exec.CommandContext(ctx, command[0], command[1:]...)
+		run.Env = append(os.Environ(), "GOCOVERDIR="+folder)
+		if said, err := run.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, said)
+		}
+	}
+	for _, name := range []string{"save", "run"} {
+		files, err := shared(ctx, filepath.Join(folder, name+".*"))
+		if err != nil {
+			return err
+		}
+		inside := 0
+		for _, file := range files {
+			if strings.HasPrefix(file, "internal/engine/") || strings.HasPrefix(file, "internal/runqueue/") {
+				inside++
+			}
+		}
+		fmt.Fprintf(out, "%s: %d files, %d of them of engine and runqueue\n", name, len(files), inside)
+		for _, file := range files {
+			fmt.Fprintf(out, "  %s\n", file)
+		}
+	}
+	return nil
+}
+
+// shared returns the files of which statements ran in each of the walks.
+func shared(ctx context.Context, pattern string) (files []string, err error) {
+	walks, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, err
+	}
+	times := map[string]int{}
+	for _, walked := range walks {
+		text, err := exec.CommandContext(ctx, "go", "tool", "covdata", "textfmt", "-i="+walked, "-o=/dev/stdout").Output()
+		if err != nil {
+			return nil, fmt.Errorf("read what ran in %s: %w", walked, err)
+		}
+		for _, file := range ran(string(text)) {
+			times[file]++
+		}
+	}
+	for file, n := range times {
+		if n == len(walks) {
+			files = append(files, file)
+		}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// ran reads a profile of coverage: lines of "file:from,to statements count".
+func ran(profile string) (files []string) {
+	for line := range strings.Lines(profile) {
+		place, counts, _ := strings.Cut(strings.TrimSpace(line), " ")
+		file, _, _ := strings.Cut(strings.TrimPrefix(place, module), ":")
+		without := strings.HasPrefix(file, "test/") || slices.ContainsFunc(aside, func(a string) bool {
+			return strings.HasPrefix(file, a)
+		})
+		if !strings.HasSuffix(file, ".go") || without || strings.HasSuffix(counts, " 0") || slices.Contains(files, file) {
+			continue
+		}
+		files = append(files, file)
+	}
+	return files
+}
