@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -111,4 +112,69 @@ func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 		return fmt.Errorf("retry %v: %w", ref, err)
 	}
 	return nil
+}
+
+// SetBody replaces the body of a pending task by what SaveDelayTask would store for the value; nil empties it. The promise, the
+// time of the next attempt and the attempts so far stay as they are. It returns the status that it met, which is [Pending]. To
+// move the task in the same step, use [Scheduler.Reschedule] with [Body].
+//
+// It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is
+// executing, or [ErrContended] when the task changed each time it was about to be changed.
+//
+// When another process runs the task and less than a second is left until it is due, the task may start up to half a second late:
+// that process learns of the change by its next look at the table.
+func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, error) {
+	if err := s.enter(ctx); err != nil {
+		return "", err
+	}
+	name, err := nameOf(ref)
+	if err != nil {
+		return "", err
+	}
+	save, err := processor.NewSave("body", body, 0, processor.Limits{Body: s.bodyLimit})
+	if err != nil {
+		return "", err
+	}
+	met, err := s.engine.SetBody(ctx, name, save.Body)
+	if err != nil {
+		return "", fmt.Errorf("set the body of %v: %w", ref, err)
+	}
+	return Status(met.String()), nil
+}
+
+// Bulk says which tasks CancelAll and RetryAll change, and how.
+type Bulk struct {
+	Filter   Filter         // its Status may be left out; Limit is the size of a batch, default 500
+	DryRun   bool           // count only
+	Progress func(done int) // called after every batch with the number so far; may be nil
+}
+
+// CancelAll cancels the pending tasks that match, batch by batch, and returns how many it cancelled, also beside an error. Tasks
+// that are executing, or that change meanwhile, are left alone. It returns [ErrInvalidOption] when the filter asks for another
+// status.
+func (s *Scheduler) CancelAll(ctx context.Context, b Bulk) (int, error) {
+	return s.changeAll(ctx, b, "cancel", s.engine.CancelWhere)
+}
+
+// RetryAll retries the failed tasks that match, batch by batch, and returns how many it retried, also beside an error. A task
+// whose key another one carries by now stays failed. It returns [ErrInvalidOption] when the filter asks for another status.
+func (s *Scheduler) RetryAll(ctx context.Context, b Bulk) (int, error) {
+	return s.changeAll(ctx, b, "retry", s.engine.RetryWhere)
+}
+
+func (s *Scheduler) changeAll(
+	ctx context.Context, b Bulk, op string, change func(context.Context, engine.Bulk) (int, error),
+) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	filter, err := filterOf(&b.Filter, 0)
+	if err != nil {
+		return 0, err
+	}
+	n, err := change(ctx, engine.Bulk{Filter: filter, DryRun: b.DryRun, Progress: b.Progress})
+	if err != nil {
+		return n, fmt.Errorf("%s tasks: %w", op, err)
+	}
+	return n, nil
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -73,3 +76,65 @@ func (s *Scheduler) addLateness(ctx context.Context, byTag map[string]*TagStats,
 	}
 	return nil
 }
+
+// Lateness tells how late the first attempts of completed tasks started. All is zero when there are none.
+type Lateness = processor.Lateness
+
+const (
+	statsSamples  = 1000
+	windowSamples = 10_000
+)
+
+// Lateness tells how late the first attempts of the tag's tasks started, of those tasks that completed within the window before
+// now by the database's clock: of the newest 10,000 of them at most. A task that was purged after its retention is not counted.
+//
+// It returns [ErrInvalidTag], and [ErrInvalidOption] for a window that is not positive.
+func (s *Scheduler) Lateness(ctx context.Context, tag string, window time.Duration) (Lateness, error) {
+	if err := s.enter(ctx); err != nil {
+		return Lateness{}, err
+	}
+	switch {
+	case !processor.ValidTag(tag):
+		return Lateness{}, fmt.Errorf("%w: got %.140q", ErrInvalidTag, tag)
+	case window <= 0:
+		return Lateness{}, fmt.Errorf("%w: the window is %v, want more than 0", ErrInvalidOption, window)
+	}
+	reading, err := s.store.Now(ctx)
+	if err != nil {
+		return Lateness{}, fmt.Errorf("read the database's clock: %w", err)
+	}
+	samples, err := s.store.Lateness(ctx, []string{tag}, reading.Time.Add(-window), windowSamples)
+	if err != nil {
+		return Lateness{}, fmt.Errorf("read the lateness of tag %s: %w", tag, err)
+	}
+	late := make([]time.Duration, len(samples))
+	for i, sample := range samples {
+		late[i] = sample.Late
+	}
+	return latenessOf(late), nil
+}
+
+// latenessOf takes the nearest rank: every figure is one that was really measured.
+func latenessOf(late []time.Duration) Lateness {
+	if len(late) == 0 {
+		return Lateness{}
+	}
+	slices.Sort(late)
+	rank := func(percent int) time.Duration { return late[(len(late)*percent+99)/100-1] }
+	return Lateness{Samples: len(late), P50: rank(50), P95: rank(95), P99: rank(99), Max: late[len(late)-1]}
+}
+
+// Metrics is a [prometheus.Collector] of everything a scheduler counts and measures: saves, claims, runs by result, retries,
+// rescues, lateness per tag, batch sizes, database errors by class, timers in memory, and how well the database's clock is known.
+// All names begin with delaytask_ and do not change.
+type Metrics struct{ collector *metrics.Collector }
+
+// NewMetrics returns the metrics of one scheduler. It registers itself nowhere: register it where the application's metrics are
+// served, and put it into [Config].
+func NewMetrics() *Metrics { return &Metrics{collector: metrics.New()} }
+
+// Describe implements [prometheus.Collector].
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.collector.Describe(ch) }
+
+// Collect implements [prometheus.Collector].
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) { m.collector.Collect(ch) }

@@ -1,0 +1,128 @@
+package delaytask
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// TagState says whether the tasks of a tag run.
+type TagState = processor.TagState
+
+// Tags returns every tag that a live node serves or that is paused, sorted by tag. It reads no tasks and is cheap; a tag that has
+// tasks and is neither is only seen by Stats.
+func (s *Scheduler) Tags(ctx context.Context) ([]TagState, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	now, err := s.situation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := maps.Clone(now.served)
+	maps.Copy(known, now.paused)
+	tags := make([]TagState, 0, len(known))
+	for _, tag := range slices.Sorted(maps.Keys(known)) {
+		tags = append(tags, TagState{Tag: tag, Served: now.served[tag], Paused: now.paused[tag]})
+	}
+	return tags, nil
+}
+
+// Pause stops all nodes from starting tasks of the tag, within 2 s; what runs goes on. Tasks that fall due meanwhile wait.
+func (s *Scheduler) Pause(ctx context.Context, tag string) error {
+	return s.setPause(ctx, tag, "pause", s.engine.Pause)
+}
+
+// Resume ends a pause on all nodes, within 2 s. Tasks that fell due meanwhile start at once.
+func (s *Scheduler) Resume(ctx context.Context, tag string) error {
+	return s.setPause(ctx, tag, "resume", s.engine.Resume)
+}
+
+func (s *Scheduler) setPause(ctx context.Context, tag, op string, set func(context.Context, string) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if !processor.ValidTag(tag) {
+		return fmt.Errorf("%w: got %.140q", ErrInvalidTag, tag)
+	}
+	if err := set(ctx, tag); err != nil {
+		return fmt.Errorf("%s tag %s: %w", op, tag, err)
+	}
+	return nil
+}
+
+// Node is a process that shares the database.
+type Node = processor.Node
+
+// Share is which part of a tag's new tasks a node has timers for.
+type Share = processor.Share
+
+// Nodes returns the processes that share the database, by number. One that died is listed until its number is needed.
+func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	found, reading, err := s.store.Nodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the nodes: %w", err)
+	}
+	// Nodes judge each other in the same way.
+	view := cluster.NewView("", found, reading.Time, cluster.Rule{Alive: 2 * s.heartbeat, Gone: cluster.NewProcess().Gone})
+	nodes := make([]Node, len(found))
+	for i, n := range found {
+		nodes[i] = Node{
+			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
+			Shares: shares(view, n), Leaving: n.Leaving, Alive: alive(n, reading.Time), Heartbeat: n.Heartbeat.Std(),
+		}
+	}
+	return nodes, nil
+}
+
+func shares(view *cluster.View, n row.Node) []Share {
+	shares := make([]Share, len(n.Tags))
+	for i, tag := range n.Tags {
+		shares[i].Tag = tag
+		shares[i].Position, shares[i].Total = view.Share(tag, n.Number)
+	}
+	return shares
+}
+
+func alive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
+
+// situation is what the tables of nodes and tags say at one moment.
+type situation struct {
+	now    row.Time
+	served map[string]bool // by a live node that is not leaving
+	paused map[string]bool
+}
+
+func (s *Scheduler) situation(ctx context.Context) (situation, error) {
+	nodes, reading, err := s.store.Nodes(ctx)
+	if err != nil {
+		return situation{}, fmt.Errorf("read the nodes: %w", err)
+	}
+	tags, err := s.store.Tags(ctx)
+	if err != nil {
+		return situation{}, fmt.Errorf("read the tags: %w", err)
+	}
+	now := situation{now: reading.Time, served: map[string]bool{}, paused: map[string]bool{}}
+	for _, n := range nodes {
+		if n.Leaving || !alive(n, reading.Time) {
+			continue
+		}
+		for _, tag := range n.Tags {
+			now.served[tag] = true
+		}
+	}
+	for _, t := range tags {
+		if t.Paused {
+			now.paused[t.Tag] = true
+		}
+	}
+	return now, nil
+}
