@@ -1,9 +1,12 @@
 package delaytasktest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -64,4 +67,80 @@ func Status(status delaytask.Status) Matcher {
 // Where matches by a function of the test; text says in a failure's message what was wanted.
 func Where(text string, ok func(task delaytask.Task) bool) Matcher {
 	return Matcher{text, func(t *delaytask.Task) bool { return ok(*t) }}
+}
+
+// Saved returns the tasks of the tag that match, in the order of their saves, whatever has become of them since.
+func (s *Scheduler) Saved(t testing.TB, tag string, matchers ...Matcher) []delaytask.Task {
+	t.Helper()
+	matching, _ := s.saved(t, tag, matchers)
+	return matching
+}
+
+// RequireSaved returns the one task of the tag that matches. It fails the test at once when there is none, or more than one.
+func (s *Scheduler) RequireSaved(t testing.TB, tag string, matchers ...Matcher) delaytask.Task {
+	t.Helper()
+	matching, all := s.saved(t, tag, matchers)
+	if len(matching) != 1 {
+		t.Fatalf("%d tasks were saved %s, want 1; %s", len(matching), describe(tag, matchers), listed(tag, all))
+	}
+	return matching[0]
+}
+
+// RequireNotSaved fails the test at once when a task of the tag matches.
+func (s *Scheduler) RequireNotSaved(t testing.TB, tag string, matchers ...Matcher) {
+	t.Helper()
+	if matching, _ := s.saved(t, tag, matchers); len(matching) > 0 {
+		t.Fatalf("%d tasks were saved %s, want none; %s", len(matching), describe(tag, matchers), listed(tag, matching))
+	}
+}
+
+func (s *Scheduler) saved(t testing.TB, tag string, matchers []Matcher) (matching, all []delaytask.Task) {
+	t.Helper()
+	filter := delaytask.Filter{Tag: tag, Bodies: true, Limit: 1000}
+	for {
+		page, err := s.List(context.Background(), filter)
+		if err != nil {
+			t.Fatalf("delaytasktest: list the tasks of tag %q: %v", tag, err)
+		}
+		all = append(all, page.Tasks...)
+		if filter.After = page.Next; page.Next == 0 {
+			break
+		}
+	}
+	for i := range all {
+		if matches(&all[i], matchers) {
+			matching = append(matching, all[i])
+		}
+	}
+	return matching, all
+}
+
+func matches(task *delaytask.Task, matchers []Matcher) bool {
+	for _, m := range matchers {
+		if !m.ok(task) {
+			return false
+		}
+	}
+	return true
+}
+
+func describe(tag string, matchers []Matcher) string {
+	wants := []string{"tag " + tag}
+	for _, m := range matchers {
+		wants = append(wants, m.text)
+	}
+	return "with " + strings.Join(wants, ", ")
+}
+
+func listed(tag string, tasks []delaytask.Task) string {
+	if len(tasks) == 0 {
+		return "no task of tag " + tag + " was saved at all"
+	}
+	var text strings.Builder
+	text.WriteString("of the tag there are:")
+	for _, t := range tasks {
+		fmt.Fprintf(&text, "\n  task %d: %s, key %q, delay %v, expected at %v, body %.200s",
+			t.ID, t.Status, t.Key, t.Delay, t.Expected, t.Body)
+	}
+	return text.String()
 }

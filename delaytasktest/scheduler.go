@@ -152,3 +152,43 @@ func (s *Scheduler) moveTo(t time.Time) {
 		s.t.Fatalf("delaytasktest: move the clock: %v", err)
 	}
 }
+
+// clock stands still until it is moved. It has microseconds, as the database's clock does.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// forward moves the clock to t, but never back.
+func (c *clock) forward(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.After(c.at) {
+		c.at = t
+	}
+}
+
+// store is the database in memory. It overlooks transactions: the caller's are ones of another database, or of none.
+type store struct{ *memstore.Store }
+
+func (s store) Insert(ctx context.Context, _ engine.Tx, rows []row.Row) error {
+	return s.Store.Insert(ctx, nil, rows)
+}
+
+func (s store) Get(ctx context.Context, _ engine.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+	return s.Store.Get(ctx, nil, ids)
+}
+
+func (s store) FindActive(ctx context.Context, _ engine.Tx, keys []row.TagKey) ([]row.Row, error) {
+	return s.Store.FindActive(ctx, nil, keys)
+}
+
+func (s store) Update(ctx context.Context, _ engine.Tx, changes []row.Change) (int, error) {
+	return s.Store.Update(ctx, nil, changes)
+}
