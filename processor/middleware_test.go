@@ -21,13 +21,9 @@ func TestRecoveryKeepsTheStack(t *testing.T) {
 	if !ok || !strings.Contains(string(p.Stack), "processor.explode") || !errors.Is(err, io.EOF) || err.Error() != "panic: EOF" {
 		t.Errorf("got %v with the stack\n%s", err, p.Stack)
 	}
-}
-
-func TestRecoveryOfNilPanic(t *testing.T) {
-	t.Parallel()
-	err := Recovery()(Func(func(context.Context, *Task) error { panic(nil) })).Process(t.Context(), &Task{})
+	err = Recovery()(Func(func(context.Context, *Task) error { panic(nil) })).Process(t.Context(), &Task{})
 	if _, ok := errors.AsType[*PanicError](err); !ok {
-		t.Errorf("got %v", err)
+		t.Errorf("a panic of nil: got %v", err)
 	}
 }
 
@@ -129,18 +125,16 @@ func TestCompleteTxReachesTheLease(t *testing.T) {
 	if err := CompleteTx(ctx, tx); !errors.Is(err, ErrLeaseLost) || lease.tx != tx {
 		t.Errorf("got %v, and the lease got %v", err, lease.tx)
 	}
-	if err := CompleteTx(t.Context(), tx); !errors.Is(err, ErrNoLease) {
-		t.Errorf("outside a processor: %v", err)
-	}
-	if err := CompleteTx(ctx, nil); !errors.Is(err, ErrNilTx) {
-		t.Errorf("nil transaction: %v", err)
+	var none context.Context
+	for want, err := range map[error]error{
+		ErrNoLease: CompleteTx(t.Context(), tx), ErrNilTx: CompleteTx(ctx, nil), ErrNilContext: CompleteTx(none, tx),
+	} {
+		if !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
 	}
 	if err := CompleteTx(ctx, (*sql.Tx)(nil)); !errors.Is(err, ErrNilTx) {
 		t.Errorf("nil *sql.Tx: %v", err)
-	}
-	var none context.Context
-	if err := CompleteTx(none, tx); !errors.Is(err, ErrNilContext) {
-		t.Errorf("nil context: %v", err)
 	}
 }
 

@@ -28,6 +28,7 @@ func (f *flight) flush(batch []int) {
 	f.now++
 	f.most = max(f.most, f.now)
 	f.mu.Unlock()
+	_ = append(batch, -1) // a batch is its own, and what follows it is not changed
 	time.Sleep(time.Second)
 	f.mu.Lock()
 	f.now--
@@ -65,6 +66,19 @@ func finish(t *testing.T, c *Coalescer[int]) {
 	}
 }
 
+// fly plays with a coalescer until it is closed, and returns what was flushed.
+func fly(t *testing.T, cfg Config[int], play func(t *testing.T, c *Coalescer[int])) *flight {
+	t.Helper()
+	f := &flight{}
+	cfg.Flush = f.flush
+	synctest.Test(t, func(t *testing.T) {
+		c := coalescer(cfg)
+		play(t, c)
+		finish(t, c)
+	})
+	return f
+}
+
 func wantBatches(t *testing.T, f *flight, want ...[]int) {
 	t.Helper()
 	if !slices.EqualFunc(f.batches, want, slices.Equal) {
@@ -75,9 +89,7 @@ func wantBatches(t *testing.T, f *flight, want ...[]int) {
 func itself(n int) int { return n }
 
 func TestABatchIsWhatArrivedWhileTheLastWasInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &flight{}
-		c := coalescer(Config[int]{Flush: f.flush})
+	f := fly(t, Config[int]{}, func(t *testing.T, c *Coalescer[int]) {
 		add(t, c, 1)
 		synctest.Wait()
 		add(t, c, 2, 3)
@@ -87,37 +99,33 @@ func TestABatchIsWhatArrivedWhileTheLastWasInFlight(t *testing.T) {
 		add(t, c, 5)
 		time.Sleep(time.Minute)
 		add(t, c, 6)
-		finish(t, c)
-		wantBatches(t, f, []int{1}, []int{2, 3, 4}, []int{5}, []int{6})
 	})
+	wantBatches(t, f, []int{1}, []int{2, 3, 4}, []int{5}, []int{6})
 }
 
-func TestBatchesAreBoundedByItems(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &flight{}
-		c := coalescer(Config[int]{Flush: f.flush, MaxItems: 2})
-		busy(t, c)
-		add(t, c, 1, 2, 3, 4, 5)
-		finish(t, c)
-		wantBatches(t, f, []int{0}, []int{1, 2}, []int{3, 4}, []int{5})
-	})
-}
-
-func TestBatchesAreBoundedByBytesAndALargerItemTravelsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &flight{}
-		c := coalescer(Config[int]{Flush: f.flush, MaxBytes: 10, Size: itself})
-		busy(t, c)
-		add(t, c, 4, 6, 1, 99, 2, 3, 6)
-		finish(t, c)
-		wantBatches(t, f, []int{0}, []int{4, 6}, []int{1}, []int{99}, []int{2, 3}, []int{6})
-	})
+func TestBatchesAreBounded(t *testing.T) {
+	for name, b := range map[string]struct {
+		cfg   Config[int]
+		items []int
+		want  [][]int
+	}{
+		"ByItems": {Config[int]{MaxItems: 2}, []int{1, 2, 3, 4, 5}, [][]int{{0}, {1, 2}, {3, 4}, {5}}},
+		"ByBytesAndALargerItemTravelsAlone": {
+			Config[int]{MaxBytes: 10, Size: itself}, []int{4, 6, 1, 99, 2, 3, 6}, [][]int{{0}, {4, 6}, {1}, {99}, {2, 3}, {6}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fly(t, b.cfg, func(t *testing.T, c *Coalescer[int]) {
+				busy(t, c)
+				add(t, c, b.items...)
+			})
+			wantBatches(t, f, b.want...)
+		})
+	}
 }
 
 func TestAFullQueueRefusesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &flight{}
-		c := coalescer(Config[int]{Flush: f.flush, QueueBytes: 10, Size: itself})
+	f := fly(t, Config[int]{QueueBytes: 10, Size: itself}, func(t *testing.T, c *Coalescer[int]) {
 		add(t, c, 1)
 		synctest.Wait()
 		add(t, c, 99) // fits, because nothing else waits
@@ -129,40 +137,31 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 		if err := c.Add(1); !errors.Is(err, ErrFull) {
 			t.Errorf("Add to a full queue: %v", err)
 		}
-		finish(t, c)
-		wantBatches(t, f, []int{1}, []int{99}, []int{4, 6})
 	})
+	wantBatches(t, f, []int{1}, []int{99}, []int{4, 6})
 }
 
-func TestAtMostFlushersAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &flight{}
-		c := coalescer(Config[int]{Flush: f.flush, Flushers: 3, MaxItems: 1})
-		for i := range 10 {
-			add(t, c, i)
-			synctest.Wait()
-		}
-		finish(t, c)
-		if f.most != 3 || len(f.batches) != 10 {
-			t.Errorf("%d batches, %d at once", len(f.batches), f.most)
-		}
-	})
-}
-
-func TestAnotherFlushBeginsWhenEnoughWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &flight{}
-		c := coalescer(Config[int]{Flush: f.flush, Flushers: 2, MoreAt: 3})
-		for i := range 7 {
-			add(t, c, i)
-			synctest.Wait()
-		}
-		finish(t, c)
-		wantBatches(t, f, []int{0}, []int{1, 2, 3}, []int{4, 5, 6})
-		if f.most != 2 {
-			t.Errorf("%d flushes at once", f.most)
-		}
-	})
+func TestFlushesAtOnceAreBounded(t *testing.T) {
+	for name, b := range map[string]struct {
+		cfg  Config[int]
+		want [][]int
+	}{
+		"ByTheFlushers":                {Config[int]{Flushers: 3, MaxItems: 1}, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}}},
+		"AnotherBeginsWhenEnoughWaits": {Config[int]{Flushers: 2, MoreAt: 3}, [][]int{{0}, {1, 2, 3}, {4, 5, 6}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fly(t, b.cfg, func(t *testing.T, c *Coalescer[int]) {
+				for i := range 7 {
+					add(t, c, i)
+					synctest.Wait()
+				}
+			})
+			wantBatches(t, f, b.want...)
+			if f.most != b.cfg.Flushers {
+				t.Errorf("%d flushes at once, want %d", f.most, b.cfg.Flushers)
+			}
+		})
+	}
 }
 
 func TestAStreamIsPaced(t *testing.T) {
@@ -248,10 +247,6 @@ func TestCloseFlushesWhatIsQueuedAndRefusesMore(t *testing.T) {
 	})
 }
 
-func TestCloseOfAnIdleCoalescerReturnsAtOnce(t *testing.T) {
-	finish(t, coalescer(Config[int]{Flush: func([]int) {}}))
-}
-
 func TestABrokenFlushDoesNotWedge(t *testing.T) {
 	for name, breakOff := range map[string]func(){
 		"Panic":  func() { panic("broken") },
@@ -282,22 +277,6 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestABatchIsItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &flight{}
-		c := coalescer(Config[int]{MaxItems: 2, Flush: func(batch []int) {
-			f.flush(batch)
-			_ = append(batch, -1)
-		}})
-		busy(t, c)
-		add(t, c, 1, 2, 3)
-		time.Sleep(1500 * time.Millisecond)
-		add(t, c, 4, 5)
-		finish(t, c)
-		wantBatches(t, f, []int{0}, []int{1, 2}, []int{3, 4}, []int{5})
-	})
 }
 
 // Callers that wait for their answers and come back at once share the flushes. Half of them to a batch is the least: two crowds
@@ -349,15 +328,11 @@ func TestEveryItemIsFlushedOnceAndInOrder(t *testing.T) {
 		}
 		items := rapid.SliceOf(rapid.IntRange(0, 30)).Draw(rt, "items")
 		pauses := rapid.SliceOfN(rapid.IntRange(0, 1500), len(items), len(items)).Draw(rt, "pauses in ms")
-		f := &flight{}
-		synctest.Test(t, func(t *testing.T) {
-			cfg.Flush = f.flush
-			c := coalescer(cfg)
+		f := fly(t, cfg, func(t *testing.T, c *Coalescer[int]) {
 			for i, item := range items {
 				add(t, c, item)
 				time.Sleep(time.Duration(pauses[i]) * time.Millisecond)
 			}
-			finish(t, c)
 		})
 		if got := slices.Concat(f.batches...); !slices.Equal(got, items) {
 			rt.Fatalf("flushed %v, want %v", got, items)
@@ -403,3 +378,16 @@ func TestManyGoroutinesAddAndClose(t *testing.T) {
 }
 
 func every(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+
+func BenchmarkAddFrom64Goroutines(b *testing.B) {
+	c := coalescer(Config[*int]{Flush: func([]*int) {}, MaxItems: 500, Size: func(*int) int { return 100 }})
+	item := new(int)
+	b.SetParallelism(64)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := c.Add(item); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

@@ -3,79 +3,70 @@ package cluster
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// board is a registry in memory, on the clock of the test's bubble.
+// board is a registry on the clock of the test's bubble.
 type board struct {
-	mu    sync.Mutex
-	nodes map[int]row.Node
-	fail  error         // what every call returns
-	slow  time.Duration // how long a heartbeat travels in each direction
+	*memstore.Store
+	fail error         // what every heartbeat returns
+	slow time.Duration // how long it travels in each direction
 }
 
-func newBoard(nodes ...row.Node) *board {
-	b := &board{nodes: map[int]row.Node{}}
-	for _, n := range nodes {
-		b.nodes[n.Number] = n
+func (b *board) Beat(ctx context.Context, n row.Node) (bool, error) {
+	time.Sleep(b.slow)
+	defer time.Sleep(b.slow)
+	if b.fail != nil {
+		return false, b.fail
 	}
+	return b.Store.Beat(ctx, n)
+}
+
+// listed is the node with the token, as the registry holds it.
+func (b *board) listed(t *testing.T, token string) (row.Node, bool) {
+	t.Helper()
+	nodes, _, err := b.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(nodes, func(n row.Node) bool { return n.Token == token })
+	if at < 0 {
+		return row.Node{}, false
+	}
+	return nodes[at], true
+}
+
+// newBoard lists nodes that were heard of just now.
+func newBoard(t *testing.T, nodes ...row.Node) *board {
+	t.Helper()
+	b := &board{Store: memstore.New()}
+	b.take(t, nodes...)
 	return b
 }
 
-func (b *board) Nodes(context.Context) ([]row.Node, row.Reading, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Collect(maps.Values(b.nodes)), row.Reading{Time: row.At(time.Now())}, b.fail
-}
-
-func (b *board) Join(_ context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	holder, held := b.nodes[n.Number]
-	if held && holder.Token != n.Token && row.At(time.Now()).Sub(holder.Heartbeat) <= staleAfter {
-		return false, b.fail
-	}
-	n.Heartbeat = row.At(time.Now())
-	b.nodes[n.Number] = n
-	return true, b.fail
-}
-
-func (b *board) Beat(_ context.Context, n row.Node) (bool, error) {
-	time.Sleep(b.slow)
-	defer time.Sleep(b.slow)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.fail != nil || b.nodes[n.Number].Token != n.Token {
-		return false, b.fail
-	}
-	n.Heartbeat = row.At(time.Now())
-	b.nodes[n.Number] = n
-	return true, nil
-}
-
-func (b *board) Leave(_ context.Context, tokens []string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	maps.DeleteFunc(b.nodes, func(_ int, n row.Node) bool { return slices.Contains(tokens, n.Token) })
-	return b.fail
-}
-
-func (b *board) node(token string) (row.Node, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, n := range b.nodes {
-		if n.Token == token {
-			return n, true
+// take gives nodes their numbers, whoever holds these.
+func (b *board) take(t *testing.T, nodes ...row.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		if _, err := b.Join(t.Context(), n, -time.Hour); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return row.Node{}, false
+}
+
+// everyNumber is held by a node.
+func everyNumber() (nodes []row.Node) {
+	for number := range LeasedNodes {
+		nodes = append(nodes, node(number))
+	}
+	return nodes
 }
 
 func mustJoin(t *testing.T, b *board, p Process) *Member {
@@ -87,20 +78,9 @@ func mustJoin(t *testing.T, b *board, p Process) *Member {
 	return m
 }
 
-// full has every number held by a node that was heard of d ago.
-func full(d time.Duration) *board {
-	b := newBoard()
-	for number := range LeasedNodes {
-		n := node(number)
-		n.Heartbeat = row.At(time.Now().Add(-d))
-		b.nodes[number] = n
-	}
-	return b
-}
-
 func TestMembersLeaseDifferentNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newBoard(t)
 		seen := map[int]bool{}
 		for range 50 {
 			number, leased := mustJoin(t, b, NewProcess()).Number()
@@ -114,10 +94,13 @@ func TestMembersLeaseDifferentNumbers(t *testing.T) {
 
 func TestJoinWaitsForASilentNodesLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		if _, err := Join(t.Context(), full(LeaseTime), MemberConfig{Process: NewProcess()}); !errors.Is(err, ErrNoFreeNumber) {
+		b := newBoard(t, everyNumber()...)
+		time.Sleep(LeaseTime)
+		if _, err := Join(t.Context(), b, MemberConfig{Process: NewProcess()}); !errors.Is(err, ErrNoFreeNumber) {
 			t.Fatalf("all held: %v, want ErrNoFreeNumber", err)
 		}
-		if _, leased := mustJoin(t, full(LeaseTime+time.Millisecond), NewProcess()).Number(); !leased {
+		time.Sleep(time.Millisecond)
+		if _, leased := mustJoin(t, b, NewProcess()).Number(); !leased {
 			t.Fatal("all silent: no number was leased")
 		}
 	})
@@ -125,8 +108,8 @@ func TestJoinWaitsForASilentNodesLease(t *testing.T) {
 
 func TestJoinPrefersNumbersThatNobodyMayWantBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := full(time.Minute)
-		delete(b.nodes, 77)
+		b := newBoard(t, slices.Delete(everyNumber(), 77, 78)...)
+		time.Sleep(time.Minute)
 		if number, _ := mustJoin(t, b, NewProcess()).Number(); number != 77 {
 			t.Fatalf("leased the number %d of a silent node, want 77", number)
 		}
@@ -137,14 +120,14 @@ func TestJoinRemovesTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewProcess()
 		old, crashed, fresh := node(1), node(2), node(3)
-		old.Heartbeat = row.At(time.Now().Add(-forgetAfter - time.Second))
 		crashed.Host, crashed.PID, crashed.StartedAt = p.Host, p.PID, p.StartedAt-1 // our pid, used by another process before
-		crashed.Heartbeat, fresh.Heartbeat = row.At(time.Now()), row.At(time.Now())
-		b := newBoard(old, crashed, fresh)
+		b := newBoard(t, old)
+		time.Sleep(forgetAfter + time.Second)
+		b.take(t, crashed, fresh)
 		mustJoin(t, b, p)
 		for token, want := range map[string]bool{old.Token: false, crashed.Token: p.Host == "", fresh.Token: true,
 			p.Token: true} {
-			if _, got := b.node(token); got != want {
+			if _, got := b.listed(t, token); got != want {
 				t.Errorf("%s is listed: %t, want %t", token, got, want)
 			}
 		}
@@ -153,7 +136,7 @@ func TestJoinRemovesTheDead(t *testing.T) {
 
 func TestNumberIsUsedOnlyWhileItsLeaseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newBoard(t)
 		m := mustJoin(t, b, NewProcess())
 		number, _ := m.Number()
 
@@ -182,7 +165,7 @@ func TestNumberIsUsedOnlyWhileItsLeaseHolds(t *testing.T) {
 
 func TestLeaseCountsFromBeforeTheHeartbeatWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newBoard(t)
 		m := mustJoin(t, b, NewProcess())
 		b.slow = 2 * time.Second
 		if err := m.Beat(t.Context()); err != nil { // returns 4 s after it was sent
@@ -197,19 +180,18 @@ func TestLeaseCountsFromBeforeTheHeartbeatWasSent(t *testing.T) {
 
 func TestBeatTakesAnotherNumberWhenItsOwnIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newBoard(t)
 		m := mustJoin(t, b, NewProcess())
 		number, _ := m.Number()
 		thief := node(number)
-		thief.Heartbeat = row.At(time.Now())
-		b.nodes[number] = thief
+		b.take(t, thief)
 		if err := m.Beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got, leased := m.Number(); got == number || !leased {
 			t.Fatalf("number %d (leased %t), want another than %d", got, leased, number)
 		}
-		if b.nodes[number].Token != thief.Token {
+		if _, listed := b.listed(t, thief.Token); !listed {
 			t.Error("the other node lost its number")
 		}
 	})
@@ -217,13 +199,9 @@ func TestBeatTakesAnotherNumberWhenItsOwnIsTaken(t *testing.T) {
 
 func TestANodeThatHasLostItsNumberCarriesItNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newBoard(t)
 		m := mustJoin(t, b, NewProcess())
-		for number := range LeasedNodes {
-			other := node(number)
-			other.Heartbeat = row.At(time.Now())
-			b.nodes[number] = other
-		}
+		b.take(t, everyNumber()...)
 		if err := m.Beat(t.Context()); !errors.Is(err, ErrNoFreeNumber) {
 			t.Fatalf("got %v, want that no number is free", err)
 		}
@@ -235,7 +213,7 @@ func TestANodeThatHasLostItsNumberCarriesItNoMore(t *testing.T) {
 
 func TestBeatTellsTagsAndLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newBoard(t)
 		p := NewProcess()
 		m := mustJoin(t, b, p)
 		m.SetTags([]string{"b", "a"})
@@ -244,7 +222,7 @@ func TestBeatTellsTagsAndLeaving(t *testing.T) {
 		if err := m.Beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		n, _ := b.node(p.Token)
+		n, _ := b.listed(t, p.Token)
 		if !slices.Equal(n.Tags, []string{"a", "b"}) || !n.Leaving || n.Heartbeat != row.At(time.Now()) || n.Version != "test" {
 			t.Fatalf("the registry holds %+v", n)
 		}
@@ -253,7 +231,7 @@ func TestBeatTellsTagsAndLeaving(t *testing.T) {
 
 func TestLeaveIsFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newBoard(t)
 		b.slow = time.Second
 		p := NewProcess()
 		m := mustJoin(t, b, p)
@@ -271,7 +249,7 @@ func TestLeaveIsFinal(t *testing.T) {
 		if err := m.Beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, listed := b.node(p.Token); listed {
+		if _, listed := b.listed(t, p.Token); listed {
 			t.Error("the node is listed after it left")
 		}
 		if _, leased := m.Number(); leased {

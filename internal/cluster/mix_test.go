@@ -3,8 +3,11 @@ package cluster
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // idsAt makes ids as a process at a steady rate does, keeping one of every step.
@@ -23,6 +26,15 @@ func idsAt(perSecond, step, count int) []int64 {
 	return kept
 }
 
+// numbersOf returns ids as AUTO_INCREMENT gives them with an auto_increment_increment, after the id where it stood.
+func numbersOf(after int64, step, count int) []int64 {
+	ids := make([]int64, count)
+	for i := range ids {
+		ids[i] = after + int64((i+1)*step)
+	}
+	return ids
+}
+
 // unevenness is chi-square in standard deviations from what chance gives: about 0 when even, below 6 with near certainty.
 func unevenness(ids []int64, total int, share func(int64) int) float64 {
 	counts := make([]float64, total)
@@ -38,26 +50,47 @@ func unevenness(ids []int64, total int, share func(int64) int) float64 {
 	return (chi2 - free) / math.Sqrt(2*free)
 }
 
-func TestMixDividesIDsEvenly(t *testing.T) {
+// TestSharesDivideEvenly asks the nodes themselves, of ids that processes and servers make in all their ways.
+func TestSharesDivideEvenly(t *testing.T) {
 	t.Parallel()
-	worstPlain := 0.0
-	for _, perSecond := range []int{10, 1000, 0} { // 0: in bulk, all at one moment
-		for _, step := range []int{1, 3, 7} {
-			t.Run(fmt.Sprintf("%d per second, step %d", perSecond, step), func(t *testing.T) {
-				ids := idsAt(perSecond, step, 20_000)
-				for total := 2; total <= 64; total++ {
-					mixed := unevenness(ids, total, func(id int64) int { return int(Mix(id) % uint64(total)) })
-					if mixed > 8 {
-						t.Errorf("total %d: chi-square is %.1f standard deviations off", total, mixed)
-					}
-					worstPlain = max(worstPlain, unevenness(ids, total, func(id int64) int { return int(id % int64(total)) }))
-				}
-			})
+	const count = 1500
+	ids := map[string][]int64{}
+	for _, step := range []int{1, 3, 7} {
+		for _, perSecond := range []int{10, 1000, 0} {
+			ids[fmt.Sprintf("%d per second (0: in bulk), step %d", perSecond, step)] = idsAt(perSecond, step, count)
 		}
+		ids[fmt.Sprintf("AUTO_INCREMENT of an empty table, step %d", step)] = numbersOf(0, step, count)
+		ids[fmt.Sprintf("AUTO_INCREMENT behind our ids, step %d", step)] = numbersOf(NewIDs(9, at(noon)).Next(), step, count)
+	}
+	due, worstPlain := viewTime.Add(time.Hour), 0.0
+	for name, ids := range ids {
+		t.Run(name, func(t *testing.T) {
+			for total := 2; total <= 64; total++ {
+				if off := unevenness(ids, total, shareOf(t, total, due)); off > 8 {
+					t.Errorf("%d nodes: chi-square is %.1f standard deviations off", total, off)
+				}
+				worstPlain = max(worstPlain, unevenness(ids, total, func(id int64) int { return int(id % int64(total)) }))
+			}
+		})
 	}
 	if worstPlain < 100 {
-		t.Errorf("the plain id is never worse than %.1f standard deviations: this test would not notice a missing mix",
-			worstPlain)
+		t.Errorf("the plain id is never worse than %.1f standard deviations: this test would not notice a missing mix", worstPlain)
+	}
+}
+
+// shareOf returns who of so many nodes says that a task is its own: every node is asked once.
+func shareOf(t *testing.T, total int, due row.Time) func(int64) int {
+	t.Helper()
+	nodes := make([]row.Node, total)
+	for i := range nodes {
+		nodes[i] = node(3*i+1, "a")
+	}
+	views := make([]*View, total)
+	for i, n := range nodes {
+		views[i] = NewView(n.Token, nodes, viewTime, viewRule)
+	}
+	return func(id int64) int {
+		return slices.IndexFunc(views, func(v *View) bool { return v.Mine(id, due, "a") })
 	}
 }
 

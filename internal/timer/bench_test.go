@@ -30,17 +30,6 @@ func BenchmarkPopAndSet(b *testing.B) {
 	})
 }
 
-func BenchmarkGet(b *testing.B) {
-	atSizes(b, func(b *testing.B, n int) {
-		var h Heap
-		defer h.Clear()
-		fill(&h, n)
-		for i := int64(0); b.Loop(); i++ {
-			h.Get((i%int64(n))/7<<22 | 5<<12 | i%int64(n))
-		}
-	})
-}
-
 // Filling shows besides the average the longest single Set: it grows the index.
 func BenchmarkFill(b *testing.B) {
 	atSizes(b, func(b *testing.B, n int) {
@@ -57,20 +46,5 @@ func BenchmarkFill(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
 		b.ReportMetric(float64(longest.Microseconds()), "µs-longest")
-	})
-}
-
-func BenchmarkTrim(b *testing.B) {
-	atSizes(b, func(b *testing.B, n int) {
-		for b.Loop() {
-			b.StopTimer()
-			var h Heap
-			fill(&h, n+n/8+1)
-			b.StartTimer()
-			h.Trim(n, func(Entry) {})
-			b.StopTimer()
-			h.Clear()
-			b.StartTimer()
-		}
 	})
 }

@@ -45,37 +45,17 @@ func TestEqualDueTimesLeaveByID(t *testing.T) {
 	}
 }
 
-func TestPopBeforeLeavesWhatIsNotDue(t *testing.T) {
+func TestManyEntriesLeaveInOrder(t *testing.T) {
 	h := newHeap(t)
-	h.Set(Entry{ID: 1, Due: 10})
-	if e, ok := h.PopBefore(9); ok {
-		t.Errorf("popped %v", e)
-	}
-	if _, ok := h.PopBefore(10); !ok {
-		t.Error("an entry due exactly now was left")
-	}
-}
-
-func TestSetReplacesTheEntryWithTheSameID(t *testing.T) {
-	h := newHeap(t)
-	fill(h, 3000)
+	fill(h, 50_000)
 	for _, due := range []row.Time{1 << 39, farFuture, 0} {
 		moved := Entry{ID: 5<<12 | 3, Version: int64(due), Due: due}
 		h.Set(moved)
 		checkHeap(t, h)
-		if got, ok := h.Get(moved.ID); !ok || got != moved || h.Len() != 3000 {
+		if got, ok := h.Get(moved.ID); !ok || got != moved || h.Len() != 50_000 {
 			t.Fatalf("got %v, %v of %d entries; want %v", got, ok, h.Len(), moved)
 		}
 	}
-	if first, _ := h.Peek(); first.ID != 5<<12|3 {
-		t.Errorf("first is %v", first)
-	}
-}
-
-func TestManyEntriesLeaveInOrder(t *testing.T) {
-	h := newHeap(t)
-	fill(h, 50_000)
-	checkHeap(t, h)
 	var last Entry
 	for n := 50_000; n > 0; n-- {
 		e, ok := h.PopBefore(farFuture)
