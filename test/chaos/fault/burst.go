@@ -3,14 +3,11 @@ package fault
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
+	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
-
-// burst lets thousands of tasks be due in the same millisecond.
-type burst struct{ momentary }
 
 const (
 	burstIn   = 15 * time.Second
@@ -18,25 +15,21 @@ const (
 	sample    = 100 // of the burst's tasks
 )
 
-// Begin returns when all of them are in the table at once.
-func (burst) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
-	s, err := one(w, r, role.Saver)
-	if err != nil {
-		return Scar{}, err
-	}
+// burst lets thousands of tasks be due in the same millisecond. It returns when all of them are in the table at once.
+func burst(ctx context.Context, w *World, s *fleet.Slot) (Scar, End, error) {
 	life := s.Life()
 	if !s.Ask(role.BurstSignal) {
-		return Scar{}, ErrNothing
+		return Scar{}, nil, ErrNothing
 	}
 	ctx, cancel := context.WithTimeout(ctx, burstIn)
 	defer cancel()
 	for wait(ctx, burstLook) {
 		ids, all, err := dueAtOnce(ctx, w)
 		if err == nil && all >= role.Burst { // others may have put the server out of reach
-			return Scar{IDs: ids, Saw: fmt.Sprintf("%d of %s", all, life)}, nil
+			return Scar{IDs: ids, Saw: fmt.Sprintf("%d of %s", all, life)}, nil, nil
 		}
 	}
-	return Scar{}, ErrNothing
+	return Scar{}, nil, ErrNothing
 }
 
 // dueAtOnce returns some of the tasks that are due in the moment in which most are, and how many there are.

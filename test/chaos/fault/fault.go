@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
+	"github.com/delaytask/delaytask/test/chaos/ledger"
 )
 
 // World is what can be hurt.
@@ -31,12 +32,12 @@ type World struct {
 	Part, Join func(context.Context, *fleet.Slot) error
 }
 
-// Fault is one fault that happens once. Begin and End return when it has begun and ended. End is called also after an error of
-// Begin, for what had begun by then.
-type Fault interface {
-	Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error)
-	End(ctx context.Context, w *World) error
-}
+// Begin lets a fault happen once. It returns when the fault has begun, with what ends it. A fault without an end is over at once.
+// The end is called also after an error, for what had begun by then.
+type Begin func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error)
+
+// End returns when the fault has ended.
+type End func(context.Context) error
 
 // Scar is what the injector saw of a fault.
 type Scar struct {
@@ -45,7 +46,7 @@ type Scar struct {
 	Saw    string  // for people
 }
 
-// ErrNothing is returned by Begin when there was nothing to hurt. Such a fault does not count.
+// ErrNothing is returned by a [Begin] when there was nothing to hurt. Such a fault does not count.
 var ErrNothing = errors.New("there was nothing to hurt")
 
 // Kind is a kind of fault.
@@ -55,7 +56,7 @@ type Kind struct {
 	On     Site             // where it can happen
 	Weight int              // how often it is drawn, compared with others of its lane
 	Lasts  [2]time.Duration // from its begin to its end, at least and at most; zero: it is over at once
-	New    func() Fault
+	Begin  Begin            // nil: processes note it themselves
 	Kills  bool // it ends a process, whichever tasks that has
 	// Shows tells whether the journals show that it met something: a task that was executing, a statement under way.
 	Shows func(*evidence.Evidence, evidence.Episode) bool
@@ -83,9 +84,22 @@ const (
 )
 
 // Happens tells whether the kind is one for this site.
-func (k Kind) Happens(on Site) bool { return k.New != nil && (k.On == Anywhere || k.On == on) }
+func (k Kind) Happens(on Site) bool { return k.Begin != nil && (k.On == Anywhere || k.On == on) }
 
-// momentary is a fault without an end.
-type momentary struct{}
-
-func (momentary) End(context.Context, *World) error { return nil }
+// Count says how often each kind happened, and how often the journals show that it met something.
+func Count(e *evidence.Evidence) map[string]ledger.Fault {
+	shows := map[string]func(*evidence.Evidence, evidence.Episode) bool{}
+	for _, k := range Kinds {
+		shows[k.Name] = k.Shows
+	}
+	counts := map[string]ledger.Fault{}
+	for _, f := range e.Episodes {
+		n := counts[f.Kind]
+		n.Injected++
+		if show := shows[f.Kind]; show != nil && show(e, f) {
+			n.Confirmed++
+		}
+		counts[f.Kind] = n
+	}
+	return counts
+}

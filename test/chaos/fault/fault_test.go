@@ -18,7 +18,7 @@ func TestEveryKindCanHappenAndBeShown(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, k := range Kinds {
-		if names[k.Name] || k.Shows == nil || k.Lasts[0] > k.Lasts[1] || (k.Lane == "") != (k.New == nil) || k.Lane != "" && k.Weight == 0 {
+		if names[k.Name] || k.Shows == nil || k.Lasts[0] > k.Lasts[1] || (k.Lane == "") != (k.Begin == nil) || k.Lane != "" && k.Weight == 0 {
 			t.Errorf("%s: %+v", k.Name, k)
 		}
 		names[k.Name] = true
@@ -30,63 +30,61 @@ func TestEveryKindCanHappenAndBeShown(t *testing.T) {
 	}
 }
 
-// scripted notes that it was ended.
-type scripted struct {
-	err   error
-	ended *int
+// blow lets faults happen until ctx ends, and returns what the journal has of them.
+func blow(ctx context.Context, t *testing.T, kinds ...Kind) ([]evidence.Episode, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal")
+	file, err := journal.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	s := &Storm{
+		World: &World{Fleet: &fleet.Fleet{Journal: file}}, Kinds: kinds, Say: t.Logf,
+		Pause: map[Lane]time.Duration{Networks: time.Millisecond, Processes: time.Millisecond},
+	}
+	blown := s.Blow(ctx)
+	events, err := journal.ReadFiles(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return evidence.New(events).Episodes, blown
 }
 
-func (s scripted) Begin(context.Context, *World, *rand.Rand) (Scar, error) {
-	return Scar{Target: "w", IDs: []int64{7, 8}}, s.err
+// scripted is a fault that begins with the error and counts its ends.
+func scripted(err error, ended *int) Begin {
+	return func(context.Context, *World, *rand.Rand) (Scar, End, error) {
+		return Scar{Target: "w", IDs: []int64{7, 8}}, func(context.Context) error {
+			*ended++
+			return nil
+		}, err
+	}
 }
 
-func (s scripted) End(context.Context, *World) error {
-	*s.ended++
-	return nil
-}
+var (
+	errBroken = errors.New("the injector is broken")
+	anHour    = between(time.Hour, time.Hour)
+)
 
 func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
 	t.Parallel()
-	errBroken := errors.New("the injector is broken")
 	for _, tt := range []struct {
 		err, want error
 		episodes  bool
 	}{{nil, nil, true}, {ErrNothing, nil, false}, {errBroken, errBroken, false}} {
-		path := filepath.Join(t.TempDir(), "journal")
-		file, err := journal.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := 0
-		s := &Storm{
-			World: &World{Fleet: &fleet.Fleet{Journal: file}},
-			Kinds: []Kind{{Name: "k", Lane: Networks, Weight: 1, Lasts: between(time.Hour, time.Hour), New: func() Fault {
-				if tt.want == nil {
-					time.AfterFunc(20*time.Millisecond, cancel) // which shortens a fault
-				}
-				return scripted{tt.err, &ended}
-			}}},
-			Pause: map[Lane]time.Duration{Networks: time.Millisecond},
-			Say:   t.Logf,
+		begin := func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+			time.AfterFunc(20*time.Millisecond, cancel) // which shortens a fault
+			return scripted(tt.err, &ended)(ctx, w, r)
 		}
-		if err := s.Blow(ctx); !errors.Is(err, tt.want) {
-			t.Errorf("%v: got %v", tt.err, err)
-		}
+		found, err := blow(ctx, t, Kind{Name: "k", Lane: Networks, Weight: 1, Lasts: anHour, Begin: begin})
 		cancel()
-		events, err := journal.ReadFiles(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := evidence.New(events).Episodes
-		if ended == 0 || (len(found) > 0) != tt.episodes {
-			t.Errorf("%v: ended %d times, %d episodes", tt.err, ended, len(found))
+		if !errors.Is(err, tt.want) || ended == 0 || (len(found) > 0) != tt.episodes {
+			t.Errorf("%v: got %v, ended %d times, %d episodes", tt.err, err, ended, len(found))
 		}
 		if tt.episodes && (found[0].Target != "w" || len(found[0].IDs) != 2 || found[0].Kind != "k") {
 			t.Errorf("got %+v", found[0])
-		}
-		if err := file.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -94,60 +92,24 @@ func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
 // An injector that does not work leaves no verdict: nobody waits for the end of the span then.
 func TestOneLaneThatFailsEndsTheStorm(t *testing.T) {
 	t.Parallel()
-	file, err := journal.Create(filepath.Join(t.TempDir(), "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	errBroken, ended, long := errors.New("the injector is broken"), 0, 0
-	s := &Storm{
-		World: &World{Fleet: &fleet.Fleet{Journal: file}},
-		Kinds: []Kind{
-			{Name: "broken", Lane: Networks, Weight: 1, New: fresh(scripted{errBroken, &ended})},
-			{Name: "long", Lane: Processes, Weight: 1, Lasts: between(time.Hour, time.Hour), New: fresh(scripted{nil, &long})},
-		},
-		Pause: map[Lane]time.Duration{Networks: time.Millisecond, Processes: time.Millisecond},
-		Say:   t.Logf,
-	}
-	if err := s.Blow(t.Context()); !errors.Is(err, errBroken) || ended != 1 {
+	ended, long := 0, 0
+	_, err := blow(t.Context(), t,
+		Kind{Name: "broken", Lane: Networks, Weight: 1, Begin: scripted(errBroken, &ended)},
+		Kind{Name: "long", Lane: Processes, Weight: 1, Lasts: anHour, Begin: scripted(nil, &long)})
+	if !errors.Is(err, errBroken) || ended != 1 {
 		t.Errorf("got %v, ended %d times", err, ended)
 	}
 }
 
-// dying sees the end of the storm while it begins.
-type dying struct {
-	momentary
-	end context.CancelFunc
-}
-
-func (d dying) Begin(ctx context.Context, _ *World, _ *rand.Rand) (Scar, error) {
-	d.end()
-	return Scar{}, ctx.Err()
-}
-
 func TestEndOfTheStormBreaksOffNoBegin(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "journal")
-	file, err := journal.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &Storm{
-		World: &World{Fleet: &fleet.Fleet{Journal: file}},
-		Kinds: []Kind{{Name: "k", Lane: Networks, Weight: 1, New: fresh(dying{end: cancel})}},
-		Pause: map[Lane]time.Duration{Networks: time.Millisecond},
-		Say:   t.Logf,
-	}
-	if err := s.Blow(ctx); err != nil {
-		t.Errorf("got %v", err)
-	}
-	events, err := journal.ReadFiles(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found := evidence.New(events).Episodes; len(found) != 1 {
-		t.Errorf("got %d episodes, want the one that began", len(found))
+	found, err := blow(ctx, t, Kind{Name: "k", Lane: Networks, Weight: 1,
+		Begin: func(ctx context.Context, _ *World, _ *rand.Rand) (Scar, End, error) {
+			cancel()
+			return Scar{}, nil, ctx.Err()
+		}})
+	if err != nil || len(found) != 1 {
+		t.Errorf("got %v, %d episodes, want the one that began", err, len(found))
 	}
 }

@@ -27,29 +27,22 @@ func unfinished(ctx context.Context, w *World, most int) (ids []int64, err error
 	return ids, rows.Err()
 }
 
-// holder is somebody's open transaction that has locked rows.
-type holder struct{ tx *sql.Tx }
-
 const heldRows = 5
 
-func (h *holder) Begin(ctx context.Context, w *World, _ *rand.Rand) (Scar, error) {
+// lockSome is somebody's open transaction that has locked rows.
+func lockSome(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 	ids, err := unfinished(ctx, w, heldRows)
 	if err != nil || len(ids) == 0 {
-		return Scar{}, nothing(err)
+		return Scar{}, nil, nothing(err)
 	}
-	if h.tx, err = w.Admin.BeginTx(context.WithoutCancel(ctx), nil); err != nil {
-		return Scar{}, err
+	tx, err := w.Admin.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return Scar{}, nil, err
 	}
-	err = lockRows(ctx, h.tx, ids)
-	return Scar{IDs: ids}, err
-}
-
-func (h *holder) End(context.Context, *World) error {
-	if h.tx == nil {
+	return Scar{IDs: ids}, func(context.Context) error {
+		_ = tx.Rollback() // a server that went away has done so
 		return nil
-	}
-	_ = h.tx.Rollback() // a server that went away has done so
-	return nil
+	}, lockRows(ctx, tx, ids)
 }
 
 func lockRows(ctx context.Context, tx *sql.Tx, ids []int64) error {
@@ -66,57 +59,42 @@ func lockRows(ctx context.Context, tx *sql.Tx, ids []int64) error {
 }
 
 // snapshot is a transaction that reads what was at its begin, so that the server can purge nothing.
-type snapshot struct{ conn *sql.Conn }
-
-func (s *snapshot) Begin(ctx context.Context, w *World, _ *rand.Rand) (Scar, error) {
-	var err error
-	if s.conn, err = w.Admin.Conn(ctx); err != nil {
-		return Scar{}, err
+func snapshot(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+	conn, err := w.Admin.Conn(ctx)
+	if err != nil {
+		return Scar{}, nil, err
 	}
-	_, err = s.conn.ExecContext(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-	return Scar{}, err
-}
-
-func (s *snapshot) End(ctx context.Context, _ *World) error {
-	if s.conn == nil {
-		return nil
-	}
-	defer s.conn.Close()
-	_, err := s.conn.ExecContext(ctx, "ROLLBACK")
-	return err
-}
-
-// quarrel locks pairs of rows in every order, so that the server has to choose victims.
-type quarrel struct {
-	stop    context.CancelFunc
-	parties sync.WaitGroup
+	_, err = conn.ExecContext(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+	return Scar{}, func(ctx context.Context) error {
+		defer conn.Close()
+		_, err := conn.ExecContext(ctx, "ROLLBACK")
+		return err
+	}, err
 }
 
 const quarrellers = 4
 
-func (q *quarrel) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
+// quarrel locks pairs of rows in every order, so that the server has to choose victims.
+func quarrel(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
 	ids, err := unfinished(ctx, w, 20)
 	if err != nil || len(ids) < 2 {
-		return Scar{}, nothing(err)
+		return Scar{}, nil, nothing(err)
 	}
-	ctx, q.stop = context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	var parties sync.WaitGroup
 	for range quarrellers {
 		own := rand.New(rand.NewPCG(r.Uint64(), 0))
-		q.parties.Go(func() {
+		parties.Go(func() {
 			for ctx.Err() == nil {
 				fight(ctx, w, own)
 			}
 		})
 	}
-	return Scar{IDs: ids}, nil
-}
-
-func (q *quarrel) End(context.Context, *World) error {
-	if q.stop != nil {
-		q.stop()
-	}
-	q.parties.Wait()
-	return nil
+	return Scar{IDs: ids}, func(context.Context) error {
+		stop()
+		parties.Wait()
+		return nil
+	}, nil
 }
 
 // fight ends with whatever the server says: being the victim is what it is for.

@@ -6,15 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
-)
 
-// member is one to hurt: the primary, where there is one.
-func (w *World) member(r *rand.Rand) int {
-	if w.Primary != nil {
-		return w.Primary()
-	}
-	return r.IntN(w.Members.Size())
-}
+	"github.com/delaytask/delaytask/internal/dbtest"
+)
 
 // comesBack is how long a member may take that nobody helps. Then it is killed and started anew, as an operator would do.
 const comesBack = time.Minute
@@ -23,7 +17,7 @@ const comesBack = time.Minute
 const catchesUp = 5 * time.Minute
 
 // whole returns when all members are there, so that the next fault may take one away: two have to be left at any time.
-func whole(ctx context.Context, w *World) error {
+func (w *World) whole(ctx context.Context) error {
 	away := w.Members.Await(ctx, comesBack)
 	if away == nil {
 		return nil
@@ -45,54 +39,28 @@ func (w *World) strained(ctx context.Context) bool {
 	return w.Members != nil && w.Members.Whole(context.WithoutCancel(ctx)) != nil
 }
 
-// fall kills a member of a cluster and brings it back.
-type fall struct {
-	member int
-	down   bool
-}
-
-func (f *fall) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
-	if err := w.Members.Whole(ctx); err != nil {
-		return Scar{}, errors.Join(ErrNothing, err) // one is away by itself: it was slow, and the others expelled it
-	}
-	f.member = w.member(r)
-	err := w.Members.Kill(f.member)
-	f.down = err == nil
-	return Scar{Saw: fmt.Sprint("member ", f.member)}, err
-}
-
-func (f *fall) End(ctx context.Context, w *World) error {
-	var away error
-	if f.down {
-		away = w.Members.Rejoin(f.member)
-	}
-	if err := whole(ctx, w); err != nil {
-		return errors.Join(away, err)
-	}
-	return nil
-}
-
-// stiff freezes a member of a cluster. When that lasts, the others go on without it, and it has to come back.
-type stiff struct {
-	member int
-	frozen bool
-}
-
-func (f *stiff) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
-	if err := w.Members.Whole(ctx); err != nil {
-		return Scar{}, errors.Join(ErrNothing, err)
-	}
-	f.member = w.member(r)
-	err := w.Members.Freeze(f.member)
-	f.frozen = err == nil
-	return Scar{Saw: fmt.Sprint("member ", f.member)}, err
-}
-
-func (f *stiff) End(ctx context.Context, w *World) error {
-	if f.frozen {
-		if err := w.Members.Thaw(f.member); err != nil {
-			return err
+// onMember kills or freezes a member of a cluster, the primary where there is one, and brings it back. When a freeze lasts, the
+// others go on without it.
+func onMember(hurt, heal func(*dbtest.Cluster, int) error) Begin {
+	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+		if err := w.Members.Whole(ctx); err != nil {
+			return Scar{}, w.whole, errors.Join(ErrNothing, err) // one is away by itself
 		}
+		var member int
+		if w.Primary != nil {
+			member = w.Primary()
+		} else {
+			member = r.IntN(w.Members.Size())
+		}
+		if err := hurt(w.Members, member); err != nil {
+			return Scar{}, w.whole, err
+		}
+		return Scar{Saw: fmt.Sprint("member ", member)}, func(ctx context.Context) error {
+			away := heal(w.Members, member)
+			if err := w.whole(ctx); err != nil {
+				return errors.Join(away, err)
+			}
+			return nil
+		}, nil
 	}
-	return whole(ctx, w)
 }

@@ -4,55 +4,112 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/proxy"
+	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// bad makes the network of one process bad.
-type bad struct {
-	what []proxy.Toxic
-	hurt *proxy.Proxy
-}
+// lostIn is how long a trap waits for its statement.
+const lostIn = 2 * time.Second
 
-func (b *bad) Begin(_ context.Context, w *World, r *rand.Rand) (Scar, error) {
-	return b.begin(shuffled(w, r)[0])
-}
-
-func (b *bad) begin(s *fleet.Slot) (Scar, error) {
-	b.hurt = s.Proxy
-	return Scar{Target: s.Life()}, b.hurt.Degrade(b.what...)
-}
-
-func (b *bad) End(context.Context, *World) error {
-	if b.hurt != nil {
-		b.hurt.Recover()
+// loss loses the reply to a statement, or the statement, of one of those who send such.
+func loss(kind proxy.Kind, loses proxy.Loss) Begin {
+	sender := role.Worker
+	if kind == proxy.Insert || kind == proxy.Commit {
+		sender = role.Saver
 	}
-	return nil
+	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+		slots := w.Fleet.Of(sender)
+		if len(slots) == 0 {
+			return Scar{}, nil, ErrNothing
+		}
+		p := slots[r.IntN(len(slots))].Proxy
+		trap := p.Set(kind, loses, 1+r.IntN(3))
+		scar := func(hit proxy.Hit) Scar { return Scar{IDs: hit.IDs, Saw: fmt.Sprintf("of %d tasks", len(hit.IDs))} }
+		select {
+		case hit := <-trap.Hits:
+			return scar(hit), nil, nil
+		case <-time.After(lostIn):
+		case <-ctx.Done():
+		}
+		p.Unset(trap)
+		select {
+		case hit := <-trap.Hits: // at the last moment
+			return scar(hit), nil, nil
+		default:
+			return Scar{}, nil, ErrNothing
+		}
+	}
 }
 
-// torn resets all connections of one process, and those that it makes then, each after some bytes.
-type torn struct{ bad }
+// reset cuts all connections of one process with a statement under way.
+func reset(_ context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+	for _, s := range shuffled(w, r) {
+		if s.Proxy.Busy() == 0 {
+			continue
+		}
+		if all, busy := s.Proxy.Reset(); busy > 0 {
+			return Scar{Target: s.Life(), Saw: fmt.Sprintf("%d connections, %d of them busy", all, busy)}, nil, nil
+		}
+	}
+	return Scar{}, nil, ErrNothing
+}
+
+func shuffled(w *World, r *rand.Rand) []*fleet.Slot {
+	slots := everybody(w)
+	r.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
+	return slots
+}
+
+func everybody(w *World) []*fleet.Slot { return slices.Concat(w.Fleet.Of(role.Worker), w.Fleet.Of(role.Saver)) }
+
+// cut parts one process from the database while all others keep it.
+func cut(ctx context.Context, w *World, s *fleet.Slot) (Scar, End, error) {
+	return Scar{Target: s.Life()}, func(ctx context.Context) error { return w.Join(ctx, s) }, w.Part(ctx, s)
+}
+
+// away parts all processes from the server.
+func away(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+	for _, s := range everybody(w) {
+		s.Proxy.Cut()
+	}
+	return Scar{}, func(context.Context) error {
+		for _, s := range everybody(w) {
+			s.Proxy.Heal()
+		}
+		return nil
+	}, nil
+}
+
+// bad makes the network of one process bad.
+func bad(what ...proxy.Toxic) Begin {
+	return func(_ context.Context, w *World, r *rand.Rand) (Scar, End, error) { return degrade(shuffled(w, r)[0], what...) }
+}
+
+func degrade(s *fleet.Slot, what ...proxy.Toxic) (Scar, End, error) {
+	return Scar{Target: s.Life()}, func(context.Context) error {
+		s.Proxy.Recover()
+		return nil
+	}, s.Proxy.Degrade(what...)
+}
 
 const (
 	tornWithin = 1500 // bytes: amid the greeting, or amid a statement or a reply
 	tornIn     = 2 * time.Second
 )
 
-// Begin returns when the process has lost connections, which it shows by making new ones.
-func (f *torn) Begin(ctx context.Context, w *World, r *rand.Rand) (Scar, error) {
+// torn resets all connections of one process, and those that it makes then, each after some bytes. It returns when the process has
+// lost connections, which it shows by making new ones.
+func torn(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
 	slot := shuffled(w, r)[0]
-	before := slot.Proxy.Made()
-	after := r.Int64N(tornWithin)
-	f.what = []proxy.Toxic{proxy.Break(after)}
-	scar, err := f.begin(slot)
-	if err != nil {
-		return scar, err
-	}
-	if !until(ctx, tornIn, func() bool { return slot.Proxy.Made() > before }) {
-		return scar, ErrNothing
+	before, after := slot.Proxy.Made(), r.Int64N(tornWithin)
+	scar, end, err := degrade(slot, proxy.Break(after))
+	if err == nil && !until(ctx, tornIn, func() bool { return slot.Proxy.Made() > before }) {
+		err = ErrNothing
 	}
 	scar.Saw = fmt.Sprintf("after %d bytes", after)
-	return scar, nil
+	return scar, end, err
 }

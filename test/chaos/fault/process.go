@@ -1,88 +1,210 @@
 package fault
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/delaytask/delaytask/test/chaos/cgroup"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// kill ends a process as a power cut would.
-type kill struct {
-	momentary
-	role string
+// on draws a process of the role to hurt. The first worker is left alone where there are others, so that there is a process that
+// lives all through a run.
+func on(name string, hurt func(context.Context, *World, *fleet.Slot) (Scar, End, error)) Begin {
+	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+		slots := w.Fleet.Of(name)
+		if len(slots) > 1 && name == role.Worker {
+			slots = slots[1:]
+		}
+		if len(slots) == 0 {
+			return Scar{}, nil, ErrNothing
+		}
+		return hurt(ctx, w, slots[r.IntN(len(slots))])
+	}
 }
 
-func (k kill) Begin(_ context.Context, w *World, r *rand.Rand) (Scar, error) {
-	s, err := one(w, r, k.role)
-	if err != nil {
-		return Scar{}, err
-	}
+// kill ends a process as a power cut would.
+func kill(_ context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
 	life, err := s.Kill()
-	return Scar{Target: life}, err
+	return Scar{Target: life}, nil, err
 }
 
 // stop is a deploy of one process.
-type stop struct{ momentary }
-
-func (stop) Begin(_ context.Context, w *World, r *rand.Rand) (Scar, error) {
-	s, err := one(w, r, role.Worker)
-	if err != nil {
-		return Scar{}, err
-	}
+func stop(_ context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
 	life, err := s.Restart()
-	return Scar{Target: life}, err
+	return Scar{Target: life}, nil, err
 }
 
-// freeze stops one worker, or all of them, for longer than their leases last.
-type freeze struct {
-	all    bool
-	frozen []*fleet.Slot
+// freeze stops a worker for longer than its leases last.
+func freeze(_ context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
+	life, err := s.Freeze()
+	return Scar{Target: life}, thaw(s), err
 }
 
-func (f *freeze) Begin(_ context.Context, w *World, r *rand.Rand) (Scar, error) {
+// freezeAll stops all workers.
+func freezeAll(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 	slots := w.Fleet.Of(role.Worker)
-	if !f.all {
-		s, err := one(w, r, role.Worker)
-		if err != nil {
-			return Scar{}, err
-		}
-		slots = []*fleet.Slot{s}
-	}
-	var scar Scar
-	for _, s := range slots {
-		life, err := s.Freeze()
-		if err != nil {
-			return scar, err
-		}
-		f.frozen = append(f.frozen, s)
-		if !f.all {
-			scar.Target = life
+	for i, s := range slots {
+		if _, err := s.Freeze(); err != nil {
+			return Scar{}, thaw(slots[:i+1]...), err
 		}
 	}
-	return scar, nil
+	return Scar{}, thaw(slots...), nil
 }
 
-func (f *freeze) End(context.Context, *World) error {
-	var errs []error
-	for _, s := range f.frozen {
-		_, err := s.Thaw()
-		errs = append(errs, err)
+func thaw(slots ...*fleet.Slot) End {
+	return func(context.Context) error {
+		var errs []error
+		for _, s := range slots {
+			_, err := s.Thaw()
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
 	}
-	return errors.Join(errs...)
 }
 
-// one draws a place of the role. The first worker is left alone where there are others, so that there is a process that lives all
-// through a run.
-func one(w *World, r *rand.Rand, name string) (*fleet.Slot, error) {
-	slots := w.Fleet.Of(name)
-	if len(slots) > 1 && name == role.Worker {
-		slots = slots[1:]
+const (
+	period     = 100_000 // microseconds
+	quota      = period / 20
+	starveIn   = 2 * time.Second
+	more       = 64 << 10 // bytes
+	noMemoryIn = 15 * time.Second
+)
+
+// starve leaves a worker a twentieth of a processor. It returns when the worker has wanted more than it got.
+func starve(ctx context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
+	scar := Scar{Target: s.Life(), Saw: fmt.Sprintf("%d%% of a processor", 100*quota/period)}
+	group, end, err := confine(cgroup.CPU, s, limit{"cpu.cfs_period_us", period}, limit{"cpu.cfs_quota_us", quota})
+	if err == nil && !until(ctx, starveIn, counts(group, "cpu.stat", "nr_throttled")) {
+		err = ErrNothing
 	}
-	if len(slots) == 0 {
-		return nil, ErrNothing
+	return scar, end, err
+}
+
+// noMemory lets a worker have hardly any memory beside what it has, until the kernel kills it for that.
+func noMemory(ctx context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
+	scar := Scar{Target: s.Life(), Saw: "killed by the kernel"}
+	group, end, err := confine(cgroup.Memory, s, limit{"memory.limit_in_bytes", more})
+	if err != nil {
+		return scar, end, err
 	}
-	return slots[r.IntN(len(slots))], nil
+	killed := counts(group, "memory.oom_control", "oom_kill")
+	if !until(ctx, noMemoryIn, func() bool { return killed() || s.Life() != scar.Target }) || !killed() {
+		return scar, end, ErrNothing
+	}
+	return scar, end, nil
+}
+
+// limit is what is written to a file of a control group.
+type limit struct {
+	file  string
+	value int64
+}
+
+// confine moves a process into a control group of its own. Where that cannot be, there is nothing to hurt.
+func confine(controller string, s *fleet.Slot, limits ...limit) (*cgroup.Group, End, error) {
+	g, err := cgroup.New(controller, s.Pid())
+	if err != nil {
+		return nil, nil, errors.Join(ErrNothing, err)
+	}
+	end := func(context.Context) error { return g.Close() }
+	for _, l := range limits {
+		if err := g.Set(l.file, l.value); err != nil {
+			return g, end, err
+		}
+	}
+	if g.Enter() != nil {
+		return g, end, ErrNothing // it has ended by itself
+	}
+	return g, end, nil
+}
+
+// counts tells whether a group's number is more than 0.
+func counts(g *cgroup.Group, file, name string) func() bool {
+	return func() bool {
+		n, err := g.Count(file, name)
+		return err == nil && n > 0
+	}
+}
+
+const (
+	fewestFiles = 3 // every process has so many open, so none is left
+	saysSoIn    = 3 * time.Second
+)
+
+// noFiles resets the connections of a worker that may open no file any more, nor another connection. It returns when the worker
+// has said that it wanted more.
+func noFiles(ctx context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
+	scar := Scar{Target: s.Life()}
+	before, err := os.ReadFile(s.Log())
+	if errors.Is(err, fs.ErrNotExist) {
+		return scar, nil, ErrNothing // it has just been started
+	}
+	if err != nil {
+		return scar, nil, err
+	}
+	var were unix.Rlimit
+	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, nil, &were) != nil {
+		return scar, nil, ErrNothing // it has ended by itself
+	}
+	end := func(context.Context) error {
+		if s.Life() == scar.Target {
+			_ = unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, &were, nil) // it may have ended
+		}
+		return nil
+	}
+	none := unix.Rlimit{Cur: fewestFiles, Max: were.Max}
+	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, &none, nil) != nil {
+		return scar, end, ErrNothing
+	}
+	all, _ := s.Proxy.Reset()
+	scar.Saw = fmt.Sprintf("%d connections reset", all)
+	saysSo := func() bool {
+		text, err := os.ReadFile(s.Log())
+		return err == nil && bytes.Contains(text[len(before):], []byte(unix.EMFILE.Error()))
+	}
+	if !until(ctx, saysSoIn, saysSo) {
+		return scar, end, ErrNothing
+	}
+	return scar, end, nil
+}
+
+const guests = 20
+
+// crowd lets many workers join at once and leave again, some of them by a power cut.
+func crowd(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+	var joined []*fleet.Slot
+	end := func(context.Context) error {
+		errs := make([]error, len(joined))
+		var leaving sync.WaitGroup
+		for i, s := range joined {
+			leaving.Go(func() {
+				if i%4 == 0 {
+					_, errs[i] = s.Kill() // another one takes the place, and leaves well
+				}
+				_, err := s.Leave()
+				errs[i] = errors.Join(errs[i], err)
+			})
+		}
+		leaving.Wait()
+		return errors.Join(errs...)
+	}
+	for i := range guests {
+		s, err := w.Invite(ctx, fmt.Sprintf("guest%d.%d", r.IntN(1e9), i))
+		if err != nil {
+			return Scar{}, end, err
+		}
+		joined = append(joined, s)
+	}
+	return Scar{Saw: fmt.Sprintf("%d workers join", guests)}, end, nil
 }

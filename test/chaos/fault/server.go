@@ -2,64 +2,178 @@ package fault
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
 
-	"github.com/delaytask/delaytask/test/chaos/role"
+	"github.com/go-sql-driver/mysql"
 )
 
 // crash kills the server and starts it again on its data.
-type crash struct{ away bool }
-
-func (c *crash) Begin(_ context.Context, w *World, _ *rand.Rand) (Scar, error) {
+func crash(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 	if err := w.Server.Kill(); err != nil {
-		return Scar{}, err
+		return Scar{}, nil, err
 	}
-	c.away = true
-	return Scar{}, nil
-}
-
-func (c *crash) End(ctx context.Context, w *World) error {
-	if !c.away {
-		return nil
-	}
-	return w.Server.Start(ctx)
+	return Scar{}, w.Server.Start, nil
 }
 
 // hang lets the server take connections and answer nothing.
-type hang struct{ frozen bool }
-
-func (h *hang) Begin(_ context.Context, w *World, _ *rand.Rand) (Scar, error) {
+func hang(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 	if err := w.Server.Freeze(); err != nil {
-		return Scar{}, err
+		return Scar{}, nil, err
 	}
-	h.frozen = true
-	return Scar{}, nil
+	return Scar{}, func(context.Context) error { return w.Server.Thaw() }, nil
 }
 
-func (h *hang) End(_ context.Context, w *World) error {
-	if !h.frozen {
+// readOnly is what a demoted primary says.
+func readOnly(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+	admin, err := w.Admin.Conn(ctx) // one: another may lead to another member
+	if err != nil {
+		return Scar{}, nil, err
+	}
+	_, err = admin.ExecContext(ctx, "SET GLOBAL read_only = 1")
+	return Scar{}, func(ctx context.Context) error {
+		defer admin.Close()
+		_, err := admin.ExecContext(ctx, "SET GLOBAL read_only = 0")
+		return err
+	}, err
+}
+
+const fewest = 10 // connections; servers know no less
+
+// few lets the server refuse connections, after all that there were have been killed.
+func few(ctx context.Context, w *World, _ *rand.Rand) (scar Scar, end End, err error) {
+	admin, err := w.Admin.Conn(ctx) // which the server would refuse as well
+	if err != nil {
+		return scar, nil, err
+	}
+	set := func(ctx context.Context, most int) error {
+		_, err := admin.ExecContext(ctx, fmt.Sprintf("SET GLOBAL max_connections = %d", most))
+		return err
+	}
+	var most int
+	if err := admin.QueryRowContext(ctx, "SELECT @@GLOBAL.max_connections").Scan(&most); err != nil {
+		return scar, nil, errors.Join(err, admin.Close())
+	}
+	end = func(ctx context.Context) error {
+		defer admin.Close()
+		return set(ctx, most)
+	}
+	if err := set(ctx, fewest); err != nil {
+		return scar, end, err
+	}
+	all, _, err := killConnections(ctx, admin, w.User, false)
+	return Scar{Saw: fmt.Sprintf("%d connections killed, %d allowed", all, fewest)}, end, err
+}
+
+// killAll kills the connections of all processes, on the server.
+func killAll(busyOnly bool) Begin {
+	return func(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+		conn, err := w.Admin.Conn(ctx)
+		if err != nil {
+			return Scar{}, nil, errors.Join(ErrNothing, err) // the server is away
+		}
+		defer conn.Close()
+		all, busy, err := killConnections(ctx, conn, w.User, busyOnly)
+		if busy == 0 || err != nil && busyOnly { // beside which a server may go away
+			err = errors.Join(ErrNothing, err)
+		}
+		return Scar{Saw: fmt.Sprintf("%d connections, %d of them busy", all, busy)}, nil, err
+	}
+}
+
+// killConnections kills connections of the user, and says how many, and how many of them had a statement under way.
+func killConnections(ctx context.Context, admin *sql.Conn, user string, busyOnly bool) (all, busy int, err error) {
+	victims, err := connections(ctx, admin, user)
+	if err != nil {
+		return 0, 0, err
+	}
+	for id, isBusy := range victims {
+		if busyOnly && !isBusy {
+			continue
+		}
+		_, err := admin.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
+		const gone = 1094
+		if refused, is := errors.AsType[*mysql.MySQLError](err); is && refused.Number == gone {
+			continue
+		}
+		if err != nil {
+			return all, busy, err
+		}
+		all++
+		if isBusy {
+			busy++
+		}
+	}
+	return all, busy, nil
+}
+
+func connections(ctx context.Context, admin *sql.Conn, user string) (map[int64]bool, error) {
+	rows, err := admin.QueryContext(ctx, "SELECT id, command <> 'Sleep' FROM information_schema.processlist WHERE user = ?", user)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[int64]bool{}
+	for rows.Next() {
+		var id int64
+		var isBusy bool
+		if err := rows.Scan(&id, &isBusy); err != nil {
+			return nil, err
+		}
+		found[id] = isBusy
+	}
+	return found, rows.Err()
+}
+
+// The server is given so much to store that it asks for more space at once: in all, more than it takes at a time.
+const (
+	fill      = "INSERT INTO chaos_ballast (content) VALUES (REPEAT('x', 65536))"
+	fillTimes = 1000
+	empty     = "TRUNCATE chaos_ballast"
+)
+
+// fullDisk fills the disk on which the server keeps its data, where that is one of its own, until the server itself says so.
+func fullDisk(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+	if w.Disk == "" {
+		return Scar{}, nil, ErrNothing
+	}
+	path := filepath.Join(w.Disk, "full")
+	end := func(ctx context.Context) error { return emptyDisk(ctx, w, path) }
+	file, err := os.Create(path)
+	if err != nil {
+		return Scar{}, end, err
+	}
+	defer file.Close()
+	for block := make([]byte, 64<<10); err == nil; {
+		_, err = file.Write(block)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		return Scar{}, end, err
+	}
+	for range fillTimes {
+		if _, err := w.Admin.ExecContext(ctx, fill); err != nil {
+			return Scar{Saw: err.Error()}, end, nil
+		}
+	}
+	return Scar{}, end, ErrNothing
+}
+
+func emptyDisk(ctx context.Context, w *World, path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := w.Admin.ExecContext(ctx, empty); err == nil {
 		return nil
 	}
-	return w.Server.Thaw()
-}
-
-// away parts all processes from the server.
-type away struct{}
-
-func (away) Begin(ctx context.Context, w *World, _ *rand.Rand) (Scar, error) {
-	for _, name := range []string{role.Worker, role.Saver} {
-		for _, s := range w.Fleet.Of(name) {
-			s.Proxy.Cut()
-		}
+	if err := w.Server.Start(ctx); err != nil { // some servers give up when they have no space
+		return err
 	}
-	return Scar{}, nil
-}
-
-func (away) End(_ context.Context, w *World) error {
-	for _, name := range []string{role.Worker, role.Saver} {
-		for _, s := range w.Fleet.Of(name) {
-			s.Proxy.Heal()
-		}
-	}
-	return nil
+	_, err := w.Admin.ExecContext(ctx, empty)
+	return err
 }

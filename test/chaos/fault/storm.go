@@ -103,20 +103,22 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	if err := note(journal.Event{Kind: journal.FaultBegin}); err != nil {
 		return err
 	}
-	f := k.New()
 	beginning, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginsIn)
 	defer cancel()
-	scar, err := f.Begin(beginning, s.World, r)
+	scar, end, err := k.Begin(beginning, s.World, r)
+	if end == nil {
+		end = func(context.Context) error { return nil }
+	}
 	if err != nil {
 		if errors.Is(err, ErrNothing) || gaveWay(err) || beginning.Err() != nil || s.World.strained(ctx) {
 			err = nil
 		}
-		return errors.Join(err, f.End(context.WithoutCancel(ctx), s.World),
+		return errors.Join(err, end(context.WithoutCancel(ctx)),
 			note(journal.Event{Kind: journal.FaultEnd, Error: journal.Refused}))
 	}
 	s.Say("%s %s %s", k.Name, scar.Target, scar.Saw)
 	wait(ctx, lasts)
-	err = f.End(context.WithoutCancel(ctx), s.World)
+	err = end(context.WithoutCancel(ctx))
 	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: scar.Target, Body: list(scar.IDs)}))
 }
 
