@@ -6,14 +6,14 @@ import "github.com/delaytask/delaytask/internal/journal"
 func (c *court) acceptedIsStored() {
 	for _, s := range c.byBody() {
 		for _, try := range s.tries {
-			if try.ret == nil || try.ret.Error != journal.OK {
+			if try.end == nil || try.end.Error != journal.OK {
 				continue
 			}
-			switch t := c.tasks[try.ret.ID]; {
+			switch t := c.tasks[try.end.ID]; {
 			case t == nil || !t.exists() || c.rows && t.row == nil:
-				c.breach(1, try.ret.ID, "it was accepted, and is lost", try.call, try.ret)
-			case t.body() != try.call.Body:
-				c.breach(1, try.ret.ID, "its id was given to the saver of another task", try.call, try.ret, t.first())
+				c.breach(1, try.end.ID, "it was accepted, and is lost", try.begin, try.end)
+			case t.body() != try.begin.Body:
+				c.breach(1, try.end.ID, "its id was given to the saver of another task", try.begin, try.end, t.first())
 			}
 		}
 	}

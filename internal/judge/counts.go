@@ -33,28 +33,24 @@ type Counts struct {
 
 // Add adds what another journal shows.
 func (c *Counts) Add(o Counts) {
-	c.Nodes += o.Nodes
-	c.Tasks += o.Tasks
-	c.Accepted += o.Accepted
-	c.Unknown += o.Unknown
-	c.Duplicates += o.Duplicates
-	c.Refused += o.Refused
-	c.Executions += o.Executions
-	c.Extra += o.Extra
-	c.Completed += o.Completed
-	c.Failed += o.Failed
-	c.Cancelled += o.Cancelled
-	c.Rescued += o.Rescued
-	c.Timed += o.Timed
+	sums, more := c.numbers(), o.numbers()
+	for i := range sums {
+		*sums[i] += *more[i]
+	}
 	c.Slowest = max(c.Slowest, o.Slowest)
-	c.Quarantine += o.Quarantine
-	c.Crashes += o.Crashes
-	c.Stops += o.Stops
 	if c.Faults == nil {
 		c.Faults = map[string]int{}
 	}
 	for kind, n := range o.Faults {
 		c.Faults[kind] += n
+	}
+}
+
+// numbers are the counts that add up.
+func (c *Counts) numbers() []*int {
+	return []*int{
+		&c.Nodes, &c.Tasks, &c.Accepted, &c.Unknown, &c.Duplicates, &c.Refused, &c.Executions, &c.Extra, &c.Completed, &c.Failed,
+		&c.Cancelled, &c.Rescued, &c.Timed, &c.Quarantine, &c.Crashes, &c.Stops,
 	}
 }
 
@@ -82,14 +78,14 @@ func (c *Counts) rescue(late time.Duration, timed bool) {
 	}
 }
 
-func (c *Counts) answer(o *op) {
+func (c *Counts) answer(o *span) {
 	switch {
-	case o.ret == nil:
-	case o.ret.Error == journal.OK:
+	case o.end == nil:
+	case o.end.Error == journal.OK:
 		c.Accepted++
-	case o.ret.Error == journal.Unknown:
+	case o.end.Error == journal.Unknown:
 		c.Unknown++
-	case o.ret.Error == journal.Duplicate:
+	case o.end.Error == journal.Duplicate:
 		c.Duplicates++
 	default:
 		c.Refused++

@@ -13,15 +13,15 @@ import (
 func (c *court) neverEarly() {
 	for _, t := range c.byID() {
 		for i, r := range t.runs {
-			started := clock(r.start)
-			due := latest(r.start.Due, t.dueBefore(r.start.Version))
+			started := clock(r.begin)
+			due := latest(r.begin.Due, t.dueBefore(r.begin.Version))
 			// Later ones keep the promise as it was by the clock of then, which a failover may have changed. Who had the first claim may
 			// have crashed before it could run the task.
-			if i == 0 && !t.claimedBefore(r.start.Version) {
-				due = latest(due, r.start.Expected)
+			if i == 0 && !t.claimedBefore(r.begin.Version) {
+				due = latest(due, r.begin.Expected)
 			}
 			if started.Before(due) {
-				c.breach(5, t.id, fmt.Sprintf("it started %v early", due.Sub(started)), r.start)
+				c.breach(5, t.id, fmt.Sprintf("it started %v early", due.Sub(started)), r.begin)
 			}
 		}
 		if s := c.saves[t.body()]; s != nil {
@@ -37,8 +37,8 @@ func (c *court) neverEarly() {
 // least is the try that asked for the earliest promise: any of them may be the one that was stored, and a later one may go by
 // another clock.
 func (s *save) least() *journal.Event {
-	first := slices.MinFunc(s.tries, func(a, b *op) int { return a.call.Expected.Compare(b.call.Expected) })
-	return first.call
+	first := slices.MinFunc(s.tries, func(a, b *span) int { return a.begin.Expected.Compare(b.begin.Expected) })
+	return first.begin
 }
 
 // setBack is how far the database's clock went back between a call and what came of it, because another server took over meanwhile:

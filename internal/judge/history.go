@@ -13,10 +13,10 @@ import (
 type history struct {
 	saves   map[string]*save // by body
 	tasks   map[int64]*task
-	ordered []*task         // by id
-	ops     []*op           // cancels, reschedules, retries
-	cancels map[int64][]*op // of these, by task
-	stops   []*stop
+	ordered []*task           // by id
+	ops     []*span           // cancels, reschedules, retries
+	cancels map[int64][]*span // of these, by task
+	stops   []*span
 	starts  []*journal.Event // of lives
 	faults  []*span
 	crashed map[string]*journal.Event // by node
@@ -25,44 +25,36 @@ type history struct {
 	rows    bool // the journal ends with the table
 }
 
-// op is a call and its return; nil where the caller did not live to see it.
-type op struct{ call, ret *journal.Event }
+// span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil where the caller or the
+// process did not live to see it, and for a fault of a moment.
+type span struct{ begin, end *journal.Event }
 
 // save is everything that was tried to store one task.
 type save struct {
-	tries  []*op
+	tries  []*span
 	stored []int64 // ids of the tasks with its body, as the database shows them
 }
 
 // task is everything that is known of one id.
 type task struct {
 	id       int64
-	runs     []*run
+	runs     []*span
 	writes   []*journal.Event // in the order of their versions
 	leases   []*journal.Event
 	finishes []*journal.Event // completions by token
 	row      *journal.Event
 }
 
-// run is one execution.
-type run struct {
-	start, end *journal.Event // end is nil where its node did not live to see it
-}
-
-// stop is a graceful stop.
-type stop struct{ asked, ended *journal.Event }
-
-// span is a fault; one of a moment, and one without an end, have no end.
-type span struct{ begin, end *journal.Event }
-
 func read(events []journal.Event) *history {
 	h := &history{
-		saves: map[string]*save{}, tasks: map[int64]*task{}, cancels: map[int64][]*op{}, crashed: map[string]*journal.Event{},
+		saves: map[string]*save{}, tasks: map[int64]*task{}, cancels: map[int64][]*span{}, crashed: map[string]*journal.Event{},
 	}
-	open := map[string]*op{}
-	spans := map[string]*span{}
-	ends := map[string]*run{}
-	stops := map[string]*stop{}
+	open := map[string]*span{}
+	begin := func(name string, e *journal.Event) *span {
+		s := &span{begin: e}
+		open[name] = s
+		return s
+	}
 	for i := range events {
 		e := &events[i]
 		if h.crashed[e.Node] != nil {
@@ -70,55 +62,38 @@ func read(events []journal.Event) *history {
 		}
 		switch e.Kind {
 		case journal.CallSave:
-			o := &op{call: e}
-			open[e.Op] = o
 			s := h.saves[e.Body]
 			if s == nil {
 				s = &save{}
 				h.saves[e.Body] = s
 			}
-			s.tries = append(s.tries, o)
+			s.tries = append(s.tries, begin(e.Op, e))
 		case journal.CallCancel, journal.CallReschedule, journal.CallRetry:
-			o := &op{call: e}
-			open[e.Op] = o
+			o := begin(e.Op, e)
 			h.ops = append(h.ops, o)
 			if e.Kind == journal.CallCancel {
 				h.cancels[e.ID] = append(h.cancels[e.ID], o)
-			}
-		case journal.ReturnSave, journal.ReturnCancel, journal.ReturnReschedule, journal.ReturnRetry:
-			if o := open[e.Op]; o != nil {
-				o.ret = e
 			}
 		case journal.CallFinish:
 			t := h.task(e.ID)
 			t.finishes = append(t.finishes, e)
 		case journal.RunStart:
-			r := &run{start: e}
-			ends[e.Op] = r
 			t := h.task(e.ID)
-			t.runs = append(t.runs, r)
-		case journal.RunEnd:
-			if r := ends[e.Op]; r != nil {
-				r.end = e
+			t.runs = append(t.runs, begin(e.Op, e))
+		case journal.FaultBegin:
+			h.faults = append(h.faults, begin(e.Op, e))
+		case journal.ReturnSave, journal.ReturnCancel, journal.ReturnReschedule, journal.ReturnRetry, journal.RunEnd, journal.FaultEnd:
+			if s := open[e.Op]; s != nil {
+				s.end = e
 			}
 		case journal.NodeStart:
 			h.starts = append(h.starts, e)
 		case journal.NodeCrash:
 			h.crashed[e.Node] = e
 		case journal.NodeStop:
-			s := &stop{asked: e}
-			stops[e.Node] = s
-			h.stops = append(h.stops, s)
+			h.stops = append(h.stops, begin("stop of "+e.Node, e))
 		case journal.NodeStopped:
-			if s := stops[e.Node]; s != nil {
-				s.ended = e
-			}
-		case journal.FaultBegin:
-			s := &span{begin: e}
-			spans[e.Op] = s
-			h.faults = append(h.faults, s)
-		case journal.FaultEnd:
-			if s := spans[e.Op]; s != nil {
+			if s := open["stop of "+e.Node]; s != nil {
 				s.end = e
 			}
 		case journal.Phase:
@@ -208,9 +183,9 @@ func (t *task) body() string {
 }
 
 // run returns the execution of a version, nil where there was none.
-func (t *task) run(version int64) *run {
+func (t *task) run(version int64) *span {
 	for _, r := range t.runs {
-		if r.start.Version == version {
+		if r.begin.Version == version {
 			return r
 		}
 	}

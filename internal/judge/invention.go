@@ -9,7 +9,7 @@ func (c *court) inventedNothing() {
 			c.saved(t, first, "is stored")
 		}
 		for _, r := range t.runs {
-			c.saved(t, r.start, "ran")
+			c.saved(t, r.begin, "ran")
 		}
 	}
 }
@@ -20,7 +20,7 @@ func (c *court) saved(t *task, e *journal.Event, how string) {
 		c.breach(0, t.id, "it "+how+", and nobody has saved it", e)
 		return
 	}
-	asked := s.tries[0].call
+	asked := s.tries[0].begin
 	if asked.Tag != e.Tag || asked.Key != e.Key {
 		c.breach(0, t.id, "it "+how+" with another tag or key than it was saved with", asked, e)
 	}

@@ -52,18 +52,18 @@ func (c *court) completes(t *task, claim, w *journal.Event) bool {
 }
 
 func (c *court) executedOncePerClaim(t *task) {
-	runs := map[int64]*run{}
+	runs := map[int64]*span{}
 	for _, r := range t.runs {
-		version := r.start.Version
+		version := r.begin.Version
 		if other := runs[version]; other != nil {
-			c.breach(4, t.id, fmt.Sprintf("it was executed twice under version %d", version), other.start, r.start)
+			c.breach(4, t.id, fmt.Sprintf("it was executed twice under version %d", version), other.begin, r.begin)
 		}
 		runs[version] = r
 		claimed := slices.ContainsFunc(t.writes, func(w *journal.Event) bool {
-			return w.Version == version && w.Status == executing && !w.At.After(r.start.At.Add(c.rules.Blur))
+			return w.Version == version && w.Status == executing && !w.At.After(r.begin.At.Add(c.rules.Blur))
 		})
 		if len(t.writes) > 0 && !claimed {
-			c.breach(4, t.id, fmt.Sprintf("it was executed under version %d, which nobody has claimed", version), r.start)
+			c.breach(4, t.id, fmt.Sprintf("it was executed under version %d, which nobody has claimed", version), r.begin)
 		}
 	}
 }

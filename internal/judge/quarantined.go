@@ -92,8 +92,8 @@ func (c *court) processEnds() map[string]*journal.Event {
 	ends := map[string]*journal.Event{}
 	for _, t := range c.byID() {
 		for _, w := range t.writes {
-			if r := t.run(w.Version); r != nil && w.Status == executing && c.crashed[r.start.Node] != nil {
-				ends[process(w)] = c.crashed[r.start.Node]
+			if r := t.run(w.Version); r != nil && w.Status == executing && c.crashed[r.begin.Node] != nil {
+				ends[process(w)] = c.crashed[r.begin.Node]
 			}
 		}
 	}

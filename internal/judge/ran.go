@@ -24,7 +24,7 @@ func (c *court) ranAtLeastOnce() {
 
 func (c *court) cancelAsked(id int64, w *journal.Event) bool {
 	for _, o := range c.cancels[id] {
-		if !o.call.At.After(w.At.Add(c.rules.Blur)) {
+		if !o.begin.At.After(w.At.Add(c.rules.Blur)) {
 			return true
 		}
 	}

@@ -87,7 +87,7 @@ func (c *court) leaseEnd(t *task, claim *journal.Event) time.Time {
 		return end
 	}
 	if r := t.run(claim.Version); r != nil {
-		if crash := c.crashed[r.start.Node]; crash != nil {
+		if crash := c.crashed[r.begin.Node]; crash != nil {
 			end = latest(end, crash.At.Add(c.rules.TTR))
 		}
 	}

@@ -32,8 +32,8 @@ func (c *court) gone(node string) *journal.Event {
 		return crash
 	}
 	for _, s := range c.stops {
-		if s.asked.Node == node {
-			return s.asked
+		if s.begin.Node == node {
+			return s.begin
 		}
 	}
 	return nil

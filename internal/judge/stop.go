@@ -42,7 +42,7 @@ func (c *court) spentFairly(t *task, claim, w *journal.Event) {
 		c.breach(11, t.id, "an attempt was spent that has not ended", claim, w)
 	case r.end.Error == journal.Failed, r.end.Error == journal.Permanent, r.end.Error == journal.Panicked:
 	default:
-		c.breach(11, t.id, "an attempt was spent that has not failed", claim, r.start, r.end, w)
+		c.breach(11, t.id, "an attempt was spent that has not failed", claim, r.begin, r.end, w)
 	}
 }
 
@@ -56,34 +56,34 @@ func (t *task) passedOn(version int64) bool {
 }
 
 // leavesNothing: what a node still ran when it was stopped in quiet times is not left for a rescue.
-func (c *court) leavesNothing(s *stop) {
-	if s.ended == nil || s.ended.Error != journal.OK || c.disturbed(s) {
+func (c *court) leavesNothing(s *span) {
+	if s.end == nil || s.end.Error != journal.OK || c.disturbed(s) {
 		return
 	}
 	for _, t := range c.byID() {
 		for i, w := range t.writes {
 			r := t.run(w.Version)
 			next := t.next(i)
-			if w.Status != executing || r == nil || r.start.Node != s.asked.Node || strings.HasPrefix(w.Executor, popMark) ||
+			if w.Status != executing || r == nil || r.begin.Node != s.begin.Node || strings.HasPrefix(w.Executor, popMark) ||
 				t.passedOn(w.Version) {
 				continue
 			}
-			if next == nil || next.At.After(s.ended.At.Add(c.rules.Blur)) {
-				c.breach(11, t.id, "a node has stopped and left it behind", s.asked, s.ended, r.start, next)
+			if next == nil || next.At.After(s.end.At.Add(c.rules.Blur)) {
+				c.breach(11, t.id, "a node has stopped and left it behind", s.begin, s.end, r.begin, next)
 			}
 		}
 	}
 }
 
 // disturbed reports whether a fault may have been in the way of a stop.
-func (c *court) disturbed(s *stop) bool {
+func (c *court) disturbed(s *span) bool {
 	for _, f := range c.faults {
 		last := f.begin
 		if f.end != nil {
 			last = f.end
 		}
-		over := last.At.Before(s.asked.At.Add(-aftermath))
-		if !over && !f.begin.At.After(s.ended.At) {
+		over := last.At.Before(s.begin.At.Add(-aftermath))
+		if !over && !f.begin.At.After(s.end.At) {
 			return true
 		}
 	}

@@ -93,10 +93,41 @@ func (s *story) startBehind() {
 	})
 }
 
-// op is an operation of an operator.
-func (s *story) op(seconds float64, kind, answer journal.Kind, id int64, class journal.Class) {
-	s.add(seconds, "n", kind, journal.Event{Op: string(kind), ID: id})
-	s.add(seconds+.1, "n", answer, journal.Event{Op: string(kind), ID: id, Error: class})
+func (s *story) cancel(seconds float64, class journal.Class) {
+	s.op(seconds, journal.CallCancel, journal.ReturnCancel, class)
+}
+
+func (s *story) reschedule(seconds float64, class journal.Class) {
+	s.op(seconds, journal.CallReschedule, journal.ReturnReschedule, class)
+}
+
+// op is an operation of an operator on task 1.
+func (s *story) op(seconds float64, kind, answer journal.Kind, class journal.Class) {
+	s.add(seconds, "n", kind, journal.Event{Op: string(kind), ID: 1})
+	s.add(seconds+.1, "n", answer, journal.Event{Op: string(kind), ID: 1, Error: class})
+}
+
+// claimed is task 1, which is saved and claimed for its first run, until second 6.
+func (s *story) claimed(attempt int) {
+	s.save(0, 1, "a")
+	s.write(2.01, 1, 1, executing, attempt, 0, 6)
+}
+
+// running is the same when its processor has started, on n.
+func (s *story) running(attempt int) {
+	s.claimed(attempt)
+	s.start(2.01, "n", 1, 1, "a")
+}
+
+// ends is how that run ends.
+func (s *story) ends(class journal.Class) { s.end(2.1, "n", 1, 1, "a", class) }
+
+// completes is a run of task 1 on a node, under a later version.
+func (s *story) completes(from, to float64, node string, version int64, crashes int) {
+	s.write(from, 1, version, executing, 1, crashes, from+4)
+	s.start(from, node, 1, version, "a")
+	s.end(to, node, 1, version, "a", journal.OK)
+	s.write(to, 1, version+1, completed, 1, crashes, to)
 }
 
 // run is a task's first execution, as it should be.
@@ -179,6 +210,17 @@ func (s *story) hurt(node, fault string, met journal.Class) {
 func (s *story) claim(seconds float64, id, version int64, crashes int, node string) {
 	s.write(seconds, id, version, executing, 1, crashes, seconds+.5)
 	s.events[len(s.events)-1].Executor = "h:1:" + node + ":1"
+}
+
+// holdKey is a task with a key that is interrupted, waits until second 4 and is cancelled at 5. Another one is saved with its key.
+func (s *story) holdKey(again float64) {
+	s.saveKey(0, 1, "a", "k")
+	s.write(2.1, 1, 1, executing, 1, 0, 5)
+	s.write(3, 1, 2, pending, 0, 0, 4)
+	s.write(4.1, 1, 3, executing, 1, 0, 8)
+	s.cancel(4.95, journal.OK)
+	s.write(5, 1, 4, cancelled, 1, 0, 5)
+	s.saveKey(again, 2, "b", "k")
 }
 
 // over ends the story after a quiet time.

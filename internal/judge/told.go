@@ -6,28 +6,28 @@ import "github.com/delaytask/delaytask/internal/journal"
 // accepted is found.
 func (c *court) toldTheTruth() {
 	for _, o := range c.ops {
-		t := c.tasks[o.call.ID]
+		t := c.tasks[o.begin.ID]
 		switch {
-		case o.ret == nil:
-		case o.ret.Error == journal.NotFound && t != nil && t.exists() && t.first().At.Before(o.call.At.Add(-c.rules.Blur-c.rules.Commit)):
-			c.breach(2, o.call.ID, "a task that is there was not found", o.call, o.ret, t.first())
-		case o.ret.Error == journal.OK && !c.happened(t, o):
-			c.breach(2, o.call.ID, "a change was accepted, and has not happened", o.call, o.ret)
+		case o.end == nil:
+		case o.end.Error == journal.NotFound && t != nil && t.exists() && t.first().At.Before(o.begin.At.Add(-c.rules.Blur-c.rules.Commit)):
+			c.breach(2, o.begin.ID, "a task that is there was not found", o.begin, o.end, t.first())
+		case o.end.Error == journal.OK && !c.happened(t, o):
+			c.breach(2, o.begin.ID, "a change was accepted, and has not happened", o.begin, o.end)
 		}
 	}
 }
 
 // happened reports whether the database shows the change between call and return.
-func (c *court) happened(t *task, o *op) bool {
+func (c *court) happened(t *task, o *span) bool {
 	if t == nil {
 		return false
 	}
 	for i := 1; i < len(t.writes); i++ {
 		from, to := t.writes[i-1].Status, t.writes[i]
-		if to.At.Before(o.call.At.Add(-c.rules.Blur)) || to.At.After(o.ret.At.Add(c.rules.Blur)) {
+		if to.At.Before(o.begin.At.Add(-c.rules.Blur)) || to.At.After(o.end.At.Add(c.rules.Blur)) {
 			continue
 		}
-		switch o.call.Kind {
+		switch o.begin.Kind {
 		case journal.CallCancel:
 			if to.Status == cancelled {
 				return true

@@ -15,10 +15,10 @@ func (c *court) unknownIsSaid() {
 		}
 		for _, try := range s.tries {
 			switch {
-			case try.ret == nil:
-			case try.ret.Error == journal.Unknown && try.ret.ID == 0:
-				c.breach(2, 0, "an unknown outcome carries no id to save again with", try.call, try.ret)
-			case try.ret.Error == journal.Duplicate:
+			case try.end == nil:
+			case try.end.Error == journal.Unknown && try.end.ID == 0:
+				c.breach(2, 0, "an unknown outcome carries no id to save again with", try.begin, try.end)
+			case try.end.Error == journal.Duplicate:
 				c.duplicateIsTrue(try)
 			}
 		}
@@ -33,40 +33,40 @@ func (c *court) unknownIsSaid() {
 func (s *save) refused() bool {
 	unknown := false
 	for _, try := range s.tries {
-		if try.ret == nil || try.ret.Error == journal.OK {
+		if try.end == nil || try.end.Error == journal.OK {
 			return false
 		}
-		unknown = unknown || try.ret.Error == journal.Unknown
+		unknown = unknown || try.end.Error == journal.Unknown
 	}
-	last := s.tries[len(s.tries)-1].ret.Error
+	last := s.tries[len(s.tries)-1].end.Error
 	return last != journal.Unknown && (!unknown || last != journal.Duplicate)
 }
 
 func (s *save) events() (all []*journal.Event) {
 	for _, try := range s.tries {
-		all = append(all, try.call, try.ret)
+		all = append(all, try.begin, try.end)
 	}
 	return all
 }
 
 // duplicateIsTrue: the task that a duplicate names carried the key, unfinished, while the save was under way.
-func (c *court) duplicateIsTrue(try *op) {
-	t := c.tasks[try.ret.ID]
+func (c *court) duplicateIsTrue(try *span) {
+	t := c.tasks[try.end.ID]
 	if t == nil || len(t.writes) == 0 {
 		if t == nil || t.row == nil {
-			c.breach(2, try.ret.ID, "a duplicate names a task that does not exist", try.call, try.ret)
+			c.breach(2, try.end.ID, "a duplicate names a task that does not exist", try.begin, try.end)
 		}
 		return
 	}
-	if first := t.first(); first.Key != try.call.Key || first.Tag != try.call.Tag {
-		c.breach(2, t.id, "a duplicate names a task without the key", try.call, try.ret, first)
+	if first := t.first(); first.Key != try.begin.Key || first.Tag != try.begin.Tag {
+		c.breach(2, t.id, "a duplicate names a task without the key", try.begin, try.end, first)
 		return
 	}
 	for i, w := range t.writes {
-		ends := i+1 < len(t.writes) && t.writes[i+1].At.Before(try.call.At.Add(-c.rules.Blur-c.rules.Commit))
-		if !isFinal(w.Status) && !ends && !w.At.After(try.ret.At.Add(c.rules.Blur)) {
+		ends := i+1 < len(t.writes) && t.writes[i+1].At.Before(try.begin.At.Add(-c.rules.Blur-c.rules.Commit))
+		if !isFinal(w.Status) && !ends && !w.At.After(try.end.At.Add(c.rules.Blur)) {
 			return
 		}
 	}
-	c.breach(2, t.id, "a duplicate names a task that was not unfinished meanwhile", try.call, try.ret)
+	c.breach(2, t.id, "a duplicate names a task that was not unfinished meanwhile", try.begin, try.end)
 }
