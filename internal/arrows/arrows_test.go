@@ -18,6 +18,7 @@ const module = "github.com/delaytask/delaytask"
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
 	{"processor", "internal/row", "internal/offheap", "internal/durations", "internal/journal", "internal/sabotage"},
+	{"internal/linear"},
 	{
 		"internal/access",
 		"internal/arrows",
@@ -27,7 +28,6 @@ var floors = [][]string{
 		"internal/cluster",
 		"internal/dbtest",
 		"internal/judge",
-		"internal/linear",
 		"internal/metrics",
 		"internal/otlp",
 		"internal/sealed",
@@ -67,7 +67,7 @@ var own = map[string][]string{
 	"internal/dbtest":    {},
 	"internal/durations": {},
 	"internal/journal":   {},
-	"internal/judge":     {"internal/journal"},
+	"internal/judge":     {"internal/journal", "internal/linear"},
 	"internal/linear":    {"internal/journal"},
 	"internal/history":   {"internal/row", "internal/engine", "internal/journal"}, // of engine: the interface and its Tx
 	"internal/sabotage":  {},

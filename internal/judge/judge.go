@@ -1,5 +1,6 @@
 // Package judge decides from a journal alone whether the promises of delaytask held. It knows neither engine nor store, so it
-// believes nobody: what callers and processors were told is held against what the database showed.
+// believes nobody: what callers and processors were told is held against what the database showed. Whether some order explains what
+// was told of each task is for package linear.
 //
 // Each promise has a file of its own. The journal must give every save a body of its own; saving again under the id of an unknown
 // outcome repeats the body. Nodes are named anew for each life.
@@ -9,9 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/linear"
 )
 
 // Rules are what the promises leave to settings.
@@ -86,8 +89,29 @@ func (v Violation) String() string {
 
 // Verdict is what a journal shows.
 type Verdict struct {
-	Violations []Violation
-	Counts     Counts
+	Violations  []Violation        // of promises
+	Unexplained []linear.Violation // tasks of which no order explains what was told
+	Counts      Counts
+	Linear      linear.Counts
+}
+
+// Broken is how many violations there are, of either kind.
+func (v Verdict) Broken() int { return len(v.Violations) + len(v.Unexplained) }
+
+// Show writes the violations with the events that show them, of each kind so many at most.
+func (v Verdict) Show(w io.Writer, most int) error {
+	var errs []error
+	show := func(violation fmt.Stringer, events []journal.Event) {
+		_, err := fmt.Fprintln(w, violation)
+		errs = append(errs, err, journal.WriteTo(w, events))
+	}
+	for _, one := range v.Violations[:min(len(v.Violations), most)] {
+		show(one, one.Events)
+	}
+	for _, one := range v.Unexplained[:min(len(v.Unexplained), most)] {
+		show(one, one.Events)
+	}
+	return errors.Join(errs...)
 }
 
 // Judge reads a journal in its order; those of several processes are to be merged before.
@@ -101,7 +125,9 @@ func Judge(events []journal.Event, rules Rules) Verdict {
 	} {
 		rule(c)
 	}
-	return Verdict{Violations: c.violations, Counts: c.counts}
+	v := Verdict{Violations: c.violations, Counts: c.counts}
+	v.Unexplained, v.Linear = linear.Check(events, rules.Behind)
+	return v
 }
 
 // court is a history under judgement.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/linear"
 )
 
 var (
@@ -50,10 +50,10 @@ func TestSeeds(t *testing.T) {
 					}
 					seed := *first + i/uint64(*times)
 					t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-						v, counts := playOnce(t, seed)
+						v := playOnce(t, seed)
 						mu.Lock()
 						defer mu.Unlock()
-						totals.add(seed, v, counts)
+						totals.add(seed, v)
 					})
 				}
 			})
@@ -70,49 +70,46 @@ func TestSeeds(t *testing.T) {
 }
 
 // playOnce plays and judges a seed. The journal of one that broke a promise is kept, because the seed may pass the next time.
-func playOnce(t *testing.T, seed uint64) (judge.Verdict, linear.Counts) {
-	var events []journal.Event
-	synctest.Test(t, func(*testing.T) { events = play(seed) })
+func playOnce(t *testing.T, seed uint64) judge.Verdict {
+	events := playIn(t, seed)
 	v := judge.Judge(events, Rules)
-	unexplained, counts := linear.Check(events, Rules.Behind)
-	if len(v.Violations) == 0 && len(unexplained) == 0 {
-		return v, counts
+	if v.Broken() == 0 {
+		return v
 	}
 	for _, violation := range v.Violations[:min(len(v.Violations), 10)] {
 		t.Errorf("seed %d: %v", seed, violation)
 	}
-	for _, violation := range unexplained[:min(len(unexplained), 10)] {
+	for _, violation := range v.Unexplained[:min(len(v.Unexplained), 10)] {
 		t.Errorf("seed %d: %v", seed, violation)
 	}
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("delaytask-sim-%d.jsonl", seed))
+	keep(t, file, events)
+	t.Logf("seed %d: %d violations. What happened: go run ./test/lab judge %s; again: make sim SEED=%d TIMES=1000",
+		seed, v.Broken(), file, seed)
+	return v
+}
+
+func playIn(t *testing.T, seed uint64) (events []journal.Event) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { events = play(seed) })
+	return events
+}
+
+func keep(t *testing.T, file string, events []journal.Event) {
+	t.Helper()
 	out, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = out.Close() }()
-	if err := journal.WriteTo(out, events); err != nil {
+	if err := errors.Join(journal.WriteTo(out, events), out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("seed %d: %d violations. What happened: go run ./test/judge %s; again: make sim SEED=%d TIMES=1000",
-		seed, len(v.Violations)+len(unexplained), file, seed)
-	return v, counts
 }
 
 func TestAJournalIsJudgedTheSameFromItsFile(t *testing.T) {
 	t.Parallel()
-	var events []journal.Event
-	synctest.Test(t, func(*testing.T) { events = play(7) })
-	file := filepath.Join(t.TempDir(), "journal")
-	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := journal.WriteTo(out, events); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	events, file := playIn(t, 7), filepath.Join(t.TempDir(), "journal")
+	keep(t, file, events)
 	again, err := journal.ReadFiles(file)
 	if err != nil {
 		t.Fatal(err)
@@ -122,15 +119,11 @@ func TestAJournalIsJudgedTheSameFromItsFile(t *testing.T) {
 		t.Fatalf("got the rules %+v, %v", rules, err)
 	}
 	a, b := judge.Judge(events, Rules), judge.Judge(again, rules)
-	if len(a.Violations) != len(b.Violations) || fmt.Sprint(a.Counts) != fmt.Sprint(b.Counts) {
-		t.Errorf("from memory %+v, from the file %+v", a.Counts, b.Counts)
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("from memory %+v, from the file %+v", a, b)
 	}
-	_, told := linear.Check(events, Rules.Behind)
-	if _, told2 := linear.Check(again, rules.Behind); told2 != told || told.Operations == 0 {
-		t.Errorf("the histories are %+v from memory, %+v from the file", told, told2)
-	}
-	if a.Counts.Executions == 0 || a.Counts.Nodes < 2 {
-		t.Errorf("the seed shows nothing: %+v", a.Counts)
+	if a.Counts.Executions == 0 || a.Counts.Nodes < 2 || a.Linear.Operations == 0 {
+		t.Errorf("the seed shows nothing: %+v", a)
 	}
 }
 

@@ -23,8 +23,8 @@ type Totals struct {
 	Bound      float64               `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
 }
 
-func (t *Totals) add(seed uint64, v judge.Verdict, told linear.Counts) {
-	one := Totals{Seeds: 1, Violations: len(v.Violations) + told.Broken, Broken: map[judge.Promise]int{}, Counts: v.Counts, Linear: told}
+func (t *Totals) add(seed uint64, v judge.Verdict) {
+	one := Totals{Seeds: 1, Violations: v.Broken(), Broken: map[judge.Promise]int{}, Counts: v.Counts, Linear: v.Linear}
 	for _, violation := range v.Violations {
 		one.Broken[violation.Promise]++
 	}

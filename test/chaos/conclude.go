@@ -3,16 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/linear"
 	"github.com/delaytask/delaytask/test/chaos/audit"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/fault"
@@ -53,18 +52,20 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	broken, err := pronounce(stdout, events, rules(s.opts), &line, shown)
-	if err != nil {
+	v := judge.Judge(events, rules(s.opts))
+	line.Count(v, events)
+	line.Faults = fault.Count(evidence.New(events))
+	if err := errors.Join(v.Show(stdout, shown), json.NewEncoder(stdout).Encode(line)); err != nil {
 		return err
 	}
 	if err := s.record(line); err != nil {
 		return err
 	}
-	if s.forgotten = s.opts.forget || broken == 0 && !s.opts.keep; !s.forgotten {
+	if s.forgotten = s.opts.forget || v.Broken() == 0 && !s.opts.keep; !s.forgotten {
 		s.say("the journals are in %s", s.dir)
 	}
-	if broken > 0 {
-		return fmt.Errorf("%w %d times", errBroken, broken)
+	if v.Broken() > 0 {
+		return fmt.Errorf("%w %d times", errBroken, v.Broken())
 	}
 	return nil
 }
@@ -127,50 +128,3 @@ func (s *stage) steady() ledger.Growth {
 
 // shown bounds what is printed of violations; all of them can be had again from the journal.
 const shown = 10
-
-// pronounce judges the journal, counts into the line what it shows, and prints that and the violations, of either kind so many at most.
-func pronounce(w io.Writer, events []journal.Event, rules judge.Rules, line *ledger.Line, most int) (broken int, err error) {
-	verdict := judge.Judge(events, rules)
-	unexplained, told := linear.Check(events, rules.Behind)
-	line.Count(verdict, told, events)
-	line.Faults = fault.Count(evidence.New(events))
-	for _, v := range verdict.Violations[:min(len(verdict.Violations), most)] {
-		if err := tell(w, v, v.Events); err != nil {
-			return 0, err
-		}
-	}
-	for _, v := range unexplained[:min(len(unexplained), most)] {
-		if err := tell(w, v, v.Events); err != nil {
-			return 0, err
-		}
-	}
-	return len(verdict.Violations) + len(unexplained), json.NewEncoder(w).Encode(line)
-}
-
-func tell(w io.Writer, violation fmt.Stringer, events []journal.Event) error {
-	if _, err := fmt.Fprintln(w, violation); err != nil {
-		return err
-	}
-	return journal.WriteTo(w, events)
-}
-
-// judgeAgain judges a run from the journal that it left.
-func judgeAgain(path string, stdout io.Writer) error {
-	events, err := journal.ReadFiles(path)
-	if err != nil {
-		return err
-	}
-	kept, err := judge.RulesOf(events)
-	if err != nil {
-		return err
-	}
-	var line ledger.Line
-	broken, err := pronounce(stdout, events, kept, &line, math.MaxInt)
-	if err != nil {
-		return err
-	}
-	if broken > 0 {
-		return fmt.Errorf("%w %d times", errBroken, broken)
-	}
-	return nil
-}

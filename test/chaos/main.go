@@ -4,11 +4,10 @@
 //	go run ./test/chaos -for 60s -seed 7              a run on MariaDB, with a private server that it kills
 //	go run ./test/chaos -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
 //	go run ./test/chaos -server galera                on three members that are all written (or group; or primary, of which one is)
-//	go run ./test/chaos judge FILE                    judge a run again, from the journal that it left
 //	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
 //
 // It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and of a run that
-// could not be judged the server's data and log as well, and it says where.
+// could not be judged the server's data and log as well, and it says where. go run ./test/lab judge reads the journal named all.
 package main
 
 import (
@@ -64,9 +63,6 @@ func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	}
 	if err != nil {
 		return exitWrongUse
-	}
-	if opts.judge != "" {
-		return exitCode(stderr, judgeAgain(opts.judge, stdout))
 	}
 	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
 		return exitCode(stderr, err)

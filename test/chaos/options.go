@@ -28,7 +28,6 @@ type options struct {
 	patient time.Duration
 	only    string        // the faults that alone happen; "": all
 	lasts   time.Duration // that each fault with an end takes; 0: what is drawn
-	judge   string        // the journal of a run to be judged again
 	share   int           // of so many tasks one has its history recorded
 	ahead   time.Duration // of the server's clock
 	old     string        // commit of every other worker's program; "": this one
@@ -69,10 +68,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if opts.rate == 0 {
 		opts.rate = bearable(opts.server)
 	}
-	if rest := flags.Args(); len(rest) == 2 && rest[0] == "judge" {
-		opts.judge = rest[1]
-		return opts, nil
-	}
 	if err := opts.check(flags.Args()); err != nil {
 		_, _ = fmt.Fprintln(stderr, "chaos:", err)
 		return opts, err
@@ -83,7 +78,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("want flags, report, or judge and a file, got %q", rest)
+		return fmt.Errorf("want flags or report, got %q", rest)
 	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL, dbtest.Galera, dbtest.Group}, o.server):
 		return fmt.Errorf("there is no server %q that can be killed: want mariadb, mysql, galera, group or primary", o.server)
 	case o.disk > 0 && o.server.Cluster():

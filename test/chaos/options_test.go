@@ -50,7 +50,4 @@ func TestFlagsSayWhatToRun(t *testing.T) {
 	if opts, err = parse([]string{"-server", "group"}, &stderr); err != nil || opts.single || opts.kind() != "group" || !rules(opts).Behind || opts.rate != 15 {
 		t.Errorf("got %+v, %v", opts, err)
 	}
-	if opts, err = parse([]string{"-patience", "3s", "judge", "file"}, &stderr); err != nil || opts.judge != "file" || opts.patient != 3*time.Second {
-		t.Errorf("got %+v, %v", opts, err)
-	}
 }

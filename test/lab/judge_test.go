@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,28 +29,27 @@ func TestJournalsAreJudged(t *testing.T) {
 	for name, c := range map[string]struct {
 		processes, database []journal.Event
 		says                string
-		broken, wrong       bool
+		err                 error
 	}{
-		"good":     {[]journal.Event{call, accepted}, []journal.Event{rules, insert}, "0 violations", false, false},
-		"bad":      {[]journal.Event{call, lost}, []journal.Event{rules, insert}, "promise 1, task 8", true, false},
-		"back":     {[]journal.Event{call, seen, one, again, two, accepted}, []journal.Event{rules, insert}, "task 7: no order", true, false},
-		"no rules": {[]journal.Event{call}, nil, "", false, true},
+		"good": {[]journal.Event{call, accepted}, []journal.Event{rules, insert}, "0 violations", nil},
+		"bad":  {[]journal.Event{call, lost}, []journal.Event{rules, insert}, "promise 1, task 8", errBroken},
+		"back": {[]journal.Event{call, seen, one, again, two, accepted}, []journal.Event{rules, insert}, "task 7: no order", errBroken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			broken, err := run(&out, []string{write(t, c.processes), write(t, c.database)})
-			if broken != c.broken || (err != nil) != c.wrong || !strings.Contains(out.String(), c.says) {
-				t.Errorf("got %t, %v: %s", broken, err, out.String())
+			err := judgeAgain([]string{journalOf(t, c.processes), journalOf(t, c.database)}, &out)
+			if !errors.Is(err, c.err) || !strings.Contains(out.String(), c.says) {
+				t.Errorf("got %v: %s", err, out.String())
 			}
 		})
 	}
-	if _, err := run(&bytes.Buffer{}, nil); err == nil {
-		t.Error("no file was judged")
+	if err := judgeAgain([]string{journalOf(t, []journal.Event{call})}, &bytes.Buffer{}); err == nil || errors.Is(err, errBroken) {
+		t.Errorf("of a journal without rules: %v", err)
 	}
 }
 
-func write(t *testing.T, events []journal.Event) (path string) {
+func journalOf(t *testing.T, events []journal.Event) (path string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {

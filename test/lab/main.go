@@ -5,8 +5,9 @@
 //	go run ./test/lab mutate -search      try all tests, the quick packages first, and name those that notice
 //	go run ./test/lab mutate -table       write results/mutations.md as well
 //	go run ./test/lab walk                count the files that a save, and a run, pass through
+//	go run ./test/lab judge FILE…         judge a run of the simulation or of chaos again, from the journals that it left
 //
-// The exit code is 1 when a mutation survived, and 2 when something could not be run.
+// The exit code is 1 when a mutation survived or a promise was broken, and 2 when something could not be run.
 package main
 
 import (
@@ -27,7 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 	}
 	switch {
-	case errors.Is(err, errSurvived):
+	case errors.Is(err, errSurvived), errors.Is(err, errBroken):
 		os.Exit(1)
 	case err != nil:
 		os.Exit(2)
@@ -40,7 +41,8 @@ func run(ctx context.Context, args []string) error {
 		return mutate(ctx, args[1:], os.Stdout)
 	case len(args) == 1 && args[0] == "walk":
 		return walk(ctx, os.Stdout)
-	default:
-		return fmt.Errorf("want mutate or walk, got %q", args)
+	case len(args) > 1 && args[0] == "judge":
+		return judgeAgain(args[1:], os.Stdout)
 	}
+	return fmt.Errorf("want mutate, walk, or judge and the files of journals, got %q", args)
 }

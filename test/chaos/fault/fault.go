@@ -57,7 +57,7 @@ type Kind struct {
 	Weight int              // how often it is drawn, compared with others of its lane
 	Lasts  [2]time.Duration // from its begin to its end, at least and at most; zero: it is over at once
 	Begin  Begin            // nil: processes note it themselves
-	Kills  bool // it ends a process, whichever tasks that has
+	Kills  bool             // it ends a process, whichever tasks that has
 	// Shows tells whether the journals show that it met something: a task that was executing, a statement under way.
 	Shows func(*evidence.Evidence, evidence.Episode) bool
 }

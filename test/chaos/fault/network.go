@@ -64,7 +64,9 @@ func shuffled(w *World, r *rand.Rand) []*fleet.Slot {
 	return slots
 }
 
-func everybody(w *World) []*fleet.Slot { return slices.Concat(w.Fleet.Of(role.Worker), w.Fleet.Of(role.Saver)) }
+func everybody(w *World) []*fleet.Slot {
+	return slices.Concat(w.Fleet.Of(role.Worker), w.Fleet.Of(role.Saver))
+}
 
 // cut parts one process from the database while all others keep it.
 func cut(ctx context.Context, w *World, s *fleet.Slot) (Scar, End, error) {
@@ -86,7 +88,9 @@ func away(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 
 // bad makes the network of one process bad.
 func bad(what ...proxy.Toxic) Begin {
-	return func(_ context.Context, w *World, r *rand.Rand) (Scar, End, error) { return degrade(shuffled(w, r)[0], what...) }
+	return func(_ context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+		return degrade(shuffled(w, r)[0], what...)
+	}
 }
 
 func degrade(s *fleet.Slot, what ...proxy.Toxic) (Scar, End, error) {

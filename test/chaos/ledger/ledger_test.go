@@ -123,8 +123,8 @@ func TestLineTellsWhatTheJudgeSaw(t *testing.T) {
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var l Line
 	v := judge.Verdict{Violations: []judge.Violation{{Promise: 4, Task: 7, What: "it was"}, {Promise: 4}},
-		Counts: judge.Counts{Accepted: 3, Extra: 1, Slowest: 3 * time.Second}}
-	l.Count(v, linear.Counts{Tasks: 3, Operations: 9}, []journal.Event{
+		Counts: judge.Counts{Accepted: 3, Extra: 1, Slowest: 3 * time.Second}, Linear: linear.Counts{Tasks: 3, Operations: 9}}
+	l.Count(v, []journal.Event{
 		{At: noon, Kind: journal.RunStart, Version: 1, Due: noon.Add(-time.Hour)}, // late, amid the faults
 		{At: noon.Add(time.Second), Kind: journal.Phase, Detail: journal.PhaseDrain},
 		{At: noon.Add(5 * time.Second), Kind: journal.RunStart, Version: 1, Due: noon.Add(3 * time.Second)},

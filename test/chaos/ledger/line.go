@@ -48,10 +48,10 @@ type Fault struct {
 // mostTold is how many violations a line tells. Journals are lost, and the number of a promise does not say what was wrong.
 const mostTold = 10
 
-// Count takes from the verdicts and their journal what the line tells.
-func (l *Line) Count(v judge.Verdict, told linear.Counts, events []journal.Event) {
+// Count takes from the verdict and its journal what the line tells.
+func (l *Line) Count(v judge.Verdict, events []journal.Event) {
 	c := v.Counts
-	l.Linear = told
+	l.Linear = v.Linear
 	l.Accepted, l.Tasks, l.Executions, l.Extra, l.Unknown = c.Accepted, c.Tasks, c.Executions, c.Extra, c.Unknown
 	l.Rescued, l.Quarantine, l.Slowest = c.Rescued, c.Quarantine, c.Slowest.Seconds()
 	l.Broken = map[string]int{}
