@@ -75,10 +75,7 @@ func (s *stage) record(line ledger.Line) error {
 	if !s.opts.record {
 		return nil
 	}
-	if err := ledger.Append(recordFile, line); err != nil {
-		return err
-	}
-	return writeReport()
+	return ledger.Runs.Append(".", line)
 }
 
 // agree is how long the members of a cluster may take to show the same when nobody changes anything any more.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
+	"github.com/delaytask/delaytask/test/chaos/ledger"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
@@ -55,7 +56,7 @@ func childMain(ctx context.Context) int {
 
 func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && args[0] == "report" {
-		return exitCode(stderr, writeReport())
+		return exitCode(stderr, ledger.Runs.Report("."))
 	}
 	opts, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {

@@ -52,7 +52,7 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if s.source, err = ledger.SourceNow(ctx, recordFile, documentFile); err != nil && opts.record {
+	if s.source, err = ledger.Runs.Source(ctx, ledger.Judged); err != nil && opts.record {
 		return s, err // who records nothing needs no repository
 	}
 	if opts.record && s.source.Changed && !opts.force {

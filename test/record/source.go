@@ -1,5 +1,3 @@
-// Package record keeps what runs have shown: a line of JSON for each, with the code that was run. From these lines it
-// makes the tables of a document.
 package record
 
 import (
@@ -22,13 +20,13 @@ var Seeds = []string{
 	"internal/timer", "processor", "scanner",
 }
 
-// SourceNow asks git, at the root of the repository, what is there. A change of the record's own files does not count.
-func SourceNow(ctx context.Context, folders []string, files ...string) (s Source, err error) {
+// Source asks git, at the root of the repository, what is there. A change of the record and of its documents does not count.
+func (r Record[Line]) Source(ctx context.Context, folders []string) (s Source, err error) {
 	if s.Commit, err = git(ctx, "rev-parse", "--short=12", "HEAD"); err != nil {
 		return s, err
 	}
-	asked := []string{"status", "--porcelain", "--", "."}
-	for _, file := range files {
+	asked := []string{"status", "--porcelain", "--", ".", ":!" + r.File}
+	for file := range r.Documents {
 		asked = append(asked, ":!"+file)
 	}
 	status, err := git(ctx, asked...)

@@ -21,15 +21,11 @@ import (
 	"github.com/delaytask/delaytask/test/record"
 )
 
-// The files are found from the root of the repository, where the program is run.
-const (
-	recordFile  = "docs/simulation.jsonl"
-	detailsFile = "docs/simulation.md"
-	sumFile     = "docs/reliability.md"
-)
-
-// documents are what shows the record, each with its tables.
-var documents = map[string]func([]Line) string{detailsFile: Tables, sumFile: Reached}
+// campaign is found from the root of the repository, where the program is run.
+var campaign = record.Record[Line]{
+	File: "docs/simulation.jsonl", What: "seeds", Command: "go run ./test/seeds report",
+	Documents: map[string]func([]Line) string{"docs/simulation.md": Tables, "docs/reliability.md": Reached},
+}
 
 var errBroken = errors.New("a promise was broken")
 
@@ -67,23 +63,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch rest := flags.Args(); {
 	case len(rest) == 1 && rest[0] == "report":
-		return report()
+		return campaign.Report(".")
 	case len(rest) > 0 || opts.seeds == 0 || opts.part == 0:
 		return fmt.Errorf("want report, or flags for a seed at least, got %q", rest)
 	}
-	return campaign(ctx, opts, out)
+	return goOn(ctx, opts, out)
 }
 
-// campaign plays what the record does not hold yet. What was run is asked before it is built, so the line names what was played.
-func campaign(ctx context.Context, opts options, out io.Writer) error {
-	source, err := record.SourceNow(ctx, record.Seeds, recordFile, detailsFile, sumFile)
+// goOn plays what the record does not hold yet. What was run is asked before it is built, so the line names what was played.
+func goOn(ctx context.Context, opts options, out io.Writer) error {
+	source, err := campaign.Source(ctx, record.Seeds)
 	if err != nil {
 		return err
 	}
 	if source.Changed && !opts.force {
 		return errors.New("the tree has changes that are not in the commit: commit them, or record them as such with -force")
 	}
-	lines, err := record.ReadFile[Line](recordFile)
+	lines, err := campaign.Lines(".")
 	if err != nil {
 		return err
 	}
@@ -101,10 +97,7 @@ func campaign(ctx context.Context, opts options, out io.Writer) error {
 		if l.Totals, err = play(ctx, program, p); err != nil {
 			return err
 		}
-		if err := record.Append(recordFile, l); err != nil {
-			return err
-		}
-		if err := report(); err != nil {
+		if err := campaign.Append(".", l); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(out, "from seed %d: %s\n", p.from, l.String())
@@ -113,30 +106,4 @@ func campaign(ctx context.Context, opts options, out io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// report makes the tables of the documents from the record.
-func report() error {
-	lines, err := record.ReadFile[Line](recordFile)
-	if err != nil {
-		return err
-	}
-	for file, tables := range documents {
-		document, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		filled, err := fill(string(document), tables(lines))
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if err := os.WriteFile(file, []byte(filled), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func fill(document, tables string) (string, error) {
-	return record.Fill(document, "seeds", "go run ./test/seeds report", tables)
 }

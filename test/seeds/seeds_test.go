@@ -2,35 +2,18 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/internal/linear"
 	"github.com/delaytask/delaytask/internal/sim"
-	"github.com/delaytask/delaytask/test/record"
 )
 
 func TestDocumentsShowWhatIsRecorded(t *testing.T) {
 	t.Parallel()
-	const root = "../../"
-	lines, err := record.ReadFile[Line](root + recordFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, tables := range documents {
-		document, err := os.ReadFile(root + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := fill(string(document), tables(lines))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want != string(document) {
-			t.Errorf("%s differs from the record: go run ./test/seeds report", file)
-		}
+	if err := campaign.Check("../.."); err != nil {
+		t.Error(err)
 	}
 }
 

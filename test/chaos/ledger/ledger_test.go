@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,21 +13,8 @@ import (
 
 func TestDocumentShowsWhatIsRecorded(t *testing.T) {
 	t.Parallel()
-	const docs = "../../../docs/"
-	lines, err := ReadFile(docs + "reliability.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := os.ReadFile(docs + "reliability.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := Fill(string(document), lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want != string(document) {
-		t.Error("docs/reliability.md differs from its record: go run ./test/chaos report")
+	if err := Runs.Check("../../.."); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -92,29 +77,6 @@ func TestGrowthIsSeenBetweenFirstAndLast(t *testing.T) {
 	}
 	if got := GrowthOf(nil); got != (Growth{}) {
 		t.Errorf("of nothing: %+v", got)
-	}
-}
-
-func TestLinesAreReadAsTheyWereAppended(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "record")
-	if lines, err := ReadFile(path); len(lines) != 0 || err != nil {
-		t.Errorf("without a file: %v, %v", lines, err)
-	}
-	for _, code := range []string{"a", "b"} {
-		if err := Append(path, line(code, 1, 0)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lines, err := ReadFile(path)
-	if err != nil || len(lines) != 2 || lines[1].Code != "b" || lines[0].Faults["kill"].Injected != 2 {
-		t.Errorf("got %+v, %v", lines, err)
-	}
-	if err := os.WriteFile(path, []byte("{\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadFile(path); err == nil || !strings.Contains(err.Error(), "line 1") {
-		t.Errorf("garbage: %v", err)
 	}
 }
 

@@ -3,12 +3,23 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/internal/linear"
+	"github.com/delaytask/delaytask/test/record"
 )
+
+// Runs are those that were recorded, found from the root of the repository.
+var Runs = record.Record[Line]{
+	File: "docs/reliability.jsonl", What: "chaos", Command: "go run ./test/chaos report",
+	Documents: map[string]func([]Line) string{"docs/reliability.md": Tables},
+}
+
+// Judged are the folders whose change makes older runs worth nothing: the engine with what it is made of, and the store.
+var Judged = append(slices.Clone(record.Seeds), "internal/store")
 
 // Line is one finished run.
 type Line struct {
