@@ -164,6 +164,8 @@ func (v *saver) next(n int) func() {
 // task is one that is to be saved.
 type task struct {
 	op, tag, key, body string
+	id                 int64     // that it is saved again under; 0: it has none yet
+	due                time.Time // zero: the delay counts
 	delay, patience    time.Duration
 }
 
@@ -179,12 +181,27 @@ func (v *saver) task(tag string, d deed, unique string) *task {
 	return t
 }
 
-// call is what is written down before a save.
-func (v *saver) call(t *task, id int64) journal.Event {
-	return journal.Event{
-		Kind: journal.CallSave, Op: t.op, ID: id, Tag: t.tag, Key: t.key, Body: t.body,
-		Expected: time.Now().Add(v.ahead + t.delay).Truncate(time.Microsecond),
+// options are those of a save of the task.
+func (t *task) options() (opts []delaytask.Option) {
+	if t.key != "" {
+		opts = append(opts, delaytask.WithKey(t.key))
 	}
+	if t.id != 0 {
+		opts = append(opts, delaytask.WithID(t.id))
+	}
+	if !t.due.IsZero() {
+		opts = append(opts, delaytask.WithTime(t.due))
+	}
+	return opts
+}
+
+// call is what is written down before a save.
+func (v *saver) call(t *task) journal.Event {
+	expected := t.due
+	if expected.IsZero() {
+		expected = time.Now().Add(v.ahead + t.delay).Truncate(time.Microsecond)
+	}
+	return journal.Event{Kind: journal.CallSave, Op: t.op, ID: t.id, Tag: t.tag, Key: t.key, Body: t.body, Expected: expected}
 }
 
 // saveAnswer is what is written down after it, before anything depends on it.
@@ -193,14 +210,4 @@ func saveAnswer(op string, id int64, err error) journal.Event {
 		id = out.ID
 	}
 	return journal.Event{Kind: journal.ReturnSave, Op: op, ID: id, Error: saved(err), Detail: text(err)}
-}
-
-// answered writes the answers down.
-func (v *saver) answered(answers ...journal.Event) {
-	v.diary.write(answers...)
-	for i := range answers {
-		if answers[i].Error == journal.OK {
-			v.remember(answers[i].ID)
-		}
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask"
@@ -14,68 +13,68 @@ import (
 
 // saveOne does what a caller is told to do: when the outcome is unknown it saves again with the same id, until it knows.
 func (v *saver) saveOne(t *task) {
-	opts := make([]delaytask.Option, 0, 2)
-	if t.key != "" {
-		opts = append(opts, delaytask.WithKey(t.key))
-	}
-	v.diary.write(v.call(t, 0))
-	id, err := v.try(t, t.patience, opts)
-	v.answered(saveAnswer(t.op, id, err))
-	v.settle(t, err, opts)
+	v.untilKnown([]*task{t}, func(tasks []*task, patience time.Duration) []delaytask.SaveResult {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		id, err := v.SaveDelayTask(ctx, t.tag, t.body, t.delay, tasks[0].options()...)
+		return []delaytask.SaveResult{{ID: id, Err: err}}
+	})
 }
 
-// settle saves again with the id, as often as it takes.
-func (v *saver) settle(t *task, err error, opts []delaytask.Option) {
-	for {
-		out, unknown := errors.AsType[*delaytask.OutcomeUnknownError](err)
-		if !unknown {
+// saveAll saves many tasks with one call, and those again together whose outcome is unknown.
+func (v *saver) saveAll(tasks []*task) {
+	v.untilKnown(tasks, func(tasks []*task, patience time.Duration) []delaytask.SaveResult {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		items := make([]delaytask.Item, len(tasks))
+		for i, t := range tasks {
+			items[i] = delaytask.Item{Tag: t.tag, Body: t.body, Delay: t.delay, Options: t.options()}
+		}
+		results, err := v.SaveDelayTasks(ctx, items)
+		if results == nil {
+			results = slices.Repeat([]delaytask.SaveResult{{Err: err}}, len(tasks))
+		}
+		return results
+	})
+}
+
+// untilKnown saves tasks until the outcome of each is known. The first try has the patience of the first task.
+func (v *saver) untilKnown(tasks []*task, save func([]*task, time.Duration) []delaytask.SaveResult) {
+	for patience := tasks[0].patience; ; patience = patient {
+		calls, answers := make([]journal.Event, len(tasks)), make([]journal.Event, len(tasks))
+		for i, t := range tasks {
+			calls[i] = v.call(t)
+		}
+		v.diary.write(calls...)
+		for i, r := range save(tasks, patience) {
+			answers[i] = saveAnswer(tasks[i].op, r.ID, r.Err)
+		}
+		v.diary.write(answers...)
+		if tasks = v.unknown(tasks, answers); len(tasks) == 0 {
 			return
 		}
 		<-time.After(again)
-		next := *t
-		next.op = v.diary.op()
-		v.diary.write(v.call(&next, out.ID))
-		var id int64
-		id, err = v.try(&next, patient, append(opts, delaytask.WithID(out.ID)))
-		v.answered(saveAnswer(next.op, id, err))
 	}
 }
 
-func (v *saver) try(t *task, patience time.Duration, opts []delaytask.Option) (int64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	return v.SaveDelayTask(ctx, t.tag, t.body, t.delay, opts...)
-}
-
-// saveAll saves many tasks with one call. Each stands for itself, also when it has to be saved again.
-func (v *saver) saveAll(tasks []*task) {
-	items := make([]delaytask.Item, len(tasks))
-	calls, answers := make([]journal.Event, len(tasks)), make([]journal.Event, len(tasks))
+// unknown returns the tasks to be saved again, and remembers those that were accepted, but not the thousands of a burst.
+func (v *saver) unknown(tasks []*task, answers []journal.Event) (unknown []*task) {
 	for i, t := range tasks {
-		items[i] = delaytask.Item{Tag: t.tag, Body: t.body, Delay: t.delay}
-		calls[i] = v.call(t, 0)
+		switch {
+		case answers[i].Error == journal.Unknown:
+			next := *t
+			next.op, next.id = v.diary.op(), answers[i].ID
+			unknown = append(unknown, &next)
+		case answers[i].Error == journal.OK && len(tasks) <= bulk:
+			v.remember(answers[i].ID)
+		}
 	}
-	v.diary.write(calls...)
-	ctx, cancel := context.WithTimeout(context.Background(), tasks[0].patience)
-	defer cancel()
-	results, err := v.SaveDelayTasks(ctx, items)
-	if results == nil {
-		results = slices.Repeat([]delaytask.SaveResult{{Err: err}}, len(tasks))
-	}
-	for i, t := range tasks {
-		answers[i] = saveAnswer(t.op, results[i].ID, results[i].Err)
-	}
-	v.answered(answers...)
-	var settling sync.WaitGroup
-	for i, t := range tasks {
-		settling.Go(func() { v.settle(t, results[i].Err, nil) })
-	}
-	settling.Wait()
+	return unknown
 }
 
 // saveTx saves in a transaction of the caller's. When its commit has no answer, nobody but the table knows.
 func (v *saver) saveTx(t *task) {
-	v.diary.write(v.call(t, 0))
+	v.diary.write(v.call(t))
 	id, err := v.inTransaction(t)
 	v.diary.write(journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: txSaved(err), Detail: text(err)})
 }
