@@ -8,7 +8,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/timer"
-	"github.com/delaytask/delaytask/processor"
 )
 
 func everyTimer(timer.Entry, string) bool { return true }
@@ -79,46 +78,54 @@ func TestPriorityCountsAmongWhatIsDueNow(t *testing.T) {
 	}
 }
 
-func TestTaskDueNowDoesNotWaitForASlotHeldAheadOfTime(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.idle(w.store, map[string]processor.Func{"b": nothing})
-		if err := e.cfg.Registry.Register("a", w.runs.note(nothing), processor.Concurrency(1)); err != nil {
-			t.Fatal(err)
+func TestLeadFollowsTheRoundTripWithinItsBounds(t *testing.T) {
+	for _, c := range []struct{ roundTrip, first time.Duration }{
+		{0, leadFloor},
+		{time.Millisecond, leadFloor},
+		{10 * time.Millisecond, 40 * time.Millisecond},
+		{time.Minute, maxLead - leadGather},
+	} {
+		var l lead
+		for range 100 {
+			l.took(c.roundTrip)
 		}
-		if err := e.Start(w.Context()); err != nil {
-			t.Fatal(err)
+		s := l.span()
+		if s.first != c.first || s.window > maxLead || s.window <= s.first || s.tight > s.first {
+			t.Errorf("round trip %v: lead %+v; want %v", c.roundTrip, s, c.first)
 		}
-		fires := w.save(e, "b", 3*time.Second)
-		taken := w.save(e, "a", 3*time.Second+20*time.Millisecond) // would travel in the same claim
-		time.Sleep(3*time.Second - 10*time.Millisecond)
-		now := w.save(e, "a", 0)
-		time.Sleep(time.Second)
-		for _, id := range []int64{fires, taken, now} {
-			w.completed(id, time.Millisecond)
-		}
-	})
+	}
 }
 
-func TestSlotThatATaskRunsInIsNotHeldAheadOfTime(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Second, nil)})
-		w.save(e, "a", 3*time.Second)
-		second := w.save(e, "a", 3*time.Second+20*time.Millisecond)
-		ahead := func() int {
-			synctest.Wait()
-			e.hands.mu.Lock()
-			defer e.hands.mu.Unlock()
-			return e.hands.lines.ahead
+func TestOneSlowClaimHardlyMovesTheLead(t *testing.T) {
+	var l lead
+	for range 50 {
+		l.took(2 * time.Millisecond)
+	}
+	l.took(30 * time.Millisecond)
+	if first := l.span().first; first > 25*time.Millisecond {
+		t.Errorf("the lead is %v after one slow claim", first)
+	}
+}
+
+func TestLeadIsStrainedWhileClaimsAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l lead
+		if l.strained() {
+			t.Error("strained before the first claim")
 		}
-		time.Sleep(3*time.Second + 5*time.Millisecond)
-		if got := ahead(); got != 1 {
-			t.Errorf("%d slots are held ahead of time for the second task", got)
+		l.took(2 * time.Millisecond)
+		if l.strained() {
+			t.Error("strained by quick claims")
 		}
-		time.Sleep(25 * time.Millisecond)
-		if got := ahead(); got != 0 {
-			t.Errorf("%d slots are held ahead of time while both tasks run", got)
+		for range 50 {
+			l.took(30 * time.Millisecond)
 		}
-		time.Sleep(2 * time.Second)
-		w.completed(second, time.Millisecond)
+		if !l.strained() {
+			t.Error("not strained although tasks begin to be late")
+		}
+		time.Sleep(strainedFor)
+		if l.strained() {
+			t.Error("strained for ever by a slow claim of long ago")
+		}
 	})
 }

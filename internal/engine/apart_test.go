@@ -24,67 +24,65 @@ func (w *world) refuses(class row.Class, bad func(id int64) bool, claims *atomic
 
 // As a row that was put off by SQL into the year 9999, its version as it was, when its timer was armed already.
 func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
-	for _, class := range []row.Class{row.ClassCaller, row.ClassDuplicate} {
-		t.Run(class.String(), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				var bad, claims atomic.Int64
-				e := w.engine(w.refuses(class, func(id int64) bool { return id == bad.Load() }, &claims),
-					map[string]processor.Func{"a": nothing})
-				time.Sleep(time.Second)
-				at := time.Now().Add(3 * time.Second)
-				ids := w.saveMany(e, "a", 60, processor.WithTime(at))
-				parked := ids[17]
-				bad.Store(parked)
-				r := w.row(parked)
-				r.Due = r.Due.Add(100 * 365 * 24 * time.Hour)
-				w.store.Plant(r)
-				time.Sleep(20 * time.Second)
-				for _, id := range slices.DeleteFunc(ids, func(id int64) bool { return id == parked }) {
-					w.completed(id, 5*time.Millisecond)
-				}
-				if n := claims.Load(); n > 20 {
-					w.Errorf("%d claims for 60 rows, one of which is refused", n)
-				}
-				if r := w.row(parked); r.Status != row.Pending || r.Version != 0 || e.hands.holds(parked) {
-					w.Errorf("the refused row, held: %v: %+v", e.hands.holds(parked), r)
-				}
-			})
-		})
-	}
+	inBubblesOf(t, []row.Class{row.ClassCaller, row.ClassDuplicate}, func(w *world, class row.Class) {
+		var bad, claims atomic.Int64
+		e := w.engine(w.refuses(class, func(id int64) bool { return id == bad.Load() }, &claims), serving{"a": nothing})
+		time.Sleep(time.Second)
+		ids := w.saveMany(e, "a", 60, processor.WithTime(time.Now().Add(3*time.Second)))
+		parked := ids[17]
+		bad.Store(parked)
+		r := w.row(parked)
+		r.Due = r.Due.Add(100 * 365 * 24 * time.Hour)
+		w.store.Plant(r)
+		time.Sleep(20 * time.Second)
+		w.allCompleted(slices.Delete(ids, 17, 18), 5*time.Millisecond)
+		if n := claims.Load(); n > 20 {
+			w.Errorf("%d claims for 60 rows, one of which is refused", n)
+		}
+		if r := w.row(parked); r.Status != row.Pending || r.Version != 0 || e.hands.holds(parked) {
+			w.Errorf("the refused row, held: %v: %+v", e.hands.holds(parked), r)
+		}
+	})
 }
 
 // As those of one tag that a trigger refuses, when they are the oldest.
 func TestManyRefusedRowsTogetherHoldUpNoOthers(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var claims, good atomic.Int64
-		e := w.engine(w.refuses(row.ClassCaller, func(id int64) bool { return id < good.Load() }, &claims),
-			map[string]processor.Func{"a": nothing}, func(c *Config) { c.Workers = 500 })
+		e := w.engine(w.refuses(row.ClassCaller, func(id int64) bool { return id < good.Load() }, &claims), serving{"a": nothing},
+			func(c *Config) { c.Workers = 500 })
 		time.Sleep(time.Second)
-		at := time.Now().Add(3 * time.Second)
-		ids := w.saveMany(e, "a", 440, processor.WithTime(at))
+		ids := w.saveMany(e, "a", 440, processor.WithTime(time.Now().Add(3*time.Second)))
 		good.Store(ids[40])
 		time.Sleep(20 * time.Second)
-		for _, id := range ids[40:] {
-			w.completed(id, 5*time.Millisecond)
-		}
+		w.allCompleted(ids[40:], 5*time.Millisecond)
 	})
 }
 
-func TestRowThatIsRefusedForAWhileStartsWhenItIsNot(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var bad, claims atomic.Int64
-		e := w.engine(w.refuses(row.ClassCaller, func(id int64) bool { return id == bad.Load() }, &claims),
-			map[string]processor.Func{"a": nothing})
+// A trigger that refuses every start must not make a statement of every row, again and again.
+func TestRowsThatAreRefusedForAWhileStartWhenTheyAreNot(t *testing.T) {
+	type refused struct {
+		tasks  int
+		lasts  time.Duration
+		claims int64         // at most
+		late   time.Duration // when they are refused no more
+	}
+	inBubbles(t, map[string]refused{
+		"One":  {1, 30 * time.Second, 30, 6 * time.Second},
+		"Many": {2000, time.Minute, 60 * 100, 10 * time.Second},
+	}, func(w *world, c refused) {
+		var off atomic.Bool
+		var claims atomic.Int64
+		e := w.engine(w.refuses(row.ClassCaller, func(int64) bool { return !off.Load() }, &claims), serving{"a": nothing})
 		time.Sleep(time.Second)
-		id := w.save(e, "a", 3*time.Second)
-		bad.Store(id)
-		time.Sleep(33 * time.Second)
-		if n := claims.Load(); n > 30 {
-			w.Errorf("a row that is refused was claimed %d times in 30 s", n)
+		ids := w.many(e, c.tasks, "a", time.Second)
+		time.Sleep(time.Second + c.lasts)
+		if n := claims.Load(); n > c.claims {
+			w.Errorf("%d claims in %v in which all were refused", n, c.lasts)
 		}
-		bad.Store(0)
-		time.Sleep(6 * time.Second)
-		w.completed(id, 36*time.Second)
+		off.Store(true)
+		time.Sleep(c.late)
+		w.allCompleted(ids, c.lasts+c.late)
 	})
 }
 
@@ -92,24 +90,13 @@ func TestRowThatIsRefusedForAWhileStartsWhenItIsNot(t *testing.T) {
 func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var bad, claims, running, most atomic.Int64
-		store := w.refuses(row.ClassCaller, func(id int64) bool { return id == bad.Load() }, &claims)
-		e := w.engine(claimHook{store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			sleep(ctx, 300*time.Millisecond)
-			return store.Claim(ctx, c)
-		}}, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
-			most.Store(max(most.Load(), running.Add(1)))
-			defer running.Add(-1)
-			time.Sleep(3 * time.Second)
-			return nil
-		}}, func(c *Config) { c.Workers = 16 })
+		store := slow(w.refuses(row.ClassCaller, func(id int64) bool { return id == bad.Load() }, &claims), "Claim", 300*time.Millisecond)
+		e := w.engine(store, serving{"a": counting(&running, &most, 3*time.Second)}, func(c *Config) { c.Workers = 16 })
 		time.Sleep(time.Second)
-		at := time.Now().Add(3 * time.Second)
-		ids := w.saveMany(e, "a", 60, processor.WithTime(at))
+		ids := w.saveMany(e, "a", 60, processor.WithTime(time.Now().Add(3*time.Second)))
 		bad.Store(ids[3])
 		time.Sleep(90 * time.Second)
-		for _, id := range slices.Delete(ids, 3, 4) {
-			w.completed(id, time.Minute)
-		}
+		w.allCompleted(slices.Delete(ids, 3, 4), time.Minute)
 		if most.Load() > 16 {
 			w.Errorf("%d ran at once, want at most 16", most.Load())
 		}
@@ -119,30 +106,6 @@ func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 		defer e.hands.mu.Unlock()
 		if l := &e.hands.lines; l.busy != 0 || l.running != 0 || len(e.hands.held) != 0 {
 			w.Errorf("in the end %d are busy, %d run, %d are held", l.busy, l.running, len(e.hands.held))
-		}
-	})
-}
-
-// A trigger that refuses every start must not make a statement of every row, again and again.
-func TestClaimsThatAreAllRefusedStayFew(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var off atomic.Bool
-		var claims atomic.Int64
-		e := w.engine(w.refuses(row.ClassCaller, func(int64) bool { return !off.Load() }, &claims),
-			map[string]processor.Func{"a": nothing})
-		time.Sleep(time.Second)
-		var ids []int64
-		for range 2000 {
-			ids = append(ids, w.save(e, "a", time.Second))
-		}
-		time.Sleep(61 * time.Second)
-		if n := claims.Load(); n > 60*100 {
-			w.Errorf("%d claims in a minute in which all were refused", n)
-		}
-		off.Store(true)
-		time.Sleep(10 * time.Second)
-		for _, id := range ids {
-			w.completed(id, 75*time.Second)
 		}
 	})
 }

@@ -3,8 +3,8 @@ package engine
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,103 +15,75 @@ import (
 )
 
 func TestTasksObeyTheDatabasesClock(t *testing.T) {
-	for _, offset := range []time.Duration{-time.Hour, 3 * time.Hour, 400 * time.Millisecond} {
-		t.Run(offset.String(), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				w.runs.offset = offset
-				w.store.SetOffset(offset)
-				e := w.engine(w.store, map[string]processor.Func{"a": nothing})
-				other := w.idle(w.store, nil)
-				time.Sleep(3 * time.Second)
-				began := time.Now()
-				own, foreign := w.save(e, "a", 3*time.Second), w.save(other, "a", 4*time.Second)
-				time.Sleep(10 * time.Second)
-				for id, delay := range map[int64]time.Duration{own: 3 * time.Second, foreign: 4 * time.Second} {
-					runs := w.runs.of(id)
-					if len(runs) != 1 {
-						w.Fatalf("started %v", runs)
-					}
-					if late := runs[0].at.Sub(began) - delay; late < 0 || late > 3*time.Millisecond {
-						w.Errorf("started %v", runs)
-					}
-				}
-			})
-		})
-	}
+	inBubblesOf(t, []time.Duration{-time.Hour, 3 * time.Hour, 400 * time.Millisecond}, func(w *world, offset time.Duration) {
+		w.setClock(offset)
+		e := w.engine(w.store, serving{"a": nothing})
+		other := w.idle(w.store, nil)
+		time.Sleep(3 * time.Second)
+		began := time.Now()
+		own, foreign := w.save(e, "a", 3*time.Second), w.save(other, "a", 4*time.Second)
+		time.Sleep(10 * time.Second)
+		for id, delay := range map[int64]time.Duration{own: 3 * time.Second, foreign: 4 * time.Second} {
+			if late := w.ran(id, 1)[0].at.Sub(began) - delay; late < 0 || late > 3*time.Millisecond {
+				w.Errorf("started %v late", late)
+			}
+		}
+	})
 }
 
 // TestFailoverToAnotherClock steps the database's clock. Leases and due times are the new clock's from then on.
 func TestFailoverToAnotherClock(t *testing.T) {
 	// Several of each: where in their rounds the step meets the readings and the rescue is left to chance.
-	ahead, back := 20*time.Second, -20*time.Second
-	for i, step := range []time.Duration{back, ahead, ahead, ahead, ahead, ahead, ahead, ahead, ahead} {
-		t.Run(fmt.Sprint(step, i), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				e := w.engine(w.store, map[string]processor.Func{"a": nothing, "long": untilEnd(9*time.Second, nil)})
-				time.Sleep(3 * time.Second)
-				long := w.save(e, "long", 0)
-				id := w.save(e, "a", 30*time.Second)
-				time.Sleep(5 * time.Second)
-				w.store.SetOffset(step)
-				w.store.SetServer("other")
-				w.runs.mu.Lock()
-				w.runs.offset = step
-				w.runs.mu.Unlock()
-				time.Sleep(time.Minute)
-				if r := w.row(id); r.Status != row.Completed || len(w.runs.of(id)) != 1 {
-					w.Errorf("row: %+v", r)
-				}
-				if r := w.row(long); r.Status != row.Completed || r.CrashCount != 0 || len(w.runs.of(long)) != 1 {
-					w.Errorf("a running task's lease was ended by the step: %+v", r)
-				}
-				fresh := w.save(e, "a", 3*time.Second)
-				time.Sleep(6 * time.Second)
-				if got := w.row(fresh); got.Status != row.Completed || got.Execution.Sub(got.Expected) > 3*time.Millisecond {
-					w.Errorf("after the failover: %+v", got)
-				}
-			})
-		})
-	}
+	steps := append([]time.Duration{-20 * time.Second}, slices.Repeat([]time.Duration{20 * time.Second}, 8)...)
+	inBubblesOf(t, steps, func(w *world, step time.Duration) {
+		e := w.engine(w.store, serving{"a": nothing, "long": untilEnd(9*time.Second, nil)})
+		time.Sleep(3 * time.Second)
+		long, id := w.save(e, "long", 0), w.save(e, "a", 30*time.Second)
+		time.Sleep(5 * time.Second)
+		w.setClock(step)
+		w.store.SetServer("other")
+		time.Sleep(time.Minute)
+		for _, id := range []int64{long, id} { // the step ended no lease of what ran
+			w.ran(id, 1)
+			w.standing(row.Completed, 1, 0, id)
+		}
+		fresh := w.save(e, "a", 3*time.Second)
+		time.Sleep(6 * time.Second)
+		if got := w.row(fresh); got.Status != row.Completed || got.Execution.Sub(got.Expected) > 3*time.Millisecond {
+			w.Errorf("after the failover: %+v", got)
+		}
+	})
 }
 
-func TestNoStartWithoutAnAnchor(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+// A claim may be the first to hear of the server that took over: there is no anchor when its rows are to start. Or it is lost after that.
+func TestClaimThatCostsTheClockItsAnchorStartsNothingEarly(t *testing.T) {
+	inBubblesOf(t, []bool{true, false}, func(w *world, byClaim bool) {
+		var failover sync.Once
+		e := w.engine(at(w.store, "Claim", func(_ context.Context, do func() error) error {
+			if byClaim {
+				failover.Do(func() { w.setClock(-5 * time.Second) })
+			}
+			return do()
+		}), serving{"a": nothing})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", time.Second)
 		time.Sleep(970 * time.Millisecond) // claimed ahead by now
-		e.clock.Drop()
-		w.store.SetOffset(-5 * time.Second)
-		w.runs.mu.Lock()
-		w.runs.offset = -5 * time.Second
-		w.runs.mu.Unlock()
-		time.Sleep(15 * time.Second)
-		if n := len(w.runs.of(id)); n != 1 {
-			w.Errorf("started %d times", n)
+		if !byClaim {
+			e.clock.Drop()
+			w.setClock(-5 * time.Second)
 		}
+		time.Sleep(14 * time.Second)
+		w.ran(id, 1)
 	})
 }
 
-// A claim is the first to hear of the server that took over: there is no anchor when its rows are to start.
-func TestClaimThatCostsTheClockItsAnchorStartsNothingEarly(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var failover sync.Once
-		e := w.engine(claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			failover.Do(func() {
-				w.store.SetOffset(-5 * time.Second)
-				w.runs.mu.Lock()
-				defer w.runs.mu.Unlock()
-				w.runs.offset = -5 * time.Second
-			})
-			return w.store.Claim(ctx, c)
-		}}, map[string]processor.Func{"a": nothing})
-		time.Sleep(time.Second)
-		id := w.save(e, "a", time.Second)
-		time.Sleep(15 * time.Second)
-		if n := len(w.runs.of(id)); n != 1 {
-			w.Errorf("started %d times", n)
-		}
-	})
+// loseAnchor lets an engine hear of a server that took over.
+func (w *world) loseAnchor(e *Engine) {
+	w.Helper()
+	reading, err := w.store.Now(w.Context())
+	w.must(err)
+	reading.Time = reading.Time.Add(time.Minute)
+	e.heard(reading, time.Now(), time.Now())
 }
 
 func TestALostAnchorIsReplacedAtOnce(t *testing.T) {
@@ -119,12 +91,7 @@ func TestALostAnchorIsReplacedAtOnce(t *testing.T) {
 		e := w.idle(w.store, nil)
 		for range 5 { // the readings that come by themselves are a second apart
 			time.Sleep(3 * time.Second)
-			reading, err := w.store.Now(w.Context())
-			if err != nil {
-				w.Fatal(err)
-			}
-			reading.Time = reading.Time.Add(time.Minute) // of a server that took over
-			e.heard(reading, time.Now(), time.Now())
+			w.loseAnchor(e)
 			time.Sleep(10 * time.Millisecond)
 			if _, anchored := e.clock.AtLeast(); !anchored {
 				w.Error("there is no anchor 10 ms after the last one was lost")
@@ -142,9 +109,7 @@ func TestAWrongClockOfThisMachineIsSaidOnceAtTheStart(t *testing.T) {
 			w.Errorf("said %d times: %s", got, log.String())
 		}
 		time.Sleep(10 * time.Second)
-		if err := e.Stop(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.Stop(w.Context()))
 		if got := strings.Count(log.String(), "clock is off"); got != 1 {
 			w.Errorf("said %d times", got)
 		}
@@ -154,7 +119,7 @@ func TestAWrongClockOfThisMachineIsSaidOnceAtTheStart(t *testing.T) {
 // TestSuspendDropsTheAnchorAndScansAtOnce reports suspends in the place of the real gap: in a bubble no clock gains on another.
 func TestSuspendDropsTheAnchorAndScansAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(3 * time.Second)
 		const suspends = 5
 		anchors := make(chan (<-chan struct{}), suspends) // as they were before each
@@ -182,6 +147,49 @@ func TestSuspendDropsTheAnchorAndScansAtOnce(t *testing.T) {
 		}
 		if before[e.clock.Anchored()] || len(before) != suspends {
 			w.Errorf("%d anchors over %d suspends, want a new one after each", len(before), suspends)
+		}
+	})
+}
+
+func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var e *Engine
+		calls := 0
+		e = w.engine(w.store, serving{
+			"snooze": func(context.Context, *processor.Task) error {
+				if calls++; calls == 1 {
+					e.clock.Drop()
+					return processor.Snooze(time.Hour)
+				}
+				return nil
+			},
+			"done": func(context.Context, *processor.Task) error { e.clock.Drop(); return nil },
+		})
+		snoozed, done := w.save(e, "snooze", 0), w.save(e, "done", 3*time.Second)
+		time.Sleep(30 * time.Second)
+		w.ran(snoozed, 1)
+		if r := w.row(done); r.Status != row.Completed || r.Finish.IsZero() || r.Due.IsZero() {
+			w.Errorf("completed without its times: %+v", r)
+		}
+	})
+}
+
+// A clock is read in 30 ms here, so that it has no anchor at the moments at which the timer fires (before the task is due, by the
+// lead) and at which the claimed task is to be started.
+func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(slow(w.store, "Now", 30*time.Millisecond), serving{"a": nothing})
+		for range 10 { // the readings that come by themselves are taken in other moments each time
+			for _, before := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond} {
+				time.Sleep(3 * time.Second)
+				id := w.save(e, "a", 2*time.Second)
+				time.Sleep(time.Until(w.row(id).Due.Std()) - before)
+				w.loseAnchor(e)
+				time.Sleep(2 * time.Second)
+				if late := w.once(id); late > 100*time.Millisecond {
+					w.Errorf("started %v late after the anchor was lost %v before it was due", late, before)
+				}
+			}
 		}
 	})
 }

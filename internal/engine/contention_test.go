@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,15 +16,15 @@ import (
 // stream saves tasks that are due at once, as many as keep so many percent of the workers busy with a while each, until the test ends.
 func (w *world) stream(workers int, each time.Duration, percent int) *Engine {
 	w.Helper()
-	e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(each, nil)}, func(c *Config) { c.Workers = workers })
+	e := w.engine(w.store, serving{"a": untilEnd(each, nil)}, func(c *Config) { c.Workers = workers })
 	w.lossy[e] = true // what waits at the end is left
 	ctx, cancel := context.WithCancel(w.Context())
 	w.Cleanup(cancel)
 	go func() {
-		dice := rand.New(rand.NewPCG(1, 2))
+		random := rand.New(rand.NewPCG(1, 2))
 		for ctx.Err() == nil {
 			w.save(e, "a", 0)
-			time.Sleep(time.Duration(dice.ExpFloat64() * float64(each) * 100 / float64(workers*percent)))
+			time.Sleep(time.Duration(random.ExpFloat64() * float64(each) * 100 / float64(workers*percent)))
 		}
 	}()
 	time.Sleep(20 * time.Second)
@@ -32,23 +33,17 @@ func (w *world) stream(workers int, each time.Duration, percent int) *Engine {
 
 // Slots come free one by one there, and a younger task waits for each.
 func TestABacklogHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
-	for _, workers := range []int{8, 64} {
-		for _, percent := range []int{85, 105} {
-			inBubble(t, func(w *world) {
-				w.stream(workers, time.Second, percent)
-				due := row.At(time.Now().Add(-10 * time.Second))
-				for id := range int64(10) {
-					w.plain(1+id, "a", due)
-				}
-				time.Sleep(20 * time.Second)
-				for id := range int64(10) {
-					if s := w.row(1 + id).Status; s != row.Completed {
-						w.Errorf("%d workers, %d %% busy: task %d is %v", workers, percent, 1+id, s)
-					}
-				}
-			})
+	inBubblesOf(t, [][2]int{{8, 85}, {8, 105}, {64, 85}, {64, 105}}, func(w *world, c [2]int) {
+		workers, percent := c[0], c[1]
+		w.stream(workers, time.Second, percent)
+		ids := w.backlog(10, "a", row.At(time.Now().Add(-10*time.Second)))
+		time.Sleep(20 * time.Second)
+		for _, id := range ids {
+			if s := w.row(id).Status; s != row.Completed {
+				w.Errorf("%d workers, %d %% busy: task %d is %v", workers, percent, id, s)
+			}
 		}
-	}
+	})
 }
 
 func TestASuspectHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
@@ -67,74 +62,6 @@ func TestASuspectHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
 			}
 		}
 	})
-}
-
-// slowClaims takes a while for each row of a claim, one claim after the other, also when nobody waits for the answer any more.
-type slowClaims struct {
-	Store
-	each time.Duration
-	turn chan struct{}
-}
-
-func (s *slowClaims) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
-	type answer struct {
-		row.Claimed
-		error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		select {
-		case s.turn <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		defer func() { <-s.turn }()
-		time.Sleep(time.Duration(len(c.Rows)) * s.each)
-		claimed, err := s.Store.Claim(context.WithoutCancel(ctx), c)
-		answered <- answer{claimed, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.Claimed, a.error
-	case <-ctx.Done():
-		return row.Claimed{}, &row.Error{Class: row.ClassUnknown, Op: "claim tasks", Err: ctx.Err()}
-	}
-}
-
-// Leases of a minute never say that the claims take long.
-func TestClaimsThatOutlastTheirCallGetSmaller(t *testing.T) {
-	inBubble(t, func(w *world) {
-		const tasks = 2000
-		due := row.At(time.Now().Add(-time.Minute))
-		for i := range int64(tasks) {
-			w.store.Plant(row.Row{
-				ID: 1000 + i, Tag: "a", Body: []byte("{}"), Due: due + row.Time(i), Expected: due, TTR: time.Minute, MaxAttempts: 20,
-			})
-		}
-		db := &slowClaims{w.store, 25 * time.Millisecond, make(chan struct{}, 1)}
-		w.engine(db, map[string]processor.Func{"a": nothing}, func(c *Config) { c.Workers = 600 })
-		time.Sleep(4 * time.Minute)
-		done, _, err := w.store.List(w.Context(), row.Filter{Tag: "a", Status: new(row.Completed), Limit: tasks}, false)
-		if err != nil || len(done) < tasks {
-			w.Errorf("%d of %d tasks are done: %v", len(done), tasks, err)
-		}
-	})
-}
-
-// twoSettlers is a store with as many connections for results as the real one has.
-type twoSettlers struct {
-	Store
-	conns chan struct{}
-}
-
-func (s twoSettlers) Update(ctx context.Context, tx Tx, changes []row.Change) (int, error) {
-	select {
-	case s.conns <- struct{}{}:
-	case <-ctx.Done():
-		return 0, &row.Error{Class: row.ClassNotApplied, Op: "settle tasks", Err: ctx.Err()}
-	}
-	defer func() { <-s.conns }()
-	return s.Store.Update(ctx, tx, changes)
 }
 
 // unhindered checks that results and rescues are written in time.
@@ -160,35 +87,24 @@ func (w *world) unhindered(e *Engine) {
 
 func TestLeasesOfPoppedRowsThatAreLockedHoldUpNoResult(t *testing.T) {
 	inBubble(t, func(w *world) {
-		const n = 40
-		e := w.engine(twoSettlers{w.store, make(chan struct{}, 2)}, map[string]processor.Func{"b": nothing})
-		ids := w.saveMany(e, "p", n)
+		e := w.engine(crowded(w.store, "Update", 2), serving{"b": nothing})
+		ids := w.saveMany(e, "p", 40, processor.WithTTR(3*time.Second))
 		time.Sleep(100 * time.Millisecond)
-		got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"p"}, Max: n, TTR: 3 * time.Second, Waits: true, Wait: time.Second})
-		if err != nil || len(got) != n {
-			w.Fatalf("%d tasks were popped: %v", len(got), err)
-		}
+		w.takeAll(e, "p", 40)
 		unlock := w.store.Lock(ids...)
 		time.Sleep(6 * time.Second)
 		w.unhindered(e)
 		unlock()
 		time.Sleep(10 * time.Second)
-		for _, id := range ids {
-			if r := w.row(id); r.Status != row.Pending || r.Attempt != 1 {
-				w.Errorf("a lease is not ended 10 s after the lock was: %+v", r)
-			}
-		}
+		w.standing(row.Pending, 1, 0, ids...)
 	})
 }
 
 func TestChangesOfRowsThatAreLockedHoldUpNoResult(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const n = 20
-		e := w.engine(twoSettlers{w.store, make(chan struct{}, 2)}, map[string]processor.Func{"b": nothing})
-		var ids []int64
-		for range n {
-			ids = append(ids, w.save(e, "p", time.Hour))
-		}
+		e := w.engine(crowded(w.store, "Update", 2), serving{"b": nothing})
+		ids := w.many(e, n, "p", time.Hour)
 		unlock := w.store.Lock(ids...)
 		var cancelled atomic.Int64
 		for _, id := range ids {
@@ -208,81 +124,17 @@ func TestChangesOfRowsThatAreLockedHoldUpNoResult(t *testing.T) {
 	})
 }
 
-// More of them than a page are in front of the row that has to be rescued.
-func TestLockedRowsHoldUpNoRescueBehindThem(t *testing.T) {
-	inBubble(t, func(w *world) {
-		now := row.At(time.Now())
-		over := row.Row{
-			Tag: "b", Status: row.Executing, Version: 1, Attempt: 1, MaxAttempts: 3, Executor: "host:1:gone:1", Due: now.Add(time.Second),
-			Expected: now, TTR: time.Second, Body: []byte("{}"),
-		}
-		var ids []int64
-		for i := range int64(7 * rescuePage) {
-			over.ID = 1000 + i
-			w.store.Plant(over)
-			ids = append(ids, over.ID)
-		}
-		unlock := w.store.Lock(ids...)
-		over.ID, over.Due = 99_999, now.Add(2*time.Second)
-		w.store.Plant(over)
-		w.engine(w.store, map[string]processor.Func{"b": nothing})
-		time.Sleep(7 * time.Second)
-		if w.row(over.ID).CrashCount != 1 {
-			w.Error("its lease is not ended 5 s after it was over")
-		}
-		unlock()
-		time.Sleep(10 * time.Second)
-	})
-}
-
-func TestRowsThatArePutOffByHandKeepNoSlots(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
-		time.Sleep(time.Second)
-		var ids []int64
-		for range 64 {
-			ids = append(ids, w.save(e, "a", 4*time.Second))
-		}
-		for _, id := range ids { // as somebody does who does not count the version up
-			r := w.row(id)
-			r.Expected, r.Due = r.Expected.Add(time.Hour), r.Due.Add(time.Hour)
-			w.store.Plant(r)
-		}
-		time.Sleep(5 * time.Second)
-		for _, id := range ids {
-			if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 {
-				w.Fatalf("an hour before it is due: %+v", r)
-			}
-		}
-		fresh := w.save(e, "a", time.Second)
-		time.Sleep(2 * time.Second)
-		w.completed(fresh, 5*time.Millisecond)
-		time.Sleep(time.Hour)
-		for _, id := range ids {
-			w.completed(id, 5*time.Millisecond)
-		}
-	})
-}
-
-// slowReads answers late when asked to.
-type slowReads struct {
-	Store
-	slow atomic.Bool
-}
-
-func (s *slowReads) States(ctx context.Context, ids []int64) ([]row.State, error) {
-	states, err := s.Store.States(ctx, ids)
-	if s.slow.Load() {
-		time.Sleep(2 * time.Second)
-	}
-	return states, err
-}
-
 // The task is given back through another node as its lease ends, and popped here again while the alarm looks what became of it.
 func TestAlarmOfAnEarlierPopLeavesTheNextOneAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
-		db := &slowReads{Store: w.store}
-		e, other := w.engine(db, nil), w.engine(w.store, nil)
+		var late atomic.Bool
+		e, other := w.engine(at(w.store, "States", func(_ context.Context, do func() error) error {
+			err := do()
+			if late.Load() {
+				time.Sleep(2 * time.Second)
+			}
+			return err
+		}), nil), w.engine(w.store, nil)
 		id := w.save(e, "p", 0)
 		time.Sleep(100 * time.Millisecond)
 		pop := func(ttr time.Duration) *processor.Task {
@@ -296,24 +148,17 @@ func TestAlarmOfAnEarlierPopLeavesTheNextOneAlone(t *testing.T) {
 		first := pop(3 * time.Second)
 		popped := time.Now()
 		again := make(chan *processor.Task)
-		go func() {
-			time.Sleep(2900 * time.Millisecond)
-			again <- pop(time.Minute)
-		}()
+		time.AfterFunc(2900*time.Millisecond, func() { again <- pop(time.Minute) })
 		time.Sleep(time.Until(popped.Add(2950 * time.Millisecond)))
-		db.slow.Store(true)
-		if err := other.Release(w.Context(), first.ID, first.Version); err != nil {
-			w.Fatal(err)
-		}
+		late.Store(true)
+		w.must(other.Release(w.Context(), first.ID, first.Version))
 		second := <-again
 		time.Sleep(10 * time.Second)
-		db.slow.Store(false)
+		late.Store(false)
 		if r := w.row(id); r.Status != row.Executing || r.Version != second.Version {
 			w.Errorf("the row was taken from its holder: %+v", r)
 		}
-		if err := e.Finish(w.Context(), second.ID, second.Version); err != nil {
-			w.Error(err)
-		}
+		w.must(e.Finish(w.Context(), second.ID, second.Version))
 	})
 }
 
@@ -322,109 +167,65 @@ func TestOverdueRowsHaveTheirTurnWhileTheBacklogIsFull(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.stream(4, 20*time.Millisecond, 150)
 		time.Sleep(5 * time.Second)
-		due := row.At(time.Now().Add(-time.Hour))
-		for id := range int64(10) {
-			w.plain(1+id, "a", due)
-		}
+		ids := w.backlog(10, "a", row.At(time.Now().Add(-time.Hour)))
 		time.Sleep(60 * time.Second)
-		left := 0
-		for id := range int64(10) {
-			if w.row(1+id).Status != row.Completed {
-				left++
+		for _, id := range ids {
+			if s := w.row(id).Status; s != row.Completed {
+				w.Errorf("a task that is an hour overdue is %v after a minute; 12000 younger ones have run", s)
 			}
-		}
-		if left > 0 {
-			w.Errorf("%d of 10 tasks that are an hour overdue have not run within a minute; 12000 younger ones have", left)
 		}
 	})
 }
 
-// The database refuses to complete one row, as a trigger of the users' may: results of other tasks are not stored either.
+// The database refuses to complete one row, as a trigger of the users' may.
 func TestResultThatIsRefusedForGoodHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var bad atomic.Int64
-		var healed atomic.Bool
 		e := w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
-			for _, c := range changes {
-				if c.ID == bad.Load() && !healed.Load() {
-					return 0, classError(row.ClassCaller, "refused by a trigger")
-				}
+			if slices.ContainsFunc(changes, func(c row.Change) bool { return c.ID == bad.Load() }) {
+				return 0, classError(row.ClassCaller, "refused by a trigger")
 			}
 			return w.store.Update(ctx, nil, changes)
-		}}, map[string]processor.Func{"a": nothing, "b": nothing})
+		}}, serving{"a": nothing, "b": nothing})
 		time.Sleep(time.Second)
 		bad.Store(w.save(e, "a", 100*time.Millisecond))
 		time.Sleep(5 * time.Second)
 		for range 3 {
 			id := w.save(e, "b", 100*time.Millisecond)
 			time.Sleep(10 * time.Second)
-			if s := w.row(id).Status; s != row.Completed {
-				w.Errorf("a neighbour is %v ten seconds after it ran", s)
-			}
+			w.completed(id, time.Second)
 		}
-		healed.Store(true)
+		bad.Store(0)
 		time.Sleep(20 * time.Second)
 	})
 }
 
-// oneRenewer is a store with as many connections for renewals as the real one has.
-type oneRenewer struct {
-	Store
-	conns chan struct{}
-}
-
-func (s oneRenewer) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-	select {
-	case s.conns <- struct{}{}:
-	case <-ctx.Done():
-		return nil, &row.Error{Class: row.ClassNotApplied, Op: "renew leases", Err: ctx.Err()}
-	}
-	defer func() { <-s.conns }()
-	return s.Store.Renew(ctx, leases)
-}
-
-// Holders of popped tasks touch rows that a transaction holds; a processor elsewhere in the process loses its lease.
+// Holders of popped tasks touch rows that a transaction holds; a processor elsewhere in the process keeps its lease.
 func TestTouchesOfLockedRowsCostNobodyHisLease(t *testing.T) {
 	inBubble(t, func(w *world) {
-		const n = 20
-		lost := make(chan error, 1)
-		e := w.engine(oneRenewer{w.store, make(chan struct{}, 1)}, map[string]processor.Func{
-			"b": func(ctx context.Context, _ *processor.Task) error {
-				select {
-				case <-ctx.Done():
-					lost <- context.Cause(ctx)
-				case <-time.After(20 * time.Second):
-					lost <- nil
-				}
-				return nil
-			},
-		})
-		ids := w.saveMany(e, "p", n)
+		e := w.engine(crowded(w.store, "Renew", 1), serving{"b": untilEnd(20*time.Second, nil)})
+		ids := w.saveMany(e, "p", 20, processor.WithTTR(time.Minute))
 		time.Sleep(100 * time.Millisecond)
-		got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"p"}, Max: n, TTR: time.Minute, Waits: true, Wait: time.Second})
-		if err != nil || len(got) != n {
-			w.Fatalf("%d tasks were popped: %v", len(got), err)
-		}
-		w.save(e, "b", 0, processor.WithTTR(6*time.Second))
+		held := w.takeAll(e, "p", 20)
+		kept := w.save(e, "b", 0, processor.WithTTR(6*time.Second))
 		time.Sleep(time.Second)
 		unlock := w.store.Lock(ids...)
 		var stop atomic.Bool
-		for _, task := range got {
+		for _, ref := range held {
 			go func() {
 				for !stop.Load() {
-					if err := e.Touch(w.Context(), task.ID, task.Version, time.Minute); errors.Is(err, processor.ErrLeaseLost) {
+					if err := e.Touch(w.Context(), ref.ID, ref.Version, time.Minute); errors.Is(err, processor.ErrLeaseLost) {
 						w.Error(err)
 					}
 					time.Sleep(time.Second)
 				}
 			}()
 		}
-		if err := <-lost; err != nil {
-			w.Errorf("a processor has lost its lease: %v", err)
-		}
+		time.Sleep(20 * time.Second)
 		stop.Store(true)
 		unlock()
 		time.Sleep(time.Minute)
+		w.completed(kept, time.Second)
 	})
 }
 
@@ -432,15 +233,80 @@ func TestTouchesOfLockedRowsCostNobodyHisLease(t *testing.T) {
 func TestBulkChangeMeetsAMomentaryLock(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		var ids []int64
-		for range 10 {
-			ids = append(ids, w.save(e, "p", time.Hour))
-		}
+		ids := w.many(e, 10, "p", time.Hour)
 		e.locks.note()
 		unlock := w.store.Lock(ids[3:5]...)
 		time.AfterFunc(20*time.Millisecond, unlock)
 		if n, err := e.CancelWhere(w.Context(), Bulk{Filter: row.Filter{Tag: "p"}}); n != 10 || err != nil {
 			w.Errorf("%d of 10 tasks are cancelled: %v", n, err)
+		}
+	})
+}
+
+func TestLockedRowIsAskedForLessAndLess(t *testing.T) {
+	inBubbles(t, map[string]time.Duration{"ToClaimIt": 0, "ForItsResult": 4 * time.Second}, func(w *world, locked time.Duration) {
+		var asked atomic.Int64
+		work := make(chan struct{})
+		e := w.engine(at(w.store, "Locked", func(_ context.Context, do func() error) error {
+			asked.Add(1)
+			return do()
+		}), serving{"a": func(context.Context, *processor.Task) error { <-work; return nil }})
+		time.Sleep(time.Second)
+		id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Hour)) // so that no renewal asks as well
+		time.Sleep(locked)
+		unlock := w.store.Lock(id)
+		close(work)
+		time.Sleep(30 * time.Second)
+		if n := asked.Load(); n < 5 || n > 20 {
+			w.Errorf("the locked row was asked for %d times in 30 s, want it at growing intervals", n)
+		}
+		unlock()
+		time.Sleep(10 * time.Second)
+		w.completed(id, time.Minute)
+	})
+}
+
+func TestPopMayWaitForLongerThanItsTagIsRemembered(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
+		defer cancel()
+		time.AfterFunc(time.Minute, func() { w.save(e, "a", 0) })
+		got, err := e.Pop(ctx, PopRequest{Tags: []string{"a"}, Max: 1})
+		if err != nil || len(got) != 1 {
+			w.Errorf("popped %v, %v", got, err)
+		}
+	})
+}
+
+func TestRowWithoutADueTimeIsNotPoppedBeforeItIsDue(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		r := row.Row{
+			ID: e.ids.Next(), Tag: "a", TTR: 15 * time.Second,
+			Expected: e.now().Add(time.Hour), Created: e.now(), Updated: e.now(),
+		}
+		w.must(w.store.Insert(w.Context(), nil, []row.Row{r}))
+		got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 5 * time.Second})
+		if err != nil || len(got) != 0 {
+			w.Errorf("popped %v, %v: it is due in an hour", got, err)
+		}
+	})
+}
+
+func TestPoppedTaskThatWasCancelledIsLost(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e, other := w.engine(w.store, nil), w.engine(w.store, nil)
+		id := w.save(e, "a", 0, processor.WithTTR(time.Hour))
+		task := w.take(e, "a")
+		_, err := other.Cancel(w.Context(), nil, Ref{ID: id}, false)
+		w.must(err)
+		began := time.Now()
+		if err := e.Finish(w.Context(), id, task.Version); !errors.Is(err, processor.ErrLeaseLost) {
+			w.Errorf("finished a cancelled task: %v", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			w.Errorf("it took %v to say so", took)
 		}
 	})
 }

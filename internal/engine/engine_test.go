@@ -10,11 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is one store and the engines on it, inside a bubble.
 type world struct {
@@ -89,32 +93,52 @@ func inBubble(t *testing.T, f func(w *world)) {
 	})
 }
 
-// engine returns a started engine on the store, with the processors; it is stopped at the end of the test.
-func (w *world) engine(store Store, tags map[string]processor.Func, change ...func(*Config)) *Engine {
+// inBubbles runs f with fake time for each case.
+func inBubbles[C any](t *testing.T, cases map[string]C, f func(w *world, c C)) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { inBubble(t, func(w *world) { f(w, c) }) })
+	}
+}
+
+// inBubblesOf is inBubbles for cases that are their own names.
+func inBubblesOf[C any](t *testing.T, cases []C, f func(w *world, c C)) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(fmt.Sprint(c), func(t *testing.T) { inBubble(t, func(w *world) { f(w, c) }) })
+	}
+}
+
+// serving is which processors an engine has.
+type serving = map[string]processor.Func
+
+func (w *world) must(err error) {
 	w.Helper()
-	e := w.idle(store, tags, change...)
-	if err := e.Start(w.Context()); err != nil {
+	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+// engine returns a started engine on the store, with the processors; it is stopped at the end of the test.
+func (w *world) engine(store Store, tags serving, change ...func(*Config)) *Engine {
+	w.Helper()
+	e := w.idle(store, tags, change...)
+	w.must(e.Start(w.Context()))
 	return e
 }
 
 // idle is an engine that was not started.
-func (w *world) idle(store Store, tags map[string]processor.Func, change ...func(*Config)) *Engine {
+func (w *world) idle(store Store, tags serving, change ...func(*Config)) *Engine {
 	w.Helper()
 	cfg := testConfig(store)
 	for _, c := range change {
 		c(&cfg)
 	}
 	for tag, f := range tags {
-		if err := cfg.Registry.Register(tag, w.runs.note(f)); err != nil {
-			w.Fatal(err)
-		}
+		w.must(cfg.Registry.Register(tag, w.runs.note(f)))
 	}
 	e, err := New(w.Context(), cfg)
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	w.Cleanup(func() {
 		if err := e.Stop(context.WithoutCancel(w.Context())); err != nil && !w.lossy[e] {
 			w.Error(err)
@@ -152,28 +176,62 @@ func testConfig(store Store) Config {
 func (w *world) task(tag string, delay time.Duration, opts ...processor.Option) processor.Save {
 	w.Helper()
 	task, err := processor.NewSave(tag, "body", delay, processor.Limits{}, opts...)
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	return task
 }
 
 func (w *world) save(e *Engine, tag string, delay time.Duration, opts ...processor.Option) int64 {
 	w.Helper()
 	id, _, err := e.Save(w.Context(), w.task(tag, delay, opts...))
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	return id
+}
+
+// many saves n tasks.
+func (w *world) many(e *Engine, n int, tag string, delay time.Duration, opts ...processor.Option) (ids []int64) {
+	w.Helper()
+	for range n {
+		ids = append(ids, w.save(e, tag, delay, opts...))
+	}
+	return ids
+}
+
+// plain is what an INSERT by hand leaves: a small id of the table's own, and perhaps no due time.
+func (w *world) plain(id int64, tag string, due row.Time) int64 {
+	w.store.Plant(row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, TTR: 15 * time.Second, MaxAttempts: 20})
+	return id
+}
+
+// backlog plants n rows, with ids from 1000 on, due one microsecond after the other.
+func (w *world) backlog(n int, tag string, due row.Time) (ids []int64) {
+	for i := range int64(n) {
+		ids = append(ids, w.plain(1000+i, tag, due+row.Time(i)))
+	}
+	return ids
+}
+
+// setClock moves the database's clock away from this machine's.
+func (w *world) setClock(offset time.Duration) {
+	w.store.SetOffset(offset)
+	w.runs.mu.Lock()
+	defer w.runs.mu.Unlock()
+	w.runs.offset = offset
+}
+
+// ran returns the starts of a task, of which there must be n.
+func (w *world) ran(id int64, n int) []started {
+	w.Helper()
+	runs := w.runs.of(id)
+	if len(runs) != n {
+		w.Fatalf("task %d started %d times, want %d: %+v", id, len(runs), n, w.row(id))
+	}
+	return runs
 }
 
 // once returns how late the only start of a task was, by its promise.
 func (w *world) once(id int64) time.Duration {
 	w.Helper()
-	runs := w.runs.of(id)
-	if len(runs) != 1 {
-		w.Fatalf("task %d started %d times, want once: %+v", id, len(runs), w.row(id))
-	}
+	runs := w.ran(id, 1)
 	promised := runs[0].task.Expected
 	if promised.IsZero() { // a plain INSERT without a time
 		promised = runs[0].task.Due
@@ -187,9 +245,44 @@ func (w *world) completed(id int64, late time.Duration) {
 	if got := w.once(id); got > late {
 		w.Errorf("task %d started %v late, want at most %v", id, got, late)
 	}
-	if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 || r.CrashCount != 0 {
-		w.Errorf("task %d is %v after attempt %d and %d crashes, want completed", id, r.Status, r.Attempt, r.CrashCount)
+	w.standing(row.Completed, 1, 0, id)
+}
+
+func (w *world) allCompleted(ids []int64, late time.Duration) {
+	w.Helper()
+	for _, id := range ids {
+		w.completed(id, late)
 	}
+}
+
+// standing checks the status of rows, and after how many attempts and crashes they have it.
+func (w *world) standing(status row.Status, attempt, crashes int, ids ...int64) {
+	w.Helper()
+	for _, id := range ids {
+		if r := w.row(id); r.Status != status || r.Attempt != attempt || r.CrashCount != crashes {
+			w.Errorf("task %d is %v after attempt %d and %d crashes, want %v, %d and %d: %s",
+				id, r.Status, r.Attempt, r.CrashCount, status, attempt, crashes, r.Errors)
+		}
+	}
+}
+
+// done counts the tasks of a tag that are completed.
+func (w *world) done(tag string) int {
+	w.Helper()
+	rows, _, err := w.store.List(w.Context(), row.Filter{Tag: tag, Status: new(row.Completed), Limit: 1 << 20}, false)
+	w.must(err)
+	return len(rows)
+}
+
+// executing counts those of the tasks that are claimed.
+func (w *world) executing(ids []int64) (n int) {
+	synctest.Wait()
+	for _, id := range ids {
+		if w.row(id).Status == row.Executing {
+			n++
+		}
+	}
+	return n
 }
 
 // row returns a row that must exist.
@@ -204,9 +297,28 @@ func (w *world) row(id int64) row.Row {
 
 func nothing(context.Context, *processor.Task) error { return nil }
 
+// ended says when and why a processor's context ended.
+type ended struct {
+	at    time.Time
+	cause error
+}
+
+// untilEnd is a processor that works for d, and obeys its context.
+func untilEnd(d time.Duration, ends chan<- ended) processor.Func {
+	return func(ctx context.Context, _ *processor.Task) error {
+		if sleep(ctx, d) {
+			return nil
+		}
+		if ends != nil {
+			ends <- ended{time.Now(), context.Cause(ctx)}
+		}
+		return context.Cause(ctx)
+	}
+}
+
 func TestTaskRunsAtItsDueTimeAndCompletes(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		e := w.engine(w.store, serving{"a": nothing})
 		saved := time.Now()
 		id := w.save(e, "a", 3*time.Second)
 		time.Sleep(10 * time.Second)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -131,14 +129,9 @@ func TestRowInTheGateDoesNotAge(t *testing.T) {
 // A tag whose tasks take long, and never end to come, leaves slots to another although its concurrency is that of the process.
 func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{
-			"slow": untilEnd(10*time.Second, nil), "slower": untilEnd(20*time.Second, nil), "quick": nothing,
-		})
-		for _, tag := range []string{"slow", "slower"} {
-			for range 200 {
-				w.save(e, tag, 0)
-			}
-		}
+		e := w.engine(w.store, serving{"slow": untilEnd(10*time.Second, nil), "slower": untilEnd(20*time.Second, nil), "quick": nothing})
+		w.saveMany(e, "slow", 200)
+		w.saveMany(e, "slower", 200)
 		time.Sleep(5 * time.Second)
 		var ids []int64
 		for range 400 {
@@ -146,20 +139,7 @@ func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		time.Sleep(3 * time.Second)
-		for _, id := range ids {
-			w.completed(id, 5*time.Millisecond)
-		}
-	})
-}
-
-func TestOnlyTagThatIsServedTakesAllSlots(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"slow": untilEnd(10*time.Second, nil)})
-		ids := w.many(e, "slow", 100)
-		time.Sleep(3 * time.Second)
-		if got := w.executing(ids); got != e.cfg.Workers {
-			t.Errorf("%d of %d slots are used", got, e.cfg.Workers)
-		}
+		w.allCompleted(ids, 5*time.Millisecond)
 	})
 }
 
@@ -173,55 +153,43 @@ func (h *hands) withSurplus(n int) {
 	h.lines.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
 }
 
-// many saves n tasks that are due now.
-func (w *world) many(e *Engine, tag string, n int) (ids []int64) {
-	for range n {
-		ids = append(ids, w.save(e, tag, 2*time.Second))
-	}
-	return ids
-}
-
 // Quick tasks are claimed many at a time, beyond the free slots; still no more of them run at once than shall.
 func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
 	inBubble(t, func(w *world) {
-		var mu sync.Mutex
-		claims, most, running := 0, 0, 0
-		count := func(n *int, by int) {
-			mu.Lock()
-			defer mu.Unlock()
-			*n += by
-			most = max(most, running)
-		}
-		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			count(&claims, 1)
+		var claims, running, most atomic.Int64
+		store := at(w.store, "Claim", func(ctx context.Context, do func() error) error {
+			claims.Add(1)
 			sleep(ctx, 5*time.Millisecond)
-			return w.store.Claim(ctx, c)
-		}}
-		e := w.engine(store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
-			count(&running, 1)
-			time.Sleep(time.Millisecond)
-			count(&running, -1)
-			return nil
-		}}, func(c *Config) { c.Workers = 4 })
+			return do()
+		})
+		e := w.engine(store, serving{"a": counting(&running, &most, time.Millisecond)}, func(c *Config) { c.Workers = 4 })
 		const tasks = 1000
-		ids := w.many(e, "a", tasks)
+		ids := w.many(e, tasks, "a", 2*time.Second)
 		time.Sleep(10 * time.Second)
-		for _, id := range ids {
-			w.completed(id, 3*time.Second)
+		w.allCompleted(ids, 3*time.Second)
+		if n := most.Load(); n != 4 {
+			t.Errorf("%d tasks ran at once, want 4", n)
 		}
-		if most != 4 {
-			t.Errorf("%d tasks ran at once, want 4", most)
-		}
-		if claims > tasks/10 {
-			t.Errorf("%d claims for %d tasks", claims, tasks)
+		if n := claims.Load(); n > tasks/10 {
+			t.Errorf("%d claims for %d tasks", n, tasks)
 		}
 	})
 }
 
+// counting is a processor that works for d and tells how many run at once, and did at most.
+func counting(running, most *atomic.Int64, d time.Duration) processor.Func {
+	return func(context.Context, *processor.Task) error {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		time.Sleep(d)
+		return nil
+	}
+}
+
 func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Second, nil)}, func(c *Config) { c.Workers = 4 })
-		ids := w.many(e, "a", 20)
+		e := w.engine(w.store, serving{"a": untilEnd(time.Second, nil)}, func(c *Config) { c.Workers = 4 })
+		ids := w.many(e, 20, "a", 2*time.Second)
 		for range 8 {
 			time.Sleep(900 * time.Millisecond)
 			if n := w.executing(ids); n > 4 {
@@ -235,16 +203,16 @@ func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var slow atomic.Bool
-		e := w.engine(w.store, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
 			if slow.Load() {
 				sleep(ctx, 5*time.Second)
 			}
 			return nil
 		}}, func(c *Config) { c.Workers = 2 })
-		first := w.many(e, "a", 200)
+		first := w.many(e, 200, "a", 2*time.Second)
 		time.Sleep(2*time.Second + 10*time.Millisecond)
 		slow.Store(true)
-		second := w.many(e, "a", 20)
+		second := w.many(e, 20, "a", 2*time.Second)
 		e.hands.withSurplus(15)
 		time.Sleep(2*time.Second + gateWait/2)
 		if got := w.executing(second); got != 17 {
@@ -255,29 +223,25 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 			t.Errorf("%d tasks are claimed for two slots when none became free", got)
 		}
 		time.Sleep(time.Minute)
-		for _, id := range slices.Concat(first, second) {
-			w.completed(id, time.Minute)
-		}
+		w.allCompleted(slices.Concat(first, second), time.Minute)
 	})
 }
 
 // The claim takes most of the lease, and nobody renews it in time. Nothing crashed, so the rescue must not find the rows.
 func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 	inBubble(t, func(w *world) {
-		var slow, hangs atomic.Bool
-		store := renewHook{claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			if slow.CompareAndSwap(true, false) {
+		var late, hangs atomic.Bool
+		store := around{w.store, func(ctx context.Context, call string, do func() error) error {
+			switch {
+			case call == "Claim" && late.CompareAndSwap(true, false):
 				time.Sleep(700 * time.Millisecond)
-			}
-			return w.store.Claim(ctx, c)
-		}}, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-			if hangs.Load() {
+			case call == "Renew" && hangs.Load():
 				<-ctx.Done()
-				return nil, ctx.Err()
+				return ctx.Err()
 			}
-			return w.store.Renew(ctx, leases)
+			return do()
 		}}
-		e := w.engine(store, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+		e := w.engine(store, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			if task.Priority > 0 {
 				sleep(ctx, 5*time.Second)
 			}
@@ -286,28 +250,19 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 		time.Sleep(time.Second)
 		w.save(e, "a", 0, processor.WithPriority(1))
 		time.Sleep(time.Second)
-		slow.Store(true)
+		late.Store(true)
 		hangs.Store(true)
-		var ids []int64
-		for range 10 {
-			ids = append(ids, w.save(e, "a", 500*time.Millisecond, processor.WithTTR(time.Second)))
-		}
+		ids := w.many(e, 10, "a", 500*time.Millisecond, processor.WithTTR(time.Second))
 		e.hands.withSurplus(15)
 		time.Sleep(1400 * time.Millisecond)
 		if got := w.executing(ids); got != 10 {
 			t.Fatalf("%d tasks are claimed beyond the only slot, want 10", got)
 		}
 		time.Sleep(2 * time.Second)
-		for _, id := range ids {
-			if r := w.row(id); r.Status != row.Pending || r.CrashCount != 0 || r.Attempt != 0 {
-				t.Errorf("task %d is %v at attempt %d after %d crashes", id, r.Status, r.Attempt, r.CrashCount)
-			}
-		}
+		w.standing(row.Pending, 0, 0, ids...)
 		hangs.Store(false)
 		time.Sleep(time.Minute)
-		for _, id := range ids {
-			w.completed(id, time.Minute)
-		}
+		w.allCompleted(ids, time.Minute)
 		if n := e.runs.len(); n != 0 {
 			t.Errorf("%d rows are still in the book", n)
 		}
@@ -317,7 +272,7 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 // The answer of a renewal may come when the lease was reckoned lost, and moves the deadline. Nothing renews the row from then on.
 func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Second))
 		time.Sleep(3*time.Second - 5*time.Millisecond)
@@ -337,25 +292,15 @@ func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 	})
 }
 
-func (w *world) executing(ids []int64) (n int) {
-	synctest.Wait()
-	for _, id := range ids {
-		if w.row(id).Status == row.Executing {
-			n++
-		}
-	}
-	return n
-}
-
 func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
 			time.Sleep(time.Hour) // whatever its context says
 			return nil
 		}}, func(c *Config) {
 			c.Workers, c.StopGrace = 2, 100*time.Millisecond
 		})
-		ids := w.many(e, "a", 20)
+		ids := w.many(e, 20, "a", 2*time.Second)
 		e.hands.withSurplus(15)
 		time.Sleep(2*time.Second + 10*time.Millisecond)
 		if got := w.executing(ids); got != 17 {
@@ -376,13 +321,13 @@ func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 
 func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": func(_ context.Context, task *processor.Task) error {
+		e := w.engine(w.store, serving{"a": func(_ context.Context, task *processor.Task) error {
 			if task.Attempt == 1 {
 				runtime.Goexit()
 			}
 			return nil
 		}}, func(c *Config) { c.Workers = 1 })
-		ids := w.many(e, "a", 10)
+		ids := w.many(e, 10, "a", 2*time.Second)
 		time.Sleep(20 * time.Second)
 		for _, id := range ids {
 			if r := w.row(id); r.Status != row.Completed || r.Attempt != 2 {
@@ -394,16 +339,10 @@ func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 
 // A slot is given back in two steps: the place for claims, and then the slot to run in. The claimer may look between the two.
 func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
-	h := newHands(1, 5, limits{heap: 10, backlog: 10})
-	h.serve("a", true, 1)
-	h.serve("b", true, 1)
+	h := handsFor(1, 1, "a", "b")
 	now := row.At(time.Now())
 	h.due([]row.Due{{ID: 1, Tag: "a", Due: now}}, false, now)
-	picked := h.pick(1, now, false)
-	if len(picked) != 1 {
-		t.Fatal("not picked")
-	}
-	u := &run{item: picked[0], row: row.Row{ID: 1, Tag: "a"}}
+	u := &run{item: h.pick(1, now, false)[0]}
 	if !h.enter(u) {
 		t.Fatal("not admitted")
 	}
@@ -427,4 +366,19 @@ func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
 	if len(got) != 1 {
 		t.Errorf("the only slot is free, and task 2 waits for a signal that nobody gives")
 	}
+}
+
+// A claim brings 500 rows at most, and while it is under way those of the one before run. So a drain takes about as many round trips as
+// it has claims, once the flow is known; it may take three times that, and a second to begin.
+func TestADrainKeepsUpWithAnyRoundTrip(t *testing.T) {
+	const ms = time.Millisecond
+	inBubblesOf(t, []time.Duration{3 * ms, 20 * ms, 50 * ms, 100 * ms}, func(w *world, trip time.Duration) {
+		const tasks = 6000
+		w.backlog(tasks, "a", row.At(time.Now().Add(-time.Minute)))
+		w.engine(distant(w.store, trip), serving{"a": nothing})
+		time.Sleep(3*tasks/claimRows*trip + time.Second)
+		if done := w.done("a"); done < tasks {
+			w.Errorf("%d of %d tasks are done", done, tasks)
+		}
+	})
 }

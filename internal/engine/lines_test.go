@@ -295,3 +295,13 @@ func TestWhatATagRunsInASecondIsNotForgotten(t *testing.T) {
 		t.Errorf("%d rows of the quick tag are kept and %d of the other, want 200 and 10", quick, slow)
 	}
 }
+
+func TestOverdueRowsAreKeptInMemoryUpToABound(t *testing.T) {
+	h := handsFor(1, 1, "a")
+	h.limits.backlog = 10
+	h.due(sightings("a", 1, 100), false, 0)
+	running := h.pickAny(1, 0)
+	if got := h.pickAny(1, row.At(bubbleTime)); len(got) != 0 || len(h.lines.waiting) != 10 {
+		t.Errorf("%d rows wait in memory beside %d that runs, want the bound of 10", len(h.lines.waiting), len(running))
+	}
+}

@@ -39,42 +39,39 @@ func (s stacked) Format(f fmt.State, verb rune) {
 }
 
 func TestFailedAttemptIsLoggedAndItsStackIsKept(t *testing.T) {
-	for name, fail := range map[string]struct {
+	type failure struct {
 		err  error
 		kept string
-	}{
+	}
+	inBubbles(t, map[string]failure{
 		"stack": {errors.Join(errors.New("a"), fmt.Errorf("look: %w", stacked{})), "\n\nno such order\nof number 42\nmain.look\n"},
 		"bug":   {stacked{bug: true}, "PANIC=Format"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				logged, log := listen()
-				e := w.engine(w.store, map[string]processor.Func{"a": func(context.Context, *processor.Task) error { return fail.err }}, log)
-				id := w.save(e, "a", time.Second, processor.WithMaxAttempts(2))
-				time.Sleep(10 * time.Second)
-				lines := strings.Split(strings.TrimSpace(logged.all()), "\n")
-				first, _, _ := strings.Cut(fail.err.Error(), "\n")
-				if len(lines) != 2 {
-					t.Fatalf("logged %q", lines)
-				}
-				for i, want := range []string{
-					`level=WARN msg="attempt failed" .*version=1 attempt=1 max_attempts=2 err=.*` + first + `"? next_attempt_at=2026-01-01T00:00:02`,
-					`level=ERROR msg="task failed" .*version=3 attempt=2 max_attempts=2 err=.*` + first + `"?$`,
-				} {
-					if !regexp.MustCompile(want).MatchString(lines[i]) || !strings.Contains(lines[i], "task="+strconv.FormatInt(id, 10)+" tag=a") {
-						t.Errorf("logged %s\nwant   %s", lines[i], want)
-					}
-				}
-				r := w.row(id)
-				if r.Status != row.Failed || !strings.Contains(r.ErrorStack, fail.kept) || len(r.ErrorStack) > e.cfg.ErrorLimit {
-					t.Errorf("%v with %d bytes: %.300q", r.Status, len(r.ErrorStack), r.ErrorStack)
-				}
-				if strings.Contains(string(r.Errors), "main.look") {
-					t.Errorf("the errors of attempts hold the stack: %.300s", r.Errors)
-				}
-			})
-		})
-	}
+	}, func(w *world, fail failure) {
+		logged, log := listen()
+		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error { return fail.err }}, log)
+		id := w.save(e, "a", time.Second, processor.WithMaxAttempts(2))
+		time.Sleep(10 * time.Second)
+		lines := strings.Split(strings.TrimSpace(logged.all()), "\n")
+		first, _, _ := strings.Cut(fail.err.Error(), "\n")
+		if len(lines) != 2 {
+			w.Fatalf("logged %q", lines)
+		}
+		for i, want := range []string{
+			`level=WARN msg="attempt failed" .*version=1 attempt=1 max_attempts=2 err=.*` + first + `"? next_attempt_at=2026-01-01T00:00:02`,
+			`level=ERROR msg="task failed" .*version=3 attempt=2 max_attempts=2 err=.*` + first + `"?$`,
+		} {
+			if !regexp.MustCompile(want).MatchString(lines[i]) || !strings.Contains(lines[i], fmt.Sprintf("task=%d tag=a", id)) {
+				w.Errorf("logged %s\nwant   %s", lines[i], want)
+			}
+		}
+		r := w.row(id)
+		if r.Status != row.Failed || !strings.Contains(r.ErrorStack, fail.kept) || len(r.ErrorStack) > e.cfg.ErrorLimit {
+			w.Errorf("%v with %d bytes: %.300q", r.Status, len(r.ErrorStack), r.ErrorStack)
+		}
+		if strings.Contains(string(r.Errors), "main.look") {
+			w.Errorf("the errors of attempts hold the stack: %.300s", r.Errors)
+		}
+	})
 }
 
 func TestFailureOfAPoppedTaskIsLogged(t *testing.T) {
@@ -86,9 +83,7 @@ func TestFailureOfAPoppedTaskIsLogged(t *testing.T) {
 		time.Sleep(6 * time.Second) // its lease ends
 		time.Sleep(2 * time.Second)
 		task := w.take(e, "a")
-		if err := e.Fail(w.Context(), task.ID, task.Version, errors.New("no such order")); err != nil {
-			t.Fatal(err)
-		}
+		w.must(e.Fail(w.Context(), task.ID, task.Version, errors.New("no such order")))
 		for _, want := range []string{"not finished within its lease", `attempt=2 max_attempts=20 err="no such order"`} {
 			if !strings.Contains(logged.all(), want) {
 				t.Errorf("%q is missing in\n%s", want, logged.all())
@@ -101,7 +96,7 @@ func TestAFloodIsALineASecondForEachTag(t *testing.T) {
 	inBubble(t, func(w *world) {
 		logged, log := listen()
 		fail := func(context.Context, *processor.Task) error { return errors.New("no such order") }
-		e := w.engine(w.store, map[string]processor.Func{"flood": fail, "rare": fail}, log)
+		e := w.engine(w.store, serving{"flood": fail, "rare": fail}, log)
 		for i := range 500 {
 			w.save(e, "flood", time.Second+time.Duration(i)*10*time.Millisecond, processor.WithMaxAttempts(1))
 		}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -15,75 +14,28 @@ import (
 )
 
 func TestProducerThatServesNothing(t *testing.T) {
-	for delay, late := range map[time.Duration]time.Duration{
-		0:                       600 * time.Millisecond,
-		500 * time.Millisecond:  600 * time.Millisecond,
-		1500 * time.Millisecond: 600 * time.Millisecond,
-		2 * time.Second:         3 * time.Millisecond,
-		3 * time.Second:         3 * time.Millisecond,
-	} {
-		t.Run(delay.String(), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				producer := w.idle(w.store, nil)
-				w.engine(w.store, map[string]processor.Func{"a": nothing})
-				w.engine(w.store, map[string]processor.Func{"a": nothing})
-				time.Sleep(5 * time.Second)
-				var ids []int64
-				for range 30 {
-					ids = append(ids, w.save(producer, "a", delay))
-					time.Sleep(370 * time.Millisecond)
-				}
-				time.Sleep(10 * time.Second)
-				for _, id := range ids {
-					w.completed(id, late)
-				}
-			})
-		})
-	}
-}
-
-func TestExactlyOneNodeArmsANewTask(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var nodes []*Engine
-		for range 3 {
-			nodes = append(nodes, w.engine(w.store, map[string]processor.Func{"a": nothing}))
-		}
-		w.engine(w.store, map[string]processor.Func{"b": nothing}) // serves another tag
+	const ms = time.Millisecond
+	inBubblesOf(t, []struct{ delay, late time.Duration }{
+		{0, 600 * ms}, {500 * ms, 600 * ms}, {1500 * ms, 600 * ms}, {2000 * ms, 3 * ms}, {3000 * ms, 3 * ms},
+	}, func(w *world, c struct{ delay, late time.Duration }) {
+		producer := w.idle(w.store, nil)
+		w.engine(w.store, serving{"a": nothing})
+		w.engine(w.store, serving{"a": nothing})
 		time.Sleep(5 * time.Second)
-		counts := make([]int, len(nodes))
-		for range 300 {
-			id := w.save(nodes[0], "a", 10*time.Second)
-			armed := 0
-			for i, e := range nodes {
-				if e.arm.mine(id, w.row(id).Due, "a") {
-					armed++
-					counts[i]++
-				}
-			}
-			if armed != 1 {
-				w.Fatalf("task %d is %d nodes' to arm", id, armed)
-			}
+		var ids []int64
+		for range 30 {
+			ids = append(ids, w.save(producer, "a", c.delay))
+			time.Sleep(370 * ms)
 		}
-		for i, n := range counts {
-			if n < 60 {
-				w.Errorf("node %d arms %d of 300", i, n)
-			}
-		}
-		near := w.save(nodes[1], "a", time.Second)
-		for i, e := range nodes {
-			if got := e.arm.mine(near, w.row(near).Due, "a"); got != (i == 1) {
-				w.Errorf("node %d arms a task that node 1 saved for the next second: %t", i, got)
-			}
-		}
-		time.Sleep(15 * time.Second)
-		w.completed(near, 2*time.Millisecond)
+		time.Sleep(10 * time.Second)
+		w.allCompleted(ids, c.late)
 	})
 }
 
 func TestTasksOfACrashedNodeAreCaught(t *testing.T) {
 	inBubble(t, func(w *world) {
-		dying := w.engine(w.store, map[string]processor.Func{"a": nothing})
-		w.engine(w.store, map[string]processor.Func{"a": nothing})
+		dying := w.engine(w.store, serving{"a": nothing})
+		w.engine(w.store, serving{"a": nothing})
 		time.Sleep(5 * time.Second)
 		var ids []int64
 		for i := range 150 {
@@ -91,29 +43,19 @@ func TestTasksOfACrashedNodeAreCaught(t *testing.T) {
 		}
 		w.crash(dying)
 		time.Sleep(20 * time.Second)
-		for _, id := range ids {
-			r := w.row(id)
-			if r.Status != row.Completed || r.CrashCount != 0 {
-				w.Fatalf("row: %+v", r)
-			}
-			if late := w.once(id); late > 650*time.Millisecond {
-				w.Errorf("task %d started %v late", id, late)
-			}
-		}
+		w.allCompleted(ids, 650*time.Millisecond)
 	})
 }
 
 func TestPauseAndResumeReachAllNodes(t *testing.T) {
 	inBubble(t, func(w *world) {
-		a := w.engine(w.store, map[string]processor.Func{"p": untilEnd(5*time.Second, nil), "q": nothing})
-		b := w.engine(w.store, map[string]processor.Func{"p": untilEnd(5*time.Second, nil), "q": nothing})
+		a := w.engine(w.store, serving{"p": untilEnd(5*time.Second, nil), "q": nothing})
+		b := w.engine(w.store, serving{"p": untilEnd(5*time.Second, nil), "q": nothing})
 		remote := w.idle(w.store, nil)
 		time.Sleep(5 * time.Second)
 		running := w.save(a, "p", 0)
 		time.Sleep(100 * time.Millisecond)
-		if err := remote.Pause(w.Context(), "p"); err != nil {
-			w.Fatal(err)
-		}
+		w.must(remote.Pause(w.Context(), "p"))
 		time.Sleep(2 * time.Second)
 		paused := []int64{w.save(a, "p", 0), w.save(b, "p", 0), w.save(remote, "p", 5*time.Second), w.save(b, "p", 8*time.Second)}
 		other := w.save(b, "q", 3*time.Second)
@@ -125,13 +67,11 @@ func TestPauseAndResumeReachAllNodes(t *testing.T) {
 				w.Errorf("a paused task was touched: %+v", r)
 			}
 		}
-		if err := remote.Resume(w.Context(), "p"); err != nil {
-			w.Fatal(err)
-		}
+		w.must(remote.Resume(w.Context(), "p"))
 		resumed := time.Now()
 		time.Sleep(2 * time.Second)
 		for _, id := range paused {
-			if runs := w.runs.of(id); len(runs) != 1 || runs[0].at.Sub(resumed) > 2*time.Second {
+			if runs := w.ran(id, 1); runs[0].at.Sub(resumed) > 2*time.Second {
 				w.Errorf("after the resume: %v", runs)
 			}
 		}
@@ -144,7 +84,7 @@ func TestPauseAndResumeReachAllNodes(t *testing.T) {
 // TestPauseRacesWithTheLookAhead lets both write down what is paused at once: the lines must agree with the tags in the end.
 func TestPauseRacesWithTheLookAhead(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(time.Second)
 		for i := range 1000 {
 			for range 4 {
@@ -168,38 +108,28 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 
 func TestRetriesAreOnTimeWhoeverArmsThem(t *testing.T) {
 	const ms = time.Millisecond
-	for _, c := range []struct{ delay, backoff time.Duration }{
+	inBubblesOf(t, []struct{ delay, backoff time.Duration }{
 		{3000 * ms, 300 * ms}, {3000 * ms, 1900 * ms}, {3000 * ms, 2500 * ms}, {3000 * ms, 7000 * ms}, {1800 * ms, 500 * ms},
-	} {
-		t.Run(fmt.Sprint(c.delay, c.backoff), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				flaky := func(_ context.Context, task *processor.Task) error {
-					if task.Attempt == 1 {
-						return errors.New("boom")
-					}
-					return nil
-				}
-				var nodes []*Engine
-				for range 3 {
-					nodes = append(nodes, w.engine(w.store, map[string]processor.Func{"a": flaky}, func(cfg *Config) {
-						cfg.Backoff = processor.Constant(c.backoff)
-					}))
-				}
-				time.Sleep(5400 * time.Millisecond) // the last case falls between two looks ahead
-				var ids []int64
-				for range 50 {
-					ids = append(ids, w.save(nodes[0], "a", c.delay))
-				}
-				time.Sleep(15 * time.Second)
-				for _, id := range ids {
-					runs := w.runs.of(id)
-					if len(runs) != 2 || runs[1].at.Sub(runs[1].task.Due) > 3*time.Millisecond {
-						w.Fatalf("runs: %+v", runs)
-					}
-				}
-			})
-		})
-	}
+	}, func(w *world, c struct{ delay, backoff time.Duration }) {
+		flaky := func(_ context.Context, task *processor.Task) error {
+			if task.Attempt == 1 {
+				return errors.New("boom")
+			}
+			return nil
+		}
+		var nodes []*Engine
+		for range 3 {
+			nodes = append(nodes, w.engine(w.store, serving{"a": flaky}, func(cfg *Config) { cfg.Backoff = processor.Constant(c.backoff) }))
+		}
+		time.Sleep(5400 * ms) // the last case falls between two looks ahead
+		ids := w.many(nodes[0], 50, "a", c.delay)
+		time.Sleep(15 * time.Second)
+		for _, id := range ids {
+			if runs := w.ran(id, 2); runs[1].at.Sub(runs[1].task.Due) > 3*ms {
+				w.Fatalf("runs: %+v", runs)
+			}
+		}
+	})
 }
 
 // TestArmedTimersOfAnotherNodesShareFireThereAlone lets a node join after the first one has armed everything.
@@ -215,15 +145,12 @@ func TestArmedTimersOfAnotherNodesShareFireThereAlone(t *testing.T) {
 				}
 				mu.Unlock()
 				return w.store.Claim(ctx, c)
-			}}, map[string]processor.Func{"a": nothing})
+			}}, serving{"a": nothing})
 		}
 		first := node(0)
 		time.Sleep(2 * time.Second)
 		const tasks = 60
-		var ids []int64
-		for range tasks {
-			ids = append(ids, w.save(first, "a", 10*time.Second))
-		}
+		ids := w.many(first, tasks, "a", 10*time.Second)
 		if armed := first.hands.timers(); armed != tasks {
 			w.Fatalf("%d timers are armed while the node is alone, want %d", armed, tasks)
 		}
@@ -239,5 +166,57 @@ func TestArmedTimersOfAnotherNodesShareFireThereAlone(t *testing.T) {
 				w.Errorf("task %d was claimed by the nodes %v, want %v", id, asked[id], want)
 			}
 		}
+	})
+}
+
+func TestTagThatIsUnregisteredRunsNoMoreUntilItIsRegisteredAgain(t *testing.T) {
+	inBubble(t, func(w *world) {
+		working, goOn := make(chan struct{}), make(chan struct{})
+		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
+			close(working)
+			<-goOn
+			return nil
+		}, "b": nothing})
+		running := w.save(e, "a", 0)
+		<-working
+		armed, soon, neighbour := w.save(e, "a", 10*time.Second), w.save(e, "a", 5*time.Millisecond), w.save(e, "b", 10*time.Second)
+		if !e.cfg.Registry.Unregister("a") {
+			w.Fatal("it had no processor")
+		}
+		e.Unregistered()
+		if e.tags.open("a") || !e.tags.open("b") {
+			w.Errorf("open: %v", e.tags.list())
+		}
+		time.Sleep(20 * time.Second)
+		close(goOn)
+		time.Sleep(time.Second)
+		w.completed(running, time.Second)
+		w.completed(neighbour, 2*time.Millisecond)
+		w.standing(row.Pending, 0, 0, armed, soon)
+		nodes, _, err := w.store.Nodes(w.Context())
+		if err != nil || len(nodes) != 1 || slices.Contains(nodes[0].Tags, "a") {
+			w.Errorf("announced: %+v, %v", nodes, err)
+		}
+		w.must(e.cfg.Registry.Register("a", w.runs.note(nothing)))
+		e.Registered()
+		again := w.save(e, "a", 3*time.Second)
+		time.Sleep(10 * time.Second)
+		w.standing(row.Completed, 1, 0, armed, soon)
+		w.completed(again, 2*time.Millisecond)
+	})
+}
+
+// What was claimed ahead of its time when the tag was unregistered goes back, and another node runs it.
+func TestTaskClaimedAheadOfATagThatIsUnregisteredGoesToAnotherNode(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing})
+		time.Sleep(3 * time.Second)
+		ids := w.many(e, 200, "a", 3*time.Second)
+		time.Sleep(2999 * time.Millisecond)
+		e.cfg.Registry.Unregister("a")
+		e.Unregistered()
+		w.engine(w.store, serving{"a": nothing})
+		time.Sleep(20 * time.Second)
+		w.standing(row.Completed, 1, 0, ids...)
 	})
 }

@@ -2,7 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,69 +11,170 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// TestOutageLongerThanTheLeasesCostsNoCrash lets the database be away from three nodes for twice the length of a lease. Every
-// moment of the recovery has its turn among the rhythms of the passes.
-func TestOutageLongerThanTheLeasesCostsNoCrash(t *testing.T) {
-	for i := range 8 {
-		for name, hangs := range map[string]bool{"Refused": false, "Hanging": true} {
-			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
-				inBubble(t, func(w *world) {
-					const ttr = 15 * time.Second
-					store := &remote{Store: w.store}
-					store.hangs.Store(hangs)
-					var nodes []*Engine
-					for range 3 {
-						nodes = append(nodes, w.engine(store, map[string]processor.Func{"a": untilEnd(20*time.Second, nil)},
-							func(c *Config) { c.TTR, c.CallTimeout, c.Workers = ttr, 3*time.Second, 20 }))
-					}
-					time.Sleep(5 * time.Second)
-					var ids []int64
-					for n := range 50 {
-						ids = append(ids, w.save(nodes[n%3], "a", 3*time.Second))
-					}
-					time.Sleep(5 * time.Second)
-					if n := w.executing(ids); n != 50 {
-						w.Fatalf("%d tasks run, want 50", n)
-					}
-					store.away.Store(true)
-					time.Sleep(2*ttr + time.Duration(i)*317*time.Millisecond)
-					store.away.Store(false)
-					time.Sleep(time.Minute)
-					for _, id := range ids {
-						if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 || r.CrashCount != 0 {
-							w.Errorf("task %d: %v, attempt %d, %d crashes, %s", id, r.Status, r.Attempt, r.CrashCount, r.Errors)
-						}
-					}
-				})
-			})
+// TestScanComesAgainAfterACallThatHung lets the scan ask while nobody answers, and looks for a row that only a scan can find.
+func TestScanComesAgainAfterACallThatHung(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store := newRemote(w.store, true)
+		w.engine(store, serving{"a": nothing}, func(c *Config) { c.CallTimeout = 3 * time.Second })
+		time.Sleep(7 * time.Second)
+		store.away.Store(true)
+		time.Sleep(20 * time.Second)
+		store.away.Store(false)
+		time.Sleep(10 * time.Second)
+		w.plain(1, "a", row.At(time.Now().Add(-time.Minute)))
+		time.Sleep(6 * time.Second)
+		w.standing(row.Completed, 1, 0, 1)
+	})
+}
+
+func TestOutageIsWaitedForWithoutSpinning(t *testing.T) {
+	inBubbles(t, map[string]bool{"Refused": false, "Hanging": true}, func(w *world, hangs bool) {
+		store := newRemote(w.store, hangs)
+		e := w.engine(store, serving{"a": untilEnd(20*time.Second, nil), "b": nothing}, func(c *Config) { c.TTR = 2 * time.Minute })
+		time.Sleep(5 * time.Second)
+		ids := w.saveMany(e, "a", 10) // its results fall into the outage
+		for i := range 100 {
+			ids = append(ids, w.save(e, "b", time.Second+time.Duration(i)*300*time.Millisecond))
+		}
+		time.Sleep(500 * time.Millisecond)
+		store.away.Store(true)
+		const lasts = 60
+		time.Sleep(lasts * time.Second)
+		if calls := store.refused.Load(); calls > 40*lasts {
+			w.Errorf("%d calls in an outage of %d s", calls, lasts)
+		}
+		if e.Ready(w.Context()) == nil {
+			w.Error("it is ready without a database")
+		}
+		store.away.Store(false)
+		time.Sleep(20 * time.Second)
+		if e.Ready(w.Context()) != nil {
+			w.Error("it is not ready although the database is back")
+		}
+		w.standing(row.Completed, 1, 0, ids...)
+	})
+}
+
+// TestWhoFailedTogetherDoesNotComeBackTogether draws the waits of many processes whose calls were refused at one moment.
+func TestWhoFailedTogetherDoesNotComeBackTogether(t *testing.T) {
+	t.Parallel()
+	const processes = 1000
+	for n, want := range []time.Duration{10, 20, 40, 80, 160, 320, 640, 1280, 2000, 2000} {
+		want *= time.Millisecond
+		waits := make([]time.Duration, processes)
+		for i := range waits {
+			waits[i] = pause(n)
+		}
+		slices.Sort(waits)
+		if first, last := waits[0], waits[processes-1]; first < want/2 || last > want*3/2 {
+			t.Errorf("repetition %d: waits of %v to %v, want half to one and a half times %v", n, first, last, want)
+		}
+		// Evenly drawn, a fifth of them comes back within a fifth of the time; half of that is far beyond chance.
+		for i := 0; i+processes/5 < processes; i++ {
+			if within := waits[i+processes/5] - waits[i]; within < want/10 {
+				t.Errorf("repetition %d: a fifth of all comes back within %v of %v", n, within, want)
+				break
+			}
 		}
 	}
 }
 
-func TestNodeThatDiesInAnOutageIsRescuedSoonAfter(t *testing.T) {
+func TestNodeThatIsCutOffLosesWhatItHasAndComesBack(t *testing.T) {
 	inBubble(t, func(w *world) {
-		store := &remote{Store: w.store}
-		long := func(ctx context.Context, _ *processor.Task) error { <-ctx.Done(); return context.Cause(ctx) }
-		dying := w.engine(store, map[string]processor.Func{"a": long})
-		time.Sleep(2 * time.Second)
-		id := w.save(dying, "a", 0)
-		time.Sleep(time.Second)
-		w.engine(store, map[string]processor.Func{"a": nothing})
-		time.Sleep(time.Second)
-		store.away.Store(true)
-		time.Sleep(5 * time.Second)
-		w.crash(dying)
-		time.Sleep(25 * time.Second)
-		store.away.Store(false)
-		back := time.Now()
-		time.Sleep(20 * time.Second)
-		r, runs := w.row(id), w.runs.of(id)
-		if r.Status != row.Completed || r.CrashCount != 1 || r.Attempt != 1 || len(runs) != 2 {
-			w.Fatalf("%d runs, row %+v", len(runs), r)
+		store := newRemote(w.store, true)
+		ends := make(chan error, 10)
+		hold := func(ctx context.Context, _ *processor.Task) error {
+			<-ctx.Done()
+			ends <- context.Cause(ctx)
+			return nil // as if it had succeeded
 		}
-		// A renewal interval, the next reading of the clock before it and the next pass after it.
-		if late := runs[1].at.Sub(back); late > 9*time.Second {
-			w.Errorf("rescued %v after the database was back", late)
+		a := w.engine(store, serving{"held": hold, "a": nothing}, func(c *Config) { c.TTR, c.CallTimeout = 5*time.Second, 2*time.Second })
+		time.Sleep(3 * time.Second)
+		id := w.save(a, "held", 0)
+		time.Sleep(100 * time.Millisecond)
+		store.away.Store(true)
+		lost := time.Now()
+		w.engine(w.store, serving{"held": nothing, "a": nothing})
+		time.Sleep(15 * time.Second)
+		if runs := w.ran(id, 2); runs[1].at.Sub(lost) > 10*time.Second {
+			w.Errorf("the other node should have taken the task within TTR + 5 s: %+v", runs)
+		}
+		if cause := <-ends; !errors.Is(cause, processor.ErrLeaseLost) {
+			w.Errorf("the context ended with %v", cause)
+		}
+		version := w.row(id).Version
+		store.away.Store(false)
+		time.Sleep(15 * time.Second)
+		if r := w.row(id); r.Status != row.Completed || r.Version != version {
+			w.Errorf("the late result changed the row: %+v", r)
+		}
+		if a.Ready(w.Context()) != nil {
+			w.Error("the node is not ready again")
+		}
+		mine := 0
+		for range 40 {
+			later := w.save(a, "a", 10*time.Second)
+			if a.arm.mine(later, w.row(later).Due, "a") {
+				mine++
+			}
+		}
+		if mine == 0 || mine == 40 {
+			w.Errorf("back in the group the node arms %d of 40 tasks, want a share", mine)
+		}
+		time.Sleep(15 * time.Second)
+	})
+}
+
+// moments are those at which an outage ends, among the rhythms of the passes.
+func moments() (all []time.Duration) {
+	for i := range 8 {
+		all = append(all, time.Duration(i)*317*time.Millisecond)
+	}
+	return all
+}
+
+// TestOutageLongerThanTheLeasesCostsNoCrash lets the database be away from three nodes for twice the length of a lease.
+func TestOutageLongerThanTheLeasesCostsNoCrash(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		inBubblesOf(t, moments(), func(w *world, moment time.Duration) {
+			const ttr = 15 * time.Second
+			store := newRemote(w.store, hangs)
+			var ids []int64
+			var nodes []*Engine
+			for range 3 {
+				nodes = append(nodes, w.engine(store, serving{"a": untilEnd(20*time.Second, nil)},
+					func(c *Config) { c.TTR, c.CallTimeout, c.Workers = ttr, 3*time.Second, 20 }))
+			}
+			time.Sleep(5 * time.Second)
+			for n := range 50 {
+				ids = append(ids, w.save(nodes[n%3], "a", 3*time.Second))
+			}
+			time.Sleep(5 * time.Second)
+			if n := w.executing(ids); n != 50 {
+				w.Fatalf("%d tasks run, want 50", n)
+			}
+			store.away.Store(true)
+			time.Sleep(2*ttr + moment)
+			store.away.Store(false)
+			time.Sleep(time.Minute)
+			w.standing(row.Completed, 1, 0, ids...)
+		})
+	}
+}
+
+// Nobody could send a heartbeat in an outage. A row that is in no share after it is left to others, who are not there.
+func TestRowsOfALoneNodeAreItsOwnAfterAnOutage(t *testing.T) {
+	inBubblesOf(t, moments(), func(w *world, moment time.Duration) {
+		store := newRemote(w.store, false)
+		e := w.engine(store, serving{"a": nothing})
+		time.Sleep(5 * time.Second)
+		store.away.Store(true)
+		time.Sleep(10*time.Second + moment)
+		store.away.Store(false)
+		for back := time.Now(); time.Since(back) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
+			if !e.arm.shared(1, "a") {
+				w.Fatalf("%v after the outage a row is not the node's own", time.Since(back))
+			}
 		}
 	})
 }
@@ -80,11 +182,11 @@ func TestNodeThatDiesInAnOutageIsRescuedSoonAfter(t *testing.T) {
 // TestOutagesInARowPutOffARescueForAWhileOnly has a database that is away again before a renewal interval is over.
 func TestOutagesInARowPutOffARescueForAWhileOnly(t *testing.T) {
 	inBubble(t, func(w *world) {
-		store := &remote{Store: w.store}
-		dying := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Hour, nil)})
+		store := newRemote(w.store, false)
+		dying := w.engine(w.store, serving{"a": untilEnd(time.Hour, nil)})
 		id := w.save(dying, "a", 0)
 		time.Sleep(5 * time.Second)
-		w.engine(store, map[string]processor.Func{"a": nothing})
+		w.engine(store, serving{"a": nothing})
 		w.crash(dying)
 		time.Sleep(time.Until(w.row(id).Due.Std()))
 		for range 5 {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,110 +12,82 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// plain is what an INSERT by hand leaves: a small id of the table's own, and perhaps no due time.
-func (w *world) plain(id int64, tag string, due row.Time) int64 {
-	w.store.Plant(row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, TTR: 15 * time.Second, MaxAttempts: 20})
-	return id
-}
-
 func TestLostTimersAreCaughtUp(t *testing.T) {
-	for name, c := range map[string]struct {
+	type timer struct {
 		overdue time.Duration // when it is found
 		late    time.Duration // how much later it may start
-	}{
-		"Ahead":    {-2500 * time.Millisecond, 2 * time.Millisecond},
-		"Peek":     {0, 550 * time.Millisecond},
-		"LongAgo":  {time.Hour, 6 * time.Second},
-		"VeryLong": {1000 * time.Hour, 6 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				w.engine(w.store, map[string]processor.Func{"a": nothing})
-				time.Sleep(7 * time.Second)
-				id := w.plain(1000, "a", row.At(time.Now().Add(-c.overdue)))
-				time.Sleep(15 * time.Second)
-				w.completed(id, max(c.overdue, 0)+c.late)
-			})
-		})
+		scan    time.Duration // comes so often
 	}
-}
-
-func TestScanComesAsOftenAsItIsSet(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.ScanEvery = time.Second })
+	inBubbles(t, map[string]timer{
+		"Ahead":      {-2500 * time.Millisecond, 2 * time.Millisecond, 5 * time.Second},
+		"Peek":       {0, 550 * time.Millisecond, 5 * time.Second},
+		"LongAgo":    {time.Hour, 6 * time.Second, 5 * time.Second},
+		"VeryLong":   {1000 * time.Hour, 6 * time.Second, 5 * time.Second},
+		"ScansOften": {time.Hour, 1100 * time.Millisecond, time.Second},
+	}, func(w *world, c timer) {
+		w.engine(w.store, serving{"a": nothing}, func(cfg *Config) { cfg.ScanEvery = c.scan })
 		time.Sleep(7 * time.Second)
-		id := w.plain(1000, "a", row.At(time.Now().Add(-time.Hour)))
+		id := w.plain(1000, "a", row.At(time.Now().Add(-c.overdue)))
 		time.Sleep(15 * time.Second)
-		w.completed(id, time.Hour+1100*time.Millisecond)
+		w.completed(id, max(c.overdue, 0)+c.late)
 	})
 }
 
 // TestBusyNodePeeksOften saves in a process that serves nothing: only the peek finds what is due at once.
 func TestBusyNodePeeksOften(t *testing.T) {
-	for name, c := range map[string]struct {
+	type busy struct {
 		runs  time.Duration // of a task that keeps the node busy
 		every time.Duration // between two saves
-	}{
+	}
+	inBubbles(t, map[string]busy{
 		"WhileATaskRuns":              {time.Minute, 1700 * time.Millisecond},
 		"ForASecondAfterItFoundATask": {0, 350 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				e := w.engine(w.store, map[string]processor.Func{"a": nothing, "long": untilEnd(c.runs, nil)})
-				producer := w.idle(w.store, nil)
-				time.Sleep(5 * time.Second)
-				w.save(e, "long", 0)
-				var ids []int64
-				for range 30 {
-					ids = append(ids, w.save(producer, "a", 0))
-					time.Sleep(c.every)
-				}
-				for _, id := range ids[5:] { // the first ones wake it up
-					w.completed(id, 250*time.Millisecond)
-				}
-			})
-		})
-	}
+	}, func(w *world, c busy) {
+		e := w.engine(w.store, serving{"a": nothing, "long": untilEnd(c.runs, nil)})
+		producer := w.idle(w.store, nil)
+		time.Sleep(5 * time.Second)
+		w.save(e, "long", 0)
+		var ids []int64
+		for range 30 {
+			ids = append(ids, w.save(producer, "a", 0))
+			time.Sleep(c.every)
+		}
+		w.allCompleted(ids[5:], 250*time.Millisecond) // the first ones wake it up
+	})
 }
 
 func TestPeekLeavesRowsOfOthersToThemForAMoment(t *testing.T) {
 	const rows = 20
-	for overdueBy, wants := range map[time.Duration]func(n int) bool{
-		50 * time.Millisecond:  func(n int) bool { return n == 0 }, // somebody has them in hand
-		150 * time.Millisecond: func(n int) bool { return n > 0 && n < rows },
-		250 * time.Millisecond: func(n int) bool { return n == rows },
-	} {
-		t.Run(overdueBy.String(), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				e := w.idle(w.store, map[string]processor.Func{"a": nothing})
-				e.tags.run(true)
-				e.arm.look(viewOf("a", "this", "other"))
-				for id := range int64(rows) {
-					w.plain(1000+id, "a", e.now().Add(-overdueBy))
-				}
-				if err := e.peek.runOnce(w.Context()); err != nil {
-					w.Fatal(err)
-				}
-				if n := len(e.hands.lines.waiting); !wants(n) {
-					w.Errorf("took %d of %d rows of two nodes", n, rows)
-				}
-			})
-		})
+	type look struct {
+		overdue     time.Duration
+		least, most int
 	}
+	inBubbles(t, map[string]look{
+		"SomebodyHasThemInHand": {50 * time.Millisecond, 0, 0},
+		"ItsOwn":                {150 * time.Millisecond, 1, rows - 1},
+		"All":                   {250 * time.Millisecond, rows, rows},
+	}, func(w *world, c look) {
+		e := w.idle(w.store, serving{"a": nothing})
+		e.tags.run(true)
+		e.arm.look(viewOf("a", "this", "other"))
+		w.backlog(rows, "a", e.now().Add(-c.overdue))
+		w.must(e.peek.runOnce(w.Context()))
+		if n := len(e.hands.lines.waiting); n < c.least || n > c.most {
+			w.Errorf("took %d of %d rows of two nodes", n, rows)
+		}
+	})
 }
 
 func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.idle(w.store, map[string]processor.Func{"a": nothing})
+		e := w.idle(w.store, serving{"a": nothing})
 		e.tags.run(true)
 		const rows = 2*lookAheadRows + 1
 		due := e.now().Add(1900 * time.Millisecond)
 		for id := range int64(rows) {
 			w.plain(1000+id, "a", due)
 		}
-		if err := e.lookahead.runOnce(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.lookahead.runOnce(w.Context()))
 		if n := e.hands.timers(); n != rows {
 			w.Errorf("armed %d rows of %d", n, rows)
 		}
@@ -126,11 +99,9 @@ func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 	inBubble(t, func(w *world) {
 		cfg := func(c *Config) {
 			c.Workers, c.LookAhead, c.Window = 2, time.Minute, 2*time.Minute
-			if err := c.Registry.Register("full", processor.Func(untilEnd(20*time.Second, nil)), processor.Concurrency(1)); err != nil {
-				w.Fatal(err)
-			}
+			w.must(c.Registry.Register("full", processor.Func(untilEnd(20*time.Second, nil)), processor.Concurrency(1)))
 		}
-		e := w.engine(w.store, map[string]processor.Func{"free": nothing}, cfg)
+		e := w.engine(w.store, serving{"free": nothing}, cfg)
 		w.save(e, "full", 0)
 		time.Sleep(3 * time.Second)
 		now := time.Now()
@@ -145,7 +116,7 @@ func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 
 func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.engine(w.store, map[string]processor.Func{"a": nothing})
+		w.engine(w.store, serving{"a": nothing})
 		time.Sleep(3 * time.Second)
 		inserted := time.Now()
 		now := w.plain(1000, "a", 0)
@@ -162,7 +133,7 @@ func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
 
 func TestLockedRowWithoutADueTimeHoldsUpNobody(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.engine(w.store, map[string]processor.Func{"a": nothing})
+		w.engine(w.store, serving{"a": nothing})
 		other := w.idle(w.store, nil)
 		time.Sleep(3 * time.Second)
 		w.plain(1000, "a", 0)
@@ -175,9 +146,7 @@ func TestLockedRowWithoutADueTimeHoldsUpNobody(t *testing.T) {
 		}
 		overdue := w.plain(1001, "a", row.At(time.Now().Add(-time.Hour)))
 		time.Sleep(8 * time.Second)
-		for _, id := range ids {
-			w.completed(id, 50*time.Millisecond)
-		}
+		w.allCompleted(ids, 50*time.Millisecond)
 		w.once(overdue)
 		unlock()
 		time.Sleep(7 * time.Second)
@@ -187,7 +156,7 @@ func TestLockedRowWithoutADueTimeHoldsUpNobody(t *testing.T) {
 
 func TestTagWithoutAProcessorIsLeftAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(time.Second)
 		foreign := w.save(e, "nobody", 0)
 		served := w.save(e, "a", 0)
@@ -196,9 +165,7 @@ func TestTagWithoutAProcessorIsLeftAlone(t *testing.T) {
 		if r := w.row(foreign); r.Version != 0 || r.Status != row.Pending {
 			w.Errorf("row: %+v", r)
 		}
-		if err := e.cfg.Registry.Register("nobody", w.runs.note(nothing)); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.cfg.Registry.Register("nobody", w.runs.note(nothing)))
 		e.Registered()
 		time.Sleep(7 * time.Second)
 		if r := w.row(foreign); r.Status != row.Completed {
@@ -209,14 +176,9 @@ func TestTagWithoutAProcessorIsLeftAlone(t *testing.T) {
 
 func TestRestartWithABacklogIsOnTimeForNewTasks(t *testing.T) {
 	inBubble(t, func(w *world) {
-		const backlog = 100_000
-		past := row.At(time.Now().Add(-time.Hour))
-		for i := range int64(backlog) {
-			w.plain(1000+i, "old", past+row.Time(i))
-		}
-		busy := func(context.Context, *processor.Task) error { time.Sleep(20 * time.Millisecond); return nil }
-		slow := func(context.Context, *processor.Task) error { time.Sleep(time.Minute); return nil }
-		e := w.engine(w.store, map[string]processor.Func{"old": busy, "new": busy, "slow": slow})
+		w.backlog(100_000, "old", row.At(time.Now().Add(-time.Hour)))
+		busy := untilEnd(20*time.Millisecond, nil)
+		e := w.engine(w.store, serving{"old": busy, "new": busy})
 		time.Sleep(time.Second)
 		var ids []int64
 		for i := range 300 {
@@ -231,23 +193,18 @@ func TestRestartWithABacklogIsOnTimeForNewTasks(t *testing.T) {
 			w.Errorf("%d overdue rows of a tag are in memory, the bound is %d", backlogPerTag-room, backlogPerTag)
 		}
 		time.Sleep(4 * time.Second)
-		for _, id := range ids {
-			w.completed(id, 100*time.Millisecond) // each waits for a few of those that run, not for the backlog
-		}
-		done, _, _ := w.store.List(w.Context(), row.Filter{Tag: "old", Status: new(row.Completed), Limit: backlog}, false)
-		if len(done) < 10_000 {
-			w.Errorf("beside the new tasks only %d of the backlog were run", len(done))
+		w.allCompleted(ids, 100*time.Millisecond) // each waits for a few of those that run, not for the backlog
+		if done := w.done("old"); done < 10_000 {
+			w.Errorf("beside the new tasks only %d of the backlog were run", done)
 		}
 	})
 }
 
 func TestOnlyTheTagThatIsOverloadedWaits(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"quick": nothing})
+		e := w.engine(w.store, serving{"quick": nothing})
 		slow := w.runs.note(untilEnd(10*time.Second, nil))
-		if err := e.cfg.Registry.Register("slow", slow, processor.Concurrency(2)); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.cfg.Registry.Register("slow", slow, processor.Concurrency(2)))
 		e.Registered()
 		producer := w.idle(w.store, nil)
 		time.Sleep(2 * time.Second)
@@ -265,7 +222,7 @@ func TestOnlyTheTagThatIsOverloadedWaits(t *testing.T) {
 
 func TestStrayRowsOfThisProcessAreReleased(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(12*time.Second, nil)})
+		e := w.engine(w.store, serving{"a": untilEnd(12*time.Second, nil)})
 		time.Sleep(time.Second)
 		running := w.save(e, "a", 0)
 		stray := w.save(e, "b", 0)
@@ -274,9 +231,7 @@ func TestStrayRowsOfThisProcessAreReleased(t *testing.T) {
 		r.Due = row.At(time.Now()).Add(r.TTR)
 		w.store.Plant(r)
 		time.Sleep(6 * time.Second)
-		if n := len(w.runs.of(stray)); n != 1 {
-			w.Errorf("the stray row was run %d times", n)
-		}
+		w.ran(stray, 1)
 		time.Sleep(30 * time.Second)
 		w.completed(running, time.Second)
 		if r := w.row(stray); r.Status != row.Completed || r.Attempt != 1 {
@@ -288,13 +243,12 @@ func TestStrayRowsOfThisProcessAreReleased(t *testing.T) {
 func TestPurgeKeepsToItsRetention(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var now time.Time
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) {
+		e := w.engine(w.store, serving{"a": nothing}, func(c *Config) {
 			c.Retention = Retention{Completed: 10 * time.Minute, Failed: 20 * time.Minute} // cancelled ones for ever
 		})
 		done, cancelled := w.save(e, "a", 0), w.save(e, "a", time.Hour)
-		if _, err := e.Cancel(w.Context(), nil, Ref{ID: cancelled}, false); err != nil {
-			w.Fatal(err)
-		}
+		_, err := e.Cancel(w.Context(), nil, Ref{ID: cancelled}, false)
+		w.must(err)
 		failed := w.plain(1000, "a", row.At(time.Now()))
 		r := w.row(failed)
 		r.Status = row.Failed
@@ -315,7 +269,7 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 
 func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(50*time.Millisecond, nil)})
+		e := w.engine(w.store, serving{"a": untilEnd(50*time.Millisecond, nil)})
 		time.Sleep(time.Second)
 		id := w.plain(1000, "a", row.At(time.Now().Add(-time.Millisecond)))
 		early := w.plain(1001, "a", row.At(time.Now().Add(time.Hour)))
@@ -328,9 +282,7 @@ func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
 			time.Sleep(30 * time.Millisecond)
 		}
 		w.completed(id, 5*time.Millisecond)
-		if n := len(w.runs.of(early)); n != 0 {
-			w.Errorf("a task that is not due was run %d times", n)
-		}
+		w.ran(early, 0)
 	})
 }
 
@@ -338,18 +290,8 @@ func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
 func TestAStrayBehindManyRowsInHand(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
-		due := row.At(time.Now())
-		const n = scanPage + 20
-		for id := range int64(n) {
-			w.store.Plant(row.Row{ID: 1 + id, Tag: "a", Body: []byte("{}"), Due: due, Expected: due, TTR: time.Hour, MaxAttempts: 20})
-		}
-		for got := 0; got < n; {
-			tasks, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: n - got, Waits: true, Wait: 10 * time.Second})
-			if err != nil || len(tasks) == 0 {
-				w.Fatalf("popped %d, then %v", got, err)
-			}
-			got += len(tasks)
-		}
+		w.saveMany(e, "a", scanPage+20, processor.WithTTR(time.Hour))
+		w.takeAll(e, "a", scanPage+20)
 		// A claim for a pop whose reply was lost, and that was applied after all.
 		late := row.At(time.Now())
 		w.store.Plant(row.Row{
@@ -366,49 +308,117 @@ func TestAStrayBehindManyRowsInHand(t *testing.T) {
 // misnumbered has rows with ids that no process can name, until they are given others.
 type misnumbered struct {
 	Store
-	rows int
+	rows atomic.Int64
 }
 
-func (m *misnumbered) Renumber(context.Context, int64, func() int64, int) (moved int, mend string, err error) {
-	moved, m.rows = m.rows, 0
+func (m *misnumbered) Renumber(_ context.Context, _ int64, _ func() int64, limit int) (moved int, mend string, err error) {
+	moved = min(limit, int(m.rows.Load()))
+	m.rows.Add(-int64(moved))
 	return moved, "MEND", nil
 }
 
 func TestRowsThatHadToBeNumberedAreWarnedOfForMinutes(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(&misnumbered{w.store, 2}, nil)
-		time.Sleep(warnedFor)
-		if got := e.Warning(); !strings.HasSuffix(got, ": MEND") {
-			t.Errorf("it warns %q", got)
-		}
-		time.Sleep(10 * time.Second)
-		if got := e.Warning(); got != "" {
-			t.Errorf("it still warns %q", got)
-		}
-	})
-}
-
-// beyond is a store with rows that have ids beyond the last one.
-type beyond struct {
-	Store
-	rows atomic.Int64
-}
-
-func (s *beyond) Renumber(_ context.Context, _ int64, _ func() int64, limit int) (moved int, mend string, err error) {
-	moved = min(limit, int(s.rows.Load()))
-	s.rows.Add(-int64(moved))
-	return moved, "", nil
-}
-
-func TestOnePassGivesAllRowsBeyondTheLastIDAnother(t *testing.T) {
-	inBubble(t, func(w *world) {
-		db := &beyond{Store: w.store}
-		w.engine(db, nil)
-		time.Sleep(time.Minute)
+		db := &misnumbered{Store: w.store}
+		e := w.engine(db, nil)
 		db.rows.Store(4*scanPage + 1)
 		time.Sleep(6 * time.Second)
 		if n := db.rows.Load(); n > 0 {
 			w.Errorf("%d rows still wait for an id after one pass", n)
+		}
+		time.Sleep(warnedFor - 6*time.Second)
+		if got := e.Warning(); !strings.HasSuffix(got, ": MEND") {
+			w.Errorf("it warns %q", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := e.Warning(); got != "" {
+			w.Errorf("it still warns %q", got)
+		}
+	})
+}
+
+// Between what the scan of a start finds and what the first look-ahead or peek does there must be no gap: what falls into it waits
+// for the next turn of the scan.
+func TestStartCatchesUpAtOnce(t *testing.T) {
+	type start struct {
+		died time.Duration // before the start; a moment ago it still counts as alive
+		slow time.Duration // first look at the nodes
+	}
+	inBubbles(t, map[string]start{
+		"ANodeDiedAMomentAgo": {died: 100 * time.Millisecond},
+		"ANodeDiedLongAgo":    {died: time.Minute},
+		"TheFirstLookIsSlow":  {died: time.Minute, slow: 800 * time.Millisecond},
+		"BothAtOnce":          {died: 100 * time.Millisecond, slow: 800 * time.Millisecond},
+	}, func(w *world, c start) {
+		dying := w.engine(w.store, serving{"a": nothing})
+		time.Sleep(5 * time.Second)
+		w.crash(dying)
+		time.Sleep(c.died)
+		var ids []int64
+		begin := time.Now()
+		for i := range int64(300) {
+			ids = append(ids, w.plain(1000+i, "a", row.At(begin.Add(time.Duration(i-299)*10*time.Millisecond))))
+		}
+		w.engine(slow(w.store, "Nodes", c.slow), serving{"a": nothing})
+		time.Sleep(15 * time.Second)
+		for _, id := range ids {
+			if after := w.ran(id, 1)[0].at.Sub(begin); after > time.Second {
+				w.Errorf("what was %v overdue started %v after the start", begin.Sub(w.row(id).Expected.Std()), after)
+			}
+		}
+	})
+}
+
+// What became overdue while nobody could look must not wait for the next turn of the scan.
+func TestOutageIsCaughtUpAsSoonAsItEnds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var away atomic.Bool
+		w.engine(at(w.store, "Due", func(_ context.Context, do func() error) error {
+			if away.Load() {
+				return classError(row.ClassNotApplied, "away")
+			}
+			return do()
+		}), serving{"a": nothing})
+		for round := range int64(5) {
+			time.Sleep(7 * time.Second)
+			away.Store(true)
+			time.Sleep(time.Second)
+			var ids []int64
+			for i := range int64(30) {
+				ids = append(ids, w.plain(1000*(round+1)+i, "a", row.At(time.Now())))
+				time.Sleep(100 * time.Millisecond)
+			}
+			away.Store(false)
+			back := time.Now()
+			time.Sleep(10 * time.Second)
+			for _, id := range ids {
+				if after := w.ran(id, 1)[0].at.Sub(back); after > 2*time.Second {
+					w.Errorf("task %d started %v after the end of the outage", id, after)
+				}
+			}
+		}
+	})
+}
+
+// More falls due at once than memory keeps once it is overdue. What was forgotten is read again while the rest runs.
+func TestBurstIsRunWithoutAPause(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const tasks = 8000
+		due := time.Now().Add(3 * time.Second)
+		for i := range int64(tasks) {
+			w.plain(1000+i, "a", row.At(due))
+		}
+		w.engine(w.store, serving{"a": untilEnd(2*time.Millisecond, nil)}, func(c *Config) { c.Workers = 4 })
+		time.Sleep(30 * time.Second)
+		var starts []time.Time
+		for i := range int64(tasks) {
+			starts = append(starts, w.ran(1000+i, 1)[0].at)
+		}
+		slices.SortFunc(starts, time.Time.Compare)
+		for i := range starts[1:] {
+			if pause := starts[i+1].Sub(starts[i]); pause > 700*time.Millisecond {
+				w.Errorf("nothing started for %v after %d tasks", pause, i+1)
+			}
 		}
 	})
 }

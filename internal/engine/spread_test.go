@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,15 +14,8 @@ import (
 
 // counted is a store as one node sees it, and what its claims asked for and got.
 type counted struct {
-	distant
+	claimHook
 	asked, won atomic.Int64
-}
-
-func (s *counted) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
-	claimed, err := s.distant.Claim(ctx, c)
-	s.asked.Add(int64(len(c.Rows)))
-	s.won.Add(int64(len(claimed.Rows)))
-	return claimed, err
 }
 
 // spread starts nodes with a store each.
@@ -31,8 +23,15 @@ func (w *world) spread(nodes int, f processor.Func) []*counted {
 	w.Helper()
 	stores := make([]*counted, nodes)
 	for i := range stores {
-		stores[i] = &counted{distant: distant{w.store, 3 * time.Millisecond}}
-		w.engine(stores[i], map[string]processor.Func{"a": f})
+		s, far := &counted{}, distant(w.store, 3*time.Millisecond)
+		s.claimHook = claimHook{far, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
+			claimed, err := far.Claim(ctx, c)
+			s.asked.Add(int64(len(c.Rows)))
+			s.won.Add(int64(len(claimed.Rows)))
+			return claimed, err
+		}}
+		stores[i] = s
+		w.engine(s, serving{"a": f})
 	}
 	return stores
 }
@@ -59,20 +58,13 @@ func (w *world) shared(stores []*counted, tasks int) {
 
 // Each of them knows at first only those that were there before.
 func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
-	for _, nodes := range companies {
-		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				tasks := 4000 * nodes
-				due := row.At(time.Now().Add(-time.Minute))
-				for i := range int64(tasks) {
-					w.plain(1000+i, "a", due+row.Time(i))
-				}
-				stores := w.spread(nodes, untilEnd(10*time.Millisecond, nil))
-				time.Sleep(30 * time.Second)
-				w.shared(stores, tasks)
-			})
-		})
-	}
+	inBubblesOf(t, companies, func(w *world, nodes int) {
+		tasks := 4000 * nodes
+		w.backlog(tasks, "a", row.At(time.Now().Add(-time.Minute)))
+		stores := w.spread(nodes, untilEnd(10*time.Millisecond, nil))
+		time.Sleep(30 * time.Second)
+		w.shared(stores, tasks)
+	})
 }
 
 // viewOf is how the first of the nodes sees all of them.
@@ -88,7 +80,7 @@ func viewOf(tag string, tokens ...string) *cluster.View {
 // A page that was read before the others were known waits for room, and may get it because rows of theirs were given away.
 func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.idle(w.store, map[string]processor.Func{"a": nothing})
+		e := w.idle(w.store, serving{"a": nothing})
 		const page = backlogPerTag / 3
 		e.tags.run(true)
 		both := viewOf("a", "this", "other")
@@ -99,9 +91,7 @@ func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 		synctest.Wait()
 		e.arm.look(both)
 		e.hands.dealAnew(e.arm.shared)
-		if err := <-offered; err != nil {
-			w.Fatal(err)
-		}
+		w.must(<-offered)
 		e.hands.mu.Lock()
 		defer e.hands.mu.Unlock()
 		waiting := e.hands.lines.line("a").backlog
@@ -127,75 +117,37 @@ func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 		}
 		w.spread(nodes, nothing)
 		time.Sleep(overdue / 2)
-		done, _, _ := w.store.List(w.Context(), row.Filter{Tag: "a", Status: new(row.Completed), Limit: tasks}, false)
-		if len(done) < tasks {
-			w.Errorf("%d of %d tasks are done", len(done), tasks)
+		if done := w.done("a"); done < tasks {
+			w.Errorf("%d of %d tasks are done", done, tasks)
 		}
 	})
 }
 
 // A resume is what makes all nodes look at a backlog within a second.
 func TestNodesShareABacklog(t *testing.T) {
-	for _, nodes := range companies {
-		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				tasks := 4000 * nodes
-				stores := w.spread(nodes, untilEnd(50*time.Millisecond, nil))
-				operator := w.idle(w.store, nil)
-				if err := operator.Pause(w.Context(), "a"); err != nil {
-					w.Fatal(err)
-				}
-				time.Sleep(7 * time.Second)
-				due := row.At(time.Now().Add(-time.Minute))
-				for i := range int64(tasks) {
-					w.plain(1000+i, "a", due+row.Time(i))
-				}
-				if err := operator.Resume(w.Context(), "a"); err != nil {
-					w.Fatal(err)
-				}
-				time.Sleep(30 * time.Second)
-				w.shared(stores, tasks)
-			})
-		})
-	}
+	inBubblesOf(t, companies, func(w *world, nodes int) {
+		tasks := 4000 * nodes
+		stores := w.spread(nodes, untilEnd(50*time.Millisecond, nil))
+		operator := w.idle(w.store, nil)
+		w.must(operator.Pause(w.Context(), "a"))
+		time.Sleep(7 * time.Second)
+		w.backlog(tasks, "a", row.At(time.Now().Add(-time.Minute)))
+		w.must(operator.Resume(w.Context(), "a"))
+		time.Sleep(30 * time.Second)
+		w.shared(stores, tasks)
+	})
 }
 
 func TestNodesShareWhatFallsDue(t *testing.T) {
-	for _, nodes := range companies {
-		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				const tasks = 10_000
-				stores := w.spread(nodes, nothing)
-				time.Sleep(7 * time.Second)
-				begin := row.At(time.Now().Add(3 * time.Second))
-				for i := range int64(tasks) { // 2,000 a second
-					w.plain(1000+i, "a", begin.Add(time.Duration(i)*500*time.Microsecond))
-				}
-				time.Sleep(30 * time.Second)
-				w.shared(stores, tasks)
-			})
-		})
-	}
-}
-
-// A node whose own share is used up helps the others, so that the slowest does not decide when all is done.
-func TestIdleNodeHelpsASlowOne(t *testing.T) {
-	inBubble(t, func(w *world) {
-		const tasks = 12_000
-		quick := w.spread(1, nothing)
-		w.spread(1, untilEnd(time.Second, nil)) // 64 a second: its share would take it a minute and a half
+	inBubblesOf(t, companies, func(w *world, nodes int) {
+		const tasks = 10_000
+		stores := w.spread(nodes, nothing)
 		time.Sleep(7 * time.Second)
-		due := row.At(time.Now().Add(-time.Minute))
-		for i := range int64(tasks) {
-			w.plain(1000+i, "a", due+row.Time(i))
+		begin := row.At(time.Now().Add(3 * time.Second))
+		for i := range int64(tasks) { // 2,000 a second
+			w.plain(1000+i, "a", begin.Add(time.Duration(i)*500*time.Microsecond))
 		}
-		time.Sleep(40 * time.Second)
-		if got := quick[0].won.Load(); got < tasks*8/10 {
-			w.Errorf("the quick node has run %d of %d tasks", got, tasks)
-		}
-		time.Sleep(time.Minute)
-		for i := range int64(tasks) {
-			w.once(1000 + i)
-		}
+		time.Sleep(30 * time.Second)
+		w.shared(stores, tasks)
 	})
 }

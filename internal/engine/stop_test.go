@@ -15,12 +15,10 @@ import (
 
 func TestStopWaitsForWhatRuns(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(25*time.Second, nil)})
+		e := w.engine(w.store, serving{"a": untilEnd(25*time.Second, nil)})
 		id := w.save(e, "a", 0)
 		time.Sleep(time.Second)
-		if err := e.Stop(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.Stop(w.Context()))
 		w.completed(id, time.Second)
 		if nodes, _, _ := w.store.Nodes(w.Context()); len(nodes) != 0 {
 			w.Errorf("nodes left in the registry: %v", nodes)
@@ -29,45 +27,39 @@ func TestStopWaitsForWhatRuns(t *testing.T) {
 }
 
 func TestStopReleasesWhatStillRunsAtTheEndOfTheGrace(t *testing.T) {
-	for name, ignores := range map[string]bool{"Obeys": false, "Ignores": true} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				wake := make(chan struct{})
-				defer close(wake)
-				e := w.engine(w.store, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
-					if ignores {
-						<-wake
-						return nil
-					}
-					<-ctx.Done()
-					if !errors.Is(context.Cause(ctx), processor.ErrStopping) {
-						w.Errorf("the context ended with %v", context.Cause(ctx))
-					}
-					return ctx.Err()
-				}}, func(c *Config) { c.StopGrace = 5 * time.Second })
-				id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
-				time.Sleep(time.Second)
-				w.engine(w.store, map[string]processor.Func{"a": nothing}) // takes over
-				began := time.Now()
-				w.lossy[e] = true
-				if err := e.Stop(w.Context()); err == nil {
-					w.Error("Stop did not say that it interrupted a processor")
-				}
-				if took := time.Since(began); took > 7*time.Second {
-					w.Errorf("Stop took %v", took)
-				}
-				time.Sleep(7 * time.Second)
-				if r := w.row(id); r.Status != row.Completed || r.Attempt != 1 || r.CrashCount != 0 {
-					w.Errorf("another node: %+v", r)
-				}
-			})
-		})
-	}
+	inBubbles(t, map[string]bool{"Obeys": false, "Ignores": true}, func(w *world, ignores bool) {
+		wake := make(chan struct{})
+		defer close(wake)
+		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
+			if ignores {
+				<-wake
+				return nil
+			}
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), processor.ErrStopping) {
+				w.Errorf("the context ended with %v", context.Cause(ctx))
+			}
+			return ctx.Err()
+		}}, func(c *Config) { c.StopGrace = 5 * time.Second })
+		id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
+		time.Sleep(time.Second)
+		w.engine(w.store, serving{"a": nothing}) // takes over
+		began := time.Now()
+		w.lossy[e] = true
+		if err := e.Stop(w.Context()); err == nil {
+			w.Error("Stop did not say that it interrupted a processor")
+		}
+		if took := time.Since(began); took > 7*time.Second {
+			w.Errorf("Stop took %v", took)
+		}
+		time.Sleep(7 * time.Second)
+		w.standing(row.Completed, 1, 0, id)
+	})
 }
 
 func TestStopOfWhoeverGivesUpReleasesAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Hour, nil)})
+		e := w.engine(w.store, serving{"a": untilEnd(time.Hour, nil)})
 		id := w.save(e, "a", 0)
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
@@ -80,31 +72,27 @@ func TestStopOfWhoeverGivesUpReleasesAtOnce(t *testing.T) {
 		if time.Since(began) > 3*time.Second {
 			w.Errorf("Stop took %v", time.Since(began))
 		}
-		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 || r.CrashCount != 0 {
-			w.Errorf("row: %+v", r)
-		}
+		w.standing(row.Pending, 0, 0, id)
 	})
 }
 
 func TestRowsClaimedAheadStartAtTheirTimeDuringAStop(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second)
 		time.Sleep(3*time.Second - 5*time.Millisecond)
 		if r := w.row(id); r.Status != row.Executing {
 			w.Fatalf("want it claimed ahead: %+v", r)
 		}
-		if err := e.Stop(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.Stop(w.Context()))
 		w.completed(id, 2*time.Millisecond)
 	})
 }
 
 func TestRowsClaimedAheadAreGivenBackWithTheirDueTime(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing})
+		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second)
 		due := w.row(id).Due
@@ -126,64 +114,51 @@ func TestRowsClaimedAheadAreGivenBackWithTheirDueTime(t *testing.T) {
 // The claim was applied, but nobody here knows that yet.
 func TestStopReleasesWhatAClaimWithALostReplyHasWon(t *testing.T) {
 	inBubble(t, func(w *world) {
-		lost := make(chan struct{})
-		var once sync.Once
-		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			if _, err := w.store.Claim(ctx, c); err != nil {
+		lost := make(chan struct{}, 10)
+		e := w.engine(at(w.store, "Claim", func(_ context.Context, do func() error) error {
+			if err := do(); err != nil {
 				w.Error(err)
 			}
-			once.Do(func() { close(lost) })
-			return row.Claimed{}, classError(row.ClassUnknown, "the reply is lost")
-		}}
-		e := w.engine(store, map[string]processor.Func{"a": nothing})
+			lost <- struct{}{}
+			return classError(row.ClassUnknown, "the reply is lost")
+		}), serving{"a": nothing})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second)
 		<-lost
 		gone := time.Now()
-		if err := e.Stop(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.Stop(w.Context()))
 		if took := time.Since(gone); took > 3*time.Second {
 			w.Errorf("Stop took %v", took)
 		}
-		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 || r.CrashCount != 0 || len(w.runs.of(id)) != 0 {
-			w.Errorf("row after the stop: %+v", r)
-		}
+		w.standing(row.Pending, 0, 0, id)
+		w.ran(id, 0)
 	})
 }
 
 // It can find nothing out, and must not wait for that longer than the grace.
 func TestStopEndsAfterALostReplyOfADatabaseThatIsGone(t *testing.T) {
-	for name, hangs := range map[string]bool{"Refused": false, "Hanging": true} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				far := &remote{Store: w.store}
-				far.hangs.Store(hangs)
-				lost := make(chan struct{})
-				store := claimHook{far, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-					if far.away.Swap(true) {
-						return far.Claim(ctx, c)
-					}
-					close(lost)
-					return row.Claimed{}, classError(row.ClassUnknown, "the reply is lost")
-				}}
-				e := w.engine(store, map[string]processor.Func{"a": nothing}, func(c *Config) {
-					c.StopGrace, c.CallTimeout = 5*time.Second, 2*time.Second
-				})
-				time.Sleep(time.Second)
-				w.save(e, "a", 3*time.Second)
-				<-lost
-				gone := time.Now()
-				w.lossy[e] = true
-				if err := e.Stop(w.Context()); !errors.Is(err, processor.ErrGraceEnded) {
-					w.Errorf("Stop: %v", err)
-				}
-				if took := time.Since(gone); took > 12*time.Second {
-					w.Errorf("Stop took %v", took)
-				}
-			})
-		})
-	}
+	inBubbles(t, map[string]bool{"Refused": false, "Hanging": true}, func(w *world, hangs bool) {
+		far := newRemote(w.store, hangs)
+		lost := make(chan struct{})
+		e := w.engine(at(far, "Claim", func(_ context.Context, do func() error) error {
+			if far.away.Swap(true) {
+				return do()
+			}
+			close(lost)
+			return classError(row.ClassUnknown, "the reply is lost")
+		}), serving{"a": nothing}, func(c *Config) { c.StopGrace, c.CallTimeout = 5*time.Second, 2*time.Second })
+		time.Sleep(time.Second)
+		w.save(e, "a", 3*time.Second)
+		<-lost
+		gone := time.Now()
+		w.lossy[e] = true
+		if err := e.Stop(w.Context()); !errors.Is(err, processor.ErrGraceEnded) {
+			w.Errorf("Stop: %v", err)
+		}
+		if took := time.Since(gone); took > 12*time.Second {
+			w.Errorf("Stop took %v", took)
+		}
+	})
 }
 
 func TestStopStoresTheSavesThatWait(t *testing.T) {
@@ -194,9 +169,7 @@ func TestStopStoresTheSavesThatWait(t *testing.T) {
 		for range 5 {
 			answers = append(answers, w.saveLater(w.Context(), e, w.task("a", time.Hour)))
 		}
-		if err := e.Stop(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.Stop(w.Context()))
 		for _, done := range answers {
 			if a := <-done; a.err != nil || !w.exists(a.id) {
 				w.Errorf("save: %v", a)
@@ -208,7 +181,7 @@ func TestStopStoresTheSavesThatWait(t *testing.T) {
 func TestStopGivesTheMemoryOfTimersBackForGood(t *testing.T) {
 	inBubble(t, func(w *world) {
 		before := offheap.Mapped()
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.HeapCap = 100_000 })
+		e := w.engine(w.store, serving{"a": nothing}, func(c *Config) { c.HeapCap = 100_000 })
 		arm := func() {
 			for _, d := range sightings("a", 1, 50_000) {
 				d.Due = row.At(time.Now().Add(time.Hour))
@@ -219,28 +192,11 @@ func TestStopGivesTheMemoryOfTimersBackForGood(t *testing.T) {
 		if n := e.hands.timers(); n != 50_000 {
 			w.Fatalf("%d timers", n)
 		}
-		if err := e.Stop(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.must(e.Stop(w.Context()))
 		arm() // as a commit that was waited for does when it is seen late
 		if n, left := e.hands.timers(), offheap.Mapped()-before; n != 0 || left != 0 {
 			w.Errorf("%d timers and %d bytes outside of the collector's heap are left", n, left)
 		}
-	})
-}
-
-func TestStopIsIdempotentAndWorksBeforeStart(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.idle(w.store, map[string]processor.Func{"a": nothing})
-		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(func() {
-				if err := e.Stop(w.Context()); err != nil {
-					w.Error(err)
-				}
-			})
-		}
-		wg.Wait()
 	})
 }
 
@@ -250,7 +206,8 @@ func TestStartStopStress(t *testing.T) {
 	store := memstore.New()
 	for range 15 {
 		cfg := testConfig(store)
-		if err := cfg.Registry.Register("a", processor.Func(nothing)); err != nil {
+		err := cfg.Registry.Register("a", processor.Func(nothing))
+		if err != nil {
 			t.Fatal(err)
 		}
 		e, err := New(t.Context(), cfg)
@@ -280,4 +237,22 @@ func TestStartStopStress(t *testing.T) {
 		}
 		wg.Wait()
 	}
+}
+
+func TestHookThatDoesNotReturnDoesNotHoldUpAStop(t *testing.T) {
+	inBubble(t, func(w *world) {
+		block := make(chan struct{})
+		defer close(block)
+		permanent := func(context.Context, *processor.Task) error { return processor.Permanent(errors.New("no")) }
+		e := w.engine(w.store, serving{"a": permanent}, func(c *Config) {
+			c.OnFailed = func(context.Context, *processor.Task, error) { <-block }
+		})
+		w.save(e, "a", 0)
+		time.Sleep(time.Second)
+		began := time.Now()
+		w.must(e.Stop(w.Context()))
+		if took := time.Since(began); took > 15*time.Second {
+			w.Errorf("the stop has waited for the hook for %v", took)
+		}
+	})
 }

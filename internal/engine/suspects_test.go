@@ -22,31 +22,6 @@ func suspectsOf(workers int, crashes ...int) *hands {
 
 func repeat(crashes, times int) []int { return slices.Repeat([]int{crashes}, times) }
 
-func TestSuspectRunsAsTheOnlyOne(t *testing.T) {
-	h := handsFor(10, 10, "a", "b")
-	h.due([]row.Due{
-		{ID: 1, Tag: "a", Due: 1, CrashCount: 2},
-		{ID: 2, Tag: "b", Due: 1, CrashCount: 4},
-		{ID: 3, Tag: "a", Due: 1, CrashCount: 1},
-	}, false, 0)
-	first := h.pickAny(claimRows, 0)
-	if !slices.Equal(idsIn(first), []int64{3, 1}) {
-		t.Fatalf("picked %v, want one suspect and the row that crashed once", idsIn(first))
-	}
-	h.letGo(first[0])
-	if got := h.pickAny(claimRows, 0); len(got) != 0 {
-		t.Errorf("a second suspect beside the first: %v", idsIn(got))
-	}
-	h.freeSlot(first[1])
-	if got := h.pickAny(claimRows, 0); len(got) != 0 {
-		t.Errorf("a second suspect before the result of the first is stored: %v", idsIn(got))
-	}
-	h.letGo(first[1])
-	if got := h.pickAny(claimRows, 0); !slices.Equal(idsIn(got), []int64{2}) {
-		t.Errorf("then picked %v", idsIn(got))
-	}
-}
-
 func TestSuspectThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
 	for name, step := range map[string]func(h *hands, it *item){
 		"it was not claimed":                  (*hands).standBack,
@@ -104,22 +79,11 @@ func TestSuspectsThatSurviveLetMoreRunTogether(t *testing.T) {
 	}
 }
 
-func TestSuspectsThatWereReleasedVouchForNone(t *testing.T) {
-	h := suspectsOf(20, repeat(2, 3)...)
-	for range 2 {
-		picked := h.pickAny(claimRows, 0)
-		if len(picked) != 1 {
-			t.Fatalf("picked %v, want one", idsIn(picked))
-		}
-		h.settled(picked[0], false)
-	}
-}
-
 func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.underSuspicion(20)
+		w.underSuspicion(1, 20, suspectAt, "a")
 		running := 0
-		w.engine(w.store, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+		w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			if running++; running > 1 {
 				w.Errorf("task %d runs beside another suspect", task.ID)
 			}
@@ -182,63 +146,12 @@ func TestSuspectsTakeTurns(t *testing.T) {
 	}
 }
 
-// slowUpdates is a store whose transitions take a while to get there.
-type slowUpdates struct{ Store }
-
-func (s slowUpdates) Update(ctx context.Context, tx Tx, changes []row.Change) (int, error) {
-	if !sleep(ctx, 100*time.Millisecond) {
-		return 0, &row.Error{Class: row.ClassNotApplied, Op: "update", Err: ctx.Err()}
-	}
-	return s.Store.Update(ctx, tx, changes)
-}
-
-// quarantine lets one process after the other run the tasks with work, but the poison, which kills three of them on the store; then it
-// must be quarantined.
-func (w *world) quarantine(poison int64, store Store, work processor.Func) {
-	w.Helper()
-	kill, stop := make(chan struct{}, 10), make(chan struct{})
-	defer close(stop)
-	processors := map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
-		if task.ID == poison {
-			kill <- struct{}{}
-			<-stop
-		}
-		return work(ctx, task)
-	}}
-	for range 3 {
-		e := w.engine(store, processors)
-		<-kill
-		w.crash(e)
-	}
-	w.engine(w.store, processors)
-	time.Sleep(time.Minute)
-	if r := w.row(poison); r.Status != row.Failed || r.CrashCount != 5 {
-		w.Errorf("the poison: %v, %d crashes", r.Status, r.CrashCount)
-	}
-}
-
-// TestSuspectIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its process.
-// The result of the other must be stored by then.
-func TestSuspectIsDoneBeforeThePoisonRuns(t *testing.T) {
-	inBubble(t, func(w *world) {
-		const innocent, poison = 1000, 1001
-		for _, id := range []int64{innocent, poison} {
-			due := row.At(time.Now().Add(-time.Minute)).Add(time.Duration(id) * time.Millisecond)
-			w.store.Plant(row.Row{ID: id, Tag: "a", Due: due, Expected: due, CrashCount: 2, TTR: 2 * time.Second})
-		}
-		w.quarantine(poison, slowUpdates{w.store}, nothing)
-		if r := w.row(innocent); r.Status != row.Completed || r.CrashCount != 2 {
-			w.Errorf("its neighbour: %v, %d crashes", r.Status, r.CrashCount)
-		}
-	})
-}
-
-// underSuspicion plants overdue tasks that have lost two executors, with ids from 1 on.
-func (w *world) underSuspicion(n int) {
+// underSuspicion plants n overdue tasks that have lost so many executors, with ids from the first on.
+func (w *world) underSuspicion(first int64, n, crashes int, tag string) {
 	due := row.At(time.Now().Add(-time.Minute))
-	for id := range int64(n) {
+	for id := first; id < first+int64(n); id++ {
 		at := due + row.Time(id)
-		w.store.Plant(row.Row{ID: id + 1, Tag: "a", Due: at, Expected: at, CrashCount: suspectAt, TTR: 2 * time.Second})
+		w.store.Plant(row.Row{ID: id, Tag: tag, Due: at, Expected: at, CrashCount: crashes, TTR: 2 * time.Second})
 	}
 }
 
@@ -246,22 +159,41 @@ func (w *world) underSuspicion(n int) {
 func TestManySuspectsAreSoonThrough(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 600
-		w.underSuspicion(tasks)
-		w.engine(w.store, map[string]processor.Func{"a": untilEnd(time.Second, nil)})
+		w.underSuspicion(1, tasks, suspectAt, "a")
+		w.engine(w.store, serving{"a": untilEnd(time.Second, nil)})
 		time.Sleep(30 * time.Second)
-		done, _, _ := w.store.List(w.Context(), row.Filter{Tag: "a", Status: new(row.Completed), Limit: tasks}, false)
-		if len(done) < tasks {
-			w.Errorf("%d of %d tasks are done", len(done), tasks)
+		if done := w.done("a"); done < tasks {
+			w.Errorf("%d of %d tasks are done", done, tasks)
 		}
 	})
 }
 
-// The poison meets suspects that have got many slots by then. It costs them one more loss, and no other.
+// The poison kills one process after the other, and meets suspects that have got many slots by then. It costs them one more loss, and
+// no other.
 func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks, poison = 300, 100
-		w.underSuspicion(tasks)
-		w.quarantine(poison, w.store, untilEnd(100*time.Millisecond, nil))
+		w.underSuspicion(1, tasks, suspectAt, "a")
+		kill, stop := make(chan struct{}, 10), make(chan struct{})
+		defer close(stop)
+		processors := serving{"a": func(ctx context.Context, task *processor.Task) error {
+			if task.ID == poison {
+				kill <- struct{}{}
+				<-stop
+			}
+			sleep(ctx, 100*time.Millisecond)
+			return nil
+		}}
+		for range 3 {
+			e := w.engine(w.store, processors)
+			<-kill
+			w.crash(e)
+		}
+		w.engine(w.store, processors)
+		time.Sleep(time.Minute)
+		if r := w.row(poison); r.Status != row.Failed || r.CrashCount != 5 {
+			w.Errorf("the poison: %v, %d crashes", r.Status, r.CrashCount)
+		}
 		hit := 0
 		for id := int64(1); id <= tasks; id++ {
 			if r := w.row(id); id != poison && (r.Status != row.Completed || r.CrashCount > loneAt) {
@@ -276,50 +208,35 @@ func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 	})
 }
 
-// lone plants an overdue task that may run beside no other suspect.
-func (w *world) lone(id int64, tag string) {
-	due := row.At(time.Now().Add(-time.Minute)) + row.Time(id)
-	w.store.Plant(row.Row{ID: id, Tag: tag, Due: due, Expected: due, CrashCount: loneAt, TTR: time.Minute})
-}
-
-func TestSuspectThatIsCompletedInATransactionHoldsUpNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.lone(1, "busy")
-		w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing, "busy": func(ctx context.Context, _ *processor.Task) error {
-			tx := &memTx{}
-			if err := errors.Join(processor.CompleteTx(ctx, tx), tx.end(true)); err != nil {
-				w.Error(err)
+// A crash counts no more against a task that is completed in a transaction, or whose hand-over waits for a lock.
+func TestSuspectThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
+	var unlock func()
+	inBubbles(t, map[string]func(*world) processor.Func{
+		"CompletedInATransaction": func(w *world) processor.Func {
+			unlock = func() {}
+			return func(ctx context.Context, _ *processor.Task) error {
+				tx := &memTx{}
+				w.must(errors.Join(processor.CompleteTx(ctx, tx), tx.end(true)))
+				sleep(ctx, 30*time.Second)
+				return nil
 			}
-			sleep(ctx, 30*time.Second)
-			return nil
-		}})
+		},
+		"HandOverThatWaits": func(w *world) processor.Func {
+			return func(context.Context, *processor.Task) error {
+				unlock = w.store.Lock(1)
+				return processor.HandOver(time.Minute)
+			}
+		},
+	}, func(w *world, busy func(*world) processor.Func) {
+		w.underSuspicion(1, 1, loneAt, "busy")
+		w.engine(txStore{w.store}, serving{"a": nothing, "busy": busy(w)})
 		time.Sleep(6 * time.Second)
-		w.lone(2, "a")
+		w.underSuspicion(2, 1, loneAt, "a")
 		time.Sleep(7 * time.Second)
-		if r := w.row(2); r.Status != row.Completed {
-			w.Errorf("row: %+v", r)
-		}
-		time.Sleep(30 * time.Second)
-	})
-}
-
-func TestSuspectWhoseHandOverWaitsForALockHoldsUpNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.lone(1, "passed.on")
-		var unlock func()
-		w.engine(w.store, map[string]processor.Func{"a": nothing, "passed.on": func(context.Context, *processor.Task) error {
-			unlock = w.store.Lock(1)
-			return processor.HandOver(time.Minute)
-		}})
-		time.Sleep(6 * time.Second)
-		w.lone(2, "a")
-		time.Sleep(7 * time.Second)
-		if r := w.row(2); r.Status != row.Completed {
-			w.Errorf("row: %+v", r)
-		}
+		w.standing(row.Completed, 1, loneAt, 2)
 		unlock()
-		time.Sleep(10 * time.Second)
-		if r := w.row(1); !row.Popped(r.Executor) {
+		time.Sleep(30 * time.Second)
+		if r := w.row(1); r.Status != row.Completed && !row.Popped(r.Executor) {
 			w.Errorf("row: %+v", r)
 		}
 	})

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/timer"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -40,48 +38,6 @@ func checkTagLines(t interface{ Fatalf(string, ...any) }, h *hands) {
 	}
 	if known := len(h.lines.byNumber) - len(h.lines.free); known != len(h.lines.byTag) {
 		t.Fatalf("%d tags by number, %d by name", known, len(h.lines.byTag))
-	}
-}
-
-func TestTagThatIsNotServedAnyMoreIsForgottenOnceItHasNothingToDo(t *testing.T) {
-	h := handsFor(4, 4, "a")
-	h.withSurplus(0)
-	h.arm(sightings("a", 1, 1)[0], true)
-	h.due(sightings("a", 2, 1), false, 0)
-	held := h.pickAny(1, 0)
-	steps := []struct {
-		name string
-		do   func()
-	}{
-		{"it is closed", func() { h.serve("a", false, 0) }},
-		{"a pop wants it", func() { h.want([]string{"a"}, 1) }},
-		{"the row that was claimed is let go", func() { h.letGo(held[0]) }},
-		{"the pop has left", func() { h.want([]string{"a"}, -1) }},
-		{"it is looked at", func() { h.withTaker(nil) }},
-		{"the timer has fired", func() {
-			h.fire(10, span{}, func(timer.Entry, string) bool { return true })
-		}},
-	}
-	for i, step := range steps {
-		step.do()
-		if _, known := h.lines.byTag["a"]; known != (i < len(steps)-1) {
-			t.Errorf("when %s: known %t", step.name, known)
-		}
-	}
-	h.arm(sightings("b", 3, 1)[0], true)
-	if line := h.lines.byTag["b"]; line == nil || line.number != 0 {
-		t.Errorf("the number of a tag that was forgotten is not used again: %+v", line)
-	}
-}
-
-func TestTagIsForgottenWhoseTimersTheFullHeapHasDropped(t *testing.T) {
-	h := newHands(1, 5, limits{heap: 8, backlog: 10})
-	h.arm(sightings("late", 1000, 1)[0], false)
-	for _, d := range sightings("soon", 1, 9) {
-		h.arm(d, false)
-	}
-	if line := h.lines.byTag["soon"]; h.lines.byTag["late"] != nil || line == nil || line.armed != h.heap.Len() {
-		t.Errorf("of %d timers %+v are counted; of the tag that was dropped is known: %+v", h.heap.Len(), line, h.lines.byTag["late"])
 	}
 }
 
@@ -135,7 +91,7 @@ func TestBacklogsRoundGoesOnWhenATagComesToRest(t *testing.T) {
 
 func TestTagsThatWerePoppedOnceAreForgotten(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"served": untilEnd(0, nil)})
+		e := w.engine(w.store, serving{"served": untilEnd(0, nil)})
 		known := func() (int, int) {
 			e.hands.mu.Lock()
 			defer e.hands.mu.Unlock()
@@ -147,9 +103,7 @@ func TestTagsThatWerePoppedOnceAreForgotten(t *testing.T) {
 				tag := fmt.Sprintf("%d.%d", round, n)
 				w.save(e, tag, 0)
 				task := w.take(e, tag)
-				if err := e.Finish(w.Context(), task.ID, task.Version); err != nil {
-					w.Fatal(err)
-				}
+				w.must(e.Finish(w.Context(), task.ID, task.Version))
 			}
 			time.Sleep(popServes + 3*time.Second)
 		}
@@ -172,9 +126,7 @@ func TestNodeServesOnlySoManyTagsThatAreJustPopped(t *testing.T) {
 			_, err := e.Pop(w.Context(), PopRequest{Tags: tags, Max: 1, Waits: true})
 			return err
 		}
-		if err := pop(tags...); err != nil {
-			w.Fatal(err)
-		}
+		w.must(pop(tags...))
 		if err := pop("one more"); !errors.Is(err, processor.ErrOverloaded) {
 			w.Errorf("one more: %v", err)
 		}
@@ -186,42 +138,4 @@ func TestNodeServesOnlySoManyTagsThatAreJustPopped(t *testing.T) {
 			w.Errorf("after a while: %v", err)
 		}
 	})
-}
-
-// BenchmarkPopAfterManyTags pops and finishes a task while so many other tags were popped before: long ago, so that nobody serves
-// them any more, or just now.
-func BenchmarkPopAfterManyTags(b *testing.B) {
-	for _, bm := range []struct {
-		name string
-		past int
-		open bool
-	}{
-		{"none", 0, false}, {"20000 past tags", 20_000, false}, {"9000 tags that are served", 9_000, true},
-	} {
-		b.Run(bm.name, func(b *testing.B) {
-			h := newHands(64, 5, limits{heap: 1000, backlog: 1000})
-			h.serve("a", true, 0)
-			for n := range bm.past {
-				tag := fmt.Sprint("past.", n)
-				h.serve(tag, true, 0)
-				h.want([]string{tag}, 1)
-				h.due([]row.Due{{ID: int64(n + 1), Tag: tag, Due: 1}}, false, 0)
-				for _, it := range h.pick(1, 0, false) {
-					h.letGo(it)
-				}
-				h.want([]string{tag}, -1)
-				h.serve(tag, bm.open, 0)
-			}
-			for b.Loop() {
-				h.want([]string{"a"}, 1)
-				h.due([]row.Due{{ID: 1 << 40, Tag: "a", Due: 1}}, false, 0)
-				got := h.pick(claimRows, 0, false)
-				if len(got) != 1 {
-					b.Fatalf("picked %d rows", len(got))
-				}
-				h.letGo(got[0])
-				h.want([]string{"a"}, -1)
-			}
-		})
-	}
 }
