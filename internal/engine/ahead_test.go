@@ -61,7 +61,7 @@ func TestSlotOfARowThatHasBegunIsNotHeldAheadAnyMore(t *testing.T) {
 	if len(first) != 1 || len(h.pickAny(claimRows, ms(1))) != 0 {
 		t.Fatalf("picked %v of two slots", idsIn(first))
 	}
-	h.enter(&run{item: first[0]})
+	h.enter(first[0])
 	if got := idsIn(h.pickAny(claimRows, ms(1))); !slices.Equal(got, []int64{2}) {
 		t.Errorf("then picked %v", got)
 	}

@@ -91,7 +91,7 @@ func (c *claimer) apart(f *flight, p part, err error) (halves []part) {
 // is due in the table; its timer may have been older than what is there.
 func (c *claimer) turnAway(it *item, err error) {
 	if c.outcasts.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
-		c.log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.line.tag,
+		c.log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.tag(),
 			"version", it.Version, "err", err)
 	}
 	c.hands.standBack(it)
@@ -99,7 +99,7 @@ func (c *claimer) turnAway(it *item, err error) {
 	c.goFunc(func() {
 		sleep(c.life, d)
 		c.hands.letGo(it)
-		signal(c.hands.scanWake) // it was turned away while it was in hand
+		c.hands.scanWake.set() // it was turned away while it was in hand
 	})
 }
 

@@ -81,7 +81,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	}
 	leave := sync.OnceFunc(func() {
 		<-inFlight
-		signal(c.hands.claimWake)
+		c.hands.claimWake.set()
 	})
 	forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
 	f := &flight{parts: []part{{forWorkers, ""}, {forPops, row.PopMark}}}
@@ -160,7 +160,7 @@ func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 	lost := len(items) - len(won) - len(claimed.Broken)
 	c.metrics.Claimed(len(won), lost)
 	if lost*rivalShare > len(items) {
-		signal(c.hands.rivals)
+		c.hands.rivals.set()
 	}
 	for _, it := range items {
 		r := won[it.ID]
@@ -194,7 +194,7 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 			c.findOut(items, executor, sent)
 		})
 	case row.ClassLocked:
-		c.later(c.setAside(items, idsOf(items, (*item).id)), 0)
+		c.later(c.setAside(items, idsOf(items, func(it *item) int64 { return it.ID })), 0)
 	case row.ClassNotApplied:
 		if d := c.refusals.another(time.Now()); d > 0 {
 			c.later(items, d)

@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // Nodes on one database divide its tasks, and each would send its statements at a pace of its own: n nodes n times as many as one,
 // with an n-th of the rows in each. A statement costs the server more than a row, so n nodes claim and settle at an n-th of the pace,
 // and together about as many times as one would.
@@ -27,10 +29,12 @@ func (h *hands) dealAnew(mine func(id int64, tag string) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, line := range h.lines.working {
-		own, others := split(line.backlog, func(it *item) bool { return mine(it.ID, line.tag) })
-		for _, it := range others {
+		line.backlog = slices.DeleteFunc(line.backlog, func(it *item) bool {
+			if mine(it.ID, line.tag) {
+				return false
+			}
 			delete(h.lines.waiting, it.ID)
-		}
-		line.backlog = own
+			return true
+		})
 	}
 }

@@ -93,3 +93,11 @@ func (q *runQueue) Pop() any {
 	*q = old[:len(old)-1]
 	return r
 }
+
+// signal leaves a message in a channel of capacity one; a message that is already there says the same.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

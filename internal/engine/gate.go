@@ -15,57 +15,57 @@ const gateWait = 500 * time.Millisecond
 
 // enter gives a row whose time has come a slot to run in. When there is none it returns false, and the row waits until one that
 // leaves hands its slot on.
-func (h *hands) enter(u *run) bool {
+func (h *hands) enter(it *item) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lines.hold(u.item, false)
-	h.lines.stir(u.item.line)
-	u.ready = time.Now()
-	if h.lines.admits(u.item.line) {
-		h.lines.admit(u)
+	h.lines.hold(it, false)
+	h.lines.stir(it.line)
+	it.entered = time.Now()
+	if h.lines.admits(it.line) {
+		h.lines.admit(it)
 		return true
 	}
-	u.item.run = u
-	u.item.line.gate(u.item.Backlog).add(u.item)
+	it.line.gate(it.Backlog).add(it)
 	h.lines.ready++
 	return false
 }
 
 // leave gives the slot back, once, and returns the rows that are admitted now, the best first. There may be two: in the slot that
 // became free, and in one that was kept free of a tag which may have more now.
-func (h *hands) leave(u *run) (next []*run) {
+func (h *hands) leave(it *item) (next []*item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !u.admitted {
+	if !it.running {
 		return nil
 	}
-	u.admitted = false
-	u.item.line.running--
-	u.item.line.flow.ended++
+	it.running = false
+	it.line.running--
+	it.line.flow.ended++
 	h.lines.running--
 	h.lines.flow.ended++
-	for v := h.lines.admitNext(); v != nil; v = h.lines.admitNext() {
-		next = append(next, v)
+	for other := h.lines.admitNext(); other != nil; other = h.lines.admitNext() {
+		next = append(next, other)
 	}
 	if len(h.lines.waiting) > 0 {
-		signal(h.claimWake) // the claimer may have looked since the place was given back, while the row still ran
+		h.claimWake.set() // the claimer may have looked since the place was given back, while the row still ran
 	}
 	return next
 }
 
-// impatient takes out the rows that have waited for a slot since before the moment, and those that would not start in one any more: the
-// sooner they are released, the fewer of them a rescue takes for crashed.
-func (h *hands) impatient(since time.Time) []*run {
+// impatient takes out the rows that have waited for a slot since before the moment, and those that are over, because they would not start
+// in one any more: the sooner they are released, the fewer of them a rescue takes for crashed.
+func (h *hands) impatient(since time.Time, isOver func(*item) bool) []*item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lines.ready == 0 {
 		return nil
 	}
-	var taken []*run
+	var taken []*item
 	for _, line := range h.lines.working {
 		for _, it := range slices.Concat(line.ready.items, line.readyLate.items) {
-			if it.run.ready.Before(since) || it.run.isOver() {
-				taken = append(taken, h.lines.unready(it))
+			if it.entered.Before(since) || isOver(it) {
+				h.lines.unready(it)
+				taken = append(taken, it)
 			}
 		}
 	}
@@ -77,9 +77,9 @@ func (l *lines) admits(line *tagLine) bool {
 	return l.running < l.workers && line.running < min(line.slots, l.fair(l.running-line.running))
 }
 
-func (l *lines) admit(u *run) {
-	u.admitted = true
-	u.item.line.running++
+func (l *lines) admit(it *item) {
+	it.running = true
+	it.line.running++
 	l.running++
 }
 
@@ -92,7 +92,7 @@ func (line *tagLine) gate(backlog bool) *queue {
 }
 
 // admitNext admits the best of the rows that wait for a slot. What is due now and the backlog take turns, as in the lines.
-func (l *lines) admitNext() *run {
+func (l *lines) admitNext() *item {
 	if l.ready == 0 {
 		return nil
 	}
@@ -101,9 +101,9 @@ func (l *lines) admitNext() *run {
 	if it == nil {
 		return nil
 	}
-	u := l.unready(it)
-	l.admit(u)
-	return u
+	l.unready(it)
+	l.admit(it)
+	return it
 }
 
 func (l *lines) bestReady(backlog bool) *item {
@@ -119,10 +119,7 @@ func (l *lines) bestReady(backlog bool) *item {
 	}, before)
 }
 
-func (l *lines) unready(it *item) *run {
+func (l *lines) unready(it *item) {
 	it.in.remove(it)
 	l.ready--
-	u := it.run
-	it.run = nil
-	return u
 }

@@ -14,12 +14,14 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// claimedRun is a row of the tag that was claimed and whose time has come.
-func claimedRun(h *hands, id int64, tag string, priority int8) *run {
+// claimedRow is a row of the tag that was claimed and whose time has come.
+func claimedRow(h *hands, id int64, tag string, priority int8) *item {
 	it := &item{line: h.lines.line(tag)}
 	it.ID, it.Priority = id, priority
-	return &run{item: it, row: row.Row{ID: id, Tag: tag}}
+	return it
 }
+
+func never(*item) bool { return false }
 
 // TestGateKeepsAllSlotsBusyAndNoMore plays random moves: never do more rows run than there are slots, and none waits beside a free one.
 func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
@@ -30,61 +32,61 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 		for tag, n := range limit {
 			h.serve(tag, true, n)
 		}
-		var runs []*run // that run or wait
-		drop := func(u *run) { runs = slices.DeleteFunc(runs, func(v *run) bool { return u == v }) }
+		var rows []*item // that run or wait
+		drop := func(it *item) { rows = slices.DeleteFunc(rows, func(other *item) bool { return it == other }) }
 		id := int64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"enter": func(t *rapid.T) {
 				id++
 				tag := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag")
-				u := claimedRun(h, id, tag, int8(rapid.IntRange(0, 2).Draw(t, "priority")))
-				runs = append(runs, u)
-				if h.enter(u) != u.admitted {
-					t.Fatalf("entered, and is admitted: %v", u.admitted)
+				it := claimedRow(h, id, tag, int8(rapid.IntRange(0, 2).Draw(t, "priority")))
+				rows = append(rows, it)
+				if h.enter(it) != it.running {
+					t.Fatalf("entered, and runs: %v", it.running)
 				}
 			},
 			"leave": func(t *rapid.T) {
-				admitted, waiting := split(runs, func(u *run) bool { return u.admitted })
+				admitted, waiting := split(rows, func(it *item) bool { return it.running })
 				if len(admitted) == 0 {
 					t.Skip("none runs")
 				}
-				u := rapid.SampledFrom(admitted).Draw(t, "run")
-				admitted = h.leave(u)
-				drop(u)
+				it := rapid.SampledFrom(admitted).Draw(t, "row")
+				admitted = h.leave(it)
+				drop(it)
 				for _, next := range admitted {
 					if !slices.Contains(waiting, next) {
-						t.Fatalf("row %d goes on, which did not wait", next.row.ID)
+						t.Fatalf("row %d goes on, which did not wait", next.ID)
 					}
-					waiting = slices.DeleteFunc(waiting, func(v *run) bool { return v == next })
+					waiting = slices.DeleteFunc(waiting, func(other *item) bool { return other == next })
 					for _, other := range waiting {
-						if other.item.line == next.item.line && byPriority(other.item, next.item) {
-							t.Fatalf("row %d goes on before row %d", next.row.ID, other.row.ID)
+						if other.line == next.line && byPriority(other, next) {
+							t.Fatalf("row %d goes on before row %d", next.ID, other.ID)
 						}
 					}
 				}
-				if h.leave(u) != nil {
+				if h.leave(it) != nil {
 					t.Fatal("a row left twice")
 				}
 			},
 			"close": func(*rapid.T) { h.serve("a", false, 0) },
 			"expel": func(*rapid.T) {
-				for _, u := range h.impatient(time.Now()) {
-					drop(u)
+				for _, it := range h.impatient(time.Now(), never) {
+					drop(it)
 				}
 			},
 			"": func(t *rapid.T) {
 				running := map[string]int{}
-				admitted, waiting := split(runs, func(u *run) bool { return u.admitted })
-				for _, u := range admitted {
-					running[u.row.Tag]++
+				admitted, waiting := split(rows, func(it *item) bool { return it.running })
+				for _, it := range admitted {
+					running[it.tag()]++
 				}
 				if len(admitted) > workers || running["a"] > limit["a"] || running["b"] > limit["b"] {
 					t.Fatalf("%v run", running)
 				}
-				for _, u := range waiting {
-					mine := running[u.row.Tag]
-					if h.lines.open == 2 && len(admitted) < workers && mine < min(limit[u.row.Tag], h.lines.fair(len(admitted)-mine)) {
-						t.Fatalf("row %d of %s waits while %v of %d run", u.row.ID, u.row.Tag, running, workers)
+				for _, it := range waiting {
+					mine := running[it.tag()]
+					if h.lines.open == 2 && len(admitted) < workers && mine < min(limit[it.tag()], h.lines.fair(len(admitted)-mine)) {
+						t.Fatalf("row %d of %s waits while %v of %d run", it.ID, it.tag(), running, workers)
 					}
 				}
 			},
@@ -95,15 +97,15 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 func TestOneThatLeavesMayMakeRoomForTwo(t *testing.T) {
 	h := handsFor(3, 2, "a", "b")
 	h.serve("b", true, 1)
-	var runs []*run
+	var rows []*item
 	for id, tag := range []string{"a", "b", "a", "b"} { // the second of a would leave nothing to others
-		u := claimedRun(h, int64(id), tag, 0)
-		if h.enter(u) != (id < 2) {
-			t.Fatalf("row %d runs: %v", id, u.admitted)
+		it := claimedRow(h, int64(id), tag, 0)
+		if h.enter(it) != (id < 2) {
+			t.Fatalf("row %d runs: %v", id, it.running)
 		}
-		runs = append(runs, u)
+		rows = append(rows, it)
 	}
-	if next := h.leave(runs[1]); len(next) != 2 {
+	if next := h.leave(rows[1]); len(next) != 2 {
 		t.Errorf("%d rows go on, want those of both tags", len(next))
 	}
 }
@@ -114,11 +116,11 @@ func TestRowInTheGateDoesNotAge(t *testing.T) {
 	h.withSurplus(10)
 	h.due(sightings("a", 1, 3), false, 0)
 	picked := h.pickAny(2, 0)
-	first, second := &run{item: picked[0]}, &run{item: picked[1]}
+	first, second := picked[0], picked[1]
 	h.enter(first)
 	h.enter(second)
 	h.lines.age(ms(5000), 10)
-	if next := h.leave(first); !slices.Equal(next, []*run{second}) {
+	if next := h.leave(first); !slices.Equal(next, []*item{second}) {
 		t.Errorf("%+v goes on", next)
 	}
 	if got := idsIn(h.pickAny(10, 0)); !slices.Equal(got, []int64{3}) {
@@ -342,8 +344,8 @@ func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
 	h := handsFor(1, 1, "a", "b")
 	now := row.At(time.Now())
 	h.due([]row.Due{{ID: 1, Tag: "a", Due: now}}, false, now)
-	u := &run{item: h.pick(1, now, false)[0]}
-	if !h.enter(u) {
+	it := h.pick(1, now, false)[0]
+	if !h.enter(it) {
 		t.Fatal("not admitted")
 	}
 	h.due([]row.Due{{ID: 2, Tag: "b", Due: now}}, false, now)
@@ -354,10 +356,10 @@ func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
 		<-h.claimWake
 	}
 
-	h.freeSlot(u.item) // settler.add
+	h.freeSlot(it) // settler.add
 	<-h.claimWake
 	got := h.pick(1, now, false) // claimer.loop, woken by that
-	h.leave(u)                   // runner.work
+	h.leave(it)                  // runner.work
 	select {
 	case <-h.claimWake:
 		got = append(got, h.pick(1, now, false)...)

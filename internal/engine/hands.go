@@ -20,10 +20,10 @@ type hands struct {
 	limits limits
 	closed bool
 
-	timerWake chan struct{} // the head of the heap may have changed
-	claimWake chan struct{} // something waits in the lines, or a slot became free
-	rivals    chan struct{} // many claims were in vain: there may be nodes that are not known here yet
-	scanWake  chan struct{} // rows that are overdue were forgotten: they have to be read again
+	timerWake wake // the head of the heap may have changed
+	claimWake wake // something waits in the lines, or a slot became free
+	rivals    wake // many claims were in vain: there may be nodes that are not known here yet
+	scanWake  wake // rows that are overdue were forgotten: they have to be read again
 }
 
 // limits bounds what the hands hold.
@@ -37,17 +37,20 @@ func newHands(workers, quarantine int, l limits) *hands {
 		lines:     newLines(workers, quarantine),
 		held:      map[int64]*item{},
 		limits:    l,
-		timerWake: make(chan struct{}, 1),
-		claimWake: make(chan struct{}, 1),
-		rivals:    make(chan struct{}, 1),
-		scanWake:  make(chan struct{}, 1),
+		timerWake: make(wake, 1),
+		claimWake: make(wake, 1),
+		rivals:    make(wake, 1),
+		scanWake:  make(wake, 1),
 	}
 }
 
-// signal leaves a message in a channel of capacity one; a message that is already there says the same.
-func signal(c chan struct{}) {
+// wake is a channel of capacity one.
+type wake chan struct{}
+
+// set leaves a message in the channel; a message that is already there says the same.
+func (w wake) set() {
 	select {
-	case c <- struct{}{}:
+	case w <- struct{}{}:
 	default:
 	}
 }
@@ -71,7 +74,7 @@ func (h *hands) arm(d row.Due, own bool) {
 	h.set(entry(d, h.lines.line(d.Tag), own))
 	h.heap.Trim(h.limits.heap, h.disarmed)
 	if head, ok := h.heap.Peek(); ok && head.ID == d.ID {
-		signal(h.timerWake)
+		h.timerWake.set()
 	}
 }
 
@@ -120,7 +123,7 @@ func (h *hands) acquit(it *item) {
 
 func (h *hands) acquitted(it *item) {
 	if h.lines.suspects.acquit(it) {
-		signal(h.claimWake)
+		h.claimWake.set()
 	}
 }
 
@@ -149,7 +152,7 @@ func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
 		taken++
 	}
 	if taken > 0 {
-		signal(h.claimWake)
+		h.claimWake.set()
 	}
 	return taken
 }
@@ -183,7 +186,7 @@ func (h *hands) pick(most int, now row.Time, backlog bool) []*item {
 	defer h.mu.Unlock()
 	h.lines.measure(time.Now())
 	if h.lines.age(now.Add(-overdue), h.limits.backlog) {
-		signal(h.scanWake)
+		h.scanWake.set()
 	}
 	picked := h.lines.pick(most, backlog)
 	for _, it := range picked {
@@ -198,7 +201,7 @@ func (h *hands) freeSlot(it *item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lines.release(it) {
-		signal(h.claimWake)
+		h.claimWake.set()
 	}
 }
 
@@ -209,7 +212,7 @@ func (h *hands) standBack(it *item) {
 	defer h.mu.Unlock()
 	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
 	if released || acquitted {
-		signal(h.claimWake)
+		h.claimWake.set()
 	}
 }
 
@@ -224,7 +227,7 @@ func (h *hands) end(it *item) {
 	h.drop(it)
 	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
 	if released || acquitted {
-		signal(h.claimWake)
+		h.claimWake.set()
 	}
 }
 
@@ -247,8 +250,8 @@ func (h *hands) putBack(it *item) {
 	h.lines.suspects.acquit(it)
 	it.line = h.lines.line(it.line.tag) // it held no slot, so its line may have been forgotten
 	h.lines.push(it)
-	signal(h.claimWake)
-	signal(h.timerWake) // it may have become nearly due meanwhile
+	h.claimWake.set()
+	h.timerWake.set() // it may have become nearly due meanwhile
 }
 
 func (h *hands) drop(it *item) {
@@ -276,7 +279,7 @@ func (h *hands) serve(tag string, open bool, limit int) {
 		h.lines.dropTag(line)
 		h.lines.forget(line)
 	}
-	signal(h.claimWake)
+	h.claimWake.set()
 }
 
 // room returns how many overdue rows of the tag may still be taken into memory.
@@ -301,14 +304,15 @@ func (h *hands) await(tag string) {
 
 // withTaker returns those of the tags that a row could be taken of at once. To look for rows of the others would only fill the
 // page.
-func (h *hands) withTaker(tags []string) []string {
+func (h *hands) withTaker(tags []string) (taken []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.measure(time.Now())
-	taken, _ := split(tags, func(tag string) bool {
-		line, known := h.lines.byTag[tag]
-		return known && h.lines.hasTaker(line)
-	})
+	for _, tag := range tags {
+		if line, known := h.lines.byTag[tag]; known && h.lines.hasTaker(line) {
+			taken = append(taken, tag)
+		}
+	}
 	return taken
 }
 

@@ -20,11 +20,15 @@ type item struct {
 	index int      // its place there
 	tries int      // claims that failed
 	fired row.Time // when it came into its line
-	run   *run     // while it waits in the gate
 	out   int64    // version that the holder of a token has, 0 while there is none: no processor here runs it
+
+	attempt any       // the caller's, of the claimed row
+	entered time.Time // when its time had come and it asked for a slot to run in; zero for one that goes to a pop
+	running bool      // it has that slot
 }
 
-func (it *item) id() int64 { return it.ID }
+// tag returns the name of its tag.
+func (it *item) tag() string { return it.line.tag }
 
 // lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
 // time, gets at least half of the free slots; the backlog gets the rest, tag after tag. A line that is empty leaves its slots to

@@ -114,7 +114,7 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 	}
 	if undealt && !p.arm.undealt() {
 		page, _ = split(page, func(d row.Due) bool { return p.arm.shared(d.ID, tag) })
-		signal(p.hands.scanWake) // nobody has noted the others, whose node may be gone
+		p.hands.scanWake.set() // nobody has noted the others, whose node may be gone
 	}
 	p.hands.due(page, true, p.now())
 	return nil

@@ -71,7 +71,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 // database, and while pages are full. They would wait for the scan's next turn otherwise.
 func (p *peek) looked(w row.Window, page []row.Due) {
 	if p.seen < w.From {
-		signal(p.hands.scanWake)
+		p.hands.scanWake.set()
 	}
 	p.seen = w.To
 	if len(page) == w.Limit {

@@ -53,5 +53,5 @@ func (h *hands) want(tags []string, n int) {
 		line.looked = line.looked && line.pops.wanted > 0
 		h.lines.forget(line)
 	}
-	signal(h.claimWake)
+	h.claimWake.set()
 }

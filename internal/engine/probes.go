@@ -18,7 +18,7 @@ func (p *probes) note(items []*item) {
 		p.until = map[string]time.Time{}
 	}
 	for _, it := range items {
-		p.until[it.line.tag] = time.Now().Add(lockProbeFor)
+		p.until[it.tag()] = time.Now().Add(lockProbeFor)
 	}
 }
 
@@ -30,13 +30,13 @@ func (p *probes) suspects(items []*item) (ids []int64) {
 	}
 	now := time.Now()
 	for _, it := range items {
-		until, ok := p.until[it.line.tag]
+		until, ok := p.until[it.tag()]
 		switch {
 		case !ok:
 		case now.Before(until):
 			ids = append(ids, it.ID)
 		default:
-			delete(p.until, it.line.tag)
+			delete(p.until, it.tag())
 		}
 	}
 	return ids

@@ -46,8 +46,9 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 
 // giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the row may be
 // executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
-func (r *runner) giveBack(waiting []*run) {
-	for _, u := range waiting {
+func (r *runner) giveBack(waiting []*item) {
+	for _, it := range waiting {
+		u := attemptOf(it)
 		r.settler.add(u, released(u, r.now()))
 	}
 }

@@ -94,7 +94,8 @@ func (r *renewer) deadlines(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			r.endLost(r.runs.all(), now)
-			if late := r.hands.impatient(now.Add(-gateWait)); len(late) > 0 {
+			isOver := func(it *item) bool { return attemptOf(it).isOver() }
+			if late := r.hands.impatient(now.Add(-gateWait), isOver); len(late) > 0 {
 				r.goFunc(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
 			}
 		case <-ctx.Done():
@@ -255,7 +256,7 @@ func (r *renewer) forsake(u *run) {
 	}
 	r.runs.remove(u)
 	r.hands.letGo(u.item)
-	signal(r.hands.scanWake) // it was turned away here while it was in hand
+	r.hands.scanWake.set() // it was turned away here while it was in hand
 }
 
 // isCompleted reports whether the processor itself has completed the row, in its own transaction.

@@ -21,11 +21,8 @@ type run struct {
 	due    row.Time  // the due time that the claim took
 	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
 	forPop bool
-	ready  time.Time // when its time had come and it asked for a slot; zero for a pop
-	stamp  row.Time  // the start that the claim has written, because there was none; the row here names none then
-	began  row.Time  // when its processor was called; zero for a pop
-
-	admitted bool // it has a slot; guarded by the hands
+	stamp  row.Time // the start that the claim has written, because there was none; the row here names none then
+	began  row.Time // when its processor was called; zero for a pop
 
 	mu        sync.Mutex
 	deadline  time.Time // until then the lease holds for certain
@@ -79,7 +76,8 @@ type runner struct {
 // begin runs the task in a goroutine of its own, as soon as there is a slot. It is not waited for like the engine's own
 // goroutines: a processor may ignore that its context has ended, and a stop must end all the same.
 func (r *runner) begin(u *run) {
-	if r.hands.enter(u) {
+	u.item.attempt = u
+	if r.hands.enter(u.item) {
 		go r.work(u)
 	}
 }
@@ -93,23 +91,26 @@ func (r *runner) work(u *run) {
 	}()
 	for u != nil {
 		r.execute(u)
-		next := r.hands.leave(u)
+		next := r.hands.leave(u.item)
 		u = nil
 		if len(next) > 0 {
-			u = next[0]
+			u = attemptOf(next[0])
 			r.beginAll(next[1:])
 		}
 	}
 }
 
 // leave hands the slot of a task on that will not, by itself.
-func (r *runner) leave(u *run) { r.beginAll(r.hands.leave(u)) }
+func (r *runner) leave(u *run) { r.beginAll(r.hands.leave(u.item)) }
 
-func (r *runner) beginAll(admitted []*run) {
-	for _, u := range admitted {
-		go r.work(u)
+func (r *runner) beginAll(admitted []*item) {
+	for _, it := range admitted {
+		go r.work(attemptOf(it))
 	}
 }
+
+// attemptOf returns the attempt of a row that has asked for a slot.
+func attemptOf(it *item) *run { return it.attempt.(*run) }
 
 func (r *runner) execute(u *run) {
 	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
@@ -290,8 +291,8 @@ func (r *runner) measure(u *run, started row.Time) {
 	}
 	began := cmp.Or(u.began, started)
 	sent, ready := started.Add(-time.Since(u.sent)), began
-	if !u.ready.IsZero() { // a popped task waits for no slot
-		ready = started.Add(-time.Since(u.ready))
+	if !u.item.entered.IsZero() { // a popped task waits for no slot
+		ready = started.Add(-time.Since(u.item.entered))
 	}
 	fired, promised := max(u.item.fired, u.due), u.promised()
 	r.metrics.Late(u.row.Tag, metrics.Lateness{

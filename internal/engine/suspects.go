@@ -45,8 +45,13 @@ func (s *suspects) queue(it *item) *[]*item {
 // drop takes out those that wait and are meant, and returns them.
 func (s *suspects) drop(meant func(*item) bool) (dropped []*item) {
 	for _, queue := range []*[]*item{&s.lone, &s.others} {
-		out, rest := split(*queue, meant)
-		*queue, dropped = rest, append(dropped, out...)
+		*queue = slices.DeleteFunc(*queue, func(it *item) bool {
+			if !meant(it) {
+				return false
+			}
+			dropped = append(dropped, it)
+			return true
+		})
 	}
 	return dropped
 }

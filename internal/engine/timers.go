@@ -63,11 +63,11 @@ func (h *hands) fire(now row.Time, lead span, mine func(timer.Entry, string) boo
 	soon := now.Add(lead.tight)
 	if head, ok := h.heap.Peek(); ok && head.Due <= now.Add(lead.first) {
 		h.pour(now, soon, now.Add(lead.window), mine)
-		signal(h.claimWake)
+		h.claimWake.set()
 	}
 	next, promoted := h.lines.promote(soon)
 	if promoted {
-		signal(h.claimWake)
+		h.claimWake.set()
 	}
 	wait := next.Sub(soon)
 	if head, ok := h.heap.Peek(); ok {
