@@ -74,7 +74,7 @@ var own = map[string][]string{
 	"internal/wire":      {"internal/durations"},
 	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/sealed":    {},
-	"internal/otlp":      {"processor"}, // of processor: how a backoff grows
+	"internal/otlp":      {},
 	"internal/steady":    {},
 	"internal/traces":    {},
 	"processor/webhook":  {"processor"},
@@ -107,8 +107,8 @@ var only = map[string]struct {
 	// What exports spans is the choice of a program, not of the library.
 	"go.opentelemetry.io/otel/sdk":       {packages: []string{"internal/otlp"}},
 	"go.opentelemetry.io/otel/exporters": {packages: []string{"internal/otlp"}},
-	"go.opentelemetry.io/proto":          {packages: []string{"internal/otlp"}},
-	"google.golang.org/protobuf":         {packages: []string{"internal/otlp"}},
+	"go.opentelemetry.io/proto":          {},
+	"google.golang.org/protobuf":         {},
 	"golang.org/x/sys":                   {packages: []string{"internal/offheap", "test/chaos"}},
 	"golang.org/x/sync":                  {packages: []string{"internal/access", "internal/httpapi"}},
 	"golang.org/x/time":                  {packages: []string{"processor/webhook", "internal/otlp", "internal/service", "internal/httpapi"}},

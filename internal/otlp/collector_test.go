@@ -19,8 +19,10 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// answered is an answer whose body nobody is to read.
 func answered(status int, headers ...string) *http.Response {
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("canary"))}
+	resp.Header.Set("Content-Type", "application/x-protobuf")
 	for i := 0; i < len(headers); i += 2 {
 		resp.Header.Set(headers[i], headers[i+1])
 	}

@@ -42,11 +42,11 @@ func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 			"OTLP over HTTP has port 4318 by default", name))
 		return nil
 	}
-	switch {
-	case !strings.Contains(name, "_TRACES_"):
+	if u.Path == "" {
+		u.Path = "/" // a path that is joined to none does not begin with one
+	}
+	if !strings.Contains(name, "_TRACES_") {
 		u = u.JoinPath("v1", "traces")
-	case u.Path == "":
-		u.Path = "/"
 	}
 	if user := u.User; user != nil {
 		password, _ := user.Password()

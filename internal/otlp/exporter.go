@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -30,7 +33,8 @@ type Config struct {
 // Exporter makes spans and sends them. Neither making nor ending one waits for the collector.
 type Exporter struct {
 	provider *sdktrace.TracerProvider
-	client   *client
+	exporter *otlptrace.Exporter
+	courier  *courier
 	ledger   *ledger
 	ended    chan struct{}
 }
@@ -45,16 +49,14 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES must be name=value pairs between commas: %w", err)
 	}
+	otel.SetLogger(logr.Discard()) // it is told what the exporter cannot read in variables, which may be secret
 	e := &Exporter{
-		client: newClient(c.Settings, c.Service+"/"+c.Version),
-		ledger: newLedger(c.Settings, c.Count, c.Log),
-		ended:  make(chan struct{}),
+		courier: newCourier(c.Settings), ledger: newLedger(c.Settings, c.Count, c.Log), ended: make(chan struct{}),
 	}
-	exporter, err := otlptrace.New(ctx, e.client)
-	if err != nil {
+	if e.exporter, err = otlptracehttp.New(ctx, e.courier.options(c.Service+"/"+c.Version)...); err != nil {
 		return nil, err
 	}
-	queue := sdktrace.NewBatchSpanProcessor(settling{exporter, e.ledger, e.ended}, sdktrace.WithMaxQueueSize(c.Settings.queue))
+	queue := sdktrace.NewBatchSpanProcessor(settling{e}, sdktrace.WithMaxQueueSize(c.Settings.queue))
 	e.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(what), sdktrace.WithSpanProcessor(admitting{queue, e.ledger}))
 	return e, nil
 }
@@ -68,7 +70,8 @@ func (e *Exporter) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
 	_ = e.provider.Shutdown(ctx) // the ledger says what could not be sent
-	e.client.abandon()           // so that what is still being sent ends now
+	_ = e.exporter.Shutdown(ctx) // so that what is still being sent ends now
 	<-e.ended
+	e.courier.close()
 	e.ledger.complain(errors.New("this process ends"))
 }

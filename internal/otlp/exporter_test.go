@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
@@ -23,7 +25,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 				})
 				var got *tracepb.TracesData
 				var header http.Header
-				e.client.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+				e.courier.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 					if r.Method != "POST" || r.URL.String() != "http://collector:4318/base/v1/traces" {
 						t.Errorf("%s %s", r.Method, r.URL)
 					}
@@ -62,7 +64,7 @@ func TestAFullQueueDropsAndNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c := exporter(t, variables{"OTEL_BSP_MAX_QUEUE_SIZE": "5"})
 		var answers atomic.Bool
-		e.client.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		e.courier.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 			if !answers.Load() {
 				return hang(r)
 			}
@@ -89,7 +91,7 @@ func TestAFullQueueDropsAndNeverWaits(t *testing.T) {
 func TestALineAMinuteTellsOfACollectorThatIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c := exporter(t, nil)
-		e.client.transport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
+		e.courier.transport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
 		for range 100 {
 			e.spans(t, 1)
 			time.Sleep(6 * time.Second)
@@ -110,31 +112,74 @@ func TestALineAMinuteTellsOfACollectorThatIsNotThere(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsFiveSecondsForACollectorThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, c := exporter(t, nil)
-		e.client.transport = roundTrip(hang)
-		e.spans(t, 2000) // several batches
-		began := time.Now()
-		e.Close(t.Context())
-		if time.Since(began) != flushWait || c.of(Failed) != 2000 {
-			t.Errorf("it took %v, %v", time.Since(began), c.spans)
-		}
-		e.Close(t.Context()) // a second time is as good
-	})
+func TestCloseWaitsFiveSecondsForACollectorThatTakesNothing(t *testing.T) {
+	refuse := func(*http.Request) (*http.Response, error) {
+		return answered(503, "Retry-After", "20"), nil
+	}
+	for name, transport := range map[string]roundTrip{"hangs": hang, "is to be asked again": refuse} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, c := exporter(t, nil)
+				e.courier.transport = transport
+				e.spans(t, 2000) // several batches
+				began := time.Now()
+				e.Close(t.Context())
+				if time.Since(began) != flushWait || c.of(Failed) != 2000 {
+					t.Errorf("it took %v, %v", time.Since(began), c.spans)
+				}
+				e.Close(t.Context()) // a second time is as good
+			})
+		})
+	}
 }
 
-func TestCloseIsNotHeldUpByRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, c := exporter(t, nil)
-		e.client.transport = roundTrip(func(*http.Request) (*http.Response, error) { return answered(503, "Retry-After", "20"), nil })
-		e.spans(t, 1)
-		began := time.Now()
-		e.Close(t.Context())
-		if time.Since(began) != flushWait || c.of(Failed) != 1 {
-			t.Errorf("it took %v, %v", time.Since(began), c.spans)
-		}
-	})
+// TestACollectorThatCannotTakeSpansNowIsAskedAgain has the time of a bubble, so that waits are exact.
+func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
+	f := func(name string, transport roundTrip, result string, tries int, least, most time.Duration, why string) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, c := exporter(t, variables{
+					"OTEL_EXPORTER_OTLP_TIMEOUT": "1500", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector/canary?canary",
+				})
+				tried := 0
+				e.courier.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+					if tried++; tried > tries {
+						return answered(200), nil
+					}
+					return transport(r)
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), sdktrace.DefaultExportTimeout*time.Millisecond) // as the SDK does
+				defer cancel()
+				began := time.Now()
+				if err := (settling{e}).ExportSpans(ctx, tracetest.SpanStubs{{}}.Snapshots()); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); c.of(result) != 1 || took < least || took > most {
+					t.Errorf("counted %v after %v and %d tries", c.spans, took, tried)
+				}
+				e.Close(t.Context())
+				if told := c.logged.String(); !strings.Contains(told, why) || strings.Contains(told, "canary") {
+					t.Errorf("it tells %s", told)
+				}
+			})
+		})
+	}
+	answer := func(status int, headers ...string) roundTrip {
+		return func(*http.Request) (*http.Response, error) { return answered(status, headers...), nil }
+	}
+	for _, status := range []int{429, 502, 503, 504} {
+		f(http.StatusText(status), answer(status), Sent, 1, time.Second, 3*time.Second, "")
+	}
+	f("seconds", answer(429, "Retry-After", "7"), Sent, 1, 7*time.Second, 7*time.Second, "")
+	date := time.Date(2000, 1, 1, 0, 0, 9, 0, time.UTC) // where the time of a bubble begins at 0
+	f("a date", answer(503, "Retry-After", date.Format(http.TimeFormat)), Sent, 1, 9*time.Second, 9*time.Second, "")
+	f("later than there is time", answer(503, "Retry-After", "31"), Failed, 1, 0, 0, "answers 503")
+	f("for ever", answer(503), Failed, 99, 30*time.Second, 30*time.Second, "answers 503")
+	f("another failure", answer(400), Failed, 1, 0, 0, "answers 400")
+	f("a redirect", answer(307, "Location", "http://elsewhere"), Failed, 1, 0, 0, "answers 307")
+	f("not there", func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
+		Failed, 1, 0, 0, "connection refused")
+	f("no answer in time", hang, Failed, 1, 1500*time.Millisecond, 1500*time.Millisecond, "deadline exceeded")
 }
 
 func TestAWrongResourceIsRefused(t *testing.T) {

@@ -77,25 +77,26 @@ func (a admitting) OnEnd(s trace.ReadOnlySpan) {
 }
 
 // settling tells what has become of a batch.
-type settling struct {
-	trace.SpanExporter
-	ledger *ledger
-	ended  chan struct{} // closed by Shutdown, after the last batch
-}
+type settling struct{ *Exporter }
 
 // ExportSpans returns no error: the SDK would hand it to a handler that all programs in this process share.
 func (s settling) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
-	err := s.SpanExporter.ExportSpans(ctx, spans)
+	s.courier.failure = nil
+	err := s.exporter.ExportSpans(ctx, spans)
 	s.ledger.waiting.Add(-int64(len(spans)))
-	if err != nil {
-		s.ledger.drop(Failed, len(spans), err)
-	} else {
+	if err == nil {
 		s.ledger.count(Sent, len(spans))
+		return nil
 	}
+	if s.courier.failure != nil { // that quotes no secret
+		err = s.courier.failure
+	}
+	s.ledger.drop(Failed, len(spans), err)
 	return nil
 }
 
+// Shutdown comes after the last batch.
 func (s settling) Shutdown(ctx context.Context) error {
 	defer close(s.ended)
-	return s.SpanExporter.Shutdown(ctx)
+	return s.exporter.Shutdown(ctx)
 }

@@ -59,7 +59,8 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		}
 		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token", "DELAYTASK_SERVER_GET_TOPICS=*",
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
-			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_HEADERS=api-key="+canary, "OTEL_BSP_SCHEDULE_DELAY=100",
+			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=api-key="+canary,
+			"OTEL_EXPORTER_OTLP_HEADERS="+canary, "OTEL_BSP_SCHEDULE_DELAY=100", // which are no headers, and are not asked for
 			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver.URL, "//", "//user:"+canary+"@", 1)+"/collector?token="+canary)
 		bearer := token(t, db, "a", "*", "all")
 		eventually(t, "the token is known", func() bool {
