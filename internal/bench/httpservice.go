@@ -44,7 +44,7 @@ func (r *run) onService(ctx context.Context, f func(context.Context, *database, 
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, p.Stop(func(serveEvent) {})) }()
+		defer func() { err = errors.Join(err, p.Stop()) }()
 		var url string
 		p.Listen(serveLimit, func(e serveEvent) bool {
 			url = e.URL

@@ -48,7 +48,7 @@ var latencyOther = measurement{
 				_, err = saver.Last()
 			}
 			if err != nil {
-				_ = server.Kill(func(nowEvent) {})
+				_ = server.Kill()
 				return err
 			}
 			return r.addLatency("latency_now.other_process", server)

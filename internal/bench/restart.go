@@ -118,7 +118,7 @@ func (r *run) killed(ctx context.Context, d *database) (restartEvent, error) {
 	}
 	first.Listen(restartLimit, func(e restartEvent) bool { return !e.Ready })
 	err = lateness.Pass(ctx, r.workload.lasting(beforeKill))
-	if err := errors.Join(err, first.Kill(func(restartEvent) {})); err != nil {
+	if err := errors.Join(err, first.Kill()); err != nil {
 		return restartEvent{}, err
 	}
 	second, err := startChild[restartEvent](ctx, r, order{

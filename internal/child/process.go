@@ -48,7 +48,7 @@ func StartProgram[E any](ctx context.Context, program string, order any, args ..
 	p := &Process[E]{cmd: cmd, stdin: stdin, events: make(chan E)}
 	go p.follow(ctx, stdout)
 	if err := json.NewEncoder(stdin).Encode(order); err != nil {
-		return nil, errors.Join(fmt.Errorf("give the child its order: %w", err), p.Kill(func(E) {}))
+		return nil, errors.Join(fmt.Errorf("give the child its order: %w", err), p.Kill())
 	}
 	return p, nil
 }
@@ -72,7 +72,7 @@ func (p *Process[E]) follow(ctx context.Context, stdout io.Reader) {
 // Last is for processes that tell one thing at their end. It returns an error when the process ended badly, or said nothing.
 func (p *Process[E]) Last() (E, error) {
 	e, told := <-p.events
-	if err := p.Stop(func(E) {}); err != nil {
+	if err := p.Stop(); err != nil {
 		return e, err
 	}
 	if !told {
@@ -96,13 +96,13 @@ func (p *Process[E]) Listen(limit time.Duration, f func(E) bool) {
 	}
 }
 
-// Kill ends the process as a power cut would, and gives f the events that were not read yet.
-func (p *Process[E]) Kill(f func(E)) error {
+// Kill ends the process as a power cut would, and drops the events that were not read yet.
+func (p *Process[E]) Kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
-		return fmt.Errorf("kill the child: %w", errors.Join(err, p.Stop(f)))
+		return fmt.Errorf("kill the child: %w", errors.Join(err, p.Stop()))
 	}
-	for e := range p.events {
-		f(e)
+	for range p.events {
+		continue
 	}
 	return nil
 }
@@ -117,9 +117,6 @@ func (p *Process[E]) Go() error {
 	}
 	return nil
 }
-
-// PID is the process's number.
-func (p *Process[E]) PID() int { return p.cmd.Process.Pid }
 
 // Signal sends the process a signal. It returns an error when it has ended.
 func (p *Process[E]) Signal(sig os.Signal) error {
@@ -142,11 +139,11 @@ func (p *Process[E]) Wait(f func(E)) error {
 
 const stopLimit = 45 * time.Second
 
-// Stop lets the process finish what it does, and gives f the events that were not read yet. After 45 s it is
-// killed. It returns an error when the process ended badly.
-func (p *Process[E]) Stop(f func(E)) error {
+// Stop lets the process finish what it does, and drops the events that were not read yet. After 45 s it is killed. It returns an
+// error when the process ended badly.
+func (p *Process[E]) Stop() error {
 	defer p.End().Stop()
-	return p.Wait(f)
+	return p.Wait(func(E) {})
 }
 
 // End is Stop for those who listen already: it does not wait. It returns what kills the process after 45 s, to be stopped when it

@@ -141,7 +141,7 @@ func (f *Fleet) Kill() {
 		select {
 		case <-m.gone:
 		default:
-			_ = m.process.Kill(func(Event) {}) // it may have gone now
+			_ = m.process.Kill() // it may have gone now
 			<-m.gone
 		}
 	}
