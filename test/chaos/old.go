@@ -24,21 +24,9 @@ func (s *stage) setOld(ctx context.Context) (err error) {
 	s.old.program = tree + ".chaos"
 	s.later(func() error { return os.RemoveAll(s.old.program) })
 	defer os.RemoveAll(tree)
-	archive := tree + ".tar"
-	defer os.RemoveAll(archive)
-	build := exec.CommandContext(ctx, "go", "build", "-o", s.old.program, "./test/chaos")
-	build.Dir = tree
-	for _, cmd := range []*exec.Cmd{
-		exec.CommandContext(ctx, "git", "archive", "--output", archive, s.old.commit),
-		exec.CommandContext(ctx, "mkdir", tree),
-		exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", tree),
-		build,
-	} {
-		if _, err := output(cmd); err != nil {
-			return err
-		}
-	}
-	return nil
+	const script = `mkdir "$1" && git archive "$0" | tar -x -C "$1" && cd "$1" && go build -o "$1.chaos" ./test/chaos`
+	_, err = output(exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", script, s.old.commit, tree))
+	return err
 }
 
 // output returns what the command says.

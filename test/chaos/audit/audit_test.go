@@ -15,24 +15,31 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
+// audited is a database with its tables and the audit.
+func audited(t *testing.T, d dbtest.Database) *sql.DB {
+	t.Helper()
+	s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("mysql", d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := Install(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
 func TestDatabaseWritesDownEveryTransition(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		db, err := sql.Open("mysql", d.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
+		db := audited(t, d)
 		db.SetMaxOpenConns(1) // a session for all
-		if err := Install(t.Context(), db); err != nil {
-			t.Fatal(err)
-		}
 		for _, statement := range []string{
 			"SET time_zone = '+05:00'",
 			"INSERT INTO delay_task_message (id, tag, task_key, message_body, delay_time) VALUES (7, 't', 'k', 'b', 0), (8, 't', NULL, 'c', 0)",
@@ -43,9 +50,7 @@ func TestDatabaseWritesDownEveryTransition(t *testing.T) {
 			"UPDATE delay_task_message SET status = 1, version = version + 1 WHERE id = 7",
 			"DELETE FROM delay_task_message WHERE id = 7", // which a purge does
 		} {
-			if _, err := db.ExecContext(t.Context(), statement); err != nil {
-				t.Fatalf("%s: %v", statement, err)
-			}
+			execute(t, db, statement)
 		}
 		events, err := Writes(t.Context(), db)
 		if err != nil {
@@ -72,49 +77,36 @@ func TestDatabaseWritesDownEveryTransition(t *testing.T) {
 }
 
 func TestMembersHaveToShowTheSame(t *testing.T) {
-	d := []dbtest.Database{dbtest.New(t, dbtest.MariaDB), dbtest.New(t, dbtest.MariaDB)}
-	members := make([]*sql.DB, len(d))
-	for i := range d {
-		s, err := delaytask.Open(t.Context(), d[i].DSN, delaytask.Config{Migrate: true})
-		if err != nil {
+	var members []*sql.DB
+	for range 2 {
+		db := audited(t, dbtest.New(t, dbtest.MariaDB))
+		if err := Await(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if members[i], err = sql.Open("mysql", d[i].DSN); err != nil {
-			t.Fatal(err)
-		}
-		defer members[i].Close()
-		if err := Install(t.Context(), members[i]); err != nil {
-			t.Fatal(err)
-		}
-		if err := Await(t.Context(), members[i]); err != nil {
-			t.Fatal(err)
-		}
+		members = append(members, db)
 	}
 	if err := Agree(t.Context(), members); err != nil {
 		t.Errorf("of empty tables: %v", err)
 	}
 	const insert = "INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (7, 't', 'b', 0)"
-	if _, err := members[1].ExecContext(t.Context(), insert); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, members[1], insert)
 	if err := agreeSoon(t, members); err == nil {
 		t.Error("a task that only one member has is not noticed")
 	}
-	if _, err := members[0].ExecContext(t.Context(), insert); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, members[0], insert)
 	if err := Agree(t.Context(), members); err != nil {
 		t.Errorf("of the same task: %v", err)
 	}
-	const unseen = "UPDATE delay_task_message SET executor = 'e'" // by the audit
-	if _, err := members[0].ExecContext(t.Context(), unseen); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, members[0], "UPDATE delay_task_message SET executor = 'e'") // which the audit does not see
 	if err := agreeSoon(t, members); err == nil {
 		t.Error("a task that differs is not noticed")
+	}
+}
+
+func execute(t *testing.T, db *sql.DB, statement string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }
 
