@@ -42,12 +42,7 @@ func (o *outsider) work() {
 // save tries once, and returns what is known then.
 func (o *outsider) save(d die, task processor.Save, try int) journal.Class {
 	w := o.world
-	lives := w.alive()
-	if len(lives) == 0 {
-		return journal.Unknown
-	}
-	l := lives[d.IntN(len(lives))]
-	e := l.running()
+	l, e := w.somebody(d)
 	if e == nil {
 		return journal.Unknown
 	}

@@ -106,12 +106,7 @@ func (w *world) answer(task *processor.Task) {
 	if d.chance(.2) || !w.rest(d.between(0, 4*time.Second)) {
 		return
 	}
-	lives := w.alive()
-	if len(lives) == 0 {
-		return
-	}
-	l := lives[d.IntN(len(lives))]
-	e := l.running()
+	_, e := w.somebody(d)
 	if e == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
 	"github.com/delaytask/delaytask/internal/memstore"
@@ -184,6 +185,16 @@ func (w *world) alive() []*life {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]*life(nil), w.lives...)
+}
+
+// somebody picks one of the lives that take part, with its engine; nil where there is none, or it is only starting.
+func (w *world) somebody(d die) (*life, *engine.Engine) {
+	lives := w.alive()
+	if len(lives) == 0 {
+		return nil, nil
+	}
+	l := lives[d.IntN(len(lives))]
+	return l, l.running()
 }
 
 // in returns the life of a slot, nil while it has none.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/journal"
 )
 
 func TestWrongFlagsAreRefused(t *testing.T) {
@@ -49,5 +52,33 @@ func TestFlagsSayWhatToRun(t *testing.T) {
 	}
 	if opts, err = parse([]string{"-server", "group"}, &stderr); err != nil || opts.single || opts.kind() != "group" || !rules(opts).Behind || opts.rate != 15 {
 		t.Errorf("got %+v, %v", opts, err)
+	}
+}
+
+func TestOlderProgramIsOfACommitThatIsThere(t *testing.T) {
+	t.Parallel()
+	s := &stage{opts: options{old: "no-such-commit"}, dir: t.TempDir()}
+	if err := s.setOld(t.Context()); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
+		t.Errorf("got %v, want the commit's name", err)
+	}
+	s = &stage{dir: t.TempDir()}
+	if err := s.setOld(t.Context()); err != nil || s.old != (older{}) {
+		t.Errorf("got %+v, %v, where nobody asked for one", s.old, err)
+	}
+}
+
+func TestEveryEventHasItsMomentOnBothClocks(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	for _, ahead := range []time.Duration{5 * time.Second, -7 * time.Second} {
+		said, noted := []journal.Event{{At: noon}}, []journal.Event{{At: noon.Add(ahead)}}
+		onServersClock(ahead, said, noted)
+		if said[0] != noted[0] || !said[0].At.Equal(noon) || !said[0].Clock.Equal(noon.Add(ahead)) {
+			t.Errorf("%v: the same moment is %+v to a process and %+v to the database", ahead, said[0], noted[0])
+		}
+	}
+	said := []journal.Event{{At: noon}}
+	if onServersClock(0, said); !said[0].Clock.IsZero() {
+		t.Errorf("one clock was made two: %+v", said[0])
 	}
 }

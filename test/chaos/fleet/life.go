@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/internal/journal"
@@ -100,4 +103,17 @@ func (s *Slot) States() []role.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.states)
+}
+
+// enter moves the calling thread, which must be locked, into a network that `ip netns` has made.
+func enter(namespace string) error {
+	file, err := os.Open(filepath.Join("/run/netns", namespace))
+	if err != nil {
+		return fmt.Errorf("enter a network: %w", err)
+	}
+	defer file.Close()
+	if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter the network %s: %w", namespace, err)
+	}
+	return nil
 }

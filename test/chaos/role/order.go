@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/usage"
 )
 
 // Order is what a process is to do.
@@ -91,4 +93,21 @@ func Serve(ctx context.Context, o Order, t *child.Teller) (err error) {
 		return save(ctx, s, d, o, t)
 	}
 	return fmt.Errorf("there is no role %q", o.Role)
+}
+
+const tellEvery = 5 * time.Second
+
+// tellState tells the parent how the process is until ctx ends.
+func tellState(ctx context.Context, t *child.Teller) {
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
+	for {
+		resident, _, _ := usage.Memory() // 0 where it cannot be measured
+		t.Tell(State{Memory: resident, Goroutines: runtime.NumGoroutine()})
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
