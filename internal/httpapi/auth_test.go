@@ -2,84 +2,64 @@ package httpapi
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/faultstore"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/seam"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func TestWithoutATokenNobodyIsLetIn(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	secret, stored, err := access.New("old", []string{"*"}, []access.Verb{access.All}, row.At(time.Now().Add(-time.Hour)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.store.CreateToken(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
-	good := s.token("good", []string{"*"}, access.All)
+	s := newSite(t, guarded)
+	old, good := s.token("old", "*", access.All), s.token("good", "*", access.All)
+	servertest.Exec(t, s.dsn, "UPDATE delay_task_token SET expire_time = create_time WHERE name = 'old'")
+	secret := strings.TrimPrefix(good[1], "Bearer ")
 	for _, given := range []string{
-		"Bearer", "Bearer ", "Bearer dt_", "Bearer dt_" + strings.Repeat("x", 43), "Bearer " + secret, "Basic dXNlcjpwYXNz", good[1] + "x",
-		strings.TrimPrefix(good[1], "Bearer "), "Bearer " + good[1],
+		"", "Bearer", "Bearer ", "Bearer dt_", "Bearer dt_" + strings.Repeat("x", 43), old[1], "Basic dXNlcjpwYXNz", good[1] + "x", secret,
+		"Bearer " + good[1],
 	} {
-		p := s.refuses(401, wire.CodeUnauthorized, "GET", "/v1/tags", "", "Authorization", given)
+		p := s.Want(401, wire.CodeUnauthorized, "GET", "/v1/tags?token="+secret+"&access_token="+secret, "", "Authorization", given)
 		if strings.Contains(p.Detail, "dt_") {
 			t.Errorf("the answer holds the token: %+v", p)
 		}
 	}
-	for _, route := range []string{"POST /v1/tasks", "POST /v1/tasks/batch", "GET /v1/tasks/1", "POST /v1/tags/t/pop", "GET /v1/nowhere", "GET /v1/", "PUT /v1/tasks"} {
+	for _, route := range []string{
+		"POST /v1/tasks", "POST /v1/tasks/batch", "GET /v1/tasks/1", "POST /v1/tags/t/pop", "GET /v1/nowhere", "GET /v1/", "PUT /v1/tasks",
+	} {
 		method, path, _ := strings.Cut(route, " ")
-		if got := s.send(method, path, ""); got.status != 401 || got.header.Get("WWW-Authenticate") == "" {
-			t.Errorf("%s: %d %s", route, got.status, got.text)
+		if p := s.Want(401, wire.CodeUnauthorized, method, path, ""); p.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: nothing says how", route)
 		}
 	}
-	query := "?token=" + strings.TrimPrefix(good[1], "Bearer ") + "&access_token=" + strings.TrimPrefix(good[1], "Bearer ")
-	s.refuses(401, wire.CodeUnauthorized, "GET", "/v1/tags"+query, "")
-	ok[wire.TagList](s, http.StatusOK, "GET", "/v1/tags", "", good...)
-	ok[wire.TagList](s, http.StatusOK, "GET", "/v1/tags", "", "Authorization", strings.Replace(good[1], "Bearer", "bearer", 1))
+	s.Want(400, wire.CodeInvalidHeader, "GET", "/v1/tags", "", append(good, good...)...)
+	s.Want(200, "", "GET", "/v1/tags", "", good...)
+	s.Want(200, "", "GET", "/v1/tags", "", "Authorization", "bearer "+secret)
 	for _, open := range []string{"/healthz", "/readyz", "/docs", "/openapi.json"} {
-		if got := s.send("GET", open, ""); got.status != http.StatusOK {
-			t.Errorf("%s: %d", open, got.status)
-		}
+		s.Want(200, "", "GET", open, "")
 	}
 }
 
-func TestTwoAuthorizationHeadersAreRefused(t *testing.T) {
-	t.Parallel()
-	s := newGuarded(t)
-	good := s.token("good", []string{"*"}, access.All)
-	r := newRequest(t, "GET", "/v1/tags", "")
-	r.Header["Authorization"] = []string{good[1], good[1]}
-	if got := s.serve(r); got.status != 400 || got.Code != wire.CodeInvalidHeader {
-		t.Errorf("got %d %s", got.status, got.text)
-	}
-}
-
-// TestATokenReachesItsTagsOnly asks on every route for a task of another tag.
+// TestATokenReachesItsTagsOnly asks on every route for a task, and for a worker, of another tag.
 func TestATokenReachesItsTagsOnly(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	all, mine := s.token("all", []string{"*"}, access.All), s.token("mine", []string{"mine", "my.*"}, access.All)
+	s := newSite(t, guarded)
+	all, mine := s.token("all", "*", access.All), s.token("mine", "mine,my.*,a", access.All)
 	theirs := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"theirs","key":"k","body":"secret"}`, all...)
 	popped := ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0]
 	later := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"theirs","key":"l","delay":"1h"}`, all...)
 	token := `{"token":"` + popped.Token + `"`
-	theirWorker := ok[wire.Worker](s, 201, "POST", "/v1/workers", register, all...)
-	const workers = "/v1/workers/"
-	byID := "/v1/tasks/" + theirs.ID.String()
+	worker := ok[wire.Worker](s, 201, "POST", "/v1/workers", register, all...)
+	byID, byWorker := "/v1/tasks/"+theirs.ID.String(), "/v1/workers/"+worker.ID.String()
+	takenOver := strings.Replace(register, `"a","b"`, `"mine"`, 1)
 	for _, c := range [][3]string{
 		{"GET", "/v1/tags/theirs/keys/k"}, {"PATCH", "/v1/tags/theirs/keys/l", `{"body":1}`}, {"DELETE", "/v1/tags/theirs/keys/l"},
 		{"GET", "/v1/tags/theirs/keys/l/explain"}, {"GET", "/v1/tags/theirs/keys/none"}, {"DELETE", "/v1/tags/theirs/keys/none"},
@@ -87,10 +67,10 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		{"POST", "/v1/tasks", `{"tag":"theirs"}`}, {"POST", batchPath, `[{"tag":"mine"},{"tag":"theirs"}]`},
 		{"POST", "/v1/tags/theirs/pause"}, {"POST", "/v1/tags/theirs/resume"}, {"GET", "/v1/tags/theirs/lateness"},
 		{"GET", "/v1/tasks"}, {"GET", "/v1/tasks?tag=theirs"}, {"GET", "/v1/tasks?key=k"},
+		{"POST", "/v1/workers", register}, {"POST", "/v1/workers", takenOver},
 	} {
-		p := s.refuses(403, wire.CodeForbidden, c[0], c[1], c[2], mine...)
-		if strings.Contains(p.Detail, "secret") {
-			t.Errorf("%s %s: %+v", c[0], c[1], p)
+		if p := s.Want(403, wire.CodeForbidden, c[0], c[1], c[2], mine...); strings.Contains(p.Detail, "secret") {
+			t.Errorf("%s %s: %s", c[0], c[1], p.Text)
 		}
 	}
 	for _, c := range [][3]string{
@@ -98,13 +78,13 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		{"PATCH", byID, `{"body":1}`}, {"DELETE", byID + "?only_pending=true"},
 		{"POST", byID + "/finish", token + `}`}, {"POST", byID + "/fail", token + `,"error":"x"}`}, {"POST", byID + "/release", token + `}`},
 		{"POST", byID + "/touch", token + `,"ttr":"1m"}`},
-		{"GET", workers + theirWorker.ID.String()}, {"POST", workers + theirWorker.ID.String() + "/heartbeat"}, {"DELETE", workers + theirWorker.ID.String()},
+		{"GET", byWorker}, {"POST", byWorker + "/heartbeat"}, {"DELETE", byWorker},
 	} {
-		foreign := s.send(c[0], c[1], c[2], mine...)
-		unknown := strings.NewReplacer(theirs.ID.String(), "424242", workers+theirWorker.ID.String(), workers+"424242")
-		missing := s.send(c[0], unknown.Replace(c[1]), unknown.Replace(c[2]), mine...)
-		if foreign.status != 404 || unknown.Replace(foreign.text) != missing.text {
-			t.Errorf("%s %s of another tag: %d %s, unknown: %d %s", c[0], c[1], foreign.status, foreign.text, missing.status, missing.text)
+		unknown := strings.NewReplacer(theirs.ID.String(), "424242", byWorker, "/v1/workers/424242")
+		foreign := s.Want(404, wire.CodeNotFound, c[0], c[1], c[2], mine...)
+		missing := s.Call(c[0], unknown.Replace(c[1]), unknown.Replace(c[2]), mine...)
+		if unknown.Replace(foreign.Text) != missing.Text {
+			t.Errorf("%s %s of another tag: %s, unknown: %d %s", c[0], c[1], foreign.Text, missing.Status, missing.Text)
 		}
 	}
 	mixed := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", fmt.Sprintf(`{"tokens":["%s","1.1"]}`, popped.Token), mine...)
@@ -117,44 +97,36 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 			t.Errorf("%v is %s, want %s", id, got.Status, status)
 		}
 	}
-	if tags := ok[wire.TagList](s, 200, "GET", "/v1/tags", "", mine...); len(tags.Tags) != 0 {
-		t.Errorf("it sees %+v", tags)
-	}
-	if stats := ok[wire.Stats](s, 200, "GET", "/v1/stats", "", mine...); len(stats.Tags) != 0 {
-		t.Errorf("it sees %+v", stats)
-	}
-	s.awaitServed("theirs")
-	for _, n := range ok[wire.NodeList](s, 200, "GET", "/v1/nodes", "", mine...).Nodes {
-		if len(n.Tags) != 0 || len(n.Shares) != 0 {
-			t.Errorf("it sees %+v", n)
+	servertest.Eventually(t, "the tag is seen to be served", func() bool {
+		return strings.Contains(s.Call("GET", "/v1/nodes", "", all...).Text, `"theirs"`)
+	})
+	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/nodes", "/v1/workers"} {
+		if got := s.Want(200, "", "GET", list, "", mine...); strings.Contains(got.Text, "theirs") || strings.Contains(got.Text, "shop") {
+			t.Errorf("%s shows %s", list, got.Text)
 		}
 	}
 	own := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"my.own"}`, mine...)
 	token = ok[wire.PopReply](s, 200, "POST", "/v1/tags/my.own/pop?wait=20s", "", mine...).Tasks[0].Token
-	s.done("POST", "/v1/tasks/"+own.ID.String()+"/finish", `{"token":"`+token+`"}`, mine...)
+	s.Want(204, "", "POST", "/v1/tasks/"+own.ID.String()+"/finish", `{"token":"`+token+`"}`, mine...)
+
+	servertest.Exec(t, s.dsn, "UPDATE delay_task_worker SET expire_time = create_time")
+	s.Want(403, wire.CodeForbidden, "POST", "/v1/workers", takenOver, mine...) // its secret would sign the calls
+	s.Want(201, "", "POST", "/v1/workers", takenOver, all...)
 }
 
 // TestARowWithoutATagIsForThoseOfAllTags: only plain SQL makes one, and somebody must be able to look at it and end it.
 func TestARowWithoutATagIsForThoseOfAllTags(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	all, mine := s.token("all", []string{"*"}, access.All), s.token("mine", []string{"my.*"}, access.All)
-	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:")+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	const insert = "INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (77, '', '1', 3600000)"
-	if _, err := db.ExecContext(t.Context(), insert); err != nil {
-		t.Fatal(err)
-	}
-	s.refuses(404, wire.CodeNotFound, "GET", "/v1/tasks/77", "", mine...)
-	s.refuses(404, wire.CodeNotFound, "DELETE", "/v1/tasks/77", "", mine...)
+	s := newSite(t, guarded)
+	all, mine := s.token("all", "*", access.All), s.token("mine", "my.*", access.All)
+	servertest.Exec(t, s.dsn, "INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (77, '', '1', 3600000)")
+	s.Want(404, wire.CodeNotFound, "GET", "/v1/tasks/77", "", mine...)
+	s.Want(404, wire.CodeNotFound, "DELETE", "/v1/tasks/77", "", mine...)
 	if stats := ok[wire.Stats](s, 200, "GET", "/v1/stats", "", mine...); len(stats.Tags) != 0 {
 		t.Errorf("it sees %+v", stats)
 	}
-	ok[wire.Explanation](s, 200, "GET", "/v1/tasks/77/explain", "", all...)
-	s.send("DELETE", "/v1/tasks/77", "", all...)
+	s.Want(200, "", "GET", "/v1/tasks/77/explain", "", all...)
+	s.Call("DELETE", "/v1/tasks/77", "", all...)
 	if got := ok[wire.Task](s, 200, "GET", "/v1/tasks/77", "", all...); got.Status != "cancelled" {
 		t.Errorf("got %+v", got)
 	}
@@ -163,8 +135,8 @@ func TestARowWithoutATagIsForThoseOfAllTags(t *testing.T) {
 func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
-		s := newSite(t, func(c *Config) {
-			c.Tokens, c.OpenMetrics = access.NewTokens(c.Requests.(*store.Store)), open
+		s := newSite(t, guarded, func(c *Config) {
+			c.OpenMetrics = open
 			c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say(w, "a tag") })
 		})
 		f := func(want int, header ...string) {
@@ -172,12 +144,12 @@ func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
 			if open {
 				want = 200
 			}
-			if got := s.send("GET", "/metrics", "", header...); got.status != want {
-				t.Errorf("%v: %d %s, want %d", header, got.status, got.text, want)
+			if got := s.Call("GET", "/metrics", "", header...); got.Status != want {
+				t.Errorf("%v: %d %s, want %d", header, got.Status, got.Text, want)
 			}
 		}
-		reader, some := s.token("reader", []string{"*"}, access.Read, access.Work), s.token("some", []string{"some.*"}, access.Metrics)
-		prometheus, operator := s.token("prometheus", []string{"*"}, access.Metrics), s.token("operator", []string{"*"}, access.Operate)
+		reader, some := s.token("reader", "*", access.Read, access.Work), s.token("some", "some.*", access.Metrics)
+		prometheus, operator := s.token("prometheus", "*", access.Metrics), s.token("operator", "*", access.Operate)
 		f(401)
 		f(401, "Authorization", "Bearer dt_"+strings.Repeat("x", 43))
 		f(403, reader...)
@@ -190,28 +162,30 @@ func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
 // TestATokenDoesItsVerbsOnly asks for everything with each verb alone.
 func TestATokenDoesItsVerbsOnly(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	all := s.token("all", []string{"*"}, access.All)
+	s := newSite(t, guarded)
+	all := s.token("all", "*", access.All)
 	calls := map[access.Verb][][3]string{
 		access.Save:     {{"POST", "/v1/tasks", `{"tag":"t"}`}, {"POST", batchPath, `[{"tag":"t"}]`}},
 		access.SaveHTTP: {{"POST", "/v1/tasks", `{"tag":"http"}`}, {"POST", batchPath, `[{"tag":"http"}]`}},
-		access.Read:     {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"}, {"GET", "/v1/tags"}, {"GET", "/v1/tags/t/lateness"}},
-		access.Change:   {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"}},
-		access.Work:     {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"}, {"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`}, {"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
+		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"}, {"GET", "/v1/tags"},
+			{"GET", "/v1/tags/t/lateness"}},
+		access.Change: {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"}},
+		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"}, {"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
+			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
 		access.Operate:  {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"}, {"GET", "/v1/nodes"}, {"GET", "/v1/stats"}},
 		access.Register: {{"GET", "/v1/workers"}, {"POST", "/v1/workers", register}},
 	}
 	tokens := map[access.Verb][]string{}
 	for _, v := range access.Verbs {
-		tokens[v] = s.token(string(v), []string{"*"}, v)
+		tokens[v] = s.token(string(v), "*", v)
 	}
 	id := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","delay":"1h"}`, all...).ID.String()
 	for _, may := range access.Verbs {
 		for verb, requests := range calls {
 			for _, c := range requests {
-				got := s.send(c[0], strings.ReplaceAll(c[1], "ID", id), strings.ReplaceAll(c[2], "ID", id), tokens[may]...)
-				if (got.status == 403) != (verb != may) {
-					t.Errorf("%s with %s: %s %s: %d %.200s", verb, may, c[0], c[1], got.status, got.text)
+				got := s.Call(c[0], strings.ReplaceAll(c[1], "ID", id), strings.ReplaceAll(c[2], "ID", id), tokens[may]...)
+				if (got.Status == 403) != (verb != may) {
+					t.Errorf("%s with %s: %s %s: %d %.200s", verb, may, c[0], c[1], got.Status, got.Text)
 				}
 			}
 		}
@@ -220,23 +194,24 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 
 func TestChangingWhereACallGoesIsARightOfItsOwn(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	change, both := s.token("change", []string{"*"}, access.Change), s.token("both", []string{"*"}, access.Change, access.SaveHTTP)
-	id := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"http","delay":"1h","body":{"url":"https://example.com/"}}`, both...).ID.String()
-	s.refuses(403, wire.CodeForbidden, "PATCH", "/v1/tasks/"+id, `{"body":{"url":"https://example.org/"}}`, change...)
-	s.refuses(403, wire.CodeForbidden, "PATCH", "/v1/tasks/"+id, `{"delay":1,"body":{"url":"https://example.org/"}}`, change...)
-	ok[wire.Met](s, 200, "PATCH", "/v1/tasks/"+id, `{"delay":"2h"}`, change...)
-	ok[wire.Met](s, 200, "PATCH", "/v1/tasks/"+id, `{"body":{"url":"https://example.org/"}}`, both...)
+	s := newSite(t, guarded)
+	change, both := s.token("change", "*", access.Change), s.token("both", "*", access.Change, access.SaveHTTP)
+	saved := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"http","delay":"1h","body":{"url":"https://example.com/"}}`, both...)
+	path := "/v1/tasks/" + saved.ID.String()
+	s.Want(403, wire.CodeForbidden, "PATCH", path, `{"body":{"url":"https://example.org/"}}`, change...)
+	s.Want(403, wire.CodeForbidden, "PATCH", path, `{"delay":1,"body":{"url":"https://example.org/"}}`, change...)
+	s.Want(200, "", "PATCH", path, `{"delay":"2h"}`, change...)
+	s.Want(200, "", "PATCH", path, `{"body":{"url":"https://example.org/"}}`, both...)
 }
 
 func TestWhoMayOnlySaveSeesNoOthersTask(t *testing.T) {
 	t.Parallel()
-	s := newGuarded(t)
-	all, save := s.token("all", []string{"*"}, access.All), s.token("save", []string{"*"}, access.Save)
+	s := newSite(t, guarded)
+	all, save := s.token("all", "*", access.All), s.token("save", "*", access.Save)
 	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":"secret","headers":{"a":"secret"}}`, all...)
-	got := s.send("POST", "/v1/tasks", `{"tag":"t","key":"k"}`, save...)
-	if got.status != 200 || strings.Contains(got.text, "secret") || !strings.Contains(got.text, first.ID.String()) {
-		t.Errorf("got %d %s", got.status, got.text)
+	got := s.Want(200, "", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, save...)
+	if strings.Contains(got.Text, "secret") || !strings.Contains(got.Text, first.ID.String()) {
+		t.Errorf("got %s", got.Text)
 	}
 }
 
@@ -256,13 +231,13 @@ func (unreachable) Check(context.Context, string) (access.Caller, error) {
 
 func TestTokensThatCannotBeCheckedLetNobodyIn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *Config) { c.Tokens = unreachable{} })
-	p := s.refuses(503, wire.CodeUnavailable, "GET", "/v1/tags", "", "Authorization", "Bearer x")
-	if strings.Contains(p.Detail, "db.internal") {
-		t.Errorf("the answer names the database: %s", p.Detail)
+	for _, open := range []bool{false, true} {
+		s := newSite(t, func(c *Config) { c.Tokens = unreachable{open} })
+		p := s.Want(503, wire.CodeUnavailable, "GET", "/v1/tags", "", "Authorization", "Bearer x")
+		if strings.Contains(p.Detail, "db.internal") {
+			t.Errorf("the answer names the database: %s", p.Detail)
+		}
 	}
-	s = newSite(t, func(c *Config) { c.Tokens = unreachable{open: true} })
-	s.refuses(503, wire.CodeUnavailable, "GET", "/v1/tags", "")
 }
 
 func TestWhatATagDemandsIsAsked(t *testing.T) {
@@ -275,14 +250,11 @@ func TestWhatATagDemandsIsAsked(t *testing.T) {
 			return nil
 		}
 	})
-	s.refuses(400, wire.CodeInvalidAddress, "POST", "/v1/tasks", `{"tag":"picky"}`)
-	s.refuses(400, wire.CodeInvalidAddress, "POST", "/v1/tasks", `{"tag":"picky"}`, "Idempotency-Key", "k")
-	p := s.refuses(400, wire.CodeInvalidAddress, "POST", batchPath, `[{"tag":"t"},{"tag":"picky"}]`)
-	if len(p.Errors) != 1 || p.Errors[0].Location != "body[1]" {
-		t.Errorf("got %+v", p)
-	}
-	if n := s.count(); n != 0 {
-		t.Errorf("%d tasks are stored", n)
+	s.Want(400, wire.CodeInvalidAddress, "POST", "/v1/tasks", `{"tag":"picky"}`)
+	s.Want(400, wire.CodeInvalidAddress, "POST", "/v1/tasks", `{"tag":"picky"}`, "Idempotency-Key", "k")
+	p := s.Want(400, wire.CodeInvalidAddress, "POST", batchPath, `[{"tag":"t"},{"tag":"picky"}]`)
+	if len(p.Errors) != 1 || p.Errors[0].Location != "body[1]" || s.count() != 0 {
+		t.Errorf("got %+v, %d tasks are stored", p, s.count())
 	}
 }
 
@@ -290,8 +262,7 @@ func TestWhatATagDemandsIsAsked(t *testing.T) {
 func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 	t.Parallel()
 	var counted *faultstore.Store
-	s := newSite(t, func(c *Config) {
-		c.Tokens = access.NewTokens(c.Requests.(*store.Store))
+	s := newSite(t, guarded, func(c *Config) {
 		counted = faultstore.New(seam.Store(c.Scheduler))
 		made, err := seam.NewScheduler(delaytask.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
 			func(cfg engine.Config) (*engine.Engine, error) { return engine.New(t.Context(), cfg) })
@@ -299,20 +270,14 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Scheduler = made.(*delaytask.Scheduler)
-		t.Cleanup(func() {
-			if err := c.Scheduler.Stop(context.WithoutCancel(t.Context())); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { servertest.Stop(t, c.Scheduler) })
 		if err := c.Scheduler.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})
-	all := s.token("all", []string{"*"}, access.Save, access.Work)
-	mine := s.token("mine", []string{"mine"}, access.Work)
+	all, mine := s.token("all", "*", access.Save, access.Work), s.token("mine", "mine", access.Work)
 	const n = 200
-	ok[wire.BatchSaved](s, 200, "POST", batchPath,
-		"["+strings.Repeat(`{"tag":"mine"},`, n)+`{"tag":"theirs"}]`, all...)
+	s.Want(200, "", "POST", batchPath, "["+strings.Repeat(`{"tag":"mine"},`, n)+`{"tag":"theirs"}]`, all...)
 	tokens := []string{"1.1", ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0].Token}
 	for len(tokens) < 2+n {
 		for _, p := range ok[wire.PopReply](s, 200, "POST", "/v1/tags/mine/pop?wait=20s&max=1000&ttr=1h", "", mine...).Tasks {

@@ -24,9 +24,9 @@ func parsed(t *testing.T, text []byte) any {
 func TestTheDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	got := s.send("GET", "/openapi.json", "")
-	if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/openapi+json" {
-		t.Fatalf("got %d %v", got.status, got.header)
+	got := s.Call("GET", "/openapi.json", "")
+	if got.Status != http.StatusOK || got.Header.Get("Content-Type") != "application/openapi+json" {
+		t.Fatalf("got %d %v", got.Status, got.Header)
 	}
 	official, err := os.ReadFile("testdata/openapi-3.1.schema.json")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestTheDocumentIsOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Validate(parsed(t, []byte(got.text))); err != nil {
+	if err := schema.Validate(parsed(t, []byte(got.Text))); err != nil {
 		t.Error(err)
 	}
 }
@@ -55,7 +55,7 @@ type contract struct {
 
 func contractOf(t *testing.T, s *site) contract {
 	t.Helper()
-	c := contract{t, jsonschema.NewCompiler(), s.send("GET", "/openapi.json", "").text}
+	c := contract{t, jsonschema.NewCompiler(), s.Call("GET", "/openapi.json", "").Text}
 	c.compiler.AssertFormat()
 	if err := c.compiler.AddResource("http://test/openapi.json", parsed(t, []byte(c.text))); err != nil {
 		t.Fatal(err)
@@ -79,11 +79,11 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	c := contractOf(t, s)
 	f := func(schema, method, target, body string) string {
 		t.Helper()
-		got := s.send(method, target, body)
-		if err := c.fits(schema, got.text); err != nil {
-			t.Errorf("%s %s: %s is no %s: %v", method, target, got.text, schema, err)
+		got := s.Call(method, target, body)
+		if err := c.fits(schema, got.Text); err != nil {
+			t.Errorf("%s %s: %s is no %s: %v", method, target, got.Text, schema, err)
 		}
-		return got.text
+		return got.Text
 	}
 	f("Saved", "POST", "/v1/tasks", `{"tag":"t","key":"k","app":"a","body":[1],"headers":{"a":"b"},"max_lateness":"1h"}`)
 	f("Saved", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`)
@@ -93,7 +93,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	}
 	path, token := "/v1/tasks/"+popped.Tasks[0].ID, `"token":"`+popped.Tasks[0].Token+`"`
 	f("Explanation", "GET", path+"/explain", "")
-	s.done("POST", path+"/fail", `{`+token+`,"error":"x","permanent":true}`)
+	s.Want(204, "", "POST", path+"/fail", `{`+token+`,"error":"x","permanent":true}`)
 	f("Problem", "POST", path+"/finish", `{`+token+`}`)
 	f("FinishBatchReply", "POST", "/v1/tasks/finish", `{"tokens":["`+popped.Tasks[0].Token+`"]}`)
 	f("Task", "GET", path, "")
@@ -116,7 +116,7 @@ func TestTheDocumentTakesWhatTheServerTakes(t *testing.T) {
 	f := func(body string, want bool) {
 		t.Helper()
 		err := c.fits("Save", body)
-		if (err == nil) != want || (s.send("POST", "/v1/tasks", body).status == http.StatusCreated) != want {
+		if (err == nil) != want || (s.Call("POST", "/v1/tasks", body).Status == http.StatusCreated) != want {
 			t.Errorf("%s: %v, want %v", body, err, want)
 		}
 	}
@@ -136,8 +136,8 @@ func TestTheDocumentTakesWhatTheServerTakes(t *testing.T) {
 func TestEveryOperationIsDescribed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	page := s.send("GET", "/docs", "")
-	if strings.Contains(page.text, "<script") || page.header.Get("Content-Security-Policy") == "" {
+	page := s.Call("GET", "/docs", "")
+	if strings.Contains(page.Text, "<script") || page.Header.Get("Content-Security-Policy") == "" {
 		t.Error("the page may run scripts")
 	}
 	ids := map[string]bool{}
@@ -148,7 +148,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 				t.Errorf("%s: id %q, summary %q", where, op.OperationID, op.Summary)
 			}
 			ids[op.OperationID] = true
-			if !strings.Contains(page.text, fmt.Sprintf(`id="%s"`, op.OperationID)) {
+			if !strings.Contains(page.Text, fmt.Sprintf(`id="%s"`, op.OperationID)) {
 				t.Errorf("%s is missing in /docs", where)
 			}
 			for _, p := range op.Parameters {
@@ -165,11 +165,11 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		t.Errorf("%d operations are described", len(ids))
 	}
 	for _, field := range []string{"max_attempts", "no_attempt_limit", "late_policy", "Idempotency-Key"} {
-		if at := strings.Index(page.text, `id="saveTask"`); !strings.Contains(page.text[at:at+strings.Index(page.text[at:], "</section>")], field) {
+		if at := strings.Index(page.Text, `id="saveTask"`); !strings.Contains(page.Text[at:at+strings.Index(page.Text[at:], "</section>")], field) {
 			t.Errorf("/docs does not say that a save takes %s", field)
 		}
 	}
-	if media := page.header.Get("Content-Type"); media != "text/html; charset=utf-8" {
+	if media := page.Header.Get("Content-Type"); media != "text/html; charset=utf-8" {
 		t.Errorf("the page is %s", media)
 	}
 }

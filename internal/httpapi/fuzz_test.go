@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -22,12 +23,7 @@ type table struct {
 func fuzzed(f *testing.F) table {
 	f.Helper()
 	s := newSite(f)
-	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:")+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = db.Close() })
-	return table{s, db}
+	return table{s, servertest.SQL(f, s.dsn)}
 }
 
 // holds sends a request, whose answer must be a success or a problem with a code. What is refused stores nothing.
@@ -71,9 +67,9 @@ func (tb table) post(t *testing.T, method, target, media string, body []byte) {
 }
 
 func FuzzSave(f *testing.F) {
-	for _, rows := range [][]bad{badTimes(), badOptions()} {
-		for _, b := range rows {
-			f.Add([]byte(b.body))
+	for _, b := range badSaves() {
+		for _, request := range b.requests {
+			f.Add([]byte(strings.TrimPrefix(request, "POST /v1/tasks ")))
 		}
 	}
 	f.Add([]byte(`{"tag":"t","app":"a","body":[1,{"x":"\u00e9"}],"delay":"1h","key":"k","ttr":1000,"max_attempts":3,"priority":1,
@@ -98,19 +94,17 @@ func FuzzChange(f *testing.F) {
 }
 
 func FuzzBatch(f *testing.F) {
-	for _, body := range []string{`[]`, `[{"tag":"t"},{"tag":"t","body":1}]`, `[{"tag":"t"},null]`, `[{"tag":"t"}`, `[[]]`, `{"tag":"t"}`, `[{"tag":"t"}]x`} {
+	for _, body := range []string{
+		`[]`, `[{"tag":"t"},{"tag":"t","body":1}]`, `[{"tag":"t"},null]`, `[{"tag":"t"}`, `[[]]`, `{"tag":"t"}`, `[{"tag":"t"}]x`,
+		"", "\n", "{\"tag\":\"t\"}\r\n\r\n{\"tag\":\"t\",\"body\":1}\n", "{\"tag\":\"t\"}\nnull", "{\"tag\":\"t\"} {}", "\x00\n",
+	} {
 		f.Add([]byte(body))
 	}
 	tb := fuzzed(f)
-	f.Fuzz(func(t *testing.T, body []byte) { tb.post(t, "POST", batchPath, mediaJSON, body) })
-}
-
-func FuzzLines(f *testing.F) {
-	for _, body := range []string{"", "\n", `{"tag":"t"}`, "{\"tag\":\"t\"}\r\n\r\n{\"tag\":\"t\",\"body\":1}\n", "{\"tag\":\"t\"}\nnull", "{\"tag\":\"t\"} {}", "\x00\n"} {
-		f.Add([]byte(body))
-	}
-	tb := fuzzed(f)
-	f.Fuzz(func(t *testing.T, body []byte) { tb.post(t, "POST", batchPath, mediaNDJSON, body) })
+	f.Fuzz(func(t *testing.T, body []byte) {
+		tb.post(t, "POST", batchPath, mediaJSON, body)
+		tb.post(t, "POST", batchPath, mediaNDJSON, body)
+	})
 }
 
 func FuzzList(f *testing.F) {
