@@ -34,18 +34,14 @@ func caller(t *testing.T, tag string, verbs ...access.Verb) access.Caller {
 
 func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 	q := onSQLite(t)
-	post := func(body string) func() (int, string) {
-		return func() (int, string) { return q.send(http.MethodPost, "/compat/topics", body) }
-	}
-	get := func(path string) func() (int, string) {
-		return func() (int, string) { return q.send(http.MethodGet, path, "") }
-	}
+	post := func(body string) [3]string { return [3]string{http.MethodPost, "/compat/topics", body} }
+	get := func(path string) [3]string { return [3]string{http.MethodGet, path} }
 	ours := caller(t, "a", access.Save, access.Work, access.Change)
 	theirs := caller(t, "b", access.Save, access.Work, access.Change)
 	for _, step := range []struct {
 		name    string
 		who     access.Caller
-		do      func() (int, string)
+		do      [3]string
 		allowed bool
 	}{
 		{"add to another topic", theirs, post(`{"command":"add","topic":"a","id":"1"}`), false},
@@ -67,13 +63,13 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 		{"ask for nothing with no verb at all", access.Caller{}, post(`{"command":"finish","id":"none"}`), false},
 	} {
 		q.caller = step.who
-		status, text := step.do()
+		a := q.Call(step.do[0], step.do[1], step.do[2])
 		want := http.StatusForbidden
-		if foreign := strings.Contains(text, errNoJob.Error()); step.allowed || foreign && strings.Contains(step.name, "a job of another") {
+		if foreign := strings.Contains(a.Text, errNoJob.Error()); step.allowed || foreign && strings.Contains(step.name, "a job of another") {
 			want = http.StatusOK // an id of another topic is like one of nobody
 		}
-		if status != want || strings.Contains(text, `"success":true`) != step.allowed {
-			t.Errorf("%s: got %d %s", step.name, status, text)
+		if a.Status != want || strings.Contains(a.Text, `"success":true`) != step.allowed {
+			t.Errorf("%s: got %d %s", step.name, a.Status, a.Text)
 		}
 	}
 }
@@ -89,16 +85,13 @@ func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 			"/o/get?topic=t": http.MethodGet, "/o/complete?topic=t&id=1": http.MethodGet,
 			"/o/add": http.MethodPost, "/compat/topics": http.MethodPost,
 		} {
-			status, text := q.send(method, path, `{"command":"pop","topic":"t"}`, header...)
-			if status != http.StatusForbidden || !strings.Contains(text, `"success":false`) {
-				t.Errorf("%v: %s answers %d %s", header, path, status, text)
+			if a := q.Want(403, "", method, path, `{"command":"pop","topic":"t"}`, header...); !strings.Contains(a.Text, `"success":false`) {
+				t.Errorf("%v: %s answers %s", header, path, a.Text)
 			}
 		}
 	}
-	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", q.server.URL}} {
-		if status, text := q.send(http.MethodGet, "/o/complete?topic=t&id=2", "", header...); status != http.StatusOK {
-			t.Errorf("%v: got %d %s", header, status, text)
-		}
+	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", q.URL}} {
+		q.Want(200, "", http.MethodGet, "/o/complete?topic=t&id=2", "", header...)
 	}
 	q.is(q.get("t", "&wait=20000"), "1", "")
 }
@@ -134,9 +127,9 @@ func TestGetsOfAServerWithOtherNamesAreOffUnlessNoPageCanSendThem(t *testing.T) 
 			want = http.StatusOK
 		}
 		for _, path := range []string{"/o/get?wait=20000&topic=", "/o/complete?id=1&topic="} {
-			status, text := q.send(http.MethodGet, path+step.topic, "", step.header...)
-			if status != want || strings.Contains(text, `"success":true`) != (step.why == "") || !strings.Contains(text, step.why) {
-				t.Errorf("%+v: %s answers %d %s", step, path, status, text)
+			a := q.Want(want, "", http.MethodGet, path+step.topic, "", step.header...)
+			if strings.Contains(a.Text, `"success":true`) != (step.why == "") || !strings.Contains(a.Text, step.why) {
+				t.Errorf("%+v: %s answers %s", step, path, a.Text)
 			}
 		}
 	}
@@ -145,15 +138,8 @@ func TestGetsOfAServerWithOtherNamesAreOffUnlessNoPageCanSendThem(t *testing.T) 
 // A proxy on the same machine calls a loopback name whatever the page called, and the browser has told it nothing.
 func TestBrowserThatDoesNotNameItsPageIsRefused(t *testing.T) {
 	q := onSQLite(t)
-	for _, step := range []struct {
-		want   int
-		header []string
-	}{
-		{http.StatusForbidden, nil}, {http.StatusOK, []string{"Sec-Fetch-Site", "none"}}, {http.StatusOK, []string{"Delaytask-Client", "1"}},
-	} {
-		header := append([]string{"User-Agent", "Mozilla/5.0 (X11; Linux x86_64)"}, step.header...)
-		if status, text := q.send(http.MethodGet, "/o/get?topic=t", "", header...); status != step.want {
-			t.Errorf("%v: %d %s, want %d", header, status, text, step.want)
-		}
-	}
+	const path, page = "/o/get?topic=t", "Mozilla/5.0 (X11; Linux x86_64)"
+	q.Want(403, "", http.MethodGet, path, "", "User-Agent", page)
+	q.Want(200, "", http.MethodGet, path, "", "User-Agent", page, "Sec-Fetch-Site", "none")
+	q.Want(200, "", http.MethodGet, path, "", "User-Agent", page, "Delaytask-Client", "1")
 }

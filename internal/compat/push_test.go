@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/push"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -29,35 +29,18 @@ func receiver(t *testing.T, answers ...string) (url string, calls <-chan call) {
 	t.Helper()
 	got := make(chan call, 10)
 	n := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return servertest.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got <- call{r.Method, r.URL.RequestURI(), r.Header.Get("X-Token"), string(body)}
 		_, _ = io.WriteString(w, answers[min(n, len(answers)-1)])
 		n++
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, got
-}
-
-// newClient may call servers of the test.
-func newClient(t *testing.T) *webhook.Client {
-	t.Helper()
-	guard, err := webhook.NewGuard(webhook.GuardConfig{AllowLoopback: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := webhook.New(webhook.Config{Guard: guard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return client
+	}), got
 }
 
 // pushing is a queue whose tag http is served, as the service serves it.
 func pushing(t *testing.T, db dbtest.Database) (q *queue, attempts <-chan processor.Task) {
 	t.Helper()
-	client := newClient(t)
+	client := servertest.Webhooks(t, webhook.Config{})
 	q = serve(t, db.DSN, func(c *Config) {
 		c.Check = func(item delaytask.Item) error {
 			if item.Tag != access.HTTPTag {
@@ -83,9 +66,7 @@ func pushing(t *testing.T, db dbtest.Database) (q *queue, attempts <-chan proces
 }
 
 func TestS13HTTPJobIsSentUntilItsPassruleMatches(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		t.Parallel()
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		q, attempts := pushing(t, db)
 		url, calls := receiver(t, `{"code":0}`, `{"code":1,"more":"is allowed"}`)
 		body := fmt.Sprintf(`{"url":"%s/hook","method":"post","headers":{"X-Token":"t"},"body":{"n":1},"passrule":{"code":1}}`, url)
@@ -106,17 +87,22 @@ func TestS13HTTPJobIsSentUntilItsPassruleMatches(t *testing.T) {
 		if got, want := <-calls, (call{"GET", "/hook?a=b+c", "", ""}); got != want {
 			t.Errorf("called with %+v, want %+v", got, want)
 		}
+
+		url, calls = receiver(t, `{"success":true}`)
+		body = fmt.Sprintf(`{"url":"%s/","body":"pushed","passrule":{"success":true}}`, url)
+		q.ok(q.command(fmt.Sprintf(`{"command":"add","topic":"http","id":"3","delay":0,"TTR":60,"body":%q}`, body)))
+		if got := <-calls; got.body != "pushed" {
+			t.Errorf("called with %+v", got)
+		}
 	})
 }
 
 // The worker stands in the configuration, so it is there again after a restart, and so are the jobs.
 func TestS16WorkerOfTheConfigurationIsCalledAfterARestart(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		t.Parallel()
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		before := serve(t, db.DSN)
 		before.ok(before.add(`{"topic":"mail","id":"1","delay":300,"ttr":1000,"body":"{\"to\":1}"}`))
-		stop(t, before.scheduler)
+		servertest.Stop(t, before.scheduler)
 
 		url, calls := receiver(t, `{"code":0}`, `{"code":1}`)
 		rule, err := webhook.ParseRule([]byte(`{"code":1}`))
@@ -124,7 +110,7 @@ func TestS16WorkerOfTheConfigurationIsCalledAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		worker := push.Static{Tag: "mail", URL: url + "/mail", Rule: rule}
-		p, err := worker.Processor(newClient(t))
+		p, err := worker.Processor(servertest.Webhooks(t, webhook.Config{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +126,7 @@ func TestS16WorkerOfTheConfigurationIsCalledAfterARestart(t *testing.T) {
 				t.Errorf("called with %+v, want %+v", got, want)
 			}
 		}
-		waitFor(t, func() bool { return after.byID(id).Status == delaytask.Completed })
+		servertest.Eventually(t, "it is completed", func() bool { return after.byID(id).Status == delaytask.Completed })
 	})
 }
 
@@ -158,18 +144,4 @@ func TestHTTPJobThatCannotBeSentIsRefused(t *testing.T) {
 		q.refused(q.command(fmt.Sprintf(`{"command":"add","topic":"http","id":"1","body":%q}`, body)), why)
 	}
 	q.refused(q.complete(access.HTTPTag, "1"), "no unfinished job")
-}
-
-func TestS35JobIsPushed(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		t.Parallel()
-		q, _ := pushing(t, db)
-		url, calls := receiver(t, `{"success":true}`)
-		body := fmt.Sprintf(`{"url":"%s/","body":"pushed","passrule":{"success":true}}`, url)
-		q.ok(q.command(fmt.Sprintf(`{"command":"add","topic":"http","id":"1","delay":0,"TTR":60,"body":%q}`, body)))
-		if got := <-calls; got.body != "pushed" {
-			t.Errorf("called with %+v", got)
-		}
-	})
 }

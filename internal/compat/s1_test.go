@@ -6,6 +6,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 func TestS11AddTakesMilliseconds(t *testing.T) {
@@ -111,30 +112,33 @@ func TestS15JobComesBackAfterItsTTR(t *testing.T) {
 	})
 }
 
-func TestS16JobsHaveTheirTimersAfterARestart(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		t.Parallel()
+func TestS16JobsAndTheirTimersOutliveARestart(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		q := serve(t, db.DSN)
 		q.ok(q.add(`{"topic":"a","id":"soon","delay":500,"ttr":60000,"body":"x"}`))
-		q.ok(q.add(`{"topic":"b","id":"missed","delay":0,"ttr":60000,"body":"y"}`))
-		stop(t, q.scheduler)
+		q.ok(q.command(`{"command":"add","topic":"b","id":"missed","delay":0,"TTR":60,"body":"y"}`))
+		q.ok(q.command(`{"command":"add","topic":"c","id":"taken","delay":0,"TTR":1,"body":"z"}`))
+		q.is(q.command(`{"command":"pop","topic":"c","wait":20}`), "taken", "z")
+		servertest.Stop(t, q.scheduler)
 		q = serve(t, db.DSN)
-		q.is(q.get("b", "&wait=20000"), "missed", "y")
+		q.is(q.command(`{"command":"pop","topic":"b","wait":20}`), "missed", "y")
 		q.is(q.get("a", "&wait=20000"), "soon", "x")
 		id := q.task("a", "soon").ID
 		q.ok(q.complete("a", "soon"))
 		if task := q.byID(id); task.Started.Before(task.Expected) {
 			t.Errorf("handed out at %v, expected %v", task.Started, task.Expected)
 		}
+		q.is(q.command(`{"command":"pop","topic":"c","wait":20}`), "taken", "z")
+		q.ok(q.command(`{"command":"finish","id":"taken"}`))
 	})
 }
 
-func TestS17TopicStartsWithItsFirstJob(t *testing.T) {
+func TestS17ATopicStartsWithItsFirstJobAndWakesForAnEarlierOne(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
 		got := make(chan answer)
-		go func() { got <- q.get("never-seen", "&wait=20000") }()
-		q.ok(q.add(`{"topic":"never-seen","id":"1","delay":300,"ttr":60000,"body":"x"}`))
-		q.is(<-got, "1", "x")
+		go func() { got <- q.get("never-seen", "&wait=50000") }()
+		q.ok(q.add(`{"topic":"never-seen","id":"far","delay":3600000,"ttr":60000,"body":"x"}`))
+		q.ok(q.add(`{"topic":"never-seen","id":"near","delay":300,"ttr":60000,"body":"y"}`))
+		q.is(<-got, "near", "y")
 	})
 }

@@ -3,12 +3,15 @@ package compat
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 func TestS31JobHasTopicIDDelayTTRAndBody(t *testing.T) {
@@ -36,10 +39,9 @@ func TestS32JobGoesFromDelayToReadyToReservedToDeleted(t *testing.T) {
 				t.Errorf("status %s, want %s", task.Status, want)
 			}
 		}
-		q.ok(q.command(`{"command":"add","topic":"a","id":"1","delay":1,"TTR":1,"body":"x"}`))
+		q.ok(q.command(`{"command":"add","topic":"a","id":"1","delay":1,"TTR":60,"body":"x"}`))
 		id := q.task("any", "s3:1").ID
-		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x") // ready, reserved
-		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x") // its TTR has passed
+		q.is(q.command(`{"command":"pop","topic":"a","wait":20}`), "1", "x")
 		q.ok(q.command(`{"command":"finish","id":"1"}`))
 		is(id, delaytask.Completed)
 
@@ -77,56 +79,85 @@ func TestS33ProtocolIsOneCommandObject(t *testing.T) {
 			{`{"command":"pop","topic":"t","wait":20}`, `{"success":true,"error":"","id":"2","value":"{\"n\":[1, 2]}"}`},
 			{`{"command":"finish","id":"2","topic":"ignored"}`, `{"success":true,"error":"","id":"2","value":""}`},
 		} {
-			status, got := q.send(http.MethodPost, "/compat/topics", step.body, "Content-Type", "application/x-www-form-urlencoded")
-			if status != http.StatusOK || got != step.want+"\n" {
-				t.Errorf("%s\n got %d %s want %s", step.body, status, got, step.want)
+			if got := q.Want(200, "", http.MethodPost, "/compat/topics", step.body).Text; got != step.want+"\n" {
+				t.Errorf("%s\n got %s want %s", step.body, got, step.want)
 			}
 		}
 	})
 }
 
+// Instances find each other in the database, where everybody can look them up; a client may ask any of them.
 func TestS34SeveralInstancesHandOutEachJobOnce(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		t.Parallel()
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		const jobs = 60
 		instances := []*queue{serve(t, db.DSN), serve(t, db.DSN), serve(t, db.DSN)}
+		if nodes, err := instances[0].scheduler.Nodes(t.Context()); err != nil || len(nodes) != len(instances) {
+			t.Errorf("found %+v, %v, want all", nodes, err)
+		}
 		for n := range jobs {
 			q := instances[n%len(instances)]
 			q.ok(q.command(fmt.Sprintf(`{"command":"add","topic":"a","id":"%d","delay":0,"TTR":60,"body":"x"}`, n)))
 		}
-		var mu sync.Mutex
-		times := map[string]int{}
+		handedOut := make(chan string, 2*jobs)
+		var finished atomic.Int64
 		var wg sync.WaitGroup
 		for i, q := range instances {
 			wg.Go(func() {
-				for {
-					a := q.command(`{"command":"pop","topic":"a","wait":20}`)
-					if !a.Success || a.ID == "" {
-						return
+				for finished.Load() < jobs {
+					a := q.command(`{"command":"pop","topic":"a","wait":1}`)
+					if a.ID == "" {
+						continue
 					}
-					mu.Lock()
-					times[a.ID]++
-					all := len(times) == jobs
-					mu.Unlock()
+					handedOut <- a.ID
 					other := instances[(i+1)%len(instances)] // any instance takes the finish
 					if f := other.command(fmt.Sprintf(`{"command":"finish","id":%q}`, a.ID)); !f.Success {
 						t.Errorf("finish of %s: %s", a.ID, f.Error)
 					}
-					if all {
-						for _, waiting := range instances {
-							waiting.stopping()
-						}
-						return
-					}
+					finished.Add(1)
 				}
 			})
 		}
 		wg.Wait()
-		for n := range jobs {
-			if got := times[fmt.Sprint(n)]; got != 1 {
-				t.Errorf("job %d was handed out %d times", n, got)
+		close(handedOut)
+		times := map[string]int{}
+		for id := range handedOut {
+			if times[id]++; times[id] > 1 {
+				t.Errorf("job %s was handed out %d times", id, times[id])
 			}
+		}
+	})
+}
+
+func TestS35PopWaitsAndTakesSeveralJobs(t *testing.T) {
+	each(t, func(t *testing.T, q *queue) {
+		if a := q.command(`{"command":"pop","topic":"a","max":10}`); !a.Success || a.Jobs == nil || len(a.Jobs) != 0 || a.ID != "" {
+			t.Errorf("got %+v of an empty topic", a)
+		}
+		const all = 7
+		for n := range all {
+			q.ok(q.command(fmt.Sprintf(`{"command":"add","topic":"a","id":"%d","delay":0,"TTR":60,"body":"b%d"}`, n, n)))
+		}
+		var ids []string
+		for len(ids) < all {
+			a := q.ok(q.command(`{"command":"pop","topic":"a","wait":20,"max":3}`))
+			if len(a.Jobs) < 1 || len(a.Jobs) > 3 || a.Jobs[0] != (job{a.ID, a.Value}) {
+				t.Fatalf("got %+v", a)
+			}
+			for _, one := range a.Jobs {
+				if one.Value != "b"+one.ID {
+					t.Errorf("got %+v", one)
+				}
+				ids = append(ids, one.ID)
+				q.ok(q.command(`{"command":"finish","id":"` + one.ID + `"}`))
+			}
+		}
+		slices.Sort(ids)
+		if ids = slices.Compact(ids); len(ids) != all {
+			t.Errorf("got %v, want each job once", ids)
+		}
+		q.ok(q.add(`{"topic":"b","id":"x","body":"y"}`)) // the other protocol has the same two
+		if a := q.ok(q.get("b", "&max=5&wait=20000")); !slices.Equal(a.Jobs, []job{{"x", "y"}}) {
+			t.Errorf("got %+v", a)
 		}
 	})
 }
