@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/compat"
 	"github.com/delaytask/delaytask/internal/httpapi"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // judge is who says whether a token is good.
@@ -23,9 +23,9 @@ func (judge) Asked(context.Context) (bool, error) { return true, nil }
 func (j judge) Check(context.Context, string) (access.Caller, error) { return access.Everyone(), j.err }
 
 // ancestral makes the API of a service anew, with its routes of the ancestors.
-func ancestral(t *testing.T, r running, change func(*httpapi.Config, *compat.Config)) *httpapi.API {
+func ancestral(t *testing.T, r *running, change func(*httpapi.Config, *compat.Config)) *httpapi.API {
 	t.Helper()
-	p, log := r.parts, slog.New(slog.DiscardHandler)
+	p, log := r.service.parts, slog.New(slog.DiscardHandler)
 	old := compat.Config{Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context()}
 	c := httpapi.Config{
 		Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context(), Requests: p.store, Workers: p.workers,
@@ -45,10 +45,12 @@ func ancestral(t *testing.T, r running, change func(*httpapi.Config, *compat.Con
 
 // TestOldClientsReadEveryAnswer lets their requests be turned away by everything that stands before their routes, and break behind it.
 func TestOldClientsReadEveryAnswer(t *testing.T) {
-	r := serve(t, settings(sqlite(t)))
+	r := serve(t, sqlite(t))
 	f := func(name string, want int, words string, change func(*httpapi.Config, *compat.Config), header ...string) {
 		t.Helper()
 		api := ancestral(t, r, change)
+		client := servertest.Inside(t, api)
+		client.Host = "tasks.example"
 		if name == "stopping" {
 			if err := api.Close(t.Context()); err != nil {
 				t.Fatal(err)
@@ -61,17 +63,10 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 			if name == "panic" && request[0] == http.MethodGet {
 				continue // only what is added is checked
 			}
-			req := httptest.NewRequestWithContext(t.Context(), request[0], request[1], strings.NewReader(`{"command":"add","topic":"t","id":"1"}`))
-			for i := 0; i < len(header); i += 2 {
-				req.Header.Add(header[i], header[i+1])
-			}
-			req.Host = "tasks.example"
-			answer := httptest.NewRecorder()
-			api.ServeHTTP(answer, req)
-			text := answer.Body.String()
-			if answer.Code != want || !strings.HasPrefix(text, `{"success":false,"error":"`) || !strings.Contains(text, words) ||
-				answer.Header().Get("Content-Type") != "application/json" {
-				t.Errorf("%s: %s answers %d %s", name, request[1], answer.Code, text)
+			a := client.Want(want, "", request[0], request[1], `{"command":"add","topic":"t","id":"1"}`, header...)
+			if !strings.HasPrefix(a.Text, `{"success":false,"error":"`) || !strings.Contains(a.Text, words) ||
+				a.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s: %s answers %s", name, request[1], a.Text)
 			}
 		}
 	}
@@ -112,18 +107,19 @@ func (l *lastCheck) Read(p []byte) (int, error) {
 }
 
 func TestTokenThatIsRevokedWhileABodyArrivesSavesNothing(t *testing.T) {
-	r := serve(t, settings(sqlite(t)))
+	r := serve(t, sqlite(t))
 	for path, body := range map[string]string{
 		"/v1/tasks": `{"tag":"t"}`, "/o/add": `{"topic":"t","id":"1"}`, "/compat/topics": `{"command":"add","topic":"t","id":"2"}`,
 	} {
 		who := &lastCheck{Reader: strings.NewReader(body)}
 		api := ancestral(t, r, func(c *httpapi.Config, _ *compat.Config) { c.Tokens = who })
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, who)
-		req.Header.Set("Authorization", "Bearer x")
-		req.Header.Set("Content-Type", "application/json")
-		answer := httptest.NewRecorder()
-		if api.ServeHTTP(answer, req); answer.Code != http.StatusUnauthorized {
-			t.Errorf("%s answers %d %s", path, answer.Code, answer.Body)
+		client := servertest.Inside(t, api)
+		req, err := client.Request(http.MethodPost, path, who, "Authorization", "Bearer x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err := client.Send(req); err != nil || a.Status != http.StatusUnauthorized {
+			t.Errorf("%s answers %d %s, %v", path, a.Status, a.Text, err)
 		}
 	}
 }

@@ -2,44 +2,17 @@ package service
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
-
-// speak sends bytes as no client library would, and returns everything that is answered until the server hangs up. A server
-// that does not hang up fails the test. With shut it is told that nothing follows.
-func (r running) speak(t *testing.T, text string, shut bool) string {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL(), "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	// The server may have hung up before it has read everything.
-	_, _ = io.WriteString(conn, text)
-	if shut {
-		_ = conn.(*net.TCPConn).CloseWrite()
-	}
-	var answer bytes.Buffer
-	if _, err := io.Copy(&answer, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%.80q: the server does not hang up", text)
-	}
-	return answer.String()
-}
 
 // answers are the statuses and the codes in what the server has sent.
 func answers(t *testing.T, text string) (found []string) {
@@ -65,7 +38,7 @@ func answers(t *testing.T, text string) (found []string) {
 
 func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 	t.Parallel()
-	r := serve(t, settings(sqlite(t)))
+	r := serve(t, sqlite(t))
 	post := "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	last := post + "Connection: close\r\n"
 	task := `{"tag":"t","delay":"1h"}` // 24 bytes
@@ -74,7 +47,7 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 		// Where the server would wait for more, it is told that nothing comes. Elsewhere it would take that for a caller who is
 		// gone, and end what it does for him.
 		shut := len(want) == 0 || slices.Contains([]string{"400 unreadable_body", "400 invalid_json"}, want[len(want)-1])
-		got := answers(t, r.speak(t, text, shut))
+		got := answers(t, servertest.Speak(t, r.URL, text, shut))
 		if strings.Join(got, ", ") != strings.Join(want, ", ") {
 			t.Errorf("%.150q is answered %q, want %q", text, got, want)
 		}
@@ -134,10 +107,8 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 	f("")
 	f("\r\n\r\n\r\n", "400")
 
-	var stats wire.Stats
-	if status, text := r.call(t, "GET", "/v1/stats", "", &stats); status != 200 ||
-		!strings.Contains(text, `"tag":"t","counts":{"pending":3}`) {
-		t.Errorf("three tasks were sent whole: %s", text)
+	if stats := r.Want(200, "", "GET", "/v1/stats", ""); !strings.Contains(stats.Text, `"tag":"t","counts":{"pending":3}`) {
+		t.Errorf("three tasks were sent whole: %s", stats.Text)
 	}
 	if text := r.logged.String(); strings.Contains(text, "panic") {
 		t.Errorf("logged %s", text)
@@ -146,24 +117,10 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 
 func TestHeadersThatDoNotComeAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	c := settings(sqlite(t))
-	r := serveWith(t, c, func(s *Service) {
+	r := serve(t, sqlite(t), func(s *Service) {
 		s.server.ReadHeaderTimeout, s.server.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond
 	})
 	for _, begun := range []string{"", "GET /v1/ta", "GET /v1/tags HTTP/1.1\r\nHost: localhost\r\nX: y"} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL(), "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, begun); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%q: the server still waits", begun)
-		}
-		_ = conn.Close()
+		servertest.Speak(t, r.URL, begun, false)
 	}
 }

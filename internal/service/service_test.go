@@ -1,218 +1,93 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
+	"reflect"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
+	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/config"
 	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
-// running is a service that runs until its test ends.
-type running struct {
-	*Service
-	logged *logs
-	stop   func() error
-}
-
-// logs collects what a service logs.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func settings(dsn string) config.Config {
-	c := config.Default()
-	c.DSN, c.Migrate, c.Server.Listen = dsn, true, "127.0.0.1:0"
-	return c
-}
-
-func serve(t *testing.T, c config.Config) running {
-	t.Helper()
-	return serveWith(t, c, func(*Service) {})
-}
-
-// serveWith changes the service before it runs.
-func serveWith(t *testing.T, c config.Config, change func(*Service)) running {
-	t.Helper()
-	logged := &logs{}
-	s, err := Open(t.Context(), c, slog.New(slog.NewTextHandler(logged, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	change(s)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stop := sync.OnceValue(func() error {
-		cancel()
-		return <-ended
-	})
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Errorf("the service ended with %v", err)
-		}
-	})
-	return running{s, logged, stop}
-}
-
-func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "tasks.db") }
-
-// call sends JSON and reads JSON. The answer's status is returned, and the text of a body that does not fit.
-func (r running) call(t *testing.T, method, path, body string, answer any) (int, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, r.URL()+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if answer != nil && len(text) > 0 {
-		if err := json.Unmarshal(text, answer); err != nil {
-			t.Fatalf("%s %s answered %s: %v", method, path, text, err)
-		}
-	}
-	return res.StatusCode, string(text)
-}
-
-func TestATaskIsSavedPulledAndFinished(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+// TestTheAnswerToASaveIsWhatIsStored compares the task that a save answers with the one that is read then. When it was created and
+// updated is for the database to say, and absent unless the task had to be read.
+func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		r := serve(t, settings(db.DSN))
-		var saved wire.Saved
-		if status, text := r.call(t, "POST", "/v1/tasks", `{"tag":"t","body":{"n":1},"delay":"100ms","key":"k"}`, &saved); status != 201 {
-			t.Fatal(status, text)
-		}
-		var again wire.Saved
-		if status, text := r.call(t, "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, &again); status != 200 || !again.Duplicate || again.ID != saved.ID {
-			t.Fatal(status, text)
-		}
-		var popped wire.PopReply
-		if status, text := r.call(t, "POST", "/v1/tags/t/pop?wait=30s&max=5", "", &popped); status != 200 || len(popped.Tasks) != 1 {
-			t.Fatal(status, text)
-		}
-		task := popped.Tasks[0]
-		if task.ID != saved.ID || string(task.Body.Body) != `{"n":1}` || task.Due.Std().Before(saved.Expected.Std()) {
-			t.Errorf("popped %+v of %+v", task, saved)
-		}
-		finish := `{"token":"` + task.Token + `"}`
-		if status, text := r.call(t, "POST", "/v1/tasks/"+task.ID.String()+"/finish", finish, nil); status != 204 {
-			t.Error(status, text)
-		}
-		var problem wire.Problem
-		if status, text := r.call(t, "POST", "/v1/tasks/"+task.ID.String()+"/finish", finish, &problem); status != 409 ||
-			problem.Code != wire.CodeLeaseLost {
-			t.Error(status, text)
-		}
-		var done wire.Task
-		if r.call(t, "GET", "/v1/tasks/"+task.ID.String(), "", &done); done.Status != "completed" || done.Attempt != 1 {
-			t.Errorf("got %+v", done)
-		}
-	})
-}
-
-func TestStopAnswersThoseWhoWait(t *testing.T) {
-	r := serve(t, settings(sqlite(t)))
-	answered := make(chan int, 1)
-	go func() {
-		res, err := http.Post(r.URL()+"/v1/tags/t/pop?wait=50s", "", nil)
-		if err != nil {
-			answered <- 0
-			return
-		}
-		_ = res.Body.Close()
-		answered <- res.StatusCode
-	}()
-	awaitServed(t, r, "t")
-	if err := r.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if status := <-answered; status != http.StatusNoContent {
-		t.Errorf("the pop that waited was answered %d", status)
-	}
-}
-
-// awaitServed waits until a pop of the tag has arrived.
-func awaitServed(t *testing.T, r running, tag string) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		var nodes wire.NodeList
-		r.call(t, "GET", "/v1/nodes", "", &nodes)
-		for _, n := range nodes.Nodes {
-			for _, served := range n.Tags {
-				if served == tag {
-					return
-				}
+		f := func(save string, wantStatus int, moments bool) {
+			t.Helper()
+			saved := servertest.Ask[map[string]any](&r.Client, wantStatus, "POST", "/v1/tasks", save)
+			stored := servertest.Ask[map[string]any](&r.Client, 200, "GET", "/v1/tasks/"+saved["id"].(string), "")
+			if _, told := saved["created"]; told != moments {
+				t.Errorf("%s: created is told: %v", save, told)
+			}
+			delete(saved, "duplicate")
+			if !moments {
+				maps.DeleteFunc(stored, func(name string, _ any) bool { return name == "created" || name == "updated" })
+			}
+			if !reflect.DeepEqual(saved, stored) {
+				was, _ := json.Marshal(saved)
+				is, _ := json.Marshal(stored)
+				t.Errorf("answered\n%s, stored is\n%s", was, is)
 			}
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nobody serves %s: %+v", tag, nodes)
-		}
-	}
+		f(`{"tag":"t","delay":"1h"}`, 201, false)
+		f(`{"tag":"t","body":{"n":[1, 2]},"delay":"1h0.0015s","key":"k","ttr":"90.0001s","max_attempts":3,"priority":-7,
+			"headers":{"a":"b"},"app":"shop","max_lateness":"1500ms","late_policy":"fail"}`, 201, false)
+		f(`{"tag":"t","at":"2031-02-03T04:05:06.7891234+02:00","no_attempt_limit":true}`, 201, false)
+		f(`{"tag":"t","key":"k","app":"shop"}`, 200, true)
+		f(`{"tag":"t","delay":"1h","id":"1234567890123"}`, 201, true)
+		f(`{"tag":"t","delay":"1h","id":"1234567890123"}`, 201, true)
+	})
 }
 
-func TestARegisteredWorkerIsCalled(t *testing.T) {
-	c := settings(sqlite(t))
-	c.Secret = "a secret of the test, long enough"
-	r := serve(t, c)
-	called := make(chan http.Header, 1)
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { called <- req.Header.Clone() }))
-	defer receiver.Close()
-	register := `{"app":"shop","address":"` + receiver.URL + `/hook","tags":["order.close"],
-		"secret":"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="}`
-	if status, text := r.call(t, "POST", "/v1/workers", register, nil); status != 201 {
-		t.Fatal(status, text)
+// TestACallerWhoHangsUpIsNoFailure lets some hang up while they wait, as every long poll may. What they waited for is not theirs.
+func TestACallerWhoHangsUpIsNoFailure(t *testing.T) {
+	r := serve(t, sqlite(t))
+	f := func(tag, method, path, counted, level string) {
+		t.Helper()
+		ctx, hangUp := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, method, r.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			if a, err := r.Send(req); err == nil {
+				t.Errorf("%s was answered %d", path, a.Status)
+			}
+		}()
+		r.AwaitServed(tag)
+		hangUp()
+		<-gone
+		servertest.Eventually(t, "it is counted", func() bool {
+			return strings.Contains(r.Call("GET", "/metrics", "").Text, `delaytask_http_requests_total{method="`+method+`",`+counted)
+		})
+		saved := r.Save(`{"tag":"` + tag + `","ttr":"1h"}`)
+		if got := r.Pop(tag, ""); got.ID != saved.ID || got.Attempt != 1 {
+			t.Errorf("popped %+v", got)
+		}
+		if strings.Contains(r.logged.String(), level) {
+			t.Errorf("%s is logged as a failure: %s", path, r.logged)
+		}
 	}
-	var saved wire.Saved
-	if status, text := r.call(t, "POST", "/v1/tasks", `{"tag":"order.close","app":"shop","body":{"n":1},"delay":"50ms"}`, &saved); status != 201 {
-		t.Fatal(status, text)
-	}
-	header := <-called
-	if header.Get("Webhook-Id") != saved.ID.String() || header.Get("Webhook-Signature") == "" || header.Get("Delaytask-Tag") != "order.close" {
-		t.Errorf("called with %v", header)
-	}
-	if saved.App != "shop" || len(saved.Headers) != 0 {
-		t.Errorf("saved %+v", saved)
-	}
+	f("a", "POST", "/v1/tags/a/pop?wait=50s", `route="/v1/tags/{tag}/pop",status="499"} 1`, "level=WARN")
+	f("b", "GET", "/o/get?topic=b&wait=50000", `route="/o/get",status="503"} 1`, "level=ERROR")
 }
 
 func TestBeyondLoopbackTokensAreAskedFor(t *testing.T) {
 	f := func(change func(*config.Server), want string) {
 		t.Helper()
-		c := settings(sqlite(t))
+		c := sqlite(t)
 		c.Server.Listen = "0.0.0.0:0"
 		change(&c.Server)
 		s, err := Open(t.Context(), c, slog.New(slog.DiscardHandler))
@@ -241,5 +116,40 @@ func TestBeyondLoopbackTokensAreAskedFor(t *testing.T) {
 		}
 		_ = l.Close()
 		f(func(s *config.Server) { s.Listen = loopback }, "")
+	}
+}
+
+func TestGetsThatTakeJobsAreOffWhereBrowsersDoNotSayWhichPageAsks(t *testing.T) {
+	open := func(says string, change func(*config.Server)) *running {
+		t.Helper()
+		c := sqlite(t)
+		change(&c.Server)
+		r := serve(t, c)
+		if got := r.service.Gets(); !strings.HasPrefix(got, says) {
+			t.Errorf("%+v: the service says that they are %s", c.Server, got)
+		}
+		return r
+	}
+	loopback := open("on: loopback names alone", func(s *config.Server) {
+		s.Listen, s.Insecure, s.Hosts = "0.0.0.0:0", true, []string{"localhost"}
+	})
+	named := open("off: any web page", func(s *config.Server) { s.Hosts = []string{"Tasks.example"} })
+	asking := open("on for t, u.*, with a token or the header Delaytask-Client", func(s *config.Server) {
+		s.Auth, s.GetTopics = "token", []string{"t", "u.*"}
+	})
+	secret, token, err := access.New("admin", []string{"*"}, []access.Verb{access.All}, 0)
+	if err == nil {
+		err = asking.service.parts.store.CreateToken(t.Context(), token)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := []string{"Authorization", "Bearer " + secret}
+	for _, path := range []string{"/o/get?topic=", "/o/complete?id=1&topic="} {
+		loopback.Want(200, "", "GET", path+"t", "")
+		named.Want(403, "", "GET", path+"t", "")
+		asking.Want(200, "", "GET", path+"t", "", admin...)
+		asking.Want(403, "", "GET", path+"other", "", admin...)
+		asking.Want(403, "", "GET", path+"t", "", append(admin, "User-Agent", "Mozilla/5.0")...)
 	}
 }

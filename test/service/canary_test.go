@@ -2,23 +2,21 @@ package service
 
 import (
 	"bytes"
-	"database/sql"
 	"encoding/base64"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // canary is in all that must never be logged.
@@ -28,12 +26,12 @@ const canary = "C4nary"
 var canarySecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(canary, 5)))
 
 func TestNoSecretIsEverLogged(t *testing.T) {
-	each(t, func(t *testing.T, db dbtest.Database) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		if db.Kind != dbtest.SQLite {
 			db.DSN = withPassword(t, db)
 		}
 		var spans atomic.Int64
-		receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		receiver := servertest.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/collector/") {
 				spans.Add(1)
 				sent, _ := io.ReadAll(r.Body)
@@ -50,10 +48,9 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
 			_, _ = w.Write([]byte(canary)) // the caller may have gone
-		}))
-		t.Cleanup(receiver.Close)
+		})
 		file := filepath.Join(t.TempDir(), "service.yaml")
-		content := fmt.Sprintf("workers: {static: {url: %q, secrets: [%s]}}\n", receiver.URL+"/broken?token="+canary, canarySecret)
+		content := fmt.Sprintf("workers: {static: {url: %q, secrets: [%s]}}\n", receiver+"/broken?token="+canary, canarySecret)
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -61,24 +58,19 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
 			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=api-key="+canary,
 			"OTEL_EXPORTER_OTLP_HEADERS="+canary, "OTEL_BSP_SCHEDULE_DELAY=100", // which are no headers, and are not asked for
-			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver.URL, "//", "//user:"+canary+"@", 1)+"/collector?token="+canary)
+			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver, "//", "//user:"+canary+"@", 1)+"/collector?token="+canary)
 		bearer := token(t, db, "a", "*", "all")
-		eventually(t, "the token is known", func() bool {
-			return s.call("GET", "/v1/stats", "", "Authorization", bearer).status == 200
-		})
-		c := canaries{s, bearer, receiver.URL}
+		s.becomes(200, "GET", "/v1/stats", bearer...)
+		c := canaries{s, bearer, receiver}
 		c.routes()
 		c.calls()
 		c.broken()
 		if db.Kind != dbtest.SQLite {
 			c.withoutColumn(t, db)
 		}
-		s.signal(syscall.SIGTERM)
-		if code := s.end(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		s.stops()
 		logged := s.said.String() + s.logged.String()
-		for _, secret := range []string{canary, strings.TrimPrefix(canarySecret, "whsec_"), strings.TrimPrefix(bearer, "Bearer ")} {
+		for _, secret := range []string{canary, strings.TrimPrefix(canarySecret, "whsec_"), strings.TrimPrefix(bearer[1], "Bearer ")} {
 			for line := range strings.Lines(logged) {
 				if strings.Contains(line, secret) {
 					t.Errorf("logged: %s", line)
@@ -99,13 +91,24 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 // canaries sends the canary everywhere.
 type canaries struct {
 	*server
-	bearer   string
+	bearer   []string
 	receiver string
 }
 
-func (c canaries) send(method, path, body string, headers ...string) answer {
-	c.t.Helper()
-	return c.call(method, path, body, append([]string{"Authorization", c.bearer, "X-Canary", canary}, headers...)...)
+func (c canaries) send(method, path, body string, headers ...string) servertest.Answer {
+	c.TB.Helper()
+	headers = append(headers, "X-Canary", canary)
+	if !slices.Contains(headers, "Authorization") {
+		headers = append(headers, c.bearer...)
+	}
+	return c.Call(method, path, body, headers...)
+}
+
+func (c canaries) must(status int, method, path, body string, headers ...string) {
+	c.TB.Helper()
+	if a := c.send(method, path, body, headers...); a.Status != status {
+		c.TB.Errorf("%s %s: %d %s, want %d", method, path, a.Status, a.Text, status)
+	}
 }
 
 // routes touches every route, with what is right and what is not.
@@ -133,13 +136,13 @@ func (c canaries) routes() {
 		{"POST", "/compat/topics", `{"command":"add","topic":"o","id":"` + canary + `2","body":"` + canary + `"}`},
 		{"POST", "/compat/topics", canary},
 	} {
-		c.send(call[0], call[1], call[2], "Idempotency-Key", "")
+		c.send(call[0], call[1], call[2])
 	}
 	c.send("POST", "/v1/tasks", `{"tag":"t","delay":"1h"}`, "Idempotency-Key", canary)
-	c.send("POST", "/v1/tasks", `{"tag":"t","delay":"2h"}`, "Idempotency-Key", canary).wants(c.t, 422, "idempotency_mismatch")
-	c.send("GET", "/v1/tasks", "", "Authorization", "Bearer "+canary).wants(c.t, 401, "unauthorized")
-	c.send("POST", "/v1/tasks", `{}`, "Origin", "https://"+canary+".example").wants(c.t, 403, "cross_origin")
-	c.send("POST", "/v1/tasks", `{}`, "Content-Type", canary).wants(c.t, 415, "unsupported_media_type")
+	c.must(422, "POST", "/v1/tasks", `{"tag":"t","delay":"2h"}`, "Idempotency-Key", canary)
+	c.must(401, "GET", "/v1/tasks", "", "Authorization", "Bearer "+canary)
+	c.must(403, "POST", "/v1/tasks", `{}`, "Origin", "https://"+canary+".example")
+	c.must(415, "POST", "/v1/tasks", `{}`, "Content-Type", canary)
 }
 
 // calls lets addresses be called that answer well, badly and not at all.
@@ -147,18 +150,18 @@ func (c canaries) calls() {
 	for i, path := range []string{c.receiver + "/ok", c.receiver + "/broken", c.receiver + "/moved", "http://127.0.0.1:1/"} {
 		url := path + "?token=" + canary
 		register := fmt.Sprintf(`{"app":"a%d","address":%q,"tags":["called"],"secret":%q}`, i, url, canarySecret)
-		c.send("POST", "/v1/workers", register).wants(c.t, 201, "")
-		c.send("POST", "/v1/tasks", fmt.Sprintf(`{"tag":"called","app":"a%d","body":%q}`, i, canary)).wants(c.t, 201, "")
+		c.must(201, "POST", "/v1/workers", register)
+		c.must(201, "POST", "/v1/tasks", fmt.Sprintf(`{"tag":"called","app":"a%d","body":%q}`, i, canary))
 		c.send("POST", "/v1/tasks",
 			fmt.Sprintf(`{"tag":"http","body":{"url":%q,"headers":{"authorization":%q},"passrule":{"a":%q}}}`, url, canary, canary))
 	}
 	c.send("POST", "/v1/tasks", `{"tag":"http","body":{"url":"http://user:`+canary+`@10.0.0.1/?`+canary+`"}}`)
 	c.send("POST", "/v1/workers", `{"app":"a","address":"http://10.0.0.1/?`+canary+`","tags":["called"],"secret":"`+canary+`"}`)
-	c.send("POST", "/v1/tasks", `{"tag":"static","body":"`+canary+`"}`).wants(c.t, 201, "")
+	c.must(201, "POST", "/v1/tasks", `{"tag":"static","body":"`+canary+`"}`)
 	failed := func(tag string, n int) {
-		c.t.Helper()
-		eventually(c.t, fmt.Sprintf("%d calls of %s have failed for good", n, tag), func() bool {
-			text := c.send("GET", "/v1/tasks?status=failed&tag="+tag, "").text
+		c.TB.Helper()
+		servertest.Eventually(c.TB, fmt.Sprintf("%d calls of %s have failed for good", n, tag), func() bool {
+			text := c.send("GET", "/v1/tasks?status=failed&tag="+tag, "").Text
 			return strings.Count(text, `"status":"failed"`) >= n
 		})
 	}
@@ -175,27 +178,15 @@ func (c canaries) broken() {
 		"\x16\x03\x01" + canary, "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat(canary, 10_000) + "\r\n\r\n",
 		"POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + canary,
 	} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		_, _ = conn.Write([]byte(text)) // the server may hang up at any moment
-		_ = conn.Close()
+		servertest.Speak(c.TB, c.URL, text, true)
 	}
 }
 
 // withoutColumn lets every statement fail, in the database's own words.
 func (c canaries) withoutColumn(t *testing.T, db dbtest.Database) {
 	t.Helper()
-	pool, err := sql.Open("mysql", db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = pool.Close() }()
 	for _, move := range []string{"message_body TO gone", "gone TO message_body"} {
-		if _, err := pool.ExecContext(t.Context(), "ALTER TABLE delay_task_message RENAME COLUMN "+move); err != nil {
-			t.Fatal(err)
-		}
+		servertest.Exec(t, db.DSN, "ALTER TABLE delay_task_message RENAME COLUMN "+move)
 		c.send("POST", "/v1/tasks", `{"tag":"t","key":"`+canary+`","body":"`+canary+`"}`)
 		c.send("GET", "/v1/tags/t/keys/"+canary, "")
 		c.send("POST", "/compat/topics", `{"command":"finish","topic":"o","id":"`+canary+`2"}`)
@@ -211,12 +202,8 @@ func withPassword(t *testing.T, db dbtest.Database) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := sql.Open("mysql", db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = pool.Close() })
 	user := "canary" + cfg.DBName[len(cfg.DBName)-12:]
+	pool := servertest.SQL(t, db.DSN)
 	for _, statement := range []string{
 		"CREATE USER '" + user + "'@'%' IDENTIFIED BY '" + canary + "'", "GRANT ALL ON `" + cfg.DBName + "`.* TO '" + user + "'@'%'",
 	} {

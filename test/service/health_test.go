@@ -3,18 +3,18 @@ package service
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 func TestHealthAsksTheServiceThatIsMeant(t *testing.T) {
 	t.Parallel()
 	s := serve(t, dbtest.New(t, dbtest.SQLite))
-	here, nowhere := strings.TrimPrefix(s.url, "http://"), "127.0.0.1:1"
+	here, nowhere := strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:1"
 	f := func(code int, want, listen, address string, args ...string) {
 		t.Helper()
 		env := []string{"DELAYTASK_SERVER_LISTEN=" + listen, "DELAYTASK_URL=" + address}
@@ -23,10 +23,10 @@ func TestHealthAsksTheServiceThatIsMeant(t *testing.T) {
 			t.Errorf("at %s, URL %s, %v: exit code %d, %s%s", listen, address, args, got, out, errs)
 		}
 	}
-	f(0, s.url+": ready\n", here, "")
-	f(0, s.url+": ok\n", here, "", "--live")
-	f(0, `"state": "ready"`, nowhere, s.url, "--json")
-	f(0, "ready", nowhere, "http://"+nowhere, "--url", s.url+"/")
+	f(0, s.URL+": ready\n", here, "")
+	f(0, s.URL+": ok\n", here, "", "--live")
+	f(0, `"state": "ready"`, nowhere, s.URL, "--json")
+	f(0, "ready", nowhere, "http://"+nowhere, "--url", s.URL+"/")
 	f(0, "ready", nowhere, "", "--server-listen", here)
 	f(0, "ready", ":"+here[strings.LastIndex(here, ":")+1:], "")
 	f(1, "does not answer as it should", here, "http://"+nowhere)
@@ -41,17 +41,16 @@ func TestReadyServiceWarnsThatPlainInsertsAreLate(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t, dbtest.SQLite)
 	s := serve(t, db)
-	if text := s.call("GET", "/readyz", "").text; text != "ready\n" {
+	if text := s.Call("GET", "/readyz", "").Text; text != "ready\n" {
 		t.Errorf("before: %q", text)
 	}
-	execute(t, db, "INSERT INTO delay_task_message (id, tag, message_body) VALUES (9223372036854775807, 't', '')")
+	servertest.Exec(t, db.DSN, "INSERT INTO delay_task_message (id, tag, message_body) VALUES (9223372036854775807, 't', '')")
 	warning := regexp.MustCompile(`^ready\nwarning: .*: UPDATE sqlite_sequence SET .*\n$`)
-	eventually(t, "it warns", func() bool {
-		a := s.call("GET", "/readyz", "")
-		return a.status == 200 && warning.MatchString(a.text)
+	servertest.Eventually(t, "it warns", func() bool {
+		return warning.MatchString(s.Call("GET", "/readyz", "").Text)
 	})
 	for _, json := range []string{"--json=false", "--json"} {
-		out, errs, code := run(t, []string{"DELAYTASK_URL=" + s.url}, "health", json)
+		out, errs, code := run(t, []string{"DELAYTASK_URL=" + s.URL}, "health", json)
 		if code != 0 || !strings.Contains(out, "ready") || !strings.Contains(out+errs, "UPDATE sqlite_sequence SET") {
 			t.Errorf("health %s: exit code %d, %s%s", json, code, out, errs)
 		}
@@ -62,12 +61,11 @@ func TestHealthBelievesNobodyElse(t *testing.T) {
 	t.Parallel()
 	f := func(status int, body, want string) {
 		t.Helper()
-		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		other := servertest.Listen(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
-		}))
-		defer other.Close()
-		if out, errs, code := run(t, nil, "health", "--json", "--url", other.URL); code != 1 || !strings.Contains(errs, want) {
+		})
+		if out, errs, code := run(t, nil, "health", "--json", "--url", other); code != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%d %s: exit code %d, %s%s", status, body, code, out, errs)
 		}
 	}
@@ -84,7 +82,7 @@ func TestHealthKnowsTheCertificateOfTheService(t *testing.T) {
 		return []string{"DELAYTASK_SERVER_TLS_CERT=" + cert, "DELAYTASK_SERVER_TLS_KEY=" + key}
 	}
 	s := serve(t, dbtest.New(t, dbtest.SQLite), append(tls(cert, key), "DELAYTASK_SERVER_TLS_CLIENT_CA="+cert)...)
-	listen := "DELAYTASK_SERVER_LISTEN=" + strings.TrimPrefix(s.url, "https://")
+	listen := "DELAYTASK_SERVER_LISTEN=" + strings.TrimPrefix(s.URL, "https://")
 	if out, errs, code := run(t, append(tls(cert, key), listen), "health"); code != 0 {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}

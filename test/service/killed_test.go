@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -21,14 +22,16 @@ var killedTTRs = []time.Duration{4 * time.Second, 15 * time.Second, time.Minute}
 
 // collect pops until there are n tasks. Further parameters of the pop may be given.
 func (s *server) collect(tag string, n int, more string) (tasks []wire.Popped) {
-	s.t.Helper()
+	s.TB.Helper()
 	for given := time.Now().Add(patience); len(tasks) < n; {
 		if time.Now().After(given) {
-			s.t.Fatalf("only %d of %d tasks were handed out", len(tasks), n)
+			s.TB.Fatalf("only %d of %d tasks were handed out", len(tasks), n)
 		}
-		a := s.call("POST", fmt.Sprintf("/v1/tags/%s/pop?wait=5s&max=%d%s", tag, n, more), "")
-		if a.status != 204 {
-			tasks = append(tasks, as[wire.PopReply](s.t, a, 200).Tasks...)
+		a := s.Call("POST", fmt.Sprintf("/v1/tags/%s/pop?wait=5s&max=%d%s", tag, n, more), "")
+		if a.Status != 204 {
+			var popped wire.PopReply
+			a.Read(s.TB, &popped)
+			tasks = append(tasks, popped.Tasks...)
 		}
 	}
 	return tasks
@@ -36,17 +39,17 @@ func (s *server) collect(tag string, n int, more string) (tasks []wire.Popped) {
 
 // finishAll returns how many tasks were answered with each code; "" is done, and goes into the journal.
 func (s *server) finishAll(tasks []wire.Popped, journal map[wire.ID]int) map[string]int {
-	s.t.Helper()
+	s.TB.Helper()
 	var f wire.FinishBatch
 	for _, task := range tasks {
 		f.Tokens = append(f.Tokens, task.Token)
 	}
 	body, err := json.Marshal(f)
 	if err != nil {
-		s.t.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	codes := map[string]int{}
-	for i, r := range as[wire.FinishBatchReply](s.t, s.call("POST", "/v1/tasks/finish", string(body)), 200).Results {
+	for i, r := range servertest.Ask[wire.FinishBatchReply](&s.Client, 200, "POST", "/v1/tasks/finish", string(body)).Results {
 		if codes[r.Code]++; r.Code == "" {
 			journal[tasks[i].ID]++
 		}
@@ -55,7 +58,7 @@ func (s *server) finishAll(tasks []wire.Popped, journal map[wire.ID]int) map[str
 }
 
 func TestTasksOfAKilledServerAreDeliveredAgain(t *testing.T) {
-	each(t, func(t *testing.T, db dbtest.Database) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		first := serve(t, db)
 		var tag string
 		var ttr time.Duration
@@ -65,7 +68,7 @@ func TestTasksOfAKilledServerAreDeliveredAgain(t *testing.T) {
 		for _, ttr = range killedTTRs {
 			tag, journal = "t-"+ttr.String(), map[wire.ID]int{}
 			batch := strings.Repeat(fmt.Sprintf(`{"tag":%q,"ttr":"%v"}`+"\n", tag, ttr), killedTasks)
-			first.call("POST", "/v1/tasks/batch", batch, "Content-Type", "application/x-ndjson").wants(t, 200, "")
+			first.Want(200, "", "POST", "/v1/tasks/batch", batch, "Content-Type", "application/x-ndjson")
 			began = time.Now()
 			before := first.collect(tag, killedTasks, "")
 			unfinished = before[killedFinished:]
@@ -83,7 +86,7 @@ func TestTasksOfAKilledServerAreDeliveredAgain(t *testing.T) {
 			t.Errorf("delivered again %v after the first pop, before the leases were over", took)
 		}
 		t.Logf("all were delivered again %v after the first pop", time.Since(began))
-		second.finish(unfinished[0]).wants(t, 409, wire.CodeLeaseLost)
+		second.finish(409, wire.CodeLeaseLost, unfinished[0])
 		if codes := second.finishAll(unfinished, journal); codes[wire.CodeLeaseLost] != len(unfinished) {
 			t.Errorf("old tokens: %v", codes)
 		}
@@ -94,7 +97,7 @@ func TestTasksOfAKilledServerAreDeliveredAgain(t *testing.T) {
 		var cursor string
 		stored := 0
 		for {
-			page := as[wire.Page](t, second.call("GET", "/v1/tasks?tag="+tag+"&limit=500&cursor="+cursor, ""), 200)
+			page := servertest.Ask[wire.Page](&second.Client, 200, "GET", "/v1/tasks?tag="+tag+"&limit=500&cursor="+cursor, "")
 			for _, task := range page.Tasks {
 				if stored++; task.Status != "completed" || journal[task.ID] != 1 {
 					t.Errorf("task %s is %s and was completed %d times", task.ID, task.Status, journal[task.ID])

@@ -7,44 +7,26 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
+// patience is how long a command may take, on a machine that is busy with other tests.
 const patience = 2 * time.Minute
 
 // server is a running `delaytask serve`.
 type server struct {
-	t      *testing.T
-	url    string
-	host   string // that requests ask for; "": as in url
+	servertest.Client
 	cmd    *exec.Cmd
-	said   *text // standard output
-	logged *text // standard error
+	said   *servertest.Log // standard output
+	logged *servertest.Log // standard error
 	ended  chan struct{}
 	err    error // of the end; read it after ended
-}
-
-// text collects what a process writes.
-type text struct {
-	mu      sync.Mutex
-	written bytes.Buffer
-}
-
-func (x *text) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.written.Write(p)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.written.String()
 }
 
 // environment is what a program is told of its database, and nothing of the machine.
@@ -65,11 +47,11 @@ func serve(t *testing.T, db dbtest.Database, env ...string) *server {
 
 // serves waits until the server says where it serves.
 func (s *server) serves() {
-	s.t.Helper()
-	eventually(s.t, "the server serves", func() bool {
+	s.TB.Helper()
+	servertest.Eventually(s.TB, "the server serves", func() bool {
 		select {
 		case <-s.ended:
-			s.t.Fatalf("the server ended: %s", s.logged)
+			s.TB.Fatalf("the server ended: %s", s.logged)
 		default:
 		}
 		first, _, whole := strings.Cut(s.said.String(), "\n")
@@ -78,9 +60,9 @@ func (s *server) serves() {
 		}
 		_, after, found := strings.Cut(first, " at ")
 		if !found {
-			s.t.Fatalf("the server says %q", first)
+			s.TB.Fatalf("the server says %q", first)
 		}
-		s.url = strings.TrimRight(strings.Fields(after)[0], ",")
+		s.URL = strings.TrimRight(strings.Fields(after)[0], ",")
 		return true
 	})
 }
@@ -88,7 +70,9 @@ func (s *server) serves() {
 // launch starts `delaytask serve` with those variables alone.
 func launch(t *testing.T, environ []string, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, said: &text{}, logged: &text{}, ended: make(chan struct{})}
+	s := &server{
+		Client: servertest.Client{TB: t}, said: &servertest.Log{}, logged: &servertest.Log{}, ended: make(chan struct{}),
+	}
 	s.cmd = exec.Command(program, append([]string{"serve"}, args...)...)
 	s.cmd.Dir, s.cmd.Env = t.TempDir(), environ
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.logged
@@ -113,16 +97,16 @@ func launch(t *testing.T, environ []string, args ...string) *server {
 }
 
 func (s *server) signal(sig os.Signal) {
-	s.t.Helper()
+	s.TB.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatal(err)
+		s.TB.Fatal(err)
 	}
 }
 
 // end waits for the end of the process and returns its exit code, which is -1 when a signal ended it.
 func (s *server) end() int {
-	s.t.Helper()
-	receive(s.t, s.ended, "the server ends")
+	s.TB.Helper()
+	servertest.Receive(s.TB, s.ended, "the server ends")
 	exit, failed := errors.AsType[*exec.ExitError](s.err)
 	switch {
 	case s.err == nil:
@@ -130,17 +114,36 @@ func (s *server) end() int {
 	case failed:
 		return exit.ExitCode()
 	}
-	s.t.Fatal(s.err)
+	s.TB.Fatal(s.err)
 	return 0
+}
+
+// stops wants the server to end well when it is asked to.
+func (s *server) stops() {
+	s.TB.Helper()
+	s.signal(syscall.SIGTERM)
+	s.endsWell()
+}
+
+func (s *server) endsWell() {
+	s.TB.Helper()
+	if code := s.end(); code != 0 {
+		s.TB.Errorf("exit code %d", code)
+	}
+}
+
+func (s *server) finish(status int, code string, task wire.Popped) {
+	s.TB.Helper()
+	s.Want(status, code, "POST", "/v1/tasks/"+task.ID.String()+"/finish", `{"token":"`+task.Token+`"}`)
 }
 
 // kill ends the server as a power cut would.
 func (s *server) kill() {
-	s.t.Helper()
+	s.TB.Helper()
 	if err := s.cmd.Process.Kill(); err != nil {
-		s.t.Fatal(err)
+		s.TB.Fatal(err)
 	}
-	receive(s.t, s.ended, "the server is gone")
+	servertest.Receive(s.TB, s.ended, "the server is gone")
 }
 
 // run runs another command of the program to its end.
@@ -159,31 +162,4 @@ func run(t *testing.T, environ []string, args ...string) (stdout, stderr string,
 		code = exit.ExitCode()
 	}
 	return out.String(), errs.String(), code
-}
-
-// receive waits for what happens elsewhere.
-func receive[T any](t *testing.T, from <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("after %v not yet: %s", patience, what)
-		panic("unreachable")
-	}
-}
-
-// eventually waits until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	given := time.After(patience)
-	for !holds() {
-		select {
-		case <-given:
-			t.Fatalf("after %v not yet: %s", patience, what)
-		case <-poll.C:
-		}
-	}
 }

@@ -36,10 +36,8 @@ workers: {t: {url: "https://example.com", secrets: [` + signing + `]}}
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	for _, secret := range []string{"canary", strings.TrimPrefix(signing, "whsec_")} {
-		if strings.Contains(out+errs, secret) {
-			t.Errorf("printed\n%s%s", out, errs)
-		}
+	if strings.Contains(out+errs, "canary") || strings.Contains(out+errs, strings.TrimPrefix(signing, "whsec_")) {
+		t.Errorf("printed\n%s%s", out, errs)
 	}
 	if out, _, _ := run(t, env, "config", "print", "--json"); strings.Contains(out, "canary") || !strings.Contains(out, `"***"`) {
 		t.Errorf("printed as JSON:\n%s", out)
@@ -55,6 +53,9 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 		if got := s.end(); got != code || !strings.Contains(s.logged.String(), want) || s.said.String() != "" {
 			t.Errorf("%v %v: exit code %d, and it says %s%s", env, args, got, s.said, s.logged)
 		}
+		if strings.Contains(s.logged.String(), canary) {
+			t.Errorf("%v: it says %s", env, s.logged)
+		}
 	}
 	f("unknown flag: --server-listn", 2, nil, "--server-listn", "x")
 	f("DELAYTASK_SERVER_LISTN", 2, []string{"DELAYTASK_SERVER_LISTN=x"})
@@ -63,6 +64,36 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 	f("server.tls.cert and server.tls.key", 1, nil, "--server-tls-cert", "x", "--server-tls-key", "y")
 	f("DELAYTASK_SECRET is too short", 1, []string{"DELAYTASK_SECRET=short"})
 	f("push.allow", 1, []string{"DELAYTASK_PUSH_ALLOW=300.0.0.0/8"})
+	f("spans are sent by otlp alone", 2, []string{"OTEL_TRACES_EXPORTER=jaeger"})
+	f("OTEL_EXPORTER_OTLP_ENDPOINT must be the URL", 2, tracedTo("user:"+canary+"@collector"))
+	f("OTEL_EXPORTER_OTLP_HEADERS: pair 1", 2, tracedTo("http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS="+canary))
 	taken := serve(t, dbtest.New(t, dbtest.SQLite))
-	f("address already in use", 1, nil, "--server-listen", strings.TrimPrefix(taken.url, "http://"))
+	f("address already in use", 1, nil, "--server-listen", strings.TrimPrefix(taken.URL, "http://"))
+}
+
+// The command of the systemd unit, with another place for its settings.
+func TestTheCommandOfTheUnitServes(t *testing.T) {
+	t.Parallel()
+	unit, err := os.ReadFile("../../deploy/delaytask.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(unit), "ExecStart=")
+	line, _, _ := strings.Cut(after, "\n")
+	command := strings.Fields(line)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, word := range command {
+		if word == "/etc/delaytask/config.yaml" {
+			command[i] = file
+		}
+	}
+	if command[0] != "/usr/local/bin/delaytask" || command[1] != "serve" {
+		t.Fatalf("the unit runs %q", command)
+	}
+	s := launch(t, environment(dbtest.New(t, dbtest.SQLite)), command[2:]...)
+	s.serves()
+	s.stops()
 }

@@ -5,52 +5,44 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// holding is a receiver that answers when it is let go.
-func holding(t *testing.T) (url string, called <-chan struct{}, letGo func()) {
-	t.Helper()
+// calls saves a task whose call is answered when it is let go, and returns when the call runs.
+func (s *server) calls() (saved wire.Saved, letGo func()) {
+	s.TB.Helper()
 	came, hold := make(chan struct{}, 100), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	url := servertest.Listen(s.TB, func(_ http.ResponseWriter, r *http.Request) {
 		came <- struct{}{}
 		select {
 		case <-hold:
 		case <-r.Context().Done():
 		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, came, func() { close(hold) }
+	})
+	saved = s.Save(`{"tag":"http","body":{"url":"` + url + `"}}`)
+	servertest.Receive(s.TB, came, "the call runs")
+	return saved, func() { close(hold) }
 }
 
-// stopping waits until the server says that it stops.
+// stopping tells the server to stop, and waits until it says that it does.
 func (s *server) stopping() {
-	s.t.Helper()
-	eventually(s.t, "the server says that it is stopping", func() bool {
-		a := s.call("GET", "/readyz", "")
-		if a.status == 503 {
-			a.wants(s.t, 503, wire.CodeStopping)
-		}
-		return a.status == 503
-	})
+	s.TB.Helper()
+	s.signal(syscall.SIGTERM)
+	s.becomes(503, "GET", "/readyz")
+	s.Want(503, wire.CodeStopping, "GET", "/readyz", "")
 }
 
 // stored reads a task from the table when no server is left.
 func stored(t *testing.T, db dbtest.Database, id wire.ID) delaytask.Task {
 	t.Helper()
-	s, err := delaytask.Open(t.Context(), db.DSN, delaytask.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Stop(t.Context()) }()
-	task, err := s.Get(t.Context(), delaytask.ID(int64(id)))
+	task, err := servertest.Open(t, db.DSN, delaytask.Config{}).Get(t.Context(), delaytask.ID(int64(id)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,19 +50,11 @@ func stored(t *testing.T, db dbtest.Database, id wire.ID) delaytask.Task {
 }
 
 func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
-	each(t, func(t *testing.T, db dbtest.Database) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		s := serve(t, db)
-		waiting := make(chan answer, 1)
-		go func() {
-			a, err := s.try("POST", "/v1/tags/t/pop?wait=50s", "")
-			if err != nil {
-				t.Error(err)
-			}
-			waiting <- a
-		}()
-		s.awaits("t")
+		polls := s.polls("a.")
 		// Half a request is there when the server is told to stop.
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,12 +73,16 @@ func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
 		if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
 			t.Fatalf("the server said %q, %v", line, err)
 		}
-		s.signal(syscall.SIGTERM)
 		s.stopping()
-		receive(t, waiting, "the pop is answered").wants(t, 204, "")
-		s.call("GET", "/healthz", "").wants(t, 200, "")
-		s.call("POST", "/v1/tasks", `{"tag":"t"}`).wants(t, 503, wire.CodeStopping)
-		s.call("POST", "/v1/tags/t/pop?wait=50s", "").wants(t, 503, wire.CodeStopping)
+		for tag, poll := range polls {
+			a := servertest.Receive(t, poll, "the pop is answered")
+			if a.Status != 204 && (a.Status != 200 || !strings.HasPrefix(a.Text, `{"success":true,"error":"","id":""`)) {
+				t.Errorf("the pop of %s is answered %d %s", tag, a.Status, a.Text)
+			}
+		}
+		s.Want(200, "", "GET", "/healthz", "")
+		s.Want(503, wire.CodeStopping, "POST", "/v1/tasks", `{"tag":"t"}`)
+		s.Want(503, wire.CodeStopping, "POST", "/v1/tags/t/pop?wait=50s", "")
 		write(body)
 		if _, err := answers.ReadString('\n'); err != nil { // which ends the 100
 			t.Fatal(err)
@@ -104,11 +92,8 @@ func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
 			t.Fatalf("the request that was inside: %+v, %v", res, err)
 		}
 		_ = res.Body.Close()
-		if code := s.end(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-		again := serve(t, db)
-		again.call("GET", "/v1/tags/saved/keys/late", "").wants(t, 200, "")
+		s.endsWell()
+		serve(t, db).Want(200, "", "GET", "/v1/tags/saved/keys/late", "")
 	})
 }
 
@@ -116,15 +101,10 @@ func TestAStopLetsRunningCallsEnd(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t, dbtest.SQLite)
 	s := serve(t, db)
-	url, called, letGo := holding(t)
-	saved := s.save(`{"tag":"http","body":{"url":"` + url + `"}}`)
-	receive(t, called, "the call runs")
-	s.signal(syscall.SIGTERM)
+	saved, letGo := s.calls()
 	s.stopping()
 	letGo()
-	if code := s.end(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	s.endsWell()
 	if task := stored(t, db, saved.ID); task.Status != delaytask.Completed {
 		t.Errorf("the task is %s", task.Status)
 	}
@@ -134,13 +114,8 @@ func TestAStopReleasesWhatRunsLongerThanTheGrace(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t, dbtest.SQLite)
 	s := serve(t, db, "DELAYTASK_STOP_GRACE=200ms")
-	url, called, _ := holding(t)
-	saved := s.save(`{"tag":"http","body":{"url":"` + url + `"}}`)
-	receive(t, called, "the call runs")
-	s.signal(syscall.SIGTERM)
-	if code := s.end(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	saved, _ := s.calls()
+	s.stops()
 	if task := stored(t, db, saved.ID); task.Status != delaytask.Pending || task.Attempt != 0 || len(task.Errors) != 0 {
 		t.Errorf("the task is %s at attempt %d with %v", task.Status, task.Attempt, task.Errors)
 	}
@@ -149,10 +124,7 @@ func TestAStopReleasesWhatRunsLongerThanTheGrace(t *testing.T) {
 func TestASecondSignalKills(t *testing.T) {
 	t.Parallel()
 	s := serve(t, dbtest.New(t, dbtest.SQLite))
-	url, called, _ := holding(t)
-	s.save(`{"tag":"http","body":{"url":"` + url + `"}}`)
-	receive(t, called, "the call runs")
-	s.signal(syscall.SIGTERM)
+	s.calls()
 	s.stopping()
 	s.signal(syscall.SIGTERM)
 	if code := s.end(); code != -1 {

@@ -72,16 +72,16 @@ func TestTLSAndCertificatesOfClients(t *testing.T) {
 	}
 	oneSided := []string{"DELAYTASK_SERVER_TLS_CERT=" + cert, "DELAYTASK_SERVER_TLS_KEY=" + key}
 	open := serve(t, dbtest.New(t, dbtest.SQLite), oneSided...)
-	res, err := get(open.url)
+	res, err := get(open.URL)
 	if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 {
 		t.Errorf("TLS: %+v, %v; want 200 by HTTP/2", res, err)
 	}
 	mutual := serve(t, dbtest.New(t, dbtest.SQLite), append(oneSided, "DELAYTASK_SERVER_TLS_CLIENT_CA="+cert)...)
-	if res, err := get(mutual.url, pair); err != nil || res.StatusCode != 200 {
+	if res, err := get(mutual.URL, pair); err != nil || res.StatusCode != 200 {
 		t.Errorf("a known client: %+v, %v", res, err)
 	}
 	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "a stranger's": {stranger}} {
-		if res, err := get(mutual.url, certificates...); err == nil {
+		if res, err := get(mutual.URL, certificates...); err == nil {
 			t.Errorf("%s: %s, want a refusal", name, res.Status)
 		}
 	}

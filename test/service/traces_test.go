@@ -3,12 +3,10 @@ package service
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
@@ -16,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // collector takes spans as a collector of OpenTelemetry does.
@@ -33,9 +32,7 @@ type collector struct {
 func newCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{t: t, services: map[string]bool{}}
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	c.url = server.URL
+	c.url = servertest.Listen(t, c.ServeHTTP)
 	return c
 }
 
@@ -102,22 +99,21 @@ func tracedTo(url string, more ...string) []string {
 }
 
 func TestATraceGoesFromTheCallerThroughTheDelayToTheReceiver(t *testing.T) {
-	each(t, func(t *testing.T, db dbtest.Database) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := newCollector(t)
 		s := serve(t, db, tracedTo(c.url, "OTEL_EXPORTER_OTLP_HEADERS=api-key=of%20mine", "OTEL_SERVICE_NAME=shop-tasks")...)
 		if want := "traces     sent to " + strings.TrimPrefix(c.url, "http://") + "\n"; !strings.Contains(s.said.String(), want) {
 			t.Errorf("it says\n%s", s.said)
 		}
 		seen := make(chan string, 10)
-		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Traceparent") }))
-		t.Cleanup(receiver.Close)
+		receiver := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Traceparent") })
 		const caller, callers = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-		s.call("POST", "/v1/tasks", `{"tag":"http","delay":"300ms","body":{"url":"`+receiver.URL+`/secret-path"}}`,
-			"traceparent", "00-"+caller+"-"+callers+"-01").wants(t, 201, "")
-		traceparent := receive(t, seen, "the receiver is called")
-		s.call("GET", "/healthz", "").wants(t, 200, "")
-		s.call("GET", "/v1/tags/t/keys/secret-key", "").wants(t, 404, "not_found")
-		eventually(t, "the spans are sent", func() bool {
+		s.Want(201, "", "POST", "/v1/tasks", `{"tag":"http","delay":"300ms","body":{"url":"`+receiver+`/secret-path"}}`,
+			"traceparent", "00-"+caller+"-"+callers+"-01")
+		traceparent := servertest.Receive(t, seen, "the receiver is called")
+		s.Want(200, "", "GET", "/healthz", "")
+		s.Want(404, "not_found", "GET", "/v1/tags/t/keys/secret-key", "")
+		servertest.Eventually(t, "the spans are sent", func() bool {
 			return len(c.named("POST")) > 0 && len(c.named("process http")) > 0 && len(c.named("GET /v1/tags/{tag}/keys/{key}")) > 0
 		})
 		request, save, attempt, call := c.one("POST /v1/tasks"), c.one("send http"), c.one("process http"), c.one("POST")
@@ -161,17 +157,14 @@ func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
 	} {
 		s := serve(t, dbtest.New(t, dbtest.SQLite), env...)
 		const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-		s.call("POST", "/v1/tasks", `{"tag":"t"}`, "traceparent", trace).wants(t, 201, "")
-		if got := s.pop("/v1/tags/t/pop?wait=30s")[0].Headers["traceparent"]; got != trace {
+		s.Want(201, "", "POST", "/v1/tasks", `{"tag":"t"}`, "traceparent", trace)
+		if got := s.Pop("t", "").Headers["traceparent"]; got != trace {
 			t.Errorf("%v: the worker gets the trace %q", env, got)
 		}
-		if metrics := s.call("GET", "/metrics", "").text; strings.Contains(metrics, "delaytask_trace") || strings.Contains(s.said.String(), "traces") {
+		if metrics := s.Call("GET", "/metrics", "").Text; strings.Contains(metrics, "delaytask_trace") || strings.Contains(s.said.String(), "traces") {
 			t.Errorf("%v: it makes spans:\n%s", env, s.said)
 		}
-		s.signal(syscall.SIGTERM)
-		if code := s.end(); code != 0 {
-			t.Errorf("%v: exit code %d", env, code)
-		}
+		s.stops()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,78 +173,41 @@ func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
 	}
 }
 
-func TestWrongVariablesOfTracesStopTheStart(t *testing.T) {
-	t.Parallel()
-	db := dbtest.New(t, dbtest.SQLite)
-	f := func(want string, env ...string) {
-		t.Helper()
-		s := launch(t, environment(db, env...))
-		if code := s.end(); code != 2 || !strings.Contains(s.logged.String(), want) || s.said.String() != "" {
-			t.Errorf("%v: exit code %d, and it says %s%s", env, code, s.said, s.logged)
-		}
-		if strings.Contains(s.logged.String(), canary) {
-			t.Errorf("%v: it says %s", env, s.logged)
-		}
-	}
-	f("spans are sent by otlp alone", "OTEL_TRACES_EXPORTER=jaeger")
-	f("http/protobuf alone", tracedTo("http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")...)
-	f("OTEL_EXPORTER_OTLP_ENDPOINT must be the URL", tracedTo("user:"+canary+"@collector")...)
-	f("OTEL_EXPORTER_OTLP_HEADERS: pair 1", tracedTo("http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS="+canary)...)
-}
-
 // TestACollectorThatTakesNothingHurtsNobody lets one hang, refuse, and not be there.
 func TestACollectorThatTakesNothingHurtsNobody(t *testing.T) {
 	t.Parallel()
 	tried := make(chan struct{}, 1000)
-	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	hanging := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
 		tried <- struct{}{}
 		<-r.Context().Done()
-	}))
-	t.Cleanup(hanging.Close)
-	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	})
+	refusing := servertest.Listen(t, func(w http.ResponseWriter, _ *http.Request) {
 		tried <- struct{}{}
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	t.Cleanup(refusing.Close)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
+	closed := httptest.NewServer(nil)
+	closed.Close()
 	f := func(url string, seen func(s *server)) {
 		t.Helper()
 		s := serve(t, dbtest.New(t, dbtest.SQLite), tracedTo(url, "OTEL_BSP_MAX_QUEUE_SIZE=20")...)
-		s.save(`{"tag":"first"}`)
+		s.Save(`{"tag":"first"}`)
 		seen(s)
 		for range 30 {
-			s.save(`{"tag":"t"}`)
+			s.Save(`{"tag":"t"}`)
 		}
-		if got := len(s.pop("/v1/tags/t/pop?wait=30s&max=30")); got == 0 {
-			t.Error("nothing is handed out")
-		}
-		s.signal(syscall.SIGTERM)
-		if code := s.end(); code != 0 {
-			t.Errorf("%s: exit code %d", url, code)
-		}
-		lines := 0
-		for line := range strings.Lines(s.logged.String()) {
-			if strings.Contains(line, "spans are lost") {
-				lines++
-			}
-		}
-		if lines == 0 || lines > 10 { // one in a minute, and one at the end
+		s.Pop("t", "")
+		s.stops()
+		if lines := strings.Count(s.logged.String(), "spans are lost"); lines == 0 || lines > 10 { // one in a minute, and one at the end
 			t.Errorf("%s: %d lines tell of it: %s", url, lines, s.logged)
 		}
 	}
-	f(hanging.URL, func(*server) { receive(t, tried, "the collector hangs") })
-	f(refusing.URL, func(*server) { receive(t, tried, "the collector refuses") })
-	f("http://"+closed.Addr().String(), func(s *server) {
-		eventually(t, "lost spans are counted", func() bool {
-			metrics := s.call("GET", "/metrics", "").text
+	f(hanging, func(*server) { servertest.Receive(t, tried, "the collector hangs") })
+	f(refusing, func(*server) { servertest.Receive(t, tried, "the collector refuses") })
+	f(closed.URL, func(s *server) {
+		servertest.Eventually(t, "lost spans are counted", func() bool {
+			metrics := s.Call("GET", "/metrics", "").Text
 			return strings.Contains(metrics, `delaytask_trace_spans_total{result="failed"}`) &&
 				!strings.Contains(metrics, `delaytask_trace_spans_total{result="failed"} 0`)
 		})
@@ -262,15 +218,10 @@ func TestAStopSendsWhatHasNotBeenSent(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	s := serve(t, dbtest.New(t, dbtest.SQLite), tracedTo(c.url, "OTEL_BSP_SCHEDULE_DELAY=3600000")...)
-	url, called, letGo := holding(t)
-	s.save(`{"tag":"http","body":{"url":"` + url + `"}}`)
-	receive(t, called, "the call runs")
-	s.signal(syscall.SIGTERM)
+	_, letGo := s.calls()
 	s.stopping()
 	letGo()
-	if code := s.end(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	s.endsWell()
 	for _, name := range []string{"POST /v1/tasks", "send http", "process http", "POST"} {
 		c.one(name)
 	}

@@ -3,25 +3,15 @@ package service
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
-
-// each runs f on every kind of database, beside all other tests.
-func each(t *testing.T, f func(t *testing.T, db dbtest.Database)) {
-	t.Helper()
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		t.Parallel()
-		f(t, db)
-	})
-}
 
 const (
 	sealing = "DELAYTASK_SECRET=a secret of this test, long enough"
@@ -43,7 +33,7 @@ func receiver(t *testing.T) (url string, calls <-chan delivered) {
 		t.Fatal(err)
 	}
 	took := make(chan delivered, 100)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url = servertest.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		at := time.Now()
 		body, _ := io.ReadAll(r.Body)
 		if err := verifier.Verify(body, r.Header); err != nil {
@@ -52,36 +42,35 @@ func receiver(t *testing.T) (url string, calls <-chan delivered) {
 			return
 		}
 		took <- delivered{r.Header.Get("Webhook-Id"), string(body), at}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL + "/hooks/close", took
+	})
+	return url + "/hooks/close", took
 }
 
 func TestATaskReachesAPullWorkerAndAReceiver(t *testing.T) {
-	each(t, func(t *testing.T, db dbtest.Database) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		s := serve(t, db, sealing)
 		url, calls := receiver(t)
 		register := `{"app":"shop","address":"` + url + `","tags":["order.close"],"secret":"` + signing + `"}`
-		s.call("POST", "/v1/workers", register).wants(t, 201, "")
-		pulled := s.save(`{"tag":"mail.send","body":{"to":"a@example.com"},"delay":"2s"}`)
-		pushed := s.save(`{"tag":"order.close","app":"shop","body":{"order":42},"delay":"2s"}`)
+		s.Want(201, "", "POST", "/v1/workers", register)
+		pulled := s.Save(`{"tag":"mail.send","body":{"to":"a@example.com"},"delay":"2s"}`)
+		pushed := s.Save(`{"tag":"order.close","app":"shop","body":{"order":42},"delay":"2s"}`)
 
-		task := s.pop("/v1/tags/mail.send/pop?wait=30s&ttr=1m")[0]
+		task := s.Pop("mail.send", "&ttr=1m")
 		t.Logf("the pull worker had it %v after it was due", time.Since(pulled.Expected.Std()))
 		if task.ID != pulled.ID || string(task.Body.Body) != `{"to":"a@example.com"}` {
 			t.Errorf("popped %+v", task)
 		}
-		s.finish(task).wants(t, 204, "")
-		s.finish(task).wants(t, 409, wire.CodeLeaseLost)
+		s.finish(204, "", task)
+		s.finish(409, wire.CodeLeaseLost, task)
 
-		call := receive(t, calls, "the receiver is called")
+		call := servertest.Receive(t, calls, "the receiver is called")
 		t.Logf("the receiver had it %v after it was due", call.at.Sub(pushed.Expected.Std()))
 		if call.id != pushed.ID.String() || call.body != `{"order":42}` {
 			t.Errorf("called with %+v", call)
 		}
 		for _, id := range []wire.ID{pulled.ID, pushed.ID} {
-			eventually(t, "the task is completed", func() bool { return s.task(id).Status == "completed" })
-			if done := s.task(id); done.Attempt != 1 {
+			servertest.Eventually(t, "the task is completed", func() bool { return s.Task(id).Status == "completed" })
+			if done := s.Task(id); done.Attempt != 1 {
 				t.Errorf("completed at attempt %d", done.Attempt)
 			}
 		}
