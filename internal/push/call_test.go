@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -30,7 +31,7 @@ func at(addresses ...string) (all []*receiver) {
 // later is a receiver that says when to come again.
 func later(t *testing.T, status int, seconds string) string {
 	t.Helper()
-	return listen(t, func(w http.ResponseWriter, _ *http.Request) {
+	return servertest.Listen(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", seconds)
 		w.WriteHeader(status)
 	})
@@ -86,19 +87,10 @@ func TestWhatTheAnswersMean(t *testing.T) {
 
 func TestTurnedAwayIsNoAttempt(t *testing.T) {
 	t.Parallel()
-	guard, err := webhook.NewGuard(webhook.GuardConfig{AllowLoopback: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := webhook.New(webhook.Config{Guard: guard, HostConcurrency: 1, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	r := &Registry{Config: Config{Client: client}}
+	r := &Registry{Config: Config{Client: servertest.Webhooks(t, webhook.Config{HostConcurrency: 1})}}
 	began, end := make(chan struct{}, 2), make(chan struct{})
 	busy := func() string {
-		return listen(t, func(http.ResponseWriter, *http.Request) {
+		return servertest.Listen(t, func(http.ResponseWriter, *http.Request) {
 			began <- struct{}{}
 			<-end
 		})
@@ -109,7 +101,7 @@ func TestTurnedAwayIsNoAttempt(t *testing.T) {
 	done := make(chan error, 2)
 	for range receivers { // the second one is turned away by the first receiver, and has the other
 		go func() { done <- r.call(t.Context(), someTask(), receivers) }()
-		receive(t, began, "the call")
+		servertest.Receive(t, began, "the call")
 	}
 	if err := r.call(t.Context(), someTask(), receivers); !isSnooze(err) || !errors.Is(err, webhook.ErrHostBusy) {
 		t.Errorf("with both busy: got %v", err)
@@ -119,7 +111,7 @@ func TestTurnedAwayIsNoAttempt(t *testing.T) {
 	}
 	release()
 	for range receivers {
-		if err := receive(t, done, "the end of a call"); err != nil {
+		if err := servertest.Receive(t, done, "the end of a call"); err != nil {
 			t.Errorf("what was not turned away: %v", err)
 		}
 	}
@@ -129,7 +121,7 @@ func TestEndOfTheAttemptEndsTheSearch(t *testing.T) {
 	t.Parallel()
 	r := &Registry{Config: Config{Client: newClient(t, slog.New(slog.DiscardHandler))}}
 	ctx, cancel := context.WithCancel(t.Context())
-	slow := listen(t, func(_ http.ResponseWriter, r *http.Request) {
+	slow := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // before that a server does not see its client go
 		cancel()
 		<-r.Context().Done()

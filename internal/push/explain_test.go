@@ -8,17 +8,18 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 func TestTaskOfAnAbsentApplicationWaits(t *testing.T) {
-	each(t, func(t *testing.T, d dbtest.Database) {
+	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
-		f.register(t, "mail", answer(t, 200, nil), "t")
-		f.register(t, "shop", answer(t, 200, nil), "another")
-		id := f.save(t, "t", "{}", forApp("shop"))
+		f.register("mail", answer(t, 200, nil), "t")
+		f.register("shop", answer(t, 200, nil), "another")
+		id := f.save("t", "{}", delaytask.WithApp("shop"))
 		var task delaytask.Task
-		eventually(t, "it is put back", func() bool {
-			task = f.get(t, id)
+		servertest.Eventually(t, "it is put back", func() bool {
+			task = f.get(id)
 			return task.Status == delaytask.Pending && task.Version > 1
 		})
 		if wait := task.Due.Sub(task.Expected); task.Attempt != 0 || wait < leastWait || len(task.Errors) > 0 {
@@ -34,13 +35,13 @@ func TestTaskOfAnAbsentApplicationWaits(t *testing.T) {
 			}
 		}
 		called := make(chan *http.Request, 9)
-		f.register(t, "shop", answer(t, 200, called), "t")
+		f.register("shop", answer(t, 200, called), "t")
 		if e, err := f.registry.Explain(t.Context(), &task); err != nil || e.Reason != "" {
 			t.Errorf("with a worker it is explained as %+v, %v", e, err)
 		}
 		_, _ = f.Reschedule(t.Context(), delaytask.ID(id), 0) // unless it has come back by itself, which it does within 5 s
-		receive(t, called, "the call")
-		if task := f.awaitStatus(t, id, delaytask.Completed); task.Attempt != 1 {
+		servertest.Receive(t, called, "the call")
+		if task := f.awaitStatus(id, delaytask.Completed); task.Attempt != 1 {
 			t.Errorf("it took %d attempts", task.Attempt)
 		}
 	})
@@ -55,7 +56,7 @@ func TestExplainLeavesOtherTasksToTheScheduler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		task := f.get(t, id)
+		task := f.get(id)
 		e, err := f.registry.Explain(t.Context(), &task)
 		if err != nil || e.Reason != want {
 			t.Errorf("%s: explained as %s: %s, %v; want %q", tag, e.Reason, e.Text, err, want)
@@ -69,7 +70,7 @@ func TestExplainLeavesOtherTasksToTheScheduler(t *testing.T) {
 		}
 	}
 	explains("t", "")
-	explains("t", delaytask.ReasonUnserved, forApp("shop"))
-	explains("t", delaytask.ReasonUnserved, forApp(strings.Repeat("a", 128)))
-	explains("http", "", forApp("shop"))
+	explains("t", delaytask.ReasonUnserved, delaytask.WithApp("shop"))
+	explains("t", delaytask.ReasonUnserved, delaytask.WithApp(strings.Repeat("a", 128)))
+	explains("http", "", delaytask.WithApp("shop"))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
@@ -48,11 +49,11 @@ func TestFormerSecretSignsForADay(t *testing.T) {
 }
 
 func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
-	each(t, func(t *testing.T, d dbtest.Database) {
+	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
 		one, two := webhook.NewSecret().Reveal(), webhook.NewSecret().Reveal()
 		verified := make(chan [2]bool, 9)
-		address := listen(t, func(_ http.ResponseWriter, r *http.Request) {
+		address := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			var by [2]bool
 			for i, secret := range []string{one, two} {
@@ -63,21 +64,21 @@ func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
 		})
 		expect := func(want [2]bool) {
 			t.Helper()
-			id := f.save(t, "t", "hello")
-			if got := receive(t, verified, "the call"); got != want {
+			id := f.save("t", "hello")
+			if got := servertest.Receive(t, verified, "the call"); got != want {
 				t.Errorf("signed by the old and the new secret: %v, want %v", got, want)
 			}
-			f.awaitStatus(t, id, delaytask.Completed)
+			f.awaitStatus(id, delaytask.Completed)
 		}
 		awaitSigned := func(n int) {
 			t.Helper()
-			eventually(t, "the calls are signed anew", func() bool {
+			servertest.Eventually(t, "the calls are signed anew", func() bool {
 				return len(f.registry.directory.Load().find("t", "shop")[0].signing) == n
 			})
 		}
-		w := f.sign(t, "shop", address, one, "t")
+		w := f.sign("shop", address, one, "t")
 		expect([2]bool{true, false})
-		f.sign(t, "shop", address, two, "t")
+		f.sign("shop", address, two, "t")
 		awaitSigned(2)
 		expect([2]bool{true, true})
 		if got, err := f.registry.Get(t.Context(), int64(w.ID)); err != nil || !got.Signed {
@@ -85,28 +86,28 @@ func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
 		}
 
 		var stored []byte
-		if err := f.db.QueryRowContext(t.Context(), "SELECT secret FROM delay_task_worker").Scan(&stored); err != nil {
+		if err := servertest.SQL(t, d.DSN).QueryRowContext(t.Context(), "SELECT secret FROM delay_task_worker").Scan(&stored); err != nil {
 			t.Fatal(err)
 		}
 		for _, canary := range []string{one[10:30], two[10:30]} {
-			if bytes.Contains(stored, []byte(canary)) || f.logged.count(canary) > 0 {
+			if bytes.Contains(stored, []byte(canary)) || f.count(canary) > 0 {
 				t.Error("a secret is stored or logged as it is")
 			}
 		}
-		again := f.register(t, "shop", address, "t") // without a secret: it keeps those that it has
+		again := f.register("shop", address, "t") // without a secret: it keeps those that it has
 		if !again.Signed || again.ID != w.ID {
 			t.Errorf("registered again as %+v", again)
 		}
 		expect([2]bool{true, true})
-		f.exec(t, "UPDATE delay_task_worker SET expire_time = create_time")
-		if again = f.register(t, "shop", address, "t"); !again.Signed {
+		servertest.Exec(t, d.DSN, "UPDATE delay_task_worker SET expire_time = create_time")
+		if again = f.register("shop", address, "t"); !again.Signed {
 			t.Errorf("registered again after its ttl as %+v", again)
 		}
 		expect([2]bool{true, true})
 		if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
 			t.Fatal(err)
 		}
-		f.register(t, "shop", address, "t")
+		f.register("shop", address, "t")
 		awaitSigned(0)
 		expect([2]bool{false, false})
 	})
@@ -119,48 +120,30 @@ func TestWorkerIsNotCalledUnsigned(t *testing.T) {
 	f := start(t, d)
 	called := make(chan *http.Request, 9)
 	secret := webhook.NewSecret().Reveal()
-	f.sign(t, "shop", answer(t, 200, called), secret, "t")
-	if err := f.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	address := answer(t, 200, called)
+	f.sign("shop", address, secret, "t")
+	servertest.Stop(t, f.Scheduler)
 
 	g := start(t, d, func(c *Config) { c.Secrets = newBox(t, "fedcba9876543210") })
-	g.register(t, "other", answer(t, 200, nil), "t") // so that the tag is served
-	id := g.save(t, "t", nil, forApp("shop"))
-	eventually(t, "it is complained about", func() bool { return g.logged.count("its secret cannot be opened") > 0 })
-	task := g.get(t, id)
+	g.register("other", answer(t, 200, nil), "t") // so that the tag is served
+	id := g.save("t", nil, delaytask.WithApp("shop"))
+	servertest.Eventually(t, "it is complained about", func() bool { return g.count("its secret cannot be opened") > 0 })
+	task := g.get(id)
 	e, err := g.registry.Explain(t.Context(), &task)
 	if err != nil || e.Reason != delaytask.ReasonUnserved || !strings.Contains(e.Text, "DELAYTASK_SECRET") {
 		t.Errorf("explained as %s: %s, %v", e.Reason, e.Text, err)
 	}
 
 	// Registering again with a secret of its own mends it, whatever the row held.
-	address := g.registryAddress(t, "shop")
-	g.sign(t, "shop", address, secret, "t")
-	receive(t, called, "the call")
-	g.awaitStatus(t, id, delaytask.Completed)
-	if n := g.logged.count("its secret cannot be opened"); n != 1 {
+	g.sign("shop", address, secret, "t")
+	servertest.Receive(t, called, "the call")
+	g.awaitStatus(id, delaytask.Completed)
+	if n := g.count("its secret cannot be opened"); n != 1 {
 		t.Errorf("complained %d times, want once", n)
 	}
 	for _, f := range []fixture{f, g} {
-		if f.logged.count(secret[10:30]) > 0 {
+		if f.count(secret[10:30]) > 0 {
 			t.Error("the secret is logged")
 		}
 	}
-}
-
-// registryAddress is where the application is registered.
-func (f fixture) registryAddress(t *testing.T, app string) string {
-	t.Helper()
-	all, err := f.registry.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range all {
-		if w.App == app {
-			return w.Address
-		}
-	}
-	t.Fatalf("%s is not registered", app)
-	return ""
 }
