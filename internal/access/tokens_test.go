@@ -2,7 +2,10 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +14,39 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 )
+
+func TestANewTokenIsRandomAndOnlyItsHashIsStored(t *testing.T) {
+	t.Parallel()
+	shape := regexp.MustCompile(`^dt_[A-Za-z0-9_-]{43}$`)
+	seen := map[string]bool{}
+	for range 100 {
+		secret, token, err := New("ci", []string{"order.*"}, []Verb{Save, Work}, 7)
+		if err != nil || !shape.MatchString(secret) || seen[secret] {
+			t.Fatalf("%q, %v", secret, err)
+		}
+		seen[secret] = true
+		if token.Hash != sha256.Sum256([]byte(secret)) || token.Name != "ci" || token.Expires != 7 ||
+			!slices.Equal(token.Tags, []string{"order.*"}) || !slices.Equal(token.Verbs, []string{"save", "work"}) {
+			t.Fatalf("stored is %+v", token)
+		}
+	}
+}
+
+func TestATokenThatMakesNoSenseIsNotMade(t *testing.T) {
+	t.Parallel()
+	f := func(name, tag string, verb Verb) {
+		t.Helper()
+		secret, token, err := New(name, []string{tag}, []Verb{verb}, 0)
+		if !errors.Is(err, ErrInvalid) || secret != "" || token.Hash != (row.AccessToken{}).Hash {
+			t.Errorf("%.20q %q %q: %q, %v", name, tag, verb, secret, err)
+		}
+	}
+	f("", "a", Save)
+	f("a b", "a", Save)
+	f(strings.Repeat("n", 129), "a", Save)
+	f("ci", "a b", Save)
+	f("ci", "a", "pop")
+}
 
 // table answers with what is in it, or with an error; it counts the readings, and holds them while it hangs.
 type table struct {
@@ -147,9 +183,14 @@ func TestTokensAreAskedForOnceThereAreAny(t *testing.T) {
 	})
 }
 
-func TestWithoutAnyReadingNobodyIsLetInUnasked(t *testing.T) {
+func TestWithoutAnyReadingNobodyMayCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _, _ := start(t, 0)
+		r, always, secret := start(t, 0)
+		r.set(func() { r.err = errAway })
+		check(t, always, secret, ErrUnavailable)
+		r.set(func() { r.err = nil })
+		check(t, always, secret, nil) // at once, because there was no list to use meanwhile
+
 		tokens := NewTokensOnceThereAreAny(r)
 		r.set(func() { r.tokens, r.err = nil, errAway })
 		if asked, err := tokens.Asked(t.Context()); asked || !errors.Is(err, ErrUnavailable) {
@@ -222,16 +263,6 @@ func TestTheLastListServesWhileTheDatabaseIsAway(t *testing.T) {
 		check(t, tokens, secret, errAway)
 		r.set(func() { r.err = nil })
 		check(t, tokens, secret, nil)
-	})
-}
-
-func TestWithoutAnyReadingNobodyMayCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, tokens, secret := start(t, 0)
-		r.set(func() { r.err = errAway })
-		check(t, tokens, secret, ErrUnavailable)
-		r.set(func() { r.err = nil })
-		check(t, tokens, secret, nil) // at once, because there was no list to use meanwhile
 	})
 }
 

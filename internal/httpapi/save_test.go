@@ -21,7 +21,7 @@ func TestEveryMemberOfASaveIsStored(t *testing.T) {
 	want := wire.Task{
 		ID: saved.ID, Tag: "order.close", Key: "k", App: "shop", Status: "pending", MaxAttempts: 7, Priority: -5,
 		DelayMS: 5_400_000, TTRMS: 60_000, MaxLateMS: 10_000, LatePolicy: "fail", Headers: map[string]string{"a": "b"},
-		Body: wire.BodyOf([]byte(`{"n":1.50,"x":"<é>"}`)), // what the database sets follows
+		Body:     wire.BodyOf([]byte(`{"n":1.50,"x":"<é>"}`)), // what the database sets follows
 		Expected: got.Expected, Due: got.Due, Created: got.Created, Updated: got.Updated,
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -61,4 +61,3 @@ func TestCountsAndLatenessAreTold(t *testing.T) {
 	}
 	s.Want(400, wire.CodeInvalidTag, "GET", "/v1/tags/%20/lateness", "")
 }
-

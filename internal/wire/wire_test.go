@@ -51,6 +51,8 @@ func TestMomentsAreTextsOrNumbersOfTheirOwnLength(t *testing.T) {
 	for _, bad := range []string{
 		`0`, `86400`, `999999999`, `10000000000`, `100000000000`, `86400000000`, `99999999999999`, `1801384200250000000`, `-1801384200`,
 		`"+1801384200"`, `1801384200.0`, `1.801384200e9`, `"0801384200"`, `"180138420 "`, `99999999999999999999`, `true`, `{}`, `""`, `"now"`,
+		`"0000-00-00T00:00:00Z"`, `"10000-01-01T00:00:00Z"`, `"2037-03-29T02:30:00 Europe/Berlin"`, `"2037-03-29T02:30:00+24:00"`,
+		`"2037-03-29T02:30:00Z m=+0.1"`,
 	} {
 		var got Moment
 		if err := json.Unmarshal([]byte(bad), &got); err == nil {
@@ -71,7 +73,7 @@ func TestIDsAreStringsAndNeverFloats(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", "0", "-1", "+1", "01", "1.0", "1e3", "abc", "٣", " 1", "1 ", "9223372036854775808", "99999999999999999999", "0x10", "1_0",
+		"", "0", "-1", "+1", "01", "1.0", "1e3", "abc", "٣", " 1", "1 ", "9223372036854775808", "99999999999999999999", "0x10", "1_0", "007", "\x00",
 	} {
 		if id, err := ParseID(bad); err == nil {
 			t.Errorf("%q was read as %d", bad, id)
@@ -89,7 +91,8 @@ func TestDurationsAreTextsOrMilliseconds(t *testing.T) {
 			t.Errorf("%s gave %v, %v", text, d.Std(), err)
 		}
 	}
-	for _, bad := range []string{`-1`, `1.5`, `1e3`, `1e309`, `"-1s"`, `"x"`, `""`, `true`, `{}`, `9223372036855`, `99999999999999999999`} {
+	for _, bad := range []string{`-1`, `1.5`, `1e3`, `1e309`, `"-1s"`, `"x"`, `""`, `true`, `{}`, `9223372036855`, `99999999999999999999`,
+		`-9223372036854775808`, `"-1ns"`, `"1e309"`, `"NaN"`, `"1 h"`, `["1h"]`} {
 		var d Duration
 		if err := json.Unmarshal([]byte(bad), &d); err == nil {
 			t.Errorf("%s gave %v", bad, d.Std())
@@ -113,6 +116,39 @@ func TestBodiesThatAreNoJSONAreText(t *testing.T) {
 		var back Body
 		if err := json.Unmarshal(text, &back); err != nil || string(back.Bytes()) != stored {
 			t.Errorf("%q came back as %q, %v", stored, back.Bytes(), err)
+		}
+	}
+}
+
+func TestACursorBelongsToItsList(t *testing.T) {
+	t.Parallel()
+	list := Cursor{Tag: "a", Status: "failed", Key: "k", DueBefore: "2027-01-31T08:30:00Z"}
+	made := list
+	made.After = 7130000000000000000
+	text := made.String()
+	read := list
+	if !read.Parse(text) || read != made {
+		t.Errorf("%q was read as %+v, want %+v", text, read, made)
+	}
+	for _, other := range []Cursor{
+		{}, {Tag: "b", Status: list.Status, Key: list.Key, DueBefore: list.DueBefore}, {Tag: list.Tag, Status: list.Status,
+			Key: list.Key},
+		{Tag: list.Tag, Status: list.Status, Key: list.Key, DueBefore: list.DueBefore, App: "shop"},
+	} {
+		if other.Parse(text) {
+			t.Errorf("the list %+v took a cursor of another one", other)
+		}
+	}
+	for i := range text { // one bit of each sign
+		tampered := []byte(text)
+		tampered[i] ^= 1
+		if other := list; other.Parse(string(tampered)) {
+			t.Errorf("%s was read as a cursor", tampered)
+		}
+	}
+	for _, text := range []string{"", "x", text[1:], text + "A", "AAAAAAAAAAAAAAAAAAAAAA", Cursor{After: -1}.String()} {
+		if none := (Cursor{}); none.Parse(text) {
+			t.Errorf("%q was read as a cursor", text)
 		}
 	}
 }

@@ -49,10 +49,12 @@ func TestCallCarriesTheTask(t *testing.T) {
 	}
 }
 
+// No redirect is followed: each of these is one call.
 func TestStatusDecides(t *testing.T) {
 	t.Parallel()
-	var status atomic.Int32
+	var status, calls atomic.Int32
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(int(status.Load()))
 		_, _ = io.WriteString(w, "canary")
@@ -62,19 +64,18 @@ func TestStatusDecides(t *testing.T) {
 		t.Helper()
 		status.Store(int32(code))
 		call.URL = server.URL
+		before := calls.Load()
 		_, err := client.Deliver(t.Context(), someTask(), call)
-		if done != (err == nil) {
-			t.Errorf("%d: got %v", code, err)
+		if n := calls.Load() - before; n != 1 || done != (err == nil) {
+			t.Errorf("%d: got %v after %d calls", code, err, n)
+		}
+		if done || err == nil {
 			return
 		}
-		if done {
-			return
-		}
-		if refusal, ok := errors.AsType[*StatusError](err); !ok || refusal.Status != code || strings.Contains(err.Error(), "canary") {
+		refusal, ok := errors.AsType[*StatusError](err)
+		_, forGood := errors.AsType[*processor.PermanentError](err)
+		if !ok || refusal.Status != code || forGood != permanent || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%d: got %v", code, err)
-		}
-		if _, ok := errors.AsType[*processor.PermanentError](err); ok != permanent {
-			t.Errorf("%d: permanent is %v", code, ok)
 		}
 	}
 	for _, code := range []int{200, 201, 202, 204, 299} {
@@ -86,19 +87,6 @@ func TestStatusDecides(t *testing.T) {
 	f(410, Call{}, false, true)
 	f(404, Call{Statuses: []int{200, 404}}, true, false)
 	f(201, Call{Statuses: []int{200, 404}}, false, false)
-}
-
-func TestRedirectIsNotFollowed(t *testing.T) {
-	t.Parallel()
-	var hits atomic.Int32
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		hits.Add(1)
-		http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusMovedPermanently)
-	})
-	_, err := newClient(t, nil).Deliver(t.Context(), someTask(), Call{URL: server.URL})
-	if refusal, ok := errors.AsType[*StatusError](err); !ok || refusal.Status != 301 || hits.Load() != 1 {
-		t.Errorf("got %v after %d calls", err, hits.Load())
-	}
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {

@@ -161,37 +161,29 @@ func TestBrokenReceiverSpendsAnAttempt(t *testing.T) {
 	}
 }
 
-func TestEndlessAnswerWithoutARuleIsDone(t *testing.T) {
+func TestBodyOfAnAnswerIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	endless := func(conn netConn) {
 		for {
-			if _, err := w.Write(make([]byte, 4096)); err != nil {
+			if _, err := conn.Write(make([]byte, 4096)); err != nil {
 				return
 			}
 		}
-	})
-	if _, err := newClient(t, nil).Deliver(t.Context(), someTask(), Call{URL: server.URL}); err != nil {
-		t.Error(err)
 	}
-}
-
-func TestRefusalThatDripsIsNotWaitedFor(t *testing.T) {
-	t.Parallel()
-	url := listen(t, func(conn netConn) {
-		if readRequest(conn) {
-			_, _ = io.WriteString(conn, "HTTP/1.1 500 No\r\n\r\nx")
-			untilClosed(conn)
-		}
-	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // far below the client's timeout
 	defer cancel()
 	client := newClient(t, func(cfg *Config) { cfg.Timeout = time.Hour })
-	_, err := client.Deliver(ctx, someTask(), Call{URL: url})
-	if refusal, ok := errors.AsType[*StatusError](err); !ok || refusal.Status != 500 {
-		t.Errorf("got %v", err)
-	}
-	if ctx.Err() != nil {
-		t.Error("the call waited for the end of the body")
+	for status, then := range map[int]func(netConn){200: endless, 500: untilClosed} {
+		url := listen(t, func(conn netConn) {
+			if readRequest(conn) {
+				_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d X\r\n\r\nx", status)
+				then(conn)
+			}
+		})
+		_, err := client.Deliver(ctx, someTask(), Call{URL: url})
+		if refusal, ok := errors.AsType[*StatusError](err); ok != (status == 500) || ok && refusal.Status != 500 || ctx.Err() != nil {
+			t.Errorf("%d: got %v", status, err)
+		}
 	}
 }
 
