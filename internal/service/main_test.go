@@ -24,6 +24,7 @@ type running struct {
 	servertest.Client
 	service *Service
 	logged  *servertest.Log
+	stop    func()
 }
 
 func settings(dsn string) config.Config {
@@ -45,16 +46,15 @@ func serve(t *testing.T, c config.Config, change ...func(*Service)) *running {
 	for _, f := range change {
 		f(s)
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	var ended sync.WaitGroup
-	ended.Go(func() {
-		if err := s.Run(ctx); err != nil {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
 			t.Errorf("the service ended with %v", err)
 		}
 	})
-	t.Cleanup(func() {
-		stop()
-		ended.Wait()
-	})
-	return &running{servertest.Client{TB: t, URL: s.URL()}, s, logged}
+	t.Cleanup(stop)
+	return &running{servertest.Client{TB: t, URL: s.URL()}, s, logged, stop}
 }
