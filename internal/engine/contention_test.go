@@ -21,10 +21,10 @@ func (w *world) stream(workers int, each time.Duration, percent int) *Engine {
 	ctx, cancel := context.WithCancel(w.Context())
 	w.Cleanup(cancel)
 	go func() {
-		random := rand.New(rand.NewPCG(1, 2))
+		rng := rand.New(rand.NewPCG(1, 2))
 		for ctx.Err() == nil {
 			w.save(e, "a", 0)
-			time.Sleep(time.Duration(random.ExpFloat64() * float64(each) * 100 / float64(workers*percent)))
+			time.Sleep(time.Duration(rng.ExpFloat64() * float64(each) * 100 / float64(workers*percent)))
 		}
 	}()
 	time.Sleep(20 * time.Second)
@@ -33,33 +33,24 @@ func (w *world) stream(workers int, each time.Duration, percent int) *Engine {
 
 // Slots come free one by one there, and a younger task waits for each.
 func TestABacklogHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
-	inBubblesOf(t, [][2]int{{8, 85}, {8, 105}, {64, 85}, {64, 105}}, func(w *world, c [2]int) {
-		workers, percent := c[0], c[1]
-		w.stream(workers, time.Second, percent)
+	type load struct{ workers, percent int }
+	inBubblesOf(t, []load{{8, 85}, {8, 105}, {64, 85}, {64, 105}}, func(w *world, c load) {
+		w.stream(c.workers, time.Second, c.percent)
 		ids := w.backlog(10, "a", row.At(time.Now().Add(-10*time.Second)))
 		time.Sleep(20 * time.Second)
-		for _, id := range ids {
-			if s := w.row(id).Status; s != row.Completed {
-				w.Errorf("%d workers, %d %% busy: task %d is %v", workers, percent, id, s)
-			}
-		}
+		w.standing(row.Completed, 1, 0, ids...)
 	})
 }
 
 func TestASuspectHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.stream(8, time.Second, 250)
-		due := row.At(time.Now().Add(-time.Minute))
 		for crashes := suspectAt; crashes < 5; crashes++ {
-			w.store.Plant(row.Row{
-				ID: int64(crashes), Tag: "a", Body: []byte("{}"), Due: due, Expected: due, CrashCount: crashes, TTR: time.Minute,
-			})
+			w.suspect(int64(crashes), "a", crashes, time.Minute)
 		}
 		time.Sleep(time.Minute)
 		for crashes := suspectAt; crashes < 5; crashes++ {
-			if s := w.row(int64(crashes)).Status; s != row.Completed {
-				w.Errorf("a task that has lost %d executors is %v", crashes, s)
-			}
+			w.standing(row.Completed, 1, crashes, int64(crashes))
 		}
 	})
 }
@@ -76,9 +67,7 @@ func (w *world) unhindered(e *Engine) {
 	for range 6 {
 		id := w.save(e, "b", time.Second)
 		time.Sleep(1500 * time.Millisecond)
-		if s := w.row(id).Status; s != row.Completed {
-			w.Errorf("a task is %v half a second after it was due", s)
-		}
+		w.standing(row.Completed, 1, 0, id)
 	}
 	if w.row(crashed).CrashCount != 1 {
 		w.Error("a lease is not ended 8 s after it was over")
@@ -169,11 +158,7 @@ func TestOverdueRowsHaveTheirTurnWhileTheBacklogIsFull(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		ids := w.backlog(10, "a", row.At(time.Now().Add(-time.Hour)))
 		time.Sleep(60 * time.Second)
-		for _, id := range ids {
-			if s := w.row(id).Status; s != row.Completed {
-				w.Errorf("a task that is an hour overdue is %v after a minute; 12000 younger ones have run", s)
-			}
-		}
+		w.standing(row.Completed, 1, 0, ids...) // beside 12000 younger ones
 	})
 }
 

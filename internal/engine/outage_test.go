@@ -1,14 +1,11 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/processor"
 )
 
 // TestScanComesAgainAfterACallThatHung lets the scan ask while nobody answers, and looks for a row that only a scan can find.
@@ -77,52 +74,6 @@ func TestWhoFailedTogetherDoesNotComeBackTogether(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestNodeThatIsCutOffLosesWhatItHasAndComesBack(t *testing.T) {
-	inBubble(t, func(w *world) {
-		store := newRemote(w.store, true)
-		ends := make(chan error, 10)
-		hold := func(ctx context.Context, _ *processor.Task) error {
-			<-ctx.Done()
-			ends <- context.Cause(ctx)
-			return nil // as if it had succeeded
-		}
-		a := w.engine(store, serving{"held": hold, "a": nothing}, func(c *Config) { c.TTR, c.CallTimeout = 5*time.Second, 2*time.Second })
-		time.Sleep(3 * time.Second)
-		id := w.save(a, "held", 0)
-		time.Sleep(100 * time.Millisecond)
-		store.away.Store(true)
-		lost := time.Now()
-		w.engine(w.store, serving{"held": nothing, "a": nothing})
-		time.Sleep(15 * time.Second)
-		if runs := w.ran(id, 2); runs[1].at.Sub(lost) > 10*time.Second {
-			w.Errorf("the other node should have taken the task within TTR + 5 s: %+v", runs)
-		}
-		if cause := <-ends; !errors.Is(cause, processor.ErrLeaseLost) {
-			w.Errorf("the context ended with %v", cause)
-		}
-		version := w.row(id).Version
-		store.away.Store(false)
-		time.Sleep(15 * time.Second)
-		if r := w.row(id); r.Status != row.Completed || r.Version != version {
-			w.Errorf("the late result changed the row: %+v", r)
-		}
-		if a.Ready(w.Context()) != nil {
-			w.Error("the node is not ready again")
-		}
-		mine := 0
-		for range 40 {
-			later := w.save(a, "a", 10*time.Second)
-			if a.arm.mine(later, w.row(later).Due, "a") {
-				mine++
-			}
-		}
-		if mine == 0 || mine == 40 {
-			w.Errorf("back in the group the node arms %d of 40 tasks, want a share", mine)
-		}
-		time.Sleep(15 * time.Second)
-	})
 }
 
 // moments are those at which an outage ends, among the rhythms of the passes.

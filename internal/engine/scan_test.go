@@ -97,17 +97,14 @@ func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 // TestPeekIsNotFilledByATagWithoutAFreeSlot leaves only the peek to find anything within a second.
 func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 	inBubble(t, func(w *world) {
-		cfg := func(c *Config) {
+		e := w.engine(w.store, serving{"free": nothing}, func(c *Config) {
 			c.Workers, c.LookAhead, c.Window = 2, time.Minute, 2*time.Minute
-			w.must(c.Registry.Register("full", processor.Func(untilEnd(20*time.Second, nil)), processor.Concurrency(1)))
-		}
-		e := w.engine(w.store, serving{"free": nothing}, cfg)
+			w.must(c.Registry.Register("full", untilEnd(20*time.Second, nil), processor.Concurrency(1)))
+		})
 		w.save(e, "full", 0)
 		time.Sleep(3 * time.Second)
 		now := time.Now()
-		for i := range 2 * peekRows {
-			w.plain(int64(i+1), "full", row.At(now.Add(-300*time.Millisecond)))
-		}
+		w.backlog(2*peekRows, "full", row.At(now.Add(-300*time.Millisecond)))
 		id := w.plain(5000, "free", row.At(now.Add(-200*time.Millisecond)))
 		time.Sleep(15 * time.Second)
 		w.completed(id, 350*time.Millisecond)
@@ -120,8 +117,7 @@ func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		inserted := time.Now()
 		now := w.plain(1000, "a", 0)
-		r := row.Row{ID: 1001, Tag: "a", Expected: row.At(inserted.Add(10 * time.Second)), TTR: 15 * time.Second}
-		w.store.Plant(r)
+		w.store.Plant(row.Row{ID: 1001, Tag: "a", Expected: row.At(inserted.Add(10 * time.Second)), TTR: 15 * time.Second})
 		time.Sleep(20 * time.Second)
 		w.completed(now, 2*time.Second)
 		w.completed(1001, 2*time.Millisecond)
@@ -158,8 +154,7 @@ func TestTagWithoutAProcessorIsLeftAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing})
 		time.Sleep(time.Second)
-		foreign := w.save(e, "nobody", 0)
-		served := w.save(e, "a", 0)
+		foreign, served := w.save(e, "nobody", 0), w.save(e, "a", 0)
 		time.Sleep(20 * time.Second)
 		w.completed(served, 10*time.Millisecond)
 		if r := w.row(foreign); r.Version != 0 || r.Status != row.Pending {
@@ -209,9 +204,7 @@ func TestOnlyTheTagThatIsOverloadedWaits(t *testing.T) {
 		producer := w.idle(w.store, nil)
 		time.Sleep(2 * time.Second)
 		for range 20 {
-			for range 60 {
-				w.save(e, "slow", 0)
-			}
+			w.saveMany(e, "slow", 60)
 			own, foreign := w.save(e, "quick", 100*time.Millisecond), w.save(producer, "quick", 0)
 			time.Sleep(time.Second)
 			w.completed(own, 5*time.Millisecond)
@@ -404,15 +397,12 @@ func TestOutageIsCaughtUpAsSoonAsItEnds(t *testing.T) {
 func TestBurstIsRunWithoutAPause(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 8000
-		due := time.Now().Add(3 * time.Second)
-		for i := range int64(tasks) {
-			w.plain(1000+i, "a", row.At(due))
-		}
+		ids := w.backlog(tasks, "a", row.At(time.Now().Add(3*time.Second)))
 		w.engine(w.store, serving{"a": untilEnd(2*time.Millisecond, nil)}, func(c *Config) { c.Workers = 4 })
 		time.Sleep(30 * time.Second)
 		var starts []time.Time
-		for i := range int64(tasks) {
-			starts = append(starts, w.ran(1000+i, 1)[0].at)
+		for _, id := range ids {
+			starts = append(starts, w.ran(id, 1)[0].at)
 		}
 		slices.SortFunc(starts, time.Time.Compare)
 		for i := range starts[1:] {

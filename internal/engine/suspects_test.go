@@ -81,7 +81,7 @@ func TestSuspectsThatSurviveLetMoreRunTogether(t *testing.T) {
 
 func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.underSuspicion(1, 20, suspectAt, "a")
+		w.suspects(20)
 		running := 0
 		w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			if running++; running > 1 {
@@ -146,12 +146,16 @@ func TestSuspectsTakeTurns(t *testing.T) {
 	}
 }
 
-// underSuspicion plants n overdue tasks that have lost so many executors, with ids from the first on.
-func (w *world) underSuspicion(first int64, n, crashes int, tag string) {
-	due := row.At(time.Now().Add(-time.Minute))
-	for id := first; id < first+int64(n); id++ {
-		at := due + row.Time(id)
-		w.store.Plant(row.Row{ID: id, Tag: tag, Due: at, Expected: at, CrashCount: crashes, TTR: 2 * time.Second})
+// suspect plants an overdue task that has lost so many executors.
+func (w *world) suspect(id int64, tag string, crashes int, ttr time.Duration) {
+	due := row.At(time.Now().Add(-time.Minute)) + row.Time(id)
+	w.store.Plant(row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, CrashCount: crashes, TTR: ttr})
+}
+
+// suspects plants n of them, with ids from 1 on, that have lost two.
+func (w *world) suspects(n int64) {
+	for id := range n {
+		w.suspect(1+id, "a", suspectAt, 2*time.Second)
 	}
 }
 
@@ -159,7 +163,7 @@ func (w *world) underSuspicion(first int64, n, crashes int, tag string) {
 func TestManySuspectsAreSoonThrough(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 600
-		w.underSuspicion(1, tasks, suspectAt, "a")
+		w.suspects(tasks)
 		w.engine(w.store, serving{"a": untilEnd(time.Second, nil)})
 		time.Sleep(30 * time.Second)
 		if done := w.done("a"); done < tasks {
@@ -173,7 +177,7 @@ func TestManySuspectsAreSoonThrough(t *testing.T) {
 func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks, poison = 300, 100
-		w.underSuspicion(1, tasks, suspectAt, "a")
+		w.suspects(tasks)
 		kill, stop := make(chan struct{}, 10), make(chan struct{})
 		defer close(stop)
 		processors := serving{"a": func(ctx context.Context, task *processor.Task) error {
@@ -228,10 +232,10 @@ func TestSuspectThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 			}
 		},
 	}, func(w *world, busy func(*world) processor.Func) {
-		w.underSuspicion(1, 1, loneAt, "busy")
+		w.suspect(1, "busy", loneAt, time.Minute)
 		w.engine(txStore{w.store}, serving{"a": nothing, "busy": busy(w)})
 		time.Sleep(6 * time.Second)
-		w.underSuspicion(2, 1, loneAt, "a")
+		w.suspect(2, "a", loneAt, time.Minute)
 		time.Sleep(7 * time.Second)
 		w.standing(row.Completed, 1, loneAt, 2)
 		unlock()
