@@ -16,7 +16,6 @@ package dbtest
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -59,36 +58,43 @@ func (d Database) Spread() Database {
 // Each runs f on every kind of database, each in a subtest named after it.
 func Each(t *testing.T, f func(t *testing.T, db Database)) {
 	t.Helper()
-	t.Run(string(SQLite), func(t *testing.T) { f(t, New(t, SQLite)) })
-	MySQLs(t, f)
+	onEach(t, everyKind, (*server).fresh, f)
 }
 
 // MySQLs is [Each] without SQLite. Where several servers of one kind are named, f runs on each.
 func MySQLs(t *testing.T, f func(t *testing.T, db Database)) {
 	t.Helper()
-	for _, kind := range []Kind{MariaDB, MySQL, Galera, Group} {
-		servers := found().of(kind)
-		if len(servers) == 0 && (!kind.Cluster() || required(kind)) {
-			t.Run(string(kind), func(t *testing.T) { missing(t, kind, found().why()) })
-		}
-		for _, s := range servers {
-			t.Run(string(kind), func(t *testing.T) { f(t, s.fresh(t)) })
-		}
-	}
+	onEach(t, everyKind[1:], (*server).fresh, f)
 }
 
 // New returns one database of the kind, or skips the test when there is no such server.
 func New(tb testing.TB, kind Kind) Database {
 	tb.Helper()
-	if kind == SQLite {
-		dsn := "sqlite:" + filepath.Join(tb.TempDir(), "test.db")
-		return Database{Kind: SQLite, DSN: dsn, Server: "SQLite"}
+	return first(tb, kind).fresh(tb)
+}
+
+var everyKind = []Kind{SQLite, MariaDB, MySQL, Galera, Group}
+
+func onEach(t *testing.T, kinds []Kind, take func(*server, testing.TB) Database, f func(*testing.T, Database)) {
+	t.Helper()
+	for _, kind := range kinds {
+		servers := serversOf(kind)
+		if len(servers) == 0 && (!kind.Cluster() || required(kind)) {
+			t.Run(string(kind), func(t *testing.T) { missing(t, kind, found().why()) })
+		}
+		for _, s := range servers {
+			t.Run(string(kind), func(t *testing.T) { f(t, take(s, t)) })
+		}
 	}
-	servers := found().of(kind)
+}
+
+func first(tb testing.TB, kind Kind) *server {
+	tb.Helper()
+	servers := serversOf(kind)
 	if len(servers) == 0 {
 		missing(tb, kind, found().why())
 	}
-	return servers[0].fresh(tb)
+	return servers[0]
 }
 
 func required(kind Kind) bool {

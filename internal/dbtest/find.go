@@ -58,6 +58,16 @@ func found() *finding {
 	return &state
 }
 
+// files is where databases of SQLite are made.
+var files = &server{kind: SQLite}
+
+func serversOf(kind Kind) []*server {
+	if kind == SQLite {
+		return []*server{files}
+	}
+	return found().of(kind)
+}
+
 // addNamed adds the servers that the user named.
 func (f *finding) addNamed(ctx context.Context) {
 	const env = "DELAYTASK_TEST_DSN"
@@ -101,9 +111,12 @@ func (f *finding) addPrivate(ctx context.Context) {
 	}
 }
 
-// finish stops the servers of our own and reports all that were used.
+// finish drops what was lent, stops the servers of our own and reports all that were used.
 func finish() error {
 	var errs []error
+	for _, drop := range lentOut {
+		errs = append(errs, drop())
+	}
 	for _, s := range state.servers {
 		fmt.Println("tested on", s)
 		if s.stop != nil {

@@ -2,10 +2,8 @@ package dbtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,78 +45,23 @@ func serverBinaries(ctx context.Context) []binary {
 	return found
 }
 
-// keeper runs a server for as long as its standard input stays open. That end is held by the test process alone, so the
-// server and its folder go away with it however it dies, SIGKILL included. When the server ends by itself, so does the keeper.
-// An interrupt from the terminal is left to the tests.
-const keeper = `
-trap '' INT TERM HUP
-dir=$1
-shift
-exec 3<&0
-"$@" </dev/null >&2 3<&- &
-server=$!
-{ while read -r _; do :; done; kill -KILL $server; } <&3 &
-watcher=$!
-wait $server
-rm -rf "$dir"
-kill -KILL $watcher
-`
-
-// start runs the binary with data of its own and returns when it answers. Durability is left as it is by default: what tests
-// see is then what users get.
+// start runs the binary with data of its own and returns when it answers.
 func (b binary) start(ctx context.Context) (*server, error) {
-	dir, err := os.MkdirTemp("", "delaytask-db-")
+	v, err := startVictim(ctx, b.kind, b.keeper, "", nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s does not start: %w", b.path, err)
 	}
-	s, err := b.startIn(ctx, dir)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s does not start: %w", b.path, err), os.RemoveAll(dir))
-	}
-	return s, nil
+	v.server.origin = "private server of the tests"
+	return v.server, nil
 }
 
-func (b binary) startIn(ctx context.Context, dir string) (*server, error) {
+// keeper is a runner.
+func (b binary) keeper(ctx context.Context, dir string, port int) (cmd *exec.Cmd, socket string, err error) {
 	if err := b.initialise(ctx, dir); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	log, err := os.Create(filepath.Join(dir, "server.log")) // readable here after the keeper has removed it
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	port, err := freePort(ctx)
-	if err != nil {
-		return nil, err
-	}
-	args := append([]string{"-c", keeper, "keeper", dir}, b.serve(dir, port)...)
-	cmd := exec.Command("/bin/sh", args...) // not bound to ctx, which ends with the search
-	cmd.Stderr = log
-	hold, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	stop := func() error {
-		_ = hold.Close() // the keeper may have gone already
-		_ = cmd.Wait()   // its exit code tells how the watcher ended
-		return os.RemoveAll(dir)
-	}
-
-	// The socket is surely ours; the port could have been taken by somebody else in the meantime.
-	if err := awaitSocket(ctx, b.socket(dir)); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s", err, reason(logged(log))), stop())
-	}
-	cfg := mysql.NewConfig()
-	cfg.User, cfg.Net, cfg.Addr = "root", "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	s, err := dial(ctx, cfg, "private server of the tests")
-	if err != nil {
-		return nil, errors.Join(err, stop())
-	}
-	s.stop = stop
-	return s, nil
+	args := append([]string{"-c", obeyForBinary, "keeper", dir}, b.serve(dir, port)...)
+	return exec.Command("/bin/sh", args...), b.socket(dir), nil
 }
 
 // serve is the command line of the server itself.
@@ -174,7 +117,8 @@ func installScript(server string) (string, error) {
 	return "", fmt.Errorf("%s has no mariadb-install-db beside it", server)
 }
 
-func awaitSocket(ctx context.Context, socket string) error {
+// awaitSocket returns when a server answers, or is not alive any more.
+func awaitSocket(ctx context.Context, socket string, alive func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cfg := mysql.NewConfig()
@@ -186,8 +130,8 @@ func awaitSocket(ctx context.Context, socket string) error {
 		if err == nil {
 			return nil
 		}
-		if _, gone := os.Stat(filepath.Dir(socket)); gone != nil {
-			return errors.New("it ended")
+		if err := alive(); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -195,15 +139,6 @@ func awaitSocket(ctx context.Context, socket string) error {
 		case <-poll.C:
 		}
 	}
-}
-
-func freePort(ctx context.Context) (int, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 func logged(file *os.File) []byte {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,9 @@ type server struct {
 }
 
 func (s *server) String() string {
+	if s.kind == SQLite {
+		return "SQLite"
+	}
 	name := map[Kind]string{
 		MariaDB: "MariaDB", MySQL: "MySQL", Galera: "MariaDB Galera cluster", Group: "MySQL group replication",
 	}[s.kind]
@@ -70,6 +75,11 @@ func (s *server) fresh(tb testing.TB) Database {
 
 // create makes an empty database. The function drops it.
 func (s *server) create(ctx context.Context) (Database, func() error, error) {
+	if s.kind == SQLite {
+		dir, err := os.MkdirTemp("", "delaytask-db-")
+		db := Database{Kind: SQLite, DSN: "sqlite:" + filepath.Join(dir, "test.db"), Server: s.String()}
+		return db, func() error { return os.RemoveAll(dir) }, err
+	}
 	name := "delaytask_test_" + strings.ToLower(rand.Text())
 	owner := s.cfg.Clone()
 	owner.Params = causal[s.kind]

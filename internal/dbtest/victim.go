@@ -28,15 +28,23 @@ type Victim struct {
 // not used. Its folder is made inside of the given one, or where temporary folders are when that is "", and it runs with the
 // variables beside those of this process. It returns an error where there is no such server.
 func NewVictim(ctx context.Context, kind Kind, in string, env ...string) (*Victim, error) {
-	dir, err := os.MkdirTemp(in, "delaytask-db-")
+	for _, b := range serverBinaries(ctx) {
+		if b.kind == kind {
+			return startVictim(ctx, kind, b.keeper, in, env)
+		}
+	}
+	if kind != MySQL {
+		return nil, fmt.Errorf("no %s is installed on this machine", kind)
+	}
+	script, err := mysqlScript()
 	if err != nil {
 		return nil, err
 	}
-	v, err := newVictimIn(ctx, kind, dir, env)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	keeper := func(_ context.Context, dir string, port int) (*exec.Cmd, string, error) {
+		cmd := exec.Command("/bin/sh", "-c", obeyForScript, "keeper", dir, script, strconv.Itoa(port))
+		return cmd, filepath.Join(dir, "mysqld.sock"), nil
 	}
-	return v, nil
+	return startVictim(ctx, kind, keeper, in, env)
 }
 
 // Create makes an empty database, which goes away with the server.
@@ -75,32 +83,51 @@ func (v *Victim) Spare(path string) error { return v.keeper.order("spare " + pat
 // A server that was started here is waited for; its exit code tells whether it was alive until it was killed.
 const obeyForBinary = `
 begin() { "$@" & server=$!; }
+alive() { kill -0 $server && ! grep -q '^State:.Z' /proc/$server/status; }
 crash() { kill -KILL $server; wait $server; [ $? = 137 ]; }
 ` + obey
 
 const obeyForScript = `
 begin() { "$1" start "$2" "$dir" && server=$(cat "$dir/mysqld.pid"); }
+alive() { :; }
 crash() { "$1" kill "$dir"; }
 ` + obey
 
-func newVictimIn(ctx context.Context, kind Kind, dir string, env []string) (*Victim, error) {
+// runner is the keeper of a server with its data in dir, and the server's socket.
+type runner func(ctx context.Context, dir string, port int) (keeper *exec.Cmd, socket string, err error)
+
+func startVictim(ctx context.Context, kind Kind, run runner, in string, env []string) (*Victim, error) {
+	dir, err := os.MkdirTemp(in, "delaytask-db-")
+	if err != nil {
+		return nil, err
+	}
+	v, err := startVictimIn(ctx, kind, run, dir, env)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return v, nil
+}
+
+func startVictimIn(ctx context.Context, kind Kind, run runner, dir string, env []string) (*Victim, error) {
 	port, err := steadyPort(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cmd, socket, err := victimCommand(ctx, kind, dir, port)
+	cmd, socket, err := run(ctx, dir, port)
 	if err != nil {
 		return nil, err
 	}
 	cmd.Env = append(os.Environ(), env...)
-	v := &Victim{Kind: kind, ready: func(ctx context.Context) error { return awaitSocket(ctx, socket) }}
-	var stop func() error
-	if v.keeper, stop, err = keep(cmd, dir); err != nil {
+	keeper, stop, err := keep(cmd, dir)
+	if err != nil {
 		return nil, err
 	}
+	alive := func() error { return keeper.order("alive") }
+	v := &Victim{Kind: kind, keeper: keeper, ready: func(ctx context.Context) error { return awaitSocket(ctx, socket, alive) }}
 	if err := v.Start(ctx); err != nil {
 		return nil, errors.Join(err, stop())
 	}
+	// The socket is surely ours; the port could have been taken by somebody else in the meantime.
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Net, cfg.Addr = "root", "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	if v.server, err = dial(ctx, cfg, "private server"); err != nil {
@@ -108,29 +135,6 @@ func newVictimIn(ctx context.Context, kind Kind, dir string, env []string) (*Vic
 	}
 	v.server.stop = stop
 	return v, nil
-}
-
-// victimCommand is the keeper of a server with its data in dir, and the server's socket.
-func victimCommand(ctx context.Context, kind Kind, dir string, port int) (keeper *exec.Cmd, socket string, err error) {
-	for _, b := range serverBinaries(ctx) {
-		if b.kind != kind {
-			continue
-		}
-		if err := b.initialise(ctx, dir); err != nil {
-			return nil, "", err
-		}
-		args := append([]string{"-c", obeyForBinary, "keeper", dir}, b.serve(dir, port)...)
-		return exec.Command("/bin/sh", args...), b.socket(dir), nil
-	}
-	if kind != MySQL {
-		return nil, "", fmt.Errorf("no %s is installed on this machine", kind)
-	}
-	script, err := mysqlScript()
-	if err != nil {
-		return nil, "", err
-	}
-	cmd := exec.Command("/bin/sh", "-c", obeyForScript, "keeper", dir, script, strconv.Itoa(port))
-	return cmd, filepath.Join(dir, "mysqld.sock"), nil
 }
 
 // mysqlScript is where test/servers/mysql is, when it can start a server without installing one unasked.

@@ -1,9 +1,0 @@
-package store
-
-import (
-	"testing"
-
-	"github.com/delaytask/delaytask/internal/dbtest"
-)
-
-func TestMain(m *testing.M) { dbtest.Main(m) }
