@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,41 +10,21 @@ import (
 
 var claimTests = []test{
 	{"A claim takes the row and says so in it", claimTakesTheRow},
-	{"A claim loses to a newer version", func(t *tester) {
-		t.insert(t.task(1))
-		stale := t.get(1)
-		t.apply(change(stale, row.Pending))
-		before := t.get(1)
-		t.wins(row.Claim{Rows: []row.Ref{ref(stale)}, Executor: executor})
-		t.unchanged(before)
-	}},
-	{"A claim of a version that is still to come wins nothing", func(t *tester) {
-		t.insert(t.task(1))
-		before := t.get(1)
-		t.wins(row.Claim{Rows: []row.Ref{{ID: 1, Version: 1}}, Executor: executor})
-		t.unchanged(before)
-	}},
-	{"Only pending rows are claimed", func(t *tester) {
-		for _, status := range []row.Status{row.Completed, row.Failed, row.Executing, row.Cancelled} {
-			before := t.insertAs(t.task(int64(status)+1), status, t.start)
-			t.wins(row.Claim{Rows: []row.Ref{ref(before)}, Executor: "other"})
-			t.unchanged(before)
+	{"A claim wins the pending rows of one version, and no others", func(t *tester) {
+		c := row.Claim{Executor: "late"}
+		var before []row.Row
+		for _, r := range t.oneOfEach(t.start) { // all of them at version 1
+			c.Rows = append(c.Rows, ref(r))
+			before = append(before, r)
 		}
-	}},
-	{"A claim that is sent twice answers like the first", func(t *tester) {
-		t.insertTasks(plain, 1, 2)
-		c := row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}}, Executor: executor}
-		t.wins(c, 1, 2)
-		before := t.get(1)
-		t.wins(c, 1, 2)
-		t.unchanged(before)
-	}},
-	{"Rows that are not won are left out", func(t *tester) {
-		t.insertTasks(plain, 1, 2, 3)
-		t.claim(row.Ref{ID: 2})
-		before := t.get(2)
-		t.wins(row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}, {ID: 3}, {ID: 4}}, Executor: "second"}, 1, 3)
-		t.unchanged(before)
+		newer := t.insertAs(t.task(7), row.Pending, t.start)
+		t.apply(change(newer, row.Pending))
+		before = append(before, t.inserted(t.task(8)), t.get(7))
+		c.Rows = append(c.Rows, row.Ref{ID: 7, Version: 1}, row.Ref{ID: 8, Version: 1}, row.Ref{ID: 9, Version: 1})
+		t.wins(c, 1)
+		for _, r := range before[1:] {
+			t.unchanged(r)
+		}
 	}},
 	{"A row at another version than its neighbours is claimed with them", func(t *tester) {
 		t.insertTasks(plain, 1, 2, 3, 4)
@@ -55,46 +36,41 @@ var claimTests = []test{
 			Executor: executor}
 		t.wins(c, 2, 3)
 	}},
-	{"A row that is due later keeps its lease from then", func(t *tester) {
-		r := t.task(1)
-		r.Due = t.start.Add(time.Hour + 7*time.Microsecond)
-		got := t.take(r)
-		if want := r.Due.Add(r.TTR); got.Due != want {
-			t.Fatalf("lease until %v, want due time and TTR: %v", got.Due, want)
-		}
+	{"A claim that is sent twice answers like the first", func(t *tester) {
+		t.insertTasks(plain, 1, 2)
+		c := row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}}, Executor: executor}
+		t.wins(c, 1, 2)
+		before := t.get(1)
+		t.wins(c, 1, 2)
+		t.unchanged(before)
 	}},
-	{"A row without a due time has its lease from now", func(t *tester) {
-		r := t.task(1)
-		r.Due = 0
-		before := t.now()
-		got := t.take(r)
-		if after := t.now(); got.Due < before.Add(r.TTR) || got.Due > after.Add(r.TTR) {
-			t.Fatalf("lease until %v, want a minute after the claim at %v", got.Due, before)
-		}
-	}},
-	{"A claim writes the begin of its lease as the start of a row that had none", func(t *tester) {
+	{"A lease lasts the row's TTR from its due time on, at the earliest from now", func(t *tester) {
 		due, early, undated, begun := t.task(1), t.task(2), t.task(3), t.task(4)
-		early.Due, undated.Due, begun.Execution = t.start.Add(time.Hour), 0, t.start.Add(-time.Hour)
+		early.Due, undated.Due, begun.Execution = t.start.Add(time.Hour+7*time.Microsecond), 0, t.start.Add(-time.Hour)
+		early.TTR, undated.TTR = 1500*time.Millisecond, 24*time.Hour
 		t.insert(due, early, undated, begun)
 		c := change(t.get(4), row.Pending)
 		c.Execution = begun.Execution
 		t.apply(c)
-		for _, r := range t.claim(ref(due), ref(early), ref(undated), row.Ref{ID: 4, Version: 1}).Rows {
+		before := t.now()
+		claimed := t.claim(ref(due), ref(early), ref(undated), row.Ref{ID: 4, Version: 1}).Rows
+		after := t.now()
+		for _, r := range claimed {
+			begin := r.Due.Add(-r.TTR)
+			if r.ID == early.ID {
+				t.within("the lease of the early row", begin, early.Due, early.Due)
+			} else {
+				t.within("a lease", begin, before, after)
+			}
 			if first := r.ID != begun.ID; r.FirstStart() != first || !first && r.Execution != begun.Execution {
 				t.Errorf("task %d is claimed until %v with the start %v", r.ID, r.Due, r.Execution)
 			}
-			if stored := t.get(r.ID); stored.Execution != r.Execution {
-				t.Errorf("task %d: stored start %v, read back %v", r.ID, stored.Execution, r.Execution)
+			if stored := t.get(r.ID); stored.Execution != r.Execution || stored.Due != r.Due {
+				t.Errorf("task %d: read back %s, stored %s", r.ID, show(r), show(stored))
 			}
 		}
-	}},
-	{"Each row's lease follows its own TTR", func(t *tester) {
-		short, long := t.task(1), t.task(2)
-		short.TTR, long.TTR = 1500*time.Millisecond, 24*time.Hour
-		t.insert(short, long)
-		t.claim(ref(short), ref(long))
-		if apart := t.get(2).Due.Sub(t.get(1).Due); apart != long.TTR-short.TTR {
-			t.Fatalf("the leases end %v apart, want %v", apart, long.TTR-short.TTR)
+		if len(claimed) != 4 {
+			t.Errorf("claimed %d rows of 4", len(claimed))
 		}
 	}},
 	{"A lease lasts a second at least", func(t *tester) {
@@ -102,9 +78,8 @@ var claimTests = []test{
 		for i, ttr := range []time.Duration{0, time.Millisecond, row.MinTTR - time.Millisecond, row.MinTTR} {
 			r := t.task(int64(i + 1))
 			r.TTR = ttr
-			t.insert(r)
 			refs = append(refs, ref(r))
-			if got := t.get(r.ID).TTR; got != row.MinTTR {
+			if got := t.inserted(r).TTR; got != row.MinTTR {
 				t.Errorf("a TTR of %v is read as %v, want %v", ttr, got, row.MinTTR)
 			}
 		}
@@ -126,35 +101,6 @@ var claimTests = []test{
 			}
 		}
 	}},
-	{"The attempts go on counting", func(t *tester) {
-		r := t.take(t.task(1))
-		c := change(r, row.Pending)
-		c.Attempt = 41
-		t.apply(c)
-		claimed := t.claim(row.Ref{ID: 1, Version: 2})
-		if len(claimed.Rows) != 1 || claimed.Rows[0].Attempt != 42 {
-			t.Fatalf("got %+v, want attempt 42", claimed.Rows)
-		}
-	}},
-	{"An executor finds what it claimed", func(t *tester) {
-		t.insertTasks(plain, 1, 2)
-		t.claim(row.Ref{ID: 2})
-		strays := t.strays(executor, 10)
-		if len(strays) != 1 || strays[0].ID != 2 || strays[0].Version != 1 {
-			t.Fatalf("got %+v, want task 2 at version 1", strays)
-		}
-	}},
-	{"No rows are no error", func(t *tester) { t.wins(row.Claim{Executor: executor}) }},
-	{"Hundreds of rows are claimed by one call", func(t *tester) {
-		ids := make([]int64, 400)
-		refs := make([]row.Ref, len(ids))
-		for i := range ids {
-			ids[i] = int64(i + 1)
-			refs[i].ID = ids[i]
-		}
-		t.insertTasks(plain, ids...)
-		t.wins(row.Claim{Rows: refs, Executor: executor}, ids...)
-	}},
 }
 
 // wins claims and compares what was won.
@@ -169,28 +115,59 @@ func (t *tester) wins(c row.Claim, want ...int64) {
 }
 
 func claimTakesTheRow(t *tester) {
-	t.insert(t.task(1))
-	want := t.get(1)
+	want := t.inserted(t.task(1))
+	c := change(want, row.Pending)
+	c.Attempt = 41
+	t.apply(c)
 	before := t.now()
-	claimed, err := t.store.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "host:7:abc:12", IP: 0xc0a80001})
+	claimed, err := t.store.Claim(t.Context(),
+		row.Claim{Rows: []row.Ref{{ID: 1, Version: 1}}, Executor: "host:7:abc:12", IP: 0xc0a80001})
 	t.must(err)
 	after := t.now()
 	if len(claimed.Rows) != 1 {
 		t.Fatalf("claimed %d rows of one", len(claimed.Rows))
 	}
 	got := claimed.Rows[0]
-	if got.Due < before.Add(want.TTR) || got.Due > after.Add(want.TTR) {
-		t.Errorf("lease until %v, want a TTR after the claim at %v", got.Due, before)
+	t.within("the lease's end", got.Due, before.Add(want.TTR), after.Add(want.TTR))
+	t.within("the clock", claimed.Reading.Time, before, after)
+	if claimed.Reading.Server == "" {
+		t.Error("the reading names no server")
 	}
-	if claimed.Reading.Time < before || claimed.Reading.Time > after || claimed.Reading.Server == "" {
-		t.Errorf("reading %+v, want one within [%v, %v] that names its server", claimed.Reading, before, after)
-	}
-	want.Status, want.Version, want.Attempt = row.Executing, 1, 1
+	want.Status, want.Version, want.Attempt = row.Executing, 2, 42
 	want.Executor, want.IPAddress = "host:7:abc:12", 0xc0a80001
 	want.Due, want.Execution = got.Due, got.Due.Add(-want.TTR)
-	stored := t.get(1)
-	want.Updated = stored.Updated
-	t.same(stored, want)
+	t.written(want)
 	want.Delay, want.Created, want.Updated = 0, 0, 0
 	t.same(got, want)
+}
+
+var bulkTests = []test{
+	{"Hundreds of rows go each way by one call", func(t *tester) {
+		rows, changes, tags := make([]row.Row, 400), make([]row.Change, 400), make([]string, 400)
+		c := row.Claim{Executor: executor}
+		var leases []row.Lease
+		for i, id := range upTo(int64(len(rows))) {
+			tags[i] = fmt.Sprintf("tag.%d", i)
+			rows[i] = t.dueAt(id, time.Duration(i))
+			rows[i].Tag = tags[i]
+			c.Rows = append(c.Rows, ref(rows[i]))
+			leases = append(leases, row.Lease{Ref: row.Ref{ID: id, Version: 1}, TTR: time.Hour})
+			changes[i] = row.Change{ID: id, Version: 1, From: row.Executing, To: row.Completed, Attempt: i,
+				Due: t.start.Add(time.Duration(i) * time.Second)}
+		}
+		ids := idsOf(rows)
+		t.insert(rows...)
+		t.sees(everything(tags...), ids...)
+		t.wins(c, ids...)
+		if states := t.renew(leases...); len(states) != len(ids) {
+			t.Errorf("renewed %d rows of %d", len(states), len(ids))
+		}
+		t.apply(changes...)
+		for i, got := range t.list(row.Filter{Limit: 1000}) {
+			if got.ID != ids[i] || got.Attempt != i || got.Due != changes[i].Due || got.Status != row.Completed {
+				t.Fatalf("task %d has the values of another: %s", got.ID, show(got))
+			}
+		}
+		t.purges(row.Completed, row.MaxTime, 1000, len(ids))
+	}},
 }

@@ -1,10 +1,15 @@
 package storetest
 
+import (
+	"context"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
 var clockTests = []test{
 	{"The clock goes forward", func(t *tester) {
-		first := t.now()
-		t.waitUntilAfter(first)
-		last := first
+		last := t.start
+		t.waitUntilAfter(last)
 		for range 100 {
 			now := t.now()
 			if now < last {
@@ -13,34 +18,72 @@ var clockTests = []test{
 			last = now
 		}
 	}},
-	{"A reading names its server", func(t *tester) {
+	{"All methods read the same clock, of a server with a name", func(t *tester) {
 		reading, err := t.store.Now(t.Context())
 		t.must(err)
 		if reading.Server == "" {
-			t.Fatal("the server has no identity")
+			t.Error("the server has no identity")
 		}
-	}},
-	{"All methods read the same clock", func(t *tester) {
-		before := t.now()
-		r := t.task(1)
-		r.Due = before.Add(-1)
-		t.insert(r)
-		claimed := t.claim(ref(r))
+		claimed := t.claim(ref(t.inserted(t.task(1))))
 		_, nodes, err := t.store.Nodes(t.Context())
 		t.must(err)
-		after := t.now()
-		for _, moment := range []struct {
-			name string
-			at   int64
-		}{
-			{"create_time", int64(t.get(1).Created)},
-			{"update_time", int64(t.get(1).Updated)},
-			{"the claim's reading", int64(claimed.Reading.Time)},
-			{"the nodes' reading", int64(nodes.Time)},
+		got, late := t.get(1), t.now()
+		for name, at := range map[string]row.Time{
+			"create_time": got.Created, "update_time": got.Updated,
+			"the claim's reading": claimed.Reading.Time, "the nodes' reading": nodes.Time,
 		} {
-			if moment.at < int64(before) || moment.at > int64(after) {
-				t.Errorf("%s is %d, want it within [%d, %d]", moment.name, moment.at, before, after)
+			t.within(name, at, reading.Time, late)
+		}
+	}},
+}
+
+var contextTests = []test{
+	{"Nothing is done for a caller who has gone, and it is told", func(t *tester) {
+		pending, executing := t.inserted(t.task(1)), t.take(t.task(2))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, call := range map[string]func() error{
+			"Insert": func() error { return t.store.Insert(ctx, nil, []row.Row{t.task(3)}) },
+			"Claim": func() error {
+				_, err := t.store.Claim(ctx, row.Claim{Rows: []row.Ref{ref(pending)}, Executor: "late"})
+				return err
+			},
+			"Renew": func() error { _, err := t.store.Renew(ctx, []row.Lease{{Ref: ref(executing), TTR: 1e12}}); return err },
+			"Update": func() error {
+				_, err := t.store.Update(ctx, nil, []row.Change{change(executing, row.Completed)})
+				return err
+			},
+			"Now":  func() error { _, err := t.store.Now(ctx); return err },
+			"Get":  func() error { _, _, err := t.store.Get(ctx, nil, []int64{1}); return err },
+			"Due":  func() error { _, err := t.store.Due(ctx, everything("a")); return err },
+			"Tags": func() error { _, err := t.store.Tags(ctx); return err },
+		} {
+			if err := call(); !row.Ended(err) {
+				t.Errorf("%s: error %v, want that the context ended", name, err)
 			}
 		}
+		t.missing(3)
+		t.unchanged(pending)
+		t.unchanged(executing)
+	}},
+	{"Nothing that is named is no error, and finds nothing", func(t *tester) {
+		before := t.finish(1, "a", row.Completed, 0)
+		ctx := t.Context()
+		t.missing()
+		t.insert()
+		t.apply()
+		t.adopt()
+		t.discard()
+		t.wins(row.Claim{Executor: executor})
+		t.sees(everything())
+		t.must(t.store.Leave(ctx, nil))
+		states, err := t.store.States(ctx, nil)
+		t.must(err)
+		late, err := t.store.Lateness(ctx, nil, 0, 10)
+		t.must(err)
+		if n := len(t.findActive()) + len(t.renew()) + len(states) + len(late); n != 0 {
+			t.Errorf("%d were found by no name", n)
+		}
+		t.unchanged(before)
 	}},
 }

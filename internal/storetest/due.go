@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -9,44 +8,37 @@ import (
 )
 
 var dueTests = []test{
-	{"Rows come by due time, then by id", func(t *tester) {
-		t.insert(t.dueAt(1, 30), t.dueAt(2, 10), t.dueAt(3, 20), t.dueAt(5, 10), t.dueAt(4, 10))
-		t.sees(everything("order.close"), 2, 4, 5, 3, 1)
-	}},
-	{"A due row says all that arming it needs", func(t *tester) {
-		r := t.dueAt(1, 5)
-		r.Priority = 42
-		t.insert(r)
-		c := change(r, row.Pending)
-		c.CrashCount = 3
+	{"Pending rows come by due time, then by id, with all that arming them needs", func(t *tester) {
+		t.oneOfEach(t.start)
+		first := t.keyed(10, "order.close", "")
+		first.Priority = 42
+		c := change(t.inserted(first), row.Pending)
+		c.CrashCount, c.Due = 3, t.start.Add(-time.Hour)
 		t.apply(c)
-		got := t.due(everything(r.Tag))
-		want := row.Due{ID: 1, Version: 1, Tag: r.Tag, Due: r.Due, Priority: 42, CrashCount: 3}
-		if len(got) != 1 || got[0] != want {
+		t.insert(t.dueAt(11, 30), t.dueAt(12, 10), t.dueAt(13, 20), t.dueAt(15, 10), t.dueAt(14, 10))
+		t.sees(everything("order.close"), 10, 1, 12, 14, 15, 13, 11)
+		want := row.Due{ID: 10, Version: 1, Tag: "order.close", Due: c.Due, Priority: 42, CrashCount: 3}
+		if got := t.due(everything("order.close"))[0]; got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 	}},
-	{"The window begins with From and ends before To", func(t *tester) {
-		t.insert(t.dueAt(1, 9), t.dueAt(2, 10), t.dueAt(3, 11), t.dueAt(4, 19), t.dueAt(5, 20))
-		w := everything("order.close")
-		w.From, w.To = t.start.Add(10*time.Microsecond), t.start.Add(20*time.Microsecond)
-		t.sees(w, 2, 3, 4)
-	}},
-	{"Far-future rows stay out of the window", func(t *tester) {
-		far := t.task(1)
-		far.Due = row.MaxTime - 1
-		t.insert(far, t.dueAt(2, 0))
-		w := everything("order.close")
-		w.To = t.start.Add(time.Hour)
-		t.sees(w, 2)
-	}},
-	{"Only pending rows are due", func(t *tester) {
-		for _, status := range []row.Status{row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled} {
-			t.insertAs(t.task(int64(status)+1), status, t.start)
-		}
-		t.sees(everything("order.close"), 1)
-	}},
-	{"Only rows of the named tags are due", func(t *tester) {
+	{"The window begins with From and ends before To, and rows without a due time come first where it has no lower end",
+		func(t *tester) {
+			t.insert(t.dueAt(1, 9), t.dueAt(2, 10), t.dueAt(3, 11), t.dueAt(4, 19), t.dueAt(5, 20))
+			earliest, far := t.task(6), t.task(7)
+			earliest.Due, far.Due = row.MinTime, row.MaxTime-1
+			t.insert(earliest, far)
+			t.insertTasks(withoutDue, 8)
+			w := everything("order.close")
+			t.sees(w, 8, 6, 1, 2, 3, 4, 5, 7)
+			w.To = t.start.Add(20 * time.Microsecond)
+			t.sees(w, 8, 6, 1, 2, 3, 4)
+			w.From = row.MinTime
+			t.sees(w, 6, 1, 2, 3, 4)
+			w.From = t.start.Add(10 * time.Microsecond)
+			t.sees(w, 2, 3, 4)
+		}},
+	{"Only rows of the named tags are due, and the limit counts over all of them", func(t *tester) {
 		for i, tag := range []string{"a", "A", "b", "a.b", "a_b", "a "} {
 			r := t.dueAt(int64(i+1), time.Duration(-i))
 			r.Tag = tag
@@ -56,54 +48,13 @@ var dueTests = []test{
 		t.sees(everything("A"), 2)
 		t.sees(everything("b", "a", "b"), 3, 1)
 		t.sees(everything("a_b", "none"), 5)
-		t.sees(everything())
+		w := everything("a", "A", "b", "a.b")
+		w.Limit = 3
+		t.sees(w, 4, 3, 2)
 	}},
-	{"The limit counts over all tags", func(t *tester) {
-		for id := range int64(9) {
-			r := t.dueAt(id+1, time.Duration(id))
-			r.Tag = []string{"a", "b", "c"}[id%3]
-			t.insert(r)
-		}
-		w := everything("a", "b", "c")
-		w.Limit = 4
-		t.sees(w, 1, 2, 3, 4)
-	}},
-	{"Rows without a due time come first when the window has no lower end", func(t *tester) {
-		none := t.task(3)
-		none.Due = 0
-		earliest := t.task(2)
-		earliest.Due = row.MinTime
-		t.insert(t.dueAt(1, 0), earliest, none)
-		t.sees(everything("order.close"), 3, 2, 1)
-		w := everything("order.close")
-		w.From = row.MinTime
-		t.sees(w, 2, 1)
-	}},
-	{"Paging meets every row once, also where many are due at the same time", func(t *tester) {
-		pagingMeetsEveryRow(t, func(id int64) row.Time { return t.start.Add(time.Duration(id/40) * time.Second) })
-	}},
-	{"Paging meets every row once when none has a due time", func(t *tester) {
-		pagingMeetsEveryRow(t, func(int64) row.Time { return 0 })
-	}},
-	{"A rescheduled row is due at its new time", func(t *tester) {
-		t.insert(t.dueAt(1, 0), t.dueAt(2, 10))
-		c := change(t.get(1), row.Pending)
-		c.Due = t.start.Add(20 * time.Microsecond)
-		t.apply(c)
-		t.sees(everything("order.close"), 2, 1)
-	}},
-	{"Many tags are read together", func(t *tester) {
-		var tags []string
-		var rows []row.Row
-		for i := range 300 {
-			r := t.dueAt(int64(i+1), time.Duration(i))
-			r.Tag = fmt.Sprintf("tag.%d", i)
-			tags, rows = append(tags, r.Tag), append(rows, r)
-		}
-		t.insert(rows...)
-		if got := t.due(everything(tags...)); len(got) != len(rows) {
-			t.Fatalf("found %d rows of %d", len(got), len(rows))
-		}
+	{"Paging meets every row once, also where many are due at one time or at none", func(t *tester) {
+		t.pages("timed", func(i int64) row.Time { return t.start.Add(time.Duration(i/40) * time.Second) })
+		t.pages("undated", func(int64) row.Time { return 0 })
 	}},
 }
 
@@ -136,22 +87,20 @@ func (t *tester) sees(w row.Window, want ...int64) {
 	}
 }
 
-func pagingMeetsEveryRow(t *tester, due func(id int64) row.Time) {
+// pages inserts rows of two tags whose names begin alike, and reads them page by page.
+func (t *tester) pages(tag string, due func(i int64) row.Time) {
 	const total = 200
-	for id := range int64(total) {
-		r := t.task(id + 1)
-		r.Tag = []string{"a", "b"}[id%2]
-		r.Due = due(id)
-		t.insert(r)
+	var rows []row.Row
+	for i := range int64(total) {
+		r := t.keyed(int64(len(tag))*1000+i, []string{tag, tag + "2"}[i%2], "")
+		r.Due = due(i)
+		rows = append(rows, r)
 	}
-	w := everything("a", "b")
+	t.insert(rows...)
+	w := everything(tag, tag+"2")
 	w.Limit = 7
 	seen := make(map[int64]bool)
-	for range total {
-		page := t.due(w)
-		if len(page) == 0 {
-			break
-		}
+	for page := t.due(w); len(page) > 0; page = t.due(w) {
 		for _, d := range page {
 			if seen[d.ID] {
 				t.Fatalf("task %d was met twice", d.ID)
@@ -162,6 +111,6 @@ func pagingMeetsEveryRow(t *tester, due func(id int64) row.Time) {
 		w.From, w.AfterID = last.Due, last.ID
 	}
 	if len(seen) != total {
-		t.Fatalf("met %d rows of %d", len(seen), total)
+		t.Fatalf("%s: met %d rows of %d", tag, len(seen), total)
 	}
 }

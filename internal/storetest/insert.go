@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"time"
 
@@ -10,81 +12,30 @@ import (
 )
 
 var insertTests = []test{
-	{"A new task is pending and untouched", func(t *tester) {
-		t.insert(t.task(1))
-		got, want := t.get(1), t.task(1)
-		if got.Created.IsZero() || got.Updated.IsZero() {
-			t.Fatalf("created %v, updated %v, want both set", got.Created, got.Updated)
-		}
-		want.Created, want.Updated = got.Created, got.Updated
-		t.same(got, want)
-	}},
-	{"Every column comes back as it was saved", everyColumnComesBack},
+	{"Every column comes back as it was saved, and the rest is that of a new task", everyColumnComesBack},
 	{"What one row of a batch has of its own comes back, whatever the others share", neighboursComeBack},
 	{"Extreme values come back as they were saved", extremesComeBack},
 	{"Bodies come back byte by byte", bodiesComeBack},
 	{"Spans are kept in whole milliseconds", func(t *tester) {
 		const rest = 900 * time.Microsecond
-		whole := t.task(1)
-		whole.TTR, whole.MaxLate, whole.Delay = 1500*time.Millisecond, 20*time.Millisecond, 30*time.Millisecond
-		more := whole
-		more.ID, more.TTR, more.MaxLate, more.Delay = 2, whole.TTR+rest, whole.MaxLate+rest, whole.Delay+rest
+		want := t.task(1)
+		want.TTR, want.MaxLate, want.Delay = 1500*time.Millisecond, 20*time.Millisecond, 30*time.Millisecond
+		more := want
+		more.TTR, more.MaxLate, more.Delay = want.TTR+rest, want.MaxLate+rest, want.Delay+rest
 		t.insert(more)
-		if got := t.get(2); got.TTR != whole.TTR || got.MaxLate != whole.MaxLate || got.Delay != whole.Delay {
-			t.Fatalf("TTR %v, lateness %v, delay %v", got.TTR, got.MaxLate, got.Delay)
-		}
+		t.written(want)
 	}},
-	{"Many rows are stored by one call", func(t *tester) {
-		ids := make([]int64, 500)
-		for i := range ids {
-			ids[i] = int64(i + 1)
-		}
-		t.insertTasks(plain, ids...)
-		if found := t.list(row.Filter{Limit: 1000}); len(found) != len(ids) {
-			t.Fatalf("stored %d rows of %d", len(found), len(ids))
-		}
-	}},
-	{"No rows are no error", func(t *tester) { t.insert() }},
 	{"A taken id refuses the whole batch", func(t *tester) {
-		t.insert(t.task(2))
-		before := t.get(2)
+		finished := t.insertAs(t.task(2), row.Completed, t.start)
 		other := t.task(2)
 		other.Body = []byte(`"other"`)
-		t.refused(t.store.Insert(t.Context(), nil, []row.Row{t.task(1), other, t.task(3)}), row.ClassDuplicate)
-		t.missing(1, 3)
-		t.unchanged(before)
-	}},
-	{"An id twice in a batch refuses the whole batch", func(t *tester) {
-		t.refused(t.store.Insert(t.Context(), nil, []row.Row{t.task(1), t.task(2), t.task(1)}), row.ClassDuplicate)
-		t.missing(1, 2)
-	}},
-	{"The id of a finished task stays taken", func(t *tester) {
-		t.insertAs(t.task(1), row.Completed, t.start)
-		t.refused(t.store.Insert(t.Context(), nil, []row.Row{t.task(1)}), row.ClassDuplicate)
-	}},
-	{"A row without a due time is stored without one", func(t *tester) {
-		t.insertTasks(withoutDue, 1)
-		if due := t.get(1).Due; !due.IsZero() {
-			t.Fatalf("due %v, want none", due)
+		for _, batch := range [][]row.Row{{t.task(1), other, t.task(3)}, {t.task(1), t.task(3), t.task(1)}} {
+			t.refused(t.store.Insert(t.Context(), nil, batch), row.ClassDuplicate)
+			t.missing(1, 3)
 		}
-	}},
-	{"The caller's bytes are not kept", func(t *tester) {
-		r := t.task(1)
-		body := []byte("before")
-		r.Body = body
-		t.insert(r)
-		copy(body, "after!")
-		if got := t.get(1).Body; string(got) != "before" {
-			t.Fatalf("the stored body followed the caller's slice: %q", got)
-		}
-		copy(t.get(1).Body, "after!")
-		if got := t.get(1).Body; string(got) != "before" {
-			t.Fatalf("the stored body followed a reader's slice: %q", got)
-		}
+		t.unchanged(finished)
 	}},
 }
-
-func withoutDue(r *row.Row) { r.Due = 0 }
 
 func everyColumnComesBack(t *tester) {
 	want := row.Row{
@@ -102,13 +53,17 @@ func everyColumnComesBack(t *tester) {
 		Expected:    t.start.Add(17 * time.Microsecond),
 		Due:         t.start.Add(23 * time.Microsecond),
 	}
-	t.insert(want)
-	got := t.get(want.ID)
-	if !equalJSON(got.Headers, want.Headers) {
+	got := t.inserted(want)
+	if got.Created.IsZero() || got.Updated.IsZero() {
+		t.Fatalf("created %v, updated %v, want both set", got.Created, got.Updated)
+	}
+	// A database may write JSON with other spaces than it was given.
+	var x, y any
+	if json.Unmarshal(got.Headers, &x) != nil || json.Unmarshal(want.Headers, &y) != nil || !reflect.DeepEqual(x, y) {
 		t.Fatalf("headers %s, want %s", got.Headers, want.Headers)
 	}
-	want.Headers, want.Created, want.Updated = got.Headers, got.Created, got.Updated
-	t.same(got, want)
+	want.Headers = got.Headers
+	t.written(want)
 }
 
 // neighboursComeBack stores two rows at a time that differ in one thing, which a store must not take for the same in both.
@@ -130,12 +85,9 @@ func neighboursComeBack(t *tester) {
 		first, second := t.task(id), t.task(id+1)
 		differ(&second)
 		t.insert(first, second)
-		for _, want := range []row.Row{first, second} {
-			got := t.get(want.ID)
-			want.Created, want.Updated = got.Created, got.Updated
-			t.Logf("stored beside a row with another %s:", name)
-			t.same(got, want)
-		}
+		t.Logf("stored beside a row with another %s:", name)
+		t.written(first)
+		t.written(second)
 		id += 2
 	}
 }
@@ -152,9 +104,7 @@ func extremesComeBack(t *tester) {
 	odd.Expected, odd.Due = row.MaxTime-1, row.MinTime+1
 	for _, want := range []row.Row{smallest, largest, odd} {
 		t.insert(want)
-		got := t.get(want.ID)
-		want.Created, want.Updated = got.Created, got.Updated
-		t.same(got, want)
+		t.written(want)
 	}
 }
 
@@ -182,8 +132,7 @@ func bodiesComeBack(t *tester) {
 		id++
 		r := t.task(id)
 		r.Body = body
-		t.insert(r)
-		if got := t.get(id).Body; !bytes.Equal(got, body) {
+		if got := t.inserted(r).Body; !bytes.Equal(got, body) {
 			t.Errorf("%s: a body of %d bytes came back changed, with %d", name, len(body), len(got))
 		}
 		claimed := t.claim(ref(r))

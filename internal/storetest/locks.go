@@ -12,94 +12,73 @@ import (
 // RunLocks tests a store whose database locks single rows. lock holds the rows in another transaction until unlock is called.
 // Most tests wait for a lock in vain, so open should call t.Parallel.
 func RunLocks(t *testing.T, open func(t *testing.T) (store engine.Store, lock func(ids ...int64) (unlock func()))) {
-	for _, test := range lockTests {
-		t.Run(test.name, func(t *testing.T) {
-			store, lock := open(t)
-			test.run(newTester(t, store), lock)
-		})
-	}
+	run(t, lockTests, func(t *testing.T) *tester {
+		store, lock := open(t)
+		tt := newTester(t, store)
+		tt.lock = lock
+		return tt
+	})
 }
 
-var lockTests = []struct {
-	name string
-	run  func(t *tester, lock func(ids ...int64) func())
-}{
-	{"Locked names the rows that are held, and no others", func(t *tester, lock func(...int64) func()) {
+var lockTests = []test{
+	{"Locked names the rows that are held, and no others", func(t *tester) {
 		t.insertTasks(plain, 1, 2, 3, 4)
-		unlock := lock(2, 4)
+		unlock := t.lock(2, 4)
 		t.locked([]int64{1, 2, 3, 4, 5}, 2, 4)
 		t.locked([]int64{1, 3})
 		unlock()
 		t.locked([]int64{1, 2, 3, 4})
 	}},
-	{"Reads do not wait for a lock", func(t *tester, lock func(...int64) func()) {
+	{"Reads do not wait for a lock", func(t *tester) {
 		t.insert(t.keyed(1, "a", "k"))
 		r := t.insertAs(t.keyed(2, "a", ""), row.Executing, t.start.Add(-time.Hour))
-		unlock := lock(1, 2)
-		defer unlock()
+		defer t.lock(1, 2)()
 		t.sees(everything("a"), 1)
 		t.expires(10, 2)
 		t.unchanged(r)
 		t.lists(row.Filter{Limit: 10}, 1, 2)
-		if found := t.findActive(row.TagKey{Tag: "a", Key: "k"}); len(found) != 1 {
-			t.Errorf("found %v by key, want task 1", found)
-		}
+		t.found([]row.TagKey{{Tag: "a", Key: "k"}}, 1)
 	}},
-	{"A claim that meets a lock waits once and claims nothing", func(t *tester, lock func(...int64) func()) {
-		ids := t.manyTasks()
-		before := make([]row.Row, len(ids))
+	{"A claim that meets a lock waits once and claims nothing", func(t *tester) {
+		ids := upTo(manyRows)
+		t.insertTasks(plain, ids...)
 		c := row.Claim{Executor: executor}
+		var before []row.Row
 		for i := range ids { // as many versions as rows: a store may send a statement for each
+			var newer []row.Change
 			for _, id := range ids[i+1:] {
-				t.apply(change(t.get(id), row.Pending))
+				newer = append(newer, row.Change{ID: id, Version: int64(i), To: row.Pending, Due: t.start})
 			}
-			before[i] = t.get(ids[i])
+			t.apply(newer...)
+			before = append(before, t.get(ids[i]))
 			c.Rows = append(c.Rows, ref(before[i]))
 		}
-		for _, held := range [][]int64{ids, ids[1:2]} {
-			unlock := lock(held...)
-			t.waitsOnce(func() error { _, err := t.store.Claim(t.Context(), c); return err })
-			for _, r := range before {
-				t.unchanged(r)
-			}
-			unlock()
-		}
+		claim := func() error { _, err := t.store.Claim(t.Context(), c); return err }
+		t.waitsOnce(claim, before, ids...)
+		t.waitsOnce(claim, before, 2)
 		t.wins(c, ids...)
 	}},
-	{"A renewal that meets locks waits once and renews nothing", func(t *tester, lock func(...int64) func()) {
-		ids := t.manyTasks()
-		claimed := t.claimAll(ids)
-		leases := make([]row.Lease, len(ids))
-		for i, r := range claimed {
-			leases[i] = row.Lease{Ref: ref(r), TTR: time.Hour}
-		}
-		unlock := lock(ids[1:]...)
-		t.waitsOnce(func() error { _, err := t.store.Renew(t.Context(), leases); return err })
+	{"A renewal that meets locks waits once and renews nothing", func(t *tester) {
+		claimed := t.claimMany()
+		var leases []row.Lease
 		for _, r := range claimed {
-			t.unchanged(r)
+			leases = append(leases, row.Lease{Ref: ref(r), TTR: time.Hour})
 		}
-		unlock()
+		t.waitsOnce(func() error { _, err := t.store.Renew(t.Context(), leases); return err }, claimed, idsOf(claimed)[1:]...)
 		t.renew(leases...)
 	}},
-	{"A settle that meets locks waits once and settles nothing", func(t *tester, lock func(...int64) func()) {
-		ids := t.manyTasks()
-		claimed := t.claimAll(ids)
-		changes := make([]row.Change, len(ids))
-		for i, r := range claimed {
-			changes[i] = change(r, row.Completed)
-		}
-		unlock := lock(ids[1:]...)
-		t.waitsOnce(func() error { _, err := t.store.Update(t.Context(), nil, changes); return err })
+	{"A settle that meets locks waits once and settles nothing", func(t *tester) {
+		claimed := t.claimMany()
+		var changes []row.Change
 		for _, r := range claimed {
-			t.unchanged(r)
+			changes = append(changes, change(r, row.Completed))
 		}
-		unlock()
+		t.waitsOnce(func() error { _, err := t.store.Update(t.Context(), nil, changes); return err }, claimed, idsOf(claimed)[1:]...)
 		t.apply(changes...)
 	}},
-	{"A lock elsewhere delays nobody", func(t *tester, lock func(...int64) func()) {
+	{"A lock elsewhere delays nobody", func(t *tester) {
 		t.insertTasks(plain, 1, 2, 3)
-		unlock := lock(2)
-		defer unlock() // after all of them: a write that had to wait for the row would be refused
+		defer t.lock(2)() // after all of them: a write that had to wait for the row would be refused
 		t.wins(row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 3}}, Executor: executor}, 1, 3)
 		t.renew(row.Lease{Ref: ref(t.get(1)), TTR: time.Hour})
 		t.apply(change(t.get(1), row.Completed))
@@ -121,40 +100,36 @@ func (t *tester) locked(ids []int64, want ...int64) {
 // manyRows is how many rows a batch has that meets locks: were each waited for, that alone would take as many seconds.
 const manyRows = 10
 
-func (t *tester) manyTasks() []int64 {
+// claimMany claims new tasks and returns them as they are then.
+func (t *tester) claimMany() (rows []row.Row) {
 	t.Helper()
-	ids := make([]int64, manyRows)
-	for i := range ids {
-		ids[i] = int64(i + 1)
-	}
+	ids, c := upTo(manyRows), row.Claim{Executor: executor}
 	t.insertTasks(plain, ids...)
-	return ids
-}
-
-// claimAll claims new tasks and returns them as they are then.
-func (t *tester) claimAll(ids []int64) []row.Row {
-	t.Helper()
-	c := row.Claim{Executor: executor}
 	for _, id := range ids {
 		c.Rows = append(c.Rows, row.Ref{ID: id})
 	}
 	t.wins(c, ids...)
-	rows := make([]row.Row, len(ids))
-	for i, id := range ids {
-		rows[i] = t.get(id)
+	for _, id := range ids {
+		rows = append(rows, t.get(id))
 	}
 	return rows
 }
 
-// waitsOnce wants the write refused because of a lock, after one lock wait of a second. MySQL looks only once a second whose
-// wait is over, and a machine may stall in between; what waits for each row takes so much longer that three tries tell.
-func (t *tester) waitsOnce(write func() error) {
+// waitsOnce wants the write refused because of a lock on some of the rows, after one lock wait of a second, and nothing changed.
+// MySQL looks only once a second whose wait is over, and a machine may stall in between; what waits for each row takes so much
+// longer that three tries tell.
+func (t *tester) waitsOnce(write func() error, rows []row.Row, held ...int64) {
 	t.Helper()
+	defer t.lock(held...)()
 	var took time.Duration
 	for range 3 {
 		begun := time.Now()
 		t.refused(write(), row.ClassLocked)
-		if took = time.Since(begun); took < 500*time.Millisecond {
+		took = time.Since(begun)
+		for _, r := range rows {
+			t.unchanged(r)
+		}
+		if took < 500*time.Millisecond {
 			t.Fatalf("refused after %v, want a lock wait of a second", took)
 		}
 		if took < manyRows/2*time.Second {
@@ -165,10 +140,10 @@ func (t *tester) waitsOnce(write func() error) {
 }
 
 // writeGoesOn tries again where the machine stalled so that the lock ended too late to tell.
-func writeGoesOn(t *tester, lock func(ids ...int64) func()) {
+func writeGoesOn(t *tester) {
 	t.insertTasks(plain, 1)
 	for range 20 {
-		unlock := lock(1)
+		unlock := t.lock(1)
 		begun := time.Now()
 		ended := make(chan time.Duration, 1)
 		time.AfterFunc(100*time.Millisecond, func() {

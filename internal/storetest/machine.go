@@ -188,9 +188,13 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	return c
 }
 
+// changedBy is what the contract makes of a row.
 func changedBy(r row.Row, c row.Change) row.Row {
 	r.Status, r.Version, r.Due, r.Attempt, r.CrashCount = c.To, r.Version+1, c.Due, c.Attempt, c.CrashCount
-	r.Execution, r.Finish, r.ErrorStack, r.Executor = c.Execution, c.Finish, c.ErrorStack, c.Executor
+	r.Execution, r.Finish, r.ErrorStack, r.Errors = c.Execution, c.Finish, c.ErrorStack, c.Errors
+	if !c.SameExecutor {
+		r.Executor = c.Executor
+	}
 	if !c.Expected.IsZero() {
 		r.Expected, r.Delay = c.Expected, c.Delay
 	}

@@ -10,14 +10,13 @@ import (
 var purgeTests = []test{
 	{"Only rows of the status that finished before the bound are deleted", func(t *tester) {
 		id := int64(0)
-		for _, status := range []row.Status{row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled} {
+		for _, status := range statuses {
 			for _, age := range []time.Duration{time.Hour, time.Minute, time.Minute - time.Microsecond} {
 				id++
 				t.insertAs(t.keyed(id, []string{"a", "b"}[id%2], ""), status, t.start.Add(-age))
 			}
 		}
-		bound := t.start.Add(-time.Minute)
-		left := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+		bound, left := t.start.Add(-time.Minute), upTo(id)
 		for _, c := range []struct {
 			status row.Status
 			gone   int64
@@ -27,33 +26,24 @@ var purgeTests = []test{
 			t.lists(row.Filter{Limit: 100}, left...)
 			t.purges(c.status, bound, 100, 0)
 		}
-	}},
-	{"A task that is not final is never purged", func(t *tester) {
-		t.insertAs(t.task(1), row.Pending, row.MinTime)
-		t.insertAs(t.task(2), row.Executing, row.MinTime)
 		for _, status := range []row.Status{row.Pending, row.Executing} {
 			// Whether the question is an error is the store's own affair.
-			deleted, _ := t.store.Purge(t.Context(), status, row.MaxTime, 100)
-			if deleted != 0 {
+			if deleted, _ := t.store.Purge(t.Context(), status, row.MaxTime, 100); deleted != 0 {
 				t.Errorf("deleted %d %v tasks", deleted, status)
 			}
 		}
-		t.lists(row.Filter{Limit: 100}, 1, 2)
+		t.lists(row.Filter{Limit: 100}, left...)
 	}},
-	{"The limit bounds what is deleted", func(t *tester) {
-		for id := range int64(5) {
-			t.insertAs(t.keyed(id+1, []string{"a", "b"}[id%2], ""), row.Completed, t.start.Add(-time.Hour))
+	{"The limit bounds what is deleted, and ids and keys of deleted rows are free", func(t *tester) {
+		rows := make([]row.Row, 5)
+		for i, id := range upTo(5) {
+			rows[i] = t.keyed(id, []string{"a", "b"}[i%2], "k"+string(rune('0'+i)))
+			t.insertAs(rows[i], row.Completed, t.start.Add(-time.Hour))
 		}
-		t.purges(row.Completed, t.start, 2, 2)
-		t.purges(row.Completed, t.start, 2, 2)
-		t.purges(row.Completed, t.start, 2, 1)
-		t.purges(row.Completed, t.start, 2, 0)
-	}},
-	{"The id of a deleted row is free", func(t *tester) {
-		t.insertAs(t.keyed(1, "a", "k"), row.Completed, t.start.Add(-time.Hour))
-		t.purges(row.Completed, t.start, 1, 1)
-		t.missing(1)
-		t.insert(t.keyed(1, "a", "k"))
+		for _, want := range []int{2, 2, 1, 0} {
+			t.purges(row.Completed, t.start, 2, want)
+		}
+		t.insert(rows...)
 	}},
 }
 

@@ -7,93 +7,63 @@ import (
 )
 
 var renewTests = []test{
-	{"A renewal moves the lease to now and TTR", func(t *tester) {
-		before := t.take(t.task(1))
-		early := t.now()
-		states := t.renew(row.Lease{Ref: ref(before), TTR: time.Hour})
-		late := t.now()
-		if len(states) != 1 {
-			t.Fatalf("got %d states of one row", len(states))
+	{"A renewal moves each lease to now and its own TTR, also one that ends later or is over", func(t *tester) {
+		over := t.insertAs(t.task(3), row.Executing, t.start.Add(-time.Second))
+		before := []row.Row{t.take(t.task(1)), t.take(t.task(2)), over}
+		ttrs := []time.Duration{time.Hour, time.Second, 90 * time.Minute}
+		var leases []row.Lease
+		for i, r := range before {
+			leases = append(leases, row.Lease{Ref: ref(r), TTR: ttrs[i]})
 		}
-		if due := states[0].Due; due < early.Add(time.Hour) || due > late.Add(time.Hour) {
-			t.Errorf("lease until %v, want an hour after %v", due, early)
-		}
-		got := t.get(1)
-		t.holds(states[0], got)
-		before.Due, before.Updated = got.Due, got.Updated
-		t.same(got, before)
-	}},
-	{"A renewal may shorten a lease", func(t *tester) {
-		before := t.take(t.task(1))
-		if states := t.renew(row.Lease{Ref: ref(before), TTR: time.Second}); states[0].Due >= before.Due {
-			t.Fatalf("lease until %v, want it before %v", states[0].Due, before.Due)
+		for range 5 { // more than once in a moment
+			early := t.now()
+			states := t.renew(leases...)
+			late := t.now()
+			if len(states) != len(leases) {
+				t.Fatalf("got %d states of %d rows", len(states), len(leases))
+			}
+			for i, want := range before {
+				t.within("the lease's end", states[i].Due, early.Add(ttrs[i]), late.Add(ttrs[i]))
+				got := t.get(want.ID)
+				t.holds(states[i], got)
+				want.Due, want.Updated = got.Due, got.Updated
+				t.same(got, want)
+			}
 		}
 	}},
 	{"A renewal keeps a lease that ends later where that is asked for", func(t *tester) {
 		long, short, cut := t.take(t.task(1)), t.take(t.task(2)), t.take(t.task(3))
 		t.renew(row.Lease{Ref: ref(long), TTR: time.Hour}, row.Lease{Ref: ref(cut), TTR: time.Hour})
 		later := t.get(1).Due
-		for range 2 {
-			t.renew(
-				row.Lease{Ref: ref(long), TTR: time.Minute, Least: true}, row.Lease{Ref: ref(short), TTR: time.Minute, Least: true},
-				row.Lease{Ref: ref(cut), TTR: time.Minute})
+		both := []row.Lease{{Ref: ref(long), TTR: time.Minute, Least: true}, {Ref: ref(short), TTR: time.Minute, Least: true}}
+		for _, leases := range [][]row.Lease{both, append(both, row.Lease{Ref: ref(cut), TTR: time.Minute})} {
+			t.renew(leases...)
 			if due := t.get(1).Due; due != later {
 				t.Errorf("lease until %v, want it to stay until %v", due, later)
 			}
-			for _, id := range []int64{2, 3} {
-				if left := t.get(id).Due.Sub(t.now()); left > time.Minute || left < 50*time.Second {
-					t.Errorf("the lease of %d ends in %v, want a minute", id, left)
+			for _, l := range leases[1:] {
+				if left := t.get(l.ID).Due.Sub(t.now()); left > time.Minute || left < 50*time.Second {
+					t.Errorf("the lease of %d ends in %v, want a minute", l.ID, left)
 				}
 			}
 		}
-		t.renew(row.Lease{Ref: ref(long), TTR: time.Minute, Least: true}, row.Lease{Ref: ref(short), TTR: time.Minute, Least: true})
-		if due := t.get(1).Due; due != later {
-			t.Errorf("lease until %v, want it to stay until %v", due, later)
-		}
 	}},
-	{"A renewal twice in a moment answers like the first", func(t *tester) {
-		held := t.take(t.task(1))
-		for range 20 {
-			states := t.renew(row.Lease{Ref: ref(held), TTR: time.Minute})
-			if len(states) != 1 || states[0].Version != held.Version || states[0].Status != row.Executing {
-				t.Fatalf("got %+v, want the row as it is held", states)
-			}
-		}
-	}},
-	{"Each lease has its own TTR", func(t *tester) {
-		a, b := t.take(t.task(1)), t.take(t.task(2))
-		t.renew(row.Lease{Ref: ref(a), TTR: time.Hour}, row.Lease{Ref: ref(b), TTR: 90 * time.Minute})
-		if apart := t.get(2).Due.Sub(t.get(1).Due); apart != 30*time.Minute {
-			t.Fatalf("the leases end %v apart, want 30m", apart)
-		}
-	}},
-	{"A lease that is over is renewed while nobody has taken the row", func(t *tester) {
-		held := t.insertAs(t.task(1), row.Executing, t.start.Add(-time.Second))
-		t.renew(row.Lease{Ref: ref(held), TTR: time.Hour})
-		if due := t.get(1).Due; due < t.now() {
-			t.Fatalf("lease until %v, want it renewed", due)
-		}
-	}},
-	{"A row that is no longer held is not renewed, and its state is told", func(t *tester) {
-		released := t.take(t.task(1))
-		t.apply(change(released, row.Pending))
-		completed := t.take(t.task(2))
-		t.apply(change(completed, row.Completed))
-		stolen := t.take(t.task(3))
-		t.apply(change(stolen, row.Pending))
+	{"A row that is not held is not renewed, and its state is told", func(t *tester) {
+		released, completed, stolen, kept := t.take(t.task(1)), t.take(t.task(2)), t.take(t.task(3)), t.take(t.task(4))
+		t.apply(change(released, row.Pending), change(completed, row.Completed), change(stolen, row.Pending))
 		t.claim(row.Ref{ID: 3, Version: 2})
-		kept := t.take(t.task(4))
-		before := []row.Row{t.get(1), t.get(2), t.get(3)}
-
+		pending := t.inserted(t.task(5))
+		before := []row.Row{t.get(1), t.get(2), t.get(3), pending}
+		var leases []row.Lease
+		for _, r := range []row.Row{stolen, {ID: 6, Version: 1}, kept, released, completed, pending} {
+			leases = append(leases, row.Lease{Ref: ref(r), TTR: time.Hour, Executor: row.PopMark + executor, Execution: t.start})
+		}
 		states := make(map[int64]row.State)
-		for _, s := range t.renew(
-			row.Lease{Ref: ref(stolen), TTR: time.Hour}, row.Lease{Ref: row.Ref{ID: 5, Version: 1}, TTR: time.Hour},
-			row.Lease{Ref: ref(kept), TTR: time.Hour}, row.Lease{Ref: ref(released), TTR: time.Hour},
-			row.Lease{Ref: ref(completed), TTR: time.Hour}) {
+		for _, s := range t.renew(leases...) {
 			states[s.ID] = s
 		}
-		if len(states) != 4 {
-			t.Fatalf("got %d states, want those of the four rows that exist", len(states))
+		if len(states) != 5 {
+			t.Fatalf("got %d states, want those of the five rows that exist", len(states))
 		}
 		for _, r := range before {
 			t.unchanged(r)
@@ -122,25 +92,6 @@ var renewTests = []test{
 		t.renew(row.Lease{Ref: ref(handed), TTR: time.Minute})
 		if got := t.get(1); got.Executor != lease.Executor || got.Execution != started {
 			t.Fatalf("a plain renewal has changed the executor to %q and the start to %v", got.Executor, got.Execution)
-		}
-	}},
-	{"A row that is no longer held keeps its executor and its start", func(t *tester) {
-		stolen := t.take(t.task(1))
-		t.apply(change(stolen, row.Pending))
-		t.claim(row.Ref{ID: 1, Version: 2})
-		before := t.get(1)
-		t.renew(row.Lease{Ref: ref(stolen), TTR: time.Hour, Executor: row.PopMark + executor, Execution: t.start})
-		t.unchanged(before)
-	}},
-	{"A pending row at the version is not renewed", func(t *tester) {
-		t.insert(t.task(1))
-		before := t.get(1)
-		t.renew(row.Lease{Ref: ref(before), TTR: time.Hour})
-		t.unchanged(before)
-	}},
-	{"No leases are no error", func(t *tester) {
-		if states := t.renew(); len(states) != 0 {
-			t.Fatalf("got %v, want nothing", states)
 		}
 	}},
 }

@@ -10,6 +10,9 @@ import (
 
 var statsTests = []test{
 	{"Counts tell number and oldest due time per tag and status", func(t *tester) {
+		if counts, err := t.store.Counts(t.Context()); err != nil || len(counts) != 0 {
+			t.Fatalf("an empty table counts %v, %v", counts, err)
+		}
 		t.insert(t.keyed(1, "a", ""), t.keyed(2, "A", ""), t.keyed(3, "a", ""))
 		t.insertAs(t.keyed(4, "a", ""), row.Pending, t.start.Add(-time.Hour))
 		t.insertAs(t.keyed(5, "a", ""), row.Failed, t.start.Add(-time.Minute))
@@ -33,13 +36,6 @@ var statsTests = []test{
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	}},
-	{"An empty table counts nothing", func(t *tester) {
-		counts, err := t.store.Counts(t.Context())
-		t.must(err)
-		if len(counts) != 0 {
-			t.Fatalf("got %v", counts)
-		}
-	}},
 	{"Lateness is that of the newest completed rows of each tag", func(t *tester) {
 		for id := range int64(6) {
 			t.finish(id+1, "a", row.Completed, time.Duration(id)*time.Millisecond)
@@ -48,24 +44,9 @@ var statsTests = []test{
 		t.finish(8, "b", row.Failed, time.Hour)
 		t.finish(9, "c", row.Completed, time.Hour)
 		t.insertAs(t.keyed(10, "b", ""), row.Completed, t.start.Add(time.Hour))
-		found, err := t.store.Lateness(t.Context(), []string{"a", "b", "none"}, 0, 3)
-		t.must(err)
-		got := make(map[string][]time.Duration)
-		for _, l := range found {
-			got[l.Tag] = append(got[l.Tag], l.Late)
-		}
-		for tag, want := range map[string][]time.Duration{
-			"a": {3 * time.Millisecond, 4 * time.Millisecond, 5 * time.Millisecond},
-			"b": {1234567 * time.Microsecond},
-		} {
-			slices.Sort(got[tag])
-			if !slices.Equal(got[tag], want) {
-				t.Errorf("tag %s: lateness %v, want %v", tag, got[tag], want)
-			}
-		}
-		if len(got) != 2 {
-			t.Errorf("got lateness of %d tags, want 2", len(got))
-		}
+		t.late(0, 3, map[string][]time.Duration{
+			"a": {3 * time.Millisecond, 4 * time.Millisecond, 5 * time.Millisecond}, "b": {1234567 * time.Microsecond}, "none": nil,
+		})
 	}},
 	{"Lateness of a window leaves out what finished before it", func(t *tester) {
 		for id := range int64(6) {
@@ -81,30 +62,33 @@ var statsTests = []test{
 			6*time.Second + time.Microsecond: {},
 			-1000 * time.Hour:                {3, 4, 5, 6},
 		} {
-			found, err := t.store.Lateness(t.Context(), []string{"a"}, t.start.Add(since), 4)
-			t.must(err)
-			var got []time.Duration
-			for _, l := range found {
-				got = append(got, l.Late/time.Millisecond)
+			for i := range want {
+				want[i] *= time.Millisecond
 			}
-			slices.Sort(got)
-			if !slices.Equal(got, want) {
-				t.Errorf("since %v: lateness %v ms, want %v", since, got, want)
-			}
-		}
-	}},
-	{"No tags have no lateness", func(t *tester) {
-		t.finish(1, "a", row.Completed, time.Second)
-		found, err := t.store.Lateness(t.Context(), nil, 0, 10)
-		t.must(err)
-		if len(found) != 0 {
-			t.Fatalf("got %v", found)
+			t.late(t.start.Add(since), 4, map[string][]time.Duration{"a": want})
 		}
 	}},
 }
 
+// late compares the lateness of the tags that are named.
+func (t *tester) late(since row.Time, perTag int, want map[string][]time.Duration) {
+	t.Helper()
+	found, err := t.store.Lateness(t.Context(), slices.Collect(maps.Keys(want)), since, perTag)
+	t.must(err)
+	got := make(map[string][]time.Duration)
+	for _, l := range found {
+		got[l.Tag] = append(got[l.Tag], l.Late)
+	}
+	for _, tag := range slices.Concat(slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got))) {
+		slices.Sort(got[tag])
+		if !slices.Equal(got[tag], want[tag]) {
+			t.Errorf("since %v, tag %s: lateness %v, want %v", since, tag, got[tag], want[tag])
+		}
+	}
+}
+
 // finish inserts a task that started late and reached its status in the order of the ids.
-func (t *tester) finish(id int64, tag string, status row.Status, late time.Duration) {
+func (t *tester) finish(id int64, tag string, status row.Status, late time.Duration) row.Row {
 	t.Helper()
 	r := t.keyed(id, tag, "")
 	t.insert(r)
@@ -113,4 +97,5 @@ func (t *tester) finish(id int64, tag string, status row.Status, late time.Durat
 	c.Finish = t.start.Add(time.Duration(id) * time.Second)
 	c.Due = c.Finish
 	t.apply(c)
+	return t.get(id)
 }

@@ -42,12 +42,17 @@ func Run(t *testing.T, open func(t *testing.T) engine.Store) {
 		{"Stats", statsTests},
 		{"Nodes", nodesTests},
 		{"Tags", tagsTests},
+		{"Bulk", bulkTests},
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
-			for _, test := range topic.tests {
-				t.Run(test.name, func(t *testing.T) { test.run(newTester(t, open(t))) })
-			}
+			run(t, topic.tests, func(t *testing.T) *tester { return newTester(t, open(t)) })
 		})
+	}
+}
+
+func run(t *testing.T, tests []test, open func(t *testing.T) *tester) {
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { test.run(open(t)) })
 	}
 }

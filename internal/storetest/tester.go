@@ -16,6 +16,10 @@ type tester struct {
 	*testing.T
 	store engine.Store
 	start row.Time // the store's clock when the test began
+
+	begin func() Tx                          // opens a transaction, of RunTx
+	lock  func(ids ...int64) (unlock func()) // of RunLocks
+	spoil func(id int64)                     // of RunBroken
 }
 
 func newTester(t *testing.T, store engine.Store) *tester {
@@ -42,6 +46,13 @@ func (t *tester) waitUntilAfter(moment row.Time) {
 	}
 }
 
+func (t *tester) within(what string, at, early, late row.Time) {
+	t.Helper()
+	if at < early || at > late {
+		t.Errorf("%s is %v, want it within [%v, %v]", what, at, early, late)
+	}
+}
+
 func (t *tester) must(err error) {
 	t.Helper()
 	if err != nil {
@@ -60,6 +71,8 @@ func (t *tester) refused(err error, want row.Class) {
 	}
 }
 
+var statuses = []row.Status{row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled}
+
 // task returns a new row that has been due for a second, its lease lasts a minute.
 func (t *tester) task(id int64) row.Row {
 	return row.Row{
@@ -71,6 +84,13 @@ func (t *tester) task(id int64) row.Row {
 func (t *tester) insert(rows ...row.Row) {
 	t.Helper()
 	t.must(t.store.Insert(t.Context(), nil, rows))
+}
+
+// inserted inserts the task and returns it as it is stored.
+func (t *tester) inserted(r row.Row) row.Row {
+	t.Helper()
+	t.insert(r)
+	return t.get(r.ID)
 }
 
 // insertTasks inserts tasks that change may adapt, one for each id.
@@ -85,6 +105,27 @@ func (t *tester) insertTasks(change func(*row.Row), ids ...int64) {
 }
 
 func plain(*row.Row) {}
+
+func withoutDue(r *row.Row) { r.Due = 0 }
+
+// oneOfEach inserts a task of each status, due at the given time. Its id is one more than its status.
+func (t *tester) oneOfEach(due row.Time) []row.Row {
+	t.Helper()
+	rows := make([]row.Row, len(statuses))
+	for i, status := range statuses {
+		rows[i] = t.insertAs(t.task(int64(status)+1), status, due)
+	}
+	return rows
+}
+
+// upTo returns the ids 1 to n.
+func upTo(n int64) []int64 {
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = int64(i) + 1
+	}
+	return ids
+}
 
 // get returns the row, which has to exist and to be readable.
 func (t *tester) get(id int64) row.Row {
@@ -119,8 +160,7 @@ func (t *tester) claim(refs ...row.Ref) row.Claimed {
 func (t *tester) take(r row.Row) row.Row {
 	t.Helper()
 	t.insert(r)
-	claimed := t.claim(ref(r))
-	if len(claimed.Rows) != 1 {
+	if claimed := t.claim(ref(r)); len(claimed.Rows) != 1 {
 		t.Fatalf("claimed %d rows of one that is pending", len(claimed.Rows))
 	}
 	return t.get(r.ID)
@@ -167,6 +207,14 @@ func (t *tester) same(got, want row.Row) {
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("task %d:\n got %s\nwant %s", got.ID, show(got), show(want))
 	}
+}
+
+// written compares the stored row with one that lacks only the times at which the store wrote it.
+func (t *tester) written(want row.Row) {
+	t.Helper()
+	got := t.get(want.ID)
+	want.Created, want.Updated = got.Created, got.Updated
+	t.same(got, want)
 }
 
 func show(r row.Row) string {

@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+var getTests = []test{
+	{"Rows of every status come whole, once each, in the order of their ids", func(t *tester) {
+		t.insertTasks(plain, 30, 10, 20)
+		stored := t.oneOfEach(t.start)
+		rows, broken, err := t.store.Get(t.Context(), nil, []int64{20, 30, 5, 7, 4, 3, 2, 1, 10, 20})
+		t.must(err)
+		if got, want := idsOf(rows), []int64{1, 2, 3, 4, 5, 10, 20, 30}; !slices.Equal(got, want) || len(broken) != 0 {
+			t.Fatalf("got %v and broken %v, want %v", got, broken, want)
+		}
+		for i, want := range stored {
+			want.Status, want.Body = statuses[i], t.task(0).Body
+			t.same(rows[i], want)
+		}
+	}},
+}
+
+var expiredTests = []test{
+	{"Executing rows of any tag whose lease is over are found, the oldest first", func(t *tester) {
+		t.oneOfEach(t.start.Add(-time.Hour)) // number 4 is executing
+		for i, tag := range []string{"a", "b", "a", "c"} {
+			t.insertAs(t.keyed(int64(i+11), tag, ""), row.Executing, t.start.Add(-time.Duration(i+1)*time.Second))
+		}
+		t.insertAs(t.task(15), row.Executing, t.start.Add(time.Hour))
+		t.expires(10, 4, 14, 13, 12, 11)
+		t.expires(2, 4, 14)
+	}},
+	{"An expired row comes with all but its body", func(t *tester) {
+		r := t.insertAs(t.keyed(1, "a", "k"), row.Executing, t.start.Add(-time.Hour))
+		rows, _, err := t.store.Expired(t.Context(), 1)
+		t.must(err)
+		if len(rows) != 1 || len(rows[0].Body) != 0 {
+			t.Fatalf("got %+v, want one row without its body", rows)
+		}
+		r.Body = nil
+		t.same(rows[0], r)
+	}},
+	{"A lease ends by the store's clock", func(t *tester) {
+		held := t.insertAs(t.task(1), row.Executing, t.start.Add(50*time.Millisecond))
+		found, _, err := t.store.Expired(t.Context(), 10)
+		t.must(err)
+		if asked := t.now(); len(found) != 0 && asked <= held.Due {
+			t.Fatalf("the lease until %v was called over before %v", held.Due, asked)
+		}
+		t.waitUntilAfter(held.Due)
+		t.expires(10, 1)
+		t.renew(row.Lease{Ref: ref(held), TTR: time.Hour})
+		t.expires(10)
+	}},
+}
+
+func (t *tester) expires(limit int, want ...int64) {
+	t.Helper()
+	rows, broken, err := t.store.Expired(t.Context(), limit)
+	t.must(err)
+	if got := idsOf(rows); !slices.Equal(got, want) || len(broken) != 0 {
+		t.Errorf("expired %v and broken %v, want %v", got, broken, want)
+	}
+}
+
+var statesTests = []test{
+	{"States tell who holds the rows, missing ones are left out", func(t *tester) {
+		t.insert(t.task(1))
+		t.take(t.task(2))
+		t.insertAs(t.task(3), row.Cancelled, t.start)
+		states, err := t.store.States(t.Context(), []int64{3, 9, 1, 2})
+		t.must(err)
+		if len(states) != 3 {
+			t.Fatalf("got %d states, want those of three rows", len(states))
+		}
+		for _, s := range states {
+			t.holds(s, t.get(s.ID))
+		}
+	}},
+	{"Strays are executing rows, found by the beginning of their executor, taken literally", func(t *tester) {
+		for i, name := range []string{"host:1:ab_c:1", "host:1:abXc:1", "host:1:ab%c:2", "HOST:1:ab_c:1", `host:1:ab\c:1`,
+			"x:host:1", "host:1:done"} {
+			r := t.task(int64(i + 1))
+			t.insert(r)
+			t.wins(row.Claim{Rows: []row.Ref{ref(r)}, Executor: name}, r.ID)
+		}
+		t.apply(change(t.get(7), row.Completed))
+		for prefix, want := range map[string][]int64{
+			"host:1:ab_c:1":    {1},
+			"host:1:ab_":       {1},
+			"host:1:ab%":       {3},
+			`host:1:ab\`:       {5},
+			"host:1:":          {1, 2, 3, 5},
+			"%":                nil,
+			"_":                nil,
+			"HOST":             {4},
+			"host:1:ab_c:1 ":   nil,
+			"host:1:ab_c:1:99": nil,
+			"host:1:done":      nil,
+		} {
+			var got []int64
+			for _, s := range t.strays(prefix, 10) {
+				got = append(got, s.ID)
+				t.holds(s, t.get(s.ID))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("prefix %q: got %v, want %v", prefix, got, want)
+			}
+		}
+		if got := t.strays("host:", 2); len(got) != 2 {
+			t.Errorf("got %d strays, want the limit of 2", len(got))
+		}
+	}},
+	{"Rows that nobody touches are not locked", func(t *tester) {
+		before := []row.Row{t.inserted(t.task(1)), t.take(t.task(2))}
+		t.locked([]int64{1, 2, 3})
+		for _, r := range before {
+			t.unchanged(r)
+		}
+		t.wins(row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: executor}, 1) // the question left no lock
+	}},
+}
+
+func (t *tester) strays(prefix string, limit int) []row.State {
+	t.Helper()
+	states, err := t.store.Strays(t.Context(), prefix, limit)
+	t.must(err)
+	return states
+}

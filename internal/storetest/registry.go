@@ -1,0 +1,155 @@
+package storetest
+
+import (
+	"maps"
+	"reflect"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+var nodesTests = []test{
+	{"A node that joins, also again, is there with a fresh heartbeat", func(t *tester) {
+		n := node(7, "token-a")
+		for _, n.Tags = range [][]string{nil, {"A", "a", "b.c"}} {
+			early := t.now()
+			t.joins(n, time.Hour, true)
+			t.fresh(n, early)
+		}
+	}},
+	{"Nodes come by number", func(t *tester) {
+		for _, number := range []int{300, 2, 1023, 0} {
+			t.joins(node(number, string(rune('a'+number%26))), time.Hour, true)
+		}
+		nodes := t.nodes()
+		if len(nodes) != 4 || nodes[0].Number != 0 || nodes[1].Number != 2 || nodes[2].Number != 300 || nodes[3].Number != 1023 {
+			t.Fatalf("got %+v, want 0, 2, 300, 1023", nodes)
+		}
+	}},
+	{"A number is held while its heartbeat is fresh", func(t *tester) {
+		t.joins(node(1, "first"), time.Hour, true)
+		before := t.nodes()
+		t.joins(node(1, "second"), time.Hour, false)
+		if after := t.nodes(); !reflect.DeepEqual(after, before) {
+			t.Fatalf("the refused node changed %+v to %+v", before, after)
+		}
+		t.joins(node(2, "second"), time.Hour, true)
+	}},
+	{"A number is free once its heartbeat is stale", func(t *tester) {
+		t.joins(node(1, "first"), time.Hour, true)
+		t.waitUntilAfter(t.nodes()[0].Heartbeat.Add(5 * time.Millisecond))
+		second := node(1, "second")
+		second.Name = "other"
+		early := t.now()
+		t.joins(second, 5*time.Millisecond, true)
+		nodes := t.fresh(second, early)
+		t.beats(node(1, "first"), false)
+		if got := t.nodes(); !reflect.DeepEqual(got, nodes) {
+			t.Fatalf("the node that lost its number changed %+v to %+v", nodes, got)
+		}
+		t.beats(second, true)
+	}},
+	{"A beat writes the whole row, also twice in a moment", func(t *tester) {
+		n := node(1, "first")
+		t.beats(n, false) // it has not joined
+		if nodes := t.nodes(); len(nodes) != 0 {
+			t.Fatalf("the beat made %+v", nodes)
+		}
+		t.joins(n, time.Hour, true)
+		n.Tags, n.Leaving, n.Address, n.Version, n.Name = []string{"z"}, true, "10.0.0.9:80", "v2", "renamed"
+		t.waitUntilAfter(t.nodes()[0].Heartbeat)
+		early := t.now()
+		for range 20 {
+			t.beats(n, true)
+		}
+		t.fresh(n, early)
+	}},
+	{"Nodes that leave are gone, the others stay", func(t *tester) {
+		for i, token := range []string{"a", "b", "A"} {
+			t.joins(node(i, token), time.Hour, true)
+		}
+		t.must(t.store.Leave(t.Context(), []string{"a", "none"}))
+		if nodes := t.nodes(); len(nodes) != 2 || nodes[0].Token != "b" || nodes[1].Token != "A" {
+			t.Fatalf("got %+v, want b and A", nodes)
+		}
+		t.beats(node(0, "a"), false)
+		t.joins(node(0, "c"), time.Hour, true)
+	}},
+}
+
+func node(number int, token string) row.Node {
+	return row.Node{
+		Number: number, Token: token, Name: "worker Zoë", Host: "host-1/4026531836", PID: 4194304, StartedAt: 1 << 40,
+		Address: "[2001:db8::1]:8080", Version: "v1.2.3-rc.1+meta", Tags: []string{"A", "a", "b.c"},
+	}
+}
+
+func (t *tester) nodes() []row.Node {
+	t.Helper()
+	nodes, _, err := t.store.Nodes(t.Context())
+	t.must(err)
+	return nodes
+}
+
+func (t *tester) joins(n row.Node, staleAfter time.Duration, want bool) {
+	t.Helper()
+	joined, err := t.store.Join(t.Context(), n, staleAfter)
+	t.must(err)
+	if joined != want {
+		t.Fatalf("node %d as %s: joined %v, want %v", n.Number, n.Token, joined, want)
+	}
+}
+
+func (t *tester) beats(n row.Node, want bool) {
+	t.Helper()
+	held, err := t.store.Beat(t.Context(), n)
+	t.must(err)
+	if held != want {
+		t.Fatalf("node %d as %s: number held %v, want %v", n.Number, n.Token, held, want)
+	}
+}
+
+// fresh wants that node alone, with a heartbeat since the moment, and returns what is there.
+func (t *tester) fresh(want row.Node, early row.Time) []row.Node {
+	t.Helper()
+	nodes := t.nodes()
+	if len(nodes) != 1 {
+		t.Fatalf("got %d nodes, want one", len(nodes))
+	}
+	got := nodes[0]
+	t.within("the heartbeat", got.Heartbeat, early, t.now())
+	want.Heartbeat = got.Heartbeat
+	if len(got.Tags)+len(want.Tags) == 0 {
+		want.Tags = got.Tags
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	return nodes
+}
+
+var tagsTests = []test{
+	{"A tag has no state at first, and keeps the one it was given last", func(t *tester) {
+		t.insert(t.task(1))
+		t.tagStates(map[string]bool{})
+		for _, state := range []row.TagState{
+			{Tag: "a", Paused: true}, {Tag: "A"}, {Tag: "b", Paused: true}, {Tag: "b"}, {Tag: "a", Paused: true},
+		} {
+			t.must(t.store.SetTag(t.Context(), state))
+		}
+		t.tagStates(map[string]bool{"a": true, "A": false, "b": false})
+	}},
+}
+
+func (t *tester) tagStates(want map[string]bool) {
+	t.Helper()
+	states, err := t.store.Tags(t.Context())
+	t.must(err)
+	got := make(map[string]bool)
+	for _, s := range states {
+		got[s.Tag] = s.Paused
+	}
+	if !maps.Equal(got, want) || len(states) != len(want) {
+		t.Fatalf("got %v, want %v", states, want)
+	}
+}
