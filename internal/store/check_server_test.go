@@ -17,67 +17,53 @@ var safe = map[string]string{
 }
 
 func TestServerThatWouldLoseOrCutTasksIsWarnedAbout(t *testing.T) {
-	tests := []struct {
-		name    string
-		changed map[string]string
-		want    []string // what the warnings say, one string for each
-	}{
-		{"safe", nil, nil},
-		{"log flushed once a second", map[string]string{"innodb_flush_log_at_trx_commit": "0"},
-			[]string{"innodb_flush_log_at_trx_commit is 0: accepted tasks can be lost"}},
-		{"log written and not synced", map[string]string{"innodb_flush_log_at_trx_commit": "2"},
-			[]string{"innodb_flush_log_at_trx_commit is 2: accepted tasks can be lost"}},
-		{"log synced as old MariaDB did", map[string]string{"innodb_flush_log_at_trx_commit": "3"}, nil},
-		{"binary log never synced", map[string]string{"sync_binlog": "0"}, []string{"sync_binlog is 0: accepted tasks can be lost"}},
-		{"binary log seldom synced", map[string]string{"sync_binlog": "100"}, []string{"sync_binlog is 100: accepted tasks"}},
-		{"binary log not in use", map[string]string{"sync_binlog": "0", "log_bin": "OFF"}, nil},
-		{"values are cut", map[string]string{"sql_mode": "NO_ENGINE_SUBSTITUTION"}, []string{"add STRICT_TRANS_TABLES to sql_mode"}},
-		{"no mode", map[string]string{"sql_mode": ""}, []string{"sql_mode is not strict"}},
-		{"strict for all tables", map[string]string{"sql_mode": "STRICT_ALL_TABLES"}, nil},
-		{"small packets", map[string]string{"max_allowed_packet": "16776192"},
-			[]string{"max_allowed_packet is 16776192: a batch of saves or a long body can be refused; " +
-				"set max_allowed_packet to at least 16777216"}},
-		{"packets that just hold the longest body", map[string]string{"max_allowed_packet": "1114112"},
-			[]string{"max_allowed_packet is 1114112"}},
-		{"all at once", map[string]string{"sql_mode": "", "innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0",
-			"max_allowed_packet": "4194304"},
-			[]string{"sql_mode", "innodb_flush_log_at_trx_commit", "sync_binlog", "max_allowed_packet"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := judgeServer(saying(tt.changed), 1<<20)
-			if err != nil || len(got) != len(tt.want) {
-				t.Fatalf("warnings %q, %v; want %d", got, err, len(tt.want))
+	f := func(variables string, want ...string) { // what the warnings say, one string for each
+		t.Helper()
+		got, err := judgeServer(saying(variables), 1<<20)
+		if err != nil || len(got) != len(want) {
+			t.Errorf("%s: warnings %q, %v; want %d", variables, got, err, len(want))
+			return
+		}
+		for i, want := range want {
+			if !strings.Contains(string(got[i]), want) {
+				t.Errorf("%s: warning %q does not say %q", variables, got[i], want)
 			}
-			for i, want := range tt.want {
-				if !strings.Contains(string(got[i]), want) {
-					t.Errorf("warning %q does not say %q", got[i], want)
-				}
-			}
-		})
+		}
 	}
+	f("")
+	f("innodb_flush_log_at_trx_commit=0", "innodb_flush_log_at_trx_commit is 0: accepted tasks can be lost")
+	f("innodb_flush_log_at_trx_commit=2", "innodb_flush_log_at_trx_commit is 2: accepted tasks can be lost")
+	f("innodb_flush_log_at_trx_commit=3") // as old MariaDB synced
+	f("sync_binlog=0", "sync_binlog is 0: accepted tasks can be lost")
+	f("sync_binlog=100", "sync_binlog is 100: accepted tasks")
+	f("sync_binlog=0 log_bin=OFF")
+	f("sql_mode=NO_ENGINE_SUBSTITUTION", "add STRICT_TRANS_TABLES to sql_mode")
+	f("sql_mode=", "sql_mode is not strict")
+	f("sql_mode=STRICT_ALL_TABLES")
+	f("max_allowed_packet=16776192", "max_allowed_packet is 16776192: a batch of saves or a long body can be refused; "+
+		"set max_allowed_packet to at least 16777216")
+	f("max_allowed_packet=1114112", "max_allowed_packet is 1114112") // just holds the longest body
+	f("sql_mode= innodb_flush_log_at_trx_commit=2 sync_binlog=0 max_allowed_packet=4194304",
+		"sql_mode", "innodb_flush_log_at_trx_commit", "sync_binlog", "max_allowed_packet")
 }
 
 func TestServerThatCannotServeIsRefused(t *testing.T) {
 	const readOnly = "the server is read-only (connect to the primary"
-	tests := []struct{ variable, value, want string }{
-		{"version", "5.7.44-log", "MySQL 5.7 is too old (use MySQL 8.0"},
-		{"version", "10.5.29-MariaDB", "MariaDB 10.5 is too old (use MySQL 8.0"},
-		{"autocommit", "OFF", "remove autocommit=0"},
-		{"read_only", "ON", readOnly},
-		{"read_only", "NO_LOCK", readOnly}, // of MariaDB 12
-		{"super_read_only", "ON", readOnly},
-		{"innodb_read_only", "ON", readOnly},
-		{"max_allowed_packet", "1114111", "bodies of up to 1048576 bytes are to be saved (BodyLimit), and max_allowed_packet of the " +
-			"server is 1114111 (set max_allowed_packet to at least 1114112, or lower BodyLimit by at least 1)"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.variable+" "+tt.value, func(t *testing.T) {
-			_, err := judgeServer(saying(map[string]string{tt.variable: tt.value}), 1<<20)
-			if err == nil || row.ClassOf(err) != row.ClassOperator || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one for the operator that says %q", err, tt.want)
-			}
-		})
+	for variable, want := range map[string]string{
+		"version=5.7.44-log":      "MySQL 5.7 is too old (use MySQL 8.0",
+		"version=10.5.29-MariaDB": "MariaDB 10.5 is too old (use MySQL 8.0",
+		"autocommit=OFF":          "remove autocommit=0",
+		"read_only=ON":            readOnly,
+		"read_only=NO_LOCK":       readOnly, // of MariaDB 12
+		"super_read_only=ON":      readOnly,
+		"innodb_read_only=ON":     readOnly,
+		"max_allowed_packet=1114111": "bodies of up to 1048576 bytes are to be saved (BodyLimit), and max_allowed_packet of the " +
+			"server is 1114111 (set max_allowed_packet to at least 1114112, or lower BodyLimit by at least 1)",
+	} {
+		_, err := judgeServer(saying(variable), 1<<20)
+		if err == nil || row.ClassOf(err) != row.ClassOperator || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one for the operator that says %q", variable, err, want)
+		}
 	}
 }
 
@@ -104,8 +90,11 @@ func TestServersTellEveryVariableThatIsJudged(t *testing.T) {
 }
 
 // saying is what a safe server says, but for what is changed.
-func saying(changed map[string]string) map[string]string {
+func saying(changed string) map[string]string {
 	variables := maps.Clone(safe)
-	maps.Copy(variables, changed)
+	for change := range strings.FieldsSeq(changed) {
+		name, value, _ := strings.Cut(change, "=")
+		variables[name] = value
+	}
 	return variables
 }

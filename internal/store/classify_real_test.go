@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -49,28 +47,6 @@ func TestRealErrorsHaveTheirClass(t *testing.T) {
 	})
 }
 
-func TestRowOfAnOpenTransactionIsLocked(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		mustExec(t, db, "CREATE TABLE thing (id INT PRIMARY KEY, n INT)")
-		mustExec(t, db, "INSERT INTO thing VALUES (1, 0)")
-		tx, err := db.BeginTxx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }()
-		if _, err := tx.ExecContext(t.Context(), "UPDATE thing SET n = 1"); err != nil {
-			t.Fatal(err)
-		}
-		for _, statement := range []string{"UPDATE thing SET n = 2", "SELECT n FROM thing FOR UPDATE NOWAIT"} {
-			_, err := db.ExecContext(t.Context(), statement)
-			if got := row.ClassOf(classify(statement, err)); err == nil || got != row.ClassLocked {
-				t.Errorf("%s: %v is %s, want locked", statement, err, got)
-			}
-		}
-	})
-}
-
 func TestBusyFileIsNotApplied(t *testing.T) {
 	d := dbtest.New(t, dbtest.SQLite)
 	first, _ := connect(t, d)
@@ -103,21 +79,4 @@ func TestReadOnlyTransactionIsTriedAgain(t *testing.T) {
 			t.Errorf("%v is %s, want not applied with a word about read-only servers", err, row.ClassOf(err))
 		}
 	})
-}
-
-func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
-	t.Helper()
-	db, kind, err := Connect(t.Context(), d.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db, kind
-}
-
-func mustExec(t *testing.T, db *sqlx.DB, statement string) {
-	t.Helper()
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -157,11 +157,3 @@ func TestReadThatFailsAfterAWriteLeavesTheOutcomeOpen(t *testing.T) {
 		t.Errorf("%v is %s, want %s", err, got, row.ClassUnknown)
 	}
 }
-
-func TestErrorNamesWhatWasTriedAndWhatToDo(t *testing.T) {
-	err := classify("save tasks", &mysql.MySQLError{Number: 1146, Message: "Table 'x.delay_task_message' doesn't exist"})
-	want := "save tasks: Error 1146: Table 'x.delay_task_message' doesn't exist (" + hintMigrate + ")"
-	if err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-}

@@ -26,7 +26,7 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 		{"attempt", "4294967295"}, {"ip_address", "18446744073709551615"}, {"version", "18446744073709551615"},
 		{"expected_time", "'0000-00-00'"}, {"execution_time", "'0000-00-00'"}, {"create_time", "'0000-00-00'"}, {"status", "9"},
 	}
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		garbage := onServers
 		if d.Kind == dbtest.SQLite {
@@ -37,8 +37,7 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 		for _, g := range garbage {
 			t.Run(g.column+"="+g.value, func(t *testing.T) {
 				exec(t, pool.DB, "DELETE FROM delay_task_message")
-				insertOne(t, s, 1)
-				insertOne(t, s, 2)
+				insert(t, s, task(1, ""), task(2, ""))
 				exec(t, pool.DB, "UPDATE delay_task_message SET "+g.column+" = "+g.value+" WHERE id = 2")
 				rows, broken, err := s.Get(t.Context(), nil, []int64{1, 2})
 				if err != nil || len(rows) != 1 || rows[0].ID != 1 || len(broken) != 1 || broken[0].ID != 2 ||

@@ -15,8 +15,7 @@ func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 	const completed, within = 1000, 10
 	since := row.At(time.Date(2026, 11, 1, 0, 0, completed-within+1, 0, time.UTC))
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		createTables(t, db, MySQL)
+		db, _ := migrated(t, d)
 		mustExec(t, db, fmt.Sprintf("INSERT INTO %s (tag, message_body, status, expected_time, execution_time, due_time)"+
 			" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"+
 			" SELECT 'a', '', %d, '2026-11-01', '2026-11-01', '2026-11-01' + INTERVAL i SECOND FROM n", table, completed, row.Completed))
@@ -53,8 +52,7 @@ func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 }
 
 func TestLatenessOfAWindowReadsNothingBeforeItOnSQLite(t *testing.T) {
-	db, _ := connect(t, dbtest.New(t, dbtest.SQLite))
-	createTables(t, db, SQLite)
+	db, _ := migrated(t, dbtest.New(t, dbtest.SQLite))
 	query, args := sqliteDialect.lateness([]string{"a"}, row.MaxTime, 10_000)
 	var plan []struct {
 		ID, Parent, NotUsed int

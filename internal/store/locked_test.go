@@ -11,8 +11,7 @@ import (
 
 func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		createTables(t, db, MySQL)
+		db, _ := migrated(t, d)
 		mustExec(t, db, "INSERT INTO "+table+" (id, tag, message_body)"+
 			" VALUES (1,'a',''), (2,'a',''), (3,'a',''), (4,'a',''), (5,'a','')")
 		tx, err := db.BeginTxx(t.Context(), nil)
@@ -46,8 +45,7 @@ func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 
 func TestLockedAsksForTheVersionOnce(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		createTables(t, db, MySQL)
+		db, _ := migrated(t, d)
 		s := New(db, MySQL)
 		defer s.Close(t.Context())
 		f := func(want int) {

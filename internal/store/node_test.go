@@ -21,7 +21,7 @@ func TestGarbageInANodeIsThatNodesAlone(t *testing.T) {
 		{"heartbeat", "'now'"}, {"heartbeat", "1"},
 	}
 	onServers := []garbage{{"heartbeat", "'0000-00-00'"}, {"pid", "9223372036854775807"}}
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		list := append(anywhere, onServers...)
 		if d.Kind == dbtest.SQLite {

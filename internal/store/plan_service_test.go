@@ -49,8 +49,7 @@ func plannedServiceStatements(d dialect) []planned {
 // unique key and is not there, a server finds that out while it plans, and there is no step that enters a table.
 func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		createTables(t, db, MySQL)
+		db, _ := migrated(t, d)
 		for _, size := range []int{0, 20, 20_000} {
 			t.Run(fmt.Sprint(size, " rows"), func(t *testing.T) {
 				n := fmt.Sprintf(" WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99),"+
@@ -83,8 +82,7 @@ func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 func TestEveryServiceStatementEntersByItsIndexOnSQLite(t *testing.T) {
 	steps := map[string]string{"PRIMARY": "PRIMARY KEY", requestsByTime: "INDEX " + requestsByTime,
 		workersByAddress: "INDEX sqlite_autoindex_"}
-	db, _ := connect(t, dbtest.New(t, dbtest.SQLite))
-	createTables(t, db, SQLite)
+	db, _ := migrated(t, dbtest.New(t, dbtest.SQLite))
 	for _, p := range plannedServiceStatements(sqliteDialect.onOwnSession()) {
 		var plan []struct {
 			ID, Parent, NotUsed int

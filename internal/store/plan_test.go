@@ -101,8 +101,7 @@ func TestEveryStatementEntersByItsIndex(t *testing.T) {
 		{"large backlog", "SELECT n, IF(n % 3 = 0, CONCAT('t', n % 300), 'big'), IF(n % 50 = 0, n DIV 50 % 5, 0) FROM numbers"},
 	}
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		createTables(t, db, MySQL)
+		db, _ := migrated(t, d)
 		mustExec(t, db, "CREATE TABLE numbers (n INT PRIMARY KEY)")
 		mustExec(t, db, "INSERT INTO numbers"+
 			" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT i FROM n")
@@ -128,8 +127,7 @@ func TestEveryStatementEntersByItsIndex(t *testing.T) {
 func TestEveryStatementEntersByItsIndexOnSQLite(t *testing.T) {
 	steps := map[string]string{"PRIMARY": "USING INTEGER PRIMARY KEY", dueKey: "INDEX " + dueKey,
 		activeKey: "INDEX sqlite_autoindex_"}
-	db, _ := connect(t, dbtest.New(t, dbtest.SQLite))
-	createTables(t, db, SQLite)
+	db, _ := migrated(t, dbtest.New(t, dbtest.SQLite))
 	for _, p := range plannedStatements(sqliteDialect) {
 		var plan []struct {
 			ID, Parent, NotUsed int

@@ -18,7 +18,7 @@ func request(n byte, task int64) row.Request {
 }
 
 func TestARequestIsReservedOnce(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, _ := open(t, d)
 		f := func(r row.Request, want row.Request, wantMine bool) {
 			t.Helper()
@@ -56,7 +56,7 @@ func TestARequestIsReservedOnce(t *testing.T) {
 
 func TestOfManyThatReserveOneRequestOneWins(t *testing.T) {
 	const callers = 50
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		one, _ := open(t, d)
 		two, _ := open(t, d) // another process
 		for round := range byte(5) {
@@ -88,7 +88,7 @@ func TestOfManyThatReserveOneRequestOneWins(t *testing.T) {
 }
 
 func TestRequestsAreForgottenAfterADay(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		now, err := s.Now(t.Context())
 		if err != nil {
@@ -130,7 +130,7 @@ func TestRequestsAreForgottenAfterADay(t *testing.T) {
 
 // Garbage in a row is an error of that request alone.
 func TestAnUnreadableRequestIsRefused(t *testing.T) {
-	s, pool := open(t, dbtest.New(t, dbtest.SQLite))
+	s, pool := open(t, lender.New(t, dbtest.SQLite))
 	for i, garbage := range []string{"content = x'01'", "content = 'text'", "task_id = 0", "task_id = 'many'", "saved = 'no'"} {
 		r := request(byte(i), 7)
 		if _, _, err := s.ReserveRequest(t.Context(), r); err != nil {

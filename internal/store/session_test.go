@@ -1,11 +1,11 @@
 package store_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
@@ -28,7 +28,7 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 		"sql_mode=%27%27",
 		"columnsWithAlias=true&collation=utf8mb4_general_ci&transaction_isolation=%27SERIALIZABLE%27",
 	}
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, own := open(t, d)
 		plain, _, _ := strings.Cut(d.DSN, "?")
 		for _, params := range settings {
@@ -39,14 +39,7 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 				params = strings.ReplaceAll(params, "transaction_isolation", "tx_isolation")
 			}
 			t.Run(params, func(t *testing.T) {
-				if _, err := mysql.ParseDSN(plain + "?" + params); err != nil {
-					t.Fatal(err)
-				}
-				callers, err := sqlx.Open("mysql", plain+"?"+params)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer callers.Close()
+				callers := poolOf(t, plain+"?"+params)
 				exec(t, own.DB, "DELETE FROM delay_task_message")
 				s := store.New(callers, store.MySQL)
 				defer s.Close(t.Context())
@@ -57,53 +50,44 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 }
 
 func roundTrip(t *testing.T, s *store.Store, callers *sqlx.DB) {
-	reading, err := s.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+	reading, err := s.Now(t.Context())
+	must(err)
 	if skew := time.Since(reading.Time.Std()).Abs(); skew > 10*time.Second || reading.Server == "" {
 		t.Errorf("the clock reads %+v, %v from ours", reading, skew)
 	}
 	fallBack := row.At(time.Date(2026, 11, 1, 5, 30, 0, 123456000, time.UTC)) // an hour that New York has twice
-	want := func(id int64) row.Row {
-		return row.Row{ID: id, Tag: "Order.close", Key: "ключ \\' \" é", Body: []byte("{\"a\":\"ü \\\\ ' \x00 😀\"}"),
-			TTR: 15 * time.Second, MaxAttempts: 3, Priority: -5, Headers: []byte(`{"trace":"é"}`),
-			MaxLate: time.Minute, LatePolicy: row.LateSkip, Delay: 1500 * time.Millisecond, Expected: fallBack, Due: fallBack}
-	}
-	first := want(1<<62 + 1) // such a number is not exact as floating point
-	if err := s.Insert(t.Context(), nil, []row.Row{first}); err != nil {
-		t.Fatal(err)
-	}
-	second := want(1<<62 + 2)
-	second.Key = "s3:é"
-	tx, err := callers.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := row.Row{ID: 1<<62 + 1, // is not exact as floating point
+		Tag: "Order.close", Key: "ключ \\' \" é", Body: []byte("{\"a\":\"ü \\\\ ' \x00 😀\"}"),
+		TTR: 15 * time.Second, MaxAttempts: 3, Priority: -5, Headers: []byte(`{"trace":"é"}`),
+		MaxLate: time.Minute, LatePolicy: row.LateSkip, Delay: 1500 * time.Millisecond, Expected: fallBack, Due: fallBack}
+	insert(t, s, first)
+	second := first
+	second.ID, second.Key, second.Body = first.ID+1, "s3:é", []byte("before")
+	tx := begin(t, callers)
 	defer tx.Rollback()
-	before := second
-	before.Body = []byte("before")
-	if err := s.Insert(t.Context(), tx, []row.Row{before}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Insert(t.Context(), tx, []row.Row{second}))
 	found, err := s.FindActive(t.Context(), tx, []row.TagKey{{Tag: "any", Key: second.Key}})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("found %v, %v", found, err)
 	}
 	n, err := s.Update(t.Context(), tx, []row.Change{
 		{ID: second.ID, From: row.Pending, To: row.Completed, Due: fallBack, Finish: fallBack, Executor: "höst:1",
-			ErrorStack: "é\\'", Body: second.Body},
+			ErrorStack: "é\\'", Body: first.Body},
 		{ID: 77, Version: 5, From: row.Executing, To: row.Failed, Errors: []byte("[]")},
 	})
 	if n != 1 || err != nil {
 		t.Fatalf("%d changes applied: %v", n, err)
 	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	refs := []row.Ref{{ID: first.ID}, {ID: 5, Version: 9}}
-	claimed, err := s.Claim(t.Context(), row.Claim{Rows: refs, Executor: "höst:1", IP: 1<<31 + 5})
-	if err != nil || len(claimed.Rows) != 1 || claimed.Rows[0].Executor != "höst:1" || claimed.Rows[0].IPAddress != 1<<31+5 {
+	must(tx.Commit())
+	claim := row.Claim{Rows: []row.Ref{{ID: first.ID}, {ID: 5, Version: 9}}, Executor: "höst:1", IP: 1<<31 + 5}
+	claimed, err := s.Claim(t.Context(), claim)
+	if err != nil || len(claimed.Rows) != 1 {
 		t.Fatalf("claimed %+v, %v", claimed, err)
 	}
 	leases := []row.Lease{{Ref: row.Ref{ID: first.ID, Version: 1}, TTR: time.Hour}, {Ref: row.Ref{ID: 5}, TTR: time.Second}}
@@ -115,21 +99,22 @@ func roundTrip(t *testing.T, s *store.Store, callers *sqlx.DB) {
 	if err != nil || len(broken) != 0 || len(rows) != 2 {
 		t.Fatalf("read %v, %v, %v", rows, broken, err)
 	}
-	if r := rows[1]; r.Status != row.Completed || r.Executor != "höst:1" || r.ErrorStack != "é\\'" || r.Finish != fallBack {
-		t.Errorf("settled as %+v", r)
-	}
-	for i, w := range []row.Row{first, second} {
-		r := rows[i]
-		if r.Tag != w.Tag || r.Key != w.Key || string(r.Body) != string(w.Body) || string(r.Headers) != string(w.Headers) ||
-			r.Expected != fallBack || r.Delay != w.Delay || r.MaxLate != w.MaxLate || r.Priority != w.Priority {
-			t.Errorf("stored\n%+v, want\n%+v", r, w)
+	want := []row.Row{first, second}
+	want[0].Status, want[0].Version, want[0].Attempt, want[0].Executor, want[0].IPAddress = row.Executing, 1, 1, claim.Executor, claim.IP
+	want[0].Execution, want[0].Due = claimed.Rows[0].Execution, states[0].Due
+	want[1].Status, want[1].Version, want[1].Executor, want[1].ErrorStack = row.Completed, 1, "höst:1", "é\\'"
+	want[1].Finish, want[1].Body = fallBack, first.Body
+	for i, got := range rows {
+		want[i].Created, want[i].Updated = got.Created, got.Updated
+		if !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("stored\n%+v, want\n%+v", got, want[i])
 		}
 	}
 }
 
 func TestPlainInsertIsATaskLikeAnyOther(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
+		s, pool := openNew(t, d)
 		expected := row.At(time.Now().Add(time.Hour))
 		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES ('a', '{}', 90000)")
 		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, expected_time) VALUES ('a', '', ?)",

@@ -33,8 +33,7 @@ func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, _ := connect(t, d)
-		createTables(t, plain, MySQL)
+		plain, _ := migrated(t, d)
 		recorder := dbtest.Record(connector)
 		db := sqlx.NewDb(sql.OpenDB(recorder), "mysql")
 		t.Cleanup(func() { _ = db.Close() })

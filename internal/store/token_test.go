@@ -19,7 +19,7 @@ func accessToken(name string, n byte) row.AccessToken {
 }
 
 func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, _ := open(t, d)
 		read := func() ([]row.AccessToken, row.Reading) {
 			t.Helper()
@@ -77,7 +77,7 @@ func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
 }
 
 func TestAStoredTokenIsACallerUntilItExpires(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		secret, token, err := access.New("ci", []string{"order.*"}, []access.Verb{access.Save}, 0)
 		if err != nil {
@@ -104,7 +104,7 @@ func TestAStoredTokenIsACallerUntilItExpires(t *testing.T) {
 
 // What somebody spoils by hand allows nothing, and locks nobody else out.
 func TestASpoiledTokenAllowsNothing(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		list := []string{"tags = ''", `tags = '["a", 1]'`, "tags = '7'", "verbs = '{'", "hash = x'00'"}
 		if d.Kind == dbtest.SQLite {

@@ -37,7 +37,7 @@ func readWorkers(t *testing.T, s *store.Store) ([]row.Worker, row.Reading) {
 }
 
 func TestWorkersAreSavedByApplicationAndAddress(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, _ := open(t, d)
 		none, before := readWorkers(t, s)
 		if len(none) != 0 {
@@ -78,7 +78,7 @@ func TestWorkersAreSavedByApplicationAndAddress(t *testing.T) {
 }
 
 func TestAWorkerLivesByItsHeartbeats(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		beats := func(id int64, want bool) {
 			t.Helper()
@@ -140,7 +140,7 @@ func TestAWorkerLivesByItsHeartbeats(t *testing.T) {
 }
 
 func TestManyThatSaveOneWorkerAgreeOnIt(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		one, _ := open(t, d)
 		two, _ := open(t, d) // another process
 		for round := range 5 {
@@ -170,7 +170,7 @@ func TestManyThatSaveOneWorkerAgreeOnIt(t *testing.T) {
 }
 
 func TestAWorkerThatDoesNotFitIsRefused(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		s, _ := open(t, d)
 		for _, w := range []row.Worker{
 			worker(strings.Repeat("a", 129), "x"), worker("a", strings.Repeat("x", 2049)), worker("a\xff", "x"),
@@ -185,7 +185,7 @@ func TestAWorkerThatDoesNotFitIsRefused(t *testing.T) {
 
 // One spoiled row does not hide the others.
 func TestGarbageInAWorkerIsThatWorkersAlone(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		spoiled, whole := saveWorker(t, s, worker("spoiled", "x"), time.Minute), saveWorker(t, s, worker("whole", "x"), time.Minute)
 		for _, garbage := range []string{"tags = ''", "tags = '{'", `tags = '["a", 1]'`, "tags = 'null'", "secret = ''"} {
