@@ -62,7 +62,7 @@ func roundTrip(t *testing.T, s *store.Store, callers *sqlx.DB) {
 		t.Errorf("the clock reads %+v, %v from ours", reading, skew)
 	}
 	fallBack := row.At(time.Date(2026, 11, 1, 5, 30, 0, 123456000, time.UTC)) // an hour that New York has twice
-	first := row.Row{ID: 1<<62 + 1, // is not exact as floating point
+	first := row.Row{ID: 1<<62 + 1,                                           // is not exact as floating point
 		Tag: "Order.close", Key: "ключ \\' \" é", Body: []byte("{\"a\":\"ü \\\\ ' \x00 😀\"}"),
 		TTR: 15 * time.Second, MaxAttempts: 3, Priority: -5, Headers: []byte(`{"trace":"é"}`),
 		MaxLate: time.Minute, LatePolicy: row.LateSkip, Delay: 1500 * time.Millisecond, Expected: fallBack, Due: fallBack}
