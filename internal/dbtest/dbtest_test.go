@@ -63,30 +63,22 @@ func TestDatabaseIsGoneAfterItsTest(t *testing.T) {
 
 // TestKilledTestProcessLeavesNoServer is what the keepers are for.
 func TestKilledTestProcessLeavesNoServer(t *testing.T) {
-	servers := map[string]struct {
-		kind  dbtest.Kind
-		start func(*testing.T, dbtest.Kind) dbtest.Database
-	}{
-		"private":        {dbtest.MariaDB, func(t *testing.T, kind dbtest.Kind) dbtest.Database { return dbtest.New(t, kind) }},
-		"mortal mariadb": {dbtest.MariaDB, startMortal},
-		"mortal mysql":   {dbtest.MySQL, startMortal},
+	servers := map[dbtest.Kind]func(dbtest.Kind) dbtest.Database{
+		dbtest.MariaDB: func(kind dbtest.Kind) dbtest.Database { return dbtest.New(t, kind) },
+		dbtest.MySQL:   func(kind dbtest.Kind) dbtest.Database { return dbtest.NewMortal(t, kind).Database(t) },
 	}
-	if s, isChild := servers[os.Getenv(hangEnv)]; isChild {
-		_, _ = os.Stdout.WriteString("DSN " + s.start(t, s.kind).DSN + "\n")
+	if kind := dbtest.Kind(os.Getenv(hangEnv)); kind != "" {
+		_, _ = os.Stdout.WriteString("DSN " + servers[kind](kind).DSN + "\n")
 		select {}
 	}
-	for name, s := range servers {
-		t.Run(name, func(t *testing.T) { killTestProcess(t, name, s.kind) })
+	for kind := range servers {
+		t.Run(string(kind), func(t *testing.T) { killTestProcess(t, kind) })
 	}
 }
 
-func startMortal(t *testing.T, kind dbtest.Kind) dbtest.Database {
-	return dbtest.NewMortal(t, kind).Database(t)
-}
-
-func killTestProcess(t *testing.T, server string, kind dbtest.Kind) {
+func killTestProcess(t *testing.T, kind dbtest.Kind) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledTestProcessLeavesNoServer$")
-	child.Env = append(os.Environ(), hangEnv+"="+server, "DELAYTASK_TEST_DSN=")
+	child.Env = append(os.Environ(), hangEnv+"="+string(kind), "DELAYTASK_TEST_DSN=")
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -121,9 +113,15 @@ func killTestProcess(t *testing.T, server string, kind dbtest.Kind) {
 	}
 }
 
-func TestMortalServerComesBackWithItsData(t *testing.T) {
+func TestMortalServerComesBackWithItsDataAndLeavesItWhenSpared(t *testing.T) {
 	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
 		t.Run(string(kind), func(t *testing.T) {
+			left := filepath.Join(t.TempDir(), "left")
+			t.Cleanup(func() { // after the server is closed
+				if !t.Skipped() {
+					holdsDataAndLog(t, left)
+				}
+			})
 			m := dbtest.NewMortal(t, kind)
 			db := open(t, m.Database(t))
 			for _, statement := range []string{"CREATE TABLE thing (id INT PRIMARY KEY)", "INSERT INTO thing VALUES (7)"} {
@@ -150,40 +148,27 @@ func TestMortalServerComesBackWithItsData(t *testing.T) {
 			if err := db.QueryRowContext(t.Context(), "SELECT id FROM thing").Scan(&id); err != nil {
 				t.Error(err)
 			}
+			if err := m.Spare(left); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.PingContext(t.Context()); err == nil {
+				t.Error("the server that was ended answers")
+			}
 		})
 	}
 }
 
-// TestSparedServerLeavesItsDataAndLog: for who wants to know why it did what it did.
-func TestSparedServerLeavesItsDataAndLog(t *testing.T) {
-	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
-		t.Run(string(kind), func(t *testing.T) {
-			left, spared := filepath.Join(t.TempDir(), "left"), false
-			t.Run("until it is closed", func(t *testing.T) {
-				m := dbtest.NewMortal(t, kind)
-				db := open(t, m.Database(t))
-				if err := m.Spare(left); err != nil {
-					t.Fatal(err)
-				}
-				spared = true
-				if err := db.PingContext(t.Context()); err == nil {
-					t.Error("the server that was ended answers")
-				}
-			})
-			if !spared {
-				t.Skip("there is none to spare")
-			}
-			found := map[string]bool{"ibdata1": false, "keeper.log": false}
-			err := filepath.WalkDir(left, func(path string, _ fs.DirEntry, err error) error {
-				if _, wanted := found[filepath.Base(path)]; wanted {
-					found[filepath.Base(path)] = true
-				}
-				return err
-			})
-			if err != nil || !found["ibdata1"] || !found["keeper.log"] {
-				t.Errorf("found %v, %v", found, err)
-			}
-		})
+// holdsDataAndLog is for whoever wants to know why a server did what it did.
+func holdsDataAndLog(t *testing.T, folder string) {
+	found := map[string]bool{"ibdata1": false, "keeper.log": false}
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if _, wanted := found[filepath.Base(path)]; wanted {
+			found[filepath.Base(path)] = true
+		}
+		return err
+	})
+	if err != nil || !found["ibdata1"] || !found["keeper.log"] {
+		t.Errorf("found %v, %v", found, err)
 	}
 }
 

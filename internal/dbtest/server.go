@@ -62,14 +62,8 @@ func kindOf(version string) Kind {
 func (s *server) fresh(tb testing.TB) Database {
 	tb.Helper()
 	db, drop, err := s.create(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := drop(); err != nil {
-			tb.Error(err)
-		}
-	})
+	must(tb, err)
+	closeAtEnd(tb, drop)
 	return db
 }
 

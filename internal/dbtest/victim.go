@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"testing"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -180,4 +181,60 @@ func steadyPort(ctx context.Context) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("no free port: %w", err)
+}
+
+// Mortal is a [Victim] of one test's own. It is gone when the test ends, and also when the test process is killed.
+type Mortal struct{ *Victim }
+
+// NewMortal starts a server of the kind, as [NewVictim] does. Where there is none the test is skipped with the reason, or fails
+// when the kind is required.
+func NewMortal(tb testing.TB, kind Kind) Mortal { tb.Helper(); return NewMortalIn(tb, kind, "") }
+
+// NewMortalIn is [NewMortal] with the server's data inside of the given folder.
+func NewMortalIn(tb testing.TB, kind Kind, in string) Mortal {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), findTimeout)
+	defer cancel()
+	v, err := NewVictim(ctx, kind, in)
+	if err != nil {
+		missing(tb, kind, fmt.Sprintf("one that may be killed is needed, and %v", err))
+	}
+	closeAtEnd(tb, v.Close)
+	tb.Logf("tested on %s", v.server)
+	return Mortal{v}
+}
+
+// Database creates a database, which goes away with the server.
+func (m Mortal) Database(tb testing.TB) Database {
+	tb.Helper()
+	db, err := m.Create(tb.Context())
+	must(tb, err)
+	return db
+}
+
+// Kill is [Victim.Kill].
+func (m Mortal) Kill(tb testing.TB) { tb.Helper(); must(tb, m.Victim.Kill()) }
+
+// Start is [Victim.Start].
+func (m Mortal) Start(tb testing.TB) { tb.Helper(); must(tb, m.Victim.Start(tb.Context())) }
+
+// Freeze is [Victim.Freeze].
+func (m Mortal) Freeze(tb testing.TB) { tb.Helper(); must(tb, m.Victim.Freeze()) }
+
+// Thaw is [Victim.Thaw].
+func (m Mortal) Thaw(tb testing.TB) { tb.Helper(); must(tb, m.Victim.Thaw()) }
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func closeAtEnd(tb testing.TB, end func() error) {
+	tb.Cleanup(func() {
+		if err := end(); err != nil {
+			tb.Error(err)
+		}
+	})
 }
