@@ -53,12 +53,9 @@ func TestBusyFileIsNotApplied(t *testing.T) {
 	second, _ := connect(t, d)
 	mustExec(t, first, "CREATE TABLE thing (id INT PRIMARY KEY)")
 	mustExec(t, second, "PRAGMA busy_timeout = 1")
-	tx, err := first.BeginTxx(t.Context(), nil) // immediate: holds the write lock from here
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	_, err = second.ExecContext(t.Context(), "INSERT INTO thing VALUES (1)")
+	tx := first.MustBegin() // immediate: holds the write lock from here
+	defer tx.Rollback()
+	_, err := second.ExecContext(t.Context(), "INSERT INTO thing VALUES (1)")
 	if got := row.ClassOf(classify("save", err)); err == nil || got != row.ClassNotApplied {
 		t.Errorf("%v is %s, want not applied", err, got)
 	}
@@ -72,7 +69,7 @@ func TestReadOnlyTransactionIsTriedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = tx.Rollback() }()
+		defer tx.Rollback()
 		_, err = tx.ExecContext(t.Context(), "INSERT INTO thing VALUES (1)")
 		err = classify("save", err)
 		if row.ClassOf(err) != row.ClassNotApplied || !strings.Contains(err.Error(), "read-only") {

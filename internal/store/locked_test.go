@@ -14,20 +14,11 @@ func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 		db, _ := migrated(t, d)
 		mustExec(t, db, "INSERT INTO "+table+" (id, tag, message_body)"+
 			" VALUES (1,'a',''), (2,'a',''), (3,'a',''), (4,'a',''), (5,'a','')")
-		tx, err := db.BeginTxx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tx := db.MustBegin()
 		defer tx.Rollback()
-		for _, statement := range []string{
-			"UPDATE " + table + " SET version = 1 WHERE id = 2",
-			"DELETE FROM " + table + " WHERE id = 4",
-			"INSERT INTO " + table + " (id, tag, message_body) VALUES (6, 'a', '')",
-		} {
-			if _, err := tx.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
-		}
+		tx.MustExec("UPDATE " + table + " SET version = 1 WHERE id = 2")
+		tx.MustExec("DELETE FROM " + table + " WHERE id = 4")
+		tx.MustExec("INSERT INTO " + table + " (id, tag, message_body) VALUES (6, 'a', '')")
 		conn, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)

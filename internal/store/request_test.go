@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -55,36 +54,40 @@ func TestARequestIsReservedOnce(t *testing.T) {
 }
 
 func TestOfManyThatReserveOneRequestOneWins(t *testing.T) {
-	const callers = 50
 	lender.Each(t, func(t *testing.T, d dbtest.Database) {
-		one, _ := open(t, d)
-		two, _ := open(t, d) // another process
 		for round := range byte(5) {
-			var wg sync.WaitGroup
 			var mu sync.Mutex
 			winners, tasks := 0, map[int64]int{}
-			for i := range callers {
-				s := []*store.Store{one, two}[i%2]
-				wg.Go(func() {
-					got, mine, err := s.ReserveRequest(t.Context(), request(round, int64(i)+1))
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					tasks[got.TaskID]++
-					if mine {
-						winners++
-					}
-				})
-			}
-			wg.Wait()
+			fromTwoProcesses(t, d, 50, func(s *store.Store, i int) {
+				got, mine, err := s.ReserveRequest(t.Context(), request(round, int64(i)+1))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				tasks[got.TaskID]++
+				if mine {
+					winners++
+				}
+			})
 			if winners != 1 || len(tasks) != 1 {
 				t.Fatalf("%d callers won, and they read the tasks %v", winners, tasks)
 			}
 		}
 	})
+}
+
+// fromTwoProcesses calls do n times at once, each time on another one of two stores.
+func fromTwoProcesses(t *testing.T, d dbtest.Database, n int, do func(s *store.Store, i int)) {
+	t.Helper()
+	one, _ := open(t, d)
+	two, _ := open(t, d)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { do([]*store.Store{one, two}[i%2], i) })
+	}
+	wg.Wait()
 }
 
 func TestRequestsAreForgottenAfterADay(t *testing.T) {
@@ -126,19 +129,4 @@ func TestRequestsAreForgottenAfterADay(t *testing.T) {
 			t.Errorf("a forgotten request is reserved as %+v, %t, %v", got, mine, err)
 		}
 	})
-}
-
-// Garbage in a row is an error of that request alone.
-func TestAnUnreadableRequestIsRefused(t *testing.T) {
-	s, pool := open(t, lender.New(t, dbtest.SQLite))
-	for i, garbage := range []string{"content = x'01'", "content = 'text'", "task_id = 0", "task_id = 'many'", "saved = 'no'"} {
-		r := request(byte(i), 7)
-		if _, _, err := s.ReserveRequest(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-		exec(t, pool.DB, fmt.Sprintf("UPDATE delay_task_request SET %s WHERE hash = ?", garbage), r.Hash[:])
-		if got, mine, err := s.ReserveRequest(t.Context(), r); err == nil || mine {
-			t.Errorf("%s: reserved as %+v, %t", garbage, got, mine)
-		}
-	}
 }

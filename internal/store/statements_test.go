@@ -86,107 +86,87 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	worker := row.Worker{App: "a", Address: "http://a", Tags: []string{"t"}, TTL: time.Minute}
 	node := row.Node{Number: 1, Token: "t", Tags: []string{"t"}}
 	access := row.AccessToken{Name: "n", Hash: [32]byte{3}, Tags: []string{"*"}, Verbs: []string{"save"}}
-	old := func(table, column string) {
+	old := func(table, column string) context.Context {
 		mustExec(t, plain, "UPDATE "+table+" SET "+column+" = '2020-01-01'")
+		return ctx
 	}
 
 	calls := []struct {
 		method string
 		call   func() error
 	}{
-		{"Check", func() error { _, err := s.Check(ctx, 1<<20); return err }},
+		{"Check", func() error { return one(s.Check(ctx, 1<<20)) }},
 		{"CheckService", func() error { return s.CheckService(ctx) }},
-		{"InTransaction", func() error { _, err := s.InTransaction(ctx, s.db); return err }},
-		{"Now", func() error { _, err := s.Now(ctx); return err }},
+		{"InTransaction", func() error { return one(s.InTransaction(ctx, s.db)) }},
+		{"Now", func() error { return one(s.Now(ctx)) }},
 		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{task(1), task(2), task(3)}) }},
 		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{full}) }},
-		{"Get", func() error { _, _, err := s.Get(ctx, nil, []int64{1, 2}); return err }},
-		{"FindActive", func() error { _, err := s.FindActive(ctx, nil, []row.TagKey{{Tag: "a", Key: "k"}}); return err }},
-		{"States", func() error { _, err := s.States(ctx, []int64{1, 2}); return err }},
+		{"Get", func() error { return two(s.Get(ctx, nil, []int64{1, 2})) }},
+		{"FindActive", func() error { return one(s.FindActive(ctx, nil, []row.TagKey{{Tag: "a", Key: "k"}})) }},
+		{"States", func() error { return one(s.States(ctx, []int64{1, 2})) }},
+		{"Due", func() error { return one(s.Due(ctx, row.Window{Tags: []string{"a", "b"}, To: now, Limit: 5})) }},
 		{"Due", func() error {
-			_, err := s.Due(ctx, row.Window{Tags: []string{"a", "b"}, To: now, Limit: 5})
-			return err
-		}},
-		{"Due", func() error {
-			_, err := s.Due(ctx, row.Window{Tags: many, From: now, AfterID: 1, To: now.Add(1), Limit: 5})
-			return err
+			return one(s.Due(ctx, row.Window{Tags: many, From: now, AfterID: 1, To: now.Add(1), Limit: 5}))
 		}},
 		{"Adopt", func() error { return s.Adopt(ctx, refs) }},
-		{"Locked", func() error { _, err := s.Locked(ctx, []int64{1, 2}); return err }},
+		{"Locked", func() error { return one(s.Locked(ctx, []int64{1, 2})) }},
 		{"Locked", func() error { // as on a server that skips no locked rows
 			return s.probe.do(ctx, "probe", func(ctx context.Context, conn *sql.Conn) error {
-				_, err := refused(ctx, conn, []int64{1, 2})
-				return err
+				return one(refused(ctx, conn, []int64{1, 2}))
 			})
 		}},
-		{"Claim", func() error { _, err := s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"}); return err }},
-		{"Claim", func() error { _, err := s.Claim(ctx, row.Claim{Rows: refs[:1], Executor: "f"}); return err }},
-		{"Expired", func() error { _, _, err := s.Expired(ctx, 5); return err }},
-		{"Strays", func() error { _, err := s.Strays(ctx, "e:", 5); return err }},
+		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"})) }},
+		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs[:1], Executor: "f"})) }},
+		{"Expired", func() error { return two(s.Expired(ctx, 5)) }},
+		{"Strays", func() error { return one(s.Strays(ctx, "e:", 5)) }},
 		{"Renew", func() error {
-			_, err := s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute}, {Ref: refs[1], TTR: time.Hour, Least: true,
-				Executor: "pop:e", Execution: now}})
-			return err
+			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute}, {Ref: refs[1], TTR: time.Hour, Least: true,
+				Executor: "pop:e", Execution: now}}))
 		}},
 		{"Update", func() error {
-			_, err := s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited})
-			return err
+			return one(s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited}))
 		}},
-		{"Update", func() error {
-			_, err := s.Update(ctx, nil, []row.Change{change(3, row.Pending, row.Completed)})
-			return err
-		}},
+		{"Update", func() error { return one(s.Update(ctx, nil, []row.Change{change(3, row.Pending, row.Completed)})) }},
 		{"Discard", func() error {
 			return s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}})
 		}},
-		{"List", func() error { _, _, err := s.List(ctx, row.Filter{Limit: 5}, true); return err }},
+		{"List", func() error { return two(s.List(ctx, row.Filter{Limit: 5}, true)) }},
 		{"List", func() error {
-			_, _, err := s.List(ctx, row.Filter{Tag: "a", Key: "k", Status: &status, DueBefore: now, AfterID: 1, Limit: 5}, false)
-			return err
+			return two(s.List(ctx, row.Filter{Tag: "a", Key: "k", Status: &status, DueBefore: now, AfterID: 1, Limit: 5}, false))
 		}},
-		{"Counts", func() error { _, err := s.Counts(ctx); return err }},
-		{"Lateness", func() error { _, err := s.Lateness(ctx, []string{"a"}, 0, 5); return err }},
-		{"Lateness", func() error { _, err := s.Lateness(ctx, []string{"a"}, now, 5); return err }},
+		{"Counts", func() error { return one(s.Counts(ctx)) }},
+		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, 0, 5)) }},
+		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, now, 5)) }},
 		{"Purge", func() error {
 			mustExec(t, plain, "UPDATE "+table+" SET status = 1, due_time = '2020-01-01' WHERE id = 3")
-			_, err := s.Purge(ctx, row.Completed, now, 5)
-			return err
+			return one(s.Purge(ctx, row.Completed, now, 5))
 		}},
 		{"Renumber", func() error {
 			mustExec(t, plain, "INSERT INTO "+table+" (id, tag) VALUES (18446744073709551614, 'a')")
-			_, _, err := s.Renumber(ctx, 1<<62, func() int64 { return 77 }, 5)
-			return err
+			return two(s.Renumber(ctx, 1<<62, func() int64 { return 77 }, 5))
 		}},
 		{"SetTag", func() error { return s.SetTag(ctx, row.TagState{Tag: "a", Paused: true}) }},
-		{"Tags", func() error { _, err := s.Tags(ctx); return err }},
-		{"Join", func() error { _, err := s.Join(ctx, node, time.Second); return err }},
-		{"Beat", func() error { _, err := s.Beat(ctx, node); return err }},
-		{"Nodes", func() error { _, _, err := s.Nodes(ctx); return err }},
+		{"Tags", func() error { return one(s.Tags(ctx)) }},
+		{"Join", func() error { return one(s.Join(ctx, node, time.Second)) }},
+		{"Beat", func() error { return one(s.Beat(ctx, node)) }},
+		{"Nodes", func() error { return two(s.Nodes(ctx)) }},
 		{"Leave", func() error { return s.Leave(ctx, []string{"t"}) }},
-		{"ReserveRequest", func() error { _, _, err := s.ReserveRequest(ctx, request); return err }},
-		{"ReserveRequest", func() error { _, _, err := s.ReserveRequest(ctx, request); return err }}, // is met
+		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }},
+		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // is met
 		{"SaveRequest", func() error { return s.SaveRequest(ctx, request.Hash, 1, false) }},
-		{"PurgeRequests", func() error {
-			old(requestTable, "create_time")
-			_, err := s.PurgeRequests(ctx, 5)
-			return err
-		}},
+		{"PurgeRequests", func() error { return one(s.PurgeRequests(old(requestTable, "create_time"), 5)) }},
 		{"CreateToken", func() error { return s.CreateToken(ctx, access) }},
-		{"AccessTokens", func() error { _, _, err := s.AccessTokens(ctx); return err }},
+		{"AccessTokens", func() error { return two(s.AccessTokens(ctx)) }},
 		{"DeleteToken", func() error { return s.DeleteToken(ctx, "n") }},
-		{"SaveWorker", func() error { _, err := s.SaveWorker(ctx, worker); return err }},
-		{"SaveWorker", func() error { _, err := s.SaveWorker(ctx, worker); return err }}, // is replaced
-		{"WorkerAt", func() error { _, _, err := s.WorkerAt(ctx, worker.App, worker.Address); return err }},
-		{"Heartbeat", func() error { _, err := s.Heartbeat(ctx, 1); return err }},
-		{"Worker", func() error { _, _, err := s.Worker(ctx, 1); return err }},
-		{"Workers", func() error { _, _, err := s.Workers(ctx); return err }},
-		{"CountWorkers", func() error { _, err := s.CountWorkers(ctx); return err }},
-		{"PurgeWorkers", func() error {
-			old(workerTable, "expire_time")
-			_, err := s.PurgeWorkers(ctx)
-			return err
-		}},
-		{"DeleteWorker", func() error { _, err := s.DeleteWorker(ctx, 1); return err }},
+		{"SaveWorker", func() error { return one(s.SaveWorker(ctx, worker)) }},
+		{"SaveWorker", func() error { return one(s.SaveWorker(ctx, worker)) }}, // is replaced
+		{"WorkerAt", func() error { return two(s.WorkerAt(ctx, worker.App, worker.Address)) }},
+		{"Heartbeat", func() error { return one(s.Heartbeat(ctx, 1)) }},
+		{"Worker", func() error { return two(s.Worker(ctx, 1)) }},
+		{"Workers", func() error { return two(s.Workers(ctx)) }},
+		{"CountWorkers", func() error { return one(s.CountWorkers(ctx)) }},
+		{"PurgeWorkers", func() error { return one(s.PurgeWorkers(old(workerTable, "expire_time"))) }},
+		{"DeleteWorker", func() error { return one(s.DeleteWorker(ctx, 1)) }},
 	}
 	called := map[string]bool{"Close": true}
 	for _, c := range calls {
@@ -201,3 +181,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		}
 	}
 }
+
+func one[A any](_ A, err error) error { return err }
+
+func two[A, B any](_ A, _ B, err error) error { return err }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -72,65 +71,6 @@ func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
 		}
 		if tokens, _ := read(); len(tokens) != 2 || tokens[0].Name != "A" || tokens[1].Name != "a" {
 			t.Errorf("left are %+v", tokens)
-		}
-	})
-}
-
-func TestAStoredTokenIsACallerUntilItExpires(t *testing.T) {
-	lender.Each(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
-		secret, token, err := access.New("ci", []string{"order.*"}, []access.Verb{access.Save}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.CreateToken(t.Context(), token); err != nil {
-			t.Fatal(err)
-		}
-		caller, err := access.NewTokens(s).Check(t.Context(), secret)
-		if err != nil || caller.Name() != "ci" || !caller.May(access.Save, "order.close") || caller.May(access.Save, "mail") ||
-			caller.May(access.Read, "order.close") {
-			t.Errorf("%+v, %v", caller, err)
-		}
-		now, err := s.Now(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		exec(t, pool.DB, "UPDATE delay_task_token SET expire_time = ?", now.Time)
-		if _, err := access.NewTokens(s).Check(t.Context(), secret); !errors.Is(err, access.ErrUnauthorized) {
-			t.Errorf("an expired token: %v", err)
-		}
-	})
-}
-
-// What somebody spoils by hand allows nothing, and locks nobody else out.
-func TestASpoiledTokenAllowsNothing(t *testing.T) {
-	lender.Each(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
-		list := []string{"tags = ''", `tags = '["a", 1]'`, "tags = '7'", "verbs = '{'", "hash = x'00'"}
-		if d.Kind == dbtest.SQLite {
-			list = append(list, "expire_time = 'soon'", "expire_time = 1", "expire_time = ''", "tags = x'ff'")
-		} else {
-			pool = callersPool(t, d, "sql_mode", "''") // strict servers refuse the zero date
-			list = append(list, "expire_time = '0000-00-00'")
-		}
-		for i, garbage := range list {
-			for n, name := range []string{"spoiled", "whole"} {
-				if err := s.CreateToken(t.Context(), accessToken(name, byte(i*2+n+1))); err != nil {
-					t.Fatal(err)
-				}
-			}
-			exec(t, pool.DB, "UPDATE delay_task_token SET "+garbage+" WHERE name = 'spoiled'")
-			tokens, reading, err := s.AccessTokens(t.Context())
-			if err != nil || len(tokens) != 2 || len(tokens[1].Tags) != 2 || !tokens[1].Expires.IsZero() {
-				t.Fatalf("%s: %+v, %v", garbage, tokens, err)
-			}
-			token := tokens[0]
-			expired := !token.Expires.IsZero() && token.Expires < reading.Time
-			unknown := token.Hash != accessToken("", byte(i*2+1)).Hash
-			if len(token.Tags) > 0 && len(token.Verbs) > 0 && !expired && !unknown {
-				t.Errorf("%s: it is read as %+v", garbage, token)
-			}
-			exec(t, pool.DB, "DELETE FROM delay_task_token")
 		}
 	})
 }

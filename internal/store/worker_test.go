@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -142,21 +141,15 @@ func TestAWorkerLivesByItsHeartbeats(t *testing.T) {
 func TestManyThatSaveOneWorkerAgreeOnIt(t *testing.T) {
 	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		one, _ := open(t, d)
-		two, _ := open(t, d) // another process
 		for round := range 5 {
-			var wg sync.WaitGroup
 			ids := make([]int64, 20)
-			for i := range ids {
-				s := []*store.Store{one, two}[i%2]
-				wg.Go(func() {
-					w, err := s.SaveWorker(t.Context(), worker("app", fmt.Sprint("http://", round)))
-					if err != nil {
-						t.Error(err)
-					}
-					ids[i] = w.ID
-				})
-			}
-			wg.Wait()
+			fromTwoProcesses(t, d, len(ids), func(s *store.Store, i int) {
+				w, err := s.SaveWorker(t.Context(), worker("app", fmt.Sprint("http://", round)))
+				if err != nil {
+					t.Error(err)
+				}
+				ids[i] = w.ID
+			})
 			for _, id := range ids {
 				if id != ids[0] || id == 0 {
 					t.Fatalf("one worker has the ids %v", ids)
@@ -178,21 +171,6 @@ func TestAWorkerThatDoesNotFitIsRefused(t *testing.T) {
 		} {
 			if got, err := s.SaveWorker(t.Context(), w); row.ClassOf(err) != row.ClassCaller || got.ID != 0 {
 				t.Errorf("%.20s at %.20s: saved as %d, %v", w.App, w.Address, got.ID, err)
-			}
-		}
-	})
-}
-
-// One spoiled row does not hide the others.
-func TestGarbageInAWorkerIsThatWorkersAlone(t *testing.T) {
-	lender.Each(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
-		spoiled, whole := saveWorker(t, s, worker("spoiled", "x"), time.Minute), saveWorker(t, s, worker("whole", "x"), time.Minute)
-		for _, garbage := range []string{"tags = ''", "tags = '{'", `tags = '["a", 1]'`, "tags = 'null'", "secret = ''"} {
-			exec(t, pool.DB, "UPDATE delay_task_worker SET "+garbage+" WHERE app = 'spoiled'")
-			workers, _ := readWorkers(t, s)
-			if len(workers) != 2 || workers[0].ID != spoiled.ID || workers[0].Tags != nil || !reflect.DeepEqual(workers[1], whole) {
-				t.Errorf("%s: %+v", garbage, workers)
 			}
 		}
 	})
