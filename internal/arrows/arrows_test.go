@@ -40,6 +40,7 @@ var floors = [][]string{
 		"processor/webhook",
 		"scanner",
 	},
+	{"internal/lifecycle"},
 	{"internal/engine", "client"},
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/history", "internal/storetest", "internal/seam"},
 	{"migrations", "internal/sim"},

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -91,13 +92,13 @@ func (c *claimer) apart(f *flight, p part, err error) (halves []part) {
 // is due in the table; its timer may have been older than what is there.
 func (c *claimer) turnAway(it *item, err error) {
 	if c.outcasts.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
-		c.log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.tag(),
+		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.tag(),
 			"version", it.Version, "err", err)
 	}
 	c.hands.standBack(it)
 	d := c.outcasts.wait(time.Now())
-	c.goFunc(func() {
-		sleep(c.life, d)
+	c.Go(func() {
+		lifecycle.Sleep(c.Life, d)
 		c.hands.letGo(it)
 		c.hands.scanWake.set() // it was turned away while it was in hand
 	})

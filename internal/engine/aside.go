@@ -2,6 +2,8 @@ package engine
 
 import (
 	"sync"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
 )
 
 // aside keeps results whose rows somebody else's transaction holds. They are not tried but asked for, all in one question, and
@@ -17,7 +19,7 @@ type aside struct {
 // leaveOut takes the locked ones out of the results and returns the others.
 func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 	s := a.settler
-	ctx, cancel := s.call()
+	ctx, cancel := s.Call()
 	defer cancel()
 	locked, err := s.lockedAmong(ctx, idsOf(results, settlement.id))
 	if err != nil {
@@ -35,7 +37,7 @@ func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 	a.waiting = append(a.waiting, held...)
 	if !a.asking {
 		a.asking = true
-		s.goFunc(a.ask)
+		s.Go(a.ask)
 	}
 	return rest
 }
@@ -43,7 +45,7 @@ func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 // ask asks for the rows until none is left, at growing intervals.
 func (a *aside) ask() {
 	s := a.settler
-	for n := 0; sleep(s.life, asideFor(n)); n++ {
+	for n := 0; lifecycle.Sleep(s.Life, asideFor(n)); n++ {
 		a.mu.Lock()
 		waiting := a.waiting
 		a.waiting = nil
@@ -52,7 +54,7 @@ func (a *aside) ask() {
 		if len(waiting) == 0 {
 			return
 		}
-		ctx, cancel := s.call()
+		ctx, cancel := s.Call()
 		locked, err := s.lockedAmong(ctx, idsOf(waiting, settlement.id))
 		cancel()
 		held, free := waiting, []settlement(nil)
@@ -66,7 +68,7 @@ func (a *aside) ask() {
 		a.waiting = append(a.waiting, held...)
 		a.mu.Unlock()
 		if len(free) > 0 {
-			s.goFunc(func() { s.flush(free) })
+			s.Go(func() { s.flush(free) })
 		}
 	}
 }

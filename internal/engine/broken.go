@@ -7,14 +7,14 @@ func (c *core) discard(broken []row.Broken) {
 	if len(broken) == 0 {
 		return
 	}
-	ctx, cancel := c.call()
+	ctx, cancel := c.Call()
 	defer cancel()
 	if err := c.store.Discard(ctx, broken); err != nil {
-		c.failed("failing rows that cannot be decoded", err)
+		c.Failed("failing rows that cannot be decoded", err)
 		return
 	}
 	for _, b := range broken {
-		c.log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
+		c.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
 			"version", b.Version, "err", b.Reason)
 	}
 }

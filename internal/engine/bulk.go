@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -107,7 +108,7 @@ func (e *Engine) changePage(ctx context.Context, rows []row.Row, change func(*ro
 func (e *Engine) changeRow(ctx context.Context, one []row.Row, change func(*row.Row, row.Time) row.Change) (applied int, err error) {
 	for n := range bulkTries {
 		applied, err = e.changePage(ctx, one, change)
-		if err == nil || row.ClassOf(err) != row.ClassLocked || !sleep(ctx, pause(n)) {
+		if err == nil || row.ClassOf(err) != row.ClassLocked || !lifecycle.Sleep(ctx, lifecycle.Backoff(n)) {
 			break
 		}
 	}

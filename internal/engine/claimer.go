@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -39,7 +40,7 @@ func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor stri
 // idle returns a channel that is closed when no claim is in flight any more, nor of unknown outcome. The loop must have ended.
 func (c *claimer) idle() <-chan struct{} {
 	done := make(chan struct{})
-	c.goFunc(func() {
+	c.Go(func() {
 		c.open.Wait()
 		close(done)
 	})
@@ -92,7 +93,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		leave()
 	})
 	c.open.Add(1)
-	c.goFunc(func() {
+	c.Go(func() {
 		defer c.open.Done()
 		for p, ok := f.first(); ok; p, ok = f.first() {
 			f.answered(c.claim(f, p))
@@ -114,7 +115,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	for i, it := range items {
 		claim.Rows[i] = row.Ref{ID: it.ID, Version: it.Version}
 	}
-	ctx, cancel := c.call()
+	ctx, cancel := c.Call()
 	defer cancel()
 	silent := time.AfterFunc(lockWait, func() { c.health.claimed(errSilent) })
 	sent := time.Now()
@@ -122,10 +123,10 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	received := time.Now()
 	silent.Stop()
 	c.health.claimed(err)
-	c.metrics.Batch("claim", len(items))
+	c.Metrics.Batch("claim", len(items))
 	if err != nil {
-		c.metrics.ClaimFailed(len(items))
-		c.failed("claiming", err)
+		c.Metrics.ClaimFailed(len(items))
+		c.Failed("claiming", err)
 		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
 			c.portion.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
 		}
@@ -158,7 +159,7 @@ func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 		won[claimed.Rows[i].ID] = &claimed.Rows[i]
 	}
 	lost := len(items) - len(won) - len(claimed.Broken)
-	c.metrics.Claimed(len(won), lost)
+	c.Metrics.Claimed(len(won), lost)
 	if lost*rivalShare > len(items) {
 		c.hands.rivals.set()
 	}
@@ -189,7 +190,7 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 			c.hands.freeSlot(it)
 		}
 		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
-		c.goFunc(func() {
+		c.Go(func() {
 			defer c.open.Done()
 			c.findOut(items, executor, sent)
 		})
@@ -199,10 +200,10 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 		if d := c.refusals.another(time.Now()); d > 0 {
 			c.later(items, d)
 		} else {
-			c.later(items, pause(countTry(items)))
+			c.later(items, lifecycle.Backoff(countTry(items)))
 		}
 	default:
-		c.later(items, pause(claimRefused))
+		c.later(items, lifecycle.Backoff(claimRefused))
 	}
 }
 
@@ -223,8 +224,8 @@ func (c *claimer) later(items []*item, d time.Duration) {
 	for _, it := range items {
 		c.hands.standBack(it)
 	}
-	c.goFunc(func() {
-		sleep(c.life, d)
+	c.Go(func() {
+		lifecycle.Sleep(c.Life, d)
 		for _, it := range items {
 			c.hands.putBack(it)
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -68,7 +69,7 @@ func (c *commits) loop(ctx context.Context) {
 			return
 		}
 		for c.look() {
-			if !sleep(ctx, firstCommitLook) {
+			if !lifecycle.Sleep(ctx, firstCommitLook) {
 				return
 			}
 		}
@@ -85,11 +86,11 @@ func (c *commits) look() bool {
 	for i, u := range turn {
 		ids[i] = u.due.ID
 	}
-	ctx, cancel := c.call()
+	ctx, cancel := c.Call()
 	defer cancel()
 	states, err := c.store.States(ctx, ids)
 	if err != nil {
-		c.failed("looking for commits", err)
+		c.Failed("looking for commits", err)
 	}
 	seen := statesByID(states)
 	c.mu.Lock()

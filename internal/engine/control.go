@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -161,7 +162,7 @@ func (e *Engine) change(
 	}
 	var unsure *row.Change // sent, and its reply was lost: it may be applied by now
 	for n := range controlTries {
-		if n > 0 && (tx != nil || !sleep(ctx, pause(n))) {
+		if n > 0 && (tx != nil || !lifecycle.Sleep(ctx, lifecycle.Backoff(n))) {
 			break
 		}
 		r, err := e.find(ctx, tx, ref)

@@ -2,48 +2,30 @@ package engine
 
 import (
 	"context"
-	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
-	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // core is what every part of the engine works with.
 type core struct {
-	cfg     Config
-	store   Store
-	clock   *clock.Clock
-	hands   *hands
-	log     *slog.Logger
-	limiter logLimiter // of the log
-	metrics *metrics.Collector
+	*lifecycle.Lifecycle
+	cfg   Config
+	store Store
+	clock *clock.Clock
+	hands *hands
 
 	outage     outage
 	health     health
 	locks      locks
-	touching   chan struct{} // holds one while a lease is moved for its holder
-	anchorLost chan struct{} // the clock needs a reading at once
-	skewed     sync.Once     // the log says that this machine's clock is off
-
-	wg    sync.WaitGroup
-	hooks sync.WaitGroup  // of the user's functions that run
-	life  context.Context // ends when the last write is done
-}
-
-// goFunc starts every goroutine but those of processors, and all of them are waited for.
-func (c *core) goFunc(f func()) {
-	c.wg.Go(f)
-}
-
-// call bounds one call of the store. It hangs on the engine's life alone: a write that was begun is not torn by a caller who
-// leaves.
-func (c *core) call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.life, c.cfg.CallTimeout)
+	touching   chan struct{}  // holds one while a lease is moved for its holder
+	anchorLost chan struct{}  // the clock needs a reading at once
+	skewed     sync.Once      // the log says that this machine's clock is off
+	hooks      sync.WaitGroup // of the user's functions that run
 }
 
 // now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due at.
@@ -62,43 +44,10 @@ func (c *core) certain(ctx context.Context) (row.Time, error) {
 		case <-c.clock.Anchored():
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
-		case <-c.life.Done():
+		case <-c.Life.Done():
 			return 0, processor.ErrClosed
 		}
 	}
-}
-
-// failed counts and logs an error of the store.
-func (c *core) failed(op string, err error) {
-	class := row.ClassOf(err)
-	c.metrics.DatabaseError(class.String())
-	if c.life.Err() != nil {
-		return
-	}
-	c.log.Warn("the database refused or did not answer", "op", op, "class", class.String(), "err", err)
-}
-
-// sleep waits for d, or until ctx ends; it reports whether the time has passed.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// pause is the wait before the n-th repetition of something the database refused: 10 ms, doubling up to 2 s, and jittered so
-// that processes which failed together do not come back together.
-func pause(n int) time.Duration {
-	return jitter(min(10*time.Millisecond<<min(n, 10), 2*time.Second), 0.5)
-}
-
-// jitter moves d by up to the given share in both directions.
-func jitter(d time.Duration, share float64) time.Duration {
-	return time.Duration(float64(d) * (1 + share*(2*rand.Float64()-1)))
 }
 
 // split parts a list in two, in order.
@@ -134,7 +83,7 @@ func statesByID(states []row.State) map[int64]row.State {
 func (c *core) lockedAmong(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	found, err := c.store.Locked(ctx, ids)
 	if err != nil {
-		c.failed("looking for locked rows", err)
+		c.Failed("looking for locked rows", err)
 		return nil, err
 	}
 	locked := make(map[int64]bool, len(found))

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -43,8 +44,8 @@ func (p *pops) endBatch(calls []*endCall) {
 	for _, c := range calls {
 		all = append(all, c.ends...)
 	}
-	p.metrics.Batch("end", len(all))
-	ctx, cancel := p.call()
+	p.Metrics.Batch("end", len(all))
+	ctx, cancel := p.Call()
 	defer cancel()
 	for _, e := range p.tryEnd(ctx, all) {
 		e.again = true
@@ -56,7 +57,7 @@ func (p *pops) endBatch(calls []*endCall) {
 
 // endPanicked lets each caller try by himself.
 func (p *pops) endPanicked(calls []*endCall, value any) {
-	p.log.Error("ending popped tasks panicked", "panic", value, "stack", string(debug.Stack()))
+	p.Log.Error("ending popped tasks panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, c := range calls {
 		for _, e := range c.ends {
 			e.again = true
@@ -96,7 +97,7 @@ func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 
 // retryEnds tries, after a first time, until every ending has its answer in err, or ctx has ended.
 func (p *pops) retryEnds(ctx context.Context, open []*ending) {
-	for n := 1; len(open) > 0 && n < controlTries && sleep(ctx, pause(n)); n++ {
+	for n := 1; len(open) > 0 && n < controlTries && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
 		open = p.tryEnd(ctx, open)
 	}
 	for _, e := range open {

@@ -36,7 +36,7 @@ func (p *pops) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
 
 // orClosed returns nothing to try again once the engine has ended.
 func (p *pops) orClosed(open []*ending) []*ending {
-	if p.life.Err() != nil {
+	if p.Life.Err() != nil {
 		return nil
 	}
 	return open
@@ -123,7 +123,7 @@ func (e *ending) rowID() int64 { return e.id }
 func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
 	found, err := p.store.States(ctx, idsOf(open, (*ending).rowID))
 	if err != nil {
-		p.failed("reading back what holders ended", err)
+		p.Failed("reading back what holders ended", err)
 		return open
 	}
 	states := statesByID(found)

@@ -3,12 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -35,7 +35,6 @@ type Engine struct {
 	passes     *passes
 	pops       *pops
 
-	endLife       context.CancelFunc      // of everything
 	endProcessors context.CancelCauseFunc // of what runs
 	finders       context.Context         // of what finds work in the table
 	endFinders    context.CancelFunc
@@ -53,38 +52,42 @@ type Engine struct {
 // New reads the database's clock, leases a node number and begins to keep both. Tasks can be saved from then on; none runs before
 // Start.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
-	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	life := newLife(ctx, &cfg)
 	anchorLost := make(chan struct{}, 1)
 	c := &core{
-		cfg: cfg, store: cfg.Store, limiter: newLogLimiter(cfg.Logger), metrics: cfg.Metrics, life: life,
+		Lifecycle: life, cfg: cfg, store: cfg.Store,
 		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
 		hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: anchorLost,
 		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
 	}
-	c.log = slog.New(c.limiter)
-	e := &Engine{core: c, endLife: endLife, runs: newRuns()}
+	e := &Engine{core: c, runs: newRuns()}
 	if err := e.anchor(ctx); err != nil {
-		endLife()
+		life.End()
 		return nil, err
 	}
 	process := cluster.NewProcess()
 	if cfg.NodeName != "" {
 		process.Name = cfg.NodeName
 	}
-	c.log = c.log.With("node", process.Name)
+	c.Log = c.Log.With("node", process.Name)
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Address: cfg.Address, Version: Version})
 	if err != nil {
-		endLife()
+		life.End()
 		return nil, fmt.Errorf("joining the nodes of this database: %w", err)
 	}
 	e.member = member
 	e.wire(process)
-	e.metrics.SetWorkers(cfg.Workers)
+	e.Metrics.SetWorkers(cfg.Workers)
 	e.reportClock()
-	c.goFunc(func() { e.readClock(life, new(clock.Gap).Tick) })
-	c.goFunc(func() { e.heartbeat(life) })
-	c.goFunc(func() { e.commits.loop(life) })
+	c.Go(func() { e.readClock(life.Life, new(clock.Gap).Tick) })
+	c.Go(func() { e.heartbeat(life.Life) })
+	c.Go(func() { e.commits.loop(life.Life) })
 	return e, nil
+}
+
+// newLife begins the life of an engine.
+func newLife(ctx context.Context, cfg *Config) *lifecycle.Lifecycle {
+	return lifecycle.New(ctx, lifecycle.Config{Log: cfg.Logger, Metrics: cfg.Metrics, CallTimeout: cfg.CallTimeout})
 }
 
 // wire makes the parts and tells each whom it hands its work to.
@@ -92,9 +95,9 @@ func (e *Engine) wire(process cluster.Process) {
 	c := e.core
 	executor := fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
 	var processors context.Context
-	processors, e.endProcessors = context.WithCancelCause(c.life)
-	e.finders, e.endFinders = context.WithCancel(c.life)
-	e.sources, e.endSources = context.WithCancel(c.life)
+	processors, e.endProcessors = context.WithCancelCause(c.Life)
+	e.finders, e.endFinders = context.WithCancel(c.Life)
+	e.sources, e.endSources = context.WithCancel(c.Life)
 
 	e.ids = newIDs(e.member, c.clock)
 	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) }, func() []string { return e.pops.awaited() })
@@ -125,7 +128,7 @@ func (e *Engine) take(u *run) {
 		signal(e.renewer.of(u).wake) // the lease may end before the next tick
 	}
 	if wait, anchored := e.clock.Until(u.due); anchored && wait > farAhead {
-		e.goFunc(func() { e.settler.add(u, released(u, e.now())) }) // not here: it may have to wait for the settler
+		e.Go(func() { e.settler.add(u, released(u, e.now())) }) // not here: it may have to wait for the settler
 		return
 	}
 	e.dispatcher.add(u)
@@ -138,7 +141,7 @@ const farAhead = maxLead + time.Second
 // begin hands a row whose time has come to a worker or to a waiting pop.
 func (e *Engine) begin(u *run) {
 	if u.forPop {
-		e.goFunc(func() { e.pops.deliver(u) }) // not here: it may have to wait for the settler
+		e.Go(func() { e.pops.deliver(u) }) // not here: it may have to wait for the settler
 		return
 	}
 	e.runner.begin(u)
@@ -157,11 +160,11 @@ func (e *Engine) Start(_ context.Context) error {
 	e.started = true
 	e.member.SetTags(e.tags.served())
 	e.tags.run(true)
-	e.goFunc(func() { e.dispatcher.loop(e.life) })
-	e.goFunc(func() { e.renewer.loop(e.life, &e.renewer.short) })
-	e.goFunc(func() { e.renewer.loop(e.life, &e.renewer.long) })
-	e.goFunc(func() { e.renewer.look(e.life) })
-	e.goFunc(func() { e.renewer.deadlines(e.life) })
+	e.Go(func() { e.dispatcher.loop(e.Life) })
+	e.Go(func() { e.renewer.loop(e.Life, &e.renewer.short) })
+	e.Go(func() { e.renewer.loop(e.Life, &e.renewer.long) })
+	e.Go(func() { e.renewer.look(e.Life) })
+	e.Go(func() { e.renewer.deadlines(e.Life) })
 	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
@@ -191,7 +194,7 @@ func (e *Engine) announce() {
 	ctx, cancel := context.WithTimeout(e.finders, e.cfg.CallTimeout)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil && e.finders.Err() == nil {
-		e.failed("announcing the node", err)
+		e.Failed("announcing the node", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -18,14 +19,14 @@ func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
 		open[it.ID] = it
 	}
 	for n := 0; len(open) > 0; n++ {
-		if !sleep(c.life, pause(n)) {
+		if !lifecycle.Sleep(c.Life, lifecycle.Backoff(n)) {
 			return
 		}
-		ctx, cancel := c.call()
+		ctx, cancel := c.Call()
 		found, err := c.store.States(ctx, slices.Collect(maps.Keys(open)))
 		cancel()
 		if err != nil {
-			c.failed("finding out what a claim did", err)
+			c.Failed("finding out what a claim did", err)
 			continue
 		}
 		states := statesByID(found)

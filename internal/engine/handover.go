@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -67,11 +68,11 @@ func (h *handover) passed(u *run, asked *processor.HandOverError) *passed {
 // flush writes until every row is handed over or turns out to be somebody else's. A renewal that was under way must not come
 // after it.
 func (h *handover) flush(all []*passed) {
-	h.metrics.Batch("handover", len(all))
+	h.Metrics.Batch("handover", len(all))
 	h.renewed()
-	for n := 0; len(all) > 0 && h.life.Err() == nil; n++ {
+	for n := 0; len(all) > 0 && h.Life.Err() == nil; n++ {
 		if n > 0 {
-			sleep(h.life, pause(n-1))
+			lifecycle.Sleep(h.Life, lifecycle.Backoff(n-1))
 		}
 		all = h.write(all)
 	}
@@ -83,11 +84,11 @@ func (h *handover) write(all []*passed) (again []*passed) {
 	for i, p := range all {
 		leases[i] = p.lease
 	}
-	ctx, cancel := h.call()
+	ctx, cancel := h.Call()
 	defer cancel()
 	states, err := h.store.Renew(ctx, leases)
 	if err != nil {
-		h.failed("handing tasks over", err)
+		h.Failed("handing tasks over", err)
 		switch row.ClassOf(err) {
 		case row.ClassLocked:
 			return h.leaveLocked(ctx, all)
@@ -119,8 +120,8 @@ func (h *handover) leaveLocked(ctx context.Context, all []*passed) (rest []*pass
 	for _, p := range locked {
 		p.tries++
 		h.hands.standBack(p.run.item) // other suspects must not wait for somebody's transaction
-		h.goFunc(func() {
-			if sleep(h.life, asideFor(p.tries)) {
+		h.Go(func() {
+			if lifecycle.Sleep(h.Life, asideFor(p.tries)) {
 				h.flush([]*passed{p})
 			}
 		})
@@ -134,7 +135,7 @@ func (h *handover) panicked(all []*passed, value any) {
 
 // leave lets go of tasks that cannot be handed over: their leases end as the processor's.
 func (h *handover) leave(all []*passed, why ...any) {
-	h.log.Error("tasks could not be handed over; they run again when their leases are over", why...)
+	h.Log.Error("tasks could not be handed over; they run again when their leases are over", why...)
 	for _, p := range all {
 		h.runs.remove(p.run)
 		h.hands.letGo(p.run.item)

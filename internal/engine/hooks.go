@@ -17,13 +17,13 @@ var errNotFinished = errors.New("handed out and not finished within its lease")
 
 // attemptFailed reports an attempt that another one follows, at next.
 func (c *core) attemptFailed(r *row.Row, err error, next row.Time) {
-	c.log.Warn("attempt failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt,
+	c.Log.Warn("attempt failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt,
 		"max_attempts", r.MaxAttempts, "err", firstLine{err}, "next_attempt_at", next.Std())
 }
 
 // taskFailed reports a task that has failed for good.
 func (c *core) taskFailed(r *row.Row, due row.Time, err error) {
-	c.log.Error("task failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt,
+	c.Log.Error("task failed", "task", r.ID, "tag", r.Tag, "version", r.Version, "attempt", r.Attempt,
 		"max_attempts", r.MaxAttempts, "err", firstLine{err})
 	c.onFailed(r, due, err)
 }
@@ -45,7 +45,7 @@ func (c *core) onFailed(r *row.Row, due row.Time, err error) {
 		return
 	}
 	task := taskOf(r, due)
-	c.hook("OnFailed", r.ID, func() { c.cfg.OnFailed(c.life, task, err) })
+	c.hook("OnFailed", r.ID, func() { c.cfg.OnFailed(c.Life, task, err) })
 }
 
 // onRescued calls the user's hook likewise.
@@ -54,7 +54,7 @@ func (c *core) onRescued(r *row.Row) {
 		return
 	}
 	task := taskOf(r, r.Due)
-	c.hook("OnRescued", r.ID, func() { c.cfg.OnRescued(c.life, task) })
+	c.hook("OnRescued", r.ID, func() { c.cfg.OnRescued(c.Life, task) })
 }
 
 // hook runs a user's function. A stop waits for it for a while only: it may never return.
@@ -62,7 +62,7 @@ func (c *core) hook(name string, id int64, call func()) {
 	c.hooks.Go(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				c.log.Error("a hook panicked", "hook", name, "task", id, "panic", v)
+				c.Log.Error("a hook panicked", "hook", name, "task", id, "panic", v)
 			}
 		}()
 		call()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -17,20 +18,20 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 	behind := false
 	for {
 		every, readings := e.rhythm()
-		wait := jitter(every, 0.1)
+		wait := lifecycle.Jitter(every, 0.1)
 		if _, anchored := e.clock.AtLeast(); !anchored {
-			wait = pause(2)
+			wait = lifecycle.Backoff(2)
 		}
 		if !e.waitForReading(ctx, wait) {
 			return
 		}
 		if slept, ok := suspended(); ok {
-			e.log.Warn("the machine was suspended; reading the database's clock again", "slept", slept)
+			e.Log.Warn("the machine was suspended; reading the database's clock again", "slept", slept)
 			e.clock.Drop()
 			behind = true
 		}
 		if err := e.takeReadings(ctx, readings); err != nil {
-			e.failed("reading the database's clock", err)
+			e.Failed("reading the database's clock", err)
 			continue
 		}
 		if behind {
@@ -54,10 +55,10 @@ func (e *Engine) rhythm() (every time.Duration, readings int) {
 func (c *core) reportClock() {
 	width, _ := c.clock.Width()
 	skew := c.clock.Skew()
-	c.metrics.Clock(width, -skew)
+	c.Metrics.Clock(width, -skew)
 	if skew.Abs() > skewLimit {
 		c.skewed.Do(func() {
-			c.log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same: set it by NTP",
+			c.Log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same: set it by NTP",
 				"skew", -skew)
 		})
 	}
@@ -79,13 +80,13 @@ func (e *Engine) waitForReading(ctx context.Context, d time.Duration) bool {
 
 // heartbeat keeps the node's lease of its number.
 func (e *Engine) heartbeat(ctx context.Context) {
-	for sleep(ctx, jitter(e.cfg.Heartbeat, 0.05)) {
+	for lifecycle.Sleep(ctx, lifecycle.Jitter(e.cfg.Heartbeat, 0.05)) {
 		if e.running() {
 			e.member.SetTags(e.tags.served())
 		}
 		call, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 		if err := e.member.Beat(call); err != nil {
-			e.failed("sending the heartbeat", err)
+			e.Failed("sending the heartbeat", err)
 		} else {
 			e.answered(time.Now())
 		}
@@ -138,7 +139,7 @@ func (c *core) heard(reading row.Reading, sent, received time.Time) {
 // because its connection is gone, and that is no outage.
 func (c *core) answered(at time.Time) {
 	if silence, over := c.outage.answered(at); over {
-		c.log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
+		c.Log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
 			"silence", silence.Round(time.Millisecond), "for", c.outage.hold)
 	}
 }

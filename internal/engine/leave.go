@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -24,9 +25,9 @@ func (e *Engine) handSharesOver(grace context.Context) {
 	until := e.now().Add(e.cfg.shortTerm())
 	// The shares stay as they were, with this node in them, and a last look goes to the end of what the others may not know of.
 	if err := e.lookahead.readWindow(ctx, e.tags.list()); err != nil && ctx.Err() == nil {
-		e.failed("looking ahead", err)
+		e.Failed("looking ahead", err)
 	}
-	for e.hands.claimable(until) && sleep(ctx, leaveTick) {
+	for e.hands.claimable(until) && lifecycle.Sleep(ctx, leaveTick) {
 	}
 }
 

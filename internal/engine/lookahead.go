@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -29,10 +30,10 @@ func newLookahead(c *core, arm *armer, runs *runs, process cluster.Process) *loo
 func (l *lookahead) loop(ctx context.Context) {
 	for {
 		if err := l.runOnce(ctx); err != nil && ctx.Err() == nil {
-			l.failed("looking ahead", err)
+			l.Failed("looking ahead", err)
 		}
-		l.metrics.SetHeap(l.hands.timers())
-		l.metrics.SetRunning(l.runs.len())
+		l.Metrics.SetHeap(l.hands.timers())
+		l.Metrics.SetRunning(l.runs.len())
 		if !l.rest(ctx) {
 			return
 		}
@@ -43,7 +44,7 @@ func (l *lookahead) loop(ctx context.Context) {
 // where several start together, each knows only those that were there before, and takes the tasks of all.
 func (l *lookahead) rest(ctx context.Context) bool {
 	// The jitter keeps nodes that started together from asking together.
-	next := time.NewTimer(jitter(l.cfg.LookAhead, 0.05))
+	next := time.NewTimer(lifecycle.Jitter(l.cfg.LookAhead, 0.05))
 	defer next.Stop()
 	for {
 		select {
@@ -51,9 +52,9 @@ func (l *lookahead) rest(ctx context.Context) bool {
 			return true
 		case <-l.hands.rivals:
 			if err := l.lookForRivals(ctx); err != nil && ctx.Err() == nil {
-				l.failed("looking at the nodes", err)
+				l.Failed("looking at the nodes", err)
 			}
-			if !sleep(ctx, rivalsEvery) {
+			if !lifecycle.Sleep(ctx, rivalsEvery) {
 				return false
 			}
 		case <-ctx.Done():
@@ -87,7 +88,7 @@ func (l *lookahead) runOnce(ctx context.Context) error {
 	}
 	if l.adopting.CompareAndSwap(false, true) {
 		// Not in line with the rest: it may wait for the lock of somebody's transaction.
-		l.goFunc(func() {
+		l.Go(func() {
 			defer l.adopting.Store(false)
 			l.adoptFound(tags)
 		})
@@ -104,7 +105,7 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	rule := cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}
 	view := cluster.NewView(l.token, nodes, reading.Time, rule)
 	living := slices.DeleteFunc(nodes, func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) })
-	l.metrics.SetNodes(len(living))
+	l.Metrics.SetNodes(len(living))
 	// A node that does not count itself could send no heartbeat, and after an outage nor could any other. Until its next one it keeps
 	// the shares as they were: otherwise all rows would be nobody's, and every node would leave them to others first.
 	if slices.ContainsFunc(living, func(n row.Node) bool { return n.Token == l.token }) {
@@ -115,11 +116,11 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 
 // adoptFound adopts the rows without a due time, which only SQL by hand leaves behind.
 func (l *lookahead) adoptFound(tags []string) {
-	ctx, cancel := l.call()
+	ctx, cancel := l.Call()
 	defer cancel()
 	found, err := l.store.Due(ctx, row.Window{Tags: tags, To: row.MinTime, Limit: lookAheadRows})
 	if err != nil {
-		l.failed("looking for rows without a due time", err)
+		l.Failed("looking for rows without a due time", err)
 		return
 	}
 	var refs []row.Ref
@@ -129,7 +130,7 @@ func (l *lookahead) adoptFound(tags []string) {
 		}
 	}
 	if err := l.adopt(ctx, refs); err != nil {
-		l.failed("giving rows a due time", err)
+		l.Failed("giving rows a due time", err)
 	}
 }
 

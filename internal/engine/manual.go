@@ -18,10 +18,10 @@ type Manual struct{ *Engine }
 
 // NewManual returns an engine on a store that tells the time now. None of the loops of an engine runs.
 func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, error) {
-	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	life := newLife(ctx, &cfg)
+	life.Log = cfg.Logger // a test sees every line, at once
 	c := &core{
-		cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)),
-		log: cfg.Logger, limiter: newLogLimiter(cfg.Logger), metrics: cfg.Metrics, life: life,
+		Lifecycle: life, cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)),
 		touching: make(chan struct{}, 1), hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
 	}
 	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
@@ -31,10 +31,10 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	process := cluster.NewProcess()
 	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Version: Version})
 	if err != nil {
-		endLife()
+		life.End()
 		return nil, err
 	}
-	m := &Manual{Engine: &Engine{core: c, endLife: endLife, runs: newRuns(), member: member, started: true}}
+	m := &Manual{Engine: &Engine{core: c, runs: newRuns(), member: member, started: true}}
 	m.wire(process)
 	m.tags.run(true)
 	return m, nil
@@ -83,7 +83,7 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 		}
 		result, ran = m.execute(newRun(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true
 	}
-	m.wg.Wait()
+	m.Wait()
 	m.hooks.Wait()
 	return result, ran, nil
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -27,7 +28,7 @@ func (o *outcasts) wait(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !now.Before(o.round) {
-		o.round = now.Add(pause(claimRefused))
+		o.round = now.Add(lifecycle.Backoff(claimRefused))
 	}
 	return o.round.Sub(now)
 }

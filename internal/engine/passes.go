@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sabotage"
@@ -50,14 +51,14 @@ func newPasses(c *core, arm *armer, pops *pops, ids *ids, lead *lead, executor s
 	p.store[passPurge] = bounded{c.store, newPatience(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
 	p.backlog = &scanner.Compensate{
 		Due: p.store[passScan].Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast,
-		Offer: p.offer, Page: scanPage, Log: c.log,
+		Offer: p.offer, Page: scanPage, Log: c.Log,
 	}
 	rescue := &scanner.Rescue{
 		Leases: p.store[passRescue], Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
 			return p.store[passRescue].Update(ctx, nil, changes)
 		},
-		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.log,
+		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}
 	purge := &scanner.Purge{
 		Delete: p.purge, Now: c.clock.AtLeast, Busy: lead.strained, Batch: purgeBatch, Limit: purgeRounds,
@@ -67,7 +68,7 @@ func newPasses(c *core, arm *armer, pops *pops, ids *ids, lead *lead, executor s
 			row.Failed:    c.cfg.Retention.Failed,
 		},
 	}
-	p.runner = scanner.NewRunner(c.log,
+	p.runner = scanner.NewRunner(c.Log,
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
 		scanner.Pass{Name: passStrays, Every: c.cfg.ScanEvery, Run: p.strays},
 		scanner.Pass{Name: passNumbers, Every: c.cfg.ScanEvery, Run: p.renumber},
@@ -83,7 +84,7 @@ func (p *passes) loop(ctx context.Context) {
 		select {
 		case <-p.hands.scanWake:
 			p.runner.Kick(passScan)
-			sleep(ctx, scanPause) // an overloaded tag forgets rows all the time
+			lifecycle.Sleep(ctx, scanPause) // an overloaded tag forgets rows all the time
 		case <-ctx.Done():
 			return
 		}
@@ -92,7 +93,7 @@ func (p *passes) loop(ctx context.Context) {
 
 // stop ends the passes and what is left of a backlog's reading.
 func (p *passes) stop() error {
-	ctx, cancel := p.call()
+	ctx, cancel := p.Call()
 	defer cancel()
 	err := p.runner.Stop(ctx)
 	p.backlog.Wait()
@@ -108,7 +109,7 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 			return nil
 		}
 		p.hands.await(tag)
-		if !sleep(ctx, offerPause) {
+		if !lifecycle.Sleep(ctx, offerPause) {
 			return ctx.Err()
 		}
 	}
@@ -148,8 +149,8 @@ func (p *passes) rescueHeld() bool {
 	if sabotage.Off(sabotage.Rescue) {
 		return true
 	}
-	if err := p.takeReading(p.life, p.store[passRescue]); err != nil {
-		p.failed("reading the database's clock", err)
+	if err := p.takeReading(p.Life, p.store[passRescue]); err != nil {
+		p.Failed("reading the database's clock", err)
 		return true
 	}
 	return p.clock.RescueHeld() || p.outage.holds(time.Now())
@@ -163,16 +164,16 @@ func (p *passes) rescued(rows []row.Row) {
 		p.pops.leaseOver(r.ID, r.Version-1)
 		if r.Status == row.Failed {
 			if r.CrashCount >= p.cfg.Quarantine {
-				p.metrics.Rescued(metrics.RescueQuarantined, 1)
-				p.metrics.Quarantined()
+				p.Metrics.Rescued(metrics.RescueQuarantined, 1)
+				p.Metrics.Quarantined()
 			}
-			p.log.Error("task failed after its leases were lost; see its errors",
+			p.Log.Error("task failed after its leases were lost; see its errors",
 				"task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
 			p.onFailed(r, r.Due, errLeasesLost)
 			continue
 		}
-		p.metrics.Rescued(metrics.RescueReturned, 1)
-		p.log.Warn("task rescued: its lease was over", "task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
+		p.Metrics.Rescued(metrics.RescueReturned, 1)
+		p.Log.Warn("task rescued: its lease was over", "task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
 		p.onRescued(r)
 		if p.arm.tags.open(r.Tag) {
 			again = append(again, dueOf(r))
@@ -183,7 +184,7 @@ func (p *passes) rescued(rows []row.Row) {
 
 func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
 	n, err := p.store[passPurge].Purge(ctx, status, before, limit)
-	p.metrics.Purged(status.String(), n)
+	p.Metrics.Purged(status.String(), n)
 	return n, err
 }
 
@@ -206,7 +207,7 @@ func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
 	moved, mend, err := p.core.store.Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
 	if moved > 0 {
 		p.health.misnumbered(mend)
-		p.log.Error(beyondLast, "tasks", moved, "run", mend)
+		p.Log.Error(beyondLast, "tasks", moved, "run", mend)
 	}
 	return moved, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -25,8 +26,8 @@ const peekRows = 200
 func (p *peek) loop(ctx context.Context) {
 	for {
 		if err := p.runOnce(ctx); err != nil && ctx.Err() == nil {
-			p.failed("peeking", err)
-			sleep(ctx, pause(6))
+			p.Failed("peeking", err)
+			lifecycle.Sleep(ctx, lifecycle.Backoff(6))
 		}
 		every := peekIdle
 		if p.runs.len() > 0 {
@@ -35,7 +36,7 @@ func (p *peek) loop(ctx context.Context) {
 		if time.Since(p.busy) < time.Second {
 			every = peekBusy
 		}
-		if !sleep(ctx, jitter(every, 0.1)) {
+		if !lifecycle.Sleep(ctx, lifecycle.Jitter(every, 0.1)) {
 			return
 		}
 	}

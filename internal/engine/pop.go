@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -178,7 +179,7 @@ func (p *pops) await(ctx context.Context, w *popper, r PopRequest, l *look) erro
 		select {
 		case <-w.ready:
 			if w.most > 1 {
-				sleep(ctx, gather)
+				lifecycle.Sleep(ctx, gather)
 			}
 			return nil
 		case <-ask:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -65,7 +66,7 @@ const touchTries = 5
 func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
 	moved := []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}}
 	states, err := e.touch(ctx, moved)
-	for n := 1; n < touchTries && err != nil && row.ClassOf(err) == row.ClassLocked && sleep(ctx, pause(n)); n++ {
+	for n := 1; n < touchTries && err != nil && row.ClassOf(err) == row.ClassLocked && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
 		states, err = e.touch(ctx, moved)
 	}
 	if err != nil {
@@ -117,7 +118,7 @@ func (p *pops) runOf(r *row.Row) *run {
 func (p *pops) ended(e *ending) {
 	r, s := e.row, e.result
 	e.err = nil
-	p.metrics.Run(r.Tag, s.kind)
+	p.Metrics.Run(r.Tag, s.kind)
 	if u := p.runner.runs.get(r.ID); u != nil && u.row.Version == e.version {
 		u.mu.Lock()
 		u.answered = true
@@ -129,7 +130,7 @@ func (p *pops) ended(e *ending) {
 	switch s.change.To {
 	case row.Pending:
 		if s.change.Attempt == r.Attempt {
-			p.metrics.Retried(r.Tag)
+			p.Metrics.Retried(r.Tag)
 			p.attemptFailed(r, s.err, s.change.Due)
 		}
 		d := dueOf(r)

@@ -22,7 +22,7 @@ type handed struct {
 // for a lock, and the next one knows of that then.
 func (p *pops) newExpiries() *batch.Coalescer[int64] {
 	return batch.New(batch.Config[int64]{Flush: p.expire, MaxItems: rescuePage, Panicked: func(ids []int64, value any) {
-		p.log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))
+		p.Log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))
 		p.againAll(p.held(ids), time.Second)
 	}})
 }
@@ -39,12 +39,12 @@ func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
 // expire returns tasks that were not finished in time to pending: an attempt is spent, nothing crashed, and there is no
 // backoff.
 func (p *pops) expire(ids []int64) {
-	ctx, cancel := p.call()
+	ctx, cancel := p.Call()
 	defer cancel()
 	held := p.held(ids) // what is popped again meanwhile is another hold
 	states, err := p.store.States(ctx, idsOf(held, (*handed).id))
 	if err != nil {
-		p.failed("looking at leases that ended", err)
+		p.Failed("looking at leases that ended", err)
 		p.againAll(held, time.Second)
 		return
 	}
@@ -108,7 +108,7 @@ func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askL
 		p.endLeases(ctx, over[:half], now, askLocked)
 		p.endLeases(ctx, over[half:], now, askLocked)
 	default:
-		p.failed("ending the leases of popped tasks", err)
+		p.Failed("ending the leases of popped tasks", err)
 		p.againAll(over, time.Second)
 	}
 }
@@ -117,7 +117,7 @@ func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askL
 func (p *pops) readExpired(ctx context.Context, over []*handed, changes []row.Change) {
 	states, err := p.store.States(ctx, idsOf(over, (*handed).id))
 	if err != nil {
-		p.failed("reading back leases that ended", err)
+		p.Failed("reading back leases that ended", err)
 	}
 	byID := statesByID(states)
 	for i, h := range over {
@@ -136,12 +136,12 @@ func (p *pops) expired(h *handed, c row.Change) {
 	r := &h.run.row
 	p.letGo(h)
 	if c.To == row.Failed {
-		p.metrics.Run(r.Tag, metrics.RunFailed)
+		p.Metrics.Run(r.Tag, metrics.RunFailed)
 		p.taskFailed(r, h.run.due, errLeasesLost)
 		return
 	}
-	p.metrics.Run(r.Tag, metrics.RunRetried)
-	p.metrics.Retried(r.Tag)
+	p.Metrics.Run(r.Tag, metrics.RunRetried)
+	p.Metrics.Retried(r.Tag)
 	p.attemptFailed(r, errNotFinished, c.Due)
 	d := dueOf(r)
 	d.Version, d.Due = d.Version+1, c.Due
@@ -216,7 +216,7 @@ func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
 	}
 	states, err := p.touch(ctx, leases)
 	if err != nil {
-		p.failed("setting the lease of popped tasks", err)
+		p.Failed("setting the lease of popped tasks", err)
 		return
 	}
 	for _, s := range states {

@@ -81,7 +81,7 @@ func (p *pops) lookFor(asked []*look) {
 	}
 	if err == nil && len(fresh) > 0 {
 		if err := p.ahead(ctx, distinct(fresh)); err != nil {
-			p.failed("looking ahead for a pop", err)
+			p.Failed("looking ahead for a pop", err)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, 
 	now, _ := p.clock.AtMost() // what was saved as due now is due at this bound
 	page, err := p.due(ctx, row.Window{Tags: tags, To: now.Add(lookBeyond), Limit: rows})
 	if err != nil {
-		p.failed("looking for tasks to pop", err)
+		p.Failed("looking for tasks to pop", err)
 		return nil, err
 	}
 	due, later := split(page, func(d row.Due) bool { return d.Due <= now })
@@ -110,7 +110,7 @@ func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, 
 }
 
 func (p *pops) lookPanicked(asked []*look, value any) {
-	p.log.Error("looking for tasks to pop panicked", "panic", value, "stack", string(debug.Stack()))
+	p.Log.Error("looking for tasks to pop panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, l := range asked {
 		select {
 		case <-l.done:

@@ -53,7 +53,7 @@ func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
 
 // setAside asks which of the rows somebody else's transaction holds, and leaves them out for a while.
 func (c *claimer) setAside(items []*item, ids []int64) (rest []*item) {
-	ctx, cancel := c.call()
+	ctx, cancel := c.Call()
 	defer cancel()
 	locked, err := c.lockedAmong(ctx, ids)
 	if err != nil {

@@ -15,7 +15,7 @@ func (e *Engine) processTask(ctx context.Context, id int64) error {
 	}
 	e.discard(broken)
 	if len(rows) == 0 {
-		e.log.Info("task is gone", "task", id)
+		e.Log.Info("task is gone", "task", id)
 		return nil
 	}
 	r := &rows[0]

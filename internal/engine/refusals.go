@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
 )
 
 // refusals counts the claims in a row that the database did not take. From the third on all claims wait together: rows that came
@@ -23,7 +25,7 @@ func (r *refusals) another(now time.Time) time.Duration {
 	if r.n < patientRefusals {
 		return 0
 	}
-	d := pause(min(r.n, longestClaimPause))
+	d := lifecycle.Backoff(min(r.n, longestClaimPause))
 	r.until = now.Add(d)
 	return d
 }

@@ -12,11 +12,11 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 	for i, s := range seen {
 		ids[i], versions[s.ID] = s.ID, s.Version
 	}
-	ctx, cancel := c.call()
+	ctx, cancel := c.Call()
 	defer cancel()
 	rows, broken, err := c.store.Get(ctx, nil, ids)
 	if err != nil {
-		c.failed("releasing", err)
+		c.Failed("releasing", err)
 		return nil
 	}
 	c.discard(broken)
@@ -32,11 +32,11 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 		}
 		applied, err := c.update(ctx, []row.Change{change})
 		if err != nil {
-			c.failed("releasing", err)
+			c.Failed("releasing", err)
 			continue
 		}
 		if applied == 1 {
-			c.log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
+			c.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
 			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
 			released = append(released, r)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -96,7 +97,7 @@ func (r *renewer) deadlines(ctx context.Context) {
 			r.endLost(r.runs.all(), now)
 			isOver := func(it *item) bool { return attemptOf(it).isOver() }
 			if late := r.hands.impatient(now.Add(-gateWait), isOver); len(late) > 0 {
-				r.goFunc(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
+				r.Go(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
 			}
 		case <-ctx.Done():
 			return
@@ -160,13 +161,13 @@ func (r *renewer) prolong(due []*run) {
 			Execution: u.misdated()}
 	}
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
-	ctx, cancel := context.WithTimeout(r.life, timeout)
+	ctx, cancel := context.WithTimeout(r.Life, timeout)
 	defer cancel()
 	sent := time.Now()
 	states, err := r.store.Renew(ctx, leases)
-	r.metrics.Batch("renew", len(due))
+	r.Metrics.Batch("renew", len(due))
 	if err != nil {
-		r.failed("renewing leases", err)
+		r.Failed("renewing leases", err)
 		refused := row.ClassOf(err) == row.ClassLocked
 		if !refused && ctx.Err() == nil {
 			return
@@ -193,7 +194,7 @@ func (r *renewer) unlocked(due []*run, timeout time.Duration) (rest []*run, err 
 	if len(due) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(r.life, timeout)
+	ctx, cancel := context.WithTimeout(r.Life, timeout)
 	defer cancel()
 	isLocked, err := r.lockedAmong(ctx, idsOf(due, (*run).id))
 	if err != nil {
@@ -210,11 +211,11 @@ func (r *renewer) unlocked(due []*run, timeout time.Duration) (rest []*run, err 
 
 // watch compares what is held with the table.
 func (r *renewer) watch(held []*run) {
-	ctx, cancel := context.WithTimeout(r.life, watchEvery)
+	ctx, cancel := context.WithTimeout(r.Life, watchEvery)
 	defer cancel()
 	states, err := r.store.States(ctx, idsOf(held, (*run).id))
 	if err != nil {
-		r.failed("looking at running tasks", err)
+		r.Failed("looking at running tasks", err)
 		return
 	}
 	r.compare(held, states, func(*run) {})
@@ -290,12 +291,12 @@ func (r *renewer) lose(u *run, cause error) {
 		return // not started yet: it will be released instead, and the fence refuses that when the row is not ours
 	}
 	u.end(cause)
-	r.goFunc(func() { r.expectReturn(u) })
+	r.Go(func() { r.expectReturn(u) })
 }
 
 // expectReturn gives a processor a moment to obey its context before it is reported.
 func (r *renewer) expectReturn(u *run) {
-	sleep(r.life, stopReleaseWait)
+	lifecycle.Sleep(r.Life, stopReleaseWait)
 	u.mu.Lock()
 	u.hung = u.inside
 	hung := u.hung
@@ -303,8 +304,8 @@ func (r *renewer) expectReturn(u *run) {
 	if !hung {
 		return
 	}
-	r.metrics.IgnoredContext()
-	r.log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
+	r.Metrics.IgnoredContext()
+	r.Log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
 		"attempt", u.row.Attempt, "stack", stackOf(u))
 	r.hands.freeSlot(u.item)
 	r.runner.leave(u)

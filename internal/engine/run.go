@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -191,7 +192,7 @@ func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
 		r.passer.add(u, asked)
 		return
 	}
-	now, closed := r.certain(r.life)
+	now, closed := r.certain(r.Life)
 	if closed != nil {
 		return // the lease ends, and a rescue runs the task again
 	}
@@ -261,20 +262,20 @@ var errNotCommitted = errors.New("CompleteTx was called but its transaction was 
 func (r *runner) askRow(u *run, reg *processor.Registration, err, cause error) {
 	failure := errors.Join(errNotCommitted, err)
 	for n := 0; ; n++ {
-		ctx, cancel := r.call()
+		ctx, cancel := r.Call()
 		states, readErr := r.store.States(ctx, []int64{u.row.ID})
 		cancel()
 		switch {
 		case readErr != nil:
-			r.failed("reading a task that was completed in a transaction", readErr)
-			if !sleep(r.life, pause(n)) {
+			r.Failed("reading a task that was completed in a transaction", readErr)
+			if !lifecycle.Sleep(r.Life, lifecycle.Backoff(n)) {
 				return
 			}
 			continue
 		case len(states) == 1 && states[0].Status == row.Completed && states[0].Version == u.row.Version+1:
 			r.settler.finish(u, settlement{change: row.Change{To: row.Completed}, kind: metrics.RunCompleted})
 		case len(states) == 1 && states[0].Status == row.Executing && states[0].Version == u.row.Version:
-			if now, err := r.certain(r.life); err == nil {
+			if now, err := r.certain(r.Life); err == nil {
 				r.settler.add(u, r.judge(u, reg, now, failure, cause))
 			}
 		default:
@@ -295,7 +296,7 @@ func (r *runner) measure(u *run, started row.Time) {
 		ready = started.Add(-time.Since(u.item.entered))
 	}
 	fired, promised := max(u.item.fired, u.due), u.promised()
-	r.metrics.Late(u.row.Tag, metrics.Lateness{
+	r.Metrics.Late(u.row.Tag, metrics.Lateness{
 		Total: started.Sub(promised), Timer: fired.Sub(u.due), Claim: max(ready.Sub(max(sent, u.due)), 0),
 		Pool: max(sent.Sub(fired), 0) + began.Sub(ready), Receiver: max(u.due.Sub(promised), 0) + started.Sub(began),
 	})

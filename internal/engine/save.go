@@ -104,7 +104,7 @@ func (s *saver) result(it *saving, d *draft, left error) (int64, error) {
 	if !d.drawn {
 		err = stillUnknown(d.row.ID, err)
 	}
-	s.metrics.Saved(saveResult(err), 1)
+	s.Metrics.Saved(saveResult(err), 1)
 	if err == nil {
 		return d.row.ID, nil
 	}
@@ -207,7 +207,7 @@ func (s *saver) atMost(ctx context.Context) (row.Time, error) {
 		case <-s.clock.Anchored():
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
-		case <-s.life.Done():
+		case <-s.Life.Done():
 			return 0, processor.ErrClosed
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -19,15 +20,15 @@ func (s *saver) alone(items []*saving) (again []*saving) {
 	}
 	places := make(chan struct{}, savesAlone)
 	items = slices.Clone(items)
-	s.goFunc(func() {
+	s.Go(func() {
 		for _, it := range items {
 			places <- struct{}{}
 			it.alone = true
-			s.goFunc(func() {
+			s.Go(func() {
 				left := []*saving{it}
-				for n := 0; len(left) > 0 && !it.locked && !s.held.has(it) && s.life.Err() == nil; n++ {
+				for n := 0; len(left) > 0 && !it.locked && !s.held.has(it) && s.Life.Err() == nil; n++ {
 					if n > 0 {
-						sleep(s.life, pause(min(n, longestSavePause)))
+						lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestSavePause)))
 					}
 					left = s.insert(left)
 				}
@@ -42,9 +43,9 @@ func (s *saver) alone(items []*saving) (again []*saving) {
 // patiently sends a saving until it has its answer, beside no more than a few of its like: each try may wait a second for a lock.
 func (s *saver) patiently(items []*saving) {
 	for n := 0; len(items) > 0; n++ {
-		sleep(s.life, pause(min(n, longestSavePause)))
+		lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestSavePause)))
 		s.patient <- struct{}{}
-		if s.life.Err() != nil {
+		if s.Life.Err() != nil {
 			answerAll(items, processor.ErrClosed)
 			items = nil
 		} else if items = stillWanted(items); len(items) > 0 {
@@ -73,7 +74,7 @@ const maxUnknowns = 4
 // suspect sends each saving by itself when the database answers, and yet not about these. One whose caller has been told that the outcome
 // is unknown is sent no more then.
 func (s *saver) suspect(items []*saving) (again []*saving) {
-	ctx, cancel := s.call() // the time of theirs may be up
+	ctx, cancel := s.Call() // the time of theirs may be up
 	defer cancel()
 	if _, err := s.store.Now(ctx); err != nil {
 		return items

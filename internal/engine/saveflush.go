@@ -5,13 +5,14 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // flush stores a batch.
 func (s *saver) flush(items []*saving) {
-	s.metrics.Batch("save", rowsOf(items))
+	s.Metrics.Batch("save", rowsOf(items))
 	s.send(s.answerTaken(carry(items)))
 }
 
@@ -29,11 +30,11 @@ func (s *saver) answerTaken(items []*saving) (free []*saving) {
 	if len(keys) == 0 {
 		return items
 	}
-	ctx, cancel := s.call()
+	ctx, cancel := s.Call()
 	defer cancel()
 	active, err := s.store.FindActive(ctx, nil, keys)
 	if err != nil {
-		s.failed("looking for taken keys", err)
+		s.Failed("looking for taken keys", err)
 		return items // the unique index has the last word in any case
 	}
 	holders := holdersOf(active)
@@ -75,7 +76,7 @@ func holdersOf(active []row.Row) map[row.TagKey]int64 {
 // first has settled nothing.
 func (s *saver) send(items []*saving) {
 	for n := 0; len(items) > 0; {
-		if s.life.Err() != nil {
+		if s.Life.Err() != nil {
 			answerAll(items, processor.ErrClosed)
 			return
 		}
@@ -86,7 +87,7 @@ func (s *saver) send(items []*saving) {
 		before := openRows(items)
 		again := append(s.insert(now), later...)
 		if openRows(again) == before {
-			sleep(s.life, pause(min(n, longestSavePause)))
+			lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestSavePause)))
 			n++
 		}
 		items = again
@@ -98,7 +99,7 @@ const longestSavePause = 5
 
 // panicked answers the callers of a batch that a bug kept from being stored, as far as they have no answer yet.
 func (s *saver) panicked(items []*saving, value any) {
-	s.log.Error("saving panicked", "panic", value, "stack", string(debug.Stack()))
+	s.Log.Error("saving panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, it := range items {
 		it.unsure = true
 		it.answer(fmt.Errorf("panic: %v", value))
@@ -167,7 +168,7 @@ func splitKeys(items []*saving) (now, later []*saving) {
 
 // insert tries to store the rows in one statement and returns what has to be sent again.
 func (s *saver) insert(items []*saving) (again []*saving) {
-	ctx, cancel := s.call()
+	ctx, cancel := s.Call()
 	defer cancel()
 	rows := make([]row.Row, 0, rowsOf(items))
 	for _, it := range items {
@@ -186,7 +187,7 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 	}
 	class := row.ClassOf(err)
 	if class != row.ClassDuplicate {
-		s.failed("saving", err)
+		s.Failed("saving", err)
 	}
 	switch class {
 	case row.ClassDuplicate:

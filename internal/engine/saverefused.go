@@ -48,7 +48,7 @@ func (s *saver) refused(it *saving, err error) {
 // wouldRefuse asks the database about some of the rows without storing any: a statement with an id that comes twice in it cannot
 // succeed, whatever else is in it.
 func (s *saver) wouldRefuse(it *saving, places []int) bool {
-	ctx, cancel := s.call()
+	ctx, cancel := s.Call()
 	defer cancel()
 	rows := make([]row.Row, 0, len(places)+1)
 	for _, i := range places {
@@ -64,17 +64,17 @@ const maxRefusals = 4
 // database goes on refusing a saving and shows nothing that is in its way, such as a task that cannot be decoded, the refusal is
 // the answer.
 func (s *saver) readBack(items []*saving, refusal error) (again []*saving) {
-	ctx, cancel := s.call()
+	ctx, cancel := s.Call()
 	defer cancel()
 	ids, keys := names(items)
 	rows, broken, err := s.store.Get(ctx, nil, ids)
 	if err != nil {
-		s.failed("reading back a refused save", err)
+		s.Failed("reading back a refused save", err)
 		return items
 	}
 	active, err := s.store.FindActive(ctx, nil, keys)
 	if err != nil {
-		s.failed("reading back a refused save", err)
+		s.Failed("reading back a refused save", err)
 		return items
 	}
 	found := findings{byID: map[int64]*row.Row{}, byKey: holdersOf(active)}

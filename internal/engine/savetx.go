@@ -20,7 +20,7 @@ func (s *saver) saveTx(ctx context.Context, tx Tx, task processor.Save, commits 
 	if row.ClassOf(err) == row.ClassDuplicate && err != nil {
 		err = s.metInTx(ctx, tx, &d, err)
 	}
-	s.metrics.Saved(saveResult(err), 1)
+	s.Metrics.Saved(saveResult(err), 1)
 	if err == nil {
 		commits.add([]row.Due{dueOf(&d.row)})
 		return d.row.ID, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
@@ -54,7 +55,7 @@ func (s *settler) add(u *run, result settlement) {
 			s.hands.freeSlot(u.item)
 			return
 		}
-		if errors.Is(err, batch.ErrClosed) || !sleep(s.life, pause(n)) {
+		if errors.Is(err, batch.ErrClosed) || !lifecycle.Sleep(s.Life, lifecycle.Backoff(n)) {
 			return
 		}
 	}
@@ -63,11 +64,11 @@ func (s *settler) add(u *run, result settlement) {
 func (s *settler) close(ctx context.Context) error { return s.queue.Close(ctx) }
 
 func (s *settler) flush(results []settlement) {
-	s.metrics.Batch("settle", len(results))
+	s.Metrics.Batch("settle", len(results))
 	finishTogether(results)
-	for n := 0; len(results) > 0 && s.life.Err() == nil; n++ {
+	for n := 0; len(results) > 0 && s.Life.Err() == nil; n++ {
 		if n > 0 {
-			sleep(s.life, pause(n-1))
+			lifecycle.Sleep(s.Life, lifecycle.Backoff(n-1))
 		}
 		results = s.write(results)
 	}
@@ -89,7 +90,7 @@ func finishTogether(results []settlement) {
 
 // panicked lets go of results that a bug kept from being stored: their leases end, and a rescue runs the tasks again.
 func (s *settler) panicked(results []settlement, value any) {
-	s.log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
+	s.Log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, r := range results {
 		s.runs.remove(r.run)
 		s.hands.letGo(r.run.item)
@@ -102,7 +103,7 @@ func (s *settler) write(results []settlement) (again []settlement) {
 	for i := range results {
 		changes[i] = results[i].change
 	}
-	ctx, cancel := s.call()
+	ctx, cancel := s.Call()
 	defer cancel()
 	applied, err := s.store.Update(ctx, nil, changes)
 	if err == nil && applied == len(changes) {
@@ -112,7 +113,7 @@ func (s *settler) write(results []settlement) (again []settlement) {
 		return nil
 	}
 	if err != nil {
-		s.failed("settling", err)
+		s.Failed("settling", err)
 		switch row.ClassOf(err) {
 		case row.ClassNotApplied, row.ClassOperator:
 			return results
@@ -128,11 +129,11 @@ func (s *settler) write(results []settlement) (again []settlement) {
 // readBack finds out which results are stored. A row that is at the next version and names our claim was changed by us; one
 // that is still as it was claimed is sent again; anything else belongs to somebody else by now.
 func (s *settler) readBack(results []settlement) (again []settlement) {
-	ctx, cancel := s.call()
+	ctx, cancel := s.Call()
 	defer cancel()
 	found, err := s.store.States(ctx, idsOf(results, settlement.id))
 	if err != nil {
-		s.failed("reading back results", err)
+		s.Failed("reading back results", err)
 		return results
 	}
 	states := statesByID(found)
@@ -162,15 +163,15 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 	r := results[0]
 	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
 		s.hands.standBack(r.run.item) // other suspects must not wait for whoever mends that
-		s.goFunc(func() {
-			if sleep(s.life, refusedFor) {
+		s.Go(func() {
+			if lifecycle.Sleep(s.Life, refusedFor) {
 				s.flush(results)
 			}
 		})
 		return nil
 	}
 	r.bare = true
-	s.log.Error("a result could not be stored; its error text is dropped", "task", r.change.ID, "err", err)
+	s.Log.Error("a result could not be stored; its error text is dropped", "task", r.change.ID, "err", err)
 	r.change.ErrorStack, r.change.Errors = "the error could not be stored: "+row.Clip(err.Error(), 200), nil
 	return []settlement{r}
 }
@@ -182,11 +183,11 @@ const refusedFor = 5 * time.Second
 func (s *settler) finish(u *run, r settlement) {
 	s.runs.remove(u)
 	s.hands.settled(u.item, u.hasRun() && r.change.To.Final())
-	s.metrics.Run(u.row.Tag, r.kind)
+	s.Metrics.Run(u.row.Tag, r.kind)
 	switch r.change.To {
 	case row.Pending:
 		if r.change.Attempt == u.row.Attempt {
-			s.metrics.Retried(u.row.Tag) // anything else that leads back to pending takes the attempt back
+			s.Metrics.Retried(u.row.Tag) // anything else that leads back to pending takes the attempt back
 			s.attemptFailed(&u.row, r.err, r.change.Due)
 		}
 		s.arm.written(row.Due{
@@ -209,10 +210,10 @@ func (s *settler) refused(u *run) {
 		return // and counted
 	}
 	if cancelled {
-		s.metrics.Run(u.row.Tag, metrics.RunCancelled)
+		s.Metrics.Run(u.row.Tag, metrics.RunCancelled)
 		return
 	}
-	s.metrics.Run(u.row.Tag, metrics.RunLeaseLost)
-	s.log.Warn("lease lost: the result of a late attempt is refused", "task", u.row.ID, "tag", u.row.Tag,
+	s.Metrics.Run(u.row.Tag, metrics.RunLeaseLost)
+	s.Log.Warn("lease lost: the result of a late attempt is refused", "task", u.row.ID, "tag", u.row.Tag,
 		"version", u.row.Version, "attempt", u.row.Attempt, "err", processor.ErrLeaseLost)
 }

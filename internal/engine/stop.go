@@ -48,15 +48,13 @@ func (e *Engine) stop(ctx context.Context) error {
 	if drainErr != nil {
 		e.releaseRest()
 	}
-	last, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
+	last, cancel := context.WithTimeout(e.Life, e.cfg.CallTimeout)
 	defer cancel()
 	err := errors.Join(findersErr, e.settler.close(last), e.runner.passer.queue.Close(last), e.pops.endings.Close(last),
 		e.pops.looks.Close(last), e.pops.expiries.Close(last),
 		e.saver.close(last), e.member.Leave(last))
 	e.waitForHooks(last)
-	e.endLife()
-	e.wg.Wait()
-	e.limiter.close()
+	e.End()
 	return errors.Join(drainErr, err)
 }
 
@@ -69,17 +67,17 @@ func (e *Engine) waitForHooks(ctx context.Context) {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		e.log.Error("a hook has not returned; the scheduler stops without it")
+		e.Log.Error("a hook has not returned; the scheduler stops without it")
 	}
 }
 
 // announceLeaving lets the other nodes take this node's shares, and reports whether they can know it.
 func (e *Engine) announceLeaving() bool {
 	e.member.SetLeaving()
-	ctx, cancel := context.WithTimeout(e.life, leaveTimeout)
+	ctx, cancel := context.WithTimeout(e.Life, leaveTimeout)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil {
-		e.failed("announcing that the node leaves", err)
+		e.Failed("announcing that the node leaves", err)
 		return false
 	}
 	return true
@@ -129,12 +127,12 @@ func (e *Engine) releaseRest() {
 		if !inside || handed {
 			continue
 		}
-		e.metrics.IgnoredContext()
-		e.log.Error("a processor ignores that the scheduler stops; its task is released", "task", u.row.ID, "tag", u.row.Tag,
+		e.Metrics.IgnoredContext()
+		e.Log.Error("a processor ignores that the scheduler stops; its task is released", "task", u.row.ID, "tag", u.row.Tag,
 			"stack", stackOf(u))
 		result := settlement{run: u, change: released(u, e.now()).change, kind: metrics.RunReleased}
 		if err := e.settler.queue.Add(result); err != nil {
-			e.log.Error("the task was not released; it runs again when its lease is over",
+			e.Log.Error("the task was not released; it runs again when its lease is over",
 				"task", u.row.ID, "tag", u.row.Tag, "err", err)
 		}
 	}

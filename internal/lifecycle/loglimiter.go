@@ -1,4 +1,4 @@
-package engine
+package lifecycle
 
 import (
 	"context"

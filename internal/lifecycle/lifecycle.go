@@ -1,0 +1,69 @@
+// Package lifecycle holds what the parts of a scheduler share: goroutines that are waited for, calls with a deadline,
+// back-off, and a log that a fault which thousands of tasks meet does not fill.
+package lifecycle
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Config is what a Lifecycle is made of. Every field is set.
+type Config struct {
+	Log         *slog.Logger
+	Metrics     *metrics.Collector // nil for none
+	CallTimeout time.Duration      // longest wait for one answer of the store
+}
+
+// Lifecycle is the life of one scheduler, shared by its parts. Make it with [New].
+type Lifecycle struct {
+	Log     *slog.Logger // writes a message once a second for each tag
+	Metrics *metrics.Collector
+	Life    context.Context // ends when the last write is done
+
+	end     context.CancelFunc
+	timeout time.Duration
+	limiter logLimiter
+	running sync.WaitGroup
+}
+
+// New begins a life. It keeps the values of ctx and outlives it.
+func New(ctx context.Context, c Config) *Lifecycle {
+	l := &Lifecycle{Metrics: c.Metrics, timeout: c.CallTimeout, limiter: newLogLimiter(c.Log)}
+	l.Log = slog.New(l.limiter)
+	l.Life, l.end = context.WithCancel(context.WithoutCancel(ctx))
+	return l
+}
+
+// Go starts a goroutine that [Lifecycle.Wait] waits for. Processors have goroutines of their own.
+func (l *Lifecycle) Go(f func()) { l.running.Go(f) }
+
+// Wait returns when all goroutines have ended.
+func (l *Lifecycle) Wait() { l.running.Wait() }
+
+// End ends the life, waits for its goroutines and writes what the log has held back.
+func (l *Lifecycle) End() {
+	l.end()
+	l.Wait()
+	l.limiter.close()
+}
+
+// Call bounds one call of the store. It depends on the life alone: a write that was begun is not torn by a caller that
+// leaves.
+func (l *Lifecycle) Call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(l.Life, l.timeout)
+}
+
+// Failed counts and logs an error of the store.
+func (l *Lifecycle) Failed(op string, err error) {
+	class := row.ClassOf(err)
+	l.Metrics.DatabaseError(class.String())
+	if l.Life.Err() != nil {
+		return
+	}
+	l.Log.Warn("the database refused or did not answer", "op", op, "class", class.String(), "err", err)
+}
