@@ -41,6 +41,7 @@ var floors = [][]string{
 		"scanner",
 	},
 	{"internal/lifecycle"},
+	{"internal/save"},
 	{"internal/engine", "client"},
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/history", "internal/storetest", "internal/seam"},
 	{"migrations", "internal/sim"},

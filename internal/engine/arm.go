@@ -83,8 +83,3 @@ func (a *armer) undealt() bool {
 	s := a.shares.Load()
 	return s == nil || s.first
 }
-
-// dueOf is the sighting of a row that is known in full.
-func dueOf(r *row.Row) row.Due {
-	return row.Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}
-}

@@ -39,7 +39,7 @@ func newCommits(c *core, arm *armer) *commits {
 }
 
 // add watches rows that this process would arm and that the look-ahead might see too late.
-func (c *commits) add(rows []row.Due) {
+func (c *commits) add(rows ...row.Due) {
 	now := time.Now()
 	soon := c.core.now().Add(c.cfg.Window + c.cfg.LookAhead)
 	c.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -58,19 +59,19 @@ func (e *Engine) Reschedule(
 		if err != nil {
 			return c, err
 		}
-		now, err := e.saver.atMost(ctx)
+		now, err := e.saver.AtMost(ctx)
 		if err != nil {
 			return c, err
 		}
 		c.Body = body
-		c.Expected = now.Add(ceilMillis(delay))
+		c.Expected = now.Add(save.CeilMillis(delay))
 		if !at.IsZero() {
 			c.Expected = max(row.At(at), now)
 		}
 		if c.Expected >= row.MaxTime {
 			return c, processor.ErrDelayTooLong
 		}
-		c.Due, c.Delay, c.Execution = c.Expected, ceilMillis(c.Expected.Sub(now)), 0
+		c.Due, c.Delay, c.Execution = c.Expected, save.CeilMillis(c.Expected.Sub(now)), 0
 		return c, nil
 	})
 	if err == nil {
@@ -144,7 +145,7 @@ func retryOf(r *row.Row, now row.Time) row.Change {
 // armAfter arms a row that an operator has just changed; one that was changed in a transaction when it is seen committed.
 func (e *Engine) armAfter(tx Tx, d row.Due) {
 	if tx != nil {
-		e.commits.add([]row.Due{d})
+		e.commits.add(d)
 		return
 	}
 	e.arm.written(d)
@@ -156,7 +157,7 @@ func (e *Engine) change(
 	ctx context.Context, tx Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
 ) (met row.Row, after row.Due, err error) {
 	if tx != nil {
-		if err := inTransaction(ctx, e.store, tx); err != nil {
+		if err := save.InTransaction(ctx, e.store, tx); err != nil {
 			return met, after, err
 		}
 	}

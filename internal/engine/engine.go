@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -22,7 +23,7 @@ type Engine struct {
 	arm    *armer
 	runs   *runs
 
-	saver      *saver
+	saver      *save.Saver
 	commits    *commits
 	settler    *settler
 	runner     *runner
@@ -103,8 +104,11 @@ func (e *Engine) wire(process cluster.Process) {
 	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) }, func() []string { return e.pops.awaited() })
 	e.arm = &armer{core: c, tags: e.tags}
 	lead := &lead{}
-	e.saver = newSaver(c, e.ids, e.arm)
 	e.commits = newCommits(c, e.arm)
+	e.saver = save.New(c.Lifecycle, save.Config{
+		Store: c.store, Clock: c.clock, IDs: e.ids, Registry: c.cfg.Registry, TTR: c.cfg.TTR, MaxAttempts: c.cfg.MaxAttempts,
+		Committed: e.arm.written, InTx: e.commits.add, Ended: c.health.saved,
+	})
 	e.settler = newSettler(c, e.arm, e.runs)
 	e.runner = &runner{core: c, runs: e.runs, settler: e.settler, base: processors}
 	e.pops = newPops(e.runner, e.tags, e.arm)
@@ -218,18 +222,18 @@ func (e *Engine) Unregistered() {
 // sets: when it was created and updated. The row is nil where it may be one of an earlier save: with an error, and where the caller
 // has chosen the id.
 func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
-	return e.saver.save(ctx, task)
+	return e.saver.Save(ctx, task)
 }
 
 // SaveTx stores one task inside the caller's transaction.
 func (e *Engine) SaveTx(ctx context.Context, tx Tx, task processor.Save) (int64, error) {
-	return e.saver.saveTx(ctx, tx, task, e.commits)
+	return e.saver.SaveTx(ctx, tx, task)
 }
 
 // SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none, and nothing
 // is stored; it is a [processor.BatchError] when it is about one of them.
 func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
-	return e.saver.saveAll(ctx, tasks)
+	return e.saver.SaveAll(ctx, tasks)
 }
 
 // Pause stops claims of a tag on all nodes within two look-aheads; what runs goes on.

@@ -48,7 +48,7 @@ func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
 			it := open[r.ID]
 			delete(open, r.ID)
 			c.hands.letGo(it)
-			c.arm.written(dueOf(&r))
+			c.arm.written(r.Sighting())
 		}
 	}
 }

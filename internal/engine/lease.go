@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -17,7 +18,7 @@ type lease struct {
 // holds its lock.
 func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	u := l.run
-	if err := inTransaction(ctx, l.runner.store, tx); err != nil {
+	if err := save.InTransaction(ctx, l.runner.store, tx); err != nil {
 		return err
 	}
 	now, err := l.runner.certain(ctx)

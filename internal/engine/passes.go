@@ -137,7 +137,7 @@ func (p *passes) strays(ctx context.Context) error {
 		}
 		lost, _ := split(found, func(s row.State) bool { return !p.hands.holds(s.ID) })
 		for _, r := range p.release(lost, "executing here, but in no hand") {
-			p.arm.written(dueOf(&r))
+			p.arm.written(r.Sighting())
 		}
 	}
 	return nil
@@ -176,7 +176,7 @@ func (p *passes) rescued(rows []row.Row) {
 		p.Log.Warn("task rescued: its lease was over", "task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
 		p.onRescued(r)
 		if p.arm.tags.open(r.Tag) {
-			again = append(again, dueOf(r))
+			again = append(again, r.Sighting())
 		}
 	}
 	p.hands.due(again, false, p.now())

@@ -133,7 +133,7 @@ func (p *pops) ended(e *ending) {
 			p.Metrics.Retried(r.Tag)
 			p.attemptFailed(r, s.err, s.change.Due)
 		}
-		d := dueOf(r)
+		d := r.Sighting()
 		d.Version, d.Due = e.version+1, s.change.Due
 		p.arm.written(d)
 	case row.Failed:

@@ -143,7 +143,7 @@ func (p *pops) expired(h *handed, c row.Change) {
 	p.Metrics.Run(r.Tag, metrics.RunRetried)
 	p.Metrics.Retried(r.Tag)
 	p.attemptFailed(r, errNotFinished, c.Due)
-	d := dueOf(r)
+	d := r.Sighting()
 	d.Version, d.Due = d.Version+1, c.Due
 	p.arm.written(d)
 }

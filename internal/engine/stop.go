@@ -52,7 +52,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	defer cancel()
 	err := errors.Join(findersErr, e.settler.close(last), e.runner.passer.queue.Close(last), e.pops.endings.Close(last),
 		e.pops.looks.Close(last), e.pops.expiries.Close(last),
-		e.saver.close(last), e.member.Leave(last))
+		e.saver.Close(last), e.member.Leave(last))
 	e.waitForHooks(last)
 	e.End()
 	return errors.Join(drainErr, err)

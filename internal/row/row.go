@@ -124,3 +124,8 @@ type Reading struct {
 	Time   Time
 	Server string // which server answered; a cluster behind one address has several
 }
+
+// Sighting is the row as a look at the table would find it.
+func (r *Row) Sighting() Due {
+	return Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}
+}

@@ -1,9 +1,14 @@
-package engine
+package save
 
 import (
+	"maps"
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -12,7 +17,7 @@ const savesAlone = 4
 
 // alone sends each saving by itself: one of them waits for somebody else's transaction, and only that one shall. The lane goes on
 // meanwhile. Each has a place of its own until it meets the lock again; then it waits among its like.
-func (s *saver) alone(items []*saving) (again []*saving) {
+func (s *Saver) alone(items []*saving) (again []*saving) {
 	if items[0].alone {
 		items[0].locked = true
 		s.held.note(items[0])
@@ -41,7 +46,7 @@ func (s *saver) alone(items []*saving) (again []*saving) {
 }
 
 // patiently sends a saving until it has its answer, beside no more than a few of its like: each try may wait a second for a lock.
-func (s *saver) patiently(items []*saving) {
+func (s *Saver) patiently(items []*saving) {
 	for n := 0; len(items) > 0; n++ {
 		lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestSavePause)))
 		s.patient <- struct{}{}
@@ -59,8 +64,8 @@ func (s *saver) patiently(items []*saving) {
 const patientSaves = 2
 
 // apart takes out what has a key that somebody's transaction held when it was last tried.
-func (s *saver) apart(items []*saving) (rest []*saving) {
-	held, rest := split(items, s.held.has)
+func (s *Saver) apart(items []*saving) (rest []*saving) {
+	held, rest := batch.Split(items, s.held.has)
 	if len(held) == 0 || held[0].alone {
 		return items
 	}
@@ -73,15 +78,61 @@ const maxUnknowns = 4
 
 // suspect sends each saving by itself when the database answers, and yet not about these. One whose caller has been told that the outcome
 // is unknown is sent no more then.
-func (s *saver) suspect(items []*saving) (again []*saving) {
+func (s *Saver) suspect(items []*saving) (again []*saving) {
 	ctx, cancel := s.Call() // the time of theirs may be up
 	defer cancel()
-	if _, err := s.store.Now(ctx); err != nil {
+	if _, err := s.Store.Now(ctx); err != nil {
 		return items
 	}
-	wanted, _ := split(items, func(it *saving) bool { return !it.isAbandoned() })
+	wanted, _ := batch.Split(items, func(it *saving) bool { return !it.isAbandoned() })
 	if len(wanted) == 0 || items[0].alone {
 		return wanted
 	}
 	return s.alone(wanted)
+}
+
+// heldFor is how long a key counts as held after it was last met: those who wait for it try about every second.
+const heldFor = 5 * time.Second
+
+// heldKeys remembers the keys that somebody's transaction holds.
+type heldKeys struct {
+	mu    sync.Mutex
+	until map[row.TagKey]time.Time
+}
+
+func (h *heldKeys) note(it *saving) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.until == nil {
+		h.until = map[row.TagKey]time.Time{}
+	}
+	now := time.Now()
+	maps.DeleteFunc(h.until, func(_ row.TagKey, until time.Time) bool { return now.After(until) })
+	for d := range it.open() {
+		if d.row.Key != "" {
+			h.until[d.key()] = now.Add(heldFor)
+		}
+	}
+}
+
+func (h *heldKeys) free(it *saving) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for d := range it.open() {
+		delete(h.until, d.key())
+	}
+}
+
+func (h *heldKeys) has(it *saving) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.until) == 0 {
+		return false
+	}
+	for d := range it.open() {
+		if until, met := h.until[d.key()]; met && time.Now().Before(until) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package engine
+package save
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // flush stores a batch.
-func (s *saver) flush(items []*saving) {
+func (s *Saver) flush(items []*saving) {
 	s.Metrics.Batch("save", rowsOf(items))
 	s.send(s.answerTaken(carry(items)))
 }
@@ -21,7 +21,7 @@ const looksFirst = time.Second
 
 // answerTaken answers the rows whose key is taken, while there are such. Each of them would have the whole batch refused, read back
 // and sent again; where keys are always fresh, looking would cost as much for nothing.
-func (s *saver) answerTaken(items []*saving) (free []*saving) {
+func (s *Saver) answerTaken(items []*saving) (free []*saving) {
 	met := s.met.Load()
 	if met == nil || time.Since(*met) > looksFirst {
 		return items
@@ -32,7 +32,7 @@ func (s *saver) answerTaken(items []*saving) (free []*saving) {
 	}
 	ctx, cancel := s.Call()
 	defer cancel()
-	active, err := s.store.FindActive(ctx, nil, keys)
+	active, err := s.Store.FindActive(ctx, nil, keys)
 	if err != nil {
 		s.Failed("looking for taken keys", err)
 		return items // the unique index has the last word in any case
@@ -58,7 +58,7 @@ func (s *saver) answerTaken(items []*saving) (free []*saving) {
 }
 
 // duplicate is the answer to a row that met the unfinished task with its key.
-func (s *saver) duplicate(d *draft, holder int64) {
+func (s *Saver) duplicate(d *draft, holder int64) {
 	s.met.Store(new(time.Now()))
 	d.met, d.err = true, &processor.DuplicateError{ID: holder}
 }
@@ -74,7 +74,7 @@ func holdersOf(active []row.Row) map[row.TagKey]int64 {
 
 // send sends the rows again, fewer each time, until every caller has an answer. It waits between two statements only when the
 // first has settled nothing.
-func (s *saver) send(items []*saving) {
+func (s *Saver) send(items []*saving) {
 	for n := 0; len(items) > 0; {
 		if s.Life.Err() != nil {
 			answerAll(items, processor.ErrClosed)
@@ -98,7 +98,7 @@ func (s *saver) send(items []*saving) {
 const longestSavePause = 5
 
 // panicked answers the callers of a batch that a bug kept from being stored, as far as they have no answer yet.
-func (s *saver) panicked(items []*saving, value any) {
+func (s *Saver) panicked(items []*saving, value any) {
 	s.Log.Error("saving panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, it := range items {
 		it.unsure = true
@@ -167,7 +167,7 @@ func splitKeys(items []*saving) (now, later []*saving) {
 }
 
 // insert tries to store the rows in one statement and returns what has to be sent again.
-func (s *saver) insert(items []*saving) (again []*saving) {
+func (s *Saver) insert(items []*saving) (again []*saving) {
 	ctx, cancel := s.Call()
 	defer cancel()
 	rows := make([]row.Row, 0, rowsOf(items))
@@ -176,11 +176,11 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 			rows = append(rows, d.row)
 		}
 	}
-	err := s.store.Insert(ctx, nil, rows)
+	err := s.Store.Insert(ctx, nil, rows)
 	if items[0].alone && row.ClassOf(err) != row.ClassLocked {
 		s.held.free(items[0])
 	}
-	s.health.saved(err)
+	s.Ended(err)
 	if err == nil {
 		s.stored(items)
 		return nil
@@ -215,16 +215,16 @@ func (s *saver) insert(items []*saving) (again []*saving) {
 }
 
 // stored answers for rows that are in the table now, all of them, and arms those that were not met there.
-func (s *saver) stored(items []*saving) {
+func (s *Saver) stored(items []*saving) {
 	rows := make([]row.Due, 0, rowsOf(items))
 	for _, it := range items {
 		for i := range it.drafts {
 			if d := &it.drafts[i]; d.err == nil && d.twin == nil && !d.met {
-				rows = append(rows, dueOf(&d.row))
+				rows = append(rows, d.row.Sighting())
 			}
 		}
 	}
-	s.arm.written(rows...)
+	s.Committed(rows...)
 	answerAll(items, nil)
 }
 

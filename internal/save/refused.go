@@ -1,4 +1,4 @@
-package engine
+package save
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 )
 
 // halves finds the saving that the database refuses.
-func (s *saver) halves(items []*saving, err error) []*saving {
+func (s *Saver) halves(items []*saving, err error) []*saving {
 	if len(items) == 1 {
 		s.refused(items[0], err)
 		return nil
@@ -18,7 +18,7 @@ func (s *saver) halves(items []*saving, err error) []*saving {
 }
 
 // refused answers a saving that the database refuses for what is in it, and says which row that is where it can be told.
-func (s *saver) refused(it *saving, err error) {
+func (s *Saver) refused(it *saving, err error) {
 	if it.rows() == 1 || it.unsure {
 		it.answer(err)
 		return
@@ -47,14 +47,14 @@ func (s *saver) refused(it *saving, err error) {
 
 // wouldRefuse asks the database about some of the rows without storing any: a statement with an id that comes twice in it cannot
 // succeed, whatever else is in it.
-func (s *saver) wouldRefuse(it *saving, places []int) bool {
+func (s *Saver) wouldRefuse(it *saving, places []int) bool {
 	ctx, cancel := s.Call()
 	defer cancel()
 	rows := make([]row.Row, 0, len(places)+1)
 	for _, i := range places {
 		rows = append(rows, it.drafts[i].row)
 	}
-	return row.ClassOf(s.store.Insert(ctx, nil, append(rows, rows[0]))) == row.ClassCaller
+	return row.ClassOf(s.Store.Insert(ctx, nil, append(rows, rows[0]))) == row.ClassCaller
 }
 
 // maxRefusals is how often a saving is sent again although something that cannot be read back is in its way.
@@ -63,16 +63,16 @@ const maxRefusals = 4
 // readBack answers the rows of a refused statement from what the table holds, and returns what nothing stands against. Where the
 // database goes on refusing a saving and shows nothing that is in its way, such as a task that cannot be decoded, the refusal is
 // the answer.
-func (s *saver) readBack(items []*saving, refusal error) (again []*saving) {
+func (s *Saver) readBack(items []*saving, refusal error) (again []*saving) {
 	ctx, cancel := s.Call()
 	defer cancel()
 	ids, keys := names(items)
-	rows, broken, err := s.store.Get(ctx, nil, ids)
+	rows, broken, err := s.Store.Get(ctx, nil, ids)
 	if err != nil {
 		s.Failed("reading back a refused save", err)
 		return items
 	}
-	active, err := s.store.FindActive(ctx, nil, keys)
+	active, err := s.Store.FindActive(ctx, nil, keys)
 	if err != nil {
 		s.Failed("reading back a refused save", err)
 		return items
@@ -112,7 +112,7 @@ type findings struct {
 }
 
 // compare says of each row what it has met. It reports whether it met anything, and whether there is still something to send.
-func (s *saver) compare(it *saving, found findings) (changed, left bool) {
+func (s *Saver) compare(it *saving, found findings) (changed, left bool) {
 	conflict := -1
 	for i := range it.drafts {
 		d := &it.drafts[i]
@@ -126,7 +126,7 @@ func (s *saver) compare(it *saving, found findings) (changed, left bool) {
 			d.met = true
 			switch other.Status {
 			case row.Pending: // the promise of the save that was stored counts, which may be another one's
-				s.arm.written(dueOf(other))
+				s.Committed(other.Sighting())
 			case row.Executing:
 			default:
 				it.freeKey(d)
@@ -139,7 +139,7 @@ func (s *saver) compare(it *saving, found findings) (changed, left bool) {
 		case met && d.row.Key != "":
 			s.duplicate(d, holder)
 		case taken: // a plain INSERT took our next number
-			if !it.redraw(d, s.ids.Next()) {
+			if !it.redraw(d, s.IDs.Next()) {
 				return true, false
 			}
 			left = true

@@ -1,4 +1,4 @@
-package engine
+package save
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// saveAll stores many tasks, as many at a time as one statement takes: each such chunk is stored as a whole or not at all. It returns
+// SaveAll stores many tasks, as many at a time as one statement takes: each such chunk is stored as a whole or not at all. It returns
 // a [processor.BatchError] for a task that cannot be stored in any case.
-func (s *saver) saveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
+func (s *Saver) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
 	drafts := make([]draft, len(tasks))
 	for i, task := range tasks {
 		var err error

@@ -1,8 +1,14 @@
-package engine
+// Package save brings new tasks into the table: from a caller's arguments to committed rows.
+//
+// Saves that arrive while a statement is in flight travel together in the next one (group commit). A batch that the
+// database refuses is read back and divided until each caller has an answer of its own; a save of unknown outcome is sent
+// again under its id, which is inserted once at most.
+package save
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,17 +17,18 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/clock"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
-// saver stores new tasks. Saves that arrive while a statement is in flight travel together in the next one, but each caller is
+// Saver stores new tasks. Saves that arrive while a statement is in flight travel together in the next one, but each caller is
 // answered for himself: a duplicate, a refused row or a context that ends changes the answer of that caller alone.
-type saver struct {
-	*core
-	ids   *ids
-	arm   *armer
+type Saver struct {
+	*lifecycle.Lifecycle
+	Config
 	plain *batch.Coalescer[*saving] // rows that nothing can refuse and no lock can delay
 	keyed *batch.Coalescer[*saving] // rows that can meet another row: a unique key, a caller's id
 	bulk  *batch.Coalescer[*saving] // plain rows that came many at a time: several connections, so that single saves do not wait
@@ -32,6 +39,30 @@ type saver struct {
 	met atomic.Pointer[time.Time] // when a save last met a key that is taken
 }
 
+// Store is what a save needs of the store.
+type Store interface {
+	Now(ctx context.Context) (row.Reading, error)
+	InTransaction(ctx context.Context, tx processor.Tx) (bool, error)
+	Insert(ctx context.Context, tx processor.Tx, rows []row.Row) error
+	Get(ctx context.Context, tx processor.Tx, ids []int64) (rows []row.Row, broken []row.Broken, err error)
+	FindActive(ctx context.Context, tx processor.Tx, keys []row.TagKey) ([]row.Row, error)
+}
+
+// Config is what a Saver works with. Every field is set.
+type Config struct {
+	Store    Store
+	Clock    *clock.Clock
+	IDs      interface{ Next() int64 }
+	Registry *processor.Registry
+
+	TTR         time.Duration // of a task that names none, and whose tag names none
+	MaxAttempts int           // likewise
+
+	Committed func(rows ...row.Due) // is told of rows that are in the table, pending
+	InTx      func(rows ...row.Due) // is told of rows that are there when the caller's transaction commits
+	Ended     func(err error)       // is told how each statement ended
+}
+
 // The bounds of one INSERT and of what may wait for it. A statement stays far below the smallest packet limit in use (16 MiB).
 const (
 	saveRows  = 500
@@ -39,8 +70,9 @@ const (
 	saveQueue = 64 << 20
 )
 
-func newSaver(c *core, ids *ids, arm *armer) *saver {
-	s := &saver{core: c, ids: ids, arm: arm, patient: make(chan struct{}, patientSaves)}
+// New returns a saver. It stops when [Saver.Close] is called, or the life ends.
+func New(life *lifecycle.Lifecycle, c Config) *Saver {
+	s := &Saver{Lifecycle: life, Config: c, patient: make(chan struct{}, patientSaves)}
 	lane := func(flushers int) *batch.Coalescer[*saving] {
 		return batch.New(batch.Config[*saving]{
 			Flush: s.flush, Panicked: s.panicked, Flushers: flushers,
@@ -51,13 +83,14 @@ func newSaver(c *core, ids *ids, arm *armer) *saver {
 	return s
 }
 
-// close stores what is queued and stops taking more.
-func (s *saver) close(ctx context.Context) error {
+// Close stores what is queued and stops taking more.
+func (s *Saver) Close(ctx context.Context) error {
 	return errors.Join(s.plain.Close(ctx), s.keyed.Close(ctx), s.bulk.Close(ctx))
 }
 
-// save stores one task and returns its id.
-func (s *saver) save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
+// Save stores one task and returns its id when it is committed, and the row as it was stored, without the moments that the
+// database sets. The row is nil where it may be one of an earlier save: with an error, and where the caller has chosen the id.
+func (s *Saver) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
 	d, err := s.prepare(ctx, task)
 	if err != nil {
 		return 0, nil, stillUnknown(task.ID, err)
@@ -79,7 +112,7 @@ func (s *saver) save(ctx context.Context, task processor.Save) (int64, *row.Row,
 var errManySaves = fmt.Errorf("%w: too many saves are waiting for the database", processor.ErrOverloaded)
 
 // add queues the saving: in the lane, or where a row of it can meet another row, in that of such rows.
-func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
+func (s *Saver) add(lane *batch.Coalescer[*saving], it *saving) error {
 	if it.canMeet() {
 		lane = s.keyed
 	}
@@ -99,7 +132,7 @@ func (s *saver) add(lane *batch.Coalescer[*saving], it *saving) error {
 }
 
 // result is what the caller sees of a row: the id of a new task, or of the one that was met.
-func (s *saver) result(it *saving, d *draft, left error) (int64, error) {
+func (s *Saver) result(it *saving, d *draft, left error) (int64, error) {
 	err := it.outcome(d, left)
 	if !d.drawn {
 		err = stillUnknown(d.row.ID, err)
@@ -155,11 +188,11 @@ func saveResult(err error) string {
 
 // prepare makes the row. The promise is counted from a moment that the database's clock has not passed yet, so it is never
 // shorter than the delay asked for.
-func (s *saver) prepare(ctx context.Context, task processor.Save) (draft, error) {
+func (s *Saver) prepare(ctx context.Context, task processor.Save) (draft, error) {
 	if err := context.Cause(ctx); err != nil {
 		return draft{}, err
 	}
-	now, err := s.atMost(ctx)
+	now, err := s.AtMost(ctx)
 	if err != nil {
 		return draft{}, err
 	}
@@ -169,11 +202,11 @@ func (s *saver) prepare(ctx context.Context, task processor.Save) (draft, error)
 		TTR: task.TTR, MaxAttempts: task.MaxAttempts, Headers: encodeHeaders(task.Headers), Created: now, Updated: now,
 	}
 	if task.At.IsZero() {
-		r.Delay = ceilMillis(task.Delay)
+		r.Delay = CeilMillis(task.Delay)
 		r.Expected = now.Add(r.Delay)
 	} else {
 		r.Expected = max(row.At(task.At), now)
-		r.Delay = ceilMillis(r.Expected.Sub(now))
+		r.Delay = CeilMillis(r.Expected.Sub(now))
 	}
 	if r.Expected >= row.MaxTime {
 		return draft{}, processor.ErrDelayTooLong
@@ -181,30 +214,30 @@ func (s *saver) prepare(ctx context.Context, task processor.Save) (draft, error)
 	r.Due = r.Expected
 	s.defaults(&r, task.Unlimited)
 	if task.ID == 0 {
-		r.ID = s.ids.Next()
+		r.ID = s.IDs.Next()
 	}
 	return draft{row: r, at: row.At(task.At), drawn: task.ID == 0}, nil
 }
 
 // defaults fills in what the task left to the tag, and the tag to the engine.
-func (s *saver) defaults(r *row.Row, unlimited bool) {
-	reg, _ := s.cfg.Registry.Lookup(r.Tag)
+func (s *Saver) defaults(r *row.Row, unlimited bool) {
+	reg, _ := s.Registry.Lookup(r.Tag)
 	if r.TTR == 0 {
-		r.TTR = cmp.Or(reg.TTR, s.cfg.TTR)
+		r.TTR = cmp.Or(reg.TTR, s.TTR)
 	}
 	if r.MaxAttempts == 0 && !unlimited {
-		r.MaxAttempts = cmp.Or(reg.MaxAttempts, s.cfg.MaxAttempts)
+		r.MaxAttempts = cmp.Or(reg.MaxAttempts, s.MaxAttempts)
 	}
 }
 
-// atMost waits for an anchor of the clock if there is none.
-func (s *saver) atMost(ctx context.Context) (row.Time, error) {
+// AtMost waits for an anchor of the clock if there is none.
+func (s *Saver) AtMost(ctx context.Context) (row.Time, error) {
 	for {
-		if now, ok := s.clock.AtMost(); ok {
+		if now, ok := s.Clock.AtMost(); ok {
 			return now, nil
 		}
 		select {
-		case <-s.clock.Anchored():
+		case <-s.Clock.Anchored():
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		case <-s.Life.Done():
@@ -213,9 +246,9 @@ func (s *saver) atMost(ctx context.Context) (row.Time, error) {
 	}
 }
 
-// ceilMillis rounds a delay up to whole milliseconds, the unit it is stored in. The longest delay there is (292 years, which
+// CeilMillis rounds a delay up to whole milliseconds, the unit it is stored in. The longest delay there is (292 years, which
 // stands for anything longer) is rounded down.
-func ceilMillis(d time.Duration) time.Duration {
+func CeilMillis(d time.Duration) time.Duration {
 	rest := d % time.Millisecond
 	switch {
 	case rest <= 0:
@@ -252,4 +285,16 @@ func (d *draft) isStoredAs(stored *row.Row) bool {
 	}
 	return stored.Delay == wanted.Delay || stored.Expected == wanted.Expected ||
 		!d.at.IsZero() && (stored.Expected == d.at || stored.Delay == 0 && stored.Expected > d.at)
+}
+
+// encodeHeaders renders headers for the column; none become NULL.
+func encodeHeaders(headers map[string]string) []byte {
+	if len(headers) == 0 {
+		return nil
+	}
+	encoded, err := json.Marshal(headers)
+	if err != nil {
+		return nil // a map of strings always marshals
+	}
+	return encoded
 }
