@@ -64,14 +64,14 @@ func (e *Engine) Reschedule(
 			return c, err
 		}
 		c.Body = body
-		c.Expected = now.Add(save.CeilMillis(delay))
+		c.Expected = now.Add(save.RoundUp(delay))
 		if !at.IsZero() {
 			c.Expected = max(row.At(at), now)
 		}
 		if c.Expected >= row.MaxTime {
 			return c, processor.ErrDelayTooLong
 		}
-		c.Due, c.Delay, c.Execution = c.Expected, save.CeilMillis(c.Expected.Sub(now)), 0
+		c.Due, c.Delay, c.Execution = c.Expected, save.RoundUp(c.Expected.Sub(now)), 0
 		return c, nil
 	})
 	if err == nil {

@@ -18,8 +18,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Backoff is the wait before the n-th repetition of something the database refused: 10 ms, doubling up to 2 s, and jittered
-// so that processes which failed together do not come back together.
+// Backoff is the wait before the n-th repetition of something the database refused: 10 ms, doubling up to 2 s, and
+// jittered so that processes which failed together do not come back together.
 func Backoff(n int) time.Duration {
 	return Jitter(min(10*time.Millisecond<<min(n, 10), 2*time.Second), 0.5)
 }

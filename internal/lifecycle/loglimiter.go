@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// logLimiter keeps the log readable when thousands of tasks meet the same fault. In a window of one second a message is written
-// once for each tag, and for at most ten tags. The last line that was not is written at the window's end, and says in held_back
-// how many more there were. The window of an operation of the database is five seconds: an outage refuses all of them.
+// logLimiter keeps the log readable when thousands of tasks meet the same fault. In a window of one second a message is
+// written once for each tag, and for at most ten tags. The last line that was not is written at the window's end, and
+// says in held_back how many more there were. The window of an operation of the database is five seconds: an outage
+// refuses all of them.
 type logLimiter struct {
 	slog.Handler
 	*logWindows

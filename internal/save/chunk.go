@@ -8,23 +8,24 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// SaveAll stores many tasks, as many at a time as one statement takes: each such chunk is stored as a whole or not at all. It returns
-// a [processor.BatchError] for a task that cannot be stored in any case.
+// SaveAll stores many tasks, as many at a time as one statement takes: each such chunk is stored as a whole or not at
+// all. The results stand in the order of the tasks. With an error there are none, and nothing is stored; it is a
+// [processor.BatchError] when it is about one of the tasks.
 func (s *Saver) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
-	drafts := make([]draft, len(tasks))
+	rows := make([]newRow, len(tasks))
 	for i, task := range tasks {
 		var err error
-		if drafts[i], err = s.prepare(ctx, task); err != nil {
+		if rows[i], err = s.prepare(ctx, task); err != nil {
 			if errors.Is(err, processor.ErrDelayTooLong) {
 				err = &processor.BatchError{Index: i, Err: err}
 			}
-			return nil, stillUnknown(task.ID, err)
+			return nil, keepUnknown(task.ID, err)
 		}
 	}
-	chunks := chunksOf(drafts)
+	chunks := chunksOf(rows)
 	left := make([]error, len(chunks))
 	for i, c := range chunks {
-		if conflict := c.pair(); conflict >= 0 {
+		if conflict := c.findDuplicates(); conflict >= 0 {
 			c.refuse(conflict)
 			continue
 		}
@@ -35,8 +36,8 @@ func (s *Saver) SaveAll(ctx context.Context, tasks []processor.Save) ([]processo
 		if left[i] == nil {
 			left[i] = c.wait(ctx)
 		}
-		for n := range c.drafts {
-			id, err := s.result(c, &c.drafts[n], left[i])
+		for n := range c.rows {
+			id, err := s.result(c, &c.rows[n], left[i])
 			results = append(results, processor.SaveResult{ID: id, Err: err, Chunk: i})
 		}
 	}
@@ -44,17 +45,17 @@ func (s *Saver) SaveAll(ctx context.Context, tasks []processor.Save) ([]processo
 }
 
 // chunksOf cuts rows into what one statement takes.
-func chunksOf(drafts []draft) (chunks []*saving) {
-	for first := 0; first < len(drafts); {
+func chunksOf(rows []newRow) (chunks []*request) {
+	for first := 0; first < len(rows); {
 		n, bytes := 0, 0
-		for first+n < len(drafts) && n < saveRows {
-			bytes += drafts[first+n].size()
-			if n > 0 && bytes > saveBytes {
+		for first+n < len(rows) && n < MaxRows {
+			bytes += rows[first+n].size()
+			if n > 0 && bytes > MaxBytes {
 				break
 			}
 			n++
 		}
-		c := newSaving(drafts[first : first+n])
+		c := newRequest(rows[first : first+n])
 		c.first = first
 		chunks = append(chunks, c)
 		first += n
@@ -62,43 +63,43 @@ func chunksOf(drafts []draft) (chunks []*saving) {
 	return chunks
 }
 
-// freeKey lets the next row with the key have it: first is a task from before and finished by now.
-func (s *saving) freeKey(first *draft) {
-	var next *draft
-	for i := range s.drafts {
-		d := &s.drafts[i]
-		if d.twin != first || d.row.ID == first.row.ID {
+// findDuplicates pairs each row with an earlier one of the chunk that has its key or its id: one statement cannot carry
+// both. It returns the place of a row that has the id of another one and a different content, or -1.
+func (r *request) findDuplicates() (conflict int) {
+	ids, keys := map[int64]*newRow{}, map[row.TagKey]*newRow{}
+	for i := range r.rows {
+		n := &r.rows[i]
+		if !n.canCollide() {
 			continue
 		}
-		if d.twin = next; next == nil {
-			next = d
-		}
-	}
-}
-
-// pair finds the rows that would meet an earlier one of the same chunk, which no statement may carry beside it. It returns the place
-// of one that contradicts the other, having its id and another content, or -1.
-func (s *saving) pair() (conflict int) {
-	ids, keys := map[int64]*draft{}, map[row.TagKey]*draft{}
-	for i := range s.drafts {
-		d := &s.drafts[i]
-		if !d.canMeet() {
-			continue
-		}
-		if d.twin = ids[d.row.ID]; d.twin != nil && !d.isStoredAs(&d.twin.row) {
-			d.twin, d.err = nil, processor.ErrConflict
+		if n.duplicateOf = ids[n.row.ID]; n.duplicateOf != nil && !n.isStoredAs(&n.duplicateOf.row) {
+			n.duplicateOf, n.err = nil, processor.ErrConflict
 			return i
 		}
-		if d.row.Key != "" && d.twin == nil {
-			d.twin = keys[d.key()]
+		if n.row.Key != "" && n.duplicateOf == nil {
+			n.duplicateOf = keys[n.key()]
 		}
-		if d.twin != nil {
+		if n.duplicateOf != nil {
 			continue
 		}
-		ids[d.row.ID] = d
-		if d.row.Key != "" {
-			keys[d.key()] = d
+		ids[n.row.ID] = n
+		if n.row.Key != "" {
+			keys[n.key()] = n
 		}
 	}
 	return -1
+}
+
+// freeKey lets the next row with the key have it: first is a task that was saved before and has finished.
+func (r *request) freeKey(first *newRow) {
+	var next *newRow
+	for i := range r.rows {
+		n := &r.rows[i]
+		if n.duplicateOf != first || n.row.ID == first.row.ID {
+			continue
+		}
+		if n.duplicateOf = next; next == nil {
+			next = n
+		}
+	}
 }

@@ -11,178 +11,179 @@ import (
 )
 
 // flush stores a batch.
-func (s *Saver) flush(items []*saving) {
-	s.Metrics.Batch("save", rowsOf(items))
-	s.send(s.answerTaken(carry(items)))
+func (s *Saver) flush(requests []*request) {
+	s.Metrics.Batch("save", countRows(requests))
+	s.store(s.answerDuplicates(markSent(requests)))
 }
 
-// looksFirst is how long after a duplicate the keys of a batch are looked up before it is sent.
-const looksFirst = time.Second
-
-// answerTaken answers the rows whose key is taken, while there are such. Each of them would have the whole batch refused, read back
-// and sent again; where keys are always fresh, looking would cost as much for nothing.
-func (s *Saver) answerTaken(items []*saving) (free []*saving) {
-	met := s.met.Load()
-	if met == nil || time.Since(*met) > looksFirst {
-		return items
+// markSent marks the requests as sent and leaves out those whose callers have left.
+func markSent(requests []*request) (rest []*request) {
+	for _, r := range requests {
+		if r.send() {
+			rest = append(rest, r)
+		}
 	}
-	_, keys := names(items)
+	return rest
+}
+
+// lookFirst is how long after a duplicate the keys of a batch are looked up before it is sent.
+const lookFirst = time.Second
+
+// answerDuplicates answers rows whose key is taken, while saves meet such keys. Each of them would have the whole batch
+// refused, read back and sent again. Where keys are always fresh, looking first would cost as much for nothing.
+func (s *Saver) answerDuplicates(requests []*request) (rest []*request) {
+	collided := s.collided.Load()
+	if collided == nil || time.Since(*collided) > lookFirst {
+		return requests
+	}
+	_, keys := idsAndKeys(requests)
 	if len(keys) == 0 {
-		return items
+		return requests
 	}
 	ctx, cancel := s.Call()
 	defer cancel()
 	active, err := s.Store.FindActive(ctx, nil, keys)
 	if err != nil {
 		s.Failed("looking for taken keys", err)
-		return items // the unique index has the last word in any case
+		return requests // the unique index decides in any case
 	}
-	holders := holdersOf(active)
-	for _, it := range items {
+	holders := idsByKey(active)
+	for _, r := range requests {
 		left := 0
-		for d := range it.open() {
-			// A row with an id of its caller's may be the holder itself, saved before.
-			if holder, taken := holders[d.key()]; taken && d.drawn {
-				s.duplicate(d, holder)
+		for n := range r.remaining() {
+			// A row with an id of the caller's may be the one that has the key, saved before.
+			if holder, taken := holders[n.key()]; taken && n.drawn {
+				s.duplicate(n, holder)
 				continue
 			}
 			left++
 		}
 		if left == 0 {
-			it.answer(nil)
+			r.answer(nil)
 			continue
 		}
-		free = append(free, it)
+		rest = append(rest, r)
 	}
-	return free
+	return rest
 }
 
-// duplicate is the answer to a row that met the unfinished task with its key.
-func (s *Saver) duplicate(d *draft, holder int64) {
-	s.met.Store(new(time.Now()))
-	d.met, d.err = true, &processor.DuplicateError{ID: holder}
+// duplicate is the answer to a row whose key an unfinished task has.
+func (s *Saver) duplicate(n *newRow, holder int64) {
+	s.collided.Store(new(time.Now()))
+	n.met, n.err = true, &processor.DuplicateError{ID: holder}
 }
 
-// holdersOf returns the ids of rows by their keys.
-func holdersOf(active []row.Row) map[row.TagKey]int64 {
-	holders := make(map[row.TagKey]int64, len(active))
-	for i := range active {
-		holders[row.TagKey{Tag: active[i].Tag, Key: active[i].Key}.Scope()] = active[i].ID
+// idsByKey returns the ids of rows by their keys.
+func idsByKey(rows []row.Row) map[row.TagKey]int64 {
+	ids := make(map[row.TagKey]int64, len(rows))
+	for i := range rows {
+		ids[row.TagKey{Tag: rows[i].Tag, Key: rows[i].Key}.Scope()] = rows[i].ID
 	}
-	return holders
+	return ids
 }
 
-// send sends the rows again, fewer each time, until every caller has an answer. It waits between two statements only when the
-// first has settled nothing.
-func (s *Saver) send(items []*saving) {
-	for n := 0; len(items) > 0; {
+// store sends the requests until every caller has an answer. It waits between two statements only when the first one
+// has settled nothing.
+func (s *Saver) store(requests []*request) {
+	for n := 0; len(requests) > 0; {
 		if s.Life.Err() != nil {
-			answerAll(items, processor.ErrClosed)
+			answerAll(requests, processor.ErrClosed)
 			return
 		}
-		if items = s.apart(items); len(items) == 0 {
+		if requests = s.holdBackLocked(requests); len(requests) == 0 {
 			return
 		}
-		now, later := splitKeys(items)
-		before := openRows(items)
+		now, later := splitDuplicates(requests)
+		before := countRemaining(requests)
 		again := append(s.insert(now), later...)
-		if openRows(again) == before {
-			lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestSavePause)))
+		if countRemaining(again) == before {
+			lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestBackoff)))
 			n++
 		}
-		items = again
+		requests = again
 	}
 }
 
-// longestSavePause is 320 ms, as [pause] counts: callers wait behind it, and a database that is back should serve them at once.
-const longestSavePause = 5
+// longestBackoff is 320 ms, as [lifecycle.Backoff] counts. Callers wait for it, and a database that is back should
+// serve them at once.
+const longestBackoff = 5
 
 // panicked answers the callers of a batch that a bug kept from being stored, as far as they have no answer yet.
-func (s *Saver) panicked(items []*saving, value any) {
+func (s *Saver) panicked(requests []*request, value any) {
 	s.Log.Error("saving panicked", "panic", value, "stack", string(debug.Stack()))
-	for _, it := range items {
-		it.unsure = true
-		it.answer(fmt.Errorf("panic: %v", value))
+	for _, r := range requests {
+		r.unsure = true
+		r.answer(fmt.Errorf("panic: %v", value))
 	}
 }
 
-// carry marks the rows as travelling in a statement and leaves out those whose callers have left.
-func carry(items []*saving) []*saving {
-	var left []*saving
-	for _, it := range items {
-		if it.send() {
-			left = append(left, it)
-		}
-	}
-	return left
-}
-
-func answerAll(items []*saving, err error) {
-	for _, it := range items {
-		it.answer(err)
+func answerAll(requests []*request, err error) {
+	for _, r := range requests {
+		r.answer(err)
 	}
 }
 
-func rowsOf(items []*saving) (n int) {
-	for _, it := range items {
-		n += it.rows()
+func countRows(requests []*request) (n int) {
+	for _, r := range requests {
+		n += r.count()
 	}
 	return n
 }
 
-// openRows counts the rows that are to be inserted.
-func openRows(items []*saving) (n int) {
-	for _, it := range items {
-		for range it.open() {
+// countRemaining counts the rows that are still to be inserted.
+func countRemaining(requests []*request) (n int) {
+	for _, r := range requests {
+		for range r.remaining() {
 			n++
 		}
 	}
 	return n
 }
 
-// splitKeys keeps what has a row with the key or the id of an earlier one for the next statement: it will meet that one there.
-func splitKeys(items []*saving) (now, later []*saving) {
-	if len(items) == 1 {
-		return items, nil // within one, such rows are paired
+// splitDuplicates keeps a request that has a row with the key or the id of an earlier one for the next statement, where
+// it meets that one in the table.
+func splitDuplicates(requests []*request) (now, later []*request) {
+	if len(requests) == 1 {
+		return requests, nil // duplicates within one request are known: see findDuplicates
 	}
 	ids, keys := map[int64]bool{}, map[row.TagKey]bool{}
-	for _, it := range items {
+	for _, r := range requests {
 		twice := false
-		for d := range it.open() {
-			twice = twice || ids[d.row.ID] || d.row.Key != "" && keys[d.key()]
+		for n := range r.remaining() {
+			twice = twice || ids[n.row.ID] || n.row.Key != "" && keys[n.key()]
 		}
 		if twice {
-			later = append(later, it)
+			later = append(later, r)
 			continue
 		}
-		for d := range it.open() {
-			ids[d.row.ID] = true
-			if d.row.Key != "" {
-				keys[d.key()] = true
+		for n := range r.remaining() {
+			ids[n.row.ID] = true
+			if n.row.Key != "" {
+				keys[n.key()] = true
 			}
 		}
-		now = append(now, it)
+		now = append(now, r)
 	}
 	return now, later
 }
 
-// insert tries to store the rows in one statement and returns what has to be sent again.
-func (s *Saver) insert(items []*saving) (again []*saving) {
+// insert tries to store the requests in one statement and returns those that have to be sent again.
+func (s *Saver) insert(requests []*request) (again []*request) {
 	ctx, cancel := s.Call()
 	defer cancel()
-	rows := make([]row.Row, 0, rowsOf(items))
-	for _, it := range items {
-		for d := range it.open() {
-			rows = append(rows, d.row)
+	rows := make([]row.Row, 0, countRows(requests))
+	for _, r := range requests {
+		for n := range r.remaining() {
+			rows = append(rows, n.row)
 		}
 	}
 	err := s.Store.Insert(ctx, nil, rows)
-	if items[0].alone && row.ClassOf(err) != row.ClassLocked {
-		s.held.free(items[0])
+	if requests[0].alone && row.ClassOf(err) != row.ClassLocked {
+		s.locked.remove(requests[0])
 	}
 	s.Ended(err)
 	if err == nil {
-		s.stored(items)
+		s.stored(requests)
 		return nil
 	}
 	class := row.ClassOf(err)
@@ -191,50 +192,49 @@ func (s *Saver) insert(items []*saving) (again []*saving) {
 	}
 	switch class {
 	case row.ClassDuplicate:
-		return s.readBack(items, err)
+		return s.readBack(requests, err)
 	case row.ClassNotApplied:
-		return stillWanted(items)
+		return stillWanted(requests)
 	case row.ClassLocked:
-		return s.alone(items)
+		return s.sendAlone(requests)
 	case row.ClassCaller:
-		return s.halves(items, err)
+		return s.halve(requests, err)
 	case row.ClassOperator:
-		answerAll(items, err)
+		answerAll(requests, err)
 		return nil
 	default:
 		// The statement may still be applied later; inserting again with the same ids finds out.
-		for _, it := range items {
-			it.unsure = true
-			it.unknowns++
+		for _, r := range requests {
+			r.unsure = true
+			r.unknowns++
 		}
-		if items[0].unknowns >= maxUnknowns {
-			return s.suspect(items)
+		if requests[0].unknowns >= maxUnknowns {
+			return s.isolate(requests)
 		}
-		return items
+		return requests
 	}
 }
 
-// stored answers for rows that are in the table now, all of them, and arms those that were not met there.
-func (s *Saver) stored(items []*saving) {
-	rows := make([]row.Due, 0, rowsOf(items))
-	for _, it := range items {
-		for i := range it.drafts {
-			if d := &it.drafts[i]; d.err == nil && d.twin == nil && !d.met {
-				rows = append(rows, d.row.Sighting())
+// stored answers for requests all of whose rows are in the table, and reports those rows that were stored now.
+func (s *Saver) stored(requests []*request) {
+	rows := make([]row.Due, 0, countRows(requests))
+	for _, r := range requests {
+		for i := range r.rows {
+			if n := &r.rows[i]; n.err == nil && n.duplicateOf == nil && !n.met {
+				rows = append(rows, n.row.Sighting())
 			}
 		}
 	}
 	s.Committed(rows...)
-	answerAll(items, nil)
+	answerAll(requests, nil)
 }
 
-// stillWanted drops rows that nobody waits for and that are surely not stored.
-func stillWanted(items []*saving) []*saving {
-	var left []*saving
-	for _, it := range items {
-		if it.unsure || !it.isAbandoned() {
-			left = append(left, it)
+// stillWanted drops requests that are surely not stored and whose callers have left.
+func stillWanted(requests []*request) (rest []*request) {
+	for _, r := range requests {
+		if r.unsure || !r.isAbandoned() {
+			rest = append(rest, r)
 		}
 	}
-	return left
+	return rest
 }

@@ -7,77 +7,78 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// halves finds the saving that the database refuses.
-func (s *Saver) halves(items []*saving, err error) []*saving {
-	if len(items) == 1 {
-		s.refused(items[0], err)
+// halve finds the request that the database refuses.
+func (s *Saver) halve(requests []*request, err error) []*request {
+	if len(requests) == 1 {
+		s.refused(requests[0], err)
 		return nil
 	}
-	half := len(items) / 2
-	return slices.Concat(s.insert(items[:half]), s.insert(items[half:])) // not appended: these share an array, and alone reads it
+	half := len(requests) / 2
+	// Not appended: the halves share an array, and sendAlone reads it.
+	return slices.Concat(s.insert(requests[:half]), s.insert(requests[half:]))
 }
 
-// refused answers a saving that the database refuses for what is in it, and says which row that is where it can be told.
-func (s *Saver) refused(it *saving, err error) {
-	if it.rows() == 1 || it.unsure {
-		it.answer(err)
+// refused answers a request that the database refuses for its content, and names the row where that can be told.
+func (s *Saver) refused(r *request, err error) {
+	if r.count() == 1 || r.unsure {
+		r.answer(err)
 		return
 	}
 	var places []int
-	for i := range it.drafts {
-		if d := &it.drafts[i]; !d.met && d.twin == nil {
+	for i := range r.rows {
+		if n := &r.rows[i]; !n.met && n.duplicateOf == nil {
 			places = append(places, i)
 		}
 	}
 	for len(places) > 1 {
 		half := places[:len(places)/2]
-		if s.wouldRefuse(it, half) {
+		if s.wouldRefuse(r, half) {
 			places = half
 		} else {
 			places = places[len(half):]
 		}
 	}
-	if !s.wouldRefuse(it, places) {
-		it.answer(err) // it is refused for all of its rows together
+	if !s.wouldRefuse(r, places) {
+		r.answer(err) // it is refused for all of its rows together
 		return
 	}
-	it.drafts[places[0]].err = err
-	it.refuse(places[0])
+	r.rows[places[0]].err = err
+	r.refuse(places[0])
 }
 
-// wouldRefuse asks the database about some of the rows without storing any: a statement with an id that comes twice in it cannot
+// wouldRefuse asks the database about some of the rows without storing any: a statement that holds one id twice cannot
 // succeed, whatever else is in it.
-func (s *Saver) wouldRefuse(it *saving, places []int) bool {
+func (s *Saver) wouldRefuse(r *request, places []int) bool {
 	ctx, cancel := s.Call()
 	defer cancel()
 	rows := make([]row.Row, 0, len(places)+1)
 	for _, i := range places {
-		rows = append(rows, it.drafts[i].row)
+		rows = append(rows, r.rows[i].row)
 	}
 	return row.ClassOf(s.Store.Insert(ctx, nil, append(rows, rows[0]))) == row.ClassCaller
 }
 
-// maxRefusals is how often a saving is sent again although something that cannot be read back is in its way.
+// maxRefusals is how often a request is sent again although what it collides with cannot be read back.
 const maxRefusals = 4
 
-// readBack answers the rows of a refused statement from what the table holds, and returns what nothing stands against. Where the
-// database goes on refusing a saving and shows nothing that is in its way, such as a task that cannot be decoded, the refusal is
-// the answer.
-func (s *Saver) readBack(items []*saving, refusal error) (again []*saving) {
+// readBack answers the rows of a refused statement from what the table holds, and returns the requests that nothing
+// stands against. The refusal is the answer where the database goes on refusing a request and shows no reason, such as
+// a task that cannot be decoded.
+func (s *Saver) readBack(requests []*request, refusal error) (again []*request) {
 	ctx, cancel := s.Call()
 	defer cancel()
-	ids, keys := names(items)
+	ids, keys := idsAndKeys(requests)
 	rows, broken, err := s.Store.Get(ctx, nil, ids)
 	if err != nil {
 		s.Failed("reading back a refused save", err)
-		return items
+		return requests
 	}
 	active, err := s.Store.FindActive(ctx, nil, keys)
 	if err != nil {
 		s.Failed("reading back a refused save", err)
-		return items
+		return requests
 	}
-	found := findings{byID: map[int64]*row.Row{}, byKey: holdersOf(active)}
+	found := findings{byID: map[int64]*row.Row{}, byKey: idsByKey(active)}
 	for i := range rows {
 		found.byID[rows[i].ID] = &rows[i]
 	}
@@ -85,21 +86,21 @@ func (s *Saver) readBack(items []*saving, refusal error) (again []*saving) {
 		found.byID[b.ID] = &row.Row{}
 	}
 	progress := false
-	for _, it := range items {
-		changed, left := s.compare(it, found)
+	for _, r := range requests {
+		changed, left := s.compare(r, found)
 		progress = progress || changed
 		if left {
-			again = append(again, it)
+			again = append(again, r)
 		}
 	}
 	switch {
 	case progress:
 		return again
-	case len(items) > 1:
-		return s.alone(items)
+	case len(requests) > 1:
+		return s.sendAlone(requests)
 	}
-	if items[0].refusals++; items[0].refusals > maxRefusals {
-		items[0].answer(refusal)
+	if requests[0].refusals++; requests[0].refusals > maxRefusals {
+		requests[0].answer(refusal)
 		return nil
 	}
 	return again
@@ -111,35 +112,36 @@ type findings struct {
 	byKey map[row.TagKey]int64
 }
 
-// compare says of each row what it has met. It reports whether it met anything, and whether there is still something to send.
-func (s *Saver) compare(it *saving, found findings) (changed, left bool) {
+// compare decides for each row what it has met in the table. It reports whether that was anything, and whether rows are
+// left to send.
+func (s *Saver) compare(r *request, found findings) (changed, left bool) {
 	conflict := -1
-	for i := range it.drafts {
-		d := &it.drafts[i]
-		if d.met || d.twin != nil {
+	for i := range r.rows {
+		n := &r.rows[i]
+		if n.met || n.duplicateOf != nil {
 			continue
 		}
-		other, taken := found.byID[d.row.ID]
-		holder, met := found.byKey[d.key()]
+		other, taken := found.byID[n.row.ID]
+		holder, met := found.byKey[n.key()]
 		switch {
-		case taken && d.isIn(other, it.unsure):
-			d.met = true
+		case taken && n.isIn(other, r.unsure):
+			n.met = true
 			switch other.Status {
-			case row.Pending: // the promise of the save that was stored counts, which may be another one's
+			case row.Pending: // the due time of the row that is stored counts, which may be that of an earlier save
 				s.Committed(other.Sighting())
 			case row.Executing:
 			default:
-				it.freeKey(d)
+				r.freeKey(n)
 			}
-		case taken && !d.drawn:
-			d.err = processor.ErrConflict
+		case taken && !n.drawn:
+			n.err = processor.ErrConflict
 			if conflict < 0 {
 				conflict = i
 			}
-		case met && d.row.Key != "":
-			s.duplicate(d, holder)
-		case taken: // a plain INSERT took our next number
-			if !it.redraw(d, s.IDs.Next()) {
+		case met && n.row.Key != "":
+			s.duplicate(n, holder)
+		case taken: // a plain INSERT has taken the id
+			if !r.redraw(n, s.IDs.Next()) {
 				return true, false
 			}
 			left = true
@@ -151,20 +153,20 @@ func (s *Saver) compare(it *saving, found findings) (changed, left bool) {
 	}
 	switch {
 	case conflict >= 0:
-		it.refuse(conflict)
+		r.refuse(conflict)
 		return true, false
 	case !left:
-		s.stored([]*saving{it})
+		s.stored([]*request{r})
 	}
 	return changed, left
 }
 
-func names(items []*saving) (ids []int64, keys []row.TagKey) {
-	for _, it := range items {
-		for d := range it.open() {
-			ids = append(ids, d.row.ID)
-			if d.row.Key != "" {
-				keys = append(keys, d.key())
+func idsAndKeys(requests []*request) (ids []int64, keys []row.TagKey) {
+	for _, r := range requests {
+		for n := range r.remaining() {
+			ids = append(ids, n.row.ID)
+			if n.row.Key != "" {
+				keys = append(keys, n.key())
 			}
 		}
 	}

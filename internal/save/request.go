@@ -10,10 +10,10 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// saving is what one caller wants stored: a row, or a chunk of rows that are stored together or not at all. It travels in one
-// statement as a whole.
-type saving struct {
-	drafts []draft
+// request is what one caller wants stored: a row, or a chunk of rows that are stored together or not at all. One
+// statement carries all of it.
+type request struct {
+	rows   []newRow
 	first  int  // place of its first row in a bulk save
 	alone  bool // it has met a lock and is sent by itself, beside its lane
 	unsure bool // a statement that carried it ended with an unknown outcome
@@ -21,181 +21,183 @@ type saving struct {
 
 	locked   bool // it met a lock when it was sent by itself
 	unknowns int  // how often its outcome was unknown
-	refusals int  // how often it was refused and nothing was found in its way
+	refusals int  // how often it was refused although nothing was found in its way
 
 	mu    sync.Mutex
-	state savingState
+	state requestState
 }
 
-// draft is a row on its way into the table.
-type draft struct {
-	row   row.Row  // its id is written under the saving's lock: a caller who leaves reads it
-	at    row.Time // asked for, 0 where a delay was
-	drawn bool     // the id was drawn here: when a stranger has it, another one is drawn
-	twin  *draft   // an earlier one of the chunk with the same key or id, whose answer is its own
-	met   bool     // it is not sent any more: it was there already, or err is a duplicate
-	err   error    // the answer
-}
-
-// savingState says how far it has come. Only the caller withdraws or abandons, only the flusher sends and answers.
-type savingState int
+// requestState says how far a request has come. Only its caller withdraws or abandons it. Only the flusher sends and
+// answers it.
+type requestState int
 
 const (
-	waiting   savingState = iota
-	sent                  // in a statement: its outcome decides
-	answered              // what became of each row stands in its draft
-	withdrawn             // the caller left before a statement carried it: nothing was stored
-	abandoned             // the caller left while a statement was in flight
+	waiting   requestState = iota
+	sent                   // a statement carries it, and the outcome of that decides
+	answered               // each row has its answer
+	withdrawn              // the caller left before a statement carried it: nothing was stored
+	abandoned              // the caller left while a statement was in flight
 )
 
-func newSaving(drafts []draft) *saving { return &saving{drafts: drafts, done: make(chan struct{})} }
+// newRow is a row on its way into the table.
+type newRow struct {
+	row         row.Row  // its id is written under the request's lock: a caller that leaves reads it
+	at          row.Time // the due time that was asked for, 0 where a delay was
+	drawn       bool     // the id was drawn here, so another one may be drawn when it is taken
+	duplicateOf *newRow  // an earlier one of the request with the same key or id, whose answer counts for both
+	met         bool     // it needs no statement: it is in the table already, or err is a duplicate
+	err         error    // the answer
+}
 
-func (s *saving) rows() int { return len(s.drafts) }
+func newRequest(rows []newRow) *request { return &request{rows: rows, done: make(chan struct{})} }
 
-func (s *saving) size() (bytes int) {
-	for i := range s.drafts {
-		bytes += s.drafts[i].size()
+func (r *request) count() int { return len(r.rows) }
+
+func (r *request) size() (bytes int) {
+	for i := range r.rows {
+		bytes += r.rows[i].size()
 	}
 	return bytes
 }
 
-func (d *draft) size() int {
-	return 256 + len(d.row.Tag) + len(d.row.Key) + len(d.row.Body) + len(d.row.Headers)
+func (n *newRow) size() int {
+	return 256 + len(n.row.Tag) + len(n.row.Key) + len(n.row.Body) + len(n.row.Headers)
 }
 
 // key is what the row's key must be unique in.
-func (d *draft) key() row.TagKey { return row.TagKey{Tag: d.row.Tag, Key: d.row.Key}.Scope() }
+func (n *newRow) key() row.TagKey { return row.TagKey{Tag: n.row.Tag, Key: n.row.Key}.Scope() }
 
-// canMeet reports whether another row can be in its way.
-func (d *draft) canMeet() bool { return d.row.Key != "" || !d.drawn }
+// canCollide reports whether another row can have its key or its id.
+func (n *newRow) canCollide() bool { return n.row.Key != "" || !n.drawn }
 
-func (s *saving) canMeet() bool {
-	for i := range s.drafts {
-		if s.drafts[i].canMeet() {
+func (r *request) canCollide() bool {
+	for i := range r.rows {
+		if r.rows[i].canCollide() {
 			return true
 		}
 	}
 	return false
 }
 
-// open yields the rows that are to be inserted.
-func (s *saving) open() iter.Seq[*draft] {
-	return func(yield func(*draft) bool) {
-		for i := range s.drafts {
-			if d := &s.drafts[i]; !d.met && d.twin == nil && !yield(d) {
+// remaining yields the rows that are still to be inserted.
+func (r *request) remaining() iter.Seq[*newRow] {
+	return func(yield func(*newRow) bool) {
+		for i := range r.rows {
+			if n := &r.rows[i]; !n.met && n.duplicateOf == nil && !yield(n) {
 				return
 			}
 		}
 	}
 }
 
-// send reports whether its caller still waits for it to be sent.
-func (s *saving) send() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state != waiting {
+// send reports whether the caller still waits for the request to be sent.
+func (r *request) send() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state != waiting {
 		return false
 	}
-	s.state = sent
+	r.state = sent
 	return true
 }
 
 // wait returns when there is an answer, or the cause of ctx when that ended first.
-func (s *saving) wait(ctx context.Context) error {
+func (r *request) wait(ctx context.Context) error {
 	select {
-	case <-s.done:
+	case <-r.done:
 		return nil
 	case <-ctx.Done():
-		s.leave()
+		r.leave()
 		return context.Cause(ctx)
 	}
 }
 
 // leave ends the caller's wait, unless there is an answer.
-func (s *saving) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch s.state {
+func (r *request) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.state {
 	case waiting:
-		s.state = withdrawn
+		r.state = withdrawn
 	case sent:
-		s.state = abandoned
+		r.state = abandoned
 	}
 }
 
-func (s *saving) isAbandoned() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state == abandoned
+func (r *request) isAbandoned() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == abandoned
 }
 
-// outcome is what became of a row, once the caller has waited; left says why he did not wait to the end.
-func (s *saving) outcome(d *draft, left error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch s.state {
+// outcome is the answer to a row, once the caller has waited. left says why it did not wait to the end.
+func (r *request) outcome(n *newRow, left error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.state {
 	case answered:
-		return d.err
+		return n.err
 	case abandoned:
-		return &processor.OutcomeUnknownError{ID: d.row.ID, Err: left}
+		return &processor.OutcomeUnknownError{ID: n.row.ID, Err: left}
 	default:
 		return left
 	}
 }
 
 // redraw gives the row another id, unless its caller has already left with the one it had.
-func (s *saving) redraw(d *draft, id int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state == abandoned {
+func (r *request) redraw(n *newRow, id int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == abandoned {
 		return false
 	}
-	d.row.ID = id
+	n.row.ID = id
 	return true
 }
 
-// answer says what became of the rows that were sent: nil that they are stored.
-func (s *saving) answer(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state == answered || s.state == abandoned {
+// answer gives the rows that have no answer yet this one: nil means that they are stored.
+func (r *request) answer(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == answered || r.state == abandoned {
 		return
 	}
-	for i := range s.drafts {
-		d := &s.drafts[i]
-		switch {
-		case d.met || d.err != nil:
-		case d.twin != nil && (d.twin.err == nil || errors.Is(d.twin.err, processor.ErrDuplicate)):
-			d.err = d.asTwin()
+	for i := range r.rows {
+		n := &r.rows[i]
+		switch first := n.duplicateOf; {
+		case n.met || n.err != nil:
+		case first != nil && (first.err == nil || errors.Is(first.err, processor.ErrDuplicate)):
+			n.err = n.asDuplicate()
 		default:
-			d.err = s.known(d, err)
+			n.err = r.certain(n, err)
 		}
 	}
-	s.state = answered
-	close(s.done)
+	r.state = answered
+	close(r.done)
 }
 
-// known is what can be said of a row that was not stored as far as its last statement goes.
-func (s *saving) known(d *draft, err error) error {
+// certain is what the error of the last statement says about a row that an earlier one may have stored.
+func (r *request) certain(n *newRow, err error) error {
 	cause := err
 	if chunk, ok := errors.AsType[*processor.ChunkError](err); ok {
 		cause = chunk.Err
 	}
-	if err == nil || !s.unsure || errors.Is(cause, processor.ErrConflict) {
+	if err == nil || !r.unsure || errors.Is(cause, processor.ErrConflict) {
 		return err
 	}
-	return &processor.OutcomeUnknownError{ID: d.row.ID, Err: err}
+	return &processor.OutcomeUnknownError{ID: n.row.ID, Err: err}
 }
 
-// asTwin is the answer to a row whose twin is stored, or has met the task that carries the key.
-func (d *draft) asTwin() error {
-	if d.twin.err != nil || d.row.ID == d.twin.row.ID {
-		return d.twin.err
+// asDuplicate is the answer to a row whose first one is stored, or has met the task that carries the key.
+func (n *newRow) asDuplicate() error {
+	if first := n.duplicateOf; first.err != nil || n.row.ID == first.row.ID {
+		return first.err
 	}
-	return &processor.DuplicateError{ID: d.twin.row.ID}
+	return &processor.DuplicateError{ID: n.duplicateOf.row.ID}
 }
 
-// refuse answers with the error that one of the rows has; those that are not there yet are not stored for its sake.
-func (s *saving) refuse(place int) {
-	s.answer(&processor.ChunkError{Index: s.first + place, Err: s.drafts[place].err})
+// refuse answers with the error that one of the rows has: the others, as far as they are not in the table, are not
+// stored because of it.
+func (r *request) refuse(place int) {
+	r.answer(&processor.ChunkError{Index: r.first + place, Err: r.rows[place].err})
 }

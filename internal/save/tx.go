@@ -8,43 +8,44 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// SaveTx stores one task inside the caller's transaction. Nothing is retried there: the caller starts its transaction again.
+// SaveTx stores one task inside the caller's transaction. Nothing is retried there: the caller begins its transaction
+// anew.
 func (s *Saver) SaveTx(ctx context.Context, tx processor.Tx, task processor.Save) (int64, error) {
-	d, err := s.prepare(ctx, task)
+	n, err := s.prepare(ctx, task)
 	if err != nil {
 		return 0, err
 	}
 	if err := InTransaction(ctx, s.Store, tx); err != nil {
 		return 0, err
 	}
-	err = s.Store.Insert(ctx, tx, []row.Row{d.row})
+	err = s.Store.Insert(ctx, tx, []row.Row{n.row})
 	if row.ClassOf(err) == row.ClassDuplicate && err != nil {
-		err = s.metInTx(ctx, tx, &d, err)
+		err = s.collidedInTx(ctx, tx, &n, err)
 	}
-	s.Metrics.Saved(saveResult(err), 1)
+	s.Metrics.Saved(resultName(err), 1)
 	if err == nil {
-		s.InTx(d.row.Sighting())
-		return d.row.ID, nil
+		s.InTx(n.row.Sighting())
+		return n.row.ID, nil
 	}
-	return existing(err), err
+	return existingID(err), err
 }
 
-// metInTx says what a row met inside the transaction. A refused statement has changed nothing, so a number that a plain INSERT
-// took first is simply replaced.
-func (s *Saver) metInTx(ctx context.Context, tx processor.Tx, d *draft, refusal error) error {
-	rows, broken, err := s.Store.Get(ctx, tx, []int64{d.row.ID})
+// collidedInTx decides what a row has met inside the transaction. A refused statement has changed nothing, so an id
+// that a plain INSERT has taken is simply replaced.
+func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, refusal error) error {
+	rows, broken, err := s.Store.Get(ctx, tx, []int64{n.row.ID})
 	if err != nil {
 		return err
 	}
-	if len(rows) == 1 && d.isIn(&rows[0], false) { // no statement is sent again here
+	if len(rows) == 1 && n.isIn(&rows[0], false) { // no statement is sent again here
 		return nil
 	}
 	taken := len(rows)+len(broken) > 0
-	if taken && !d.drawn {
+	if taken && !n.drawn {
 		return processor.ErrConflict
 	}
-	if d.row.Key != "" {
-		active, err := s.Store.FindActive(ctx, tx, []row.TagKey{{Tag: d.row.Tag, Key: d.row.Key}})
+	if n.row.Key != "" {
+		active, err := s.Store.FindActive(ctx, tx, []row.TagKey{{Tag: n.row.Tag, Key: n.row.Key}})
 		if err != nil {
 			return err
 		}
@@ -52,14 +53,14 @@ func (s *Saver) metInTx(ctx context.Context, tx processor.Tx, d *draft, refusal 
 			return &processor.DuplicateError{ID: active[0].ID}
 		}
 	}
-	if !taken && d.row.Key != "" && d.drawn {
+	if !taken && n.row.Key != "" && n.drawn {
 		return &processor.DuplicateError{} // committed after this transaction's snapshot, which does not show it
 	}
 	if !taken {
 		return refusal
 	}
-	d.row.ID = s.IDs.Next()
-	return s.Store.Insert(ctx, tx, []row.Row{d.row})
+	n.row.ID = s.IDs.Next()
+	return s.Store.Insert(ctx, tx, []row.Row{n.row})
 }
 
 // What types tell by their methods. None is demanded: GORM, bun, sqlc and ent hand out interfaces that show less.
@@ -72,11 +73,9 @@ type (
 	wrappedPool interface{ GetDBConn() (*sql.DB, error) } // GORM's, and with an end GORM's transaction
 )
 
-// InTransaction returns [processor.ErrNoTransaction] for what commits each statement by itself, as a pool does. Only
-// the database knows what the type does not tell.
-func InTransaction(ctx context.Context, store interface {
-	InTransaction(ctx context.Context, tx processor.Tx) (bool, error)
-}, tx processor.Tx) error {
+// InTransaction returns [processor.ErrNoTransaction] for what commits each statement by itself, as a pool does. The
+// store is asked only where the type does not tell.
+func InTransaction(ctx context.Context, store Asker, tx processor.Tx) error {
 	_, ends := tx.(ender)
 	_, pools := tx.(pool)
 	_, wraps := tx.(wrappedPool)
@@ -91,4 +90,9 @@ func InTransaction(ctx context.Context, store interface {
 		err = processor.ErrNoTransaction
 	}
 	return err
+}
+
+// Asker is a store that can tell whether tx is inside of a transaction.
+type Asker interface {
+	InTransaction(ctx context.Context, tx processor.Tx) (bool, error)
 }
