@@ -123,9 +123,9 @@ func TestSuspendDropsTheAnchorAndScansAtOnce(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		const suspends = 5
 		anchors := make(chan (<-chan struct{}), suspends) // as they were before each
-		ctx, cancel := context.WithCancel(e.life)
+		ctx, cancel := context.WithCancel(e.Life)
 		defer cancel()
-		e.goFunc(func() {
+		e.Go(func() {
 			e.readClock(ctx, func() (time.Duration, bool) {
 				n := len(anchors)
 				if n == suspends {

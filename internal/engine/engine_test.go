@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
@@ -151,7 +152,7 @@ func (w *world) idle(store Store, tags serving, change ...func(*Config)) *Engine
 func (w *world) crash(e *Engine) {
 	w.Helper()
 	w.lossy[e] = true
-	e.endLife()
+	e.Abort()
 	if err := e.passes.runner.Stop(w.Context()); err != nil {
 		w.Error(err)
 	}
@@ -306,7 +307,7 @@ type ended struct {
 // untilEnd is a processor that works for d, and obeys its context.
 func untilEnd(d time.Duration, ends chan<- ended) processor.Func {
 	return func(ctx context.Context, _ *processor.Task) error {
-		if sleep(ctx, d) {
+		if lifecycle.Sleep(ctx, d) {
 			return nil
 		}
 		if ends != nil {

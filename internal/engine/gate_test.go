@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -161,7 +162,7 @@ func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
 		var claims, running, most atomic.Int64
 		store := at(w.store, "Claim", func(ctx context.Context, do func() error) error {
 			claims.Add(1)
-			sleep(ctx, 5*time.Millisecond)
+			lifecycle.Sleep(ctx, 5*time.Millisecond)
 			return do()
 		})
 		e := w.engine(store, serving{"a": counting(&running, &most, time.Millisecond)}, func(c *Config) { c.Workers = 4 })
@@ -207,7 +208,7 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 		var slow atomic.Bool
 		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {
 			if slow.Load() {
-				sleep(ctx, 5*time.Second)
+				lifecycle.Sleep(ctx, 5*time.Second)
 			}
 			return nil
 		}}, func(c *Config) { c.Workers = 2 })
@@ -245,7 +246,7 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 		}}
 		e := w.engine(store, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			if task.Priority > 0 {
-				sleep(ctx, 5*time.Second)
+				lifecycle.Sleep(ctx, 5*time.Second)
 			}
 			return nil
 		}}, func(c *Config) { c.Workers = 1 })

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -252,7 +253,7 @@ func TestStopHandsOverWhatHasBeenPassedOn(t *testing.T) {
 		working := make(chan struct{})
 		e := w.engine(w.store, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
 			close(working)
-			sleep(ctx, 5*time.Second)
+			lifecycle.Sleep(ctx, 5*time.Second)
 			return processor.HandOver(time.Minute)
 		}})
 		other := w.engine(w.store, nil)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -106,9 +107,9 @@ func TestStartOfACrashedAttemptStays(t *testing.T) {
 func TestStartThatCameAfterTheClaimOutlivesACrash(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
-			sleep(ctx, 4*time.Second)
+			lifecycle.Sleep(ctx, 4*time.Second)
 			processor.Started(ctx)
-			sleep(ctx, time.Hour)
+			lifecycle.Sleep(ctx, time.Hour)
 			return nil
 		}))
 		id := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
@@ -122,7 +123,7 @@ func TestForwardedTaskStartsWhenSomebodyTakesIt(t *testing.T) {
 	for name, wait := range map[string]func(context.Context) error{
 		"after snoozes":         func(context.Context) error { return processor.Snooze(time.Second) },
 		"after failed attempts": func(context.Context) error { return errors.New("connection refused") },
-		"within its attempt":    func(ctx context.Context) error { sleep(ctx, 12*time.Second); return nil },
+		"within its attempt":    func(ctx context.Context) error { lifecycle.Sleep(ctx, 12*time.Second); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
@@ -134,7 +135,7 @@ func TestForwardedTaskStartsWhenSomebodyTakesIt(t *testing.T) {
 						}
 					}
 					processor.Started(ctx)
-					sleep(ctx, 500*time.Millisecond)
+					lifecycle.Sleep(ctx, 500*time.Millisecond)
 					processor.Started(ctx)
 					return nil
 				}))

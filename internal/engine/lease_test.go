@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -170,7 +171,7 @@ func TestLeasesOfOneLengthKeepNoneOfAnother(t *testing.T) {
 		w.runs.hangs = true
 		e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 			isSlow := func(l row.Lease) bool { return c.slow == 0 || l.TTR == c.slow }
-			if slices.ContainsFunc(leases, isSlow) && !sleep(ctx, c.takes) {
+			if slices.ContainsFunc(leases, isSlow) && !lifecycle.Sleep(ctx, c.takes) {
 				return nil, classError(row.ClassUnknown, "given up")
 			}
 			return w.store.Renew(ctx, leases)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -67,7 +68,7 @@ func (s nowHook) Now(ctx context.Context) (row.Reading, error) { return s.hook(c
 func (w *world) claimed(meet map[string]func(row.Claim) error) claimHook {
 	var mu sync.Mutex
 	return claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-		sleep(ctx, 10*time.Millisecond)
+		lifecycle.Sleep(ctx, 10*time.Millisecond)
 		var met func(row.Claim) error
 		mu.Lock()
 		for _, r := range c.Rows {
@@ -182,7 +183,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			}
 		}
 		e := w.engine(nowHook{claims, func(ctx context.Context) (row.Reading, error) {
-			sleep(ctx, 4*time.Millisecond) // the clock's bounds are as far apart
+			lifecycle.Sleep(ctx, 4*time.Millisecond) // the clock's bounds are as far apart
 			return w.store.Now(ctx)
 		}}, map[string]processor.Func{
 			"ok": nothing, "lost": nothing, "deadlock": nothing, "late": nothing, "poison": nothing,

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -60,7 +61,7 @@ func TestWhoFailedTogetherDoesNotComeBackTogether(t *testing.T) {
 		want *= time.Millisecond
 		waits := make([]time.Duration, processes)
 		for i := range waits {
-			waits[i] = pause(n)
+			waits[i] = lifecycle.Backoff(n)
 		}
 		slices.Sort(waits)
 		if first, last := waits[0], waits[processes-1]; first < want/2 || last > want*3/2 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -186,13 +187,13 @@ func (s *farAway) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	if w.From.IsZero() && w.To > row.MinTime && w.Limit != scanPage {
 		s.looks.Add(1)
 	}
-	sleep(ctx, 5*time.Millisecond)
+	lifecycle.Sleep(ctx, 5*time.Millisecond)
 	return s.Store.Due(ctx, w)
 }
 
 func (s *farAway) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	claimed, err := s.Store.Claim(ctx, c)
-	sleep(ctx, 20*time.Millisecond)
+	lifecycle.Sleep(ctx, 20*time.Millisecond)
 	return claimed, err
 }
 

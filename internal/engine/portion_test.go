@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -131,7 +132,7 @@ func TestWhatIsDueNowDoesNotTravelWithABacklog(t *testing.T) {
 		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
 			backlog, others := split(c.Rows, func(r row.Ref) bool { return r.ID < 10_000 })
 			if len(backlog) > 0 {
-				sleep(ctx, 80*time.Millisecond)
+				lifecycle.Sleep(ctx, 80*time.Millisecond)
 			}
 			if len(backlog) > 0 && len(others) > 0 {
 				w.Errorf("a claim holds %d rows of the backlog and %d others", len(backlog), len(others))

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -69,7 +70,7 @@ func (h *history) start(i int) {
 
 // flaky fails at every first attempt.
 func (h *history) flaky(ctx context.Context, task *processor.Task) error {
-	if !sleep(ctx, 50*time.Millisecond) {
+	if !lifecycle.Sleep(ctx, 50*time.Millisecond) {
 		return ctx.Err()
 	}
 	if task.Attempt > 1 {

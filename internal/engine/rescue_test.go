@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -84,7 +85,7 @@ func TestASlowDatabaseIsWaitedForAllTheSame(t *testing.T) {
 		w.store.Plant(row.Row{ID: 1000, Tag: "a", Status: row.Executing, Version: 3, Due: row.At(time.Now()), Attempt: 1, TTR: time.Minute})
 		w.store.Plant(row.Row{ID: 1001, Tag: "a", Status: row.Executing, Version: 3, Due: row.At(time.Now()), Headers: []byte("{")})
 		w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
-			if changes[0].LeaseOver && !sleep(ctx, 2*lockWait+time.Second) {
+			if changes[0].LeaseOver && !lifecycle.Sleep(ctx, 2*lockWait+time.Second) {
 				return 0, classError(row.ClassUnknown, "given up")
 			}
 			return w.store.Update(ctx, nil, changes)

@@ -13,7 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -93,7 +95,7 @@ func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
 					refused.Add(1)
 				}
 			}
-			sleep(ctx, 5*time.Millisecond)
+			lifecycle.Sleep(ctx, 5*time.Millisecond)
 			return nil
 		}}
 		e := w.idle(store, nil)
@@ -557,7 +559,7 @@ func TestSaveAllAnswersInTheOrderOfItsTasks(t *testing.T) {
 			w.Fatalf("%d results, %v", len(saved), err)
 		}
 		for i, r := range saved {
-			if r.Chunk != i/saveRows {
+			if r.Chunk != i/save.MaxRows {
 				w.Errorf("task %d is of chunk %d", i, r.Chunk)
 			}
 			if i == 700 {
@@ -629,7 +631,7 @@ func TestDelaysAreRoundedUpToMilliseconds(t *testing.T) {
 		0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, 1500 * time.Microsecond: 2 * time.Millisecond,
 		math.MaxInt64: time.Duration(math.MaxInt64).Truncate(time.Millisecond),
 	} {
-		if got := ceilMillis(d); got != want {
+		if got := save.RoundUp(d); got != want {
 			t.Errorf("%v is rounded to %v, want %v", d, got, want)
 		}
 	}

@@ -3,12 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -93,46 +93,39 @@ func TestCallersOfOneLockedKeyHoldUpNoOtherKey(t *testing.T) {
 // One batch meets an unknown outcome in its first half, and a lock in the second.
 func TestHalvesKeepEveryCaller(t *testing.T) {
 	inBubble(t, func(w *world) {
-		// Eight savings a..h. The whole is refused; a-d of unknown outcome; e-h refused; e-f locked; g-h not applied.
+		// Eight saves a..h. The whole is refused; a-d of unknown outcome; e-h refused; e-f locked; g-h not applied.
+		answers := []error{
+			classError(row.ClassCaller, "refused"), classError(row.ClassUnknown, "the reply is lost"),
+			classError(row.ClassCaller, "refused"), classError(row.ClassLocked, "lock wait timeout"),
+			classError(row.ClassNotApplied, "deadlock"),
+		}
 		var calls atomic.Int64
-		hooked := insertHook{w.store, func(_ context.Context, rows []row.Row) error {
-			switch calls.Add(1) {
-			case 1:
-				return classError(row.ClassCaller, "refused")
-			case 2:
-				return classError(row.ClassUnknown, "the reply is lost")
-			case 3:
-				return classError(row.ClassCaller, "refused")
-			case 4:
-				return classError(row.ClassLocked, "lock wait timeout")
-			case 5:
-				return classError(row.ClassNotApplied, "deadlock")
+		e := w.idle(insertHook{w.store, func(ctx context.Context, _ []row.Row) error {
+			n := int(calls.Add(1)) - 2
+			if n < 0 {
+				lifecycle.Sleep(ctx, 100*time.Millisecond) // the others come together meanwhile
+			} else if n < len(answers) {
+				return answers[n]
 			}
 			return nil
-		}}
-		e := w.idle(hooked, nil)
-		var items []*saving
-		for i := range 8 {
-			d, err := e.saver.prepare(w.Context(), w.task("a", time.Hour, processor.WithKey(string(rune('a'+i)))))
-			if err != nil {
-				w.Fatal(err)
-			}
-			it := newSaving([]draft{d})
-			it.send()
-			items = append(items, it)
+		}}, nil)
+		var callers []<-chan answer
+		for i := range 9 {
+			callers = append(callers, w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(string(rune('a'+i))))))
 		}
-		all := slices.Clone(items)
-		e.saver.send(items)
 		time.Sleep(10 * time.Second)
-		for i, it := range all {
+		for i, caller := range callers {
 			select {
-			case <-it.done:
-				if err := it.drafts[0].err; err != nil {
-					w.Errorf("%d: %v", i, err)
+			case a := <-caller:
+				if a.err != nil {
+					w.Errorf("%d: %v", i, a.err)
 				}
 			default:
 				w.Errorf("caller %d has no answer", i)
 			}
+		}
+		if n := int(calls.Load()); n <= 1+len(answers) {
+			w.Errorf("%d statements were sent: the saves did not travel together", n)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -18,7 +19,7 @@ func TestAChunkIsBoundedByItsBytes(t *testing.T) {
 			for _, r := range rows {
 				bytes += len(r.Body)
 			}
-			if bytes > saveBytes {
+			if bytes > save.MaxBytes {
 				w.Errorf("a statement carries %d bytes", bytes)
 			}
 			return nil
@@ -85,7 +86,7 @@ func TestARefusedTaskTakesItsChunkAlong(t *testing.T) {
 				if r.ID != held || !errors.Is(r.Err, processor.ErrDuplicate) {
 					w.Errorf("the duplicate: %+v", r)
 				}
-			case i/saveRows == 1:
+			case i/save.MaxRows == 1:
 				if chunk == nil || chunk.Index != 700 || !errors.Is(r.Err, processor.ErrChunkRefused) ||
 					errors.Is(r.Err, processor.ErrConflict) || r.ID != 0 {
 					w.Fatalf("task %d of the refused chunk: %+v", i, r)
@@ -111,16 +112,16 @@ func TestTheTaskThatTheDatabaseRefusesIsNamedAndNothingOfItsChunkIsStored(t *tes
 			return nil
 		}}, nil)
 		for _, bad := range []int{0, 1, 311, 499} {
-			tasks := make([]processor.Save, saveRows+1)
+			tasks := make([]processor.Save, save.MaxRows+1)
 			for i := range tasks {
 				tasks[i] = w.task("a", time.Hour)
 			}
 			tasks[bad] = w.task("a", time.Hour, processor.WithPriority(66))
 			before := w.stored()
 			saved := w.saveAll(w.Context(), e, tasks)
-			chunk, _ := errors.AsType[*processor.ChunkError](saved[(bad+1)%saveRows].Err)
-			if row.ClassOf(saved[bad].Err) != row.ClassCaller || chunk == nil || chunk.Index != bad || saved[saveRows].Err != nil {
-				w.Errorf("task %d: %v, its neighbour %v", bad, saved[bad].Err, saved[(bad+1)%saveRows].Err)
+			chunk, _ := errors.AsType[*processor.ChunkError](saved[(bad+1)%save.MaxRows].Err)
+			if row.ClassOf(saved[bad].Err) != row.ClassCaller || chunk == nil || chunk.Index != bad || saved[save.MaxRows].Err != nil {
+				w.Errorf("task %d: %v, its neighbour %v", bad, saved[bad].Err, saved[(bad+1)%save.MaxRows].Err)
 			}
 			if n := w.stored() - before; n != 1 {
 				w.Errorf("task %d: %d rows are stored, want that of the other chunk", bad, n)
@@ -201,11 +202,11 @@ func TestWhoLeavesAChunkIsToldItsIDs(t *testing.T) {
 		e := w.idle(store, nil)
 		ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
 		defer cancel()
-		tasks := w.keyed(saveRows + 10) // the second chunk waits for the first
+		tasks := w.keyed(save.MaxRows + 10) // the second chunk waits for the first
 		saved := w.saveAll(ctx, e, tasks)
 		for i, r := range saved {
 			unknown, ok := errors.AsType[*processor.OutcomeUnknownError](r.Err)
-			if ok != (i < saveRows) || !errors.Is(r.Err, context.DeadlineExceeded) {
+			if ok != (i < save.MaxRows) || !errors.Is(r.Err, context.DeadlineExceeded) {
 				w.Fatalf("task %d: %v", i, r.Err)
 			}
 			if ok {
@@ -213,11 +214,11 @@ func TestWhoLeavesAChunkIsToldItsIDs(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		if n := w.stored(); n != saveRows {
+		if n := w.stored(); n != save.MaxRows {
 			w.Errorf("%d rows, want the first chunk", n)
 		}
 		for i, r := range w.saveAll(w.Context(), e, tasks) {
-			if r.Err != nil || i < saveRows && r.ID != tasks[i].ID {
+			if r.Err != nil || i < save.MaxRows && r.ID != tasks[i].ID {
 				w.Fatalf("again, task %d: %+v", i, r)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -48,7 +49,7 @@ func at(store Store, call string, hook func(ctx context.Context, do func() error
 // slow answers the calls of one kind after a while.
 func slow(store Store, call string, d time.Duration) around {
 	return at(store, call, func(ctx context.Context, do func() error) error {
-		if !sleep(ctx, d) {
+		if !lifecycle.Sleep(ctx, d) {
 			return classError(row.ClassNotApplied, "given up")
 		}
 		return do()

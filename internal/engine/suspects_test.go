@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -87,7 +88,7 @@ func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
 			if running++; running > 1 {
 				w.Errorf("task %d runs beside another suspect", task.ID)
 			}
-			sleep(ctx, 100*time.Millisecond)
+			lifecycle.Sleep(ctx, 100*time.Millisecond)
 			running--
 			return errors.New("boom")
 		}})
@@ -185,7 +186,7 @@ func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 				kill <- struct{}{}
 				<-stop
 			}
-			sleep(ctx, 100*time.Millisecond)
+			lifecycle.Sleep(ctx, 100*time.Millisecond)
 			return nil
 		}}
 		for range 3 {
@@ -221,7 +222,7 @@ func TestSuspectThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 			return func(ctx context.Context, _ *processor.Task) error {
 				tx := &memTx{}
 				w.must(errors.Join(processor.CompleteTx(ctx, tx), tx.end(true)))
-				sleep(ctx, 30*time.Second)
+				lifecycle.Sleep(ctx, 30*time.Second)
 				return nil
 			}
 		},

@@ -45,6 +45,9 @@ func (l *Lifecycle) Go(f func()) { l.running.Go(f) }
 // Wait returns when all goroutines have ended.
 func (l *Lifecycle) Wait() { l.running.Wait() }
 
+// Abort ends the life at once, as a crash does. Nothing reaches the store afterwards.
+func (l *Lifecycle) Abort() { l.end() }
+
 // End ends the life, waits for its goroutines and writes what the log has held back.
 func (l *Lifecycle) End() {
 	l.end()
