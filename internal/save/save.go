@@ -181,7 +181,8 @@ func resultName(err error) string {
 		return metrics.SaveUnknown
 	case errors.Is(err, processor.ErrConflict):
 		return metrics.SaveConflict
-	case errors.Is(err, processor.ErrOverloaded), errors.Is(err, processor.ErrChunkRefused), row.ClassOf(err) == row.ClassCaller:
+	case errors.Is(err, processor.ErrOverloaded), errors.Is(err, processor.ErrChunkRefused),
+		row.ClassOf(err) == row.ClassCaller:
 		return metrics.SaveRefused
 	default:
 		return metrics.SaveFailed
