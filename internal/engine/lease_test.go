@@ -372,33 +372,3 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		}
 	})
 }
-
-// TestProcessorThatAlwaysHangsIsQuarantined runs the attempts of one task beside each other on one node until it has had enough.
-func TestProcessorThatAlwaysHangsIsQuarantined(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.runs.hangs = true
-		wake := make(chan struct{})
-		e := w.engine(w.store, serving{
-			"stuck": func(context.Context, *processor.Task) error { <-wake; return nil },
-		}, func(c *Config) {
-			c.Timeout, c.StopGrace, c.TTR, c.Workers = 5*time.Second, 2*time.Second, 3*time.Second, 2
-		})
-		time.Sleep(time.Second)
-		id := w.save(e, "stuck", 0)
-		time.Sleep(2 * time.Minute)
-		r := w.row(id)
-		if r.Status != row.Failed || r.CrashCount != 5 || len(w.runs.of(id)) != 5 {
-			w.Errorf("%d runs, row %+v", len(w.runs.of(id)), r)
-		}
-		close(wake)
-		time.Sleep(time.Second)
-		if again := w.row(id); again.Version != r.Version || e.hands.holds(id) || e.runs.len() != 0 {
-			w.Errorf("after the late returns: %d runs in the book, row %+v", e.runs.len(), again)
-		}
-		e.hands.mu.Lock()
-		defer e.hands.mu.Unlock()
-		if l := &e.hands.lines; l.busy != 0 || l.running != 0 || len(l.suspects.held) != 0 {
-			w.Errorf("%d slots are taken, %d run", l.busy, l.running)
-		}
-	})
-}

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +28,18 @@ func TestStopWaitsForWhatRuns(t *testing.T) {
 	})
 }
 
+// stop stops an engine, which takes so long at most.
+func (w *world) stop(e *Engine, most time.Duration) error {
+	w.Helper()
+	w.lossy[e] = true
+	began := time.Now()
+	err := e.Stop(w.Context())
+	if took := time.Since(began); took > most {
+		w.Errorf("Stop took %v, want at most %v", took, most)
+	}
+	return err
+}
+
 func TestStopReleasesWhatStillRunsAtTheEndOfTheGrace(t *testing.T) {
 	inBubbles(t, map[string]bool{"Obeys": false, "Ignores": true}, func(w *world, ignores bool) {
 		wake := make(chan struct{})
@@ -44,13 +58,8 @@ func TestStopReleasesWhatStillRunsAtTheEndOfTheGrace(t *testing.T) {
 		id := w.save(e, "a", 0, processor.WithMaxAttempts(1))
 		time.Sleep(time.Second)
 		w.engine(w.store, serving{"a": nothing}) // takes over
-		began := time.Now()
-		w.lossy[e] = true
-		if err := e.Stop(w.Context()); err == nil {
+		if err := w.stop(e, 7*time.Second); err == nil {
 			w.Error("Stop did not say that it interrupted a processor")
-		}
-		if took := time.Since(began); took > 7*time.Second {
-			w.Errorf("Stop took %v", took)
 		}
 		time.Sleep(7 * time.Second)
 		w.standing(row.Completed, 1, 0, id)
@@ -66,11 +75,8 @@ func TestStopOfWhoeverGivesUpReleasesAtOnce(t *testing.T) {
 		defer cancel()
 		w.lossy[e] = true
 		began := time.Now()
-		if err := e.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			w.Errorf("Stop: %v", err)
-		}
-		if time.Since(began) > 3*time.Second {
-			w.Errorf("Stop took %v", time.Since(began))
+		if err := e.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 3*time.Second {
+			w.Errorf("Stop took %v: %v", time.Since(began), err)
 		}
 		w.standing(row.Pending, 0, 0, id)
 	})
@@ -125,11 +131,7 @@ func TestStopReleasesWhatAClaimWithALostReplyHasWon(t *testing.T) {
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second)
 		<-lost
-		gone := time.Now()
-		w.must(e.Stop(w.Context()))
-		if took := time.Since(gone); took > 3*time.Second {
-			w.Errorf("Stop took %v", took)
-		}
+		w.must(w.stop(e, 3*time.Second))
 		w.standing(row.Pending, 0, 0, id)
 		w.ran(id, 0)
 	})
@@ -150,13 +152,8 @@ func TestStopEndsAfterALostReplyOfADatabaseThatIsGone(t *testing.T) {
 		time.Sleep(time.Second)
 		w.save(e, "a", 3*time.Second)
 		<-lost
-		gone := time.Now()
-		w.lossy[e] = true
-		if err := e.Stop(w.Context()); !errors.Is(err, processor.ErrGraceEnded) {
+		if err := w.stop(e, 12*time.Second); !errors.Is(err, processor.ErrGraceEnded) {
 			w.Errorf("Stop: %v", err)
-		}
-		if took := time.Since(gone); took > 12*time.Second {
-			w.Errorf("Stop took %v", took)
 		}
 	})
 }
@@ -249,10 +246,94 @@ func TestHookThatDoesNotReturnDoesNotHoldUpAStop(t *testing.T) {
 		})
 		w.save(e, "a", 0)
 		time.Sleep(time.Second)
+		w.must(w.stop(e, 15*time.Second))
+	})
+}
+
+func TestRollingRestartMakesNothingLate(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var mu sync.Mutex
+		var nodes []*Engine
+		var ids []int64
+		grow := func() {
+			e := w.engine(distant(w.store, 2*time.Millisecond), serving{"a": nothing})
+			mu.Lock()
+			defer mu.Unlock()
+			nodes = append(nodes, e)
+		}
+		shrink := func() { // the node stops that has been there for longest
+			mu.Lock()
+			old := nodes[0]
+			nodes = nodes[1:]
+			mu.Unlock()
+			w.must(old.Stop(w.Context()))
+		}
+		save := func() { // by one of the nodes
+			mu.Lock()
+			e := nodes[rand.IntN(len(nodes))]
+			mu.Unlock()
+			id := w.save(e, "a", 200*time.Millisecond+rand.N(5*time.Second))
+			mu.Lock()
+			defer mu.Unlock()
+			ids = append(ids, id)
+		}
+		for range 3 {
+			grow()
+		}
+		time.Sleep(3 * time.Second)
+		var saves sync.WaitGroup
+		for i := range 10_000 { // 1,000 a second
+			saves.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				save()
+			})
+		}
+		for range 3 {
+			time.Sleep(2 * time.Second)
+			shrink()
+			grow()
+		}
+		saves.Wait()
+		time.Sleep(20 * time.Second)
+		late := make([]time.Duration, len(ids))
+		for i, id := range ids {
+			late[i] = w.once(id)
+		}
+		w.standing(row.Completed, 1, 0, ids...)
+		slices.Sort(late)
+		if p99 := late[len(late)*99/100]; p99 > 20*time.Millisecond {
+			w.Errorf("99 of 100 tasks were at most %v late, all %v", p99, late[len(late)-1])
+		}
+	})
+}
+
+func TestLeavingNodeGoesOnOnlyWhileOthersTakeOver(t *testing.T) {
+	type stop struct {
+		others bool          // serve the tag too
+		due    time.Duration // of a task that the node has armed
+		least  time.Duration // the stop takes
+		most   time.Duration
+	}
+	inBubbles(t, map[string]stop{
+		"NobodyTakesOver":  {false, 500 * time.Millisecond, 0, 100 * time.Millisecond},
+		"NothingIsDueSoon": {true, time.Minute, 0, 100 * time.Millisecond},
+		"SomethingIsDue":   {true, 500 * time.Millisecond, 400 * time.Millisecond, 600 * time.Millisecond},
+		"ItIsDueForOthers": {true, 3 * time.Second, 0, 2100 * time.Millisecond},
+	}, func(w *world, c stop) {
+		e := w.engine(w.store, serving{"a": nothing})
+		if c.others {
+			w.engine(w.store, serving{"a": nothing})
+		}
+		time.Sleep(3 * time.Second)
+		ids := w.many(e, 20, "a", c.due)
 		began := time.Now()
 		w.must(e.Stop(w.Context()))
-		if took := time.Since(began); took > 15*time.Second {
-			w.Errorf("the stop has waited for the hook for %v", took)
+		if took := time.Since(began); took < c.least || took > c.most {
+			w.Errorf("the stop took %v, want %v to %v", took, c.least, c.most)
+		}
+		if c.others {
+			time.Sleep(2 * time.Minute)
+			w.allCompleted(ids, 5*time.Millisecond)
 		}
 	})
 }
