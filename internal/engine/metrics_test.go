@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,13 +22,9 @@ import (
 func (w *world) series(e *Engine) map[string]float64 {
 	w.Helper()
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(e.cfg.Metrics); err != nil {
-		w.Fatal(err)
-	}
+	w.must(registry.Register(e.cfg.Metrics))
 	families, err := registry.Gather()
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	values := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -56,13 +51,15 @@ func (w *world) series(e *Engine) map[string]float64 {
 	return values
 }
 
-// nowHook stands in for Now.
-type nowHook struct {
-	Store
-	hook func(ctx context.Context) (row.Reading, error)
+// measured checks the only value of a part of the tag's lateness.
+func (w *world) measured(e *Engine, tag, part string, least, most time.Duration) {
+	w.Helper()
+	name := "lateness_seconds{" + tag + "," + part + "}"
+	got := w.series(e)
+	if v := got[name]; got["#"+name] != 1 || v < least.Seconds() || v > most.Seconds() {
+		w.Errorf("%s is %v of %v values, want one from %v to %v", name, v, got["#"+name], least, most)
+	}
 }
-
-func (s nowHook) Now(ctx context.Context) (row.Reading, error) { return s.hook(ctx) }
 
 // claimed wraps the store's Claim, which takes 10 ms, so that one claim of each tag can meet something.
 func (w *world) claimed(meet map[string]func(row.Claim) error) claimHook {
@@ -93,7 +90,7 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 		store := w.claimed(map[string]func(row.Claim) error{
 			"slow": func(row.Claim) error { time.Sleep(290 * time.Millisecond); return nil },
 		})
-		e := w.engine(store, map[string]processor.Func{
+		e := w.engine(store, serving{
 			"punctual": nothing, "peeked": nothing, "slow": nothing, "waits": nothing, "busy": untilEnd(800*time.Millisecond, nil),
 		}, func(c *Config) { c.Workers = 1 })
 		time.Sleep(5 * time.Second)
@@ -107,53 +104,31 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 		w.save(e, "waits", 500*time.Millisecond)
 		time.Sleep(4 * time.Second)
 
-		got := w.series(e)
-		f := func(tag, part string, least, most time.Duration) {
-			t.Helper()
-			name := fmt.Sprintf("lateness_seconds{%s,%s}", tag, part)
-			if v := got[name]; v < least.Seconds() || v > most.Seconds() {
-				t.Errorf("%s is %v, want %v to %v", name, v, least, most)
-			}
-			if n := got["#"+name]; n != 1 {
-				t.Errorf("%s has %v values, want 1", name, n)
-			}
-		}
 		const ms = time.Millisecond
 		for _, part := range []string{"total", "timer", "claim", "pool"} {
-			f("punctual", part, 0, 2*ms)
+			w.measured(e, "punctual", part, 0, 2*ms)
 		}
-		f("slow", "total", 205*ms, 290*ms) // claimed up to 95 ms ahead
-		f("slow", "timer", 0, ms)
-		f("slow", "claim", 205*ms, 290*ms)
-		f("slow", "pool", 0, ms)
+		w.measured(e, "slow", "total", 205*ms, 290*ms) // claimed up to 95 ms ahead
+		w.measured(e, "slow", "timer", 0, ms)
+		w.measured(e, "slow", "claim", 205*ms, 290*ms)
+		w.measured(e, "slow", "pool", 0, ms)
 
-		f("peeked", "total", 300*ms, 860*ms) // by a bound of the clock, which may lag behind by milliseconds
-		f("peeked", "timer", 290*ms, 850*ms)
-		f("peeked", "claim", 9*ms, 12*ms)
-		f("peeked", "pool", 0, 2*ms)
+		w.measured(e, "peeked", "total", 300*ms, 860*ms) // by a bound of the clock, which may lag behind by milliseconds
+		w.measured(e, "peeked", "timer", 290*ms, 850*ms)
+		w.measured(e, "peeked", "claim", 9*ms, 12*ms)
+		w.measured(e, "peeked", "pool", 0, 2*ms)
 
-		f("waits", "total", 300*ms, 330*ms) // the worker is free 300 ms after its due time
-		f("waits", "timer", 0, ms)
-		f("waits", "claim", 9*ms, 12*ms)
-		f("waits", "pool", 290*ms, 320*ms)
-	})
-}
+		w.measured(e, "waits", "total", 300*ms, 330*ms) // the worker is free 300 ms after its due time
+		w.measured(e, "waits", "timer", 0, ms)
+		w.measured(e, "waits", "claim", 9*ms, 12*ms)
+		w.measured(e, "waits", "pool", 290*ms, 320*ms)
 
-// A pop waits for no slot.
-func TestLatenessOfAPoppedTaskIsMeasuredWhereItArises(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.claimed(nil), nil)
-		w.plain(1000, "popped", row.At(time.Now().Add(-300*time.Millisecond)))
+		w.plain(1001, "popped", row.At(time.Now().Add(-300*time.Millisecond)))
 		w.take(e, "popped")
-		got := w.series(e)
-		for part, want := range map[string]time.Duration{
-			"total": 310 * time.Millisecond, "timer": 300 * time.Millisecond, "claim": 10 * time.Millisecond, "pool": 0,
-		} {
-			name := fmt.Sprintf("lateness_seconds{popped,%s}", part)
-			if v := got[name]; v < want.Seconds()-0.001 || v > want.Seconds()+0.05 || got["#"+name] != 1 {
-				w.Errorf("%s is %v of %v values, want %v of one", name, v, got["#"+name], want)
-			}
-		}
+		w.measured(e, "popped", "total", 309*ms, 360*ms)
+		w.measured(e, "popped", "timer", 299*ms, 350*ms)
+		w.measured(e, "popped", "claim", 9*ms, 60*ms)
+		w.measured(e, "popped", "pool", 0, 50*ms) // a pop waits for no slot
 	})
 }
 
@@ -182,10 +157,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 				return err
 			}
 		}
-		e := w.engine(nowHook{claims, func(ctx context.Context) (row.Reading, error) {
-			lifecycle.Sleep(ctx, 4*time.Millisecond) // the clock's bounds are as far apart
-			return w.store.Now(ctx)
-		}}, map[string]processor.Func{
+		e := w.engine(slow(claims, "Now", 4*time.Millisecond), serving{ // the clock's bounds are as far apart
 			"ok": nothing, "lost": nothing, "deadlock": nothing, "late": nothing, "poison": nothing,
 			"flaky": first(errors.New("boom")), "sleepy": first(processor.Snooze(time.Second)),
 			"permanent": first(processor.Permanent(errors.New("boom"))),
@@ -216,9 +188,8 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 		time.Sleep(time.Second)
 		deaf := w.save(e, "deaf", 0)
 		time.Sleep(time.Second)
-		if _, err := e.Cancel(w.Context(), nil, Ref{ID: deaf}, false); err != nil {
-			w.Fatal(err)
-		}
+		_, err := e.Cancel(w.Context(), nil, Ref{ID: deaf}, false)
+		w.must(err)
 		w.store.Plant(row.Row{
 			ID: 1000, Tag: "poison", Status: row.Executing, Version: 9, Attempt: 1, CrashCount: 4, TTR: time.Minute,
 			Executor: "another:1:token:2", Due: row.At(time.Now()),

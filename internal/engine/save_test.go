@@ -42,7 +42,10 @@ type answer struct {
 func (w *world) saveLater(ctx context.Context, e *Engine, task processor.Save) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
-		id, _, err := e.Save(ctx, task)
+		id, stored, err := e.Save(ctx, task)
+		if stored != nil && stored.ID != id {
+			w.Errorf("saved as %d, and told of %+v", id, stored)
+		}
 		done <- answer{id, err}
 	}()
 	synctest.Wait()
@@ -52,10 +55,42 @@ func (w *world) saveLater(ctx context.Context, e *Engine, task processor.Save) <
 func (w *world) exists(id int64) bool {
 	w.Helper()
 	rows, _, err := w.store.Get(w.Context(), nil, []int64{id})
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	return len(rows) == 1
+}
+
+// answered returns the answer of a save that must have one after so long.
+func (w *world) answered(done <-chan answer, within time.Duration) answer {
+	w.Helper()
+	select {
+	case a := <-done:
+		return a
+	case <-time.After(within):
+		w.Fatalf("a save has no answer after %v", within)
+		return answer{}
+	}
+}
+
+// answering is the store, but an insert is answered with the first error that a row of it gets.
+func (w *world) answering(answer func(row.Row) error) Store {
+	return insertHook{w.store, func(_ context.Context, rows []row.Row) error {
+		for _, r := range rows {
+			if err := answer(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// refusing is the store, which refuses rows of the priority 66.
+func (w *world) refusing() Store {
+	return w.answering(func(r row.Row) error {
+		if r.Priority == 66 {
+			return classError(row.ClassCaller, "refused")
+		}
+		return nil
+	})
 }
 
 func classError(class row.Class, text string) error {
@@ -71,14 +106,9 @@ func (w *world) slowInsert(d time.Duration) (store Store, sizes func() []int) {
 		carried = append(carried, len(rows))
 		mu.Unlock()
 		time.Sleep(d)
-		for _, r := range rows {
-			if r.Priority == 66 {
-				return classError(row.ClassCaller, "refused")
-			}
-		}
 		return nil
 	}
-	return insertHook{w.store, hook}, func() []int {
+	return insertHook{w.refusing(), hook}, func() []int {
 		mu.Lock()
 		defer mu.Unlock()
 		return carried
@@ -120,10 +150,33 @@ func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
 			w.Errorf("the same save gave the tasks %d and %d", first, second)
 		}
 		// When its task is finished the key is free at once.
-		if _, err := e.Cancel(w.Context(), nil, Ref{ID: holder}, false); err != nil {
-			w.Fatal(err)
-		}
+		_, err := e.Cancel(w.Context(), nil, Ref{ID: holder}, false)
+		w.must(err)
 		w.save(e, "a", time.Hour, processor.WithKey("taken"))
+	})
+}
+
+func TestKeyOfAllTagsIsMetByWhateverTag(t *testing.T) {
+	global := func(s *processor.Save) error {
+		s.Key = row.GlobalKey + "7"
+		return nil
+	}
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, nil)
+		id := w.save(e, "a", time.Hour, global)
+		for range 2 { // the second time taken keys are looked up first
+			got, _, err := e.Save(w.Context(), w.task("b", time.Hour, global))
+			if want := (&processor.DuplicateError{ID: id}); err == nil || err.Error() != want.Error() || got != id {
+				w.Errorf("saved as %d, %v, want %v", got, err, want)
+			}
+		}
+		_, err := e.Cancel(w.Context(), nil, Ref{Tag: "b", Key: row.GlobalKey + "7"}, false)
+		w.must(err)
+		saved, err := e.SaveAll(w.Context(), []processor.Save{w.task("b", time.Hour, global), w.task("c", time.Hour, global)})
+		if err != nil || saved[0].Err != nil || saved[1].Err == nil ||
+			saved[1].Err.Error() != (&processor.DuplicateError{ID: saved[0].ID}).Error() {
+			w.Errorf("saved together: %v, %v", saved, err)
+		}
 	})
 }
 
@@ -192,50 +245,26 @@ func TestCoalescedSaveIsEveryCallerForHimself(t *testing.T) {
 	})
 }
 
+// Who saves again under that ID, and leaves before anything is sent, knows no more than before.
 func TestCallerWhoLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(time.Second)
 		e := w.idle(store, nil)
-		leaving, leave := context.WithCancel(w.Context())
-		a := w.saveLater(leaving, e, w.task("a", time.Hour))
-		leave()
-		unknown, ok := errors.AsType[*processor.OutcomeUnknownError]((<-a).err)
-		if !ok || unknown.ID == 0 || !errors.Is(unknown, processor.ErrOutcomeUnknown) {
-			w.Fatalf("want an OutcomeUnknownError")
+		short := func() context.Context {
+			ctx, cancel := context.WithTimeout(w.Context(), 20*time.Millisecond)
+			w.Cleanup(cancel)
+			return ctx
 		}
-		time.Sleep(2 * time.Second)
-		if again := w.save(e, "a", time.Hour, processor.WithID(unknown.ID)); again != unknown.ID {
-			w.Errorf("saved again as %d, want %d", again, unknown.ID)
-		}
-		rows, _, _ := w.store.List(w.Context(), row.Filter{Limit: 10}, false)
-		if len(rows) != 1 {
-			w.Errorf("%d rows, want 1", len(rows))
-		}
-	})
-}
-
-// A caller who saves again under the id of an unknown outcome, and leaves before anything is sent, knows no more than before.
-func TestRepeatedSaveThatIsCutOffIsStillOfUnknownOutcome(t *testing.T) {
-	inBubble(t, func(w *world) {
-		store, _ := w.slowInsert(time.Second)
-		e := w.idle(store, nil)
-		short := func() (context.Context, context.CancelFunc) {
-			return context.WithTimeout(w.Context(), 20*time.Millisecond)
-		}
-		ctx, cancel := short()
-		defer cancel()
-		_, _, err := e.Save(ctx, w.task("a", time.Hour))
+		_, _, err := e.Save(short(), w.task("a", time.Hour))
 		unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
-		if !ok {
+		if !ok || unknown.ID == 0 || !errors.Is(err, processor.ErrOutcomeUnknown) {
 			w.Fatalf("got %v, want an OutcomeUnknownError", err)
 		}
 		w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(e.ids.Next()))) // holds up the lane
 		again := w.task("a", time.Hour, processor.WithID(unknown.ID))
-		over, cancel := short()
-		cancel()
-		ctx, cancel = short()
-		defer cancel()
-		for name, ctx := range map[string]context.Context{"while it waits for its turn": ctx, "before it asks": over} {
+		over := short()
+		time.Sleep(20 * time.Millisecond)
+		for name, ctx := range map[string]context.Context{"while it waits for its turn": short(), "before it asks": over} {
 			_, _, err = e.Save(ctx, again)
 			still, ok := errors.AsType[*processor.OutcomeUnknownError](err)
 			if !ok || still.ID != unknown.ID || !errors.Is(err, context.Cause(ctx)) {
@@ -249,8 +278,8 @@ func TestRepeatedSaveThatIsCutOffIsStillOfUnknownOutcome(t *testing.T) {
 				w.Errorf("%s, in a batch: got %v, want the outcome unknown", name, err)
 			}
 		}
-		if id := w.save(e, "a", time.Hour, processor.WithID(unknown.ID)); id != unknown.ID {
-			w.Errorf("saved as %d, want %d", id, unknown.ID)
+		if id := w.save(e, "a", time.Hour, processor.WithID(unknown.ID)); id != unknown.ID || w.stored() != 2 {
+			w.Errorf("saved as %d, want %d; %d rows are stored, want 2", id, unknown.ID, w.stored())
 		}
 	})
 }
@@ -258,7 +287,7 @@ func TestRepeatedSaveThatIsCutOffIsStillOfUnknownOutcome(t *testing.T) {
 // A save that meets its task, stored by another try meanwhile with a later promise, keeps to the promise that is stored.
 func TestSaveThatMeetsItsTaskKeepsTheStoredPromise(t *testing.T) {
 	inBubble(t, func(w *world) {
-		tags := map[string]processor.Func{"a": nothing}
+		tags := serving{"a": nothing}
 		store, _ := w.slowInsert(2 * time.Second)
 		slow, quick := w.engine(store, tags), w.idle(w.store, nil)
 		time.Sleep(2 * time.Second)
@@ -274,38 +303,6 @@ func TestSaveThatMeetsItsTaskKeepsTheStoredPromise(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.completed(id, 2*time.Millisecond) // and not early, as the journal notices
 	})
-}
-
-func TestSaveWithALostReplyIsStoredOnce(t *testing.T) {
-	for name, applied := range map[string]time.Duration{"Applied": 0, "NeverApplied": -1, "AppliedLate": 5 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				calls := 0
-				store := insertHook{w.store, func(ctx context.Context, rows []row.Row) error {
-					if calls++; calls > 1 {
-						return nil
-					}
-					if applied >= 0 {
-						time.AfterFunc(applied, func() {
-							if err := w.store.Insert(context.Background(), nil, rows); err != nil {
-								w.Error(err)
-							}
-						})
-						synctest.Wait()
-					}
-					return classError(row.ClassUnknown, "the reply is lost")
-				}}
-				e := w.engine(store, map[string]processor.Func{"a": nothing})
-				id := w.save(e, "a", 3*time.Second)
-				time.Sleep(10 * time.Second)
-				w.completed(id, 2*time.Millisecond)
-				rows, _, _ := w.store.List(w.Context(), row.Filter{Limit: 10}, false)
-				if len(rows) != 1 || calls < 2 {
-					w.Errorf("%d rows after %d calls", len(rows), calls)
-				}
-			})
-		})
-	}
 }
 
 func TestSaveWithALostReplyThatIsRefusedLaterIsOfUnknownOutcome(t *testing.T) {
@@ -364,18 +361,12 @@ func TestSaveTwiceWithOneIDAtTheSameMoment(t *testing.T) {
 		a := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
 		b := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
 		c := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithID(id)))
-		time.Sleep(20 * time.Second)
 		for _, done := range []<-chan answer{first, a, b} {
-			select {
-			case got := <-done:
-				if got.err != nil {
-					w.Error(got.err)
-				}
-			default:
-				w.Fatal("a save has no answer after 20 s")
+			if got := w.answered(done, 20*time.Second); got.err != nil {
+				w.Error(got.err)
 			}
 		}
-		if got := <-c; !errors.Is(got.err, processor.ErrConflict) {
+		if got := w.answered(c, 20*time.Second); !errors.Is(got.err, processor.ErrConflict) {
 			w.Errorf("another task under the id: %v, want ErrConflict", got.err)
 		}
 	})
@@ -414,71 +405,6 @@ func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
 	})
 }
 
-func TestPlainInsertThatTakesOurNextIDCostsNobody(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var stolen atomic.Int64
-		store := insertHook{w.store, func(_ context.Context, rows []row.Row) error {
-			if stolen.Load() == 0 && len(rows) > 1 {
-				stolen.Store(rows[1].ID)
-				r := row.Row{ID: rows[1].ID, Tag: "plain", Due: rows[1].Due, Expected: rows[1].Due, TTR: time.Minute}
-				return w.store.Insert(context.Background(), nil, []row.Row{r})
-			}
-			time.Sleep(time.Second)
-			return nil
-		}}
-		e := w.idle(store, nil)
-		var answers []<-chan answer
-		for range 5 {
-			answers = append(answers, w.saveLater(w.Context(), e, w.task("a", time.Hour)))
-		}
-		seen := map[int64]bool{}
-		for _, done := range answers {
-			a := <-done
-			if a.err != nil || seen[a.id] || a.id == stolen.Load() || w.row(a.id).Tag != "a" {
-				w.Errorf("save: %v", a)
-			}
-			seen[a.id] = true
-		}
-		if id := stolen.Load(); id == 0 || w.row(id).Tag != "plain" {
-			w.Errorf("the stranger's row %d has changed", id)
-		}
-	})
-}
-
-func TestLockedKeyHoldsUpNoOtherKeyedSave(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var unlocked atomic.Bool
-		store := insertHook{w.store, func(_ context.Context, rows []row.Row) error {
-			for _, r := range rows {
-				if r.Key == "locked" && !unlocked.Load() {
-					time.Sleep(time.Second)
-					return classError(row.ClassLocked, "lock wait timeout")
-				}
-			}
-			return nil
-		}}
-		e := w.idle(store, nil)
-		stuck := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("locked")))
-		for i := range 5 {
-			began := time.Now()
-			w.save(e, "a", time.Hour, processor.WithKey(string(rune('a'+i))))
-			if took := time.Since(began); took > 4*time.Second {
-				w.Fatalf("a save with another key waited %v", took)
-			}
-			time.Sleep(2 * time.Second)
-		}
-		began := time.Now()
-		w.save(e, "a", time.Hour)
-		if took := time.Since(began); took > 0 {
-			w.Errorf("a save without a key waited %v", took)
-		}
-		unlocked.Store(true)
-		if a := <-stuck; a.err != nil {
-			w.Error(a.err)
-		}
-	})
-}
-
 func TestKeyOfAnUndecodableTaskStopsNobodyElse(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(100 * time.Millisecond)
@@ -492,25 +418,13 @@ func TestKeyOfAnUndecodableTaskStopsNobodyElse(t *testing.T) {
 		neighbour := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("neighbour")))
 		met := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("k")))
 		later := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("later")))
-		time.Sleep(5 * time.Second)
 		for _, done := range []<-chan answer{first, neighbour, later} {
-			select {
-			case a := <-done:
-				if a.err != nil {
-					w.Error(a.err)
-				}
-			default:
-				w.Error("another save has no answer after 5 s")
+			if a := w.answered(done, 5*time.Second); a.err != nil {
+				w.Error(a.err)
 			}
 		}
-		time.Sleep(20 * time.Second)
-		select {
-		case a := <-met:
-			if row.ClassOf(a.err) != row.ClassDuplicate {
-				w.Errorf("got %v, want the refusal", a.err)
-			}
-		default:
-			w.Error("the save of the taken key has no answer after 25 s")
+		if a := w.answered(met, 20*time.Second); row.ClassOf(a.err) != row.ClassDuplicate {
+			w.Errorf("got %v, want the refusal", a.err)
 		}
 	})
 }
@@ -521,9 +435,7 @@ func TestQueueOfSavesIsBounded(t *testing.T) {
 		e := w.idle(store, nil)
 		body := strings.Repeat("x", 1<<20)
 		big, err := processor.NewSave("a", body, time.Hour, processor.Limits{})
-		if err != nil {
-			w.Fatal(err)
-		}
+		w.must(err)
 		overloaded, stored := 0, 0
 		var answers []<-chan answer
 		for range 80 {
@@ -545,54 +457,9 @@ func TestQueueOfSavesIsBounded(t *testing.T) {
 	})
 }
 
-func TestSaveAllAnswersInTheOrderOfItsTasks(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.idle(w.store, nil)
-		taken := w.save(e, "a", time.Hour, processor.WithKey("taken"))
-		tasks := make([]processor.Save, 1500)
-		for i := range tasks {
-			tasks[i] = w.task("a", time.Hour, processor.WithPriority(i%100))
-		}
-		tasks[700] = w.task("a", time.Hour, processor.WithKey("taken"))
-		saved, err := e.SaveAll(w.Context(), tasks)
-		if err != nil || len(saved) != len(tasks) {
-			w.Fatalf("%d results, %v", len(saved), err)
-		}
-		for i, r := range saved {
-			if r.Chunk != i/save.MaxRows {
-				w.Errorf("task %d is of chunk %d", i, r.Chunk)
-			}
-			if i == 700 {
-				if r.ID != taken || !errors.Is(r.Err, processor.ErrDuplicate) {
-					w.Errorf("task 700: %+v", r)
-				}
-				continue
-			}
-			if r.Err != nil || w.row(r.ID).Priority != i%100 {
-				w.Fatalf("task %d: %v", i, r.Err)
-			}
-		}
-	})
-}
-
-func TestSaveAfterStopIsRefused(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, nil)
-		if err := e.Stop(w.Context()); err != nil {
-			w.Fatal(err)
-		}
-		if _, _, err := e.Save(w.Context(), w.task("a", 0)); !errors.Is(err, processor.ErrClosed) {
-			w.Errorf("got %v, want ErrClosed", err)
-		}
-		if err := e.Start(w.Context()); !errors.Is(err, processor.ErrClosed) {
-			w.Errorf("start after stop: %v", err)
-		}
-	})
-}
-
 func TestHeapCapDropsTheLatestAndStillRunsAll(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.HeapCap = 40 })
+		e := w.engine(w.store, serving{"a": nothing}, func(c *Config) { c.HeapCap = 40 })
 		time.Sleep(time.Second)
 		var ids []int64
 		for i := range 200 {
@@ -602,15 +469,13 @@ func TestHeapCapDropsTheLatestAndStillRunsAll(t *testing.T) {
 			w.Errorf("%d timers in memory, the cap is 40", n)
 		}
 		time.Sleep(30 * time.Second)
-		for _, id := range ids {
-			w.completed(id, 3*time.Millisecond)
-		}
+		w.allCompleted(ids, 3*time.Millisecond)
 	})
 }
 
 func TestSaveBeyondTheHorizonIsArmedByTheLookAhead(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, map[string]processor.Func{"a": nothing}, func(c *Config) { c.Horizon = time.Minute })
+		e := w.engine(w.store, serving{"a": nothing}, func(c *Config) { c.Horizon = time.Minute })
 		time.Sleep(2 * time.Second)
 		within := w.save(e, "a", 59*time.Second)
 		if n := e.hands.timers(); n != 1 {

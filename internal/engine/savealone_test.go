@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,80 +15,59 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// lockedKeys is a store in which somebody's transaction holds all keys that begin with "locked", until it is unlocked.
-func (w *world) lockedKeys(unlocked *atomic.Bool) Store {
-	return insertHook{w.store, func(_ context.Context, rows []row.Row) error {
-		for _, r := range rows {
+// Somebody's transaction holds keys that others save under: whoever does not want these waits for none of them.
+func TestSavesThatWaitForALockHoldUpNoOther(t *testing.T) {
+	type held struct {
+		keys   []string      // of those who wait
+		gather time.Duration // before the first save with a free key
+		first  time.Duration // that it takes, at most
+	}
+	inBubbles(t, map[string]held{
+		"OneKey":              {[]string{"locked"}, 0, 4 * time.Second},
+		"ManyKeys":            {strings.Fields("locked0 locked1 locked2 locked3 locked4 locked5 locked6 locked7 locked8"), 0, time.Minute},
+		"KeysOfItsOwnBatch":   {strings.Fields("locked locked0 locked1 locked2 locked3"), 0, time.Minute},
+		"ManyCallersOfOneKey": {slices.Repeat([]string{"locked"}, 50), 3 * time.Second, 5 * time.Second},
+	}, func(w *world, c held) {
+		var unlocked atomic.Bool
+		e := w.idle(w.answering(func(r row.Row) error {
 			if strings.HasPrefix(r.Key, "locked") && !unlocked.Load() {
 				time.Sleep(time.Second)
 				return classError(row.ClassLocked, "lock wait timeout")
 			}
-		}
-		return nil
-	}}
-}
-
-func TestSavesThatWaitForALockHoldUpNoPlainSave(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var unlocked atomic.Bool
-		e := w.idle(w.lockedKeys(&unlocked), nil)
-		for i := range 10 {
-			w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(fmt.Sprint("locked", i))))
+			return nil
+		}), nil)
+		var waiting []<-chan answer
+		for _, key := range c.keys {
+			waiting = append(waiting, w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(key))))
 			began := time.Now()
 			w.save(e, "a", time.Hour)
-			if took := time.Since(began); took > 10*time.Millisecond {
-				w.Errorf("a plain save took %v beside %d that wait", took, i+1)
+			if took := time.Since(began); took > 0 {
+				w.Errorf("a save without a key took %v beside %d that wait", took, len(waiting))
 			}
-		}
-		unlocked.Store(true)
-	})
-}
-
-// Four keys of one batch are held by somebody's transaction: the neighbours of that batch wait as long as it.
-func TestLockedKeysHoldUpNoNeighbourInTheirBatch(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var unlocked atomic.Bool
-		e := w.idle(w.lockedKeys(&unlocked), nil)
-		w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("locked"))) // is in flight while the others gather
-		time.Sleep(10 * time.Millisecond)
-		for i := range 4 {
-			w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(fmt.Sprint("locked", i))))
 			time.Sleep(time.Millisecond)
 		}
-		free := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithKey("free")))
-		select {
-		case a := <-free:
-			if a.err != nil {
+		time.Sleep(c.gather)
+		for i := range 5 {
+			free := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithKey(fmt.Sprint("free", i))))
+			if a := w.answered(free, max(4*time.Second, c.first)); a.err != nil {
 				w.Error(a.err)
 			}
-		case <-time.After(time.Minute):
-			w.Error("a save with a free key has waited for a minute")
+			c.first = 0
+			time.Sleep(2 * time.Second)
 		}
 		unlocked.Store(true)
-		time.Sleep(10 * time.Second)
-	})
-}
-
-// Many callers save under one key that somebody's transaction holds: everybody else's keyed saves wait a second for each of them.
-func TestCallersOfOneLockedKeyHoldUpNoOtherKey(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var unlocked atomic.Bool
-		e := w.idle(w.lockedKeys(&unlocked), nil)
-		for range 50 {
-			w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("locked")))
+		stored := 0
+		for _, done := range waiting {
+			if a := w.answered(done, time.Minute); a.err == nil {
+				stored++
+			} else if !errors.Is(a.err, processor.ErrDuplicate) {
+				w.Error(a.err)
+			}
 		}
-		time.Sleep(3 * time.Second)
-		began := time.Now()
-		free := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithKey("free")))
-		a := <-free
-		if a.err != nil {
-			w.Error(a.err)
+		slices.Sort(c.keys)
+		if want := len(slices.Compact(c.keys)); stored != want {
+			w.Errorf("%d saves that had to wait are stored, want %d", stored, want)
 		}
-		if took := time.Since(began); took > 5*time.Second {
-			w.Errorf("a save with a free key waited %v", took)
-		}
-		unlocked.Store(true)
-		time.Sleep(time.Minute)
 	})
 }
 
@@ -113,15 +94,9 @@ func TestHalvesKeepEveryCaller(t *testing.T) {
 		for i := range 9 {
 			callers = append(callers, w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(string(rune('a'+i))))))
 		}
-		time.Sleep(10 * time.Second)
 		for i, caller := range callers {
-			select {
-			case a := <-caller:
-				if a.err != nil {
-					w.Errorf("%d: %v", i, a.err)
-				}
-			default:
-				w.Errorf("caller %d has no answer", i)
+			if a := w.answered(caller, 10*time.Second); a.err != nil {
+				w.Errorf("%d: %v", i, a.err)
 			}
 		}
 		if n := int(calls.Load()); n <= 1+len(answers) {
@@ -134,27 +109,20 @@ func TestHalvesKeepEveryCaller(t *testing.T) {
 func TestRowsOfUnknownOutcomeHoldUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var healed atomic.Bool
-		e := w.idle(insertHook{w.store, func(_ context.Context, rows []row.Row) error {
-			for _, r := range rows {
-				if r.Tag == "bad" && !healed.Load() {
-					return classError(row.ClassUnknown, "Error 1452: a foreign key constraint fails")
-				}
+		e := w.idle(w.answering(func(r row.Row) error {
+			if r.Tag == "bad" && !healed.Load() {
+				return classError(row.ClassUnknown, "Error 1452: a foreign key constraint fails")
 			}
 			return nil
-		}}, nil)
+		}), nil)
 		for range 2 { // one for each of the lane's flushers
 			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 			<-w.saveLater(ctx, e, w.task("bad", time.Hour))
 			cancel()
 		}
-		time.Sleep(time.Second)
-		select { // the callers of the bad ones have left
-		case a := <-w.saveLater(w.Context(), e, w.task("a", time.Hour)):
-			if a.err != nil {
-				w.Error(a.err)
-			}
-		case <-time.After(time.Minute):
-			w.Error("a save has waited for a minute")
+		time.Sleep(time.Second) // the callers of the bad ones have left
+		if a := w.answered(w.saveLater(w.Context(), e, w.task("a", time.Hour)), time.Minute); a.err != nil {
+			w.Error(a.err)
 		}
 		healed.Store(true)
 		time.Sleep(time.Minute)

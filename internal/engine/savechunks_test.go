@@ -26,12 +26,13 @@ func TestAChunkIsBoundedByItsBytes(t *testing.T) {
 		}}, nil)
 		tasks := make([]processor.Save, 10)
 		for i := range tasks {
-			tasks[i] = w.task("a", time.Hour)
+			tasks[i] = w.task("a", time.Hour, processor.WithPriority(i))
 			tasks[i].Body = make([]byte, 1_000_000)
 		}
-		saved, err := e.SaveAll(w.Context(), tasks)
-		if err != nil || saved[9].Chunk != 2 {
-			w.Errorf("%+v, %v; want four tasks in a chunk", saved, err)
+		for i, r := range w.saveAll(w.Context(), e, tasks) {
+			if r.Err != nil || r.Chunk != i/4 || w.row(r.ID).Priority != i {
+				w.Errorf("task %d: %+v, want four tasks in a chunk", i, r)
+			}
 		}
 	})
 }
@@ -59,9 +60,7 @@ func (w *world) saveAll(ctx context.Context, e *Engine, tasks []processor.Save) 
 func (w *world) stored() (n int) {
 	w.Helper()
 	counts, err := w.store.Counts(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	for _, c := range counts {
 		n += int(c.Count)
 	}
@@ -77,6 +76,9 @@ func TestARefusedTaskTakesItsChunkAlong(t *testing.T) {
 		tasks[700] = w.task("b", time.Hour, processor.WithID(other))
 		saved := w.saveAll(w.Context(), e, tasks)
 		for i, r := range saved {
+			if r.Chunk != i/save.MaxRows {
+				w.Errorf("task %d is of chunk %d", i, r.Chunk)
+			}
 			switch chunk, _ := errors.AsType[*processor.ChunkError](r.Err); {
 			case i == 700:
 				if !errors.Is(r.Err, processor.ErrConflict) {
@@ -91,7 +93,7 @@ func TestARefusedTaskTakesItsChunkAlong(t *testing.T) {
 					errors.Is(r.Err, processor.ErrConflict) || r.ID != 0 {
 					w.Fatalf("task %d of the refused chunk: %+v", i, r)
 				}
-			case r.Err != nil || !w.exists(r.ID):
+			case r.Err != nil || w.row(r.ID).Key != tasks[i].Key:
 				w.Fatalf("task %d: %+v", i, r)
 			}
 		}
@@ -103,14 +105,7 @@ func TestARefusedTaskTakesItsChunkAlong(t *testing.T) {
 
 func TestTheTaskThatTheDatabaseRefusesIsNamedAndNothingOfItsChunkIsStored(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.idle(insertHook{w.store, func(_ context.Context, rows []row.Row) error {
-			for _, r := range rows {
-				if r.Priority == 66 {
-					return classError(row.ClassCaller, "refused")
-				}
-			}
-			return nil
-		}}, nil)
+		e := w.idle(w.refusing(), nil)
 		for _, bad := range []int{0, 1, 311, 499} {
 			tasks := make([]processor.Save, save.MaxRows+1)
 			for i := range tasks {
@@ -157,43 +152,37 @@ func TestTasksThatMeetEachOtherInAChunk(t *testing.T) {
 }
 
 func TestAChunkWithALostReplyIsStoredOnceAndWhole(t *testing.T) {
-	for name, class := range map[string]row.Class{"before": row.ClassNotApplied, "never": row.ClassUnknown, "applied": row.ClassUnknown,
-		"late": row.ClassUnknown} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				for fault := 1; fault <= 4; fault++ { // the calls of three chunks, and one of those that follow
-					calls := 0
-					apply := func(rows []row.Row) { _ = w.store.Insert(context.Background(), nil, rows) }
-					e := w.idle(insertHook{w.store, func(_ context.Context, rows []row.Row) error {
-						if calls++; calls != fault {
-							return nil
-						}
-						switch name {
-						case "applied":
-							apply(rows)
-						case "late":
-							time.AfterFunc(5*time.Millisecond, func() { apply(rows) })
-						}
-						return classError(class, "no reply")
-					}}, nil)
-					before := w.stored()
-					tasks := make([]processor.Save, 1100)
-					for i := range tasks {
-						tasks[i] = w.task("a", time.Hour, processor.WithKey(fmt.Sprint(fault, " ", i)))
-					}
-					for i, r := range w.saveAll(w.Context(), e, append(tasks, tasks[600])) {
-						if i == 1100 && !errors.Is(r.Err, processor.ErrDuplicate) || i < 1100 && (r.Err != nil || !w.exists(r.ID)) {
-							w.Fatalf("call %d: task %d: %+v", fault, i, r)
-						}
-					}
-					time.Sleep(time.Second)
-					if got := w.stored() - before; got != 1100 {
-						w.Fatalf("call %d: %d rows, want 1,100", fault, got)
-					}
+	noReply := classError(row.ClassUnknown, "no reply")
+	inBubbles(t, map[string]func(insert func()) error{
+		"Before":  func(func()) error { return classError(row.ClassNotApplied, "no connection") },
+		"Never":   func(func()) error { return noReply },
+		"Applied": func(insert func()) error { insert(); return noReply },
+		"Late":    func(insert func()) error { time.AfterFunc(5*time.Millisecond, insert); return noReply },
+	}, func(w *world, meet func(insert func()) error) {
+		for fault := 1; fault <= 4; fault++ { // the calls of three chunks, and one of those that follow
+			calls := 0
+			e := w.idle(insertHook{w.store, func(_ context.Context, rows []row.Row) error {
+				if calls++; calls != fault {
+					return nil
 				}
-			})
-		})
-	}
+				return meet(func() { _ = w.store.Insert(context.Background(), nil, rows) })
+			}}, nil)
+			before := w.stored()
+			tasks := make([]processor.Save, 1100)
+			for i := range tasks {
+				tasks[i] = w.task("a", time.Hour, processor.WithKey(fmt.Sprint(fault, " ", i)))
+			}
+			for i, r := range w.saveAll(w.Context(), e, append(tasks, tasks[600])) {
+				if i == 1100 && !errors.Is(r.Err, processor.ErrDuplicate) || i < 1100 && (r.Err != nil || !w.exists(r.ID)) {
+					w.Fatalf("call %d: task %d: %+v", fault, i, r)
+				}
+			}
+			time.Sleep(time.Second)
+			if got := w.stored() - before; got != 1100 {
+				w.Fatalf("call %d: %d rows, want 1,100", fault, got)
+			}
+		}
+	})
 }
 
 func TestWhoLeavesAChunkIsToldItsIDs(t *testing.T) {
@@ -233,9 +222,8 @@ func TestAKeyOfAChunkIsFreeOnceItsTaskIsFinished(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, nil)
 		first := w.save(e, "a", time.Hour, processor.WithID(1<<40), processor.WithKey("k"))
-		if _, err := e.Cancel(w.Context(), nil, Ref{ID: first}, false); err != nil {
-			w.Fatal(err)
-		}
+		_, err := e.Cancel(w.Context(), nil, Ref{ID: first}, false)
+		w.must(err)
 		key := processor.WithKey("k")
 		saved := w.saveAll(w.Context(), e, []processor.Save{
 			w.task("a", time.Hour, processor.WithID(first), key), w.task("a", 2*time.Hour, key), w.task("a", 3*time.Hour, key),

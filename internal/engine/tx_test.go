@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,60 +99,33 @@ func (s txStore) FindActive(ctx context.Context, _ Tx, keys []row.TagKey) ([]row
 }
 
 func TestSaveInATransactionRunsOnceItIsCommitted(t *testing.T) {
-	for name, c := range map[string]struct {
+	type opened struct {
 		delay, open time.Duration // of the task, of the transaction
 		late        time.Duration // after the later of the two
-	}{
+	}
+	inBubbles(t, map[string]opened{
 		"CommittedLongBeforeItIsDue": {3 * time.Second, 100 * time.Millisecond, 2 * time.Millisecond},
 		"DueSoon":                    {100 * time.Millisecond, 10 * time.Millisecond, 2 * time.Millisecond},
 		"DueAtOnce":                  {0, 10 * time.Millisecond, 30 * time.Millisecond},
 		"OpenForASecond":             {0, 900 * time.Millisecond, 1100 * time.Millisecond},
 		"OpenForLong":                {0, 20 * time.Second, 6 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
-				e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing, "b": nothing})
-				time.Sleep(3 * time.Second)
-				tx, began := &memTx{}, time.Now()
-				id, err := e.SaveTx(w.Context(), tx, w.task("a", c.delay))
-				if err != nil {
-					w.Fatal(err)
-				}
-				neighbour := w.save(e, "b", 50*time.Millisecond)
-				time.Sleep(c.open)
-				if w.exists(id) || len(w.runs.of(id)) > 0 {
-					w.Error("the task is visible before the commit")
-				}
-				if err := tx.end(true); err != nil {
-					w.Fatal(err)
-				}
-				time.Sleep(10 * time.Second)
-				w.completed(neighbour, 2*time.Millisecond)
-				w.completed(id, time.Hour)
-				if late := w.runs.of(id)[0].at.Sub(began) - max(c.delay, c.open); late > c.late+time.Millisecond {
-					w.Errorf("started %v late, want at most %v", late, c.late)
-				}
-			})
-		})
-	}
-}
-
-func TestSaveInATransactionThatRollsBackLeavesNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing})
+	}, func(w *world, c opened) {
+		e := w.engine(txStore{w.store}, serving{"a": nothing, "b": nothing})
 		time.Sleep(3 * time.Second)
-		tx := &memTx{}
-		id, err := e.SaveTx(w.Context(), tx, w.task("a", 0))
-		if err != nil {
-			w.Fatal(err)
+		tx, began := &memTx{}, time.Now()
+		id, err := e.SaveTx(w.Context(), tx, w.task("a", c.delay))
+		w.must(err)
+		neighbour := w.save(e, "b", 50*time.Millisecond)
+		time.Sleep(c.open)
+		if w.exists(id) || len(w.runs.of(id)) > 0 {
+			w.Error("the task is visible before the commit")
 		}
-		time.Sleep(10 * time.Millisecond)
-		if err := tx.end(false); err != nil {
-			w.Fatal(err)
-		}
+		w.must(tx.end(true))
 		time.Sleep(10 * time.Second)
-		if w.exists(id) || len(w.runs.of(id)) > 0 || e.commits.awaited() || e.hands.timers() != 0 {
-			w.Error("something is left of the task")
+		w.completed(neighbour, 2*time.Millisecond)
+		w.completed(id, time.Hour)
+		if late := w.runs.of(id)[0].at.Sub(began) - max(c.delay, c.open); late > c.late+time.Millisecond {
+			w.Errorf("started %v late, want at most %v", late, c.late)
 		}
 	})
 }
@@ -171,50 +146,22 @@ func TestSaveInATransactionMeetsAKeyAndAStrangersNumber(t *testing.T) {
 	})
 }
 
-func TestRescheduleInATransaction(t *testing.T) {
-	for _, commit := range []bool{true, false} {
-		inBubble(t, func(w *world) {
-			e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing})
-			time.Sleep(3 * time.Second)
-			id := w.save(e, "a", time.Minute)
-			tx := &memTx{}
-			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}, nil); err != nil {
-				w.Fatal(err)
-			}
-			time.Sleep(10 * time.Millisecond)
-			if err := tx.end(commit); err != nil {
-				w.Fatal(err)
-			}
-			time.Sleep(2 * time.Second)
-			if n := len(w.runs.of(id)); commit != (n == 1) {
-				w.Errorf("committed %t: ran %d times", commit, n)
-			}
-			time.Sleep(time.Minute)
-			w.completed(id, 3*time.Millisecond)
-		})
-	}
-}
-
-// The look-ahead of the node whose share the task is comes too late here: whoever reschedules has to watch for the commit.
 func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing})
+		e := w.engine(txStore{w.store}, serving{"a": nothing})
 		other := w.idle(w.store, nil)
 		time.Sleep(time.Second)
 		rolledBack := func(change func(tx *memTx) error) {
 			var tx memTx
-			if err := cmp.Or(change(&tx), tx.end(false)); err != nil {
-				w.Fatal(err)
-			}
+			w.must(cmp.Or(change(&tx), tx.end(false)))
 		}
 		moved := w.save(e, "a", time.Minute)
 		rolledBack(func(tx *memTx) error {
 			_, err := e.Reschedule(w.Context(), tx, Ref{ID: moved}, 2*time.Second, time.Time{}, nil)
 			return err
 		})
-		if _, err := other.Reschedule(w.Context(), nil, Ref{ID: moved}, 30*time.Second, time.Time{}, nil); err != nil {
-			w.Fatal(err)
-		}
+		_, err := other.Reschedule(w.Context(), nil, Ref{ID: moved}, 30*time.Second, time.Time{}, nil)
+		w.must(err)
 		const saved = 7 << 40
 		rolledBack(func(tx *memTx) error {
 			_, err := e.SaveTx(w.Context(), tx, w.task("a", 2*time.Second, processor.WithID(saved)))
@@ -234,14 +181,18 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 				w.Errorf("task %d is at version %d, want %d: it was claimed once more", id, r.Version, version)
 			}
 		}
+		if e.commits.awaited() || e.hands.timers() != 0 {
+			w.Error("something is left of a task")
+		}
 	})
 }
 
+// The look-ahead of the node whose share the task is comes too late here: whoever reschedules has to watch for the commit.
 func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		rarely := func(c *Config) { c.LookAhead, c.Window = 10*time.Second, 20*time.Second }
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}, rarely)
-		w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}, rarely)
+		e := w.engine(txStore{w.store}, serving{"a": nothing}, rarely)
+		w.engine(txStore{w.store}, serving{"a": nothing}, rarely)
 		time.Sleep(time.Minute) // both have seen each other, and for long enough
 		var others []int64
 		for len(others) < 20 {
@@ -253,18 +204,13 @@ func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 		time.Sleep(30 * time.Second) // so that they are dealt out, and do not stay with their saver
 		tx := &memTx{}
 		for _, id := range others {
-			if _, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}, nil); err != nil {
-				w.Fatal(err)
-			}
+			_, err := e.Reschedule(w.Context(), tx, Ref{ID: id}, 500*time.Millisecond, time.Time{}, nil)
+			w.must(err)
 		}
 		time.Sleep(10 * time.Millisecond)
-		if err := tx.end(true); err != nil {
-			w.Fatal(err)
-		}
+		w.must(tx.end(true))
 		time.Sleep(15 * time.Second)
-		for _, id := range others {
-			w.completed(id, 3*time.Millisecond)
-		}
+		w.allCompleted(others, 3*time.Millisecond)
 	})
 }
 
@@ -286,15 +232,38 @@ func completeTx(w *world, hold time.Duration, commit bool, result error) process
 
 func TestCompleteTxThatCommits(t *testing.T) {
 	inBubble(t, func(w *world) {
-		result := errors.New("an error after the commit changes nothing")
-		e := w.engine(txStore{w.store}, map[string]processor.Func{
+		var slow atomic.Int64
+		store := renewHook{txStore{w.store}, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+			if slices.ContainsFunc(leases, func(l row.Lease) bool { return l.ID == slow.Load() }) {
+				w.Error("the row was in a renewal batch while a transaction held it")
+			}
+			return w.store.Renew(ctx, leases)
+		}}
+		e := w.engine(store, serving{
 			"quick": completeTx(w, 0, true, nil),
 			"slow":  completeTx(w, 12*time.Second, true, nil),
-			"odd":   completeTx(w, 0, true, result),
-			"a":     untilEnd(20*time.Second, nil),
+			"odd":   completeTx(w, 0, true, errors.New("an error after the commit changes nothing")),
+			"stays": func(ctx context.Context, task *processor.Task) error {
+				err := completeTx(w, 0, true, nil)(ctx, task)
+				time.Sleep(8 * time.Second) // more than one look at the versions
+				if cause := context.Cause(ctx); cause != nil {
+					w.Errorf("the context ended with %v", cause)
+				}
+				return err
+			},
+			"open": func(ctx context.Context, _ *processor.Task) error {
+				tx := &memTx{}
+				time.AfterFunc(5*time.Second, func() { _ = tx.end(true) })
+				return processor.CompleteTx(ctx, tx)
+			},
+			"a": untilEnd(20*time.Second, nil),
 		})
 		time.Sleep(time.Second)
-		ids := []int64{w.save(e, "quick", 0), w.save(e, "slow", 0), w.save(e, "odd", 0)}
+		var ids []int64
+		for _, tag := range []string{"quick", "slow", "odd", "stays", "open"} {
+			ids = append(ids, w.save(e, tag, 0))
+		}
+		slow.Store(ids[1])
 		neighbour := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
 		time.Sleep(40 * time.Second)
 		for _, id := range append(ids, neighbour) {
@@ -308,7 +277,7 @@ func TestCompleteTxThatCommits(t *testing.T) {
 
 func TestCompleteTxThatRollsBack(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": completeTx(w, time.Second, false, nil)})
+		e := w.engine(txStore{w.store}, serving{"a": completeTx(w, time.Second, false, nil)})
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 0, processor.WithMaxAttempts(3))
 		time.Sleep(30 * time.Second)
@@ -323,7 +292,7 @@ func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 	inBubble(t, func(w *world) {
 		ends := make(chan ended, 1)
 		wait, calls := untilEnd(time.Minute, ends), 0
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			if calls++; calls > 1 {
 				return nil // once its context has ended, this node may take the task as well
 			}
@@ -336,7 +305,7 @@ func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 0, processor.WithTTR(3*time.Second))
 		time.Sleep(time.Second)
-		w.engine(txStore{w.store}, map[string]processor.Func{"a": nothing}) // takes over
+		w.engine(txStore{w.store}, serving{"a": nothing}) // takes over
 		select {
 		case got := <-ends:
 			if !errors.Is(got.cause, processor.ErrLeaseLost) {
@@ -353,29 +322,10 @@ func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 	})
 }
 
-func TestCompleteTxThatIsLeftOpenPastTheReturn(t *testing.T) {
-	inBubble(t, func(w *world) {
-		txs := make(chan *memTx, 10)
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
-			tx := &memTx{}
-			defer func() { txs <- tx }()
-			return processor.CompleteTx(ctx, tx)
-		}})
-		time.Sleep(time.Second)
-		id := w.save(e, "a", 0)
-		time.Sleep(5 * time.Second)
-		if err := (<-txs).end(true); err != nil {
-			w.Fatal(err)
-		}
-		time.Sleep(20 * time.Second)
-		w.completed(id, 10*time.Millisecond)
-	})
-}
-
 func TestCompleteTxOfALateExecutorIsRefused(t *testing.T) {
 	inBubble(t, func(w *world) {
 		errs := make(chan error, 1)
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
+		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			r := w.row(task.ID)
 			r.Version++
 			r.Executor = "another:1:x:1"
@@ -398,7 +348,7 @@ func TestCompleteTxOfALateExecutorIsRefused(t *testing.T) {
 
 func TestStopThatInterruptsACompleteTxBurnsNoAttempt(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, _ *processor.Task) error {
+		e := w.engine(txStore{w.store}, serving{"a": func(ctx context.Context, _ *processor.Task) error {
 			tx := &memTx{}
 			if err := processor.CompleteTx(ctx, tx); err != nil {
 				return err
@@ -415,51 +365,6 @@ func TestStopThatInterruptsACompleteTxBurnsNoAttempt(t *testing.T) {
 		}
 		if r := w.row(id); r.Status != row.Pending || r.Attempt != 0 {
 			w.Errorf("row: %+v", r)
-		}
-	})
-}
-
-func TestContextOutlivesACompleteTxThatCommitted(t *testing.T) {
-	inBubble(t, func(w *world) {
-		causes := make(chan error, 1)
-		e := w.engine(txStore{w.store}, map[string]processor.Func{"a": func(ctx context.Context, task *processor.Task) error {
-			err := completeTx(w, 0, true, nil)(ctx, task)
-			time.Sleep(8 * time.Second) // more than one look at the versions
-			causes <- context.Cause(ctx)
-			return err
-		}})
-		time.Sleep(time.Second)
-		id := w.save(e, "a", 0)
-		if cause := <-causes; cause != nil {
-			w.Errorf("the context ended with %v", cause)
-		}
-		time.Sleep(time.Second)
-		w.completed(id, 10*time.Millisecond)
-	})
-}
-
-func TestRowInACompleteTxIsInNoRenewal(t *testing.T) {
-	inBubble(t, func(w *world) {
-		renewed := make(chan int64, 1000)
-		store := renewHook{txStore{w.store}, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-			for _, l := range leases {
-				renewed <- l.ID
-			}
-			return w.store.Renew(ctx, leases)
-		}}
-		e := w.engine(store, map[string]processor.Func{
-			"tx": completeTx(w, 9*time.Second, true, nil),
-			"a":  untilEnd(9*time.Second, nil),
-		})
-		time.Sleep(time.Second)
-		handed, other := w.save(e, "tx", 0, processor.WithTTR(6*time.Second)), w.save(e, "a", 0, processor.WithTTR(6*time.Second))
-		time.Sleep(15 * time.Second)
-		w.completed(handed, 10*time.Millisecond)
-		w.completed(other, 10*time.Millisecond)
-		for len(renewed) > 0 {
-			if id := <-renewed; id == handed {
-				w.Error("the row was in a renewal batch while a transaction held it")
-			}
 		}
 	})
 }
