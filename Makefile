@@ -114,8 +114,8 @@ test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it instal
 		go test -count=1 ./test/api ./internal/store ./migrations ./test/integration
 
 .PHONY: test-clusters
-test-clusters: ## run schedulers on clusters of Galera and of group replication, and kill members; as root
-	DELAYTASK_REQUIRE_DB=galera,group go test -count=1 -timeout 30m ./test/cluster
+test-clusters: ## hurt clusters of Galera and of group replication and their members, two minutes each; as root
+	for server in galera group primary; do go run ./test/chaos -for 2m -server "$$server"; done
 
 .PHONY: mutations
 mutations: ## break the code in each of the listed ways, and fail where no test notices
