@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,45 @@ func TestOneKeySavedByManyIsOneTask(t *testing.T) {
 		wg.Wait()
 		if stored != 1 || len(ids) != 1 {
 			t.Errorf("%d saves were stored under %d ids, want 1 and 1", stored, len(ids))
+		}
+	})
+}
+
+func TestTwoClientsWithTheSameBatchGetTheSameTasks(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		clients := []*delaytask.Scheduler{open(t, d), open(t, d)}
+		items := make([]delaytask.Item, 1510) // three chunks, and a rest
+		for i := range items {
+			items[i] = delaytask.Item{Tag: "t", Delay: time.Hour, Options: []delaytask.Option{delaytask.WithKey(fmt.Sprint("k", i))}}
+		}
+		answers := make([][]delaytask.SaveResult, 4)
+		var group sync.WaitGroup
+		for i := range answers {
+			group.Go(func() {
+				var err error
+				if answers[i], err = clients[i%2].SaveDelayTasks(t.Context(), items); err != nil {
+					t.Errorf("client %d: %v", i, err)
+				}
+			})
+		}
+		group.Wait()
+		for i := range items {
+			fresh := 0
+			for _, results := range answers {
+				if len(results) != len(items) || results[i].ID != answers[0][i].ID {
+					t.Fatalf("task %d: the answers differ", i)
+				}
+				if results[i].Err == nil {
+					fresh++
+				}
+			}
+			if fresh != 1 {
+				t.Errorf("task %d was new to %d clients", i, fresh)
+			}
+		}
+		if n := total(t, clients[0]); n != int64(len(items)) {
+			t.Errorf("%d tasks are stored, want %d", n, len(items))
 		}
 	})
 }

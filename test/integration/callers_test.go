@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 // call is one save, and what its caller was told.
 type call struct {
 	kind     callKind
-	body     string // no other call has it
+	name     string // which its body begins with; no other call has it
 	delay    time.Duration
 	patience time.Duration // the time its context gave
 
@@ -39,7 +40,7 @@ var callKinds = []callKind{plainCall, keyedCall, txCall}
 
 func (k *call) options() []delaytask.Option {
 	if k.kind == keyedCall {
-		return []delaytask.Option{delaytask.WithKey(k.body)}
+		return []delaytask.Option{delaytask.WithKey(k.name)}
 	}
 	return nil
 }
@@ -55,6 +56,9 @@ type callers struct {
 	mu    sync.Mutex
 	calls []call
 }
+
+// bulk is what each body ends with: a table has room for a little more in pages that it holds already.
+var bulk = " " + strings.Repeat("x", 4<<10)
 
 const (
 	numCallers = 12
@@ -93,7 +97,7 @@ func (c *callers) goOn(caller int) {
 		case <-pace.C:
 		}
 		k := call{
-			kind: callKinds[caller%len(callKinds)], body: fmt.Sprintf("caller %d, call %d", caller, n),
+			kind: callKinds[caller%len(callKinds)], name: fmt.Sprintf("caller %d, call %d", caller, n),
 			delay: time.Duration(n*37%50) * 40 * time.Millisecond, patience: impatient, begun: time.Now(),
 		}
 		if caller%2 == 0 {
@@ -114,7 +118,7 @@ func (c *callers) make(k *call) {
 		k.id, k.err = c.saveWithMarker(ctx, k)
 		return
 	}
-	k.id, k.err = c.s.SaveDelayTask(ctx, string(k.kind), k.body, k.delay, k.options()...)
+	k.id, k.err = c.s.SaveDelayTask(ctx, string(k.kind), k.name+bulk, k.delay, k.options()...)
 }
 
 // txWork is long enough that an outage meets transactions between their two rows.
@@ -126,7 +130,7 @@ func (c *callers) saveWithMarker(ctx context.Context, k *call) (int64, error) {
 		return 0, err
 	}
 	defer tx.Rollback()
-	id, err := c.s.SaveDelayTaskTx(ctx, tx, string(k.kind), k.body, k.delay)
+	id, err := c.s.SaveDelayTaskTx(ctx, tx, string(k.kind), k.name+bulk, k.delay)
 	if err != nil {
 		return 0, err
 	}

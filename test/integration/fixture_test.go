@@ -207,6 +207,8 @@ func execute(t *testing.T, db interface {
 	}
 }
 
+const allRows = "SELECT COUNT(*) FROM delay_task_message"
+
 func number(t *testing.T, db *sql.DB, query string, args ...any) int {
 	t.Helper()
 	var n int

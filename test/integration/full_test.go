@@ -2,18 +2,14 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
 )
 
@@ -23,103 +19,18 @@ func TestServerWithAFullDiskLosesNothingAccepted(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			disk := newDisk(t)
-			runFull(t, dbtest.NewMortalIn(t, kind, disk.dir).Database(t), disk)
+			outages(t, dbtest.NewMortalIn(t, kind, disk.dir).Database(t), 1, func(c *callers) {
+				disk.fill(t)
+				c.suffer(t, 3*time.Second)
+				eventually(t, "it is not ready", func() bool {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					return c.s.Ready(ctx) != nil
+				})
+				disk.free(t)
+			})
 		})
 	}
-}
-
-func runFull(t *testing.T, d dbtest.Database, disk disk) {
-	t.Helper()
-	var lines lineCount
-	metrics := delaytask.NewMetrics()
-	s := open(t, d, func(cfg *delaytask.Config) {
-		cfg.Metrics, cfg.Logger = metrics, slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	})
-	db := pool(t, d)
-	watchCompletions(t, db)
-	var ran starts
-	serve(t, s, "t", ran.process)
-	accepted := map[string]int64{} // by name
-	for i := range 50 {            // most fall due while the disk is full
-		name := fmt.Sprint("before ", i)
-		accepted[name] = saveBulky(t, s, name, time.Duration(i)*100*time.Millisecond)
-	}
-
-	disk.fill(t)
-	begun, before := time.Now(), databaseErrors(t, metrics)
-	unknown, refused := saveUntilRefused(t, s, accepted)
-	judgeNoise(t, time.Since(begun), databaseErrors(t, metrics)-before-refused, int(lines.n.Load()))
-	eventually(t, "it is not ready", func() bool { return !isReady(t, s) })
-	disk.free(t)
-
-	eventually(t, "it is ready again by itself", func() bool { return isReady(t, s) })
-	for name, id := range unknown {
-		accepted[name] = saveBulky(t, s, name, 0, delaytask.WithID(id))
-		if accepted[name] != id {
-			t.Errorf("saved again with id %d: %d", id, accepted[name])
-		}
-	}
-	accepted["after"] = saveBulky(t, s, "after", 0)
-	eventually(t, "everything is completed", func() bool {
-		return number(t, db, "SELECT COUNT(*) FROM delay_task_message WHERE status <> 1") == 0
-	})
-	stored := storedTasks(t, db)
-	judgeRuns(t, stored, &ran)
-	for name, id := range accepted {
-		if task := stored[name+bulk]; task.id != id || task.hasSameBody != 1 {
-			t.Errorf("%s was accepted as task %d, and the table has task %d, %d of this body", name, id, task.id, task.hasSameBody)
-		}
-	}
-	if len(stored) != len(accepted) {
-		t.Errorf("%d tasks are stored, %d were accepted", len(stored), len(accepted))
-	}
-}
-
-func isReady(t *testing.T, s *delaytask.Scheduler) bool {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	return s.Ready(ctx) == nil
-}
-
-// bulk is what each body ends with: a table has room for a little more in pages that it holds already.
-var bulk = " " + strings.Repeat("x", 64<<10)
-
-func saveBulky(t *testing.T, s *delaytask.Scheduler, name string, delay time.Duration, opts ...delaytask.Option) int64 {
-	t.Helper()
-	id, err := s.SaveDelayTask(t.Context(), "t", name+bulk, delay, opts...)
-	if err != nil {
-		t.Fatalf("save %s: %v", name, err)
-	}
-	return id
-}
-
-// saveUntilRefused saves until callers have been told for a while that it does not work. It adds to what was accepted.
-func saveUntilRefused(t *testing.T, s *delaytask.Scheduler, accepted map[string]int64) (unknown map[string]int64, refused int) {
-	t.Helper()
-	unknown = map[string]int64{}
-	var since time.Time
-	for n := 0; since.IsZero() || time.Since(since) < 3*time.Second; n++ {
-		name := fmt.Sprint("during ", n)
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		id, err := s.SaveDelayTask(ctx, "t", name+bulk, 0)
-		cancel()
-		told, isUnknown := errors.AsType[*delaytask.OutcomeUnknownError](err)
-		switch {
-		case err == nil:
-			accepted[name] = id
-			continue
-		case isUnknown:
-			unknown[name] = told.ID
-		default:
-			refused++
-		}
-		if since.IsZero() {
-			t.Logf("after %d saves: %v", n, err)
-			since = time.Now()
-		}
-	}
-	t.Logf("%d were accepted, %d refused, of %d the outcome was unknown", len(accepted), refused, len(unknown))
-	return unknown, refused
 }
 
 // disk is a disk of memory, mounted for one test.

@@ -105,7 +105,7 @@ func holding() (p processor.Func, running chan int64, letGo chan struct{}) {
 	}, running, letGo
 }
 
-func TestLockedRowInARenewalBatchCostsNobodyHisLease(t *testing.T) {
+func TestLockedRowHoldsUpNeitherRenewalsNorResultsOfOthers(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		// A quarter of the first is hardly more than the wait for a lock. The others are for a machine that stood still for so
 		// long that leases ended by that.
@@ -151,7 +151,23 @@ func renewBesideALock(t *testing.T, d dbtest.Database, ttr time.Duration) (lost 
 	eventually(t, "the lease is renewed after its lock", func() bool {
 		return get(t, s, tasks[3]).Due.After(first[tasks[3]])
 	})
+
+	tx = lock(t, db, tasks[3])
 	close(letGo)
+	done := time.Now()
+	for _, id := range tasks {
+		if id != tasks[3] {
+			reaches(t, s, id, delaytask.Completed)
+		}
+	}
+	within(t, lockBound, done, time.Now(), "results of the neighbours")
+	if task := get(t, s, tasks[3]); task.Status != delaytask.Executing {
+		lost = errors.Join(lost, fmt.Errorf("the locked task is %s", task.Status))
+	}
+	commit(t, tx)
+	unlocked := time.Now()
+	reaches(t, s, tasks[3], delaytask.Completed)
+	within(t, 6*time.Second, unlocked, time.Now(), "the locked result after its lock")
 	for _, id := range tasks {
 		if task := reaches(t, s, id, delaytask.Completed); task.Attempt != 1 || task.CrashCount != 0 {
 			lost = errors.Join(lost, fmt.Errorf("task %d: attempt %d, crash count %d; want 1 and 0", id, task.Attempt, task.CrashCount))
@@ -161,38 +177,6 @@ func renewBesideALock(t *testing.T, d dbtest.Database, ttr time.Duration) (lost 
 		lost = errors.Join(lost, fmt.Errorf("%d tasks lost their lease and ran again", n))
 	}
 	return lost
-}
-
-func TestLockedRowInASettleBatchHoldsUpNobody(t *testing.T) {
-	servers(t, func(t *testing.T, d dbtest.Database) {
-		s, db := open(t, d), pool(t, d)
-		p, running, letGo := holding()
-		serve(t, s, "t", p)
-		tasks := saveTogether(t, s, 20, time.Now().Add(soon))
-		for range tasks {
-			receive(t, running, "task runs")
-		}
-		held := tasks[7]
-		tx := lock(t, db, held)
-		close(letGo)
-		done := time.Now()
-		for _, id := range tasks {
-			if id != held {
-				reaches(t, s, id, delaytask.Completed)
-			}
-		}
-		within(t, lockBound, done, time.Now(), "results of the neighbours")
-		if task := get(t, s, held); task.Status != delaytask.Executing {
-			t.Errorf("the locked task is %s", task.Status)
-		}
-		commit(t, tx)
-		unlocked := time.Now()
-		task := reaches(t, s, held, delaytask.Completed)
-		within(t, 6*time.Second, unlocked, time.Now(), "the locked result after its lock")
-		if task.Attempt != 1 || task.CrashCount != 0 {
-			t.Errorf("attempt %d, crash count %d; want 1 and 0", task.Attempt, task.CrashCount)
-		}
-	})
 }
 
 // Somebody locks pairs of rows in the other order than anybody else, all the time.

@@ -1,17 +1,72 @@
 package integration
 
 import (
-	"errors"
+	"fmt"
+	"regexp"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
 )
+
+// Dashboards and people read the columns by plain SQL.
+func TestColumnsOfACompletedTask(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		serve(t, s, "order.close", nothing)
+		id, err := s.SaveDelayTask(t.Context(), "order.close", map[string]int{"order": 7}, 300*time.Millisecond,
+			delaytask.WithKey("order 7"), delaytask.WithHeader("trace", "é"), delaytask.WithMaxAttempts(7),
+			delaytask.WithPriority(-3), delaytask.WithTTR(20*time.Second),
+			delaytask.WithMaxLateness(time.Hour, delaytask.LateFail))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := reaches(t, s, id, delaytask.Completed)
+		row := columns(t, db, id)
+		want := map[string]string{
+			"id": fmt.Sprint(id), "tag": "order.close", "task_key": "order 7", "active_key": "NULL",
+			"message_body": `{"order":7}`, "status": "1", "version": "2", "attempt": "1",
+			"max_attempts": "7", "crash_count": "0", "ttr": "20000", "priority": "-3",
+			"max_late_ms": "3600000", "late_policy": "2", "delay_time": "300", "error_stack": "NULL", "errors": "NULL",
+		}
+		for column, value := range want {
+			if row[column] != value {
+				t.Errorf("%s is %q, want %q", column, row[column], value)
+			}
+		}
+		if headers := strings.ReplaceAll(row["headers"], " ", ""); headers != `{"trace":"é"}` {
+			t.Errorf("headers are %q", headers)
+		}
+		if !regexp.MustCompile(`^.+:\d+:[0-9a-f]{16}:\d+$`).MatchString(row["executor"]) {
+			t.Errorf("executor is %q", row["executor"])
+		}
+		const layout = "2006-01-02 15:04:05.000000"
+		at := map[string]time.Time{}
+		for column := range row {
+			if !strings.HasSuffix(column, "_time") || column == "delay_time" {
+				continue
+			}
+			at[column], err = time.Parse(layout, row[column])
+			if err != nil {
+				t.Errorf("%s: %v", column, err)
+			}
+		}
+		within(t, time.Second, at["expected_time"], at["execution_time"], "lateness")
+		within(t, time.Second, at["execution_time"], at["finish_time"], "run")
+		if at["due_time"] != at["finish_time"] || at["update_time"].Before(at["finish_time"]) {
+			t.Errorf("due %v, finished %v, updated %v", at["due_time"], at["finish_time"], at["update_time"])
+		}
+		if skew := time.Since(at["create_time"]).Abs(); skew > time.Minute {
+			t.Errorf("made at %v, which is %v from now: not UTC?", at["create_time"], skew)
+		}
+		if !stored.Started.Equal(at["execution_time"]) || !stored.Finished.Equal(at["finish_time"]) {
+			t.Errorf("Get shows %+v", stored)
+		}
+	})
+}
 
 // now is the expression with which plain SQL names the time.
 func now(d dbtest.Database, seconds string) string {
@@ -48,63 +103,6 @@ func TestPlainInsertRuns(t *testing.T) {
 	})
 }
 
-func isDuplicate(err error) bool {
-	refused, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && refused.Number == 1062
-}
-
-// AUTO_INCREMENT goes on at our next number, so plain rows keep taking numbers that saves are about to use.
-func TestPlainInsertsTakeOurNextNumbersAndCostNobody(t *testing.T) {
-	each(t, func(t *testing.T, d dbtest.Database) {
-		s, db := open(t, d), pool(t, d)
-		const rounds, items, plain = 4, 500, 80
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for stored := 0; stored < plain; {
-				const statement = "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES ('plain', '', 3600000)"
-				_, err := db.ExecContext(t.Context(), statement)
-				switch {
-				case err == nil:
-					stored++
-				case isDuplicate(err): // the server hands out a number a moment before it learns that a save has taken it
-				default:
-					t.Errorf("plain insert: %v", err)
-					return
-				}
-			}
-		})
-		var mu sync.Mutex
-		var saved []int64
-		for range rounds {
-			wg.Go(func() {
-				batch := make([]delaytask.Item, items)
-				for i := range batch {
-					batch[i] = delaytask.Item{Tag: "t", Delay: time.Hour}
-				}
-				results, err := s.SaveDelayTasks(t.Context(), batch)
-				if err != nil {
-					t.Errorf("save: %v", err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				for _, r := range results {
-					saved = append(saved, r.ID)
-				}
-			})
-		}
-		wg.Wait()
-		slices.Sort(saved)
-		if n := len(slices.Compact(saved)); n != rounds*items {
-			t.Errorf("%d ids for %d saves", n, rounds*items)
-		}
-		for tag, want := range map[string]int{"t": rounds * items, "plain": plain} {
-			if n := number(t, db, "SELECT COUNT(*) FROM delay_task_message WHERE tag = ?", tag); n != want {
-				t.Errorf("%d rows of tag %s, want %d", n, tag, want)
-			}
-		}
-	})
-}
-
 // The numbers after such an id are beyond what a process can name, and SQLite has none.
 func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
@@ -126,5 +124,41 @@ func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
 		if id := receive(t, ran, "a row runs that got its id afterwards"); id > 1<<62 {
 			t.Errorf("it has the id %d", id)
 		}
+	})
+}
+
+// Somebody parks a task at the end of all time, without counting its version up, when its timer is armed already. A server that
+// cannot count a lease from then refuses the claim, and the row stays as it is. SQLite writes the year 10000 as text, which is no time:
+// the row fails as others do that cannot be decoded.
+func TestTaskParkedByHandHoldsUpNoNeighbour(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d, quiet), pool(t, d)
+		serve(t, s, "t", nothing)
+		warm(t, s, "t")
+		var neighbours []int64
+		var parked int64
+		for delay := 5 * time.Second; parked == 0; delay *= 2 { // on a machine that stands still they may be claimed before
+			at := time.Now().Add(delay)
+			neighbours = neighbours[:0]
+			for range 20 {
+				neighbours = append(neighbours, save(t, s, "t", 0, delaytask.WithTime(at)))
+			}
+			const park = "UPDATE delay_task_message SET due_time = '9999-12-31 23:59:59.000000' WHERE status = 0 AND id = ?"
+			execute(t, db, park, neighbours[7])
+			if strings.HasPrefix(columns(t, db, neighbours[7])["due_time"], "9999") {
+				parked = neighbours[7]
+			}
+		}
+		neighbours = slices.Delete(neighbours, 7, 8)
+		for _, id := range neighbours {
+			if task := reaches(t, s, id, delaytask.Completed); task.Attempt != 1 {
+				t.Errorf("a neighbour was tried %d times", task.Attempt)
+			}
+		}
+		want := "0"
+		if d.Kind == dbtest.SQLite {
+			want = "2"
+		}
+		eventually(t, "the parked task has the status "+want, func() bool { return columns(t, db, parked)["status"] == want })
 	})
 }

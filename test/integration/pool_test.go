@@ -129,45 +129,6 @@ func roundTrip(t *testing.T, s *delaytask.Scheduler, callers, truth *sql.DB) {
 	}
 }
 
-func TestPoolThatCannotWorkIsRefused(t *testing.T) {
-	servers(t, func(t *testing.T, d dbtest.Database) {
-		open(t, d)
-		wantSentence(t, refusal(t, pool(t, d, "autocommit=0")), "autocommit")
-		small := pool(t, d)
-		small.SetMaxOpenConns(5)
-		wantSentence(t, refusal(t, small), "5 connections", "SetMaxOpenConns", "21")
-	})
-}
-
-func refusal(t *testing.T, db *sql.DB) error {
-	t.Helper()
-	cfg := config(t)
-	cfg.Migrate = false
-	s, err := delaytask.New(t.Context(), db, cfg)
-	if err == nil {
-		stop(t, s)
-	}
-	return err
-}
-
-// wantSentence wants an error of one line that holds the words.
-func wantSentence(t *testing.T, err error, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("accepted, want an error with %q", words)
-		return
-	}
-	t.Log(err)
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("more than one line: %q", err)
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not say %q", err, word)
-		}
-	}
-}
-
 func TestPoolKeepsItsSettings(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		const size = 22

@@ -31,9 +31,7 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 		shares("1 of 1")
 		leaves := join()
 		shares("1 of 2", "2 of 2")
-		c := spawn(t, d)
-		c.say("serve", "t")
-		c.hear("serving")
+		c := serving(t, d)
 		shares("1 of 3", "2 of 3", "3 of 3")
 		c.signal(syscall.SIGKILL)
 		shares("1 of 2", "2 of 2")
@@ -58,4 +56,21 @@ func sharesOf(t *testing.T, s *delaytask.Scheduler, tag string) (shares []string
 	}
 	slices.Sort(shares)
 	return shares
+}
+
+func TestTasksOfAProcessThatServesNothingAreOnTime(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		c, s := spawn(t, d), open(t, d)
+		p, _ := ids()
+		serve(t, s, "t", p)
+		warm(t, s, "t")
+		saved := map[time.Duration]int64{}
+		for _, delay := range []time.Duration{3 * time.Second, 1500 * time.Millisecond, 500 * time.Millisecond, 0} {
+			saved[delay] = c.save("t", delay)
+		}
+		for delay, id := range saved {
+			task := reaches(t, s, id, delaytask.Completed)
+			within(t, time.Second, task.Expected, task.Started, "lateness with a delay of "+delay.String())
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -56,7 +55,7 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 		}
 		tx := begin(t, db)
 		id := saveTx(t, s, tx, 0)
-		if n := number(t, db, "SELECT COUNT(*) FROM delay_task_message"); n != 0 {
+		if n := number(t, db, allRows); n != 0 {
 			t.Errorf("%d rows are visible before the commit", n)
 		}
 		commit(t, tx) // the due time has passed by now
@@ -68,6 +67,33 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 		reaches(t, s, id, delaytask.Completed)
 		if _, err := s.Get(t.Context(), delaytask.ID(lost)); !errors.Is(err, delaytask.ErrNotFound) {
 			t.Errorf("the save that was rolled back: got %v, want %v", err, delaytask.ErrNotFound)
+		}
+
+		// So it is with changes.
+		after := func(end func(*sql.Tx) error, change func(*sql.Tx, delaytask.Ref) (delaytask.Status, error)) int64 {
+			t.Helper()
+			id, tx := save(t, s, "t", time.Hour), begin(t, db)
+			met, err := change(tx, delaytask.ID(id))
+			if err := errors.Join(err, end(tx)); met != delaytask.Pending || err != nil {
+				t.Fatalf("a change met %s: %v", met, err)
+			}
+			return id
+		}
+		cancel := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status, error) { return s.CancelTx(t.Context(), tx, ref) }
+		toNow := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status, error) {
+			return s.RescheduleTx(t.Context(), tx, ref, 0)
+		}
+		want := map[int64]delaytask.Status{
+			after((*sql.Tx).Rollback, cancel): delaytask.Pending, after((*sql.Tx).Rollback, toNow): delaytask.Pending,
+			after((*sql.Tx).Commit, cancel): delaytask.Cancelled,
+		}
+		if moved, got := after((*sql.Tx).Commit, toNow), receive(t, ran, "rescheduled task runs"); got != moved {
+			t.Errorf("task %d ran, want %d", got, moved)
+		}
+		for id, status := range want {
+			if task := get(t, s, id); task.Status != status || !task.Started.IsZero() || task.Delay != time.Hour {
+				t.Errorf("task %d became %+v, want %s", id, task, status)
+			}
 		}
 	})
 }
@@ -96,82 +122,6 @@ func TestLongTransactionHoldsUpNobody(t *testing.T) {
 		}
 		within(t, 2*time.Second, committed, time.Now(), "start after the commit")
 	})
-}
-
-func TestCancelAndRescheduleHoldIfAndOnlyIfTheirTransactionCommits(t *testing.T) {
-	each(t, func(t *testing.T, d dbtest.Database) {
-		s, db := open(t, d), pool(t, d)
-		p, ran := ids()
-		serve(t, s, "t", p)
-		for _, soon := range []time.Duration{1500 * time.Millisecond, 6 * time.Second, 24 * time.Second} {
-			if changesHold(t, s, db, ran, soon) {
-				return
-			}
-		}
-		t.Error("three times tasks were due before they could be changed")
-	})
-}
-
-// changesHold changes tasks that are due soon. It reports false when the machine was too slow for that.
-func changesHold(t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan int64, soon time.Duration) bool {
-	t.Helper()
-	begun, mine := time.Now(), map[int64]bool{}
-	inTime := func() bool { return time.Since(begun) < soon-500*time.Millisecond } // some are claimed a little ahead
-	change := func(delay time.Duration, ends func(*sql.Tx) error, f func(*sql.Tx, delaytask.Ref) error) int64 {
-		t.Helper()
-		id := save(t, s, "t", delay)
-		mine[id] = true
-		tx := begin(t, db)
-		defer tx.Rollback()
-		if err := errors.Join(f(tx, delaytask.ID(id)), ends(tx)); err != nil && inTime() {
-			t.Fatal(err)
-		}
-		return id
-	}
-	cancel := func(tx *sql.Tx, ref delaytask.Ref) error {
-		_, err := s.CancelTx(t.Context(), tx, ref)
-		return err
-	}
-	toNow := func(tx *sql.Tx, ref delaytask.Ref) error {
-		_, err := s.RescheduleTx(t.Context(), tx, ref, 0)
-		return err
-	}
-	away := func(tx *sql.Tx, ref delaytask.Ref) error {
-		_, err := s.RescheduleTx(t.Context(), tx, ref, time.Hour)
-		return err
-	}
-	cancelled := change(soon, (*sql.Tx).Commit, cancel)
-	moved := change(soon, (*sql.Tx).Commit, away)
-	stays := change(time.Hour, (*sql.Tx).Rollback, toNow)
-	want := []int64{
-		change(soon, (*sql.Tx).Rollback, cancel),
-		change(soon, (*sql.Tx).Rollback, away),
-		change(time.Hour, (*sql.Tx).Commit, toNow),
-	}
-	if !inTime() {
-		return false
-	}
-	last := save(t, s, "t", soon) // due after all that must not run
-	want, mine[last] = append(want, last), true
-	var got []int64
-	for len(got) < len(want) {
-		if id := receive(t, ran, "tasks that were not changed run"); mine[id] {
-			got = append(got, id)
-		}
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("ran %v, want %v", got, want)
-	}
-	for id, status := range map[int64]delaytask.Status{
-		cancelled: delaytask.Cancelled, moved: delaytask.Pending, stays: delaytask.Pending,
-	} {
-		if task := get(t, s, id); task.Status != status || !task.Started.IsZero() {
-			t.Errorf("task %d is %s, want %s", id, task.Status, status)
-		}
-	}
-	return true
 }
 
 // effects makes the table that processors write to.
