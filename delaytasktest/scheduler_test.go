@@ -141,18 +141,34 @@ func TestEveryOutcomeIsFollowed(t *testing.T) {
 	}
 }
 
-func TestLateTasksAreSkipped(t *testing.T) {
+func TestHandedOverTaskIsEndedByItsToken(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	id := save(t, s, "t", time.Second, delaytask.WithMaxLateness(time.Minute, delaytask.LateSkip))
-	s.Advance(time.Hour) // nobody serves the tag
-	register(t, s, "t", func(context.Context, *processor.Task) error {
-		t.Error("the processor was called")
-		return nil
+	var token delaytask.Token
+	register(t, s, "t", func(_ context.Context, task *processor.Task) error {
+		token = delaytask.Token{ID: task.ID, Version: task.Version}
+		return processor.HandOver(time.Hour)
 	})
-	s.Advance(0)
-	if task := s.RequireSaved(t, "t"); task.ID != id || task.Status != delaytask.Cancelled {
-		t.Errorf("got %+v", task)
+	id := save(t, s, "t", time.Minute)
+	s.Advance(30 * time.Minute)
+	if task, err := s.Get(t.Context(), delaytask.ID(id)); err != nil || task.Status != delaytask.Executing {
+		t.Fatalf("got %+v, %v", task, err)
+	}
+	if err := s.Touch(t.Context(), token, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Fail(t.Context(), token, errors.New("not now")); err != nil {
+		t.Fatal(err)
+	}
+	old := token
+	s.Advance(time.Minute)
+	if answers, err := s.FinishAll(t.Context(), []delaytask.Token{old, token}); err != nil ||
+		!errors.Is(answers[0], delaytask.ErrLeaseLost) || answers[1] != nil {
+		t.Fatalf("got %v, %v", answers, err)
+	}
+	task, err := s.Get(t.Context(), delaytask.ID(id))
+	if err != nil || task.Status != delaytask.Completed || task.Attempt != 2 || !task.Started.Equal(noon.Add(time.Minute)) {
+		t.Errorf("got %+v, %v", task, err)
 	}
 }
 
