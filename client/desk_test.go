@@ -186,3 +186,10 @@ func begin(t *testing.T, c *Client, p processor.Func, opts ...processor.Register
 		t.Fatal(err)
 	}
 }
+
+func stopOK(t *testing.T, c *Client) {
+	t.Helper()
+	if err := c.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -93,9 +93,7 @@ func TestASlotIsNotLostToAProcessorThatGoesOn(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		close(leave)
-		if err := c.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		stopOK(t, c)
 	})
 }
 
@@ -113,9 +111,7 @@ func TestALeaseIsNotRenewedForEver(t *testing.T) {
 			t.Errorf("%d renewals within 30 s, want 5", n)
 		}
 		close(leave)
-		if err := c.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		stopOK(t, c)
 	})
 }
 

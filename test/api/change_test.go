@@ -69,7 +69,9 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 		}
 
 		// A new body keeps the promise.
-		for want, body := range map[string]any{`{"n":7}`: map[string]int{"n": 7}, `"as it is, 🚀"`: `"as it is, 🚀"`, "[1]": []byte("[1]")} {
+		for want, body := range map[string]any{
+			`{"n":7}`: map[string]int{"n": 7}, `"as it is, 🚀"`: `"as it is, 🚀"`, "[1]": []byte("[1]"),
+		} {
 			before, after := change(func() (processor.Status, error) { return s.SetBody(ctx, key, body) })
 			if string(after.Body) != want || after.Headers["trace"] != "abc" || !after.Expected.Equal(before.Expected) ||
 				after.Delay != before.Delay || after.Attempt != 0 || after.Status != processor.Pending {
@@ -115,7 +117,8 @@ func TestReferencesAreChecked(t *testing.T) {
 			_, body := s.SetBody(t.Context(), c.ref, 1)
 			_, explain := s.Explain(t.Context(), c.ref)
 			for call, err := range map[string]error{
-				"Get": read, "Cancel": cancel, "Reschedule": move, "SetBody": body, "Explain": explain, "Retry": s.Retry(t.Context(), c.ref),
+				"Get": read, "Cancel": cancel, "Reschedule": move, "SetBody": body, "Explain": explain,
+				"Retry": s.Retry(t.Context(), c.ref),
 			} {
 				wantError(t, call+" with "+name, err, c.want)
 			}
@@ -207,7 +210,8 @@ func TestBulkChangesCountBeforeTheyChange(t *testing.T) {
 	left := save(t, s, "u", time.Hour)
 	var progress []int
 	bulk := delaytask.Bulk{
-		Filter: delaytask.Filter{Tag: "t", Limit: 2}, DryRun: true, Progress: func(done int) { progress = append(progress, done) },
+		Filter: delaytask.Filter{Tag: "t", Limit: 2}, DryRun: true,
+		Progress: func(done int) { progress = append(progress, done) },
 	}
 	if n, err := s.CancelAll(t.Context(), bulk); n != 5 || err != nil || !slices.Equal(progress, []int{2, 4, 5}) {
 		t.Errorf("dry run: %d, %v, %v", n, err, progress)

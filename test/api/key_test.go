@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -49,7 +50,8 @@ func TestTwoClientsWithTheSameBatchGetTheSameTasks(t *testing.T) {
 		clients := []*delaytask.Scheduler{open(t, d), open(t, d)}
 		items := make([]delaytask.Item, 1510) // three chunks, and a rest
 		for i := range items {
-			items[i] = delaytask.Item{Tag: "t", Delay: time.Hour, Options: []delaytask.Option{delaytask.WithKey(fmt.Sprint("k", i))}}
+			key := delaytask.WithKey(fmt.Sprint("k", i))
+			items[i] = delaytask.Item{Tag: "t", Delay: time.Hour, Options: []delaytask.Option{key}}
 		}
 		answers := make([][]delaytask.SaveResult, 4)
 		var group sync.WaitGroup
@@ -144,16 +146,17 @@ func TestNoKeyMeetsThatOfAnotherApp(t *testing.T) {
 
 		// Rows of an older version, and of plain SQL.
 		for _, key := range []string{"old", row.ScopedKey("shop", "plain")} {
-			execute(t, pool(t, d), "INSERT INTO delay_task_message (tag, task_key, message_body, delay_time, headers)"+
+			servertest.Exec(t, d.DSN, "INSERT INTO delay_task_message (tag, task_key, message_body, delay_time, headers)"+
 				" VALUES ('t', ?, '1', 3600000, '{\"delaytask-app\": \"shop\"}')", key)
 		}
-		if task, err := s.Get(t.Context(), delaytask.Key("t", "old")); err != nil || task.Key != "old" || task.App() != "shop" {
+		task, err := s.Get(t.Context(), delaytask.Key("t", "old"))
+		if err != nil || task.Key != "old" || task.App() != "shop" {
 			t.Errorf("a key outside of its app: %+v, %v", task, err)
 		}
 		if task, err := s.Get(t.Context(), delaytask.Key("t", "plain").InApp("shop")); err != nil || task.Key != "plain" {
 			t.Errorf("a key within its app: %+v, %v", task, err)
 		}
-		_, err := s.SaveDelayTask(t.Context(), "t", nil, 0, delaytask.WithKey("plain"), delaytask.WithApp("shop"))
+		_, err = s.SaveDelayTask(t.Context(), "t", nil, 0, delaytask.WithKey("plain"), delaytask.WithApp("shop"))
 		wantError(t, "the same key", err, delaytask.ErrDuplicate)
 	})
 }
@@ -170,7 +173,8 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("mall")}},
 			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("zoo")}, Delay: time.Hour},
 		})
-		if err != nil || again[0].ID != ids["mall"] || !errors.Is(again[0].Err, processor.ErrDuplicate) || again[1].Err != nil {
+		if err != nil || again[0].ID != ids["mall"] || !errors.Is(again[0].Err, processor.ErrDuplicate) ||
+			again[1].Err != nil {
 			t.Errorf("a batch: %+v, %v", again, err)
 		}
 		for app, id := range ids {
@@ -224,7 +228,8 @@ func TestKeysOfAllTags(t *testing.T) {
 	s, _ := embedded(t)
 	option := func(key string) delaytask.Option { return seam.SaveOption(key).(delaytask.Option) }
 	id := save(t, s, "a", time.Hour, option("s3:7"))
-	if got, err := s.SaveDelayTask(t.Context(), "b", 1, 0, option("s3:7")); got != id || !errors.Is(err, delaytask.ErrDuplicate) {
+	got, err := s.SaveDelayTask(t.Context(), "b", 1, 0, option("s3:7"))
+	if got != id || !errors.Is(err, delaytask.ErrDuplicate) {
 		t.Errorf("saved again as %d, %v", got, err)
 	}
 	if task, err := s.Get(t.Context(), delaytask.Key("c", "s3:7")); err != nil || task.ID != id || task.Tag != "a" {

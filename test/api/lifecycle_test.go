@@ -123,12 +123,20 @@ func (wrapped) Driver() driver.Driver                          { return nil }
 func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		plain := pool(t, d)
-		_, err := delaytask.New(t.Context(), plain, delaytask.Config{Logger: silent})
+		driver, dsn := "mysql", d.DSN
+		if d.Kind == dbtest.SQLite {
+			driver, dsn = "sqlite", strings.TrimPrefix(dsn, "sqlite:")
+		}
+		plain, err := sql.Open(driver, dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = plain.Close() })
+		_, err = delaytask.New(t.Context(), plain, delaytask.Config{Logger: silent})
 		if err == nil || !strings.Contains(err.Error(), "migrate") {
 			t.Errorf("without tables: got %v, want an error that says how to migrate", err)
 		}
-		hidden := sql.OpenDB(wrapped{plain.Driver(), strings.TrimPrefix(d.DSN, "sqlite:")})
+		hidden := sql.OpenDB(wrapped{plain.Driver(), dsn})
 		t.Cleanup(func() { _ = hidden.Close() })
 		for _, db := range []*sql.DB{plain, hidden} {
 			s, err := delaytask.New(t.Context(), db, delaytask.Config{Migrate: true, Logger: silent})
@@ -183,7 +191,8 @@ func TestMetricsCountSaves(t *testing.T) {
 	families, err := registry.Gather()
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == "delaytask_saves_total" && m.GetLabel()[0].GetValue() == "stored" && m.GetCounter().GetValue() == 1 {
+			stored := f.GetName() == "delaytask_saves_total" && m.GetLabel()[0].GetValue() == "stored"
+			if stored && m.GetCounter().GetValue() == 1 {
 				return
 			}
 		}

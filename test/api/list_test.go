@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -77,17 +78,18 @@ func TestRowsThatWereWrittenByHandAreShown(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t)
 	first, broken, last := save(t, s, "t", time.Hour), save(t, s, "t", time.Hour), save(t, s, "t", time.Hour)
-	execute(t, pool(t, d), "UPDATE delay_task_message SET ip_address = ?, headers = '{\"trace\":\"abc\",\"number\":7}',"+
+	servertest.Exec(t, d.DSN, `UPDATE delay_task_message SET ip_address = ?, headers = '{"trace":"abc","number":7}',`+
 		" execution_time = '2026-05-04 12:00:00.002000', expected_time = '2026-05-04 12:00:00.000000', status = 2,"+
 		` errors = '[{"n":1,"finished":"2026-05-04T12:00:00Z","executor":"e","error":"no"},7]' WHERE id = ?`, 10<<24|1, first)
-	execute(t, pool(t, d), "UPDATE delay_task_message SET headers = 'no' WHERE id = ?", broken)
+	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET headers = 'no' WHERE id = ?", broken)
 
 	if task := get(t, s, first); task.Status != delaytask.Failed || task.IPAddress != netip.MustParseAddr("10.0.0.1") ||
 		task.Lateness() != 2*time.Millisecond || len(task.Headers) != 1 || task.Headers["trace"] != "abc" ||
 		len(task.Errors) != 1 || task.Errors[0].Error != "no" {
 		t.Errorf("got %+v", task)
 	}
-	if task := get(t, s, last); task.Headers != nil || task.Errors != nil || task.Lateness() != 0 || !task.Finished.IsZero() {
+	task := get(t, s, last)
+	if task.Headers != nil || task.Errors != nil || task.Lateness() != 0 || !task.Finished.IsZero() {
 		t.Errorf("what is not set is %+v", task)
 	}
 	page, err := s.List(t.Context(), delaytask.Filter{})

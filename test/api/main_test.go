@@ -1,5 +1,5 @@
-// Package api tests what programs see: the library, the client of a service, and receivers. What both forms of a scheduler
-// have is told once, and run with each of them.
+// Package api tests what programs see: the library, the client of a service, and receivers. What both forms of a
+// scheduler have is told once, and run with each of them.
 package api
 
 import (
@@ -7,17 +7,16 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-	_ "modernc.org/sqlite"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/config"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/service"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -57,16 +56,11 @@ func embedded(t *testing.T, change ...func(*delaytask.Config)) (*delaytask.Sched
 
 func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *delaytask.Scheduler {
 	t.Helper()
-	cfg := delaytask.Config{Migrate: true, NodeName: "blue", Logger: silent}
+	cfg := delaytask.Config{NodeName: "blue"}
 	for _, c := range change {
 		c(&cfg)
 	}
-	s, err := delaytask.Open(t.Context(), d.DSN, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stop(t, s) })
-	return s
+	return servertest.Open(t, d.DSN, cfg)
 }
 
 // serve runs a whole service, and returns its address.
@@ -113,32 +107,10 @@ func stop(t *testing.T, s interface {
 	}
 }
 
-// pool opens the database as an application or an operator does.
-func pool(t *testing.T, d dbtest.Database) *sql.DB {
+// begin returns a transaction of an application, which is rolled back when the test ends without an end of its own.
+func begin(t *testing.T, d dbtest.Database) *sql.Tx {
 	t.Helper()
-	driver, dsn := "mysql", d.DSN
-	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)&_txlock=immediate"
-	}
-	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-func execute(t *testing.T, db *sql.DB, statement string, args ...any) {
-	t.Helper()
-	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
-}
-
-// begin returns a transaction that is rolled back when the test ends without an end of its own.
-func begin(t *testing.T, db *sql.DB) *sql.Tx {
-	t.Helper()
-	tx, err := db.BeginTx(t.Context(), nil)
+	tx, err := servertest.SQL(t, d.DSN).BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,30 +170,18 @@ func total(t *testing.T, s processor.Scheduler) (n int64) {
 }
 
 // settled waits until the task is in a final status.
-func settled(t *testing.T, s processor.Scheduler, id int64) processor.Stored {
+func settled(t *testing.T, s processor.Scheduler, id int64) (task processor.Stored) {
 	t.Helper()
-	late := time.After(time.Minute)
-	for tick := time.Tick(5 * time.Millisecond); ; {
-		task := get(t, s, id)
-		if task.Status.Final() {
-			return task
-		}
-		select {
-		case <-tick:
-		case <-late:
-			t.Fatalf("after a minute task %d is %s", id, task.Status)
-		}
-	}
+	servertest.Eventually(t, "the task is settled", func() bool {
+		task = get(t, s, id)
+		return task.Status.Final()
+	})
+	return task
 }
 
-func wait[T any](t *testing.T, c <-chan T) (v T) {
+func wait[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
-	select {
-	case v = <-c:
-	case <-time.After(time.Minute):
-		t.Fatal("nothing happened within a minute")
-	}
-	return v
+	return servertest.Receive(t, c, "a processor says something")
 }
 
 // wantError wants an error that Is another one, or none.

@@ -54,13 +54,14 @@ func TestTasksArePoppedAndEnded(t *testing.T) {
 		other := s.another() // ends by their tokens what this one was handed
 		wantError(t, "Finish", other.Finish(ctx, tokens[0]), nil)
 		wantError(t, "Release", other.Release(ctx, tokens[1]), nil)
-		answers, err := other.FinishAll(ctx, []processor.Token{tokens[0], {}, {ID: 7, Version: 1}, tokens[1], tokens[2], tokens[2]})
+		answers, err := other.FinishAll(ctx, []processor.Token{
+			tokens[0], {}, {ID: 7, Version: 1}, tokens[1], tokens[2], tokens[2],
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []error{
-			processor.ErrLeaseLost, processor.ErrInvalidToken, processor.ErrNotFound, processor.ErrLeaseLost, nil, processor.ErrLeaseLost,
-		} {
+		lost := processor.ErrLeaseLost
+		for i, want := range []error{lost, processor.ErrInvalidToken, processor.ErrNotFound, lost, nil, lost} {
 			wantError(t, "FinishAll", answers[i], want)
 		}
 		_, err = s.Cancel(ctx, processor.ID(tokens[2].ID), processor.OnlyPending())
@@ -108,7 +109,7 @@ func TestPopThatShallNotWaitReturnsWhatIsDue(t *testing.T) {
 
 func TestPopsAndTokensAreChecked(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		ctx := t.Context()
+		ctx, many := t.Context(), slices.Repeat([]string{"b"}, 100)
 		for name, c := range map[string]struct {
 			tag  string
 			opt  processor.PopOption
@@ -116,7 +117,7 @@ func TestPopsAndTokensAreChecked(t *testing.T) {
 		}{
 			"a tag that is none":       {"a b", processor.PopMax(1), processor.ErrInvalidTag},
 			"another tag that is none": {"a", processor.PopAlso(""), processor.ErrInvalidTag},
-			"too many tags":            {"a", processor.PopAlso(slices.Repeat([]string{"b"}, 100)...), processor.ErrInvalidOption},
+			"too many tags":            {"a", processor.PopAlso(many...), processor.ErrInvalidOption},
 			"no tasks":                 {"a", processor.PopMax(0), processor.ErrInvalidOption},
 			"an option that is nil":    {"a", nil, processor.ErrInvalidOption},
 			"a negative wait":          {"a", processor.PopWait(-1), processor.ErrInvalidOption},

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -127,8 +127,9 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 	url := serve(t)
 	c := dial(t, url)
 	r := receive(t, c, nothing, client.ReceiverTTL(5*time.Second))
-	registered := workers(t, url, http.MethodGet, "").Workers[0]
-	workers(t, url, http.MethodDelete, "/"+registered.ID.String()) // as if it had expired long ago
+	h := servertest.Client{TB: t, URL: url}
+	registered := servertest.Ask[wire.WorkerList](&h, http.StatusOK, "GET", "/v1/workers", "").Workers[0]
+	h.Want(http.StatusNoContent, "", "DELETE", "/v1/workers/"+registered.ID.String(), "") // as if it had expired long ago
 	if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed {
 		t.Errorf("after it was forgotten: %s", task.LastError())
 	}
@@ -139,26 +140,9 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 		t.Errorf("of a tag that was added: %s", task.LastError())
 	}
 	stop(t, r)
-	if left := workers(t, url, http.MethodGet, "").Workers; len(left) != 0 {
+	if left := servertest.Ask[wire.WorkerList](&h, http.StatusOK, "GET", "/v1/workers", "").Workers; len(left) != 0 {
 		t.Errorf("after the stop there are %+v", left)
 	}
-}
-
-// workers asks the service for its receivers, or does something else with one.
-func workers(t *testing.T, url, method, path string) (all wire.WorkerList) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url+"/v1/workers"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer http.DefaultClient.CloseIdleConnections()
-	defer res.Body.Close()
-	_ = json.NewDecoder(res.Body).Decode(&all)
-	return all
 }
 
 func TestAReceiverThatCannotBeRegisteredIsRefused(t *testing.T) {

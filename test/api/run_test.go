@@ -54,6 +54,7 @@ func TestEveryOutcomeOfAProcessor(t *testing.T) {
 }
 
 func everyOutcome(t *testing.T, s processor.Scheduler, w worker) {
+	permanent := func(text string) error { return processor.Permanent(errors.New(text)) }
 	for name, c := range map[string]struct {
 		first   func(*processor.Task) error // of the first call; later ones succeed
 		status  processor.Status
@@ -66,9 +67,9 @@ func everyOutcome(t *testing.T, s processor.Scheduler, w worker) {
 		"snooze": {func(*processor.Task) error { return processor.Snooze(0) }, processor.Completed, 1, "", 2},
 		"again": {func(*processor.Task) error { return processor.RetryAfter(errors.New("soon"), 0) }, processor.Completed, 2,
 			"soon (again after 0s)", 2},
-		"permanent": {func(*processor.Task) error { return processor.Permanent(errors.New("no use")) }, processor.Failed, 1, "no use", 1},
-		"empty":     {func(*processor.Task) error { return processor.Permanent(errors.New("")) }, processor.Failed, 1, "", 1},
-		"panic":     {func(*processor.Task) error { panic(processor.Permanent(errors.New("oh"))) }, processor.Failed, 1, "panic: oh", 1},
+		"permanent": {func(*processor.Task) error { return permanent("no use") }, processor.Failed, 1, "no use", 1},
+		"empty":     {func(*processor.Task) error { return permanent("") }, processor.Failed, 1, "", 1},
+		"panic":     {func(*processor.Task) error { panic(permanent("oh")) }, processor.Failed, 1, "panic: oh", 1},
 		"later": {func(task *processor.Task) error {
 			token := processor.Token{ID: task.ID, Version: task.Version}
 			time.AfterFunc(0, func() { _ = s.Finish(context.Background(), token) })

@@ -113,9 +113,8 @@ func TestTheSameIDTwiceIsOneTask(t *testing.T) {
 				t.Fatalf("got %d, want %d", got, id)
 			}
 		}
-		if _, err := s.SaveDelayTask(t.Context(), "t", 2, time.Hour, processor.WithID(id)); !errors.Is(err, processor.ErrConflict) {
-			t.Errorf("another content: got %v, want %v", err, processor.ErrConflict)
-		}
+		_, err := s.SaveDelayTask(t.Context(), "t", 2, time.Hour, processor.WithID(id))
+		wantError(t, "another content", err, processor.ErrConflict)
 		if n := total(t, s); n != 1 {
 			t.Errorf("%d tasks, want 1", n)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -33,7 +34,7 @@ func TestTagsArePaused(t *testing.T) {
 			t.Errorf("got %+v, %v", stats, err)
 		}
 		tags, err := s.Tags(ctx)
-		if i := slices.IndexFunc(tags, func(s processor.TagState) bool { return s.Tag == "a" }); err != nil || i < 0 || !tags[i].Paused {
+		if !slices.ContainsFunc(tags, func(s processor.TagState) bool { return s.Tag == "a" && s.Paused }) || err != nil {
 			t.Errorf("got %+v, %v", tags, err)
 		}
 		if err := s.Resume(ctx, "a"); err != nil {
@@ -109,7 +110,8 @@ func TestTagsAndStatsTellOfWhatIsServedPausedOrHasTasks(t *testing.T) {
 		t.Fatalf("got %+v, %v", stats, err)
 	}
 	for i, tag := range want {
-		if got := stats[i]; got.Tag != tag.Tag || got.Served != tag.Served || got.Paused != tag.Paused || i < 2 && len(got.Counts) != 0 {
+		if got := stats[i]; got.Tag != tag.Tag || got.Served != tag.Served || got.Paused != tag.Paused ||
+			i < 2 && len(got.Counts) != 0 {
 			t.Errorf("got %+v, want %+v", got, tag)
 		}
 	}
@@ -235,7 +237,7 @@ func TestExplainSaysThatALeaseIsOver(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t) // not started, so it rescues nothing
 	id := save(t, s, "t", 0)
-	execute(t, pool(t, d), "UPDATE delay_task_message SET status = 3, attempt = 1, executor = 'web-1:17:a:1',"+
+	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET status = 3, attempt = 1, executor = 'web-1:17:a:1',"+
 		" due_time = '2026-01-02 03:04:05.000000' WHERE id = ?", id)
 	explained(t, s, id, delaytask.ReasonLeaseOver, "The lease of web-1:17:a:1 ended at 2026-01-02T03:04:05.000Z")
 }
@@ -250,8 +252,9 @@ func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {
 		start(t, s, "t", nothing)
 		serving(t, s, "t")
 		id := save(t, s, "t", 0)
-		tx := begin(t, pool(t, d))
-		if _, err := tx.ExecContext(t.Context(), "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id); err != nil {
+		tx := begin(t, d)
+		_, err := tx.ExecContext(t.Context(), "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id)
+		if err != nil {
 			t.Fatal(err)
 		}
 		explained(t, s, id, delaytask.ReasonPaused, "The tag t is paused. Its row is locked by another transaction.")

@@ -27,14 +27,15 @@ func TestSpansOfSavesThatFail(t *testing.T) {
 	t.Parallel()
 	f := newTraced(t)
 	f.save(t, "mail", time.Hour, delaytask.WithKey("7"))
+	negative := delaytask.Item{Tag: "mail", Delay: -1}
 	for name, tt := range map[string]struct {
 		items []delaytask.Item // one is saved alone
 		err   error
 		span  string
 	}{
 		"a tag that there cannot be": {[]delaytask.Item{{Tag: "not a tag"}}, delaytask.ErrInvalidTag, "send"},
-		"a negative delay":           {[]delaytask.Item{{Tag: "mail", Delay: -1}}, delaytask.ErrInvalidDelay, "send mail"},
-		"one of many":                {[]delaytask.Item{{Tag: "mail"}, {Tag: "mail", Delay: -1}}, delaytask.ErrInvalidDelay, "send mail"},
+		"a negative delay":           {[]delaytask.Item{negative}, delaytask.ErrInvalidDelay, "send mail"},
+		"one of many":                {[]delaytask.Item{{Tag: "mail"}, negative}, delaytask.ErrInvalidDelay, "send mail"},
 		"a key that is taken": {[]delaytask.Item{{Tag: "mail", Options: []delaytask.Option{delaytask.WithKey("7")}}},
 			delaytask.ErrDuplicate, "send mail"},
 	} {
@@ -87,7 +88,7 @@ func TestSaveInATransactionIsTraced(t *testing.T) {
 	t.Parallel()
 	recorder, provider := record()
 	s, d := embedded(t, func(c *delaytask.Config) { c.TracerProvider = provider })
-	tx := begin(t, pool(t, d))
+	tx := begin(t, d)
 	id, err := s.SaveDelayTaskTx(t.Context(), tx, "mail", nil, time.Hour)
 	if err := errors.Join(err, tx.Commit()); err != nil {
 		t.Fatal(err)
@@ -95,7 +96,8 @@ func TestSaveInATransactionIsTraced(t *testing.T) {
 	_, err = s.SaveDelayTaskTx(t.Context(), tx, "late", nil, time.Hour)
 	wantError(t, "after the commit", err, sql.ErrTxDone)
 	send := recorder.one(t, "send mail")
-	if got := get(t, s, id).Headers["traceparent"]; got != traceparent(send.SpanContext) || send.Status.Code != codes.Unset {
+	got := get(t, s, id).Headers["traceparent"]
+	if got != traceparent(send.SpanContext) || send.Status.Code != codes.Unset {
 		t.Errorf("traceparent %q of %v, status %v", got, send.SpanContext, send.Status)
 	}
 	if late := recorder.one(t, "send late"); late.Status.Code != codes.Error {
@@ -107,7 +109,7 @@ func TestSaveThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	recorder, provider := record()
 	s, d := embedded(t, func(c *delaytask.Config) { c.TracerProvider = provider })
-	blocker := begin(t, pool(t, d)) // holds the file's only write lock
+	blocker := begin(t, d) // holds the file's only write lock
 	var unknown *delaytask.OutcomeUnknownError
 	var err error
 	ok := false
@@ -150,6 +152,7 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 		both[name] = value
 		return both
 	}
+	only := func(name, value string) map[string]string { return map[string]string{name: value} }
 	full := strings.Repeat("x", 16<<10-len(`{"a":""}`))                              // not a byte is left
 	fits := full[:len(full)-len(`,"traceparent":"","tracestate":"vendor=seven"`)-55] // as much as the trace takes is left
 	for name, tt := range map[string]struct {
@@ -159,13 +162,13 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 	}{
 		"alone":                                {ctx, nil, given},
 		"no span":                              {t.Context(), nil, nil},
-		"no span, with headers":                {t.Context(), map[string]string{"a": "b"}, map[string]string{"a": "b"}},
-		"with headers":                         {ctx, map[string]string{"a": "b"}, with("a", "b")},
-		"own traceparent":                      {ctx, map[string]string{"traceparent": "mine"}, map[string]string{"traceparent": "mine"}},
-		"own tracestate":                       {ctx, map[string]string{"tracestate": "mine"}, map[string]string{"tracestate": "mine"}},
-		"headers that fill the row":            {ctx, map[string]string{"a": full}, map[string]string{"a": full}},
-		"headers that leave a byte too little": {ctx, map[string]string{"a": fits + "x"}, map[string]string{"a": fits + "x"}},
-		"headers that leave enough":            {ctx, map[string]string{"a": fits}, with("a", fits)},
+		"no span, with headers":                {t.Context(), only("a", "b"), only("a", "b")},
+		"with headers":                         {ctx, only("a", "b"), with("a", "b")},
+		"own traceparent":                      {ctx, only("traceparent", "mine"), only("traceparent", "mine")},
+		"own tracestate":                       {ctx, only("tracestate", "mine"), only("tracestate", "mine")},
+		"headers that fill the row":            {ctx, only("a", full), only("a", full)},
+		"headers that leave a byte too little": {ctx, only("a", fits+"x"), only("a", fits+"x")},
+		"headers that leave enough":            {ctx, only("a", fits), with("a", fits)},
 	} {
 		s := delaytasktest.New(t)
 		before := maps.Clone(tt.headers)

@@ -109,7 +109,8 @@ func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
 	f.Advance(2 * time.Hour)
 
 	send := f.one(t, "send mail")
-	if send.Parent.SpanID() != f.caller.SpanID() || send.SpanKind != trace.SpanKindProducer || send.Status.Code != codes.Unset {
+	if send.Parent.SpanID() != f.caller.SpanID() || send.SpanKind != trace.SpanKindProducer ||
+		send.Status.Code != codes.Unset {
 		t.Errorf("the save's span: parent %v, kind %v, status %v", send.Parent.SpanID(), send.SpanKind, send.Status)
 	}
 	wantAttributes(t, send, map[attribute.Key]any{
@@ -165,7 +166,8 @@ func TestSpansOfAttemptsSayWhatBecameOfThem(t *testing.T) {
 		"snooze":   {returns(processor.Snooze(48 * time.Hour)), false, nil, "snoozed"},
 		"handover": {returns(processor.HandOver(time.Hour)), false, nil, "handed_over"},
 		"panic":    {func(context.Context, *processor.Task) error { panic("out of order") }, true, "panic", nil},
-		"goexit":   {func(context.Context, *processor.Task) error { runtime.Goexit(); return nil }, true, "*errors.errorString", nil},
+		"goexit": {func(context.Context, *processor.Task) error { runtime.Goexit(); return nil },
+			true, "*errors.errorString", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -234,7 +236,7 @@ func TestSpanOfAnAttemptIsOutermostAndReachesWhatItSaves(t *testing.T) {
 	f.Advance(0)
 	process := f.one(t, "process first").SpanContext.SpanID()
 	if parent := f.one(t, "send second").Parent.SpanID(); outside.SpanID() != process || parent != process {
-		t.Errorf("middleware has the span %v, the save's parent is %v; want the attempt's %v", outside.SpanID(), parent, process)
+		t.Errorf("middleware sees %v, the save's parent is %v; want the attempt's %v", outside.SpanID(), parent, process)
 	}
 }
 

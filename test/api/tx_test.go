@@ -8,25 +8,30 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
 func TestTransactionsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t)
-	finished := begin(t, pool(t, d))
-	gone, err := pool(t, d).Conn(t.Context())
+	finished := begin(t, d)
+	gone, err := servertest.SQL(t, d.DSN).Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(finished.Rollback(), gone.Close()); err != nil {
 		t.Fatal(err)
 	}
-	readOnly, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(d.DSN, "sqlite:")+"?mode=ro")
+	file, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(d.DSN, "sqlite:")+"?mode=ro")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer readOnly.Close()
+	defer file.Close()
+	readOnly, err := file.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		tx   delaytask.Tx
 		want error // nil: any
@@ -35,8 +40,8 @@ func TestTransactionsThatCannotBeUsed(t *testing.T) {
 		"a nil pointer":           {(*sql.Tx)(nil), delaytask.ErrNilTx},
 		"a finished transaction":  {finished, nil},
 		"a closed connection":     {gone, nil},
-		"one of another database": {begin(t, pool(t, dbtest.New(t, dbtest.SQLite))), nil},
-		"one that may only read":  {begin(t, readOnly), nil},
+		"one of another database": {begin(t, dbtest.New(t, dbtest.SQLite)), nil},
+		"one that may only read":  {readOnly, nil},
 	} {
 		_, save := s.SaveDelayTaskTx(t.Context(), c.tx, "t", nil, 0)
 		_, cancel := s.CancelTx(t.Context(), c.tx, delaytask.ID(1))

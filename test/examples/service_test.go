@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 func TestMain(m *testing.M) {
@@ -156,19 +157,12 @@ func service(t *testing.T) (env []string, c *client.Client) {
 func ready(t *testing.T, url string) {
 	t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
-	late := time.After(time.Minute)
-	for tick := time.Tick(10 * time.Millisecond); ; {
+	servertest.Eventually(t, "the service is ready", func() bool {
 		res, err := http.Get(url)
-		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return
-			}
+		if err != nil {
+			return false
 		}
-		select {
-		case <-tick:
-		case <-late:
-			t.Fatalf("the service is not ready: %v", err)
-		}
-	}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
 }

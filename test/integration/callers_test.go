@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // call is one save, and what its caller was told.
@@ -170,7 +171,7 @@ func (c *callers) tally() map[callKind]tally {
 func (c *callers) await(t *testing.T, what string, more int, counts func(tally) int) {
 	t.Helper()
 	before := c.tally()
-	eventually(t, what, func() bool {
+	servertest.Eventually(t, what, func() bool {
 		now := c.tally()
 		for _, kind := range callKinds {
 			if counts(now[kind]) < counts(before[kind])+more {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -163,7 +164,7 @@ func (c *child) hear(word string) []string {
 		}
 	}
 	for {
-		said := strings.Fields(receive(c.t, c.lines, "child says "+word))
+		said := strings.Fields(servertest.Receive(c.t, c.lines, "child says "+word))
 		switch said[0] {
 		case word:
 			return said[1:]

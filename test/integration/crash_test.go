@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // rescueWithin is the promise: a lease, and the rescue's time.
@@ -36,11 +37,11 @@ func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 			gone := time.Now()
 			p, ran := ids()
 			serve(t, s, "t", p)
-			receive(t, ran, "task runs again")
+			servertest.Receive(t, ran, "task runs again")
 			within(t, rescueWithin, gone, time.Now(), "rescue")
 			task := reaches(t, s, id, delaytask.Completed)
 			if task.Attempt != 1 || task.CrashCount != 1 || len(task.Errors) != 1 {
-				t.Errorf("attempt %d, crash count %d, errors %+v; want 1, 1 and the loss", task.Attempt, task.CrashCount, task.Errors)
+				t.Errorf("%+v, want attempt 1, crash count 1 and the loss", task)
 			}
 			if signal == syscall.SIGSTOP {
 				c.signal(syscall.SIGCONT)
@@ -52,7 +53,7 @@ func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 					t.Errorf("the row was\n%+v and became\n%+v", task, now)
 				}
 			}
-			stop(t, s)
+			servertest.Stop(t, s)
 		}
 	})
 }
@@ -71,7 +72,7 @@ func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		deaths := 0
-		eventually(t, "the task that ends its process is failed", func() bool {
+		servertest.Eventually(t, "the task that ends its process is failed", func() bool {
 			for i, c := range processes {
 				if c.died() {
 					deaths++

@@ -9,6 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 func TestServerWithoutAFreeConnectionLosesNothingAccepted(t *testing.T) {
@@ -50,7 +51,7 @@ func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 		}
 	}
 	execute(t, server, limit, 10)
-	eventually(t, "nobody else has a connection", func() bool {
+	servertest.Eventually(t, "nobody else has a connection", func() bool {
 		killAll(t, d, server)
 		taken = append(taken, takeAll(t, more)...)
 		return connected(t, server) == len(taken)+1

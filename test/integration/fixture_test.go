@@ -13,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -70,14 +71,6 @@ func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *d
 	return s
 }
 
-// stop wants the scheduler to end without interrupting anything.
-func stop(t *testing.T, s *delaytask.Scheduler) {
-	t.Helper()
-	if err := s.Stop(context.Background()); err != nil {
-		t.Errorf("stop: %v", err)
-	}
-}
-
 // serve registers the processor and starts the scheduler.
 func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, opts ...processor.RegisterOption) {
 	t.Helper()
@@ -96,7 +89,7 @@ const armed = 90 * time.Millisecond
 // is only found a little later.
 func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
 	t.Helper()
-	eventually(t, "tasks are armed as they are saved", func() bool {
+	servertest.Eventually(t, "tasks are armed as they are saved", func() bool {
 		task := reaches(t, s, save(t, s, tag, 50*time.Millisecond), delaytask.Completed)
 		return task.Lateness() < armed
 	})
@@ -124,38 +117,11 @@ func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.Task {
 func reaches(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Status) delaytask.Task {
 	t.Helper()
 	var task delaytask.Task
-	eventually(t, "task is "+string(want), func() bool {
+	servertest.Eventually(t, "task is "+string(want), func() bool {
 		task = get(t, s, id)
 		return task.Status == want
 	})
 	return task
-}
-
-// eventually waits until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	given := time.After(patience)
-	for !holds() {
-		select {
-		case <-given:
-			t.Fatalf("after %v not yet: %s", patience, what)
-		case <-poll.C:
-		}
-	}
-}
-
-// receive waits for what a processor or a child says.
-func receive[T any](t *testing.T, from <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("after %v not yet: %s", patience, what)
-		panic("unreachable")
-	}
 }
 
 // pool opens the database as an application would. On MySQL the parameters are added to the DSN.

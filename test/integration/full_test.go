@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 func TestServerWithAFullDiskLosesNothingAccepted(t *testing.T) {
@@ -22,7 +23,7 @@ func TestServerWithAFullDiskLosesNothingAccepted(t *testing.T) {
 			outages(t, dbtest.NewMortalIn(t, kind, disk.dir).Database(t), 1, func(c *callers) {
 				disk.fill(t)
 				c.suffer(t, 3*time.Second)
-				eventually(t, "it is not ready", func() bool {
+				servertest.Eventually(t, "it is not ready", func() bool {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					defer cancel()
 					return c.s.Ready(ctx) != nil
@@ -55,7 +56,7 @@ func newDisk(t *testing.T) disk {
 // fill makes the disk as small as what is on it.
 func (d disk) fill(t *testing.T) {
 	t.Helper()
-	eventually(t, "the disk is full", func() bool { // the server may write between the look and the order
+	servertest.Eventually(t, "the disk is full", func() bool { // the server may write between the look and the order
 		var now syscall.Statfs_t
 		must(t, syscall.Statfs(d.dir, &now))
 		return d.resize((now.Blocks-now.Bfree)*uint64(now.Bsize)) == nil

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -61,11 +61,11 @@ const (
 // outages lets the server go away while callers save, and then holds what they were told against the table.
 func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) {
 	t.Helper()
-	var lines lineCount
+	var log servertest.Log
 	metrics := delaytask.NewMetrics()
 	s := open(t, d, func(cfg *delaytask.Config) {
 		cfg.TTR, cfg.Metrics = outageTTR, metrics
-		cfg.Logger = slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
 	db := pool(t, d)
 	watchCompletions(t, db)
@@ -93,7 +93,7 @@ func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) 
 	calls := c.end()
 	t.Logf("away for %v; saves: %+v", away, c.tally())
 	settleUnknown(t, s, calls)
-	eventually(t, "everything is completed", func() bool {
+	servertest.Eventually(t, "everything is completed", func() bool {
 		return number(t, db, "SELECT COUNT(*) FROM delay_task_message WHERE status <> 1") == 0
 	})
 
@@ -102,7 +102,7 @@ func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) 
 	judgeTransactions(t, db)
 	again := judgeRuns(t, stored, &ran)
 	judgeRecovery(t, calls, stored, back)
-	judgeNoise(t, away, databaseErrors(t, metrics), int(lines.n.Load())-linesPerRescue*again)
+	judgeNoise(t, away, databaseErrors(t, metrics), strings.Count(log.String(), "\n")-linesPerRescue*again)
 }
 
 // settleUnknown does what the caller of a save of unknown outcome is told to do, twice.
@@ -340,12 +340,4 @@ func (s *starts) of(id int64) []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[id]
-}
-
-// lineCount counts what is logged.
-type lineCount struct{ n atomic.Int64 }
-
-func (l *lineCount) Write(p []byte) (int, error) {
-	l.n.Add(1)
-	return len(p), nil
 }

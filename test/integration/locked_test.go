@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -50,7 +51,7 @@ func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
 		serve(t, s, "t", p)
 		tasks, held, tx := saveAndLock(t, s, db, ran)
 		for range len(tasks) - 1 {
-			if receive(t, ran, "neighbours run") == held {
+			if servertest.Receive(t, ran, "neighbours run") == held {
 				t.Fatal("the locked task ran")
 			}
 		}
@@ -84,7 +85,7 @@ func saveAndLock(t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan in
 		}
 		commit(t, tx)
 		for range tasks {
-			receive(t, ran, "tasks run that could not be locked in time")
+			servertest.Receive(t, ran, "tasks run that could not be locked in time")
 		}
 	}
 	t.Fatal("three times tasks were due before one of them could be locked")
@@ -129,17 +130,17 @@ func TestLockedRowHoldsUpNeitherRenewalsNorResultsOfOthers(t *testing.T) {
 func renewBesideALock(t *testing.T, d dbtest.Database, ttr time.Duration) (lost error) {
 	t.Helper()
 	s, db := open(t, d), pool(t, d)
-	defer stop(t, s)
+	defer servertest.Stop(t, s)
 	p, running, letGo := holding()
 	serve(t, s, "t", p)
 	tasks := saveTogether(t, s, 8, time.Now().Add(soon), delaytask.WithTTR(ttr))
 	first := map[int64]time.Time{}
 	for range tasks {
-		id := receive(t, running, "task runs")
+		id := servertest.Receive(t, running, "task runs")
 		first[id] = get(t, s, id).Due
 	}
 	tx := lock(t, db, tasks[3])
-	eventually(t, "leases of the neighbours are renewed", func() bool {
+	servertest.Eventually(t, "leases of the neighbours are renewed", func() bool {
 		return !slices.ContainsFunc(tasks, func(id int64) bool {
 			return id != tasks[3] && !get(t, s, id).Due.After(first[id])
 		})
@@ -148,7 +149,7 @@ func renewBesideALock(t *testing.T, d dbtest.Database, ttr time.Duration) (lost 
 		lost = errors.Join(lost, errors.New("the locked lease was renewed too"))
 	}
 	commit(t, tx)
-	eventually(t, "the lease is renewed after its lock", func() bool {
+	servertest.Eventually(t, "the lease is renewed after its lock", func() bool {
 		return get(t, s, tasks[3]).Due.After(first[tasks[3]])
 	})
 
@@ -199,7 +200,7 @@ func TestDeadlocksLoseNothing(t *testing.T) {
 		}()
 		runs := map[int64]int{}
 		for range tasks {
-			runs[receive(t, ran, "task runs")]++
+			runs[servertest.Receive(t, ran, "task runs")]++
 		}
 		calm()
 		<-over

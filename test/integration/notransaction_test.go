@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -75,7 +76,7 @@ func TestOnlyATransactionIsTakenForOne(t *testing.T) {
 			return nil
 		})
 		id := save(t, s, "complete", 0)
-		if err := receive(t, answer, "the completion is refused"); !errors.Is(err, delaytask.ErrNoTransaction) {
+		if err := servertest.Receive(t, answer, "the completion is refused"); !errors.Is(err, delaytask.ErrNoTransaction) {
 			t.Errorf("complete: got %v, want %v", err, delaytask.ErrNoTransaction)
 		}
 		reaches(t, s, id, delaytask.Completed) // by its result: the refusal has handed nothing over

@@ -14,6 +14,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // outside is a connection to the server that no test on the database disturbs.
@@ -114,7 +115,7 @@ func TestKilledConnectionsLoseNothingAndRunNothingTwice(t *testing.T) {
 			}
 		}
 		t.Logf("%d connections were killed in %d rounds", victims, rounds)
-		eventually(t, "all are completed by their first attempts", func() bool {
+		servertest.Eventually(t, "all are completed by their first attempts", func() bool {
 			return number(t, db, allRows+" WHERE status <> 1 OR attempt <> 1 OR crash_count <> 0") == 0
 		})
 		for id, n := range runs {
@@ -153,7 +154,7 @@ func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
 		for i := range 30 {
 			want[save(t, s, "t", time.Second+time.Duration(i)*100*time.Millisecond)] = true
 		}
-		receive(t, running, "slow task runs")
+		servertest.Receive(t, running, "slow task runs")
 
 		execute(t, server, "SET GLOBAL read_only = 1")
 		t.Cleanup(func() { _, _ = server.ExecContext(context.Background(), "SET GLOBAL read_only = 0") })
@@ -187,7 +188,7 @@ func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
 		}
 		runs := map[int64]int{}
 		for range len(want) - 1 { // but the slow one
-			runs[receive(t, ran, "tasks catch up")]++
+			runs[servertest.Receive(t, ran, "tasks catch up")]++
 		}
 		for id := range want {
 			task := reaches(t, s, id, delaytask.Completed)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // Dashboards and people read the columns by plain SQL.
@@ -93,7 +94,7 @@ func TestPlainInsertRuns(t *testing.T) {
 			t.Errorf("listed %+v, %v", page, err)
 		}
 		for range 4 {
-			id := receive(t, ran, "plain row runs")
+			id := servertest.Receive(t, ran, "plain row runs")
 			task := reaches(t, s, id, delaytask.Completed)
 			onTime(t, 2*time.Second, &task)
 			if task.Attempt != 1 || task.Version < 2 || task.TTR != 15*time.Second || task.MaxAttempts != 20 {
@@ -117,11 +118,11 @@ func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
 		}
 		execute(t, db, insert+"9223372036854775807)")
 		execute(t, db, insert+beyond+")")
-		receive(t, ran, "one of the rows runs")
-		receive(t, ran, "the other one runs")
+		servertest.Receive(t, ran, "one of the rows runs")
+		servertest.Receive(t, ran, "the other one runs")
 		execute(t, db, mend)
 		execute(t, db, insert+"NULL)")
-		if id := receive(t, ran, "a row runs that got its id afterwards"); id > 1<<62 {
+		if id := servertest.Receive(t, ran, "a row runs that got its id afterwards"); id > 1<<62 {
 			t.Errorf("it has the id %d", id)
 		}
 	})
@@ -159,6 +160,8 @@ func TestTaskParkedByHandHoldsUpNoNeighbour(t *testing.T) {
 		if d.Kind == dbtest.SQLite {
 			want = "2"
 		}
-		eventually(t, "the parked task has the status "+want, func() bool { return columns(t, db, parked)["status"] == want })
+		servertest.Eventually(t, "the parked task has the status "+want, func() bool {
+			return columns(t, db, parked)["status"] == want
+		})
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -51,7 +52,7 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer stop(t, s)
+				defer servertest.Stop(t, s)
 				roundTrip(t, s, callers, truth)
 			})
 		}
@@ -80,7 +81,7 @@ func roundTrip(t *testing.T, s *delaytask.Scheduler, callers, truth *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := receive(t, seen, "task runs")
+	got := servertest.Receive(t, seen, "task runs")
 	if string(got.Body) != nasty || got.Key != key || got.Headers["h"] != nasty || got.Tag != tag {
 		t.Errorf("the processor saw %+v", got)
 	}
@@ -140,7 +141,7 @@ func TestPoolKeepsItsSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { stop(t, s) })
+		t.Cleanup(func() { servertest.Stop(t, s) })
 		wantOwnSessions(t, db, 1) // some of the others are reserved, or read
 		p, ran := ids()
 		serve(t, s, "t", p)
@@ -148,10 +149,10 @@ func TestPoolKeepsItsSettings(t *testing.T) {
 			save(t, s, "t", 0)
 		}
 		for range 50 {
-			receive(t, ran, "task runs")
+			servertest.Receive(t, ran, "task runs")
 			wantOwnSessions(t, db, 1)
 		}
-		stop(t, s)
+		servertest.Stop(t, s)
 		wantOwnSessions(t, db, size) // none of them is held any more
 		if stats := db.Stats(); stats.MaxOpenConnections != size || stats.InUse != 0 || stats.OpenConnections > 3 {
 			t.Errorf("the pool became %+v", stats)

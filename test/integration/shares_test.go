@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 )
 
 // A node that serves nothing looks on, as an operator does.
@@ -18,7 +19,9 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 		shares := func(want ...string) {
 			t.Helper()
 			begun := time.Now()
-			eventually(t, fmt.Sprint("shares are ", want), func() bool { return slices.Equal(sharesOf(t, operator, "t"), want) })
+			servertest.Eventually(t, fmt.Sprint("shares are ", want), func() bool {
+				return slices.Equal(sharesOf(t, operator, "t"), want)
+			})
 			within(t, 4*time.Second, begun, time.Now(), fmt.Sprint("shares ", want))
 		}
 		join := func() *delaytask.Scheduler {
@@ -35,7 +38,7 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 		shares("1 of 3", "2 of 3", "3 of 3")
 		c.signal(syscall.SIGKILL)
 		shares("1 of 2", "2 of 2")
-		stop(t, leaves)
+		servertest.Stop(t, leaves)
 		shares("1 of 1")
 	})
 }

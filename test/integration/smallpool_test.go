@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -23,7 +24,7 @@ func TestFourWorkersWorkOnSixConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer stop(t, s)
+		defer servertest.Stop(t, s)
 		slow, running, letGo := holding()
 		if err := s.Register("slow", slow); err != nil {
 			t.Fatal(err)
@@ -41,7 +42,7 @@ func TestFourWorkersWorkOnSixConnections(t *testing.T) {
 			return errors.Join(delaytask.CompleteTx(ctx, tx), tx.Commit(), p(ctx, task))
 		}, processor.Concurrency(2))
 		renewed := save(t, s, "slow", 0, delaytask.WithTTR(3*time.Second))
-		receive(t, running, "slow task runs")
+		servertest.Receive(t, running, "slow task runs")
 		const lease = "SELECT due_time > create_time + INTERVAL 6 SECOND FROM delay_task_message WHERE id = ?"
 
 		locked := save(t, s, "t", 2*time.Second)
@@ -85,15 +86,15 @@ func TestFourWorkersWorkOnSixConnections(t *testing.T) {
 		}
 		runs := map[int64]int{}
 		for range savers * each {
-			runs[receive(t, ran, "a task runs beside the transaction")]++
+			runs[servertest.Receive(t, ran, "a task runs beside the transaction")]++
 		}
-		eventually(t, "lease is renewed", func() bool { return number(t, others, lease, renewed) == 1 })
+		servertest.Eventually(t, "lease is renewed", func() bool { return number(t, others, lease, renewed) == 1 })
 		commit(t, long)
 		all.Wait()
 		close(letGo)
 		reaches(t, s, renewed, delaytask.Completed)
 		for runs[locked] == 0 || runs[taken] == 0 {
-			runs[receive(t, ran, "tasks of the transaction run")]++
+			runs[servertest.Receive(t, ran, "tasks of the transaction run")]++
 		}
 		for id, n := range runs {
 			if task := reaches(t, s, id, delaytask.Completed); n != 1 || task.Attempt != 1 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -60,7 +61,7 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 		}
 		commit(t, tx) // the due time has passed by now
 		committed := time.Now()
-		if got := receive(t, ran, "task of the transaction runs"); got != id {
+		if got := servertest.Receive(t, ran, "task of the transaction runs"); got != id {
 			t.Errorf("task %d ran, want %d", got, id)
 		}
 		within(t, 2*time.Second, committed, time.Now(), "start after the commit")
@@ -87,7 +88,7 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 			after((*sql.Tx).Rollback, cancel): delaytask.Pending, after((*sql.Tx).Rollback, toNow): delaytask.Pending,
 			after((*sql.Tx).Commit, cancel): delaytask.Cancelled,
 		}
-		if moved, got := after((*sql.Tx).Commit, toNow), receive(t, ran, "rescheduled task runs"); got != moved {
+		if moved, got := after((*sql.Tx).Commit, toNow), servertest.Receive(t, ran, "rescheduled task runs"); got != moved {
 			t.Errorf("task %d ran, want %d", got, moved)
 		}
 		for id, status := range want {
@@ -110,14 +111,14 @@ func TestLongTransactionHoldsUpNobody(t *testing.T) {
 		for begun := time.Now(); time.Since(begun) < 3*time.Second; {
 			saved := time.Now()
 			id := save(t, s, "t", 100*time.Millisecond)
-			if got := receive(t, ran, "task beside the transaction runs"); got != id {
+			if got := servertest.Receive(t, ran, "task beside the transaction runs"); got != id {
 				t.Fatalf("task %d ran, want %d", got, id)
 			}
 			within(t, time.Second, saved, time.Now(), "a task beside the transaction")
 		}
 		commit(t, tx)
 		committed := time.Now()
-		if got := receive(t, ran, "task of the long transaction runs"); got != late {
+		if got := servertest.Receive(t, ran, "task of the long transaction runs"); got != late {
 			t.Errorf("task %d ran, want %d", got, late)
 		}
 		within(t, 2*time.Second, committed, time.Now(), "start after the commit")
@@ -206,10 +207,10 @@ func TestLateCompletionIsRefused(t *testing.T) {
 			return err
 		})
 		id := save(t, s, "t", 0)
-		if err := receive(t, answer, "CompleteTx answers"); !errors.Is(err, delaytask.ErrLeaseLost) {
+		if err := servertest.Receive(t, answer, "CompleteTx answers"); !errors.Is(err, delaytask.ErrLeaseLost) {
 			t.Errorf("got %v, want %v", err, delaytask.ErrLeaseLost)
 		}
-		stop(t, s) // all results are written then, had there been one
+		servertest.Stop(t, s) // all results are written then, had there been one
 		row := columns(t, db, id)
 		if row["status"] != "0" || row["version"] != "2" || row["errors"] != "NULL" {
 			t.Errorf("the row became %v", row)
