@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -168,38 +167,3 @@ func NewCluster(ctx context.Context, kind Kind, single bool) (*Cluster, error) {
 	c.server.stop = stop
 	return c, nil
 }
-
-// MortalCluster is a [Cluster] of one test's own. It is gone when the test ends, and also when the test process is killed.
-type MortalCluster struct{ *Cluster }
-
-// NewMortalCluster starts three members, as [NewCluster] does, where DELAYTASK_REQUIRE_DB asks for the kind; else the test is
-// skipped.
-func NewMortalCluster(tb testing.TB, kind Kind, single bool) MortalCluster {
-	tb.Helper()
-	if !required(kind) {
-		tb.Skipf("DELAYTASK_REQUIRE_DB does not ask for %s, and a cluster is not started unasked", kind)
-	}
-	ctx, cancel := context.WithTimeout(tb.Context(), findTimeout)
-	defer cancel()
-	c, err := NewCluster(ctx, kind, single)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	closeAtEnd(tb, c.Close)
-	tb.Logf("tested on %s", c)
-	return MortalCluster{c}
-}
-
-// Database creates a database, which goes away with the cluster.
-func (c MortalCluster) Database(tb testing.TB) Database {
-	tb.Helper()
-	db, err := c.Create(tb.Context())
-	must(tb, err)
-	return db
-}
-
-// Kill is [Cluster.Kill].
-func (c MortalCluster) Kill(tb testing.TB, n int) { tb.Helper(); must(tb, c.Cluster.Kill(n)) }
-
-// Rejoin is [Cluster.Rejoin].
-func (c MortalCluster) Rejoin(tb testing.TB, n int) { tb.Helper(); must(tb, c.Cluster.Rejoin(n)) }
