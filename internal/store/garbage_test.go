@@ -41,11 +41,13 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 			"version = 9223372036854775807", "attempt = 'many'", "attempt = -1", "max_attempts = 'none'", "crash_count = x'ff'",
 			"ttr = 1.5", "priority = 'high'", "headers = '{'", "headers = '[]'", "max_late_ms = -5", "ip_address = '::1'",
 			"delay_time = 'soon'", "expected_time = 'tomorrow'", "execution_time = '2026'", "finish_time = 12", "create_time = ''",
-			"update_time = '-'",
+			"update_time = '-'", "attempt = 9223372036854775807", "crash_count = 'often'", "ttr = 'long'", "due_time = '0'",
 		},
 		onServers: []string{
 			"version = 18446744073709551615", "attempt = 4294967295", "headers = '[1]'", "ip_address = 18446744073709551615",
 			"delay_time = -1", "expected_time = '0000-00-00'", "execution_time = '0000-00-00'", "create_time = '0000-00-00'",
+			"finish_time = '0000-00-00'", "update_time = '0000-00-00'", "due_time = '0000-00-00'",
+			"version = 9223372036854775807", "max_late_ms = 18446744073709551615",
 		},
 	}.spoil(t, func(t *testing.T, s *store.Store, pool *sqlx.DB, set string) {
 		exec(t, pool.DB, "DELETE FROM delay_task_message")
