@@ -142,14 +142,3 @@ func TestFileThatCannotBeReadIsNamed(t *testing.T) {
 		t.Errorf("got %v, want the file's name", err)
 	}
 }
-
-func TestMemoryKeepsTheOrder(t *testing.T) {
-	t.Parallel()
-	var m Memory
-	m.Append(at(2, "first"))
-	m.Append(at(1, "second"))
-	got := m.Events()
-	if len(got) != 2 || got[0].Detail != "first" || got[1].Detail != "second" {
-		t.Errorf("got %v", got)
-	}
-}
