@@ -43,6 +43,9 @@ func declared(t *testing.T, folder string) (all []string) {
 		}
 		for _, d := range file.Decls {
 			if function, ok := d.(*ast.FuncDecl); ok {
+				if !ofExported(function) {
+					continue
+				}
 				function.Body = nil
 				all = append(all, printed(t, set, function))
 				continue
@@ -58,6 +61,15 @@ func declared(t *testing.T, folder string) (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// ofExported reports whether users can call the method, as they can any function.
+func ofExported(function *ast.FuncDecl) bool {
+	if function.Recv == nil {
+		return true
+	}
+	receiver := types.ExprString(function.Recv.List[0].Type)
+	return ast.IsExported(strings.TrimPrefix(receiver, "*"))
 }
 
 func printed(t *testing.T, set *token.FileSet, node any) string {
