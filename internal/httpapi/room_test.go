@@ -140,11 +140,14 @@ func TestALargeBatchTakesABoundedMultipleOfItself(t *testing.T) {
 			}
 		}
 	}()
-	s.Want(200, "", "POST", batchPath, body, "Content-Type", mediaNDJSON)
+	saved := ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, body, "Content-Type", mediaNDJSON)
 	close(ended)
 	grown := int64(<-most) - int64(before.HeapInuse)
 	times := float64(grown) / float64(len(body))
 	if t.Logf("%d bytes took %.1f times as much memory", len(body), times); times > 10 {
 		t.Error("that is too much")
+	}
+	if n := s.count(); n != mostBatch || len(saved.Results) != mostBatch {
+		t.Errorf("%d tasks are stored, %d are answered", n, len(saved.Results))
 	}
 }

@@ -15,11 +15,12 @@ import (
 func TestEveryMemberOfASaveIsStored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	saved := s.Save(`{"tag":"order.close","app":"shop","body":{"n":1.50, "x":"<é>"},"delay":"1h30m","key":"k","ttr":60000,"max_attempts":7,
+	id := wire.ID(delaytask.NewID())
+	saved := s.Save(`{"id":` + id.String() + `,"tag":"order.close","app":"shop","body":{"n":1.50, "x":"<é>"},"delay":"1h30m","key":"k","ttr":60000,"max_attempts":7,
 		"priority":-5,"headers":{"a":"b"},"max_lateness":"10s","late_policy":"fail"}`)
 	got := s.Task(saved.ID)
 	want := wire.Task{
-		ID: saved.ID, Tag: "order.close", Key: "k", App: "shop", Status: "pending", MaxAttempts: 7, Priority: -5,
+		ID: id, Tag: "order.close", Key: "k", App: "shop", Status: "pending", MaxAttempts: 7, Priority: -5,
 		DelayMS: 5_400_000, TTRMS: 60_000, MaxLateMS: 10_000, LatePolicy: "fail", Headers: map[string]string{"a": "b"},
 		Body:     wire.BodyOf([]byte(`{"n":1.50,"x":"<é>"}`)), // what the database sets follows
 		Expected: got.Expected, Due: got.Due, Created: got.Created, Updated: got.Updated,
@@ -33,6 +34,27 @@ func TestEveryMemberOfASaveIsStored(t *testing.T) {
 	if wait := got.Expected.Std().Sub(got.Created.Std()); wait < 89*time.Minute || wait > 91*time.Minute {
 		t.Errorf("due after %v", wait)
 	}
+}
+
+func TestAKeyThatIsTakenIsAnsweredWithItsTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first := s.Save(`{"tag":"t","key":"k","app":"shop","body":1,"delay":"1h"}`)
+	second := ok[wire.Saved](s, http.StatusOK, "POST", "/v1/tasks", `{"tag":"t","key":"k","app":"shop","body":2}`)
+	if !second.Duplicate || second.ID != first.ID || string(second.Body.Body) != "1" || second.DelayMS != 3_600_000 {
+		t.Errorf("got %+v, want %+v", second, first)
+	}
+	s.Save(`{"tag":"t","key":"k"}`)
+	s.Save(`{"tag":"T","key":"k","app":"shop"}`)
+	s.Save(`{"tag":"t","key":"K","app":"shop"}`)
+	for range 2 { // the repetition of a request, too, tells the applications apart
+		if once := s.once(201, "1", `{"tag":"t","app":"x","key":"k"}`); once.Duplicate || once.App != "x" || once.Key != "k" {
+			t.Errorf("under an idempotency key: %+v", once)
+		}
+	}
+	s.Want(404, wire.CodeNotFound, "DELETE", "/v1/tags/t/keys/k?app=Shop", "")
+	s.Want(200, "", "DELETE", "/v1/tags/t/keys/k?app=shop", "")
+	s.Want(409, wire.CodeConflict, "POST", "/v1/tasks", `{"tag":"t","body":3,"id":"`+first.ID.String()+`"}`)
 }
 
 func TestATimeMeansTheSameMomentInEveryZone(t *testing.T) {
@@ -74,85 +96,6 @@ func TestWhatIsWrongIsSaidInPlainWords(t *testing.T) {
 	f("POST", "/v1/tags/t/pop?max=x", "", "query.max: invalid integer")
 	f("POST", "/v1/tags/t/pop?mx=1", "", "query.mx: unknown query parameter")
 	f("GET", "/v1/tasks/1", "", "get task 1: task not found")
-}
-
-func TestAKeyThatIsTakenIsAnsweredWithItsTask(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	first := s.Save(`{"tag":"t","key":"k","body":1,"delay":"1h"}`)
-	second := ok[wire.Saved](s, http.StatusOK, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":2}`)
-	if !second.Duplicate || second.ID != first.ID || string(second.Body.Body) != "1" || second.DelayMS != 3_600_000 {
-		t.Errorf("got %+v, want %+v", second, first)
-	}
-	s.Save(`{"tag":"T","key":"k"}`)
-	s.Save(`{"tag":"t","key":"K"}`)
-	s.Want(200, "", "DELETE", "/v1/tags/t/keys/k", "")
-	if again := s.Save(`{"tag":"t","key":"k"}`); again.Duplicate || again.ID == first.ID {
-		t.Errorf("a key that is free was answered with %+v", again)
-	}
-}
-
-func TestTheSameKeyInAnotherAppIsAnotherTask(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	const tasks, key = "/v1/tasks", "/v1/tags/t/keys/order-1"
-	shop := s.Save(`{"tag":"t","app":"shop","key":"order-1","body":"shop's own","delay":"1h"}`)
-	mall := s.Save(`{"tag":"t","app":"mall","key":"order-1","body":2,"delay":"1h"}`)
-	if mall.Duplicate || mall.ID == shop.ID || mall.App != "mall" || mall.Key != "order-1" || string(mall.Body.Body) != "2" {
-		t.Errorf("another application's save is answered with %+v", mall)
-	}
-	again := ok[wire.Saved](s, http.StatusOK, "POST", tasks, `{"tag":"t","app":"mall","key":"order-1"}`)
-	if !again.Duplicate || again.ID != mall.ID {
-		t.Errorf("the same save again: %+v", again)
-	}
-	batch := ok[wire.BatchSaved](s, http.StatusOK, "POST", tasks+"/batch",
-		`[{"tag":"t","app":"mall","key":"order-1"},{"tag":"t","app":"zoo","key":"order-1","delay":"1h"}]`)
-	if batch.Results[0].ID != mall.ID || !batch.Results[0].Duplicate || batch.Results[1].Duplicate {
-		t.Errorf("a batch: %+v", batch.Results)
-	}
-	s.Want(404, wire.CodeNotFound, "GET", key, "")
-	s.Want(404, wire.CodeNotFound, "DELETE", key+"?app=Shop", "")
-	s.Want(400, wire.CodeInvalidParameter, "GET", key+"?app=%20", "")
-	s.Want(400, wire.CodeInvalidKey, "GET", "/v1/tags/t/keys/delaytask-app:shop%7Corder-1", "")
-	if got := ok[wire.Task](s, http.StatusOK, "GET", key+"?app=shop", ""); got.ID != shop.ID || got.Key != "order-1" {
-		t.Errorf("the key finds %+v", got)
-	}
-	if got := ok[wire.Explanation](s, http.StatusOK, "GET", key+"/explain?app=mall", ""); got.Task.ID != mall.ID {
-		t.Errorf("explain: %+v", got)
-	}
-	s.Want(200, "", "PATCH", key+"?app=mall", `{"body":3,"delay":"2h"}`)
-	s.Want(200, "", "DELETE", key+"?app=mall&only_pending=true", "")
-	if got := s.Task(shop.ID); got.Status != "pending" || got.Version != 0 {
-		t.Errorf("a change of another application's task left %+v", got)
-	}
-	page := ok[wire.Page](s, http.StatusOK, "GET", tasks+"?tag=t&key=order-1&app=mall", "")
-	if len(page.Tasks) != 1 || page.Tasks[0].ID != mall.ID {
-		t.Errorf("the list has %+v", page.Tasks)
-	}
-	s.Want(400, wire.CodeInvalidOption, "GET", tasks+"?tag=t&app=mall", "")
-
-	for range 2 { // the repetition of a request, too, tells the applications apart
-		once := ok[wire.Saved](s, http.StatusCreated, "POST", tasks, `{"tag":"t","app":"x","key":"order-1"}`, "Idempotency-Key", "1")
-		if once.Duplicate || once.App != "x" || once.Key != "order-1" {
-			t.Errorf("under an idempotency key: %+v", once)
-		}
-	}
-	if popped := s.Pop("t", ""); popped.App != "x" || popped.Key != "order-1" {
-		t.Errorf("popped %+v", popped)
-	}
-}
-
-func TestAnIDStoresATaskOnce(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	fresh := wire.ID(delaytask.NewID())
-	for range 2 {
-		if saved := s.Save(`{"tag":"t","id":"` + fresh.String() + `","body":1,"at":"2037-01-31T08:30:00Z"}`); saved.ID != fresh {
-			t.Errorf("saved as %v, want %v", saved.ID, fresh)
-		}
-	}
-	s.Save(`{"tag":"t","id":` + wire.ID(delaytask.NewID()).String() + `}`) // a number is taken, too
-	s.Want(http.StatusConflict, wire.CodeConflict, "POST", "/v1/tasks", `{"tag":"t","id":"`+fresh.String()+`","body":2}`)
 }
 
 func TestABodyComesBackByteForByte(t *testing.T) {
