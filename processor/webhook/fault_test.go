@@ -210,40 +210,6 @@ func TestStrangersCertificateIsNotAccepted(t *testing.T) {
 	}
 }
 
-func TestSlowOrDeadHostHoldsNobodyElse(t *testing.T) {
-	t.Parallel()
-	arrived := make(chan struct{})
-	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		arrived <- struct{}{}
-		<-r.Context().Done()
-	})
-	dead := listen(t, func(conn netConn) { reset(conn) })
-	healthy := serve(t, func(http.ResponseWriter, *http.Request) {})
-	client := newClient(t, func(cfg *Config) { cfg.HostConcurrency, cfg.BreakerFailures = 1, 2 })
-
-	ctx, cancel := context.WithCancel(t.Context())
-	var hanging sync.WaitGroup
-	hanging.Go(func() { _, _ = client.Deliver(ctx, someTask(), Call{URL: slow.URL}) })
-	<-arrived
-	for range 2 {
-		if _, err := client.Deliver(t.Context(), someTask(), Call{URL: dead}); err == nil || errors.Is(err, ErrHostDown) {
-			t.Errorf("the dead host: got %v, want its failure", err)
-		}
-	}
-	f := func(url string, want error) {
-		t.Helper()
-		_, err := client.Deliver(t.Context(), someTask(), Call{URL: url})
-		if _, snoozed := errors.AsType[*processor.SnoozeError](err); !errors.Is(err, want) || snoozed != (want != nil) {
-			t.Errorf("%s: got %v, want %v", url, err, want)
-		}
-	}
-	f(slow.URL, ErrHostBusy)
-	f(dead, ErrHostDown)
-	f(healthy.URL, nil)
-	cancel()
-	hanging.Wait()
-}
-
 // A call that we gave up says nothing about the receiver.
 func TestGivenUpCallIsNotTheHostsFault(t *testing.T) {
 	t.Parallel()
