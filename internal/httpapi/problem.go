@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -70,4 +71,23 @@ func init() {
 		}
 		return p
 	}
+}
+
+// Ancestors serves the routes of the ancestors, whose clients read one shape of answer alone.
+type Ancestors interface {
+	http.Handler
+	// Refuse says in that shape that a request was not let through.
+	Refuse(w http.ResponseWriter, status int, detail string)
+}
+
+// ancestral are their routes.
+var ancestral = []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"}
+
+// refuse answers a request that never reached its handler, or left it by a panic, as its client understands it.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+	if a.compat != nil && slices.Contains(ancestral, r.URL.Path) {
+		a.compat.Refuse(w, p.Status, p.Detail)
+		return
+	}
+	refused(w, p)
 }
