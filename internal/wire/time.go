@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"time"
 )
 
@@ -41,4 +43,57 @@ func (t *Time) UnmarshalText(text []byte) error {
 	}
 	*t = Time(std.UTC())
 	return nil
+}
+
+// Moment is a moment that is asked for: a text of RFC 3339, or the time since 1970 as a whole number, see [Epoch].
+type Moment Time
+
+// Std is the moment as the standard library has it.
+func (m Moment) Std() time.Time { return time.Time(m) }
+
+// MarshalText writes RFC 3339 in UTC, to the millisecond.
+func (m Moment) MarshalText() ([]byte, error) { return Time(m).MarshalText() }
+
+// UnmarshalJSON reads a text or a whole number.
+func (m *Moment) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '"' {
+		return m.UnmarshalText(data)
+	}
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	return m.UnmarshalText([]byte(text))
+}
+
+// UnmarshalText reads RFC 3339 as [Time] does, or the digits of a whole number, as query parameters have it.
+func (m *Moment) UnmarshalText(text []byte) error {
+	if at, ok := Epoch(string(text)); ok {
+		*m = Moment(at)
+		return nil
+	}
+	if (*Time)(m).UnmarshalText(text) == nil {
+		return nil
+	}
+	return fmt.Errorf("want a time of RFC 3339 with its zone such as 2027-01-31T08:30:00Z, or the seconds (10 digits), "+
+		"milliseconds (13) or microseconds (16) since 1970, got %.40q", text)
+}
+
+// Epoch reads a whole number of seconds, milliseconds or microseconds since 1970 in UTC. The number of digits tells which: 10, 13
+// or 16. Each covers 2001-09-09 to 2286-11-20, so none can be taken for another. It returns false for anything else.
+func Epoch(digits string) (time.Time, bool) {
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || digits[0] == '0' {
+		return time.Time{}, false
+	}
+	switch len(digits) {
+	case 10:
+		return time.Unix(int64(n), 0).UTC(), true
+	case 13:
+		return time.UnixMilli(int64(n)).UTC(), true
+	case 16:
+		return time.UnixMicro(int64(n)).UTC(), true
+	default:
+		return time.Time{}, false
+	}
 }
