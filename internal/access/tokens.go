@@ -46,8 +46,9 @@ func NewTokens(r Reader) *Tokens { return &Tokens{reader: r} }
 // NewTokensOnceThereAreAny returns tokens that nobody needs while none is stored.
 func NewTokensOnceThereAreAny(r Reader) *Tokens { return &Tokens{reader: r, open: true} }
 
-// Asked reports whether callers need a token. A server that began without any asks for them within 2 seconds after the first was
-// created, and goes on when the last one is revoked. It returns [ErrUnavailable] when that cannot be told, as Check does.
+// Asked reports whether callers need a token. A server that began without any asks for them within 2 seconds after the
+// first was created, and goes on when the last one is revoked. It returns [ErrUnavailable] when that cannot be told, as
+// Check does.
 func (t *Tokens) Asked(ctx context.Context) (bool, error) {
 	t.mu.Lock()
 	open := t.open
@@ -65,9 +66,9 @@ func (t *Tokens) Asked(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Check returns who has the token, which is what follows "Bearer " in a request. It returns [ErrUnauthorized] when nobody has.
-// A token that was created or revoked within the last 2 seconds may be judged as before. While the database is away the last
-// reading counts, for 5 minutes; then Check returns [ErrUnavailable].
+// Check returns who has the token, which is what follows "Bearer " in a request. It returns [ErrUnauthorized] when
+// nobody has. A token that was created or revoked within the last 2 seconds may be judged as before. While the database
+// is away the last reading counts, for 5 minutes; then Check returns [ErrUnavailable].
 func (t *Tokens) Check(ctx context.Context, bearer string) (Caller, error) {
 	hash, ok := hashOf(bearer)
 	if !ok {
@@ -159,7 +160,8 @@ func newList(tokens []row.AccessToken, asked time.Time, now row.Time) *list {
 // age is how old the list is at most.
 func (l *list) age() time.Duration { return time.Since(l.asked) }
 
-// find returns who has the token. It looks at all tokens, and at all bytes of each, so that the time it takes says nothing.
+// find returns who has the token. It looks at all tokens, and at all bytes of each, so that the time it takes says
+// nothing.
 func (l *list) find(hash [32]byte) (Caller, error) {
 	found := -1
 	for i := range l.tokens {

@@ -15,16 +15,16 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Config is what the routes are made of. Who calls is in the context of a request, as package access puts it there: without
-// that nobody may do anything.
+// Config is what the routes are made of. Who calls is in the context of a request, as package access puts it there:
+// without that nobody may do anything.
 type Config struct {
 	Scheduler *delaytask.Scheduler // started; its owner stops it
 	Log       *slog.Logger
 	BodyLimit int             // bytes of a task's body, as the scheduler has it; 0: its default
 	Stopping  context.Context // when it ends, waiting pops return at once
 
-	// OtherNames says that the server answers other names than those of loopback. Over plain HTTP a browser does not say there which
-	// page sends a GET, so GETs are answered for the topics of GetTopics alone.
+	// OtherNames says that the server answers other names than those of loopback. Over plain HTTP a browser does not say
+	// there which page sends a GET, so GETs are answered for the topics of GetTopics alone.
 	OtherNames bool
 	GetTopics  []string // patterns, as [access.ParseTags] returns them
 
@@ -110,8 +110,8 @@ func allow(ctx context.Context, verb access.Verb, tag string) error {
 // clientHeader is a header that no web page can add: the browser would ask this server for permission first.
 const clientHeader = "Delaytask-Client"
 
-// crossOrigin reports whether the browser says that a web page of another origin asks. It judges every request as one that changes
-// something.
+// crossOrigin reports whether the browser says that a web page of another origin asks. It judges every request as one
+// that changes something.
 func (h *Handler) crossOrigin(r *http.Request) bool {
 	unsafe := *r
 	unsafe.Method = http.MethodPost
@@ -133,8 +133,9 @@ func (h *Handler) checkGet(r *http.Request, topic string) error {
 	return nil
 }
 
-// silentBrowser reports whether a browser sends the request and does not say for which page. Browsers are silent over plain HTTP
-// unless they call a loopback name. Behind a proxy the token need not be the client's, nor the name the one that it called.
+// silentBrowser reports whether a browser sends the request and does not say for which page. Browsers are silent over
+// plain HTTP unless they call a loopback name. Behind a proxy the token need not be the client's, nor the name the one
+// that it called.
 func silentBrowser(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && r.Header.Get("Sec-Fetch-Site") == ""
 }

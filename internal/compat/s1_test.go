@@ -47,7 +47,8 @@ func TestS12GetPullsOneReadyJobAndCompleteEndsIt(t *testing.T) {
 	})
 }
 
-// Old clients ask again and again without a wait: what is ready must be there, unless the machine stood still just then.
+// Old clients ask again and again without a wait: what is ready must be there, unless the machine stood still just
+// then.
 func TestS12GetFindsWhatWasJustAdded(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
 		const rounds = 50

@@ -23,8 +23,8 @@ type Config struct {
 	Log       *slog.Logger
 	BodyLimit int           // bytes of a task's body, as the scheduler has it
 	BodyWait  time.Duration // how long a request's body may take to arrive; default 30 s
-	// RequestWait is how long a request waits for the database, so that its caller hears how it stands while it still listens: most
-	// clients give up after 30 s. Pops have a wait of their own. The default is 15 s.
+	// RequestWait is how long a request waits for the database, so that its caller hears how it stands while it still
+	// listens: most clients give up after 30 s. Pops have a wait of their own. The default is 15 s.
 	RequestWait time.Duration
 	Room        int64           // bytes of large requests, and of pages, that are in memory at a time; default 256 MiB each, at least one batch fits
 	RoomWait    time.Duration   // how long a large request, and one for a page, waits for room; default 10 s

@@ -34,7 +34,8 @@ var (
 	deepBody = `"body":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
 )
 
-// badSaves are small: they are the seeds of [FuzzSave], too. Package wire tests what else is no id, no time and no duration.
+// badSaves are small: they are the seeds of [FuzzSave], too. Package wire tests what else is no id, no time and no
+// duration.
 func badSaves() []bad {
 	return []bad{
 		{400, wire.CodeInvalidTag, around(`POST /v1/tasks {"tag":`, `}`,

@@ -17,8 +17,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// The server waits for the rest of a body before it answers, also where the answer does not depend on it. The client of each of
-// these sends no more; [servertest.Speak] wants the server to hang up.
+// The server waits for the rest of a body before it answers, also where the answer does not depend on it. The client of
+// each of these sends no more; [servertest.Speak] wants the server to hang up.
 func TestABodyThatNeverComesHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *Config) { c.BodyWait = 50 * time.Millisecond })

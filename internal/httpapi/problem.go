@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// problem is an error as the answer to a request. What is not known comes from the database: its text may name hosts and users,
-// so it goes to the log and not to the caller.
+// problem is an error as the answer to a request. What is not known comes from the database: its text may name hosts
+// and users, so it goes to the log and not to the caller.
 func (a *API) problem(err error) error {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p
@@ -41,8 +41,8 @@ func refused(w http.ResponseWriter, p *wire.Problem) {
 	_ = strictJSON.Marshal(w, p) // a client that is gone needs no answer
 }
 
-// What the framework refuses by itself comes in the same shape. It says 422 where a parameter cannot be read; the others of our
-// answers call that 400. The values that it would echo are left out: a body may hold a secret.
+// What the framework refuses by itself comes in the same shape. It says 422 where a parameter cannot be read; the
+// others of our answers call that 400. The values that it would echo are left out: a body may hold a secret.
 func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		p := problemOf(status, wire.CodeInternal, message)

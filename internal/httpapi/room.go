@@ -23,8 +23,8 @@ const (
 	roomWait = 10 * time.Second
 )
 
-// roomed lets large requests in as far as there is room for their bodies. The room is taken when the first byte beyond a small body is
-// read, for the whole of it, and given back when the request is answered.
+// roomed lets large requests in as far as there is room for their bodies. The room is taken when the first byte beyond
+// a small body is read, for the whole of it, and given back when the request is answered.
 func (a *API) roomed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -86,8 +86,8 @@ func (b *roomedBody) leave() {
 // pageBytes is what the tasks of a page take at most. One task alone may take more.
 const pageBytes = 16 << 20
 
-// pageRoom is the share that one request has of the memory for pages. It has room for the largest page while it reads, then for
-// the page that was found until the client has taken it.
+// pageRoom is the share that one request has of the memory for pages. It has room for the largest page while it reads,
+// then for the page that was found until the client has taken it.
 type pageRoom struct {
 	room *semaphore.Weighted
 	held int64

@@ -10,7 +10,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// What a task lives through is told in test/api, by the client of a service. The tests here hold what other clients send and read.
+// What a task lives through is told in test/api, by the client of a service. The tests here hold what other clients
+// send and read.
 
 // lease sends a verb with the token of a task that was handed out, and further members of the body.
 func (s *site) lease(p wire.Popped, verb, members string) servertest.Answer {

@@ -59,8 +59,8 @@ func posted(task *processor.Task) webhook.Call {
 	return webhook.Call{Body: task.Body, Header: http.Header{"Content-Type": {contentType}}}
 }
 
-// elsewhere reports whether the failure is that of one address, so that another one may do better. A worker that refuses its
-// task has judged the task, and the others would again.
+// elsewhere reports whether the failure is that of one address, so that another one may do better. A worker that
+// refuses its task has judged the task, and the others would again.
 func elsewhere(err error) bool {
 	if _, permanent := errors.AsType[*processor.PermanentError](err); permanent {
 		return false
@@ -99,8 +99,8 @@ const (
 	between     = 5 * time.Millisecond
 )
 
-// pace says when tasks are tried again that nobody can be called with. Each time costs a write to the database, so a hundred
-// thousand of them wait longer than a few: others must not pay for a worker that is away.
+// pace says when tasks are tried again that nobody can be called with. Each time costs a write to the database, so a
+// hundred thousand of them wait longer than a few: others must not pay for a worker that is away.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time // the next moment to give away

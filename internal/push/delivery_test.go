@@ -18,7 +18,8 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// The oracle is the reference library of Standard Webhooks. Another process, or this one after a restart, knows the worker too.
+// The oracle is the reference library of Standard Webhooks. Another process, or this one after a restart, knows the
+// worker too.
 func TestDueTaskIsPostedToItsWorker(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)

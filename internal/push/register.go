@@ -25,9 +25,9 @@ const (
 	maxTTL     = time.Hour
 )
 
-// Register stores an address. Registering the same application and address again replaces it. The secret that it had before
-// then signs beside a new one for a day; a secret and a TTL that are left out stay as they are. It returns a *[wire.Problem] when something is wrong with it, and then nothing has
-// changed.
+// Register stores an address. Registering the same application and address again replaces it. The secret that it had
+// before then signs beside a new one for a day; a secret and a TTL that are left out stay as they are. It returns a
+// *[wire.Problem] when something is wrong with it, and then nothing has changed.
 func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Worker, error) {
 	w, err := r.check(asked)
 	if err != nil {
@@ -111,8 +111,8 @@ func refused(code, where, why string) *wire.Problem {
 	return p
 }
 
-// Every process reads all live workers each second, and whoever may register can make up addresses. Those that registered at the
-// same moment may go beyond a bound by as many.
+// Every process reads all live workers each second, and whoever may register can make up addresses. Those that
+// registered at the same moment may go beyond a bound by as many.
 const (
 	mostOfApp  = 1_000  // live workers of one application
 	mostLive   = 10_000 // of all

@@ -59,7 +59,8 @@ func TestRegistrationThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-// What the guard will never let be dialled is said at once, and what to set; where a name leads is seen when it is dialled.
+// What the guard will never let be dialled is said at once, and what to set; where a name leads is seen when it is
+// dialled.
 func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite))

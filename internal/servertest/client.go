@@ -1,5 +1,5 @@
-// Package servertest is what the tests of `delaytask serve` share: a client that sends requests and reads answers, a scheduler on a
-// database of its own, and waiting for what happens in the end. Only tests import it.
+// Package servertest is what the tests of `delaytask serve` share: a client that sends requests and reads answers, a
+// scheduler on a database of its own, and waiting for what happens in the end. Only tests import it.
 package servertest
 
 import (
@@ -62,8 +62,8 @@ func (h inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// Request makes a request, with headers in pairs: one that comes twice is sent twice, an empty one is not sent. A body is JSON
-// unless they say otherwise.
+// Request makes a request, with headers in pairs: one that comes twice is sent twice, an empty one is not sent. A body
+// is JSON unless they say otherwise.
 func (c *Client) Request(method, path string, body io.Reader, header ...string) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(c.TB.Context(), method, c.URL+path, body)
 	if err != nil {

@@ -26,7 +26,8 @@ func Each(t *testing.T, f func(t *testing.T, db dbtest.Database)) {
 	})
 }
 
-// Open returns a scheduler on a database, which is stopped when the test ends. It logs nothing unless the test says where to.
+// Open returns a scheduler on a database, which is stopped when the test ends. It logs nothing unless the test says
+// where to.
 func Open(t testing.TB, dsn string, c delaytask.Config) *delaytask.Scheduler {
 	t.Helper()
 	c.Migrate = true

@@ -40,8 +40,8 @@ func Receive[T any](t testing.TB, from <-chan T, what string) (v T) {
 	return v
 }
 
-// Speak sends bytes to an address as no client library would, and returns all that is answered until the server hangs up. With shut
-// the server is told that nothing follows. One that does not hang up fails the test.
+// Speak sends bytes to an address as no client library would, and returns all that is answered until the server hangs
+// up. With shut the server is told that nothing follows. One that does not hang up fails the test.
 func Speak(t testing.TB, url, text string, shut bool) (answered string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))

@@ -43,7 +43,8 @@ func ancestral(t *testing.T, r *running, change func(*httpapi.Config, *compat.Co
 	return api
 }
 
-// TestOldClientsReadEveryAnswer lets their requests be turned away by everything that stands before their routes, and break behind it.
+// TestOldClientsReadEveryAnswer lets their requests be turned away by everything that stands before their routes, and
+// break behind it.
 func TestOldClientsReadEveryAnswer(t *testing.T) {
 	r := serve(t, sqlite(t))
 	f := func(name string, want int, words string, change func(*httpapi.Config, *compat.Config), header ...string) {

@@ -17,9 +17,9 @@ type names struct {
 	hosts     []string // besides those of loopback
 }
 
-// names returns what is answered. Where a token is asked for, a web page has none, under whatever name it reaches this server. Elsewhere a
-// page could have its own name lead here. It cannot do that with an address, so a server that others reach answers addresses while
-// it knows no name.
+// names returns what is answered. Where a token is asked for, a web page has none, under whatever name it reaches this
+// server. Elsewhere a page could have its own name lead here. It cannot do that with an address, so a server that
+// others reach answers addresses while it knows no name.
 func (p *parts) names() names {
 	loopback, _ := isLoopback(p.cfg.Server.Listen) // admit has read the address
 	n := names{any: p.asked, addresses: !loopback && len(p.cfg.Server.Hosts) == 0}
@@ -62,8 +62,8 @@ func gets(n names, c config.Server) string {
 	}
 }
 
-// URL is where the service is reached. Where it listens on all addresses of its machine, that is the first of server.hosts, or
-// loopback.
+// URL is where the service is reached. Where it listens on all addresses of its machine, that is the first of
+// server.hosts, or loopback.
 func (s *Service) URL() string {
 	address := s.listener.Addr().String()
 	if host, port, err := net.SplitHostPort(address); err == nil && isWildcard(host) {

@@ -77,8 +77,8 @@ func (p *parts) make(ctx context.Context) (err error) {
 	return p.makePush()
 }
 
-// makePush makes what calls addresses. Loopback may be called where the service is a developer's: on loopback itself, with the
-// embedded database.
+// makePush makes what calls addresses. Loopback may be called where the service is a developer's: on loopback itself,
+// with the embedded database.
 func (p *parts) makePush() error {
 	loopback, err := isLoopback(p.cfg.Server.Listen)
 	if err != nil {

@@ -25,7 +25,8 @@ const (
 	idleWait   = 2 * time.Minute
 	// mostHeaderBytes bounds the headers of a request; a longer one is answered with 431.
 	mostHeaderBytes = 16 << 10
-	// answerWait is how long requests that are in flight have to be answered when the service stops. Waiting pops end at once.
+	// answerWait is how long requests that are in flight have to be answered when the service stops. Waiting pops end at
+	// once.
 	answerWait = 10 * time.Second
 	// lastWait is for the last answers about the health of a service that has stopped.
 	lastWait = time.Second
@@ -49,8 +50,8 @@ type Option func(*Service)
 // Traced sends the spans of the service to a collector.
 func Traced(to otlp.Settings) Option { return func(s *Service) { s.traces = to } }
 
-// Open listens and opens the database, so that whatever is wrong is said before anything is promised. It returns an error about
-// the settings, the database, or the address.
+// Open listens and opens the database, so that whatever is wrong is said before anything is promised. It returns an
+// error about the settings, the database, or the address.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger, options ...Option) (*Service, error) {
 	s := &Service{cfg: cfg, log: log}
 	for _, option := range options {
@@ -107,8 +108,8 @@ func listen(ctx context.Context, c config.Server) (net.Listener, error) {
 // Tokens reports whether callers need one from the start.
 func (s *Service) Tokens() bool { return s.parts.asked }
 
-// Run serves until ctx ends, and then stops in order: waiting pops return, what is in flight is answered, running tasks get their
-// grace and are released otherwise. It returns nil when all of that went well.
+// Run serves until ctx ends, and then stops in order: waiting pops return, what is in flight is answered, running tasks
+// get their grace and are released otherwise. It returns nil when all of that went well.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.parts.scheduler.Start(ctx); err != nil {
 		return errors.Join(err, s.close(context.WithoutCancel(ctx)))
@@ -125,8 +126,8 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(err, s.close(context.WithoutCancel(ctx)))
 }
 
-// close ends whatever was opened. The listener goes last: while tasks have their grace, whoever asks is told that this server
-// stops.
+// close ends whatever was opened. The listener goes last: while tasks have their grace, whoever asks is told that this
+// server stops.
 func (s *Service) close(ctx context.Context) (err error) {
 	if s.stopping != nil {
 		s.stopping()

@@ -17,8 +17,8 @@ import (
 	"github.com/delaytask/delaytask/internal/servertest"
 )
 
-// TestTheAnswerToASaveIsWhatIsStored compares the task that a save answers with the one that is read then. When it was created and
-// updated is for the database to say, and absent unless the task had to be read.
+// TestTheAnswerToASaveIsWhatIsStored compares the task that a save answers with the one that is read then. When it was
+// created and updated is for the database to say, and absent unless the task had to be read.
 func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		r := serve(t, settings(db.DSN))
@@ -49,7 +49,8 @@ func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
 	})
 }
 
-// TestACallerWhoHangsUpIsNoFailure lets some hang up while they wait, as every long poll may. What they waited for is not theirs.
+// TestACallerWhoHangsUpIsNoFailure lets some hang up while they wait, as every long poll may. What they waited for is
+// not theirs.
 func TestACallerWhoHangsUpIsNoFailure(t *testing.T) {
 	r := serve(t, sqlite(t))
 	f := func(tag, method, path, counted, level string) {

@@ -15,7 +15,8 @@ type ID int64
 // ErrInvalidID is returned by [ParseID] for a text that is no id.
 var ErrInvalidID = errors.New("invalid id: want a positive decimal number without sign or leading zeros")
 
-// ParseID reads an id: decimal digits without sign, spaces or leading zeros, above 0 and below 2⁶³. It returns [ErrInvalidID].
+// ParseID reads an id: decimal digits without sign, spaces or leading zeros, above 0 and below 2⁶³. It returns
+// [ErrInvalidID].
 func ParseID(s string) (ID, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n <= 0 || s[0] < '1' || s[0] > '9' {
@@ -40,8 +41,8 @@ func (id *ID) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// Cursor is where a page of a list begins: behind an id, and within one filter. Its text holds the id, and a sum over it and the
-// filter: one that belongs to another list, or was made up, would skip tasks in silence.
+// Cursor is where a page of a list begins: behind an id, and within one filter. Its text holds the id, and a sum over
+// it and the filter: one that belongs to another list, or was made up, would skip tasks in silence.
 type Cursor struct {
 	After                       int64
 	Tag, Status, Key, DueBefore string // as in the request

@@ -11,7 +11,8 @@ import (
 // Layout is how moments are written: in UTC, to the millisecond, which is the unit that punctuality is promised in.
 const Layout = "2006-01-02T15:04:05.000Z"
 
-// rfc3339 is stricter than time.Parse, which takes an hour of one digit, a comma before the fraction and zones a day away.
+// rfc3339 is stricter than time.Parse, which takes an hour of one digit, a comma before the fraction and zones a day
+// away.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // Time is a moment. The zero moment is "" and left out of JSON.
@@ -34,8 +35,8 @@ func (t Time) Std() time.Time { return time.Time(t) }
 // MarshalText writes what String does.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads RFC 3339 with any zone and any number of digits of a second. A leap second is no moment that computers
-// know. It returns an error for anything else.
+// UnmarshalText reads RFC 3339 with any zone and any number of digits of a second. A leap second is no moment that
+// computers know. It returns an error for anything else.
 func (t *Time) UnmarshalText(text []byte) error {
 	std, err := time.Parse(time.RFC3339, string(text))
 	if err != nil || !rfc3339.Match(text) {
@@ -79,8 +80,9 @@ func (m *Moment) UnmarshalText(text []byte) error {
 		"milliseconds (13) or microseconds (16) since 1970, got %.40q", text)
 }
 
-// Epoch reads a whole number of seconds, milliseconds or microseconds since 1970 in UTC. The number of digits tells which: 10, 13
-// or 16. Each covers 2001-09-09 to 2286-11-20, so none can be taken for another. It returns false for anything else.
+// Epoch reads a whole number of seconds, milliseconds or microseconds since 1970 in UTC. The number of digits tells
+// which: 10, 13 or 16. Each covers 2001-09-09 to 2286-11-20, so none can be taken for another. It returns false for
+// anything else.
 func Epoch(digits string) (time.Time, bool) {
 	n, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil || digits[0] == '0' {

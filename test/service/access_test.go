@@ -59,7 +59,8 @@ func TestTokensDecideWhoMayDoWhat(t *testing.T) {
 	})
 }
 
-// polls begins a long poll by each of the protocols, on a fresh tag of its own, and returns their answers to come by the tags.
+// polls begins a long poll by each of the protocols, on a fresh tag of its own, and returns their answers to come by
+// the tags.
 func (s *server) polls(fresh string, header ...string) map[string]<-chan servertest.Answer {
 	s.TB.Helper()
 	polls := map[string]<-chan servertest.Answer{}

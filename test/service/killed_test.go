@@ -17,7 +17,8 @@ const (
 	killedFinished = 100 // of them, before the kill
 )
 
-// killedTTRs are the leases that are tried: the next one where the machine was too slow to hand out all tasks within the last.
+// killedTTRs are the leases that are tried: the next one where the machine was too slow to hand out all tasks within
+// the last.
 var killedTTRs = []time.Duration{4 * time.Second, 15 * time.Second, time.Minute}
 
 // collect pops until there are n tasks. Further parameters of the pop may be given.
