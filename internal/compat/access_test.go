@@ -46,13 +46,15 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 	}{
 		{"add to another topic", theirs, post(`{"command":"add","topic":"a","id":"1"}`), false},
 		{"add", ours, post(`{"command":"add","topic":"a","id":"1"}`), true},
-		{"add to http with save alone", caller(t, "http", access.Save), post(`{"command":"add","topic":"http","id":"h"}`), false},
+		{"add to http with save alone", caller(t, "http", access.Save), post(`{"command":"add","topic":"http","id":"h"}`),
+			false},
 		{"add to http", caller(t, "http", access.SaveHTTP), post(`{"command":"add","topic":"http","id":"h"}`), true},
 		{"pop of another topic", theirs, post(`{"command":"pop","topic":"a"}`), false},
 		{"get of another topic", theirs, get("/o/get?topic=a"), false},
 		{"get", ours, get("/o/get?topic=a&wait=20000"), true},
 		{"finish a job of another topic", theirs, post(`{"command":"finish","id":"1"}`), false},
-		{"finish a job of another topic and name one's own", theirs, post(`{"command":"finish","id":"1","topic":"b"}`), false},
+		{"finish a job of another topic and name one's own", theirs, post(`{"command":"finish","id":"1","topic":"b"}`),
+			false},
 		{"finish without the verb", caller(t, "a", access.Change), post(`{"command":"finish","id":"1"}`), false},
 		{"finish", ours, post(`{"command":"finish","id":"1"}`), true},
 		{"add again", ours, post(`{"command":"add","topic":"a","id":"1"}`), true},
@@ -65,7 +67,8 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 		q.caller = step.who
 		a := q.Call(step.do[0], step.do[1], step.do[2])
 		want := http.StatusForbidden
-		if foreign := strings.Contains(a.Text, errNoJob.Error()); step.allowed || foreign && strings.Contains(step.name, "a job of another") {
+		foreign := strings.Contains(a.Text, errNoJob.Error()) && strings.Contains(step.name, "a job of another")
+		if step.allowed || foreign {
 			want = http.StatusOK // an id of another topic is like one of nobody
 		}
 		if a.Status != want || strings.Contains(a.Text, `"success":true`) != step.allowed {
@@ -79,13 +82,15 @@ func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 	q := onSQLite(t)
 	q.ok(q.add(`{"topic":"t","id":"1","ttr":60000}`))
 	for _, header := range [][]string{
-		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"},
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"},
+		{"Origin", "null"},
 	} {
 		for path, method := range map[string]string{
 			"/o/get?topic=t": http.MethodGet, "/o/complete?topic=t&id=1": http.MethodGet,
 			"/o/add": http.MethodPost, "/compat/topics": http.MethodPost,
 		} {
-			if a := q.Want(403, "", method, path, `{"command":"pop","topic":"t"}`, header...); !strings.Contains(a.Text, `"success":false`) {
+			a := q.Want(403, "", method, path, `{"command":"pop","topic":"t"}`, header...)
+			if !strings.Contains(a.Text, `"success":false`) {
 				t.Errorf("%v: %s answers %s", header, path, a.Text)
 			}
 		}

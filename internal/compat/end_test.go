@@ -96,7 +96,8 @@ func TestFinishAndDeleteAtOnceEndAJobOnce(t *testing.T) {
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
 		q.is(q.command(`{"command":"pop","topic":"t","wait":20}`), "1", "")
 		answers := make(chan answer)
-		commands := []string{`{"command":"finish","id":"1"}`, `{"command":"finish","id":"1"}`, `{"command":"delete","id":"1"}`}
+		commands := []string{`{"command":"finish","id":"1"}`, `{"command":"finish","id":"1"}`,
+			`{"command":"delete","id":"1"}`}
 		for _, body := range commands {
 			go func() { answers <- q.command(body) }()
 		}

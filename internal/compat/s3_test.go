@@ -19,14 +19,16 @@ func TestS31JobHasTopicIDDelayTTRAndBody(t *testing.T) {
 		const job = `{"command":"add","topic":"order","id":"o-1","delay":2,"TTR":90,"body":"{\"n\":1}"}`
 		q.is(q.ok(q.command(job)), "o-1", "")
 		task := q.task("any", "s3:o-1")
-		if task.Tag != "order" || task.Delay != 2*time.Second || task.TTR != 90*time.Second || string(task.Body) != `{"n":1}` {
+		if task.Tag != "order" || task.Delay != 2*time.Second || task.TTR != 90*time.Second ||
+			string(task.Body) != `{"n":1}` {
 			t.Errorf("stored %+v", task)
 		}
 		if task.MaxAttempts != 0 {
 			t.Errorf("at most %d attempts, want no limit", task.MaxAttempts)
 		}
 		q.is(q.ok(q.command(job)), "o-1", "")
-		q.refused(q.command(`{"command":"add","topic":"another","id":"o-1","delay":2,"TTR":90,"body":"{\"n\":1}"}`), "differs")
+		q.refused(q.command(`{"command":"add","topic":"another","id":"o-1","delay":2,"TTR":90,"body":"{\"n\":1}"}`),
+			"differs")
 		q.ok(q.add(`{"topic":"order","id":"o-1","delay":2000,"body":"the other protocol has its own ids"}`))
 	})
 }
@@ -130,7 +132,8 @@ func TestS34SeveralInstancesHandOutEachJobOnce(t *testing.T) {
 
 func TestS35PopWaitsAndTakesSeveralJobs(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
-		if a := q.command(`{"command":"pop","topic":"a","max":10}`); !a.Success || a.Jobs == nil || len(a.Jobs) != 0 || a.ID != "" {
+		if a := q.command(`{"command":"pop","topic":"a","max":10}`); !a.Success || a.Jobs == nil || len(a.Jobs) != 0 ||
+			a.ID != "" {
 			t.Errorf("got %+v of an empty topic", a)
 		}
 		const all = 7

@@ -24,16 +24,18 @@ func TestWithoutATokenNobodyIsLetIn(t *testing.T) {
 	servertest.Exec(t, s.dsn, "UPDATE delay_task_token SET expire_time = create_time WHERE name = 'old'")
 	secret := strings.TrimPrefix(good[1], "Bearer ")
 	for _, given := range []string{
-		"", "Bearer", "Bearer ", "Bearer dt_", "Bearer dt_" + strings.Repeat("x", 43), old[1], "Basic dXNlcjpwYXNz", good[1] + "x", secret,
-		"Bearer " + good[1],
+		"", "Bearer", "Bearer ", "Bearer dt_", "Bearer dt_" + strings.Repeat("x", 43), old[1], "Basic dXNlcjpwYXNz",
+		good[1] + "x", secret, "Bearer " + good[1],
 	} {
-		p := s.Want(401, wire.CodeUnauthorized, "GET", "/v1/tags?token="+secret+"&access_token="+secret, "", "Authorization", given)
+		inQuery := "/v1/tags?token=" + secret + "&access_token=" + secret
+		p := s.Want(401, wire.CodeUnauthorized, "GET", inQuery, "", "Authorization", given)
 		if strings.Contains(p.Detail, "dt_") {
 			t.Errorf("the answer holds the token: %+v", p)
 		}
 	}
 	for _, route := range []string{
-		"POST /v1/tasks", "POST /v1/tasks/batch", "GET /v1/tasks/1", "POST /v1/tags/t/pop", "GET /v1/nowhere", "GET /v1/", "PUT /v1/tasks",
+		"POST /v1/tasks", "POST /v1/tasks/batch", "GET /v1/tasks/1", "POST /v1/tags/t/pop", "GET /v1/nowhere", "GET /v1/",
+		"PUT /v1/tasks",
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		if p := s.Want(401, wire.CodeUnauthorized, method, path, ""); p.Header.Get("WWW-Authenticate") == "" {
@@ -61,8 +63,10 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	byID, byWorker := "/v1/tasks/"+theirs.ID.String(), "/v1/workers/"+worker.ID.String()
 	takenOver := strings.Replace(register, `"a","b"`, `"mine"`, 1)
 	for _, c := range [][3]string{
-		{"GET", "/v1/tags/theirs/keys/k"}, {"PATCH", "/v1/tags/theirs/keys/l", `{"body":1}`}, {"DELETE", "/v1/tags/theirs/keys/l"},
-		{"GET", "/v1/tags/theirs/keys/l/explain"}, {"GET", "/v1/tags/theirs/keys/none"}, {"DELETE", "/v1/tags/theirs/keys/none"},
+		{"GET", "/v1/tags/theirs/keys/k"}, {"PATCH", "/v1/tags/theirs/keys/l", `{"body":1}`},
+		{"DELETE", "/v1/tags/theirs/keys/l"},
+		{"GET", "/v1/tags/theirs/keys/l/explain"}, {"GET", "/v1/tags/theirs/keys/none"},
+		{"DELETE", "/v1/tags/theirs/keys/none"},
 		{"POST", "/v1/tags/theirs/pop"}, {"POST", "/v1/pop?tag=mine&tag=theirs"},
 		{"POST", "/v1/tasks", `{"tag":"theirs"}`}, {"POST", batchPath, `[{"tag":"mine"},{"tag":"theirs"}]`},
 		{"POST", "/v1/tags/theirs/pause"}, {"POST", "/v1/tags/theirs/resume"}, {"GET", "/v1/tags/theirs/lateness"},
@@ -74,9 +78,11 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		}
 	}
 	for _, c := range [][3]string{
-		{"GET", byID}, {"PATCH", byID, `{"delay":1}`}, {"DELETE", byID}, {"POST", byID + "/retry"}, {"GET", byID + "/explain"},
+		{"GET", byID}, {"PATCH", byID, `{"delay":1}`}, {"DELETE", byID}, {"POST", byID + "/retry"},
+		{"GET", byID + "/explain"},
 		{"PATCH", byID, `{"body":1}`}, {"DELETE", byID + "?only_pending=true"},
-		{"POST", byID + "/finish", token + `}`}, {"POST", byID + "/fail", token + `,"error":"x"}`}, {"POST", byID + "/release", token + `}`},
+		{"POST", byID + "/finish", token + `}`}, {"POST", byID + "/fail", token + `,"error":"x"}`},
+		{"POST", byID + "/release", token + `}`},
 		{"POST", byID + "/touch", token + `,"ttr":"1m"}`},
 		{"GET", byWorker}, {"POST", byWorker + "/heartbeat"}, {"DELETE", byWorker},
 	} {
@@ -87,7 +93,8 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 			t.Errorf("%s %s of another tag: %s, unknown: %d %s", c[0], c[1], foreign.Text, missing.Status, missing.Text)
 		}
 	}
-	mixed := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", fmt.Sprintf(`{"tokens":["%s","1.1"]}`, popped.Token), mine...)
+	mixed := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish",
+		fmt.Sprintf(`{"tokens":["%s","1.1"]}`, popped.Token), mine...)
 	if mixed.Results[0].Code != wire.CodeNotFound ||
 		strings.Replace(mixed.Results[0].Detail, theirs.ID.String(), "1", 1) != mixed.Results[1].Detail {
 		t.Errorf("got %+v", mixed)
@@ -101,7 +108,8 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		return strings.Contains(s.Call("GET", "/v1/nodes", "", all...).Text, `"theirs"`)
 	})
 	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/nodes", "/v1/workers"} {
-		if got := s.Want(200, "", "GET", list, "", mine...); strings.Contains(got.Text, "theirs") || strings.Contains(got.Text, "shop") {
+		if got := s.Want(200, "", "GET", list, "", mine...); strings.Contains(got.Text, "theirs") ||
+			strings.Contains(got.Text, "shop") {
 			t.Errorf("%s shows %s", list, got.Text)
 		}
 	}
@@ -119,7 +127,8 @@ func TestARowWithoutATagIsForThoseOfAllTags(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
 	all, mine := s.token("all", "*", access.All), s.token("mine", "my.*", access.All)
-	servertest.Exec(t, s.dsn, "INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (77, '', '1', 3600000)")
+	servertest.Exec(t, s.dsn,
+		"INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (77, '', '1', 3600000)")
 	s.Want(404, wire.CodeNotFound, "GET", "/v1/tasks/77", "", mine...)
 	s.Want(404, wire.CodeNotFound, "DELETE", "/v1/tasks/77", "", mine...)
 	if stats := ok[wire.Stats](s, 200, "GET", "/v1/stats", "", mine...); len(stats.Tags) != 0 {
@@ -170,9 +179,11 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"}, {"GET", "/v1/tags"},
 			{"GET", "/v1/tags/t/lateness"}},
 		access.Change: {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"}},
-		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"}, {"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
+		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"},
+			{"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
 			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
-		access.Operate:  {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"}, {"GET", "/v1/nodes"}, {"GET", "/v1/stats"}},
+		access.Operate: {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"}, {"GET", "/v1/nodes"},
+			{"GET", "/v1/stats"}},
 		access.Register: {{"GET", "/v1/workers"}, {"POST", "/v1/workers", register}},
 	}
 	tokens := map[access.Verb][]string{}
@@ -196,7 +207,8 @@ func TestChangingWhereACallGoesIsARightOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
 	change, both := s.token("change", "*", access.Change), s.token("both", "*", access.Change, access.SaveHTTP)
-	saved := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"http","delay":"1h","body":{"url":"https://example.com/"}}`, both...)
+	saved := ok[wire.Saved](s, 201, "POST", "/v1/tasks",
+		`{"tag":"http","delay":"1h","body":{"url":"https://example.com/"}}`, both...)
 	path := "/v1/tasks/" + saved.ID.String()
 	s.Want(403, wire.CodeForbidden, "PATCH", path, `{"body":{"url":"https://example.org/"}}`, change...)
 	s.Want(403, wire.CodeForbidden, "PATCH", path, `{"delay":1,"body":{"url":"https://example.org/"}}`, change...)
@@ -208,7 +220,8 @@ func TestWhoMayOnlySaveSeesNoOthersTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
 	all, save := s.token("all", "*", access.All), s.token("save", "*", access.Save)
-	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":"secret","headers":{"a":"secret"}}`, all...)
+	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":"secret","headers":{"a":"secret"}}`,
+		all...)
 	got := s.Want(200, "", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, save...)
 	if strings.Contains(got.Text, "secret") || !strings.Contains(got.Text, first.ID.String()) {
 		t.Errorf("got %s", got.Text)
@@ -286,7 +299,8 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 	}
 	reads := func() int { return counted.CallsOf("Get") + counted.CallsOf("States") + counted.CallsOf("List") }
 	before := reads()
-	done := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", `{"tokens":["`+strings.Join(tokens, `","`)+`"]}`, mine...)
+	done := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", `{"tokens":["`+strings.Join(tokens, `","`)+`"]}`,
+		mine...)
 	if more := reads() - before; more > n/4 {
 		t.Errorf("%d reads for %d tokens", more, len(tokens))
 	}

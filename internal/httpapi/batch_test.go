@@ -16,7 +16,8 @@ func TestABatchIsSavedInItsOrder(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.Save(`{"tag":"t","key":"taken","delay":"1h"}`)
-	tasks := []string{`{"tag":"t","body":0,"delay":"1h"}`, `{"tag":"t","key":"taken"}`, `{"tag":"t","body":2,"key":"k","delay":"1h"}`, `{"tag":"t","key":"k"}`}
+	tasks := []string{`{"tag":"t","body":0,"delay":"1h"}`, `{"tag":"t","key":"taken"}`,
+		`{"tag":"t","body":2,"key":"k","delay":"1h"}`, `{"tag":"t","key":"k"}`}
 	f := func(body string, header ...string) {
 		t.Helper()
 		saved := ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, body, header...)
@@ -37,7 +38,8 @@ func TestABatchIsSavedInItsOrder(t *testing.T) {
 		s.Want(200, "", "DELETE", "/v1/tags/t/keys/k", "")
 	}
 	for _, saved := range []wire.BatchSaved{
-		ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, " [ ] "), ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, "\n\n", lines...),
+		ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, " [ ] "),
+		ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, "\n\n", lines...),
 	} {
 		if saved.Results == nil || len(saved.Results) != 0 {
 			t.Errorf("nothing is answered with %+v", saved)

@@ -165,7 +165,8 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		t.Errorf("%d operations are described", len(ids))
 	}
 	for _, field := range []string{"max_attempts", "no_attempt_limit", "late_policy", "Idempotency-Key"} {
-		if at := strings.Index(page.Text, `id="saveTask"`); !strings.Contains(page.Text[at:at+strings.Index(page.Text[at:], "</section>")], field) {
+		_, save, _ := strings.Cut(page.Text, `id="saveTask"`)
+		if save, _, _ = strings.Cut(save, "</section>"); !strings.Contains(save, field) {
 			t.Errorf("/docs does not say that a save takes %s", field)
 		}
 	}

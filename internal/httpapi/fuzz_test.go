@@ -80,7 +80,8 @@ func FuzzSave(f *testing.F) {
 }
 
 func FuzzChange(f *testing.F) {
-	for _, body := range []string{`{}`, `{"delay":"1h"}`, `{"at":"2037-01-01T00:00:00Z","body":null}`, `{"body":{"a":1}}`, `{"delay":1,"delay":2}`, `null`, `[`} {
+	for _, body := range []string{`{}`, `{"delay":"1h"}`, `{"at":"2037-01-01T00:00:00Z","body":null}`, `{"body":{"a":1}}`,
+		`{"delay":1,"delay":2}`, `null`, `[`} {
 		f.Add([]byte(body))
 	}
 	tb := fuzzed(f)
@@ -95,8 +96,10 @@ func FuzzChange(f *testing.F) {
 
 func FuzzBatch(f *testing.F) {
 	for _, body := range []string{
-		`[]`, `[{"tag":"t"},{"tag":"t","body":1}]`, `[{"tag":"t"},null]`, `[{"tag":"t"}`, `[[]]`, `{"tag":"t"}`, `[{"tag":"t"}]x`,
-		"", "\n", "{\"tag\":\"t\"}\r\n\r\n{\"tag\":\"t\",\"body\":1}\n", "{\"tag\":\"t\"}\nnull", "{\"tag\":\"t\"} {}", "\x00\n",
+		`[]`, `[{"tag":"t"},{"tag":"t","body":1}]`, `[{"tag":"t"},null]`, `[{"tag":"t"}`, `[[]]`, `{"tag":"t"}`,
+		`[{"tag":"t"}]x`,
+		"", "\n", "{\"tag\":\"t\"}\r\n\r\n{\"tag\":\"t\",\"body\":1}\n", "{\"tag\":\"t\"}\nnull", "{\"tag\":\"t\"} {}",
+		"\x00\n",
 	} {
 		f.Add([]byte(body))
 	}
@@ -129,7 +132,8 @@ func FuzzList(f *testing.F) {
 }
 
 func FuzzPop(f *testing.F) {
-	for _, query := range []string{"", "max=1&wait=0&ttr=1m", "max=0", "wait=-1", "tag=a&tag=b", "ttr=%zz", "max=1;wait=1", "max=1&max=2", "=", "&&", "wait=1e9"} {
+	for _, query := range []string{"", "max=1&wait=0&ttr=1m", "max=0", "wait=-1", "tag=a&tag=b", "ttr=%zz", "max=1;wait=1",
+		"max=1&max=2", "=", "&&", "wait=1e9"} {
 		f.Add("t", query)
 	}
 	f.Add("a/b", "")
@@ -154,9 +158,12 @@ func FuzzPop(f *testing.F) {
 
 func FuzzHeaders(f *testing.F) {
 	for _, h := range []string{
-		"Content-Type: application/json", "Content-Type: application/x-ndjson;charset=utf-16", "Content-Encoding: gzip", "Authorization: Bearer x",
-		"Idempotency-Key: k", "Accept: text/html;q=0.1, */*", "Accept: application/cbor", "Origin: null", "Sec-Fetch-Site: cross-site",
-		"If-Match: *", "Content-Type: application/json\nContent-Type: text/plain", "Expect: 100-continue", "Accept: ;;;", "Prefer: return=minimal",
+		"Content-Type: application/json", "Content-Type: application/x-ndjson;charset=utf-16", "Content-Encoding: gzip",
+		"Authorization: Bearer x",
+		"Idempotency-Key: k", "Accept: text/html;q=0.1, */*", "Accept: application/cbor", "Origin: null",
+		"Sec-Fetch-Site: cross-site",
+		"If-Match: *", "Content-Type: application/json\nContent-Type: text/plain", "Expect: 100-continue", "Accept: ;;;",
+		"Prefer: return=minimal",
 	} {
 		f.Add("POST", "/v1/tasks", h)
 	}
@@ -166,7 +173,8 @@ func FuzzHeaders(f *testing.F) {
 	tb := fuzzed(f)
 	f.Fuzz(func(t *testing.T, method, target, headers string) {
 		u, err := url.ParseRequestURI(target)
-		if err != nil || strings.HasSuffix(u.Path, "/pop") || strings.HasPrefix(u.Path, "/docs") || strings.HasSuffix(u.Path, "z") {
+		if err != nil || strings.HasSuffix(u.Path, "/pop") || strings.HasPrefix(u.Path, "/docs") ||
+			strings.HasSuffix(u.Path, "z") {
 			return // no server reads it, or it is no JSON
 		}
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(`{"tag":"t"}`))

@@ -26,8 +26,10 @@ func TestAServerWithoutTokensIsCalledByItsOwnNames(t *testing.T) {
 				}
 			}
 		}
-		f(true, "localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:80", "[::1]", "[::1]:8080", "tasks.internal", "Tasks.Internal:8080")
-		f(false, "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "localhost@evil", "tasks.internal.evil")
+		f(true, "localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:80", "[::1]", "[::1]:8080", "tasks.internal",
+			"Tasks.Internal:8080")
+		f(false, "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "localhost@evil",
+			"tasks.internal.evil")
 		f(addresses, "10.0.0.1", "10.1.2.3:8080", "0.0.0.0", "[2001:db8::1]", "[::ffff:127.0.0.1]:8080", "[::]")
 	}
 }
@@ -36,12 +38,14 @@ func TestAWebPageOfAnotherOriginIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, header := range [][]string{
-		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"},
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"},
+		{"Origin", "null"},
 	} {
 		s.Want(403, wire.CodeCrossOrigin, "POST", "/v1/tasks", `{"tag":"t"}`, header...)
 		s.Want(403, wire.CodeCrossOrigin, "POST", "/v1/tags/t/pop", "", header...)
 	}
-	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", "http://localhost"}} {
+	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"},
+		{"Origin", "http://localhost"}} {
 		ok[wire.Saved](s, http.StatusCreated, "POST", "/v1/tasks", `{"tag":"t"}`, header...)
 	}
 }

@@ -42,7 +42,8 @@ func TestPagesEndAt16MiBAndTheNextGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servertest.Exec(t, s.dsn, "UPDATE delay_task_message SET message_body = ? WHERE id = ?", strings.Repeat("b", bytes), id)
+		servertest.Exec(t, s.dsn, "UPDATE delay_task_message SET message_body = ? WHERE id = ?", strings.Repeat("b", bytes),
+			id)
 		want = append(want, wire.ID(id))
 	}
 	for range 5 {

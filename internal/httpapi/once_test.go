@@ -85,7 +85,8 @@ func TestARefusedRequestLeavesItsIdempotencyKeyFree(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, wrong := range []string{
-		`{"tag":""}`, `{"tag":"t","ttr":"48h"}`, `{"tag":"t","at":"1969-01-01T00:00:00Z"}`, `{"tag":"t","priority":1000}`, `{"tag":"t","id":"1"}`,
+		`{"tag":""}`, `{"tag":"t","ttr":"48h"}`, `{"tag":"t","at":"1969-01-01T00:00:00Z"}`, `{"tag":"t","priority":1000}`,
+		`{"tag":"t","id":"1"}`,
 		`{"tag":"t","body":"` + strings.Repeat("x", testBodyLimit) + `"}`,
 	} {
 		if got := s.Call("POST", "/v1/tasks", wrong, "Idempotency-Key", "k"); got.Status != 400 && got.Status != 413 {

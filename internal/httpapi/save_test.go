@@ -16,8 +16,8 @@ func TestEveryMemberOfASaveIsStored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	id := wire.ID(delaytask.NewID())
-	saved := s.Save(`{"id":` + id.String() + `,"tag":"order.close","app":"shop","body":{"n":1.50, "x":"<é>"},"delay":"1h30m","key":"k","ttr":60000,"max_attempts":7,
-		"priority":-5,"headers":{"a":"b"},"max_lateness":"10s","late_policy":"fail"}`)
+	saved := s.Save(`{"id":` + id.String() + `,"tag":"order.close","app":"shop","body":{"n":1.50, "x":"<é>"},"delay":"1h30m",
+		"key":"k","ttr":60000,"max_attempts":7,"priority":-5,"headers":{"a":"b"},"max_lateness":"10s","late_policy":"fail"}`)
 	got := s.Task(saved.ID)
 	want := wire.Task{
 		ID: id, Tag: "order.close", Key: "k", App: "shop", Status: "pending", MaxAttempts: 7, Priority: -5,
@@ -72,7 +72,7 @@ func TestATimeMeansTheSameMomentInEveryZone(t *testing.T) {
 		}
 		s.Want(200, "", "GET", "/v1/tasks?due_before="+url.QueryEscape(strings.Trim(at, `"`)), "")
 	}
-	f(`"2037-01-31T08:30:00.1239+09:30"`, "2037-01-30T23:00:00.123Z") // what is shown is cut, what is stored has microseconds
+	f(`"2037-01-31T08:30:00.1239+09:30"`, "2037-01-30T23:00:00.123Z") // cut to milliseconds where it is shown
 	f(`"2037-03-29T02:30:00+01:00"`, "2037-03-29T01:30:00.000Z")      // an hour that Berlin's clocks skip
 	f(`"2037-10-25T02:30:00+02:00"`, "2037-10-25T00:30:00.000Z")      // one that they show twice
 	f(`"2037-10-25T02:30:00+01:00"`, "2037-10-25T01:30:00.000Z")
@@ -89,8 +89,10 @@ func TestWhatIsWrongIsSaidInPlainWords(t *testing.T) {
 			t.Errorf("%s %s %s: %q, want %q", method, target, body, got.Detail, want)
 		}
 	}
-	f("POST", "/v1/tasks", `{"tag":"t","priority":1.5}`, "the request's body does not fit: /priority must be a whole number")
-	f("POST", "/v1/tasks", `{"tag":"t","priority":99999999999999999999}`, "the request's body does not fit: /priority is out of range")
+	f("POST", "/v1/tasks", `{"tag":"t","priority":1.5}`,
+		"the request's body does not fit: /priority must be a whole number")
+	f("POST", "/v1/tasks", `{"tag":"t","priority":99999999999999999999}`,
+		"the request's body does not fit: /priority is out of range")
 	f("POST", "/v1/tasks", `{"tag":"t","key":1}`, "the request's body does not fit: /key must not be a number")
 	f("POST", "/v1/tasks", `{"tag":"?"}`, `invalid tag: want 1-128 bytes of A-Z a-z 0-9 . _ - : /: got "?"`)
 	f("POST", "/v1/tags/t/pop?max=x", "", "query.max: invalid integer")
@@ -102,7 +104,8 @@ func TestABodyComesBackByteForByte(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	longest := `"` + strings.Repeat("x", testBodyLimit-2) + `"`
-	for _, body := range []string{`null`, `""`, `0`, `-0`, `1e400`, `[ 1 ,2]`, `"\u0000\ud83d\ude00"`, `{"tag":{"tag":[]}}`, longest,
+	for _, body := range []string{`null`, `""`, `0`, `-0`, `1e400`, `[ 1 ,2]`, `"\u0000\ud83d\ude00"`,
+		`{"tag":{"tag":[]}}`, longest,
 		strings.Repeat("[", 400) + strings.Repeat("]", 400)} {
 		saved := s.Save(`{"tag":"t","delay":"1h","body":` + body + `}`)
 		if got := s.stored(saved.ID); got != body {

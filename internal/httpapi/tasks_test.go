@@ -68,7 +68,8 @@ func TestAnswersNameWhatWasMet(t *testing.T) {
 	s.Want(409, wire.CodeNotPending, "PATCH", byID, `{"body":1}`)
 	s.Want(409, wire.CodeNotPending, "DELETE", byID+"?only_pending=true", "")
 	s.end(popped, "fail", `,"error":"no such order","permanent":true`)
-	if failed := s.Task(saved.ID); failed.Status != "failed" || len(failed.FailedAttempts) != 1 || !strings.Contains(failed.Error, "no such order") {
+	if failed := s.Task(saved.ID); failed.Status != "failed" || len(failed.FailedAttempts) != 1 ||
+		!strings.Contains(failed.Error, "no such order") {
 		t.Errorf("got %+v", failed)
 	}
 	second := s.Save(`{"tag":"a/b","key":"k/ö","delay":"1h"}`)
@@ -77,7 +78,8 @@ func TestAnswersNameWhatWasMet(t *testing.T) {
 	met("failed", "POST", byID+"/retry", "")
 	popped = s.Pop("a%2Fb", "")
 	met("executing", "DELETE", byID, "")
-	for verb, members := range map[string]string{"finish": "", "release": "", "fail": `,"error":"x"`, "touch": `,"ttr":"1m"`} {
+	for verb, members := range map[string]string{"finish": "", "release": "", "fail": `,"error":"x"`,
+		"touch": `,"ttr":"1m"`} {
 		s.refused(409, wire.CodeLeaseLost, popped, verb, members)
 	}
 	s.Want(409, wire.CodeFinished, "DELETE", byID, "")
@@ -98,10 +100,11 @@ func TestATagsPauseAndItsNumbersAreTold(t *testing.T) {
 	saved := s.Save(`{"tag":"a/b","app":"shop"}`)
 	s.Want(204, "", "POST", "/v1/tags/a%2Fb/pop", "")
 	e := ok[wire.Explanation](s, http.StatusOK, "GET", "/v1/tasks/"+saved.ID.String()+"/explain", "")
-	if e.Reason == "" || !strings.Contains(e.Text, "shop") { // no worker of the application is a nearer hurdle than the pause
+	if e.Reason == "" || !strings.Contains(e.Text, "shop") { // it has no worker, which is a nearer hurdle than the pause
 		t.Errorf("got %+v", e)
 	}
-	if tags := ok[wire.TagList](s, http.StatusOK, "GET", "/v1/tags", "").Tags; len(tags) != 1 || tags[0].Tag != "a/b" || !tags[0].Paused {
+	if tags := ok[wire.TagList](s, http.StatusOK, "GET", "/v1/tags", "").Tags; len(tags) != 1 || tags[0].Tag != "a/b" ||
+		!tags[0].Paused {
 		t.Errorf("got %+v", tags)
 	}
 	s.Want(204, "", "POST", "/v1/tags/a%2Fb/resume", "")
@@ -131,8 +134,9 @@ func TestAPopHandsOutWhatIsDue(t *testing.T) {
 	s.AwaitServed("a/b")
 	saved := s.Save(`{"tag":"a/b","key":"k","app":"shop","priority":3,"headers":{"a":"b"},"body":{"n":1},"delay":"50ms"}`)
 	got := (<-popped).Tasks[0]
-	if got.ID != saved.ID || got.Tag != "a/b" || got.Key != "k" || got.Attempt != 1 || got.Priority != 3 || got.Headers["a"] != "b" ||
-		len(got.Headers) != 1 || got.App != "shop" || string(got.Body.Body) != `{"n":1}` || got.Expected != saved.Expected || got.Token == "" {
+	if got.ID != saved.ID || got.Tag != "a/b" || got.Key != "k" || got.Attempt != 1 || got.Priority != 3 ||
+		len(got.Headers) != 1 || got.Headers["a"] != "b" || got.App != "shop" || string(got.Body.Body) != `{"n":1}` || got.Expected != saved.Expected ||
+		got.Token == "" {
 		t.Errorf("popped %+v of %+v", got, saved)
 	}
 	s.Want(204, "", "POST", "/v1/tags/t/pop", "")
@@ -152,7 +156,8 @@ func TestALeaseIsMovedAndEndedByItsToken(t *testing.T) {
 		}
 	}
 	due(2 * time.Minute)
-	for ttr, want := range map[string]time.Duration{`"10m"`: 10 * time.Minute, `60000`: time.Minute, `"3650d"`: 24 * time.Hour} {
+	for ttr, want := range map[string]time.Duration{`"10m"`: 10 * time.Minute, `60000`: time.Minute,
+		`"3650d"`: 24 * time.Hour} {
 		s.end(popped, "touch", `,"ttr":`+ttr)
 		due(want)
 	}
@@ -179,7 +184,8 @@ func TestALeaseIsMovedAndEndedByItsToken(t *testing.T) {
 func TestALongDelayDoesNotWrap(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	for verb, members := range map[string]string{"release": `,"delay":"106751d"`, "fail": `,"error":"x","retry_after":"106751d"`} {
+	for verb, members := range map[string]string{"release": `,"delay":"106751d"`,
+		"fail": `,"error":"x","retry_after":"106751d"`} {
 		s.Save(`{"tag":"t"}`)
 		popped := s.Pop("t", "")
 		got := s.lease(popped, verb, members)

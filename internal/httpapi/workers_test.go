@@ -21,7 +21,8 @@ func TestAWorkerIsRegisteredAndRemoved(t *testing.T) {
 	if got := ok[wire.Worker](s, http.StatusOK, "GET", path, ""); got.ID != worker.ID {
 		t.Errorf("got %+v", got)
 	}
-	if got := ok[wire.Worker](s, http.StatusOK, "POST", path+"/heartbeat", ""); got.Expires.Std().Before(worker.Expires.Std()) {
+	got := ok[wire.Worker](s, http.StatusOK, "POST", path+"/heartbeat", "")
+	if got.Expires.Std().Before(worker.Expires.Std()) {
 		t.Errorf("a heartbeat moved the end from %v to %v", worker.Expires, got.Expires)
 	}
 	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", ""); len(all.Workers) != 1 {
@@ -31,7 +32,8 @@ func TestAWorkerIsRegisteredAndRemoved(t *testing.T) {
 	s.Want(404, wire.CodeNotFound, "GET", path, "")
 	s.Want(404, wire.CodeNotFound, "DELETE", path, "")
 	s.Want(404, wire.CodeNotFound, "POST", path+"/heartbeat", "")
-	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", ""); all.Workers == nil || len(all.Workers) != 0 {
+	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", ""); all.Workers == nil ||
+		len(all.Workers) != 0 {
 		t.Errorf("listed %+v", all)
 	}
 }
@@ -50,7 +52,8 @@ func TestAWorkerThatCannotBeIsRefused(t *testing.T) {
 	f(400, wire.CodeInvalidAddress, "https://user:s3cr3t@example.com/", `"tags":["t"]`)
 	f(422, wire.CodeBlockedAddress, "http://169.254.169.254/latest?s3cr3t", `"tags":["t"]`)
 	f(409, wire.CodeConflict, "http://127.0.0.1:9/", `"tags":["http"]`)
-	f(422, wire.CodeSecretsImpossible, "http://127.0.0.1:9/", `"tags":["t"],"secret":"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="`)
+	f(422, wire.CodeSecretsImpossible, "http://127.0.0.1:9/",
+		`"tags":["t"],"secret":"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="`)
 	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", ""); len(all.Workers) != 0 {
 		t.Errorf("listed %+v", all)
 	}

@@ -70,7 +70,8 @@ func TestATaskThatNobodyReceivesIsHandedOutAgainAtNoCost(t *testing.T) {
 	first := pop()
 	GiveBack(slog.New(slog.DiscardHandler), s, first)
 	GiveBack(slog.New(slog.DiscardHandler), s, first) // a lease that is lost is only logged
-	if task, err := s.Get(t.Context(), delaytask.ID(first[0].ID)); err != nil || !task.Started.IsZero() || len(task.Errors) != 0 {
+	if task, err := s.Get(t.Context(), delaytask.ID(first[0].ID)); err != nil || !task.Started.IsZero() ||
+		len(task.Errors) != 0 {
 		t.Errorf("nobody was handed it, and it is %+v, %v", task, err)
 	}
 	if again := pop(); again[0].ID != first[0].ID || again[0].Attempt != 1 {

@@ -140,7 +140,8 @@ func TestEndOfTheAttemptEndsTheSearch(t *testing.T) {
 func TestSoonerSnoozeCounts(t *testing.T) {
 	t.Parallel()
 	short, long := processor.Snooze(time.Second), processor.Snooze(time.Minute)
-	if !errors.Is(sooner(nil, long), long) || !errors.Is(sooner(long, short), short) || !errors.Is(sooner(short, long), short) {
+	if !errors.Is(sooner(nil, long), long) || !errors.Is(sooner(long, short), short) ||
+		!errors.Is(sooner(short, long), short) {
 		t.Error("the longer one counts")
 	}
 }

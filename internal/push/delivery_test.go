@@ -144,7 +144,8 @@ func TestTaskStartsWhenSomebodyIsCalledWithIt(t *testing.T) {
 				return task.Status == status && (status == delaytask.Completed || strings.HasPrefix(task.Executor, "pop:"))
 			})
 			var late float64
-			err := servertest.SQL(t, d.DSN).QueryRowContext(t.Context(), "SELECT lateness_ms FROM delay_task_lateness WHERE id = ?", id).Scan(&late)
+			err := servertest.SQL(t, d.DSN).QueryRowContext(t.Context(),
+				"SELECT lateness_ms FROM delay_task_lateness WHERE id = ?", id).Scan(&late)
 			if err != nil || task.Started.Before(before) || math.Abs(late-task.Lateness().Seconds()*1000) > 1 {
 				t.Errorf("started at %v, want after %v; the view says %v ms late, %v", task.Started, before, late, err)
 			}

@@ -50,7 +50,8 @@ func TestRegistrationThatCannotBeIsRefused(t *testing.T) {
 		refuses(func(r *wire.Register) { r.Address = address }, 400, wire.CodeInvalidAddress, "body.address")
 	}
 	refuses(func(r *wire.Register) { r.Address = "http://10.0.0.1/" }, 422, wire.CodeBlockedAddress, "body.address")
-	refuses(func(r *wire.Register) { r.Secret = webhook.NewSecret().Reveal() }, 422, wire.CodeSecretsImpossible, "body.secret")
+	refuses(func(r *wire.Register) { r.Secret = webhook.NewSecret().Reveal() }, 422, wire.CodeSecretsImpossible,
+		"body.secret")
 	f.registry.Secrets = newBox(t, "0123456789abcdef")
 	refuses(func(r *wire.Register) { r.Secret = "whsec_short" }, 400, wire.CodeInvalidParameter, "body.secret")
 
@@ -74,7 +75,8 @@ func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
 	t.Cleanup(f.registry.Client.Close)
 	for address, allowed := range map[string]bool{
 		"http://10.2.0.1/": false, "https://[::1]/": false, "http://LOCALHOST.:8080/": false, "https://api.localhost/": false,
-		"http://10.1.0.1:8080/": true, "http://hooks.internal/": true, "https://shop.example.com/": true, "http://localhost.example/": true,
+		"http://10.1.0.1:8080/": true, "http://hooks.internal/": true, "https://shop.example.com/": true,
+		"http://localhost.example/": true,
 	} {
 		_, err := f.registry.Register(t.Context(), &wire.Register{App: "shop", Address: address, Tags: []string{"t"}})
 		if allowed && err != nil || !allowed && (err == nil || !strings.Contains(err.Error(), "push.allow")) {
@@ -107,7 +109,8 @@ func TestThereAreOnlySoManyWorkers(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite))
 	register := func(r *Registry, app, address string) error {
-		_, err := r.Register(t.Context(), &wire.Register{App: app, Address: "http://127.0.0.1/" + address, Tags: []string{"t"}})
+		_, err := r.Register(t.Context(), &wire.Register{App: app, Address: "http://127.0.0.1/" + address,
+			Tags: []string{"t"}})
 		return err
 	}
 	others := func(n int, app func(n int) string) (all []row.Worker) {
@@ -156,7 +159,8 @@ func TestWorkerIsShownKeptAndRemoved(t *testing.T) {
 		w := f.register("shop", "http://127.0.0.1/", "b", "a")
 		life := w.Expires.Std().Sub(w.Created.Std())
 		if w.ID == 0 || w.App != "shop" || w.Address != "http://127.0.0.1/" || fmt.Sprint(w.Tags) != "[a b]" || w.Signed ||
-			w.TTLMS != 30_000 || life < 30*time.Second || life > 50*time.Second || w.Created.Std().Before(before.Add(-time.Second)) {
+			w.TTLMS != 30_000 || life < 30*time.Second || life > 50*time.Second ||
+			w.Created.Std().Before(before.Add(-time.Second)) {
 			t.Errorf("registered as %+v", w)
 		}
 		all, err := r.List(t.Context())
@@ -223,7 +227,9 @@ func TestRegistrationCountsAtOnce(t *testing.T) {
 	if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
 		t.Fatal(err)
 	}
-	servertest.Eventually(t, "it is called no more", func() bool { return f.registry.directory.Load().find("t", "shop") == nil })
+	servertest.Eventually(t, "it is called no more", func() bool {
+		return f.registry.directory.Load().find("t", "shop") == nil
+	})
 }
 
 func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {

@@ -86,7 +86,8 @@ func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
 		}
 
 		var stored []byte
-		if err := servertest.SQL(t, d.DSN).QueryRowContext(t.Context(), "SELECT secret FROM delay_task_worker").Scan(&stored); err != nil {
+		if err := servertest.SQL(t, d.DSN).QueryRowContext(t.Context(),
+			"SELECT secret FROM delay_task_worker").Scan(&stored); err != nil {
 			t.Fatal(err)
 		}
 		for _, canary := range []string{one[10:30], two[10:30]} {

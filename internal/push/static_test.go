@@ -13,7 +13,8 @@ import (
 )
 
 // process lets the worker process a task whose body is given, and returns what its receiver was called with, too.
-func (s Static) process(t *testing.T, body string, status int, answer string) (called *http.Request, sent string, err error) {
+func (s Static) process(t *testing.T, body string, status int, answer string) (called *http.Request, sent string,
+	err error) {
 	t.Helper()
 	s.Tag, s.URL = "t", servertest.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)

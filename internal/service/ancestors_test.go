@@ -85,7 +85,8 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 	f("two tokens", http.StatusBadRequest, "more than one", judged(nil), append(bearer, bearer...)...)
 	f("tokens that cannot be read", http.StatusServiceUnavailable, "try again", judged(access.ErrUnavailable), bearer...)
 	f("a page of another origin", http.StatusForbidden, "another origin", nothing, "Sec-Fetch-Site", "cross-site")
-	f("another host", http.StatusMisdirectedRequest, "not known by that name", func(c *httpapi.Config, _ *compat.Config) { c.CheckHost = true })
+	f("another host", http.StatusMisdirectedRequest, "not known by that name",
+		func(c *httpapi.Config, _ *compat.Config) { c.CheckHost = true })
 }
 
 // lastCheck lets a caller in until its body is read.
@@ -110,7 +111,8 @@ func (l *lastCheck) Read(p []byte) (int, error) {
 func TestTokenThatIsRevokedWhileABodyArrivesSavesNothing(t *testing.T) {
 	r := serve(t, sqlite(t))
 	for path, body := range map[string]string{
-		"/v1/tasks": `{"tag":"t"}`, "/o/add": `{"topic":"t","id":"1"}`, "/compat/topics": `{"command":"add","topic":"t","id":"2"}`,
+		"/v1/tasks": `{"tag":"t"}`, "/o/add": `{"topic":"t","id":"1"}`,
+		"/compat/topics": `{"command":"add","topic":"t","id":"2"}`,
 	} {
 		who := &lastCheck{Reader: strings.NewReader(body)}
 		api := ancestral(t, r, func(c *httpapi.Config, _ *compat.Config) { c.Tokens = who })

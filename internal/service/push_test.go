@@ -47,7 +47,7 @@ func called(t *testing.T, calls <-chan call, want ...call) {
 func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := settings(db.DSN)
-		c.Push.Allow, c.Backoff.Base, c.Backoff.Cap = []string{"127.0.0.1"}, time.Hour, time.Hour // the TTR counts, not the backoff
+		c.Push.Allow, c.Backoff.Base, c.Backoff.Cap = []string{"127.0.0.1"}, time.Hour, time.Hour // the TTR counts
 		before := serve(t, c)
 		before.Want(200, "", "POST", "/o/add", `{"topic":"mail","id":"1","delay":300,"ttr":1000,"body":"{\"to\":1}"}`)
 		before.stop()
@@ -76,7 +76,8 @@ func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 			t.Errorf("sent again after %v, want its TTR of 1 s", wait)
 		}
 		url, calls = receiver(t, `{}`)
-		send("/o/add", `{"topic":"http","id":"2","ttr":60000,"body":%q}`, url, `{"url":"%s/hook","method":"get","body":{"a":"b c"}}`)
+		send("/o/add", `{"topic":"http","id":"2","ttr":60000,"body":%q}`, url,
+			`{"url":"%s/hook","method":"get","body":{"a":"b c"}}`)
 		called(t, calls, call{"GET", "/hook?a=b+c", "", ""})
 		url, calls = receiver(t, `{"success":true}`)
 		send("/compat/topics", `{"command":"add","topic":"http","id":"1","delay":0,"TTR":60,"body":%q}`, url,

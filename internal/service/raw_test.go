@@ -84,7 +84,8 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 	f("GET /v1/tags HTTP/1.1\r\n\r\n", "400")
 	f("GET /v1/tags HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400")
 	f("GET /v1/tags HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", "421 misdirected_request")
-	f("GET http://evil.example/v1/tags HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "421 misdirected_request")
+	f("GET http://evil.example/v1/tags HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+		"421 misdirected_request")
 
 	// Methods and versions.
 	for _, line := range []string{"CONNECT /v1/tasks", "TRACE /v1/tasks", "OPTIONS /v1/tasks", "BREW /v1/tasks"} {
@@ -107,7 +108,8 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 	f("")
 	f("\r\n\r\n\r\n", "400")
 
-	if stats := r.Want(200, "", "GET", "/v1/stats", ""); !strings.Contains(stats.Text, `"tag":"t","counts":{"pending":3}`) {
+	if stats := r.Want(200, "", "GET", "/v1/stats", ""); !strings.Contains(stats.Text,
+		`"tag":"t","counts":{"pending":3}`) {
 		t.Errorf("three tasks were sent whole: %s", stats.Text)
 	}
 	if text := r.logged.String(); strings.Contains(text, "panic") {

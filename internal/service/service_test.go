@@ -71,7 +71,8 @@ func TestACallerWhoHangsUpIsNoFailure(t *testing.T) {
 		hangUp()
 		<-gone
 		servertest.Eventually(t, "it is counted", func() bool {
-			return strings.Contains(r.Call("GET", "/metrics", "").Text, `delaytask_http_requests_total{method="`+method+`",`+counted)
+			return strings.Contains(r.Call("GET", "/metrics", "").Text,
+				`delaytask_http_requests_total{method="`+method+`",`+counted)
 		})
 		saved := r.Save(`{"tag":"` + tag + `","ttr":"1h"}`)
 		if got := r.Pop(tag, ""); got.ID != saved.ID || got.Attempt != 1 {

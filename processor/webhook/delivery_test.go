@@ -23,7 +23,8 @@ func TestCallCarriesTheTask(t *testing.T) {
 		for name, want := range map[string]string{
 			"Webhook-Id": "42", "Delaytask-Id": "42", "Delaytask-Tag": "order.close", "Delaytask-Attempt": "3",
 			"Delaytask-Token": "42.7", "Delaytask-Expected": "2026-05-06T07:08:09.120Z", "Traceparent": trace,
-			"X-Own": "yes", "User-Agent": "delaytask", "X-Injected": "yes", "Webhook-Signature": "", "Tracestate": "", "Accept-Encoding": "", "Idempotency-Key": "",
+			"X-Own": "yes", "User-Agent": "delaytask", "X-Injected": "yes", "Webhook-Signature": "", "Tracestate": "",
+			"Accept-Encoding": "", "Idempotency-Key": "",
 		} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
@@ -204,7 +205,8 @@ func TestCallIsRefusedBeforeItIsMade(t *testing.T) {
 	client := newClient(t, nil)
 	f := func(call Call, want error) {
 		t.Helper()
-		if _, err := client.Deliver(t.Context(), someTask(), call); !errors.Is(err, want) || strings.Contains(err.Error(), "canary") {
+		if _, err := client.Deliver(t.Context(), someTask(), call); !errors.Is(err, want) ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%+v: got %v, want %v", call, err, want)
 		}
 	}
@@ -226,7 +228,8 @@ func TestCallIsRefusedBeforeItIsMade(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []Config{{Timeout: -1}, {HostRate: -1}, {MaxHosts: -1}, {Permanent: []int{200, 99}}, {BreakerWait: -1}} {
+	for _, cfg := range []Config{{Timeout: -1}, {HostRate: -1}, {MaxHosts: -1}, {Permanent: []int{200, 99}},
+		{BreakerWait: -1}} {
 		if _, err := New(cfg); !errors.Is(err, ErrInvalidConfig) {
 			t.Errorf("%+v: got %v, want ErrInvalidConfig", cfg, err)
 		}

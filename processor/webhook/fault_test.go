@@ -126,7 +126,8 @@ func TestBrokenReceiverSpendsAnAttempt(t *testing.T) {
 		{name: "garbage for TLS", https: true, handle: blurt("canary\r\n\r\n"), want: "TLS"},
 		{name: "HTTP for TLS", https: true, handle: blurt("HTTP/1.1 400 canary\r\n\r\n"), want: "TLS"},
 		{name: "close in TLS", https: true, handle: closed, want: "connection"},
-		{name: "no object", handle: say(ok+"Content-Length: 8\r\n\r\n\"canary\"", closed), rule: rule, want: "not a JSON object"},
+		{name: "no object", handle: say(ok+"Content-Length: 8\r\n\r\n\"canary\"", closed), rule: rule,
+			want: "not a JSON object"},
 		{name: "another value", handle: say(ok+"Content-Length: 17\r\n\r\n{\"code\":\"canary\"}", closed), rule: rule,
 			want: `differs at "code"`},
 	} {
@@ -181,7 +182,8 @@ func TestBodyOfAnAnswerIsNotWaitedFor(t *testing.T) {
 			}
 		})
 		_, err := client.Deliver(ctx, someTask(), Call{URL: url})
-		if refusal, ok := errors.AsType[*StatusError](err); ok != (status == 500) || ok && refusal.Status != 500 || ctx.Err() != nil {
+		if refusal, ok := errors.AsType[*StatusError](err); ok != (status == 500) || ok && refusal.Status != 500 ||
+			ctx.Err() != nil {
 			t.Errorf("%d: got %v", status, err)
 		}
 	}
@@ -200,7 +202,10 @@ func TestNameThatIsUnknownSpendsAnAttempt(t *testing.T) {
 
 func TestStrangersCertificateIsNotAccepted(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was called") }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("the server was called")
+	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)

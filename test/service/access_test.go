@@ -51,7 +51,8 @@ func TestTokensDecideWhoMayDoWhat(t *testing.T) {
 		s.Want(403, wire.CodeForbidden, "POST", "/v1/tags/order.mail/pop", "", shop...)
 		s.becomes(200, "GET", "/metrics", prometheus...)
 		servertest.Eventually(t, "the log says who has seen the metrics", func() bool { // not every request has a line
-			return s.Call("GET", "/metrics", "", prometheus...).Status == 200 && strings.Contains(s.logged.String(), " token=prometheus")
+			return s.Call("GET", "/metrics", "", prometheus...).Status == 200 &&
+				strings.Contains(s.logged.String(), " token=prometheus")
 		})
 		s.Want(401, wire.CodeUnauthorized, "GET", "/metrics", "")
 		revoke(t, db, "shop")
@@ -66,7 +67,8 @@ func (s *server) polls(fresh string, header ...string) map[string]<-chan servert
 	polls := map[string]<-chan servertest.Answer{}
 	for tag, c := range map[string][3]string{
 		"one": {"POST", "/v1/tags/TAG/pop?wait=50s&max=5"}, "many": {"POST", "/v1/pop?tag=TAG&tag=more&wait=50s"},
-		"get": {"GET", "/o/get?topic=TAG&wait=50000"}, "topics": {"POST", "/compat/topics", `{"command":"pop","topic":"TAG","wait":50,"max":5}`},
+		"get":    {"GET", "/o/get?topic=TAG&wait=50000"},
+		"topics": {"POST", "/compat/topics", `{"command":"pop","topic":"TAG","wait":50,"max":5}`},
 	} {
 		tag = fresh + tag
 		answered := make(chan servertest.Answer, 1)
@@ -81,7 +83,8 @@ func (s *server) polls(fresh string, header ...string) map[string]<-chan servert
 	}
 	servertest.Eventually(s.TB, "all of them wait", func() bool {
 		nodes := s.Call("GET", "/v1/nodes", "", header...).Text
-		return !slices.ContainsFunc(slices.Collect(maps.Keys(polls)), func(tag string) bool { return !strings.Contains(nodes, `"`+tag+`"`) })
+		return !slices.ContainsFunc(slices.Collect(maps.Keys(polls)),
+			func(tag string) bool { return !strings.Contains(nodes, `"`+tag+`"`) })
 	})
 	return polls
 }
@@ -93,7 +96,8 @@ func TestWaitingPopOfWhoMayNoLongerGetsNothing(t *testing.T) {
 			t.Helper()
 			for tag, poll := range polls {
 				saved := servertest.Ask[wire.Saved](&s.Client, 201, "POST", "/v1/tasks", `{"tag":"`+tag+`"}`, may...)
-				if a := servertest.Receive(t, poll, "the poll is answered"); a.Status != 401 || a.Header.Get("WWW-Authenticate") == "" ||
+				if a := servertest.Receive(t, poll, "the poll is answered"); a.Status != 401 ||
+					a.Header.Get("WWW-Authenticate") == "" ||
 					strings.Contains(a.Text, saved.ID.String()) {
 					t.Errorf("%s is answered %d %s", tag, a.Status, a.Text)
 				}
@@ -125,7 +129,8 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 	db := dbtest.New(t, dbtest.SQLite)
 	refused := launch(t, environment(db, "DELAYTASK_SERVER_LISTEN=:0"))
 	code, logged := refused.end(), refused.logged.String()
-	if code != 1 || !strings.Contains(logged, "make one with: delaytask token create") || strings.Count(logged, "delaytask: ") != 1 {
+	if code != 1 || !strings.Contains(logged, "make one with: delaytask token create") ||
+		strings.Count(logged, "delaytask: ") != 1 {
 		t.Errorf("exit code %d, and it says %s", code, logged)
 	}
 	f := func(s *server, url string, says ...string) {
@@ -148,7 +153,8 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 			t.Errorf("called as %q it answers %d %s", host, a.Status, a.Text)
 		}
 	}
-	known := serve(t, db, "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_INSECURE=true", "DELAYTASK_SERVER_HOSTS=127.0.0.1,known.example")
+	known := serve(t, db, "DELAYTASK_SERVER_LISTEN=:0", "DELAYTASK_SERVER_INSECURE=true",
+		"DELAYTASK_SERVER_HOSTS=127.0.0.1,known.example")
 	known.Host = "evil.example"
 	for _, path := range []string{"/v1/stats", "/metrics", "/docs"} {
 		known.Want(421, wire.CodeMisdirected, "GET", path, "")

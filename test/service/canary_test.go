@@ -50,11 +50,13 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			_, _ = w.Write([]byte(canary)) // the caller may have gone
 		})
 		file := filepath.Join(t.TempDir(), "service.yaml")
-		content := fmt.Sprintf("workers: {static: {url: %q, secrets: [%s]}}\n", receiver+"/broken?token="+canary, canarySecret)
+		content := fmt.Sprintf("workers: {static: {url: %q, secrets: [%s]}}\n", receiver+"/broken?token="+canary,
+			canarySecret)
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token", "DELAYTASK_SERVER_GET_TOPICS=*",
+		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token",
+			"DELAYTASK_SERVER_GET_TOPICS=*",
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
 			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=api-key="+canary,
 			"OTEL_EXPORTER_OTLP_HEADERS="+canary, "OTEL_BSP_SCHEDULE_DELAY=100", // which are no headers, and are not asked for
@@ -70,7 +72,8 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		}
 		s.stops()
 		logged := s.said.String() + s.logged.String()
-		for _, secret := range []string{canary, strings.TrimPrefix(canarySecret, "whsec_"), strings.TrimPrefix(bearer[1], "Bearer ")} {
+		for _, secret := range []string{canary, strings.TrimPrefix(canarySecret, "whsec_"),
+			strings.TrimPrefix(bearer[1], "Bearer ")} {
 			for line := range strings.Lines(logged) {
 				if strings.Contains(line, secret) {
 					t.Errorf("logged: %s", line)
@@ -113,7 +116,8 @@ func (c canaries) must(status int, method, path, body string, headers ...string)
 
 // routes touches every route, with what is right and what is not.
 func (c canaries) routes() {
-	const save = `{"tag":"t","key":"` + canary + `","body":{"secret":"` + canary + `"},"headers":{"h":"` + canary + `"},"delay":"1h"}`
+	const save = `{"tag":"t","key":"` + canary + `","body":{"secret":"` + canary + `"},"headers":{"h":"` + canary +
+		`"},"delay":"1h"}`
 	const byKey = "/v1/tags/t/keys/" + canary
 	for _, call := range [][3]string{
 		{"POST", "/v1/tasks", save}, {"POST", "/v1/tasks", save}, // the second is a duplicate
@@ -129,7 +133,8 @@ func (c canaries) routes() {
 		{"POST", "/v1/tasks/finish", `{"tokens":["1.1","` + canary + `"]}`},
 		{"POST", "/v1/tasks/1/touch", `{"token":"1.1","ttr":"1m"}`}, {"POST", "/v1/tasks/1/release", `{"token":"1.1"}`},
 		{"GET", "/" + canary, ""}, {"GET", "/v1/" + canary + "/..//" + canary, ""}, {canary, "/v1/tasks", ""},
-		{"GET", "/v1/tags", ""}, {"GET", "/v1/nodes", ""}, {"GET", "/v1/stats", ""}, {"GET", "/metrics", ""}, {"GET", "/docs", ""},
+		{"GET", "/v1/tags", ""}, {"GET", "/v1/nodes", ""}, {"GET", "/v1/stats", ""}, {"GET", "/metrics", ""},
+		{"GET", "/docs", ""},
 		{"GET", "/v1/tags/t/lateness?window=" + canary, ""}, {"POST", "/v1/tags/" + canary + "%21/pause", ""},
 		{"POST", "/o/add", `{"topic":"o","id":"` + canary + `","delay":0,"ttr":5,"body":"` + canary + `"}`},
 		{"GET", "/o/get?topic=o&" + canary, ""}, {"GET", "/o/complete?id=" + canary, ""},
@@ -147,16 +152,19 @@ func (c canaries) routes() {
 
 // calls lets addresses be called that answer well, badly and not at all.
 func (c canaries) calls() {
-	for i, path := range []string{c.receiver + "/ok", c.receiver + "/broken", c.receiver + "/moved", "http://127.0.0.1:1/"} {
+	for i, path := range []string{c.receiver + "/ok", c.receiver + "/broken", c.receiver + "/moved",
+		"http://127.0.0.1:1/"} {
 		url := path + "?token=" + canary
 		register := fmt.Sprintf(`{"app":"a%d","address":%q,"tags":["called"],"secret":%q}`, i, url, canarySecret)
 		c.must(201, "POST", "/v1/workers", register)
 		c.must(201, "POST", "/v1/tasks", fmt.Sprintf(`{"tag":"called","app":"a%d","body":%q}`, i, canary))
 		c.send("POST", "/v1/tasks",
-			fmt.Sprintf(`{"tag":"http","body":{"url":%q,"headers":{"authorization":%q},"passrule":{"a":%q}}}`, url, canary, canary))
+			fmt.Sprintf(`{"tag":"http","body":{"url":%q,"headers":{"authorization":%q},"passrule":{"a":%q}}}`, url, canary,
+				canary))
 	}
 	c.send("POST", "/v1/tasks", `{"tag":"http","body":{"url":"http://user:`+canary+`@10.0.0.1/?`+canary+`"}}`)
-	c.send("POST", "/v1/workers", `{"app":"a","address":"http://10.0.0.1/?`+canary+`","tags":["called"],"secret":"`+canary+`"}`)
+	c.send("POST", "/v1/workers",
+		`{"app":"a","address":"http://10.0.0.1/?`+canary+`","tags":["called"],"secret":"`+canary+`"}`)
 	c.must(201, "POST", "/v1/tasks", `{"tag":"static","body":"`+canary+`"}`)
 	failed := func(tag string, n int) {
 		c.TB.Helper()
@@ -205,7 +213,8 @@ func withPassword(t *testing.T, db dbtest.Database) string {
 	user := "canary" + cfg.DBName[len(cfg.DBName)-12:]
 	pool := servertest.SQL(t, db.DSN)
 	for _, statement := range []string{
-		"CREATE USER '" + user + "'@'%' IDENTIFIED BY '" + canary + "'", "GRANT ALL ON `" + cfg.DBName + "`.* TO '" + user + "'@'%'",
+		"CREATE USER '" + user + "'@'%' IDENTIFIED BY '" + canary + "'", "GRANT ALL ON `" + cfg.DBName + "`.* TO '" + user +
+			"'@'%'",
 	} {
 		if _, err := pool.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)

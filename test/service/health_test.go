@@ -44,7 +44,8 @@ func TestReadyServiceWarnsThatPlainInsertsAreLate(t *testing.T) {
 	if text := s.Call("GET", "/readyz", "").Text; text != "ready\n" {
 		t.Errorf("before: %q", text)
 	}
-	servertest.Exec(t, db.DSN, "INSERT INTO delay_task_message (id, tag, message_body) VALUES (9223372036854775807, 't', '')")
+	servertest.Exec(t, db.DSN,
+		"INSERT INTO delay_task_message (id, tag, message_body) VALUES (9223372036854775807, 't', '')")
 	warning := regexp.MustCompile(`^ready\nwarning: .*: UPDATE sqlite_sequence SET .*\n$`)
 	servertest.Eventually(t, "it warns", func() bool {
 		return warning.MatchString(s.Call("GET", "/readyz", "").Text)

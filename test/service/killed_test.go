@@ -50,7 +50,8 @@ func (s *server) finishAll(tasks []wire.Popped, journal map[wire.ID]int) map[str
 		s.TB.Fatal(err)
 	}
 	codes := map[string]int{}
-	for i, r := range servertest.Ask[wire.FinishBatchReply](&s.Client, 200, "POST", "/v1/tasks/finish", string(body)).Results {
+	for i, r := range servertest.Ask[wire.FinishBatchReply](&s.Client, 200, "POST", "/v1/tasks/finish",
+		string(body)).Results {
 		if codes[r.Code]++; r.Code == "" {
 			journal[tasks[i].ID]++
 		}

@@ -99,7 +99,8 @@ func (s *server) failsWhile(t *testing.T, what string, begin, end func()) {
 	begin()
 	var all sync.WaitGroup
 	for _, pop := range [][3]string{
-		{"POST", "/v1/tags/t/pop?wait=WAITs"}, {"POST", "/v1/pop?tag=t&tag=u&wait=WAITs"}, {"GET", "/o/get?topic=t&wait=WAIT000"},
+		{"POST", "/v1/tags/t/pop?wait=WAITs"}, {"POST", "/v1/pop?tag=t&tag=u&wait=WAITs"},
+		{"GET", "/o/get?topic=t&wait=WAIT000"},
 		{"POST", "/compat/topics", `{"command":"pop","topic":"t","wait":WAIT}`},
 	} {
 		for _, wait := range []string{"0", "1"} {

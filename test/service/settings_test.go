@@ -16,7 +16,8 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"DELAYTASK_CONFIG=" + file, "DELAYTASK_DSN=root:canary1@tcp(db:3306)/shop", "DELAYTASK_SECRET=canary2-canary2-canary2"}
+	env := []string{"DELAYTASK_CONFIG=" + file, "DELAYTASK_DSN=root:canary1@tcp(db:3306)/shop",
+		"DELAYTASK_SECRET=canary2-canary2-canary2"}
 	for format, wants := range map[string][]string{
 		"--json=false": {"dsn: root:***@tcp(db:3306)/shop\n", "secret: '***'\n", "secrets: '***'\n"}, "--json": {`"***"`},
 	} {

@@ -45,7 +45,8 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	c.requests++
 	c.header = r.Header.Clone()
-	if err != nil || r.Method != "POST" || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+	if err != nil || r.Method != "POST" || r.URL.Path != "/v1/traces" ||
+		r.Header.Get("Content-Type") != "application/x-protobuf" {
 		c.t.Errorf("the collector gets %s %s %v: %v", r.Method, r.URL, r.Header, err)
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -101,7 +102,8 @@ func TestATraceGoesFromTheCallerThroughTheDelayToTheReceiver(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := newCollector(t)
 		s := serve(t, db, tracedTo(c.url, "OTEL_EXPORTER_OTLP_HEADERS=api-key=of%20mine", "OTEL_SERVICE_NAME=shop-tasks")...)
-		if want := "traces     sent to " + strings.TrimPrefix(c.url, "http://") + "\n"; !strings.Contains(s.said.String(), want) {
+		if want := "traces     sent to " + strings.TrimPrefix(c.url, "http://") +
+			"\n"; !strings.Contains(s.said.String(), want) {
 			t.Errorf("it says\n%s", s.said)
 		}
 		seen := make(chan string, 10)
@@ -113,18 +115,22 @@ func TestATraceGoesFromTheCallerThroughTheDelayToTheReceiver(t *testing.T) {
 		s.Want(200, "", "GET", "/healthz", "")
 		s.Want(404, "not_found", "GET", "/v1/tags/t/keys/secret-key", "")
 		servertest.Eventually(t, "the spans are sent", func() bool {
-			return len(c.named("POST")) > 0 && len(c.named("process http")) > 0 && len(c.named("GET /v1/tags/{tag}/keys/{key}")) > 0
+			return len(c.named("POST")) > 0 && len(c.named("process http")) > 0 &&
+				len(c.named("GET /v1/tags/{tag}/keys/{key}")) > 0
 		})
 		request, save, attempt, call := c.one("POST /v1/tasks"), c.one("send http"), c.one("process http"), c.one("POST")
 		hex := func(id []byte) string { return fmt.Sprintf("%x", id) }
-		if hex(request.TraceId) != caller || hex(request.ParentSpanId) != callers || request.Kind != tracepb.Span_SPAN_KIND_SERVER ||
-			attribute(request.Attributes, "http.response.status_code") != "201" || attribute(request.Attributes, "http.route") != "/v1/tasks" {
+		if hex(request.TraceId) != caller || hex(request.ParentSpanId) != callers ||
+			request.Kind != tracepb.Span_SPAN_KIND_SERVER ||
+			attribute(request.Attributes, "http.response.status_code") != "201" ||
+			attribute(request.Attributes, "http.route") != "/v1/tasks" {
 			t.Errorf("the request's span is %v", request)
 		}
 		if hex(save.TraceId) != caller || hex(save.ParentSpanId) != hex(request.SpanId) {
 			t.Errorf("the save's span is %v", save)
 		}
-		if len(attempt.Links) != 1 || hex(attempt.Links[0].TraceId) != caller || hex(attempt.Links[0].SpanId) != hex(save.SpanId) ||
+		if len(attempt.Links) != 1 || hex(attempt.Links[0].TraceId) != caller ||
+			hex(attempt.Links[0].SpanId) != hex(save.SpanId) ||
 			hex(attempt.TraceId) == caller || len(attempt.ParentSpanId) != 0 {
 			t.Errorf("the attempt's span is %v", attempt)
 		}
@@ -152,7 +158,8 @@ func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	for _, env := range [][]string{
-		nil, tracedTo(c.url, "OTEL_TRACES_EXPORTER=none"), tracedTo(c.url, "OTEL_SDK_DISABLED=true"), {"OTEL_SERVICE_NAME=shop"},
+		nil, tracedTo(c.url, "OTEL_TRACES_EXPORTER=none"), tracedTo(c.url, "OTEL_SDK_DISABLED=true"),
+		{"OTEL_SERVICE_NAME=shop"},
 	} {
 		s := serve(t, dbtest.New(t, dbtest.SQLite), env...)
 		const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -160,7 +167,8 @@ func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
 		if got := s.Pop("t", "").Headers["traceparent"]; got != trace {
 			t.Errorf("%v: the worker gets the trace %q", env, got)
 		}
-		if metrics := s.Call("GET", "/metrics", "").Text; strings.Contains(metrics, "delaytask_trace") || strings.Contains(s.said.String(), "traces") {
+		if metrics := s.Call("GET", "/metrics", "").Text; strings.Contains(metrics, "delaytask_trace") ||
+			strings.Contains(s.said.String(), "traces") {
 			t.Errorf("%v: it makes spans:\n%s", env, s.said)
 		}
 		s.stops()
@@ -193,7 +201,7 @@ func TestACollectorThatHangsHurtsNobody(t *testing.T) {
 			!strings.Contains(metrics, `delaytask_trace_spans_total{result="overflow"} 0`)
 	})
 	s.stops()
-	if lines := strings.Count(s.logged.String(), "spans are lost"); lines == 0 || lines > 10 { // one in a minute, and one at the end
+	if lines := strings.Count(s.logged.String(), "spans are lost"); lines == 0 || lines > 10 {
 		t.Errorf("%d lines tell of it: %s", lines, s.logged)
 	}
 }
