@@ -58,6 +58,22 @@ func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 	})
 }
 
+func TestTaskSavedByAProcessThatIsKilledAtOnceRuns(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s := open(t, d)
+		p, ran := ids()
+		serve(t, s, "t", p)
+		c := spawn(t, d)
+		id := c.save("t", 500*time.Millisecond)
+		c.signal(syscall.SIGKILL)
+		if got := servertest.Receive(t, ran, "task runs"); got != id {
+			t.Errorf("task %d ran, want %d", got, id)
+		}
+		task := reaches(t, s, id, delaytask.Completed)
+		onTime(t, 6*time.Second, &task)
+	})
+}
+
 // Of three processes any one ends that runs a certain task, and another takes its place, as an orchestrator would see to.
 func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
