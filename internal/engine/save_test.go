@@ -71,6 +71,22 @@ func (w *world) answered(done <-chan answer, within time.Duration) answer {
 	}
 }
 
+// keyLater saves a task with the key in the background.
+func (w *world) keyLater(e *Engine, key string, opts ...processor.Option) <-chan answer {
+	w.Helper()
+	return w.saveLater(w.Context(), e, w.task("a", time.Hour, append(opts, processor.WithKey(key))...))
+}
+
+// allStored wants that the saves have stored their tasks after so long.
+func (w *world) allStored(within time.Duration, saves ...<-chan answer) {
+	w.Helper()
+	for i, done := range saves {
+		if a := w.answered(done, within); a.err != nil || !w.exists(a.id) {
+			w.Errorf("save %d: %+v", i, a)
+		}
+	}
+}
+
 // answering is the store, but an insert is answered with the first error that a row of it gets.
 func (w *world) answering(answer func(row.Row) error) Store {
 	return insertHook{w.store, func(_ context.Context, rows []row.Row) error {
@@ -132,14 +148,11 @@ func TestTakenKeysAreAnsweredBeforeTheBatchIsSent(t *testing.T) {
 		holder := w.save(e, "a", time.Hour, processor.WithKey("taken"))
 		refused.Store(0)
 		for i := range 100 {
-			bad := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("taken")))
-			good := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(fmt.Sprint("fresh ", i))))
+			bad, good := w.keyLater(e, "taken"), w.keyLater(e, fmt.Sprint("fresh ", i))
 			if got := <-bad; got.id != holder || !errors.Is(got.err, processor.ErrDuplicate) {
 				w.Fatalf("a taken key: %+v", got)
 			}
-			if got := <-good; got.err != nil || !w.exists(got.id) {
-				w.Fatalf("a fresh key: %+v", got)
-			}
+			w.allStored(time.Second, good)
 		}
 		if n := refused.Load(); n > 2 {
 			w.Errorf("the taken key was sent %d times in 100 saves", n)
@@ -188,11 +201,7 @@ func TestSavesThatArriveDuringAStatementShareTheNextOne(t *testing.T) {
 		for range 10 {
 			answers = append(answers, w.saveLater(w.Context(), e, w.task("a", time.Hour)))
 		}
-		for _, a := range answers {
-			if got := <-a; got.err != nil || !w.exists(got.id) {
-				w.Errorf("save: %v", got)
-			}
-		}
+		w.allStored(time.Minute, answers...)
 		if !slices.Equal(sizes(), []int{1, 1, 8}) { // two statements may be in flight
 			w.Errorf("statements carried %v rows, want 1, 1 and 8", sizes())
 		}
@@ -205,17 +214,11 @@ func TestCoalescedSaveIsEveryCallerForHimself(t *testing.T) {
 		e := w.idle(store, nil)
 		taken := w.save(e, "a", time.Hour, processor.WithKey("taken"))
 
-		key := func(k string, more ...processor.Option) processor.Save {
-			return w.task("a", time.Hour, append(more, processor.WithKey(k))...)
-		}
 		leaving, leave := context.WithCancel(w.Context())
-		first := w.saveLater(w.Context(), e, key("first"))
-		good := w.saveLater(w.Context(), e, key("good"))
-		duplicate := w.saveLater(w.Context(), e, key("taken"))
-		gone := w.saveLater(leaving, e, key("gone"))
-		refused := w.saveLater(w.Context(), e, key("refused", processor.WithPriority(66)))
-		twin := w.saveLater(w.Context(), e, key("good"))
-		other := w.saveLater(w.Context(), e, key("other"))
+		first, good, duplicate := w.keyLater(e, "first"), w.keyLater(e, "good"), w.keyLater(e, "taken")
+		gone := w.saveLater(leaving, e, w.task("a", time.Hour, processor.WithKey("gone")))
+		refused := w.keyLater(e, "refused", processor.WithPriority(66))
+		twin, other := w.keyLater(e, "good"), w.keyLater(e, "other")
 		leave()
 
 		if a := <-gone; !errors.Is(a.err, context.Canceled) || errors.Is(a.err, processor.ErrOutcomeUnknown) {
@@ -235,9 +238,8 @@ func TestCoalescedSaveIsEveryCallerForHimself(t *testing.T) {
 		if a := <-twin; !errors.Is(a.err, processor.ErrDuplicate) || a.id == 0 || w.row(a.id).Key != "good" {
 			w.Errorf("twin: %v", a)
 		}
-		rows, _, _ := w.store.List(w.Context(), row.Filter{Limit: 100}, false)
-		if len(rows) != 4 {
-			w.Errorf("%d rows are stored, want taken, first, good and other", len(rows))
+		if n := w.stored(); n != 4 {
+			w.Errorf("%d rows are stored, want taken, first, good and other", n)
 		}
 		if slices.Max(sizes()) < 4 {
 			w.Errorf("the saves did not travel together: %v", sizes())
@@ -341,13 +343,7 @@ func TestSavesGoOnAtOnceWhenTheDatabaseIsBack(t *testing.T) {
 				w.Errorf("tried %d times in a minute", n)
 			}
 			away.Store(false)
-			back := time.Now()
-			if got := <-waits; got.err != nil {
-				w.Error(got.err)
-			}
-			if took := time.Since(back); took > 500*time.Millisecond {
-				w.Errorf("the save waited %v for a database that is back", took)
-			}
+			w.allStored(500*time.Millisecond, waits)
 		}
 	})
 }
@@ -357,15 +353,11 @@ func TestSaveTwiceWithOneIDAtTheSameMoment(t *testing.T) {
 		store, _ := w.slowInsert(time.Second)
 		e := w.idle(store, nil)
 		id := e.ids.Next()
-		first := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("occupies the lane")))
+		first := w.keyLater(e, "occupies the lane")
 		a := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
 		b := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithID(id)))
 		c := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithID(id)))
-		for _, done := range []<-chan answer{first, a, b} {
-			if got := w.answered(done, 20*time.Second); got.err != nil {
-				w.Error(got.err)
-			}
-		}
+		w.allStored(20*time.Second, first, a, b)
 		if got := w.answered(c, 20*time.Second); !errors.Is(got.err, processor.ErrConflict) {
 			w.Errorf("another task under the id: %v, want ErrConflict", got.err)
 		}
@@ -414,15 +406,9 @@ func TestKeyOfAnUndecodableTaskStopsNobodyElse(t *testing.T) {
 		garbled.Headers = []byte("{")
 		w.store.Plant(garbled)
 
-		first := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("first")))
-		neighbour := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("neighbour")))
-		met := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("k")))
-		later := w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey("later")))
-		for _, done := range []<-chan answer{first, neighbour, later} {
-			if a := w.answered(done, 5*time.Second); a.err != nil {
-				w.Error(a.err)
-			}
-		}
+		first, neighbour := w.keyLater(e, "first"), w.keyLater(e, "neighbour")
+		met, later := w.keyLater(e, "k"), w.keyLater(e, "later")
+		w.allStored(5*time.Second, first, neighbour, later)
 		if a := w.answered(met, 20*time.Second); row.ClassOf(a.err) != row.ClassDuplicate {
 			w.Errorf("got %v, want the refusal", a.err)
 		}
@@ -436,23 +422,20 @@ func TestQueueOfSavesIsBounded(t *testing.T) {
 		body := strings.Repeat("x", 1<<20)
 		big, err := processor.NewSave("a", body, time.Hour, processor.Limits{})
 		w.must(err)
-		overloaded, stored := 0, 0
+		overloaded := 0
 		var answers []<-chan answer
 		for range 80 {
 			answers = append(answers, w.saveLater(w.Context(), e, big))
 		}
 		for _, done := range answers {
-			switch a := <-done; {
-			case a.err == nil:
-				stored++
-			case errors.Is(a.err, processor.ErrOverloaded):
+			if a := <-done; errors.Is(a.err, processor.ErrOverloaded) {
 				overloaded++
-			default:
+			} else if a.err != nil {
 				w.Error(a.err)
 			}
 		}
-		if overloaded == 0 || stored < 60 {
-			w.Errorf("%d stored, %d refused", stored, overloaded)
+		if overloaded == 0 || overloaded > 20 {
+			w.Errorf("%d of %d saves are refused", overloaded, len(answers))
 		}
 	})
 }

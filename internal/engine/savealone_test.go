@@ -38,7 +38,7 @@ func TestSavesThatWaitForALockHoldUpNoOther(t *testing.T) {
 		}), nil)
 		var waiting []<-chan answer
 		for _, key := range c.keys {
-			waiting = append(waiting, w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(key))))
+			waiting = append(waiting, w.keyLater(e, key))
 			began := time.Now()
 			w.save(e, "a", time.Hour)
 			if took := time.Since(began); took > 0 {
@@ -48,10 +48,7 @@ func TestSavesThatWaitForALockHoldUpNoOther(t *testing.T) {
 		}
 		time.Sleep(c.gather)
 		for i := range 5 {
-			free := w.saveLater(w.Context(), e, w.task("b", time.Hour, processor.WithKey(fmt.Sprint("free", i))))
-			if a := w.answered(free, max(4*time.Second, c.first)); a.err != nil {
-				w.Error(a.err)
-			}
+			w.allStored(max(4*time.Second, c.first), w.keyLater(e, fmt.Sprint("free", i)))
 			c.first = 0
 			time.Sleep(2 * time.Second)
 		}
@@ -92,13 +89,9 @@ func TestHalvesKeepEveryCaller(t *testing.T) {
 		}}, nil)
 		var callers []<-chan answer
 		for i := range 9 {
-			callers = append(callers, w.saveLater(w.Context(), e, w.task("a", time.Hour, processor.WithKey(string(rune('a'+i))))))
+			callers = append(callers, w.keyLater(e, string(rune('a'+i))))
 		}
-		for i, caller := range callers {
-			if a := w.answered(caller, 10*time.Second); a.err != nil {
-				w.Errorf("%d: %v", i, a.err)
-			}
-		}
+		w.allStored(10*time.Second, callers...)
 		if n := int(calls.Load()); n <= 1+len(answers) {
 			w.Errorf("%d statements were sent: the saves did not travel together", n)
 		}
@@ -121,9 +114,7 @@ func TestRowsOfUnknownOutcomeHoldUpNoOther(t *testing.T) {
 			cancel()
 		}
 		time.Sleep(time.Second) // the callers of the bad ones have left
-		if a := w.answered(w.saveLater(w.Context(), e, w.task("a", time.Hour)), time.Minute); a.err != nil {
-			w.Error(a.err)
-		}
+		w.allStored(time.Minute, w.saveLater(w.Context(), e, w.task("a", time.Hour)))
 		healed.Store(true)
 		time.Sleep(time.Minute)
 	})
