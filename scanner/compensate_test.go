@@ -12,8 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/delaytask/delaytask/internal/row"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // backlog is a table of overdue rows that are handed to one slow or quick worker per tag.
 type backlog struct {
@@ -24,6 +28,8 @@ type backlog struct {
 	work    map[string]time.Duration // how long Offer blocks
 	readErr error
 	panics  bool
+	stay    bool // rows stay in the table when they are taken
+	locked  bool // no row without a due time can be changed
 
 	reads   int
 	readers int // at this moment
@@ -100,11 +106,17 @@ func (b *backlog) offer(ctx context.Context, tag string, page []row.Due) error {
 		b.offered[tag] = append(b.offered[tag], r.ID)
 		taken[r.ID] = true
 	}
-	b.rows[tag] = slices.DeleteFunc(b.rows[tag], func(r row.Due) bool { return taken[r.ID] })
+	if !b.stay {
+		b.rows[tag] = slices.DeleteFunc(b.rows[tag], func(r row.Due) bool { return taken[r.ID] })
+	}
 	return nil
 }
 
 func (b *backlog) adopt(_ context.Context, rows []row.Ref) error {
+	if b.locked {
+		time.Sleep(time.Second)
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, ref := range rows {
@@ -141,6 +153,13 @@ func mustPass(t *testing.T, pass func(context.Context) error) {
 	}
 }
 
+// whole makes a pass and waits for what it began.
+func whole(t *testing.T, c *Compensate) {
+	t.Helper()
+	mustPass(t, c.Pass)
+	c.Wait()
+}
+
 func manyTags(n int) []string {
 	tags := make([]string, n)
 	for i := range tags {
@@ -149,78 +168,43 @@ func manyTags(n int) []string {
 	return tags
 }
 
-func TestScanOfNothingIsOneRead(t *testing.T) {
+func TestScanHandsOverWhatIsASecondOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBacklog(manyTags(300)...)
 		b.add("tag-007", 10, 900*time.Millisecond) // a timer may still be on it
-		c := b.scan()
-		mustPass(t, c.Pass)
-		c.Wait()
-		if b.reads != 1 || len(b.offered) != 0 {
-			t.Fatalf("%d reads, offered %v; want one read and nothing", b.reads, b.offered)
+		blind := b.scan()
+		blind.Now = func() (row.Time, bool) { return 0, false }
+		if whole(t, blind); b.reads != 0 {
+			t.Errorf("%d reads without a clock", b.reads)
 		}
-	})
-}
-
-func TestScanHandsOverEachTagsOverdueRows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBacklog("a", "b")
-		b.add("a", 20, time.Minute)
-		b.add("b", 20, 1001*time.Millisecond)
+		if whole(t, b.scan()); b.reads != 1 || len(b.offered) != 0 {
+			t.Errorf("%d reads, offered %v; want one read and nothing", b.reads, b.offered)
+		}
+		b.add("tag-008", 20, time.Minute)
+		b.add("tag-009", 20, 1001*time.Millisecond)
 		b.add("paused", 20, time.Minute)
-		c := b.scan()
-		mustPass(t, c.Pass)
-		c.Wait()
-		if len(b.offered["a"]) != 20 || len(b.offered["b"]) != 20 || len(b.offered["paused"]) != 0 || b.reads != 1 {
-			t.Fatalf("%d reads, offered %v", b.reads, b.offered)
+		whole(t, b.scan())
+		if len(b.offered["tag-008"]) != 20 || len(b.offered["tag-009"]) != 20 || len(b.offered) != 2 || b.reads != 2 {
+			t.Errorf("%d reads, offered %v", b.reads, b.offered)
 		}
 	})
 }
 
 func TestScanReadsALongBacklogOnceAndInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = 5000 // several turns of pages
-		b := newBacklog("a")
-		b.add("a", n, time.Minute)
-		b.work["a"] = time.Second
-		c := b.scan()
-		mustPass(t, c.Pass)
-		c.Wait()
-		if got := b.offered["a"]; len(got) != n || !slices.IsSorted(got) || slices.Contains(got[1:], got[0]) {
-			t.Fatalf("offered %d rows, in order: %t; want %d", len(got), slices.IsSorted(got), n)
-		}
-		if want := n/50 + 3; b.reads > want {
-			t.Errorf("%d reads, want at most %d", b.reads, want)
-		}
-	})
-}
-
-func TestRowsAreNotReadTwiceWhileTheyWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBacklog("a")
-		b.add("a", 500, time.Minute)
-		var mu sync.Mutex
-		seen := map[int64]int{}
-		c := b.scan()
-		c.Offer = func(_ context.Context, _ string, page []row.Due) error { // takes rows, and leaves them in the table
-			mu.Lock()
-			defer mu.Unlock()
-			for _, r := range page {
-				seen[r.ID]++
+	for n, stay := range map[int]bool{5000: false, 500: true} { // several turns of pages, and one
+		synctest.Test(t, func(t *testing.T) {
+			b := newBacklog("a")
+			b.add("a", n, time.Minute)
+			b.work["a"], b.stay = time.Second, stay
+			whole(t, b.scan())
+			if got := b.offered["a"]; len(got) != n || !slices.IsSorted(got) || len(slices.Compact(got)) != n {
+				t.Fatalf("offered %d rows, in order: %t; want %d", len(got), slices.IsSorted(got), n)
 			}
-			return nil
-		}
-		mustPass(t, c.Pass)
-		c.Wait()
-		if len(seen) != 500 {
-			t.Fatalf("%d rows were offered, want 500", len(seen))
-		}
-		for id, n := range seen {
-			if n != 1 {
-				t.Fatalf("row %d was offered %d times in one pass", id, n)
+			if want := n/50 + 3; b.reads > want {
+				t.Errorf("%d reads, want at most %d", b.reads, want)
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestPassDuringATurnIsMadeUpForAtItsEnd(t *testing.T) {
@@ -229,15 +213,11 @@ func TestPassDuringATurnIsMadeUpForAtItsEnd(t *testing.T) {
 		b.add("a", 3, time.Minute)
 		b.work["a"] = 2 * time.Second
 		c := b.scan()
-		if err := c.Pass(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustPass(t, c.Pass)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		b.add("a", 3, time.Hour) // behind the reader
-		if err := c.Pass(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustPass(t, c.Pass)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := len(b.offered["a"]); n != 6 {
@@ -315,24 +295,32 @@ func TestScanGivesRowsOfPlainInsertsTheirDueTime(t *testing.T) {
 			b.rows["a"] = append(b.rows["a"], row.Due{ID: id + 1, Tag: "a"})
 		}
 		b.rows["a"] = append(b.rows["a"], row.Due{ID: 500, Tag: "a", Due: row.At(time.Now().Add(-time.Minute))})
-		c := b.scan()
-		mustPass(t, c.Pass)
-		c.Wait()
+		whole(t, b.scan())
 		if len(b.adopted) != 120 || !slices.Equal(b.offered["a"], []int64{500}) {
 			t.Fatalf("adopted %d rows, offered %v; want 120 and [500]", len(b.adopted), b.offered["a"])
 		}
 	})
 }
 
-func TestScanWaitsForAClock(t *testing.T) {
+// Rows without a due time that somebody's transaction holds cannot be adopted, and lie in front of all others.
+func TestOverdueRowsBehindAPageThatCannotBeAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBacklog("a")
-		b.add("a", 5, time.Minute)
+		b.locked = true
+		for id := range int64(5) {
+			b.rows["a"] = append(b.rows["a"], row.Due{ID: id + 1, Tag: "a"})
+		}
+		b.rows["a"] = append(b.rows["a"], row.Due{ID: 100, Tag: "a", Due: row.At(time.Now().Add(-time.Hour))})
 		c := b.scan()
-		c.Now = func() (row.Time, bool) { return 0, false }
-		mustPass(t, c.Pass)
-		if b.reads != 0 {
-			t.Fatal("the scan read without a clock")
+		c.Page = 5
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := c.Pass(ctx); err != nil {
+			t.Fatal(err)
+		}
+		c.Wait()
+		if !slices.Equal(b.offered["a"], []int64{100}) {
+			t.Errorf("within a minute and %d reads %v were offered, want the overdue row", b.reads, b.offered["a"])
 		}
 	})
 }
@@ -347,57 +335,11 @@ func TestScanComesBackAfterFailures(t *testing.T) {
 			t.Fatalf("Pass: %v, want the reader's error", err)
 		}
 		b.readErr, b.panics = nil, true
-		mustPass(t, c.Pass)
-		c.Wait()
+		whole(t, c)
 		b.panics = false
-		mustPass(t, c.Pass)
-		c.Wait()
+		whole(t, c)
 		if n := len(b.offered["a"]); n != 500 {
 			t.Fatalf("%d rows were handed over after the failures, want 500", n)
-		}
-	})
-}
-
-// Rows without a due time that somebody's transaction holds cannot be adopted, and lie in front of all others.
-func TestOverdueRowsBehindAPageThatCannotBeAdopted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		const page = 5
-		reads, offered := 0, false
-		c := &Compensate{
-			Due: func(ctx context.Context, w row.Window) (found []row.Due, err error) {
-				reads++
-				time.Sleep(time.Millisecond)
-				if w.From.IsZero() {
-					for id := range int64(page) {
-						if id+1 > w.AfterID {
-							found = append(found, row.Due{ID: id + 1, Tag: "a"})
-						}
-					}
-				}
-				overdue := row.Due{ID: 100, Tag: "a", Due: w.To.Add(-time.Hour)}
-				if w.From <= overdue.Due && (w.From != overdue.Due || w.AfterID < 100) {
-					found = append(found, overdue)
-				}
-				return slices.Clip(found[:min(len(found), w.Limit)]), ctx.Err()
-			},
-			Adopt: func(context.Context, []row.Ref) error { time.Sleep(time.Second); return nil }, // all are locked
-			Tags:  func() []string { return []string{"a"} },
-			Mine:  func(int64, string) bool { return true },
-			Now:   func() (row.Time, bool) { return row.At(time.Now()), true },
-			Offer: func(_ context.Context, _ string, rows []row.Due) error {
-				offered = offered || slices.ContainsFunc(rows, func(d row.Due) bool { return d.ID == 100 })
-				return nil
-			},
-			Page: page, Log: slog.New(slog.DiscardHandler),
-		}
-		if err := c.Pass(ctx); err != nil {
-			t.Fatal(err)
-		}
-		c.Wait()
-		if !offered {
-			t.Errorf("the overdue row was not offered within a minute and %d reads", reads)
 		}
 	})
 }

@@ -19,6 +19,7 @@ type history struct {
 	calls  int
 	busy   time.Duration
 
+	most          int // rows that a transaction may have; 0: any number
 	claimsAreSlow bool
 }
 
@@ -34,6 +35,9 @@ func (h *history) delete(_ context.Context, s row.Status, before row.Time, limit
 		return 0, err
 	}
 	n := min(limit, h.rows[s])
+	if h.most > 0 && n > h.most {
+		return 0, errors.New("transaction too large")
+	}
 	h.rows[s] -= n
 	return n, nil
 }
@@ -74,36 +78,22 @@ func TestPurgeLeavesTheDatabaseAloneForMostOfTheTime(t *testing.T) {
 }
 
 func TestPurgeIsBoundedAndServesEveryStatus(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := &history{rows: map[row.Status]int{row.Completed: 1 << 30, row.Failed: 1000}}
-		mustPass(t, h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day}).Pass)
-		if h.calls != 100 || h.rows[row.Failed] != 0 {
-			t.Fatalf("%d statements, %d failed tasks left; want 100 and none", h.calls, h.rows[row.Failed])
-		}
-	})
-}
-
-func TestPurgeOfOneStatusFailsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		locked := errors.New("locked")
-		h := &history{
-			rows: map[row.Status]int{row.Completed: 700, row.Failed: 700},
-			fail: map[row.Status]error{row.Completed: locked},
-		}
-		err := h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day}).Pass(t.Context())
-		if !errors.Is(err, locked) || h.rows[row.Failed] != 0 || h.rows[row.Completed] != 700 {
-			t.Fatalf("%v, left %v", err, h.rows)
-		}
-	})
-}
-
-func TestPurgeEndsWithItsContext(t *testing.T) {
+	locked := errors.New("locked")
+	for want, fail := range map[error]map[row.Status]error{nil: nil, locked: {row.Completed: locked}} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &history{rows: map[row.Status]int{row.Completed: 1 << 30, row.Failed: 1000}, fail: fail}
+			err := h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day}).Pass(t.Context())
+			if !errors.Is(err, want) || h.rows[row.Failed] != 0 || fail == nil && h.calls != 100 {
+				t.Errorf("%v, %d statements, %d failed tasks left; want %v, 100 and none", err, h.calls, h.rows[row.Failed], want)
+			}
+		})
+	}
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{rows: map[row.Status]int{row.Completed: 1 << 30}, takes: 90 * time.Millisecond}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if err := h.pass(map[row.Status]time.Duration{row.Completed: day}).Pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("Pass: %v, want the context's error", err)
+			t.Errorf("Pass: %v, want the context's error", err)
 		}
 	})
 }
@@ -147,25 +137,14 @@ func TestPurgeTakesOneBatchWhileTheDatabaseIsBusy(t *testing.T) {
 // smaller batch would pass.
 func TestPurgeLearnsFromABatchThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		left := 1000
-		p := &Purge{
-			Delete: func(_ context.Context, _ row.Status, _ row.Time, limit int) (int, error) {
-				n := min(limit, left)
-				if n > 100 {
-					return 0, errors.New("transaction too large")
-				}
-				left -= n
-				return n, nil
-			},
-			Now:  func() (row.Time, bool) { return row.At(time.Now()), true },
-			Keep: map[row.Status]time.Duration{row.Completed: time.Hour},
-			Busy: func() bool { return false }, Batch: 500, Limit: 40,
-		}
+		h := &history{rows: map[row.Status]int{row.Completed: 1000}, most: 100}
+		p := h.pass(map[row.Status]time.Duration{row.Completed: day})
+		p.Limit = 40
 		for range 100 {
 			_ = p.Pass(t.Context())
 			time.Sleep(5 * time.Second)
 		}
-		if left > 0 {
+		if left := h.rows[row.Completed]; left > 0 {
 			t.Errorf("%d rows are left after 100 passes", left)
 		}
 	})

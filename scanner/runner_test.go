@@ -169,14 +169,10 @@ func TestStopEndsPassesAndWaitsForThem(t *testing.T) {
 		}
 		r.Kick("p")
 		r.Start(t.Context())
-	})
-}
 
-func TestStopBeforeStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, runs := counting("p", time.Second)
-		r := NewRunner(slog.New(slog.DiscardHandler), p)
-		r.Kick("p")
+		p, runs := counting("never started", time.Second)
+		r = NewRunner(slog.New(slog.DiscardHandler), p)
+		r.Kick("never started")
 		if err := r.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}

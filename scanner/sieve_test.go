@@ -66,15 +66,6 @@ func TestSieveTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
 	})
 }
 
-func TestSieveEndsWhenNothingIsLeft(t *testing.T) {
-	t.Parallel()
-	var s sieve
-	s.sift(rowsFrom(1, 10), func(int64, string) bool { return true })
-	if again, _ := s.next(false); again {
-		t.Error("all rows were taken, and it looks again")
-	}
-}
-
 func TestSieveHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, mine := range map[string]func(int64, string) bool{"helps": none, "has its own": odd} {
@@ -109,5 +100,10 @@ func TestSieveGoesOnAtOnceWhileThereIsMore(t *testing.T) {
 	s.sift(rows, none)
 	if again, wait := s.next(true); !again || wait != overdue {
 		t.Errorf("a turn of others' rows alone: again: %t, after %v", again, wait)
+	}
+	s = sieve{}
+	s.sift(rows, func(int64, string) bool { return true })
+	if again, _ := s.next(false); again {
+		t.Error("all rows were taken, and it looks again")
 	}
 }
