@@ -3,10 +3,12 @@ package bench
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/delaytask/delaytask/internal/child"
 	"github.com/delaytask/delaytask/internal/dbtest"
 )
 
@@ -46,4 +48,34 @@ func newRun(t *testing.T, o Options) *run {
 	r := &run{Options: o, once: once, workload: o.workload(), place: place, figures: newFigures(), stolen: make(stolen)}
 	r.meta.Forms, r.meta.LeftOut = make(map[string]string), make(map[string]string)
 	return r
+}
+
+// echo is a role that tells what it was asked.
+func echo(_ context.Context, o order, t *child.Teller) error {
+	t.Tell(o)
+	return nil
+}
+
+func TestAChildPlaysItsRole(t *testing.T) {
+	o := tiny("sqlite:unused.db")
+	r := newRun(t, o)
+	if _, err := startChild[order](t.Context(), r, order{}); err == nil || !strings.Contains(err.Error(), "how to start") {
+		t.Errorf("without arguments: %v", err)
+	}
+	r.Child = []string{childArgument}
+	want := order{Role: "echo", DSN: "user:password@tcp(host)/db", Count: 7}
+	p, err := startChild[order](t.Context(), r, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Last(); err != nil || got != want {
+		t.Errorf("it said %+v, %v", got, err)
+	}
+	p, err = startChild[order](t.Context(), r, order{Role: "nosuch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Last(); err == nil {
+		t.Error("a role that there is not was played")
+	}
 }

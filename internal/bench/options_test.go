@@ -74,14 +74,3 @@ func TestAMeasurementIsAlsoCalledByItsFigures(t *testing.T) {
 		}
 	}
 }
-
-func TestTurnsAreForWhatDoesNotTakeLong(t *testing.T) {
-	for _, tt := range []struct {
-		o    Options
-		want int
-	}{{Options{}, 3}, {Options{Turns: 5}, 5}, {Options{Turns: 5, Repeats: 2}, 2}} {
-		if got := tt.o.withDefaults().Repeats; got != tt.want {
-			t.Errorf("%+v: %d turns, want %d", tt.o, got, tt.want)
-		}
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/nodebench"
 	"github.com/delaytask/delaytask/internal/lateness"
 )
 
@@ -44,5 +45,22 @@ func TestOnTimeIsWhatIsNeverLateAgain(t *testing.T) {
 		if onTime != (tt.from > 0) || onTime && !from.Equal(due(tt.from)) {
 			t.Errorf("%s: from %v on, %v, want %v", name, from, onTime, due(tt.from))
 		}
+	}
+}
+
+func TestWhatIsBurnedAndLostIsCounted(t *testing.T) {
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	tasks := []delaytask.Task{
+		{ID: 1, Attempt: 1, Expected: began}, {ID: 2, Attempt: 3, Expected: began}, {ID: 3, Attempt: 1, CrashCount: 1, Expected: began},
+		{ID: 4, Attempt: 0, Expected: began},
+	}
+	if got := burned(tasks); got != 3 {
+		t.Errorf("burned are %d, want 3", got)
+	}
+	f := newFigures()
+	const saved = 6
+	f.addRolling(tasks, saved, began, began, nodebench.NewFleet(0, nil))
+	if lost, _ := f.median("nodes.rolling.lost"); lost != saved { // four that no process started, and two that are not in the table
+		t.Errorf("lost are %v, want %d", lost, saved)
 	}
 }

@@ -1,70 +1,24 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
 )
-
-func TestARunMeasuresRawAndDelaytask(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(db.DSN, "raw", "save", "save_bulk", "save_tx", "drain")
-		o.scratch = scratchOwner(db)
-		if db.Kind != dbtest.SQLite {
-			o.Repeats = 1 // to be done soon
-		}
-		report, err := Run(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if left := scratches(t, db); len(left) > 0 {
-			t.Errorf("it leaves %v", left)
-		}
-		values := make(map[string]float64)
-		for _, l := range report.Lines {
-			values[l.Key] = l.Value
-			turns := o.Repeats
-			if strings.HasSuffix(l.Key, "ratio") {
-				turns = 1
-			}
-			if len(l.Turns) != turns || l.Value <= 0 || l.About == "" {
-				t.Errorf("figure %+v", l)
-			}
-		}
-		for _, m := range registry {
-			if slices.Contains([]string{"save", "save_bulk", "save_tx", "drain"}, m.name) || strings.HasPrefix(m.name, "raw.") {
-				for _, f := range m.figures {
-					if values[f.key] == 0 {
-						t.Errorf("no %s", f.key)
-					}
-				}
-			}
-		}
-		near := func(ratio, want float64) bool { return math.Abs(ratio-want) < 0.001+0.02*want } // figures are rounded
-		claim, settle := values["raw.claim_batch_per_s"], values["raw.settle_batch_per_s"]
-		if !near(values["save.ratio"], values["save.per_s"]/values["raw.insert_single_per_s"]) ||
-			!near(values["save_bulk.ratio"], values["save_bulk.per_s"]/values["raw.insert_batch_per_s"]) ||
-			!near(values["drain.ratio"], values["drain.per_s"]/(1/(1/claim+1/settle))) {
-			t.Errorf("ratios are not those of the medians: %v", values)
-		}
-		if m := report.Meta; m.Server == "" || m.Version == "" || m.Machine.CPUs < 1 || m.Duration <= 0 || m.Repeats != o.Repeats ||
-			m.Rows != 1000 || (m.Forms["raw.settle_batch"] == "") != (db.Kind == dbtest.SQLite) || len(m.Settings) < 2 {
-			t.Errorf("meta is %+v", m)
-		}
-	})
-}
 
 func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
 	report, err := Run(t.Context(), tiny(dbtest.New(t, dbtest.SQLite).DSN, "save_tx", "save_bulk"))
@@ -90,7 +44,6 @@ func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
 // TestNothingIsLeftBehind ends measurements in every way there is.
 func TestNothingIsLeftBehind(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		errOnFire := errors.New("the machine is on fire")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, f := range []func(context.Context, *database) error{
@@ -153,6 +106,15 @@ func TestWhatCannotBeDroppedIsNamed(t *testing.T) {
 	})
 }
 
+func TestTheDatabaseThatIsNamedNeedNotBeThere(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
+		dsn := db.DSN[:strings.LastIndex(db.DSN, "/")+1] + "delaytask_nowhere"
+		if _, err := Run(t.Context(), tiny(dsn, "save")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
 		pool := connect(t, db)
@@ -173,6 +135,42 @@ func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "may not create") || strings.Contains(err.Error(), "Few-rights") {
 			t.Errorf("it ended with %v", err)
 		}
+	})
+}
+
+func TestFilledRowsAreTasks(t *testing.T) {
+	onFresh(t, func(ctx context.Context, r *run, d *database) error {
+		for _, f := range []filling{
+			{status: row.Pending, due: dueTomorrow()},
+			{status: row.Executing, due: dueTomorrow(), tag: "other"},
+			{status: row.Completed, due: dueNow()},
+		} {
+			const n = fillRows + 1 // more than one statement
+			ids, err := d.fill(ctx, n, f)
+			if err != nil {
+				return err
+			}
+			if len(ids) != n || !slices.IsSorted(ids) {
+				t.Errorf("%v: %d ids, sorted: %t", f.status, len(ids), slices.IsSorted(ids))
+			}
+			done, apart := f.status == row.Completed, time.Millisecond
+			if done {
+				apart = time.Microsecond
+			}
+			err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+				first, err := s.Get(ctx, delaytask.ID(ids[0]))
+				last, also := s.Get(ctx, delaytask.ID(ids[n-1]))
+				if string(last.Status) != f.status.String() || last.Finished.IsZero() == done || last.Tag != cmp.Or(f.tag, benchTag) ||
+					last.Due.Sub(first.Due) != (n-1)*apart || len(last.Body) != 100 || last.TTR != 15*time.Second {
+					t.Errorf("%v: the last task is %+v", f.status, last)
+				}
+				return errors.Join(err, also)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -220,14 +218,20 @@ func TestEveryFormWritesTheSame(t *testing.T) {
 // onRaw gives f a database and a raw connection to it.
 func onRaw(t *testing.T, f func(context.Context, *database, *raw)) {
 	t.Helper()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		err := newRun(t, tiny(db.DSN)).onFresh(t.Context(), func(ctx context.Context, d *database) error {
-			return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
-				f(ctx, d, raw)
-				return nil
-			})
+	onFresh(t, func(ctx context.Context, _ *run, d *database) error {
+		return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
+			f(ctx, d, raw)
+			return nil
 		})
-		if err != nil {
+	})
+}
+
+// onFresh gives f a database on each server.
+func onFresh(t *testing.T, f func(context.Context, *run, *database) error) {
+	t.Helper()
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		r := newRun(t, tiny(db.DSN))
+		if err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error { return f(ctx, r, d) }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -310,13 +314,4 @@ func scratchOwner(db dbtest.Database) string {
 	name := db.DSN[strings.LastIndex(db.DSN, "/")+1:]
 	name, _, _ = strings.Cut(name, "?")
 	return name
-}
-
-func TestTheDatabaseThatIsNamedNeedNotBeThere(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
-		dsn := db.DSN[:strings.LastIndex(db.DSN, "/")+1] + "delaytask_nowhere"
-		if _, err := Run(t.Context(), tiny(dsn, "save")); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/usage"
@@ -23,19 +25,20 @@ func counting(name string, once bool, order *[]string, err error) measurement {
 
 func TestWhatTakesLongHasOneTurnAtTheEnd(t *testing.T) {
 	for _, tt := range []struct {
-		repeats int
-		want    []string
+		o    Options
+		want string
 	}{
-		{0, []string{"raw", "save", "raw", "save", "raw", "save", "long"}},
-		{2, []string{"raw", "save", "raw", "save", "long", "long"}},
+		{Options{}, "raw save raw save raw save long"},
+		{Options{Turns: 4}, "raw save raw save raw save raw save long"},
+		{Options{Turns: 4, Repeats: 2}, "raw save raw save long long"},
 	} {
 		var order []string
-		r := newRun(t, Options{DSN: "sqlite:unused.db", Repeats: tt.repeats})
-		err := r.turns(t.Context(), []measurement{
+		tt.o.DSN = "sqlite:unused.db"
+		err := newRun(t, tt.o).turns(t.Context(), []measurement{
 			counting("raw", false, &order, nil), counting("long", true, &order, nil), counting("save", false, &order, nil),
 		})
-		if err != nil || !slices.Equal(order, tt.want) {
-			t.Errorf("repeats %d: turns %v, %v", tt.repeats, order, err)
+		if got := strings.Join(order, " "); err != nil || got != tt.want {
+			t.Errorf("%+v: turns %s, %v", tt.o, got, err)
 		}
 	}
 }
@@ -75,4 +78,53 @@ func TestStolenTimeIsCountedForEachMeasurement(t *testing.T) {
 	if _, known := got["none"]; known || got["save"] <= 0 || got["save"] > 100 {
 		t.Errorf("percents are %v", got)
 	}
+}
+
+func TestMedianIsTheMiddle(t *testing.T) {
+	f := newFigures()
+	if _, measured := f.median("a"); measured {
+		t.Error("nothing has a median")
+	}
+	for _, tt := range []struct{ add, want float64 }{{9, 9}, {1, 5}, {2, 2}, {3, 2.5}, {100, 3}} {
+		f.add("a", tt.add)
+		if got, _ := f.median("a"); got != tt.want {
+			t.Errorf("after %v the median is %v, want %v", tt.add, got, tt.want)
+		}
+	}
+}
+
+func TestARatioNeedsBothFigures(t *testing.T) {
+	f := newFigures()
+	f.add("of", 30)
+	if f.ratio("ratio", "of", "to"); len(f.values["ratio"]) != 0 {
+		t.Error("there is a ratio to nothing")
+	}
+	f.add("to", 20)
+	if f.ratio("ratio", "of", "to"); f.values["ratio"][0] != 1.5 {
+		t.Errorf("the ratio is %v", f.values["ratio"])
+	}
+}
+
+func TestFiguresAreRoundedByTheirUnit(t *testing.T) {
+	for key, want := range map[string]float64{
+		"save.per_s": 12, "save.p99_ms": 12.346, "save.ratio": 12.346, "cpu.idle_pct": 12.35, "memory.idle_mb": 12.3,
+	} {
+		if got := rounded(key, 12.34567); got != want {
+			t.Errorf("%s is %v, want %v", key, got, want)
+		}
+	}
+}
+
+func TestProgressGoesOnWhileSomethingIsMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []time.Duration
+		p := Progress{Name: "save", Done: time.Minute, Total: time.Hour}
+		err := p.during(t.Context(), func(p Progress) { told = append(told, p.Done) }, time.Second, func(context.Context) error {
+			time.Sleep(2100 * time.Millisecond) // longer than expected
+			return nil
+		})
+		if err != nil || len(told) != 11 || told[0] != time.Minute || told[10] != time.Minute+time.Second {
+			t.Errorf("told %v, %v", told, err)
+		}
+	})
 }

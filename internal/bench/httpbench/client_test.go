@@ -12,9 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/wire"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // against answers every request with the handler.
 func against(t *testing.T, handler http.HandlerFunc) *Client {
