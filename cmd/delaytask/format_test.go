@@ -8,41 +8,16 @@ import (
 	"time"
 )
 
-func TestSpanIsForPeople(t *testing.T) {
+func TestFiguresAreForPeople(t *testing.T) {
 	t.Parallel()
-	f := func(d time.Duration, want string) {
-		t.Helper()
-		if got := span(d); got != want {
-			t.Errorf("%v gave %s, want %s", d, got, want)
-		}
-	}
-	f(0, "0s")
-	f(1500*time.Microsecond, "1ms")
-	f(1500*time.Millisecond, "1.5s")
-	f(90*time.Second, "1m30s")
-	f(30*time.Minute, "30m")
-	f(25*time.Hour+59*time.Minute, "1d1h")
-	f(-time.Minute, "-1m")
-}
-
-func TestLatenessIsInMilliseconds(t *testing.T) {
-	t.Parallel()
-	f := func(d time.Duration, want string) {
-		t.Helper()
-		if got := lateness(d); got != want {
-			t.Errorf("%v gave %s, want %s", d, got, want)
-		}
-	}
-	f(1234*time.Microsecond, "1.2 ms")
-	f(3*time.Second, "3000.0 ms")
-	f(time.Minute, "60.0 s")
-}
-
-func TestGroupedSetsThousandsApart(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d gave %s", n, got)
+	for _, f := range [][2]string{
+		{span(0), "0s"}, {span(1500 * time.Microsecond), "1ms"}, {span(1500 * time.Millisecond), "1.5s"}, {span(90 * time.Second), "1m30s"},
+		{span(30 * time.Minute), "30m"}, {span(25*time.Hour + 59*time.Minute), "1d1h"}, {span(-time.Minute), "-1m"},
+		{lateness(1234 * time.Microsecond), "1.2 ms"}, {lateness(3 * time.Second), "3000.0 ms"}, {lateness(time.Minute), "60.0 s"},
+		{grouped(0), "0"}, {grouped(999), "999"}, {grouped(1000), "1,000"}, {grouped(1234567), "1,234,567"},
+	} {
+		if f[0] != f[1] {
+			t.Errorf("got %s, want %s", f[0], f[1])
 		}
 	}
 }

@@ -28,6 +28,7 @@ func commands(t *testing.T) (all []*cobra.Command) {
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	t.Parallel()
+	printsNoData := []string{"delaytask", "migrate", "token", "config", "serve"} // groups, and what prints where it serves
 	for _, c := range commands(t) {
 		if c.Short == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s has the short help %q and the example %q", c.CommandPath(), c.Short, c.Example)
@@ -37,25 +38,11 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 				t.Errorf("%s: a line of its help has %d characters", c.CommandPath(), len(line))
 			}
 		}
-	}
-}
-
-func TestEveryCommandThatPrintsDataTakesJSON(t *testing.T) {
-	t.Parallel()
-	without := []string{"delaytask", "migrate", "token", "config", "serve"} // groups, and what prints where it serves
-	for _, c := range commands(t) {
-		if has := c.Flags().Lookup("json") != nil; has == slices.Contains(without, c.Name()) {
+		if has := c.Flags().Lookup("json") != nil; has == slices.Contains(printsNoData, c.Name()) {
 			t.Errorf("%s: --json is %t", c.CommandPath(), has)
 		}
-	}
-}
-
-func TestExamplesUseFlagsThatExist(t *testing.T) {
-	t.Parallel()
-	for _, c := range commands(t) {
 		for _, word := range strings.Fields(c.Example) {
-			name, isFlag := strings.CutPrefix(word, "--")
-			if isFlag && !anyHas(c.Root(), name) {
+			if name, isFlag := strings.CutPrefix(word, "--"); isFlag && !anyHas(c.Root(), name) {
 				t.Errorf("%s: the example uses --%s", c.CommandPath(), name)
 			}
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/config"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -129,21 +131,32 @@ func TestPauseGoesOnAfterATagThatCannotBe(t *testing.T) {
 	contains(t, s.ok("stats"), "paused")
 }
 
-func TestExplainKnowsTheConfiguredQuarantine(t *testing.T) {
+func TestExplainSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	id := s.save("tag", "x")
-	s.exec("UPDATE delay_task_message SET status = 2, crash_count = 3 WHERE id = ?", id)
-	var e struct {
-		Reason delaytask.Reason
-		Text   string
-		Task   decodedTask
-	}
-	for value, want := range map[string]delaytask.Reason{"3": delaytask.ReasonQuarantined, "5": delaytask.ReasonFinished} {
-		s.environ = []string{"DELAYTASK_QUARANTINE=" + value}
-		if s.decode(&e, "explain", id); e.Reason != want {
-			t.Errorf("quarantine %s: %s, want %s", value, e.Reason, want)
+	id := s.save("tag", "x", "--delay", "1h")
+	contains(t, s.ok("explain", id), id, "pending", "due at", "No live node serves")
+	f := func(want delaytask.Reason) {
+		t.Helper()
+		var e struct {
+			Reason delaytask.Reason
+			Text   string
+			Task   decodedTask
 		}
+		if s.decode(&e, "explain", id); e.Reason != want || e.Task.ID != id || e.Text == "" {
+			t.Errorf("got %+v, want %s", e, want)
+		}
+	}
+	f(delaytask.ReasonNotDue)
+	s.exec("UPDATE delay_task_message SET status = 2, crash_count = 3 WHERE id = ?", id)
+	f(delaytask.ReasonFinished)
+	s.environ = []string{"DELAYTASK_QUARANTINE=3"}
+	f(delaytask.ReasonQuarantined)
+	s.exec("UPDATE delay_task_message SET expected_time = 'tomorrow' WHERE id = ?", id)
+	out := s.ok("explain", id)
+	contains(t, out, "Task "+id, "cannot be read", "expected_time")
+	if strings.Contains(out, "()") { // where others have their tag
+		t.Errorf("printed\n%s", out)
 	}
 }
 
@@ -191,21 +204,23 @@ func TestNodesLeaveTheCommandItselfOut(t *testing.T) {
 func TestConfigPrintShowsWhatIsInForce(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	s.dsn = "user:s3cret@tcp(db:3306)/shop"
-	out := s.ok("config", "print", "--concurrency", "7")
-	contains(t, out, "concurrency: 7", "user:***@tcp(db:3306)/shop")
-	contains(t, s.ok("config", "print", "--json", "--ttr", "30s"), `"ttr_ms": 30000`, `"base_ms": 1000`, `"allow": []`)
-	if strings.Contains(out, "s3cret") {
-		t.Errorf("printed\n%s", out)
-	}
-}
-
-func TestConfigNamesTheFile(t *testing.T) {
-	t.Parallel()
-	s := newShell(t)
+	contains(t, s.ok("config", "print", "--concurrency", "7"), "concurrency: 7")
+	contains(t, s.ok("config", "print", "--json", "--ttr", "30s"), `"ttr_ms": 30000`)
 	missing := filepath.Join(t.TempDir(), "none.yaml")
 	if r := s.run("config", "print", "--config", missing); r.code != exitWrongUse || !strings.Contains(r.stderr, missing) {
 		t.Errorf("code %d, %s", r.code, r.stderr)
+	}
+}
+
+func TestLogLevelMeansWhatItSays(t *testing.T) {
+	t.Parallel()
+	for setting, least := range map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	} {
+		log := (&app{stderr: io.Discard}).logger(config.Log{Level: setting})
+		if !log.Enabled(t.Context(), least) || log.Enabled(t.Context(), least-1) {
+			t.Errorf("log.level %s does not begin at %v", setting, least)
+		}
 	}
 }
 

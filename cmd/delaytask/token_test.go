@@ -86,22 +86,3 @@ func TestNothingShowsATokenAgain(t *testing.T) {
 		}
 	}
 }
-
-func TestTokenFailuresSayWhatToDo(t *testing.T) {
-	t.Parallel()
-	s := newShell(t)
-	f := func(line, want string) {
-		t.Helper()
-		r := s.run(strings.Fields(line)...)
-		if r.code != exitFailed || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, want) {
-			t.Errorf("delaytask %s: exit code %d\n%s%s", line, r.code, r.stdout, r.stderr)
-		}
-	}
-	f("token list", "delaytask migrate up")
-	s.ok("migrate", "up")
-	s.ok("token", "create", "shop", "--tags", "*", "--verbs", "all")
-	f("token create shop --tags a --verbs save", "revoke it first, or choose another name")
-	f("token revoke nobody", "delaytask token list shows what there is")
-	s.exec("DROP TABLE delay_task_token")
-	f("token create ci --tags * --verbs all", "table delay_task_token is missing (run: delaytask migrate up)")
-}
