@@ -15,6 +15,24 @@ import (
 
 const example = "../../config.yaml"
 
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
 func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 	t.Parallel()
 	c, err := Load(Source{Path: example})
@@ -137,29 +155,21 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 }
 
 func TestFileMayBeMissingUnlessItIsNamed(t *testing.T) {
-	t.Run("is fine at the default path", func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		if c, err := Load(Source{}); err != nil || !reflect.DeepEqual(c, Default()) {
-			t.Errorf("got %+v, %v", c, err)
-		}
-	})
-	t.Run("is an error where it is named", func(t *testing.T) {
-		if _, err := Load(Source{Path: filepath.Join(t.TempDir(), "config.yaml")}); err == nil {
-			t.Error("no error")
-		}
-	})
-	t.Run("in its place lies somebody else's", func(t *testing.T) {
-		t.Chdir(filepath.Dir(writeFile(t, "spring: {}\n")))
-		if _, err := Load(Source{}); err == nil || !strings.Contains(err.Error(), "if it belongs to something else") {
-			t.Errorf("got %v", err)
-		}
-	})
-	t.Run("is read at the default path when it is there", func(t *testing.T) {
-		t.Chdir(filepath.Dir(writeFile(t, "concurrency: 7")))
-		if c, err := Load(Source{}); err != nil || c.Concurrency != 7 {
-			t.Errorf("got concurrency %d, %v", c.Concurrency, err)
-		}
-	})
+	t.Chdir(t.TempDir())
+	if c, err := Load(Source{}); err != nil || !reflect.DeepEqual(c, Default()) {
+		t.Errorf("without a file: %+v, %v", c, err)
+	}
+	if _, err := Load(Source{Path: "config.yaml"}); err == nil {
+		t.Error("the file that is named is not there")
+	}
+	t.Chdir(filepath.Dir(writeFile(t, "concurrency: 7")))
+	if c, err := Load(Source{}); err != nil || c.Concurrency != 7 {
+		t.Errorf("got concurrency %d, %v", c.Concurrency, err)
+	}
+	t.Chdir(filepath.Dir(writeFile(t, "spring: {}\n"))) // somebody else's
+	if _, err := Load(Source{}); err == nil || !strings.Contains(err.Error(), "if it belongs to something else") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestTagsFromFileAndEnvironment(t *testing.T) {
@@ -177,11 +187,7 @@ func TestTagsFromFileAndEnvironment(t *testing.T) {
 
 func TestWrongSettingsAreNamed(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name, file string
-		environ    string
-		want       string
-	}{
+	for _, tt := range []struct{ name, file, environ, want string }{
 		{"unknown key", "concurency: 4", "", "concurency: unknown; did you mean concurrency?"},
 		{"key without its section", "heartbeat: 1s", "", "heartbeat: unknown; did you mean node.heartbeat?"},
 		{"far from any key", "postgres: true", "", "postgres: unknown"},
@@ -216,18 +222,11 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"variable of a tag the file lacks", "", "DELAYTASK_TAGS_MAIL_TTR=5s", "name the tag in the file first"},
 		{"variable of two tags", "tags: {a.b: {ttr: 5s}, a-b: {ttr: 5s}}", "DELAYTASK_TAGS_A_B_TTR=5s", "more than one tag"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := Load(Source{Path: writeFile(t, tt.file), Environ: []string{tt.environ}})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got  %v\nwant %s", err, tt.want)
-			}
-		})
+		_, err := Load(Source{Path: writeFile(t, tt.file), Environ: []string{tt.environ}})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got  %v\nwant %s", tt.name, err, tt.want)
+		}
 	}
-}
-
-func TestAllMistakesAreNamedAtOnce(t *testing.T) {
-	t.Parallel()
 	_, err := Load(Source{Path: writeFile(t, "concurrency: 0\nttr: x\n"), Environ: []string{"DELAYTASK_HEAP_CAP=x"}})
 	for _, key := range []string{"concurrency", "ttr", "DELAYTASK_HEAP_CAP"} {
 		if err == nil || !strings.Contains(err.Error(), key+": want") {
@@ -248,24 +247,6 @@ func TestForeignVariablesAreIgnored(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-func writeFile(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func readFile(t testing.TB, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
 
 func TestSecretsInAFileThatOthersCanReadAreTold(t *testing.T) {
@@ -291,4 +272,21 @@ func TestSecretsInAFileThatOthersCanReadAreTold(t *testing.T) {
 			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, told, err, c.want)
 		}
 	}
+}
+
+func TestNearestFindsWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	f := func(word, want string) {
+		t.Helper()
+		if got, _ := nearest(Keys(), word); got != want {
+			t.Errorf("nearest to %q is %q, want %q", word, got, want)
+		}
+	}
+	f("retention.canceled", "retention.cancelled")
+	f("node.hartbeat", "node.heartbeat")
+	f("lookahead.evry", "lookahead.every")
+	f("jitter", "backoff.jitter")
+	f("heapcap", "heap_cap")
+	f("x", "")
+	f("", "")
 }

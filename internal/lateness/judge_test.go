@@ -1,11 +1,19 @@
 package lateness
 
 import (
+	"database/sql"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/dbtest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 var due = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -88,4 +96,28 @@ func TestMomentsAreDifferent(t *testing.T) {
 		}
 		seen[m] = true
 	}
+}
+
+func TestAnotherClockIsSeen(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
+		separator := "?"
+		if strings.Contains(db.DSN, "?") {
+			separator = "&"
+		}
+		for parameter, want := range map[string]error{"": nil, "timestamp=1772366400": ErrOtherClock} { // stands still in 2026
+			pool, err := sql.Open("mysql", db.DSN+separator+parameter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := SameClock(t.Context(), pool); !errors.Is(err, want) {
+				t.Errorf("with %q: %v, want %v", parameter, err, want)
+			}
+			if err := ClockAhead(t.Context(), pool, time.Second); !errors.Is(err, ErrOtherClock) {
+				t.Errorf("with %q, ahead by a second: %v", parameter, err)
+			}
+			if err := pool.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

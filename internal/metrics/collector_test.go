@@ -26,26 +26,6 @@ func TestSeriesFollowTheConventions(t *testing.T) {
 	}
 }
 
-func TestNamesAreFixed(t *testing.T) {
-	t.Parallel()
-	c := metrics.New()
-	everyEvent(c)
-	families, err := registryOf(t, c).Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, f := range families {
-		got = append(got, strings.TrimPrefix(f.GetName(), "delaytask_"))
-	}
-	want := "batch_size claims_total clock_skew_seconds clock_width_seconds database_errors_total heap_entries " +
-		"ignored_context_total lateness_seconds nodes_alive purged_total quarantined_total rescues_total retries_total " +
-		"running_tasks runs_total saves_total workers"
-	if g := strings.Join(got, " "); g != want {
-		t.Errorf("got  %s\nwant %s", g, want)
-	}
-}
-
 func TestEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	c := metrics.New()

@@ -5,14 +5,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
-
-	"github.com/delaytask/delaytask/delaytasktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,14 +61,4 @@ func TestPropagatorOfTheCallerCounts(t *testing.T) {
 	if got := baggage.FromContext(ctx).Member("tenant").Value(); got != "7" || trace.SpanContextFromContext(ctx).IsValid() {
 		t.Errorf("tenant %q, trace %v", got, trace.SpanContextFromContext(ctx))
 	}
-}
-
-func TestTraceOfARequestReachesTheTaskThatItSaves(t *testing.T) {
-	t.Parallel()
-	s := delaytasktest.New(t)
-	ctx := serve(t, nil, map[string]string{"traceparent": parent})
-	if _, err := s.SaveDelayTask(ctx, "t", nil, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	s.RequireSaved(t, "t", delaytasktest.Header("traceparent", parent))
 }
