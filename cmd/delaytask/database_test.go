@@ -1,7 +1,6 @@
 package main
 
 import (
-	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,17 +67,8 @@ func TestWritingCommandsSayWhichDatabase(t *testing.T) {
 func TestAStrangersFileIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
+	s.exec("CREATE TABLE notes (text TEXT)")
 	file := strings.TrimPrefix(s.dsn, "sqlite:")
-	db, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), "CREATE TABLE notes (text TEXT)"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

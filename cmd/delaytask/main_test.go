@@ -119,18 +119,11 @@ func (s *shell) serve(tag string, n int, result error) (ids []string) {
 	for range n {
 		ids = append(ids, s.save(tag, `{"n":1}`))
 	}
-	node, err := delaytask.Open(s.t.Context(), s.dsn, delaytask.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	started := make(chan struct{}, n)
-	process := processor.Func(func(context.Context, *processor.Task) error {
+	node := s.node(delaytask.Config{}, tag, func(context.Context, *processor.Task) error {
 		started <- struct{}{}
 		return result
 	})
-	if err := errors.Join(node.Register(tag, process), node.Start(s.t.Context())); err != nil {
-		s.t.Fatal(err)
-	}
 	for range n {
 		<-started
 	}
@@ -138,6 +131,20 @@ func (s *shell) serve(tag string, n int, result error) (ids []string) {
 		s.t.Fatal(err)
 	}
 	return ids
+}
+
+// node starts a process that serves the tag.
+func (s *shell) node(c delaytask.Config, tag string, process processor.Func) *delaytask.Scheduler {
+	s.t.Helper()
+	c.Logger = slog.New(slog.DiscardHandler)
+	node, err := delaytask.Open(s.t.Context(), s.dsn, c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := errors.Join(node.Register(tag, process), node.Start(s.t.Context())); err != nil {
+		s.t.Fatal(err)
+	}
+	return node
 }
 
 var errOnFire = processor.Permanent(errors.New("the printer is on fire"))

@@ -176,20 +176,9 @@ func TestStatsAndNodesOfAnEmptyDatabase(t *testing.T) {
 func TestNodesLeaveTheCommandItselfOut(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	node, err := delaytask.Open(t.Context(), s.dsn, delaytask.Config{
-		Logger: slog.New(slog.DiscardHandler), NodeName: "web-1", Address: "10.0.0.7:80",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing := func(context.Context, *processor.Task) error { return nil }
+	node := s.node(delaytask.Config{NodeName: "web-1", Address: "10.0.0.7:80"}, "mail", nothing)
 	defer func() { _ = node.Stop(context.WithoutCancel(t.Context())) }()
-	nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
-	if err := node.Register("mail", nothing); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	for !strings.Contains(s.ok("nodes", "--json"), `"mail"`) {
 		runtime.Gosched() // a node that has just started announces its tags in the background
 	}
