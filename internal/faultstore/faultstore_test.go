@@ -2,6 +2,7 @@ package faultstore_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,38 +45,46 @@ func TestModesOfAnInsert(t *testing.T) {
 		{faultstore.Late, row.ClassUnknown, time.Second, false, true},
 		{faultstore.Twice, row.ClassDuplicate, 0, true, true},
 	} {
-		t.Run(c.mode.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memstore.New()
-				s := faultstore.New(inner, faultstore.Method("Insert", 2, c.mode))
-				if err := s.Insert(t.Context(), nil, []row.Row{task(1)}); err != nil {
-					t.Fatalf("the call before the fault: %v", err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				begun := time.Now()
-				err := s.Insert(ctx, nil, []row.Row{task(2)})
-				if err == nil || row.ClassOf(err) != c.class {
-					t.Errorf("class %v, want %v: %v", row.ClassOf(err), c.class, err)
-				}
-				if took := time.Since(begun); took != c.took {
-					t.Errorf("took %v, want %v", took, c.took)
-				}
-				if got := stored(t, inner, 2); got != c.then {
-					t.Errorf("stored %v when the call returned, want %v", got, c.then)
-				}
-				s.Wait()
-				if got := stored(t, inner, 2); got != c.now {
-					t.Errorf("stored %v in the end, want %v", got, c.now)
-				}
-				if err := s.Insert(t.Context(), nil, []row.Row{task(3)}); err != nil {
-					t.Errorf("the call after the fault: %v", err)
-				}
-				if s.Faults() != 1 || s.Calls() != 3 || s.CallsOf("Insert") != 3 {
-					t.Errorf("%d faults in %d calls, %d inserts", s.Faults(), s.Calls(), s.CallsOf("Insert"))
-				}
+		for _, overLine := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, over a line %t", c.mode, overLine), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					inner, line := memstore.New(), slow(time.Microsecond, time.Microsecond)
+					s := faultstore.New(inner, faultstore.Method("Insert", 2, c.mode))
+					if overLine {
+						s.Over(line)
+					}
+					if err := s.Insert(t.Context(), nil, []row.Row{task(1)}); err != nil {
+						t.Fatalf("the call before the fault: %v", err)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					begun := time.Now()
+					err := s.Insert(ctx, nil, []row.Row{task(2)})
+					if err == nil || row.ClassOf(err) != c.class {
+						t.Errorf("class %v, want %v: %v", row.ClassOf(err), c.class, err)
+					}
+					if took := time.Since(begun).Truncate(time.Millisecond); took != c.took {
+						t.Errorf("took %v, want %v", took, c.took)
+					}
+					then := c.then || overLine && c.mode == faultstore.Late // which is late by when it was sent
+					if got := stored(t, inner, 2); got != then {
+						t.Errorf("stored %v when the call returned, want %v", got, then)
+					}
+					s.Wait()
+					time.Sleep(time.Second)
+					if got := stored(t, inner, 2); got != c.now {
+						t.Errorf("stored %v in the end, want %v", got, c.now)
+					}
+					if err := s.Insert(t.Context(), nil, []row.Row{task(3)}); err != nil {
+						t.Errorf("the call after the fault: %v", err)
+					}
+					if s.Faults() != 1 || s.Calls() != 3 || s.CallsOf("Insert") != 3 {
+						t.Errorf("%d faults in %d calls, %d inserts", s.Faults(), s.Calls(), s.CallsOf("Insert"))
+					}
+					line.End() // whoever waits for an answer goes home
+				})
 			})
-		})
+		}
 	}
 }
 

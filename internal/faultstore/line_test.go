@@ -119,34 +119,3 @@ func TestWhoWaitsAtACutIsToldWhenItEnds(t *testing.T) {
 		}
 	})
 }
-
-func TestModesOverALine(t *testing.T) {
-	for mode, want := range map[faultstore.Mode]struct {
-		class  row.Class
-		stored bool
-	}{
-		faultstore.Before: {row.ClassNotApplied, false},
-		faultstore.After:  {row.ClassUnknown, true},
-		faultstore.Hang:   {row.ClassUnknown, false},
-		faultstore.Late:   {row.ClassUnknown, true},
-		faultstore.Twice:  {row.ClassDuplicate, true},
-	} {
-		t.Run(mode.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memstore.New()
-				line := slow(time.Millisecond, time.Millisecond)
-				s := faultstore.New(inner, faultstore.Nth(1, mode)).Over(line)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				if err := s.Insert(ctx, nil, []row.Row{task(1)}); err == nil || row.ClassOf(err) != want.class {
-					t.Errorf("got %v, want %v", err, want.class)
-				}
-				line.End() // whoever waits for an answer goes home
-				time.Sleep(time.Second)
-				if got := stored(t, inner, 1); got != want.stored {
-					t.Errorf("stored %v in the end, want %v", got, want.stored)
-				}
-			})
-		})
-	}
-}

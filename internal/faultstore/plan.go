@@ -26,22 +26,7 @@ const (
 )
 
 func (m Mode) String() string {
-	switch m {
-	case Pass:
-		return "pass"
-	case Before:
-		return "before"
-	case After:
-		return "after"
-	case Hang:
-		return "hang"
-	case Late:
-		return "late"
-	case Twice:
-		return "twice"
-	default:
-		return "unknown"
-	}
+	return [...]string{"pass", "before", "after", "hang", "late", "twice"}[m]
 }
 
 // Modes are all ways to fail, for tests that try every one of them.
