@@ -3,6 +3,7 @@ package migrations
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -10,34 +11,27 @@ import (
 
 func TestMigrationsRunAgainWhenTheyCrossAnothersOnly(t *testing.T) {
 	refused := func(number uint16) error { return fmt.Errorf("partial: %w", &mysql.MySQLError{Number: number}) }
-	for _, tt := range []struct {
-		name string
-		errs []error // of one run after the other, then none
-		runs int
-	}{
-		{"nobody else", nil, 1},
-		{"a table that was replaced meanwhile", []error{refused(1467)}, 2},
-		{"deadlock, then certification", []error{refused(1213), refused(3101)}, 3},
-		{"a connection that was cut", []error{mysql.ErrInvalidConn}, 2},
-		{"no privilege", []error{refused(1142)}, 1},
-		{"no connection", []error{errors.New("connection refused")}, 1},
-		{"always in the way", []error{refused(1213), refused(1213), refused(1213), refused(1213), refused(1213), refused(1213),
-			refused(1213), refused(1213), refused(1213)}, mostTries},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			runs := 0
-			var said error
-			err := again(t.Context(), func() error {
-				said = nil
-				if runs < len(tt.errs) {
-					said = tt.errs[runs]
-				}
-				runs++
-				return said
-			})
-			if runs != tt.runs || !errors.Is(err, said) {
-				t.Errorf("%d runs, want %d; got %v, want %v", runs, tt.runs, err, said)
+	f := func(name string, runs int, errs ...error) { // of one run after the other, then none
+		t.Helper()
+		met := 0
+		var said error
+		err := again(t.Context(), func() error {
+			said = nil
+			if met < len(errs) {
+				said = errs[met]
 			}
+			met++
+			return said
 		})
+		if met != runs || !errors.Is(err, said) {
+			t.Errorf("%s: %d runs, want %d; got %v, want %v", name, met, runs, err, said)
+		}
 	}
+	f("nobody else", 1)
+	f("a table that was replaced meanwhile", 2, refused(1467))
+	f("deadlock, then certification", 3, refused(1213), refused(3101))
+	f("a connection that was cut", 2, mysql.ErrInvalidConn)
+	f("no privilege", 1, refused(1142))
+	f("no connection", 1, errors.New("connection refused"))
+	f("always in the way", mostTries, slices.Repeat([]error{refused(1213)}, 9)...)
 }

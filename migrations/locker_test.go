@@ -2,6 +2,7 @@ package migrations
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"testing"
 	"time"
@@ -14,22 +15,7 @@ import (
 
 func TestLockMakesTheSecondWaitForTheFirst(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _, err := store.Connect(t.Context(), d.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		first, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer first.Close()
-		second, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer second.Close()
-
+		_, first, second := connected(t, d)
 		var mine, theirs sessionLocker
 		if err := mine.SessionLock(t.Context(), first); err != nil {
 			t.Fatal(err)
@@ -52,22 +38,13 @@ func TestLockMakesTheSecondWaitForTheFirst(t *testing.T) {
 // The migrations may run twice, so that many processes succeed at once tells nothing of the lock.
 func TestUpBeginsWhenTheLockOfAnotherProcessEnds(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, kind, err := store.Connect(t.Context(), d.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		other, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer other.Close()
+		db, other, _ := connected(t, d)
 		var held sessionLocker
 		if err := held.SessionLock(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		go func() { done <- Up(t.Context(), db.DB, kind) }()
+		go func() { done <- Up(t.Context(), db.DB, store.MySQL) }()
 		waiting := "SELECT COUNT(*) FROM information_schema.processlist" +
 			" WHERE db = DATABASE() AND state = 'User lock' AND info LIKE 'SELECT GET_LOCK%'"
 		// The table that notes the migrations is there by then: whether any is missing is asked without the lock.
@@ -88,6 +65,57 @@ func TestUpBeginsWhenTheLockOfAnotherProcessEnds(t *testing.T) {
 			t.Errorf("%d tables after the lock has ended, want 3", n)
 		}
 	})
+}
+
+func TestLeaseIsOnesAtATimeAndEndsByItself(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, conn, other := connected(t, d.Spread())
+		var mine, theirs lease
+		if err := mine.take(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := theirs.take(ctx, other); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("taken while another holds it: %v", err)
+		}
+		if err := theirs.giveBack(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		if held := count(t, db, "SELECT COUNT(*) FROM delay_task_goose_lock WHERE ends > UTC_TIMESTAMP(6)"); held != 1 {
+			t.Fatal("one who has not got the lease gave it back")
+		}
+		if err := mine.giveBack(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		if err := theirs.take(t.Context(), other); err != nil {
+			t.Fatalf("it was given back: %v", err)
+		}
+		// The holder dies, and its minute passes.
+		if _, err := db.ExecContext(t.Context(), "UPDATE delay_task_goose_lock SET ends = UTC_TIMESTAMP(6)"); err != nil {
+			t.Fatal(err)
+		}
+		if err := mine.take(t.Context(), conn); err != nil {
+			t.Fatalf("it has ended: %v", err)
+		}
+	})
+}
+
+// connected returns a pool and two connections of it.
+func connected(t *testing.T, d dbtest.Database) (db *sqlx.DB, first, second *sql.Conn) {
+	t.Helper()
+	db, _, err := store.Connect(t.Context(), d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for _, conn := range []**sql.Conn{&first, &second} {
+		if *conn, err = db.Conn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = (*conn).Close() })
+	}
+	return db, first, second
 }
 
 func count(t *testing.T, db *sqlx.DB, query string) (n int) {

@@ -40,12 +40,20 @@ func TestTenProcessesMigrateAtOnce(t *testing.T) {
 	})
 }
 
-func TestUpAgainChangesNothing(t *testing.T) {
+func TestUpAndDownGoStepByStepAndStatusSaysWhereTheyAre(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)
+		steps := pending(t, db, kind)
+		if tables := tablesOf(t, db, kind); steps == 0 || len(tables) != 0 {
+			t.Errorf("of an empty database %d migrations are pending, and looking created %v", steps, tables)
+		}
 		up := func() (columnNames []string, notes []note) {
+			t.Helper()
 			if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
 				t.Fatal(err)
+			}
+			if n := pending(t, db, kind); n != 0 {
+				t.Errorf("%d migrations are pending after the way up, want none", n)
 			}
 			return columns(t, db, kind), notesOf(t, db)
 		}
@@ -57,48 +65,16 @@ func TestUpAgainChangesNothing(t *testing.T) {
 		if len(wantNotes) == 0 || !slices.Equal(gotNotes, wantNotes) {
 			t.Errorf("notes of migrations %v, and before %v", gotNotes, wantNotes)
 		}
-	})
-}
-
-func TestStatusNamesWhatIsMissingAndChangesNothing(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		db, kind := connect(t, d)
-		states, err := migrations.Status(t.Context(), db.DB, kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(states) == 0 || slices.ContainsFunc(states, func(s migrations.State) bool { return s.Applied }) {
-			t.Errorf("an empty database is at %+v, want nothing applied", states)
-		}
-		if tables := tablesOf(t, db, kind); len(tables) != 0 {
-			t.Errorf("looking created %v", tables)
-		}
-	})
-}
-
-func TestDownTakesBackStepByStepUntilNothingIsLeft(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		db, kind := connect(t, d)
-		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-			t.Fatal(err)
-		}
-		states, err := migrations.Status(t.Context(), db.DB, kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for step := range len(states) + 1 { // the last one finds nothing
+		for step := range steps + 1 { // the last one finds nothing
 			if err := migrations.Down(t.Context(), db.DB, kind); err != nil {
 				t.Fatal(err)
 			}
-			if n, want := pending(t, db, kind), min(step+1, len(states)); n != want {
+			if n, want := pending(t, db, kind), min(step+1, steps); n != want {
 				t.Errorf("after %d steps down %d migrations are pending, want %d", step+1, n, want)
 			}
 		}
-		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-			t.Fatal(err)
-		}
-		if n := pending(t, db, kind); n != 0 {
-			t.Errorf("%d migrations are pending after the way up again, want none", n)
+		if got, _ := up(); !slices.Equal(got, wantColumns) {
+			t.Errorf("columns after the way down and up again\n%v\nand before\n%v", got, wantColumns)
 		}
 	})
 }
@@ -142,6 +118,33 @@ func TestBothTreesEndInTheSameColumns(t *testing.T) {
 			t.Errorf("columns\n%v\nand on SQLite\n%v", got, want)
 		}
 	})
+}
+
+// Connections that are open keep the schema that they have read.
+func TestProgramsThatAreConnectedMeetTheNewSchema(t *testing.T) {
+	d := dbtest.New(t, dbtest.SQLite)
+	db, kind := connect(t, d)
+	if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+		t.Fatal(err)
+	}
+	db.MustExec("PRAGMA writable_schema = ON")
+	db.MustExec("UPDATE sqlite_schema SET sql = replace(sql, 'message_body TEXT NULL', 'message_body TEXT NOT NULL')")
+	db.MustExec("PRAGMA writable_schema = RESET")
+	db.MustExec("DELETE FROM delay_task_goose_version WHERE version_id = 8")
+	_ = db.Close()
+
+	db, kind = connect(t, d)
+	program, _ := connect(t, d)
+	const insert = "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES ('t', NULL, 0)"
+	if _, err := program.Exec(insert); err == nil {
+		t.Fatal("the table takes a task without a body before the migration")
+	}
+	if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := program.Exec(insert); err != nil {
+		t.Error(err)
+	}
 }
 
 // note is what is remembered of a migration that was applied.

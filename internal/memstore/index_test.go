@@ -63,22 +63,3 @@ func TestIndexCrossesItsBlocks(t *testing.T) {
 		t.Fatalf("%d blocks are left of an empty index", len(x.blocks))
 	}
 }
-
-func BenchmarkDueBesideManyRows(b *testing.B) {
-	const rows = 100_000
-	s := New()
-	now := s.now()
-	batch := make([]row.Row, rows)
-	for i := range batch {
-		batch[i] = row.Row{ID: int64(i + 1), Tag: "a", Due: now.Add(1) + row.Time((i*7919)%rows)}
-	}
-	if err := s.Insert(b.Context(), nil, batch); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		found, err := s.Due(b.Context(), row.Window{Tags: []string{"a"}, From: now + rows/2, To: row.MaxTime, Limit: 100})
-		if err != nil || len(found) != 100 {
-			b.Fatal(len(found), err)
-		}
-	}
-}

@@ -55,14 +55,6 @@ func FuzzStoredTimeIsReadAsTheStandardLibraryReadsIt(f *testing.F) {
 	})
 }
 
-func BenchmarkTimeScan(b *testing.B) {
-	text := []byte("2026-05-04 12:00:00.000001")
-	var t Time
-	for b.Loop() {
-		_ = t.Scan(text)
-	}
-}
-
 // sameAgain stores a moment and reads it back.
 func sameAgain(t *testing.T, moment Time) {
 	t.Helper()

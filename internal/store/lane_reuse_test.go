@@ -14,11 +14,12 @@ import (
 
 // The pool is a caller's, whose driver does not give up a connection to a read-only server by itself.
 func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
-	tests := []struct {
+	type test struct {
 		name   string
 		last   func(context.Context, *sql.Conn) error // what the connection was used for
 		reused bool
-	}{
+	}
+	tests := []test{
 		{"done", run("DO 1"), true},
 		{"not understood", run("no SQL"), true},
 		{"a lock was waited for in vain", answered(1205), true},
@@ -40,7 +41,7 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 		}
 		defer callers.Close()
 		mustExec(t, callers, "CREATE TABLE written (id INT)")
-		for _, tt := range tests {
+		for _, tt := range append(tests, test{"killed in the midst of a statement", killed(callers), false}) {
 			t.Run(tt.name, func(t *testing.T) {
 				l := newLane(callers, mysqlDialect, 1, nil)
 				defer func() { _ = l.close(t.Context()) }()
@@ -53,30 +54,6 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 					t.Errorf("after %v: connection %d, then %d; want the same: %t", err, before, after, tt.reused)
 				}
 			})
-		}
-	})
-}
-
-func TestLaneReplacesAConnectionThatWasKilledInTheMidstOfAStatement(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		l := newLane(db, mysqlDialect, 1, nil)
-		defer func() { _ = l.close(t.Context()) }()
-		before := laneConnection(t, l)
-		ended := make(chan error)
-		go func() { ended <- l.do(t.Context(), "test", run("DO SLEEP(60)")) }()
-		sleeping := fmt.Sprintf("SELECT COUNT(*) FROM information_schema.processlist WHERE id = %d AND state = 'User sleep'", before)
-		for n := 0; n == 0; {
-			if err := db.GetContext(t.Context(), &n, sleeping); err != nil {
-				t.Fatal(err)
-			}
-		}
-		mustExec(t, db, fmt.Sprint("KILL ", before))
-		if err := <-ended; err == nil {
-			t.Error("the statement has ended without an error")
-		}
-		if after := laneConnection(t, l); after == before {
-			t.Errorf("the lane goes on with connection %d, which was killed", after)
 		}
 	})
 }
@@ -114,4 +91,22 @@ func givenUp(ctx context.Context, conn *sql.Conn) error {
 	cancel()
 	_, err := conn.ExecContext(ctx, "DO 1")
 	return err
+}
+
+// killed lets another connection kill this one in the midst of a statement.
+func killed(others *sqlx.DB) func(context.Context, *sql.Conn) error {
+	return func(ctx context.Context, conn *sql.Conn) error {
+		var id int64
+		if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+			return err
+		}
+		ended := make(chan error)
+		go func() { ended <- run("DO SLEEP(60)")(ctx, conn) }()
+		const sleeping = "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ? AND state = 'User sleep'"
+		for n := 0; n == 0; {
+			_ = others.GetContext(ctx, &n, sleeping, id)
+		}
+		others.MustExecContext(ctx, fmt.Sprint("KILL ", id))
+		return <-ended
+	}
 }
