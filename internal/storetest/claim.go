@@ -26,16 +26,6 @@ var claimTests = []test{
 			t.unchanged(r)
 		}
 	}},
-	{"A row at another version than its neighbours is claimed with them", func(t *tester) {
-		t.insertTasks(plain, 1, 2, 3, 4)
-		for range 2 {
-			t.apply(change(t.get(2), row.Pending))
-		}
-		t.apply(change(t.get(4), row.Pending))
-		c := row.Claim{Rows: []row.Ref{{ID: 4, Version: 2}, {ID: 2, Version: 2}, {ID: 3}, {ID: 1, Version: 1}},
-			Executor: executor}
-		t.wins(c, 2, 3)
-	}},
 	{"A claim that is sent twice answers like the first", func(t *tester) {
 		t.insertTasks(plain, 1, 2)
 		c := row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}}, Executor: executor}

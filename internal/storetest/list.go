@@ -3,13 +3,11 @@ package storetest
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
 
 var listTests = []test{
-	{"Filters select rows, alone and together", filtersSelect},
 	{"Pages follow each other by id, up to the largest", func(t *tester) {
 		const largest = 1<<63 - 1
 		t.insertTasks(plain, 5, 3, largest, 1, 7)
@@ -68,42 +66,5 @@ func (t *tester) lists(f row.Filter, want ...int64) {
 	t.Helper()
 	if got := idsOf(t.list(f)); !slices.Equal(got, want) {
 		t.Errorf("filter %+v: got %v, want %v", f, got, want)
-	}
-}
-
-func filtersSelect(t *tester) {
-	t.insert(t.keyed(1, "a", "k"), t.keyed(2, "A", "k"), t.keyed(3, "b", "K"), t.keyed(4, "a", "k "), t.keyed(5, "a", "%"))
-	t.apply(change(t.get(1), row.Failed))
-	t.claim(row.Ref{ID: 4})
-	none := t.keyed(6, "c", "")
-	none.Due = 0
-	later := t.keyed(7, "a", "k")
-	later.Due = t.start.Add(time.Hour)
-	t.insert(none, later)
-	status := func(s row.Status) *row.Status { return &s }
-	for _, c := range []struct {
-		filter row.Filter
-		want   []int64
-	}{
-		{row.Filter{}, []int64{1, 2, 3, 4, 5, 6, 7}},
-		{row.Filter{Tag: "a"}, []int64{1, 4, 5, 7}},
-		{row.Filter{Tag: "A"}, []int64{2}},
-		{row.Filter{Tag: "none"}, nil},
-		{row.Filter{Key: "k"}, []int64{1, 2, 7}},
-		{row.Filter{Key: "%"}, []int64{5}},
-		{row.Filter{Status: status(row.Pending)}, []int64{2, 3, 5, 6, 7}},
-		{row.Filter{Status: status(row.Failed)}, []int64{1}},
-		{row.Filter{Status: status(row.Executing)}, []int64{4}},
-		{row.Filter{Status: status(row.Cancelled)}, nil},
-		{row.Filter{DueBefore: t.start}, []int64{1, 2, 3, 5}},
-		{row.Filter{DueBefore: t.task(1).Due}, nil},
-		{row.Filter{DueBefore: t.task(1).Due + 1}, []int64{1, 2, 3, 5}},
-		{row.Filter{DueBefore: row.MaxTime}, []int64{1, 2, 3, 4, 5, 7}},
-		{row.Filter{Tag: "a", Key: "k", Status: status(row.Pending)}, []int64{7}},
-		{row.Filter{Tag: "a", Key: "k", Status: status(row.Pending), DueBefore: t.start}, nil},
-		{row.Filter{Tag: "a", AfterID: 4}, []int64{5, 7}},
-	} {
-		c.filter.Limit = 1000
-		t.lists(c.filter, c.want...)
 	}
 }

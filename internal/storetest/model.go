@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Model runs random operations on a store and on a reference model, a plain map, and compares what both answer. It uses one store
-// for all runs and empties it in between.
+// Model runs random operations on a store and on a reference model, a plain map, and compares what both answer. Batches of rows
+// that differ, and filters in all combinations, are tested here alone. It uses one store for all runs and empties it in between.
 func Model(t *testing.T, open func(t *testing.T) engine.Store) {
 	tester := newTester(t, open(t))
 	rapid.Check(t, func(rt *rapid.T) {

@@ -52,25 +52,6 @@ var updateTests = []test{
 		t.refusedChange(change(held, row.Completed))
 		t.unchanged(done)
 	}},
-	{"A batch counts the changes that applied", func(t *tester) {
-		a, b, c := t.take(t.task(1)), t.take(t.task(2)), t.take(t.task(3))
-		t.apply(change(b, row.Pending))
-		before := t.get(2)
-		gone := change(c, row.Completed)
-		gone.ID = 4
-		failed := change(a, row.Failed)
-		failed.ErrorStack, failed.Attempt = "boom", 3
-		if applied := t.update(change(c, row.Completed), change(b, row.Completed), failed, gone); applied != 2 {
-			t.Fatalf("applied %d, want 2", applied)
-		}
-		t.unchanged(before)
-		if got := t.get(1); got.Status != row.Failed || got.ErrorStack != "boom" || got.Attempt != 3 || got.Version != 2 {
-			t.Errorf("got %s, want it failed with its error", show(got))
-		}
-		if got := t.get(3); got.Status != row.Completed || got.ErrorStack != "" || got.Version != 2 {
-			t.Errorf("got %s, want it completed without its neighbour's error", show(got))
-		}
-	}},
 	{"A rescue applies only once the lease is over, and its neighbours do not look at theirs", func(t *tester) {
 		past := t.start.Add(-time.Second)
 		over, renewed := t.insertAs(t.task(1), row.Executing, past), t.insertAs(t.task(2), row.Executing, past)
