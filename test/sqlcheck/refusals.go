@@ -1,3 +1,7 @@
+// Package sqlcheck parses every statement that delaytask sends to a MySQL server with the parser of TiDB, and holds it against a
+// list of what TiDB and Vitess refuse although they can read it. No server is asked: "parsed, not run".
+//
+// It is a module of its own, so that the parser is no dependency of delaytask: cd test/sqlcheck && go test ./...
 package sqlcheck
 
 import (
@@ -46,13 +50,7 @@ var refusals = []refusal{
 	{
 		what: "a trigger, a procedure or an event", by: "TiDB", source: tidbDocs,
 		example: "DROP PROCEDURE p",
-		is: func(n ast.Node) bool {
-			switch n.(type) {
-			case *ast.DropProcedureStmt, *ast.ProcedureInfo:
-				return true
-			}
-			return false
-		},
+		is:      func(n ast.Node) bool { return isA[*ast.DropProcedureStmt](n) || isA[*ast.ProcedureInfo](n) },
 	},
 	{
 		what: "CREATE TABLE … SELECT", by: "TiDB", source: tidbDocs, example: "CREATE TABLE t SELECT 1",
@@ -70,10 +68,7 @@ var refusals = []refusal{
 	},
 	{
 		what: "LOCK TABLES", by: "TiDB, which ignores it; Vitess", source: tidbDocs, example: "LOCK TABLES t WRITE",
-		is: func(n ast.Node) bool {
-			_, ok := n.(*ast.LockTablesStmt)
-			return ok
-		},
+		is: isA[*ast.LockTablesStmt],
 	},
 	{
 		what: "a user variable that is assigned", by: "Vitess, and MySQL deprecates it", source: vitessDocs,
@@ -85,34 +80,34 @@ var refusals = []refusal{
 	},
 	{
 		what: "LOAD DATA", by: "Vitess", source: vitessDocs, example: "LOAD DATA LOCAL INFILE 'f' INTO TABLE t",
-		is: func(n ast.Node) bool {
-			_, ok := n.(*ast.LoadDataStmt)
-			return ok
-		},
+		is: isA[*ast.LoadDataStmt],
 	},
 	{
 		what: "a foreign key", by: "Vitess in sharded keyspaces", source: vitessDocs,
 		example: "CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES s (a))",
-		is: func(n ast.Node) bool {
-			c, ok := n.(*ast.Constraint)
-			return ok && c.Tp == ast.ConstraintForeignKey
-		},
+		is:      constraint(ast.ConstraintForeignKey),
 	},
 	{
 		what: "a FULLTEXT index", by: "TiDB", source: tidbDocs, example: "CREATE TABLE t (a TEXT, FULLTEXT KEY (a))",
-		is: func(n ast.Node) bool {
-			c, ok := n.(*ast.Constraint)
-			return ok && c.Tp == ast.ConstraintFulltext
-		},
+		is: constraint(ast.ConstraintFulltext),
 	},
 	{
 		what: "a savepoint", by: "TiDB before 6.2", source: tidbDocs, example: "SAVEPOINT a",
-		is: func(n ast.Node) bool {
-			_, ok := n.(*ast.SavepointStmt)
-			return ok
-		},
+		is:       isA[*ast.SavepointStmt],
 		accepted: "it asks for a caller's transaction where the type does not tell; a refusal refuses the save",
 	},
+}
+
+func isA[N ast.Node](n ast.Node) bool {
+	_, ok := n.(N)
+	return ok
+}
+
+func constraint(kind ast.ConstraintType) func(ast.Node) bool {
+	return func(n ast.Node) bool {
+		c, ok := n.(*ast.Constraint)
+		return ok && c.Tp == kind
+	}
 }
 
 func calls(function string) func(ast.Node) bool {
