@@ -123,21 +123,6 @@ func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 	})
 }
 
-// A resume is what makes all nodes look at a backlog within a second.
-func TestNodesShareABacklog(t *testing.T) {
-	inBubblesOf(t, companies, func(w *world, nodes int) {
-		tasks := 4000 * nodes
-		stores := w.spread(nodes, untilEnd(50*time.Millisecond, nil))
-		operator := w.idle(w.store, nil)
-		w.must(operator.Pause(w.Context(), "a"))
-		time.Sleep(7 * time.Second)
-		w.backlog(tasks, "a", row.At(time.Now().Add(-time.Minute)))
-		w.must(operator.Resume(w.Context(), "a"))
-		time.Sleep(30 * time.Second)
-		w.shared(stores, tasks)
-	})
-}
-
 func TestNodesShareWhatFallsDue(t *testing.T) {
 	inBubblesOf(t, companies, func(w *world, nodes int) {
 		const tasks = 10_000
