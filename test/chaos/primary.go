@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
@@ -50,7 +51,7 @@ func (s *stage) follow(ctx context.Context) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var following sync.WaitGroup
 	following.Go(func() {
-		for pause(ctx, lookForPrimary) {
+		for lateness.Pass(ctx, lookForPrimary) == nil {
 			next, chosen := s.chosen(ctx)
 			if !chosen || s.primary.Swap(next) == next {
 				continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/test/chaos/fault"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
@@ -27,8 +28,8 @@ const (
 
 // play lets faults happen, then waits until everything that was saved has ended.
 func (s *stage) play(ctx context.Context) error {
-	if !pause(ctx, quietFirst) {
-		return context.Cause(ctx)
+	if err := lateness.Pass(ctx, quietFirst); err != nil {
+		return err
 	}
 	kept := journal.Event{Node: "injector", Kind: journal.Rules, Detail: judge.Encode(rules(s.opts))}
 	if err := errors.Join(s.world.Fleet.Note(kept), s.phase(journal.PhaseFaults)); err != nil {
@@ -112,15 +113,6 @@ func (s *stage) kinds() (kinds []fault.Kind) {
 		kinds = append(kinds, k)
 	}
 	return kinds
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // campaign is one run from its first process to its verdict.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 const look = 50 * time.Millisecond
@@ -22,7 +24,7 @@ func Await(ctx context.Context, member *sql.DB) error {
 		if kept == triggers {
 			return nil
 		}
-		if err := pause(ctx); err != nil {
+		if err := lateness.Pass(ctx, look); err != nil {
 			return err
 		}
 	}
@@ -41,7 +43,7 @@ func Agree(ctx context.Context, members []*sql.DB) error {
 		if err == nil && len(slices.Compact(slices.Clone(seen))) <= 1 {
 			return nil
 		}
-		if ended := pause(ctx); ended != nil {
+		if ended := lateness.Pass(ctx, look); ended != nil {
 			return fmt.Errorf("the members show different tables, with sums of %q: %w", seen, errors.Join(err, ended))
 		}
 	}
@@ -52,13 +54,4 @@ func digest(ctx context.Context, member *sql.DB) (sums string, err error) {
 		"(SELECT SUM(CRC32(CONCAT_WS('/', id, version, status, crash_count, executor, message_body))) FROM delay_task_message)," +
 		"(SELECT SUM(CRC32(CONCAT_WS('/', member, seq, task, version, status, executor))) FROM chaos_audit))"
 	return sums, member.QueryRowContext(ctx, sum).Scan(&sums)
-}
-
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(look):
-		return nil
-	}
 }

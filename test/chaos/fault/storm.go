@@ -14,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 // Storm lets faults happen until ctx ends. All that has begun has ended when it returns.
@@ -140,12 +141,7 @@ func list(ids []int64) string {
 
 // wait returns false when ctx ends before the time has passed.
 func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return ctx.Err() == nil
-	}
+	return lateness.Pass(ctx, d) == nil && ctx.Err() == nil
 }
 
 const look = 10 * time.Millisecond

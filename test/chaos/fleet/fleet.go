@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/test/chaos/proxy"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
@@ -100,12 +101,7 @@ func (s *Slot) keep(ctx context.Context) {
 			return
 		}
 		close(l.noted)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(startAgain):
-		}
-		if !s.begin(ctx) {
+		if lateness.Pass(ctx, startAgain) != nil || !s.begin(ctx) {
 			return
 		}
 	}

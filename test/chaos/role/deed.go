@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -111,9 +112,9 @@ var errAsked = errors.New("as the task's body says")
 func (d deed) do(ctx context.Context, task *processor.Task) error {
 	switch d.verb {
 	case slow:
-		return pass(ctx, d.span)
+		return lateness.Pass(ctx, d.span)
 	case ignore:
-		return pass(context.WithoutCancel(ctx), d.span)
+		return lateness.Pass(context.WithoutCancel(ctx), d.span)
 	case failOnce:
 		if task.Attempt == 1 {
 			return errAsked
@@ -128,13 +129,4 @@ func (d deed) do(ctx context.Context, task *processor.Task) error {
 		}
 	}
 	return nil
-}
-
-func pass(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }

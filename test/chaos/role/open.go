@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/history"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -38,10 +39,8 @@ func open(ctx context.Context, o Order, d *diary, log *os.File) (*delaytask.Sche
 			return nil, nil, err
 		}
 		cfg.Logger.InfoContext(ctx, "cannot begin yet", "err", err)
-		select {
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		case <-time.After(openEvery):
+		if err := lateness.Pass(ctx, openEvery); err != nil {
+			return nil, nil, err
 		}
 	}
 }
