@@ -102,10 +102,8 @@ func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 		}
 		bad.Store(0)
 		time.Sleep(10 * time.Second)
-		e.hands.mu.Lock()
-		defer e.hands.mu.Unlock()
-		if l := &e.hands.lines; l.busy != 0 || l.running != 0 || len(e.hands.held) != 0 {
-			w.Errorf("in the end %d are busy, %d run, %d are held", l.busy, l.running, len(e.hands.held))
+		if n := e.hands.counts(); n.busy != 0 || n.running != 0 || n.held != 0 {
+			w.Errorf("in the end: %+v", n)
 		}
 	})
 }

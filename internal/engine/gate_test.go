@@ -202,6 +202,17 @@ func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 	})
 }
 
+// quicken runs waves of quick tasks in 2 s, after which rows are claimed beyond the slots for a moment: what is due wave after the last.
+func (w *world) quicken(e *Engine, tag string) (ids []int64) {
+	for range 6 {
+		ids = append(ids, w.many(e, 50, tag, 2*time.Second)...)
+		time.Sleep(wave)
+	}
+	return ids
+}
+
+const wave = 30 * time.Millisecond
+
 // Tasks that were quick become slow: what was claimed beyond the slots is given back, and loses no attempt.
 func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -212,14 +223,13 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 			}
 			return nil
 		}}, func(c *Config) { c.Workers = 2 })
-		first := w.many(e, 200, "a", 2*time.Second)
-		time.Sleep(2*time.Second + 10*time.Millisecond)
-		slow.Store(true)
+		first := w.quicken(e, "a")
 		second := w.many(e, 20, "a", 2*time.Second)
-		e.hands.withSurplus(15)
-		time.Sleep(2*time.Second + gateWait/2)
-		if got := w.executing(second); got != 17 {
-			t.Errorf("%d tasks are claimed for two slots and a surplus of 15", got)
+		time.Sleep(2*time.Second - wave/2)
+		slow.Store(true)
+		time.Sleep(wave/2 + gateWait/2)
+		if got := w.executing(second); got <= 2 {
+			t.Errorf("%d tasks are claimed for two slots and the surplus", got)
 		}
 		time.Sleep(gateWait)
 		if got := w.executing(second); got != 2 {
@@ -250,16 +260,15 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 			}
 			return nil
 		}}, func(c *Config) { c.Workers = 1 })
-		time.Sleep(time.Second)
-		w.save(e, "a", 0, processor.WithPriority(1))
-		time.Sleep(time.Second)
+		w.quicken(e, "a")
+		w.save(e, "a", 2*time.Second, processor.WithPriority(1))
+		ids := w.many(e, 10, "a", 2*time.Second, processor.WithTTR(time.Second))
+		time.Sleep(2*time.Second - wave/2)
 		late.Store(true)
 		hangs.Store(true)
-		ids := w.many(e, 10, "a", 500*time.Millisecond, processor.WithTTR(time.Second))
-		e.hands.withSurplus(15)
-		time.Sleep(1400 * time.Millisecond)
-		if got := w.executing(ids); got != 10 {
-			t.Fatalf("%d tasks are claimed beyond the only slot, want 10", got)
+		time.Sleep(900 * time.Millisecond)
+		if got := w.executing(ids); got == 0 {
+			t.Fatal("no task is claimed beyond the only slot")
 		}
 		time.Sleep(2 * time.Second)
 		w.standing(row.Pending, 0, 0, ids...)
@@ -297,17 +306,22 @@ func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 
 func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 	inBubble(t, func(w *world) {
+		var slow atomic.Bool
 		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error {
-			time.Sleep(time.Hour) // whatever its context says
+			if slow.Load() {
+				time.Sleep(time.Hour) // whatever its context says
+			}
 			return nil
 		}}, func(c *Config) {
 			c.Workers, c.StopGrace = 2, 100*time.Millisecond
 		})
+		w.quicken(e, "a")
 		ids := w.many(e, 20, "a", 2*time.Second)
-		e.hands.withSurplus(15)
-		time.Sleep(2*time.Second + 10*time.Millisecond)
-		if got := w.executing(ids); got != 17 {
-			t.Fatalf("%d tasks are claimed for two slots and a surplus of 15", got)
+		time.Sleep(2*time.Second - wave/2)
+		slow.Store(true)
+		time.Sleep(wave/2 + 10*time.Millisecond)
+		if got := w.executing(ids); got <= 2 {
+			t.Fatalf("%d tasks are claimed for two slots and the surplus", got)
 		}
 		if err := e.Stop(w.Context()); err == nil {
 			t.Error("the stop interrupted nothing")

@@ -164,11 +164,30 @@ func (h *hands) setRoundTrip(d time.Duration) {
 	h.lines.roundTrip = d
 }
 
-// holding returns how many rows are held.
-func (h *hands) holding() int {
+// counts is how much the hands hold.
+type counts struct {
+	timers  int // that are armed
+	waiting int // rows in the lines
+	held    int // rows
+
+	busy     int // rows that are claimed for a worker, or being claimed
+	running  int // slots in which a row runs
+	suspects int // that a crash of this process would count against
+
+	open  int // tags that are served here and not paused
+	named int // tags that are known
+	lines int // numbers of tags, free ones among them
+}
+
+func (h *hands) counts() counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.held)
+	l := &h.lines
+	return counts{
+		timers: h.heap.Len(), waiting: len(l.waiting), held: len(h.held),
+		busy: l.busy, running: l.running, suspects: len(l.suspects.held),
+		open: l.open, named: len(l.byTag), lines: len(l.byNumber),
+	}
 }
 
 // holds reports whether an open claim, a worker or a pop has the row.
@@ -331,11 +350,4 @@ func (h *hands) dueWithin(t row.Time) bool {
 	defer h.mu.Unlock()
 	head, ok := h.heap.Peek()
 	return ok && head.Due <= t
-}
-
-// timers returns how many timers are armed.
-func (h *hands) timers() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.heap.Len()
 }

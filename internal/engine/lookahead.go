@@ -32,7 +32,7 @@ func (l *lookahead) loop(ctx context.Context) {
 		if err := l.runOnce(ctx); err != nil && ctx.Err() == nil {
 			l.Failed("looking ahead", err)
 		}
-		l.Metrics.SetHeap(l.hands.timers())
+		l.Metrics.SetHeap(l.hands.counts().timers)
 		l.Metrics.SetRunning(l.runs.len())
 		if !l.rest(ctx) {
 			return

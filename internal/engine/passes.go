@@ -131,7 +131,7 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // all, or its rows were forgotten.
 func (p *passes) strays(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.store[passStrays].Strays(ctx, mark+p.executor+":", scanPage+p.hands.holding())
+		found, err := p.store[passStrays].Strays(ctx, mark+p.executor+":", scanPage+p.hands.counts().held)
 		if err != nil {
 			return err
 		}

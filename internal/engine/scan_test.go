@@ -72,7 +72,7 @@ func TestPeekLeavesRowsOfOthersToThemForAMoment(t *testing.T) {
 		e.arm.look(viewOf("a", "this", "other"))
 		w.backlog(rows, "a", e.now().Add(-c.overdue))
 		w.must(e.peek.runOnce(w.Context()))
-		if n := len(e.hands.lines.waiting); n < c.least || n > c.most {
+		if n := e.hands.counts().waiting; n < c.least || n > c.most {
 			w.Errorf("took %d of %d rows of two nodes", n, rows)
 		}
 	})
@@ -88,7 +88,7 @@ func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 			w.plain(1000+id, "a", due)
 		}
 		w.must(e.lookahead.runOnce(w.Context()))
-		if n := e.hands.timers(); n != rows {
+		if n := e.hands.counts().timers; n != rows {
 			w.Errorf("armed %d rows of %d", n, rows)
 		}
 	})

@@ -92,15 +92,15 @@ func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 		e.arm.look(both)
 		e.hands.dealAnew(e.arm.shared)
 		w.must(<-offered)
-		e.hands.mu.Lock()
-		defer e.hands.mu.Unlock()
-		waiting := e.hands.lines.line("a").backlog
-		if n := len(waiting); n < backlogPerTag/2 || n > backlogPerTag {
+		if n := e.hands.counts().waiting; n < backlogPerTag/2 || n > backlogPerTag {
 			w.Errorf("%d rows wait, want about half of %d", n, backlogPerTag+page)
 		}
-		for _, it := range waiting {
-			if !both.Dealt(it.ID, "a") {
-				w.Fatalf("row %d of the other node waits", it.ID)
+		for picked := e.hands.pick(claimRows, 0, true); len(picked) > 0; picked = e.hands.pick(claimRows, 0, true) {
+			for _, it := range picked {
+				if !both.Dealt(it.ID, "a") {
+					w.Fatalf("row %d of the other node waits", it.ID)
+				}
+				e.hands.letGo(it)
 			}
 		}
 	})

@@ -186,12 +186,12 @@ func TestStopGivesTheMemoryOfTimersBackForGood(t *testing.T) {
 			}
 		}
 		arm()
-		if n := e.hands.timers(); n != 50_000 {
+		if n := e.hands.counts().timers; n != 50_000 {
 			w.Fatalf("%d timers", n)
 		}
 		w.must(e.Stop(w.Context()))
 		arm() // as a commit that was waited for does when it is seen late
-		if n, left := e.hands.timers(), offheap.Mapped()-before; n != 0 || left != 0 {
+		if n, left := e.hands.counts().timers, offheap.Mapped()-before; n != 0 || left != 0 {
 			w.Errorf("%d timers and %d bytes outside of the collector's heap are left", n, left)
 		}
 	})

@@ -93,9 +93,8 @@ func TestTagsThatWerePoppedOnceAreForgotten(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"served": untilEnd(0, nil)})
 		known := func() (int, int) {
-			e.hands.mu.Lock()
-			defer e.hands.mu.Unlock()
-			return len(e.hands.lines.byTag), len(e.hands.lines.byNumber)
+			n := e.hands.counts()
+			return n.named, n.lines
 		}
 		before, _ := known()
 		for round := range 5 {
