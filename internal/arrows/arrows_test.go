@@ -40,7 +40,7 @@ var floors = [][]string{
 		"processor/webhook",
 		"scanner",
 	},
-	{"internal/lifecycle"},
+	{"internal/lifecycle", "internal/runqueue"},
 	{"internal/save"},
 	{"internal/engine", "client"},
 	{"internal/store", "internal/memstore", "internal/faultstore", "internal/history", "internal/storetest", "internal/seam"},
@@ -77,6 +77,7 @@ var own = map[string][]string{
 	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/sealed":    {},
 	"internal/otlp":      {},
+	"internal/runqueue":  {"internal/row", "internal/timer"},
 	"internal/steady":    {},
 	"internal/traces":    {},
 	"processor/webhook":  {"processor"},
@@ -127,7 +128,7 @@ var only = map[string]struct {
 
 // noDatabase lists packages that must work where there is no database.
 var noDatabase = []string{
-	"internal/timer", "internal/batch", "internal/clock", "internal/cluster", "internal/access", "internal/sealed", "internal/wire",
+	"internal/timer", "internal/runqueue", "internal/batch", "internal/clock", "internal/cluster", "internal/access", "internal/sealed", "internal/wire",
 	"client",
 }
 
@@ -154,6 +155,7 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/engine", module + "/internal/store", false, "arrows point down"},
 		{"internal/timer", module + "/internal/clock", false, "arrows point down"},
 		{"internal/store", module + "/internal/timer", false, "may know only"},
+		{"internal/runqueue", module + "/internal/engine", false, "may know only"},
 		{"processor", "golang.org/x/sync/errgroup", false, "standard library"},
 		{"internal/timer", "database/sql", false, "no database"},
 		{"internal/engine", "github.com/robfig/cron/v3", true, "only scanner"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows, its halves are
@@ -21,7 +22,7 @@ type flight struct {
 
 // part is what one statement claims. The mark tells rows that are handed to a pop from those that a processor runs.
 type part struct {
-	items []*item
+	items []*runqueue.Item
 	mark  string
 }
 
@@ -44,7 +45,7 @@ func (f *flight) answered(halves []part) {
 }
 
 // rest takes out the parts of the mark behind the first and returns their rows.
-func (f *flight) rest(mark string) (items []*item) {
+func (f *flight) rest(mark string) (items []*runqueue.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	like, others := split(f.parts[1:], func(p part) bool { return p.mark == mark })
@@ -56,7 +57,7 @@ func (f *flight) rest(mark string) (items []*item) {
 }
 
 // open returns the rows that have no answer yet.
-func (f *flight) open() (items []*item) {
+func (f *flight) open() (items []*runqueue.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.parts {
@@ -90,17 +91,17 @@ func (c *claimer) apart(f *flight, p part, err error) (halves []part) {
 
 // turnAway lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It is found again if it
 // is due in the table; its timer may have been older than what is there.
-func (c *claimer) turnAway(it *item, err error) {
+func (c *claimer) turnAway(it *runqueue.Item, err error) {
 	if c.outcasts.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
-		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.tag(),
+		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.Tag(),
 			"version", it.Version, "err", err)
 	}
-	c.hands.standBack(it)
+	c.runqueue.StandBack(it)
 	d := c.outcasts.wait(time.Now())
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
-		c.hands.letGo(it)
-		c.hands.scanWake.set() // it was turned away while it was in hand
+		c.runqueue.LetGo(it)
+		c.runqueue.ScanWake.Set() // it was turned away while it was in hand
 	})
 }
 

@@ -39,8 +39,8 @@ func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
 		if n := claims.Load(); n > 20 {
 			w.Errorf("%d claims for 60 rows, one of which is refused", n)
 		}
-		if r := w.row(parked); r.Status != row.Pending || r.Version != 0 || e.hands.holds(parked) {
-			w.Errorf("the refused row, held: %v: %+v", e.hands.holds(parked), r)
+		if r := w.row(parked); r.Status != row.Pending || r.Version != 0 || e.runqueue.Owns(parked) {
+			w.Errorf("the refused row, held: %v: %+v", e.runqueue.Owns(parked), r)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 		}
 		bad.Store(0)
 		time.Sleep(10 * time.Second)
-		if n := e.hands.counts(); n.busy != 0 || n.running != 0 || n.held != 0 {
+		if n := e.runqueue.Counts(); n.Claimed != 0 || n.Running != 0 || n.Owned != 0 {
 			w.Errorf("in the end: %+v", n)
 		}
 	})

@@ -39,7 +39,7 @@ func (a *armer) look(view *cluster.View) {
 		next.before, next.until = s.before, s.until
 	}
 	a.shares.Store(next)
-	a.hands.setCompany(next.company)
+	a.runqueue.SetPeers(next.company)
 }
 
 // written arms rows that this process has just saved or put back to pending, as far as they are due within the horizon.
@@ -52,10 +52,10 @@ func (a *armer) written(rows ...row.Due) {
 		switch {
 		case d.Due <= soon:
 			if a.tags.open(d.Tag) {
-				a.hands.arm(d, true)
+				a.runqueue.Arm(d, true)
 			}
 		case d.Due <= limit && a.mine(d.ID, d.Due, d.Tag):
-			a.hands.arm(d, false)
+			a.runqueue.Arm(d, false)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 		return rest
 	}
 	for _, r := range held {
-		s.hands.standBack(r.run.item) // other suspects must not wait for somebody's transaction
+		s.runqueue.StandBack(r.run.item) // other suspects must not wait for somebody's transaction
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

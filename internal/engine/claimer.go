@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // claimer takes what waits in the lines, slots first, and claims it in one guarded statement. While statements are in flight the
@@ -50,7 +51,7 @@ func (c *claimer) idle() <-chan struct{} {
 func (c *claimer) loop(ctx context.Context) {
 	for {
 		select {
-		case <-c.hands.claimWake:
+		case <-c.runqueue.ClaimWake:
 		case <-ctx.Done():
 			return
 		}
@@ -75,20 +76,20 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	default:
 		return false
 	}
-	items := c.hands.pick(c.portion.rows(), c.now(), backlog)
+	items := c.runqueue.Pick(c.portion.rows(), c.now(), backlog)
 	if len(items) == 0 {
 		<-inFlight
 		return false
 	}
 	leave := sync.OnceFunc(func() {
 		<-inFlight
-		c.hands.claimWake.set()
+		c.runqueue.ClaimWake.Set()
 	})
-	forPops, forWorkers := split(items, func(it *item) bool { return it.pop })
+	forPops, forWorkers := split(items, func(it *runqueue.Item) bool { return it.ForPop })
 	f := &flight{parts: []part{{forWorkers, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
 		for _, it := range f.open() { // the others run, and have their slots
-			c.hands.freeSlot(it)
+			c.runqueue.FreeSlot(it)
 		}
 		leave()
 	})
@@ -137,7 +138,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		return nil
 	}
 	c.refusals.over()
-	c.hands.setRoundTrip(c.lead.took(received.Sub(sent)))
+	c.runqueue.SetRoundTrip(c.lead.took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
 		f.taken = true
 		c.portion.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
@@ -153,7 +154,7 @@ func (c *claimer) freshExecutor(mark string) string {
 }
 
 // won starts the rows that the claim has won and lets the others go: somebody else has them, or they changed.
-func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
+func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Time) {
 	won := make(map[int64]*row.Row, len(claimed.Rows))
 	for i := range claimed.Rows {
 		won[claimed.Rows[i].ID] = &claimed.Rows[i]
@@ -161,12 +162,12 @@ func (c *claimer) won(items []*item, claimed row.Claimed, sent time.Time) {
 	lost := len(items) - len(won) - len(claimed.Broken)
 	c.Metrics.Claimed(len(won), lost)
 	if lost*rivalShare > len(items) {
-		c.hands.rivals.set()
+		c.runqueue.Contention.Set()
 	}
 	for _, it := range items {
 		r := won[it.ID]
 		if r == nil {
-			c.hands.letGo(it)
+			c.runqueue.LetGo(it)
 			continue
 		}
 		c.start(newRun(it, *r, claimed.Reading.Time, sent))
@@ -183,11 +184,11 @@ func shortestLease(won []row.Row) time.Duration {
 }
 
 // refused decides what becomes of a claim that ended with an error which is not about one of its rows.
-func (c *claimer) refused(items []*item, executor string, sent time.Time, err error) {
+func (c *claimer) refused(items []*runqueue.Item, executor string, sent time.Time, err error) {
 	switch row.ClassOf(err) {
 	case row.ClassUnknown:
 		for _, it := range items {
-			c.hands.freeSlot(it)
+			c.runqueue.FreeSlot(it)
 		}
 		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
 		c.Go(func() {
@@ -195,7 +196,7 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 			c.findOut(items, executor, sent)
 		})
 	case row.ClassLocked:
-		c.later(c.setAside(items, idsOf(items, func(it *item) int64 { return it.ID })), 0)
+		c.later(c.setAside(items, idsOf(items, func(it *runqueue.Item) int64 { return it.ID })), 0)
 	case row.ClassNotApplied:
 		if d := c.refusals.another(time.Now()); d > 0 {
 			c.later(items, d)
@@ -208,26 +209,26 @@ func (c *claimer) refused(items []*item, executor string, sent time.Time, err er
 }
 
 // countTry counts a claim that failed and returns how often the unluckiest of the rows has met that.
-func countTry(items []*item) (most int) {
+func countTry(items []*runqueue.Item) (most int) {
 	for _, it := range items {
-		it.tries++
-		most = max(most, it.tries)
+		it.Tries++
+		most = max(most, it.Tries)
 	}
 	return most
 }
 
 // later returns the rows to their lines after d. Until then they stay in hand, without slots.
-func (c *claimer) later(items []*item, d time.Duration) {
+func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
 	if len(items) == 0 {
 		return
 	}
 	for _, it := range items {
-		c.hands.standBack(it)
+		c.runqueue.StandBack(it)
 	}
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
 		for _, it := range items {
-			c.hands.putBack(it)
+			c.runqueue.PutBack(it)
 		}
 	})
 }

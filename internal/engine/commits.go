@@ -102,7 +102,7 @@ func (c *commits) look() bool {
 		case committed && s.Version >= u.due.Version:
 			// After a rollback somebody else may have brought the row to the same version, or saved another under the id.
 			if s.Status == row.Pending && s.Version == u.due.Version && s.Due == u.due.Due {
-				c.hands.arm(u.due, true)
+				c.runqueue.Arm(u.due, true)
 			}
 		case now.Before(u.until):
 			u.wait = min(2*u.wait, longestCommitWait)

@@ -52,9 +52,8 @@ type Retention struct {
 }
 
 const (
-	claimRows       = 500 // rows in one claim
-	timelyClaims    = 2   // in flight, of what is due now or soon
-	backlogClaims   = 1   // of what is overdue: large, and in nobody's way
+	timelyClaims    = 2 // in flight, of what is due now or soon
+	backlogClaims   = 1 // of what is overdue: large, and in nobody's way
 	settleRows      = 500
 	backlogPerTag   = 1000
 	lookAheadRows   = 2000
@@ -64,7 +63,6 @@ const (
 	watchEvery      = 2 * time.Second
 	readClockEvery  = time.Second
 	readClockBusy   = 100 * time.Millisecond // while something is due soon: each reading takes back the drift since the last one
-	overdue         = time.Second            // from here on a row belongs to the scan
 	peekFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
 	peekOthers      = 200 * time.Millisecond // younger rows are left to the node whose they are
 	peekBusy        = 100 * time.Millisecond

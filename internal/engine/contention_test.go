@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -45,11 +46,11 @@ func TestABacklogHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
 func TestASuspectHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.stream(8, time.Second, 250)
-		for crashes := suspectAt; crashes < 5; crashes++ {
+		for crashes := runqueue.ProbationAt; crashes < 5; crashes++ {
 			w.suspect(int64(crashes), "a", crashes, time.Minute)
 		}
 		time.Sleep(time.Minute)
-		for crashes := suspectAt; crashes < 5; crashes++ {
+		for crashes := runqueue.ProbationAt; crashes < 5; crashes++ {
 			w.standing(row.Completed, 1, crashes, int64(crashes))
 		}
 	})

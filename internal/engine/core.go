@@ -8,16 +8,17 @@ import (
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // core is what every part of the engine works with.
 type core struct {
 	*lifecycle.Lifecycle
-	cfg   Config
-	store Store
-	clock *clock.Clock
-	hands *hands
+	cfg      Config
+	store    Store
+	clock    *clock.Clock
+	runqueue *runqueue.Queue
 
 	outage     outage
 	health     health

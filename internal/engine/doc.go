@@ -9,16 +9,11 @@
 //	poplook.go    finds what is due of a tag when a pop begins to wait for it
 //	peek.go       finds rows that have just become overdue and that nobody took
 //	timers.go     sleeps until the head of the heap is due, minus the lead
-//	lines.go      what is due waits here for a worker slot, tag by tag
-//	ahead.go      how many slots what is not due yet may hold
-//	surplus.go    how many rows may be claimed beyond the free slots
 //	portion.go    how many rows one claim may take
 //	company.go    how nodes together send about as many statements as one
 //	claimer.go    claims what has a slot, in one guarded statement
 //	apart.go      finds the row that a claim is refused for
 //	dispatch.go   starts each claimed task at its exact due time
-//	fair.go       how many slots one tag may take beside others
-//	gate.go       lets as many of them run at once as shall
 //	run.go        runs the processor
 //	renew.go      keeps the leases of what runs, and ends what has lost its lease
 //	settle.go     writes the results, coalesced and fenced
@@ -27,5 +22,5 @@
 //	passes.go     what the scanner does every few seconds: scan, rescue, purge
 //	bounded.go    the store as these see it: each call has an end
 //
-// hands.go is what all of them go through: one hand per id in a process.
+// Package runqueue is what all of them go through: one hand per id in a process.
 package engine

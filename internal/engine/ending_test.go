@@ -338,7 +338,7 @@ func TestTaskThatIsFinishedByItsTokenWhileItsProcessorRuns(t *testing.T) {
 		if r := w.row(id); r.Execution.Sub(r.Expected) > time.Second {
 			w.Errorf("row: %+v", r)
 		}
-		if e.hands.holds(id) || e.runs.len() != 0 {
+		if e.runqueue.Owns(id) || e.runs.len() != 0 {
 			w.Error("it is still in hand")
 		}
 		if strings.Contains(logged.all(), "WARN") || strings.Contains(logged.all(), "ERROR") {

@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -57,8 +58,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	anchorLost := make(chan struct{}, 1)
 	c := &core{
 		Lifecycle: life, cfg: cfg, store: cfg.Store,
-		clock: clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
-		hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}), anchorLost: anchorLost,
+		clock:    clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
+		runqueue: runqueue.New(cfg.Workers, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}), anchorLost: anchorLost,
 		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
 	}
 	e := &Engine{core: c, runs: newRuns()}

@@ -7,14 +7,15 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // findOut follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be applied.
 // So the rows stay in hand until a read shows what became of them. What turns out to be claimed is released: it is simpler than
 // to go on with it, and costs no attempt. Rows that stay as they were for a while are claimed anew, lest they be late: the
 // version lets only one of the two claims win, and should it be the old one after all, its rows are strays of this process.
-func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
-	open := make(map[int64]*item, len(items))
+func (c *claimer) findOut(items []*runqueue.Item, executor string, sent time.Time) {
+	open := make(map[int64]*runqueue.Item, len(items))
 	for _, it := range items {
 		open[it.ID] = it
 	}
@@ -38,16 +39,16 @@ func (c *claimer) findOut(items []*item, executor string, sent time.Time) {
 				ours = append(ours, s)
 			case !exists || s.Status != row.Pending || s.Version != it.Version:
 				delete(open, id)
-				c.hands.letGo(it)
+				c.runqueue.LetGo(it)
 			case time.Since(sent) > openClaim:
 				delete(open, id)
-				c.hands.putBack(it)
+				c.runqueue.PutBack(it)
 			}
 		}
 		for _, r := range c.release(ours, "claim with a lost reply") {
 			it := open[r.ID]
 			delete(open, r.ID)
-			c.hands.letGo(it)
+			c.runqueue.LetGo(it)
 			c.arm.written(r.Sighting())
 		}
 	}

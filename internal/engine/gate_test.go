@@ -8,126 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
-
-// claimedRow is a row of the tag that was claimed and whose time has come.
-func claimedRow(h *hands, id int64, tag string, priority int8) *item {
-	it := &item{line: h.lines.line(tag)}
-	it.ID, it.Priority = id, priority
-	return it
-}
-
-func never(*item) bool { return false }
-
-// TestGateKeepsAllSlotsBusyAndNoMore plays random moves: never do more rows run than there are slots, and none waits beside a free one.
-func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		workers := rapid.IntRange(1, 5).Draw(t, "workers")
-		limit := map[string]int{"a": rapid.IntRange(1, 5).Draw(t, "limit of a"), "b": rapid.IntRange(1, 5).Draw(t, "limit of b")}
-		h := newHands(workers, 5, limits{heap: 10, backlog: 10})
-		for tag, n := range limit {
-			h.serve(tag, true, n)
-		}
-		var rows []*item // that run or wait
-		drop := func(it *item) { rows = slices.DeleteFunc(rows, func(other *item) bool { return it == other }) }
-		id := int64(0)
-		t.Repeat(map[string]func(*rapid.T){
-			"enter": func(t *rapid.T) {
-				id++
-				tag := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag")
-				it := claimedRow(h, id, tag, int8(rapid.IntRange(0, 2).Draw(t, "priority")))
-				rows = append(rows, it)
-				if h.enter(it) != it.running {
-					t.Fatalf("entered, and runs: %v", it.running)
-				}
-			},
-			"leave": func(t *rapid.T) {
-				admitted, waiting := split(rows, func(it *item) bool { return it.running })
-				if len(admitted) == 0 {
-					t.Skip("none runs")
-				}
-				it := rapid.SampledFrom(admitted).Draw(t, "row")
-				admitted = h.leave(it)
-				drop(it)
-				for _, next := range admitted {
-					if !slices.Contains(waiting, next) {
-						t.Fatalf("row %d goes on, which did not wait", next.ID)
-					}
-					waiting = slices.DeleteFunc(waiting, func(other *item) bool { return other == next })
-					for _, other := range waiting {
-						if other.line == next.line && byPriority(other, next) {
-							t.Fatalf("row %d goes on before row %d", next.ID, other.ID)
-						}
-					}
-				}
-				if h.leave(it) != nil {
-					t.Fatal("a row left twice")
-				}
-			},
-			"close": func(*rapid.T) { h.serve("a", false, 0) },
-			"expel": func(*rapid.T) {
-				for _, it := range h.impatient(time.Now(), never) {
-					drop(it)
-				}
-			},
-			"": func(t *rapid.T) {
-				running := map[string]int{}
-				admitted, waiting := split(rows, func(it *item) bool { return it.running })
-				for _, it := range admitted {
-					running[it.tag()]++
-				}
-				if len(admitted) > workers || running["a"] > limit["a"] || running["b"] > limit["b"] {
-					t.Fatalf("%v run", running)
-				}
-				for _, it := range waiting {
-					mine := running[it.tag()]
-					if h.lines.open == 2 && len(admitted) < workers && mine < min(limit[it.tag()], h.lines.fair(len(admitted)-mine)) {
-						t.Fatalf("row %d of %s waits while %v of %d run", it.ID, it.tag(), running, workers)
-					}
-				}
-			},
-		})
-	})
-}
-
-func TestOneThatLeavesMayMakeRoomForTwo(t *testing.T) {
-	h := handsFor(3, 2, "a", "b")
-	h.serve("b", true, 1)
-	var rows []*item
-	for id, tag := range []string{"a", "b", "a", "b"} { // the second of a would leave nothing to others
-		it := claimedRow(h, int64(id), tag, 0)
-		if h.enter(it) != (id < 2) {
-			t.Fatalf("row %d runs: %v", id, it.running)
-		}
-		rows = append(rows, it)
-	}
-	if next := h.leave(rows[1]); len(next) != 2 {
-		t.Errorf("%d rows go on, want those of both tags", len(next))
-	}
-}
-
-// A row that waits in the gate has left its line: growing old there does not concern it any more.
-func TestRowInTheGateDoesNotAge(t *testing.T) {
-	h := handsFor(1, 1, "a")
-	h.withSurplus(10)
-	h.due(sightings("a", 1, 3), false, 0)
-	picked := h.pickAny(2, 0)
-	first, second := picked[0], picked[1]
-	h.enter(first)
-	h.enter(second)
-	h.lines.age(ms(5000), 10)
-	if next := h.leave(first); !slices.Equal(next, []*item{second}) {
-		t.Errorf("%+v goes on", next)
-	}
-	if got := idsIn(h.pickAny(10, 0)); !slices.Equal(got, []int64{3}) {
-		t.Errorf("then picked %v", got)
-	}
-}
 
 // A tag whose tasks take long, and never end to come, leaves slots to another although its concurrency is that of the process.
 func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
@@ -144,16 +29,6 @@ func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		w.allCompleted(ids, 5*time.Millisecond)
 	})
-}
-
-// withSurplus lets rows be claimed beyond the slots for the next two seconds, however quickly tasks have come to an end.
-func (h *hands) withSurplus(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, line := range h.lines.byTag {
-		line.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
-	}
-	h.lines.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
 }
 
 // Quick tasks are claimed many at a time, beyond the free slots; still no more of them run at once than shall.
@@ -227,11 +102,11 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 		second := w.many(e, 20, "a", 2*time.Second)
 		time.Sleep(2*time.Second - wave/2)
 		slow.Store(true)
-		time.Sleep(wave/2 + gateWait/2)
+		time.Sleep(wave/2 + runqueue.SlotWait/2)
 		if got := w.executing(second); got <= 2 {
 			t.Errorf("%d tasks are claimed for two slots and the surplus", got)
 		}
-		time.Sleep(gateWait)
+		time.Sleep(runqueue.SlotWait)
 		if got := w.executing(second); got != 2 {
 			t.Errorf("%d tasks are claimed for two slots when none became free", got)
 		}
@@ -354,37 +229,6 @@ func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 	})
 }
 
-// A slot is given back in two steps: the place for claims, and then the slot to run in. The claimer may look between the two.
-func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
-	h := handsFor(1, 1, "a", "b")
-	now := row.At(time.Now())
-	h.due([]row.Due{{ID: 1, Tag: "a", Due: now}}, false, now)
-	it := h.pick(1, now, false)[0]
-	if !h.enter(it) {
-		t.Fatal("not admitted")
-	}
-	h.due([]row.Due{{ID: 2, Tag: "b", Due: now}}, false, now)
-	if got := h.pick(1, now, false); len(got) != 0 {
-		t.Fatal("picked beside the only slot")
-	}
-	for len(h.claimWake) > 0 {
-		<-h.claimWake
-	}
-
-	h.freeSlot(it) // settler.add
-	<-h.claimWake
-	got := h.pick(1, now, false) // claimer.loop, woken by that
-	h.leave(it)                  // runner.work
-	select {
-	case <-h.claimWake:
-		got = append(got, h.pick(1, now, false)...)
-	default:
-	}
-	if len(got) != 1 {
-		t.Errorf("the only slot is free, and task 2 waits for a signal that nobody gives")
-	}
-}
-
 // A claim brings 500 rows at most, and while it is under way those of the one before run. So a drain takes about as many round trips as
 // it has claims, once the flow is known; it may take three times that, and a second to begin.
 func TestADrainKeepsUpWithAnyRoundTrip(t *testing.T) {
@@ -393,7 +237,7 @@ func TestADrainKeepsUpWithAnyRoundTrip(t *testing.T) {
 		const tasks = 6000
 		w.backlog(tasks, "a", row.At(time.Now().Add(-time.Minute)))
 		w.engine(distant(w.store, trip), serving{"a": nothing})
-		time.Sleep(3*tasks/claimRows*trip + time.Second)
+		time.Sleep(3*tasks/runqueue.MaxClaim*trip + time.Second)
 		if done := w.done("a"); done < tasks {
 			w.Errorf("%d of %d tasks are done", done, tasks)
 		}

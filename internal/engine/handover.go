@@ -51,7 +51,7 @@ func askedFor(err error) (asked *processor.HandOverError) {
 // add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give it the
 // length of the processor's.
 func (h *handover) add(u *run, asked *processor.HandOverError) {
-	h.hands.freeSlot(u.item)
+	h.runqueue.FreeSlot(u.item)
 	_ = h.queue.Add(h.passed(u, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
 }
 
@@ -103,7 +103,7 @@ func (h *handover) write(all []*passed) (again []*passed) {
 		s, exists := byID[p.lease.ID]
 		held := exists && s.Version == p.lease.Version && s.Status == row.Executing
 		if !held || !h.pops.adopt(p, s.Due) {
-			h.hands.letGo(p.run.item) // ended by then, as a rule by the holder of the token
+			h.runqueue.LetGo(p.run.item) // ended by then, as a rule by the holder of the token
 		}
 		h.runs.remove(p.run)
 	}
@@ -119,7 +119,7 @@ func (h *handover) leaveLocked(ctx context.Context, all []*passed) (rest []*pass
 	locked, rest := split(all, func(p *passed) bool { return isLocked[p.lease.ID] })
 	for _, p := range locked {
 		p.tries++
-		h.hands.standBack(p.run.item) // other suspects must not wait for somebody's transaction
+		h.runqueue.StandBack(p.run.item) // other suspects must not wait for somebody's transaction
 		h.Go(func() {
 			if lifecycle.Sleep(h.Life, asideFor(p.tries)) {
 				h.flush([]*passed{p})
@@ -138,7 +138,7 @@ func (h *handover) leave(all []*passed, why ...any) {
 	h.Log.Error("tasks could not be handed over; they run again when their leases are over", why...)
 	for _, p := range all {
 		h.runs.remove(p.run)
-		h.hands.letGo(p.run.item)
+		h.runqueue.LetGo(p.run.item)
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *pops) adopt(passed *passed, leaseEnd row.Time) bool {
 	if p.closed || answered {
 		return false
 	}
-	p.hands.handOut(u.item, r.Version)
+	p.runqueue.Lend(u.item, r.Version)
 	p.handed[r.ID] = &handed{
 		run: &run{item: u.item, row: r, due: u.due, started: u.started}, alarm: p.alarm(r.ID, leaseEnd),
 	}

@@ -45,7 +45,7 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 // rhythm is how often the clock is read, and how many times in a row. Starts are late by what the lower bound lags behind: by the
 // drift that is allowed for since the last reading, and by the time that its reply took.
 func (e *Engine) rhythm() (every time.Duration, readings int) {
-	if e.runs.len() > 0 || e.hands.dueWithin(e.now().Add(readClockEvery)) {
+	if e.runs.len() > 0 || e.runqueue.FiresBy(e.now().Add(readClockEvery)) {
 		return readClockBusy, readingsInARow
 	}
 	return readClockEvery, 1

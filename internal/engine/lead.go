@@ -3,6 +3,8 @@ package engine
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed early
@@ -15,18 +17,11 @@ type lead struct {
 // strained reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
 func (l *lead) strained() bool {
 	last := l.last.Load()
-	return last != nil && time.Since(*last) < strainedFor && l.span().first >= maxLead-leadGather
+	return last != nil && time.Since(*last) < strainedFor && l.span().First >= maxLead-leadGather
 }
 
 // strainedFor is how long a slow claim counts that no other follows.
 const strainedFor = 5 * time.Second
-
-// span is the lead as it is now.
-type span struct {
-	tight  time.Duration // a task that is due within it stands in line with what is due now, also for the last slots
-	first  time.Duration // when the first task has to be claimed
-	window time.Duration // up to where others are taken along
-}
 
 const (
 	tightFloor  = 5 * time.Millisecond
@@ -35,14 +30,14 @@ const (
 	leadSamples = 8
 )
 
-func (l *lead) span() span {
+func (l *lead) span() runqueue.Window {
 	usual := 4 * time.Duration(l.roundTrip.Load())
 	first := min(max(usual, leadFloor), maxLead-leadGather)
 	tight := first
 	if usual > 0 {
 		tight = min(max(usual, tightFloor), first)
 	}
-	return span{tight: tight, first: first, window: first + leadGather}
+	return runqueue.Window{Near: tight, First: first, Last: first + leadGather}
 }
 
 // took records the round trip of a claim, and returns what it is as a rule.

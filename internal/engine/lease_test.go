@@ -300,7 +300,7 @@ func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
 		if got := w.series(e); got["runs_total{a,cancelled}"] != 1 || got["runs_total{a,lease_lost}"]+got["runs_total{a,released}"] != 0 {
 			w.Errorf("the task is not counted once, as cancelled: %v", got)
 		}
-		if r := w.row(id); r.Status != row.Cancelled || e.runs.len() != 0 || e.hands.holds(id) {
+		if r := w.row(id); r.Status != row.Cancelled || e.runs.len() != 0 || e.runqueue.Owns(id) {
 			w.Errorf("%d runs in the book, row %+v", e.runs.len(), r)
 		}
 	})
@@ -367,7 +367,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		if again := w.row(id); again.Version != r.Version || again.Finish != r.Finish {
 			w.Errorf("the late return changed the row: %+v", again)
 		}
-		if e.hands.holds(id) || e.runs.len() != 0 {
+		if e.runqueue.Owns(id) || e.runs.len() != 0 {
 			w.Error("the row is still in hand")
 		}
 	})

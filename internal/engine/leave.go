@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
-	"github.com/delaytask/delaytask/internal/row"
 )
 
 // leaveTick is how often a leaving node looks whether it has anything left to claim.
@@ -27,16 +26,6 @@ func (e *Engine) handSharesOver(grace context.Context) {
 	if err := e.lookahead.readWindow(ctx, e.tags.list()); err != nil && ctx.Err() == nil {
 		e.Failed("looking ahead", err)
 	}
-	for e.hands.claimable(until) && lifecycle.Sleep(ctx, leaveTick) {
+	for e.runqueue.Claimable(until) && lifecycle.Sleep(ctx, leaveTick) {
 	}
-}
-
-// claimable reports whether something waits in the lines, or fires by then.
-func (h *hands) claimable(until row.Time) bool {
-	if h.dueWithin(until) {
-		return true
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.lines.waiting) > 0
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within its window of two
@@ -32,7 +33,7 @@ func (l *lookahead) loop(ctx context.Context) {
 		if err := l.runOnce(ctx); err != nil && ctx.Err() == nil {
 			l.Failed("looking ahead", err)
 		}
-		l.Metrics.SetHeap(l.hands.counts().timers)
+		l.Metrics.SetHeap(l.runqueue.Counts().Timers)
 		l.Metrics.SetRunning(l.runs.len())
 		if !l.rest(ctx) {
 			return
@@ -50,7 +51,7 @@ func (l *lookahead) rest(ctx context.Context) bool {
 		select {
 		case <-next.C:
 			return true
-		case <-l.hands.rivals:
+		case <-l.runqueue.Contention:
 			if err := l.lookForRivals(ctx); err != nil && ctx.Err() == nil {
 				l.Failed("looking at the nodes", err)
 			}
@@ -69,7 +70,7 @@ func (l *lookahead) lookForRivals(ctx context.Context) error {
 	if err := l.readNodes(ctx); err != nil {
 		return err
 	}
-	l.hands.dealAnew(l.arm.shared)
+	l.runqueue.Redistribute(l.arm.shared)
 	return nil
 }
 
@@ -140,7 +141,7 @@ func (l *lookahead) readWindow(ctx context.Context, tags []string) error {
 	if !anchored {
 		return nil
 	}
-	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(l.cfg.Window), Limit: lookAheadRows}
+	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(l.cfg.Window), Limit: lookAheadRows}
 	for {
 		page, err := l.due(ctx, w)
 		if err != nil {
@@ -148,7 +149,7 @@ func (l *lookahead) readWindow(ctx context.Context, tags []string) error {
 		}
 		for _, d := range page {
 			if l.arm.mine(d.ID, d.Due, d.Tag) {
-				l.hands.arm(d, false)
+				l.runqueue.Arm(d, false)
 			}
 		}
 		if len(page) < w.Limit {

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -22,7 +23,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	life.Log = cfg.Logger // a test sees every line, at once
 	c := &core{
 		Lifecycle: life, cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)),
-		touching: make(chan struct{}, 1), hands: newHands(cfg.Workers, cfg.Quarantine, limits{heap: cfg.HeapCap, backlog: backlogPerTag}),
+		touching: make(chan struct{}, 1), runqueue: runqueue.New(cfg.Workers, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}),
 	}
 	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
 	at := now()
@@ -71,14 +72,14 @@ func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found 
 // Run claims a due task, runs its processor, and writes the result; hooks have returned when it does. It returns what the
 // processor returned, and whether the task could be claimed.
 func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, err error) {
-	m.hands.due([]row.Due{d}, false, m.now())
-	for _, it := range m.hands.pick(1, 0, false) {
+	m.runqueue.AddDue([]row.Due{d}, false, m.now())
+	for _, it := range m.runqueue.Pick(1, 0, false) {
 		claim := row.Claim{
 			Executor: m.claimer.freshExecutor(""), IP: m.claimer.ip, Rows: []row.Ref{{ID: it.ID, Version: it.Version}},
 		}
 		claimed, err := m.store.Claim(ctx, claim)
 		if err != nil || len(claimed.Rows) == 0 {
-			m.hands.letGo(it)
+			m.runqueue.LetGo(it)
 			return nil, false, err
 		}
 		result, ran = m.execute(newRun(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true

@@ -96,7 +96,7 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 			if i%200 == 0 {
 				time.Sleep(time.Second)
 			}
-			if open := e.hands.counts().open > 0; open != e.tags.open("a") {
+			if open := e.runqueue.Counts().OpenTags > 0; open != e.tags.open("a") {
 				w.Fatalf("round %d: the line is open: %t, the tag is open: %t", i, open, e.tags.open("a"))
 			}
 		}
@@ -148,7 +148,7 @@ func TestArmedTimersOfAnotherNodesShareFireThereAlone(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		const tasks = 60
 		ids := w.many(first, tasks, "a", 10*time.Second)
-		if armed := first.hands.counts().timers; armed != tasks {
+		if armed := first.runqueue.Counts().Timers; armed != tasks {
 			w.Fatalf("%d timers are armed while the node is alone, want %d", armed, tasks)
 		}
 		second := node(1)

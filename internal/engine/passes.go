@@ -82,7 +82,7 @@ func newPasses(c *core, arm *armer, pops *pops, ids *ids, lead *lead, executor s
 func (p *passes) loop(ctx context.Context) {
 	for {
 		select {
-		case <-p.hands.scanWake:
+		case <-p.runqueue.ScanWake:
 			p.runner.Kick(passScan)
 			lifecycle.Sleep(ctx, scanPause) // an overloaded tag forgets rows all the time
 		case <-ctx.Done():
@@ -104,20 +104,20 @@ func (p *passes) stop() error {
 // all were this node's only its share is left, when they were dealt meanwhile.
 func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 	undealt := p.arm.undealt()
-	for p.hands.room(tag) < len(page) {
+	for p.runqueue.Room(tag) < len(page) {
 		if !p.arm.tags.open(tag) {
 			return nil
 		}
-		p.hands.await(tag)
+		p.runqueue.AwaitRoom(tag)
 		if !lifecycle.Sleep(ctx, offerPause) {
 			return ctx.Err()
 		}
 	}
 	if undealt && !p.arm.undealt() {
 		page, _ = split(page, func(d row.Due) bool { return p.arm.shared(d.ID, tag) })
-		p.hands.scanWake.set() // nobody has noted the others, whose node may be gone
+		p.runqueue.ScanWake.Set() // nobody has noted the others, whose node may be gone
 	}
-	p.hands.due(page, true, p.now())
+	p.runqueue.AddDue(page, true, p.now())
 	return nil
 }
 
@@ -131,11 +131,11 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // all, or its rows were forgotten.
 func (p *passes) strays(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.store[passStrays].Strays(ctx, mark+p.executor+":", scanPage+p.hands.counts().held)
+		found, err := p.store[passStrays].Strays(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
 		if err != nil {
 			return err
 		}
-		lost, _ := split(found, func(s row.State) bool { return !p.hands.holds(s.ID) })
+		lost, _ := split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
 		for _, r := range p.release(lost, "executing here, but in no hand") {
 			p.arm.written(r.Sighting())
 		}
@@ -179,7 +179,7 @@ func (p *passes) rescued(rows []row.Row) {
 			again = append(again, r.Sighting())
 		}
 	}
-	p.hands.due(again, false, p.now())
+	p.runqueue.AddDue(again, false, p.now())
 }
 
 func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // peek finds rows that have just become overdue and are in no hand of this process, its own at once and those of others a moment
@@ -43,14 +44,14 @@ func (p *peek) loop(ctx context.Context) {
 }
 
 func (p *peek) runOnce(ctx context.Context) error {
-	tags := p.hands.withTaker(p.arm.tags.list())
+	tags := p.runqueue.WithTaker(p.arm.tags.list())
 	now, anchored := p.clock.AtLeast()
 	if len(tags) == 0 || !anchored {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
-	w := row.Window{Tags: tags, From: now.Add(-overdue), To: now.Add(-peekFrom), Limit: peekRows}
+	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-peekFrom), Limit: peekRows}
 	page, err := p.due(ctx, w)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > ours && !p.arm.mine(d.ID, d.Due, d.Tag) })
 	// Several nodes find what is left; in another order each wins some of it.
 	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
-	p.hands.due(page, false, now)
+	p.runqueue.AddDue(page, false, now)
 	return nil
 }
 
@@ -72,7 +73,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 // database, and while pages are full. They would wait for the scan's next turn otherwise.
 func (p *peek) looked(w row.Window, page []row.Due) {
 	if p.seen < w.From {
-		p.hands.scanWake.set()
+		p.runqueue.ScanWake.Set()
 	}
 	p.seen = w.To
 	if len(page) == w.Limit {

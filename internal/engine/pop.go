@@ -108,7 +108,7 @@ func (p *pops) join(r PopRequest) (*popper, error) {
 	}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
-	p.hands.want(r.Tags, r.Max)
+	p.runqueue.Want(r.Tags, r.Max)
 	return w, nil
 }
 
@@ -168,7 +168,7 @@ func (p *pops) await(ctx context.Context, w *popper, r PopRequest, l *look) erro
 		over = alarm.C
 	}
 	if l != nil {
-		switch in, asks := p.hands.lookIn(w.tags); {
+		switch in, asks := p.runqueue.LookIn(w.tags); {
 		case l.fresh || asks && in == 0:
 			answered = p.ask(l).done
 		case asks:
@@ -225,7 +225,7 @@ func (p *pops) leave(w *popper) []*run {
 	p.waiting = slices.DeleteFunc(p.waiting, func(other *popper) bool { return other == w })
 	got, rest := w.got, w.want
 	p.mu.Unlock()
-	p.hands.want(w.tags, -rest)
+	p.runqueue.Want(w.tags, -rest)
 	return got
 }
 
@@ -250,7 +250,7 @@ func (p *pops) deliver(u *run) {
 	}
 	p.runner.measure(u, now)
 	p.runner.runs.remove(u)
-	p.hands.freeSlot(u.item)
+	p.runqueue.FreeSlot(u.item)
 }
 
 func (p *pops) give(u *run, now row.Time) bool {
@@ -267,8 +267,8 @@ func (p *pops) give(u *run, now row.Time) bool {
 	u.mu.Lock()
 	u.started = now
 	u.mu.Unlock()
-	p.hands.want(w.tags, -1)
-	p.hands.handOut(u.item, u.row.Version)
+	p.runqueue.Want(w.tags, -1)
+	p.runqueue.Lend(u.item, u.row.Version)
 	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}
 	signal(w.ready)
 	return true
@@ -281,7 +281,7 @@ func (p *pops) hasRoom(w *popper, u *run) bool {
 		return false
 	}
 	if len(w.got) > 0 && w.bytes+len(u.row.Body) > popBytes {
-		p.hands.want(w.tags, -w.want)
+		p.runqueue.Want(w.tags, -w.want)
 		w.want = 0
 		return false
 	}

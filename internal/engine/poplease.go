@@ -186,7 +186,7 @@ func (p *pops) letGo(h *handed) {
 		delete(p.handed, h.run.row.ID)
 	}
 	p.mu.Unlock()
-	p.hands.letGo(h.run.item)
+	p.runqueue.LetGo(h.run.item)
 }
 
 // leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is in hand, nobody here takes it.

@@ -29,7 +29,6 @@ const (
 	lookTags = 64   // of one look, at most
 	// lookBeyond is more than what processes save as due now can be ahead of each other's clocks.
 	lookBeyond = 10 * time.Millisecond
-	claimSoon  = 5 * time.Millisecond // until then a row that waits here is claimed, as a rule
 )
 
 // newLooks lets pops that ask at the same time share a read. However many pops arrive, two reads at most are under way.
@@ -64,13 +63,13 @@ func (p *pops) lookFor(asked []*look) {
 			fresh = append(fresh, l.tags...)
 		}
 	}
-	unknown, wanted := p.hands.unlooked(distinct(waited))
+	unknown, wanted := p.runqueue.Unlooked(distinct(waited))
 	ctx, cancel := context.WithTimeout(p.finders, p.cfg.CallTimeout)
 	defer cancel()
 	rows = min(rows+wanted, lookRows)
 	page, err := p.lookAt(ctx, distinct(append(tags, unknown...)), rows)
 	if err == nil && len(page) < rows {
-		p.hands.looked(unknown)
+		p.runqueue.Looked(unknown)
 	}
 	for _, l := range asked {
 		l.err = err
@@ -102,9 +101,9 @@ func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, 
 		return nil, err
 	}
 	due, later := split(page, func(d row.Due) bool { return d.Due <= now })
-	p.hands.due(due, false, now)
+	p.runqueue.AddDue(due, false, now)
 	for _, d := range later {
-		p.hands.arm(d, true)
+		p.runqueue.Arm(d, true)
 	}
 	return due, nil
 }
@@ -124,47 +123,4 @@ func (p *pops) lookPanicked(asked []*look, value any) {
 func distinct[T cmp.Ordered](all []T) []T {
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// lookIn returns when a pop that has begun to wait for the tags asks the table. It never does while pops that wait
-// already have done so. It does at once when nothing waits here, and otherwise if that is not claimed for it.
-func (h *hands) lookIn(tags []string) (wait time.Duration, asks bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, tag := range tags {
-		line, known := h.lines.byTag[tag]
-		if !known || !line.looked {
-			asks = true
-		}
-		if known && (line.now.Len() > 0 || len(line.backlog) > 0) {
-			wait = claimSoon
-		}
-	}
-	return wait, asks
-}
-
-// unlooked returns those of the tags that no pop has looked for since the first one began to wait, and how many rows are
-// wanted of them.
-func (h *hands) unlooked(tags []string) (unlooked []string, wanted int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, tag := range tags {
-		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 && !line.looked {
-			unlooked = append(unlooked, tag)
-			wanted += line.pops.wanted
-		}
-	}
-	return unlooked, wanted
-}
-
-// looked notes that all rows of the tags which are due have been found. What falls due from now on is found as it is for
-// workers, until no pop waits any more.
-func (h *hands) looked(tags []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, tag := range tags {
-		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 {
-			line.looked = true
-		}
-	}
 }

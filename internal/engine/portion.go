@@ -3,6 +3,8 @@ package engine
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // portion is how many rows a claim may take. A large claim costs the database the least, as long as it is back well before the leases of
@@ -20,7 +22,7 @@ const (
 	quickPart = 4
 )
 
-func (p *portion) rows() int { return claimRows - int(p.less.Load()) }
+func (p *portion) rows() int { return runqueue.MaxClaim - int(p.less.Load()) }
 
 // took learns from a claim of so many rows.
 func (p *portion) took(rows int, d, lease time.Duration) {
@@ -32,4 +34,6 @@ func (p *portion) took(rows int, d, lease time.Duration) {
 	}
 }
 
-func (p *portion) set(rows int) { p.less.Store(int64(claimRows - min(max(rows, 1), claimRows))) }
+func (p *portion) set(rows int) {
+	p.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))
+}

@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // probes remembers which tags have met a locked row lately.
@@ -11,18 +13,18 @@ type probes struct {
 	until map[string]time.Time
 }
 
-func (p *probes) note(items []*item) {
+func (p *probes) note(items []*runqueue.Item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.until == nil {
 		p.until = map[string]time.Time{}
 	}
 	for _, it := range items {
-		p.until[it.tag()] = time.Now().Add(lockProbeFor)
+		p.until[it.Tag()] = time.Now().Add(lockProbeFor)
 	}
 }
 
-func (p *probes) suspects(items []*item) (ids []int64) {
+func (p *probes) suspects(items []*runqueue.Item) (ids []int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.until) == 0 {
@@ -30,20 +32,20 @@ func (p *probes) suspects(items []*item) (ids []int64) {
 	}
 	now := time.Now()
 	for _, it := range items {
-		until, ok := p.until[it.tag()]
+		until, ok := p.until[it.Tag()]
 		switch {
 		case !ok:
 		case now.Before(until):
 			ids = append(ids, it.ID)
 		default:
-			delete(p.until, it.tag())
+			delete(p.until, it.Tag())
 		}
 	}
 	return ids
 }
 
 // setAsideLocked probes the rows of tags that have met a lock within the last minute, before they are claimed.
-func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
+func (c *claimer) setAsideLocked(items []*runqueue.Item) (rest []*runqueue.Item) {
 	ids := c.probes.suspects(items)
 	if len(ids) == 0 {
 		return items
@@ -52,18 +54,18 @@ func (c *claimer) setAsideLocked(items []*item) (rest []*item) {
 }
 
 // setAside asks which of the rows somebody else's transaction holds, and leaves them out for a while.
-func (c *claimer) setAside(items []*item, ids []int64) (rest []*item) {
+func (c *claimer) setAside(items []*runqueue.Item, ids []int64) (rest []*runqueue.Item) {
 	ctx, cancel := c.Call()
 	defer cancel()
 	locked, err := c.lockedAmong(ctx, ids)
 	if err != nil {
 		return items
 	}
-	held, rest := split(items, func(it *item) bool { return locked[it.ID] })
+	held, rest := split(items, func(it *runqueue.Item) bool { return locked[it.ID] })
 	c.probes.note(held)
 	for _, it := range held {
-		it.tries++
-		c.later([]*item{it}, asideFor(it.tries))
+		it.Tries++
+		c.later([]*runqueue.Item{it}, asideFor(it.Tries))
 	}
 	return rest
 }

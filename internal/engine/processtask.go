@@ -22,6 +22,6 @@ func (e *Engine) processTask(ctx context.Context, id int64) error {
 	if r.Status != row.Pending || r.Due > e.now() || !e.tags.open(r.Tag) {
 		return nil
 	}
-	e.hands.due([]row.Due{r.Sighting()}, false, e.now())
+	e.runqueue.AddDue([]row.Due{r.Sighting()}, false, e.now())
 	return nil
 }

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/delaytask/delaytask/internal/row"
+import (
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
+)
 
 // release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen. It returns
 // the rows as they are afterwards.
@@ -46,7 +49,7 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 
 // giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the row may be
 // executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
-func (r *runner) giveBack(waiting []*item) {
+func (r *runner) giveBack(waiting []*runqueue.Item) {
 	for _, it := range waiting {
 		u := attemptOf(it)
 		r.settler.add(u, released(u, r.now()))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -95,8 +96,8 @@ func (r *renewer) deadlines(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			r.endLost(r.runs.all(), now)
-			isOver := func(it *item) bool { return attemptOf(it).isOver() }
-			if late := r.hands.impatient(now.Add(-gateWait), isOver); len(late) > 0 {
+			isOver := func(it *runqueue.Item) bool { return attemptOf(it).isOver() }
+			if late := r.runqueue.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
 				r.Go(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
 			}
 		case <-ctx.Done():
@@ -233,7 +234,7 @@ func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run))
 			continue
 		}
 		if u.isCompleted(s) {
-			r.hands.acquit(u.item) // its processor may go on for as long as it likes
+			r.runqueue.Exonerate(u.item) // its processor may go on for as long as it likes
 			continue
 		}
 		cause := processor.ErrLeaseLost
@@ -256,8 +257,8 @@ func (r *renewer) forsake(u *run) {
 		return // it may still return; or it has, and the fence refuses its result
 	}
 	r.runs.remove(u)
-	r.hands.letGo(u.item)
-	r.hands.scanWake.set() // it was turned away here while it was in hand
+	r.runqueue.LetGo(u.item)
+	r.runqueue.ScanWake.Set() // it was turned away here while it was in hand
 }
 
 // isCompleted reports whether the processor itself has completed the row, in its own transaction.
@@ -307,7 +308,7 @@ func (r *renewer) expectReturn(u *run) {
 	r.Metrics.IgnoredContext()
 	r.Log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
 		"attempt", u.row.Attempt, "stack", stackOf(u))
-	r.hands.freeSlot(u.item)
+	r.runqueue.FreeSlot(u.item)
 	r.runner.leave(u)
 }
 

@@ -12,12 +12,13 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // run is one claimed row on its way through a processor.
 type run struct {
-	item   *item
+	item   *runqueue.Item
 	row    row.Row
 	due    row.Time  // the due time that the claim took
 	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
@@ -42,7 +43,7 @@ type run struct {
 }
 
 // newRun is the attempt of a row that a claim has won; met is the database's time after it, sent when it was sent.
-func newRun(it *item, r row.Row, met row.Time, sent time.Time) *run {
+func newRun(it *runqueue.Item, r row.Row, met row.Time, sent time.Time) *run {
 	u := &run{
 		item: it, due: max(it.Due, toCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
 		deadline: sent.Add(r.TTR), renewAt: sent.Add(r.TTR / 3),
@@ -77,8 +78,8 @@ type runner struct {
 // begin runs the task in a goroutine of its own, as soon as there is a slot. It is not waited for like the engine's own
 // goroutines: a processor may ignore that its context has ended, and a stop must end all the same.
 func (r *runner) begin(u *run) {
-	u.item.attempt = u
-	if r.hands.enter(u.item) {
+	u.item.Attempt = u
+	if r.runqueue.Enter(u.item) {
 		go r.work(u)
 	}
 }
@@ -92,7 +93,7 @@ func (r *runner) work(u *run) {
 	}()
 	for u != nil {
 		r.execute(u)
-		next := r.hands.leave(u.item)
+		next := r.runqueue.Leave(u.item)
 		u = nil
 		if len(next) > 0 {
 			u = attemptOf(next[0])
@@ -102,16 +103,16 @@ func (r *runner) work(u *run) {
 }
 
 // leave hands the slot of a task on that will not, by itself.
-func (r *runner) leave(u *run) { r.beginAll(r.hands.leave(u.item)) }
+func (r *runner) leave(u *run) { r.beginAll(r.runqueue.Leave(u.item)) }
 
-func (r *runner) beginAll(admitted []*item) {
+func (r *runner) beginAll(admitted []*runqueue.Item) {
 	for _, it := range admitted {
 		go r.work(attemptOf(it))
 	}
 }
 
 // attemptOf returns the attempt of a row that has asked for a slot.
-func attemptOf(it *item) *run { return it.attempt.(*run) }
+func attemptOf(it *runqueue.Item) *run { return it.Attempt.(*run) }
 
 func (r *runner) execute(u *run) {
 	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
@@ -292,10 +293,10 @@ func (r *runner) measure(u *run, started row.Time) {
 	}
 	began := cmp.Or(u.began, started)
 	sent, ready := started.Add(-time.Since(u.sent)), began
-	if !u.item.entered.IsZero() { // a popped task waits for no slot
-		ready = started.Add(-time.Since(u.item.entered))
+	if !u.item.Entered.IsZero() { // a popped task waits for no slot
+		ready = started.Add(-time.Since(u.item.Entered))
 	}
-	fired, promised := max(u.item.fired, u.due), u.promised()
+	fired, promised := max(u.item.Fired, u.due), u.promised()
 	r.Metrics.Late(u.row.Tag, metrics.Lateness{
 		Total: started.Sub(promised), Timer: fired.Sub(u.due), Claim: max(ready.Sub(max(sent, u.due)), 0),
 		Pool: max(sent.Sub(fired), 0) + began.Sub(ready), Receiver: max(u.due.Sub(promised), 0) + started.Sub(began),

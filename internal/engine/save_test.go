@@ -448,7 +448,7 @@ func TestHeapCapDropsTheLatestAndStillRunsAll(t *testing.T) {
 		for i := range 200 {
 			ids = append(ids, w.save(e, "a", 10*time.Second+time.Duration(200-i)*50*time.Millisecond))
 		}
-		if n := e.hands.counts().timers; n > 45 {
+		if n := e.runqueue.Counts().Timers; n > 45 {
 			w.Errorf("%d timers in memory, the cap is 40", n)
 		}
 		time.Sleep(30 * time.Second)
@@ -461,11 +461,11 @@ func TestSaveBeyondTheHorizonIsArmedByTheLookAhead(t *testing.T) {
 		e := w.engine(w.store, serving{"a": nothing}, func(c *Config) { c.Horizon = time.Minute })
 		time.Sleep(2 * time.Second)
 		within := w.save(e, "a", 59*time.Second)
-		if n := e.hands.counts().timers; n != 1 {
+		if n := e.runqueue.Counts().Timers; n != 1 {
 			w.Errorf("%d timers after a save within the horizon, want 1", n)
 		}
 		beyond := w.save(e, "a", 61*time.Second)
-		if n := e.hands.counts().timers; n != 1 {
+		if n := e.runqueue.Counts().Timers; n != 1 {
 			w.Errorf("%d timers after a save beyond the horizon, want 1", n)
 		}
 		time.Sleep(2 * time.Minute)

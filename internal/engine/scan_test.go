@@ -72,7 +72,7 @@ func TestPeekLeavesRowsOfOthersToThemForAMoment(t *testing.T) {
 		e.arm.look(viewOf("a", "this", "other"))
 		w.backlog(rows, "a", e.now().Add(-c.overdue))
 		w.must(e.peek.runOnce(w.Context()))
-		if n := e.hands.counts().waiting; n < c.least || n > c.most {
+		if n := e.runqueue.Counts().Waiting; n < c.least || n > c.most {
 			w.Errorf("took %d of %d rows of two nodes", n, rows)
 		}
 	})
@@ -88,7 +88,7 @@ func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 			w.plain(1000+id, "a", due)
 		}
 		w.must(e.lookahead.runOnce(w.Context()))
-		if n := e.hands.counts().timers; n != rows {
+		if n := e.runqueue.Counts().Timers; n != rows {
 			w.Errorf("armed %d rows of %d", n, rows)
 		}
 	})
@@ -184,7 +184,7 @@ func TestRestartWithABacklogIsOnTimeForNewTasks(t *testing.T) {
 			ids = append(ids, w.save(e, tag, 2500*time.Millisecond))
 			time.Sleep(5 * time.Millisecond)
 		}
-		if room := e.hands.room("old"); room < 0 {
+		if room := e.runqueue.Room("old"); room < 0 {
 			w.Errorf("%d overdue rows of a tag are in memory, the bound is %d", backlogPerTag-room, backlogPerTag)
 		}
 		time.Sleep(4 * time.Second)

@@ -52,7 +52,7 @@ func (s *settler) add(u *run, result settlement) {
 	for n := 0; ; n++ {
 		err := s.queue.Add(result)
 		if err == nil {
-			s.hands.freeSlot(u.item)
+			s.runqueue.FreeSlot(u.item)
 			return
 		}
 		if errors.Is(err, batch.ErrClosed) || !lifecycle.Sleep(s.Life, lifecycle.Backoff(n)) {
@@ -93,7 +93,7 @@ func (s *settler) panicked(results []settlement, value any) {
 	s.Log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, r := range results {
 		s.runs.remove(r.run)
-		s.hands.letGo(r.run.item)
+		s.runqueue.LetGo(r.run.item)
 	}
 }
 
@@ -162,7 +162,7 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 	}
 	r := results[0]
 	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
-		s.hands.standBack(r.run.item) // other suspects must not wait for whoever mends that
+		s.runqueue.StandBack(r.run.item) // other suspects must not wait for whoever mends that
 		s.Go(func() {
 			if lifecycle.Sleep(s.Life, refusedFor) {
 				s.flush(results)
@@ -182,7 +182,7 @@ const refusedFor = 5 * time.Second
 // finish is what follows a stored result.
 func (s *settler) finish(u *run, r settlement) {
 	s.runs.remove(u)
-	s.hands.settled(u.item, u.hasRun() && r.change.To.Final())
+	s.runqueue.Settled(u.item, u.hasRun() && r.change.To.Final())
 	s.Metrics.Run(u.row.Tag, r.kind)
 	switch r.change.To {
 	case row.Pending:
@@ -202,7 +202,7 @@ func (s *settler) finish(u *run, r settlement) {
 // refused is what follows a result that the fence kept out.
 func (s *settler) refused(u *run) {
 	s.runs.remove(u)
-	s.hands.letGo(u.item)
+	s.runqueue.LetGo(u.item)
 	u.mu.Lock()
 	cancelled, answered := u.cancelled, u.answered
 	u.mu.Unlock()

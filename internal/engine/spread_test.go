@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -85,22 +86,22 @@ func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 		e.tags.run(true)
 		both := viewOf("a", "this", "other")
 		e.arm.look(viewOf("a", "this"))
-		e.hands.due(sightings("a", 1, backlogPerTag), true, row.At(time.Now()))
+		e.runqueue.AddDue(sightings("a", 1, backlogPerTag), true, row.At(time.Now()))
 		offered := make(chan error)
 		go func() { offered <- e.passes.offer(w.Context(), "a", sightings("a", 10_001, page)) }()
 		synctest.Wait()
 		e.arm.look(both)
-		e.hands.dealAnew(e.arm.shared)
+		e.runqueue.Redistribute(e.arm.shared)
 		w.must(<-offered)
-		if n := e.hands.counts().waiting; n < backlogPerTag/2 || n > backlogPerTag {
+		if n := e.runqueue.Counts().Waiting; n < backlogPerTag/2 || n > backlogPerTag {
 			w.Errorf("%d rows wait, want about half of %d", n, backlogPerTag+page)
 		}
-		for picked := e.hands.pick(claimRows, 0, true); len(picked) > 0; picked = e.hands.pick(claimRows, 0, true) {
+		for picked := e.runqueue.Pick(runqueue.MaxClaim, 0, true); len(picked) > 0; picked = e.runqueue.Pick(runqueue.MaxClaim, 0, true) {
 			for _, it := range picked {
 				if !both.Dealt(it.ID, "a") {
 					w.Fatalf("row %d of the other node waits", it.ID)
 				}
-				e.hands.letGo(it)
+				e.runqueue.LetGo(it)
 			}
 		}
 	})
@@ -116,7 +117,7 @@ func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 			w.plain(1000+i, "a", due.Add(time.Duration(i)*130*time.Microsecond))
 		}
 		w.spread(nodes, nothing)
-		time.Sleep(overdue / 2)
+		time.Sleep(runqueue.Overdue / 2)
 		if done := w.done("a"); done < tasks {
 			w.Errorf("%d of %d tasks are done", done, tasks)
 		}
@@ -135,4 +136,13 @@ func TestNodesShareWhatFallsDue(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		w.shared(stores, tasks)
 	})
+}
+
+// sightings makes n rows of a tag, ids from first on, due one microsecond after the other.
+func sightings(tag string, first int64, n int) []row.Due {
+	ds := make([]row.Due, n)
+	for i := range ds {
+		ds[i] = row.Due{ID: first + int64(i), Tag: tag, Due: row.Time(first + int64(i))}
+	}
+	return ds
 }

@@ -41,7 +41,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	e.endSources()
 	e.sourcesDone.Wait()
 	e.pops.close()
-	e.hands.close()
+	e.runqueue.Close()
 
 	drainErr := e.drain(grace)
 	e.endProcessors(processor.ErrStopping)

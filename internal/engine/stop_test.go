@@ -182,16 +182,16 @@ func TestStopGivesTheMemoryOfTimersBackForGood(t *testing.T) {
 		arm := func() {
 			for _, d := range sightings("a", 1, 50_000) {
 				d.Due = row.At(time.Now().Add(time.Hour))
-				e.hands.arm(d, true)
+				e.runqueue.Arm(d, true)
 			}
 		}
 		arm()
-		if n := e.hands.counts().timers; n != 50_000 {
+		if n := e.runqueue.Counts().Timers; n != 50_000 {
 			w.Fatalf("%d timers", n)
 		}
 		w.must(e.Stop(w.Context()))
 		arm() // as a commit that was waited for does when it is seen late
-		if n, left := e.hands.counts().timers, offheap.Mapped()-before; n != 0 || left != 0 {
+		if n, left := e.runqueue.Counts().Timers, offheap.Mapped()-before; n != 0 || left != 0 {
 			w.Errorf("%d timers and %d bytes outside of the collector's heap are left", n, left)
 		}
 	})

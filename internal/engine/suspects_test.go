@@ -3,82 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
-
-// suspectsOf puts rows into the lines that have lost so many executors each, with ids from 1 on.
-func suspectsOf(workers int, crashes ...int) *hands {
-	h := handsFor(workers, workers, "a")
-	for i, n := range crashes {
-		h.due([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: n}}, false, 0)
-	}
-	return h
-}
-
-func repeat(crashes, times int) []int { return slices.Repeat([]int{crashes}, times) }
-
-func TestSuspectThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
-	for name, step := range map[string]func(h *hands, it *item){
-		"it was not claimed":                  (*hands).standBack,
-		"it goes back to its line":            (*hands).putBack,
-		"it is in the hand of a token holder": func(h *hands, it *item) { h.handOut(it, 1) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := handsFor(10, 10, "a")
-			h.due([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
-			first := h.pickAny(claimRows, 0)
-			step(h, first[0])
-			if got := h.pickAny(claimRows, 0); len(first) != 1 || !slices.Equal(idsIn(got), []int64{2}) {
-				t.Errorf("picked %v, then %v", idsIn(first), idsIn(got))
-			}
-		})
-	}
-}
-
-func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
-	h := handsFor(1, 1, "a")
-	for i := range 100 {
-		h.due([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: 2}, {ID: int64(i + 1001), Tag: "a", Due: 1}}, false, 0)
-	}
-	others := 0
-	for range 40 {
-		for _, it := range h.pickAny(claimRows, 0) {
-			if it.ID > 1000 {
-				others++
-			}
-			h.letGo(it)
-		}
-	}
-	if others < 20 {
-		t.Errorf("of 40 slots %d went to rows that never crashed", others)
-	}
-}
-
-// wave takes what may run together and lets it come to its end.
-func (h *hands) wave() (ids []int64) {
-	picked := h.pickAny(claimRows, 0)
-	for _, it := range picked {
-		h.settled(it, true)
-	}
-	return idsIn(picked)
-}
-
-func TestSuspectsThatSurviveLetMoreRunTogether(t *testing.T) {
-	h := suspectsOf(20, repeat(2, 40)...)
-	var waves []int
-	for ids := h.wave(); len(ids) > 0; ids = h.wave() {
-		waves = append(waves, len(ids))
-	}
-	if !slices.Equal(waves, []int{1, 2, 4, 8, 10, 10, 5}) {
-		t.Errorf("waves of %v suspects, want twice as many each time, up to half of the workers", waves)
-	}
-}
 
 func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -96,57 +28,6 @@ func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
 	})
 }
 
-func TestWhoHasLostThreeRunsAlone(t *testing.T) {
-	h := suspectsOf(20, repeat(2, 7)...)
-	h.wave()
-	h.wave()
-	beside := h.pickAny(claimRows, 0) // the other four
-	h.due([]row.Due{{ID: 8, Tag: "a", Due: 1, CrashCount: 3}, {ID: 9, Tag: "a", Due: 1, CrashCount: 4}}, false, 0)
-	for _, it := range beside {
-		if got := h.pickAny(claimRows, 0); len(got) != 0 {
-			t.Fatalf("picked %v beside %v", idsIn(got), it.ID)
-		}
-		h.settled(it, true)
-	}
-	for _, want := range []int64{8, 9} {
-		alone := h.pickAny(claimRows, 0)
-		if got := h.pickAny(claimRows, 0); !slices.Equal(idsIn(alone), []int64{want}) || len(got) != 0 {
-			t.Fatalf("picked %v and then %v, want %d alone", idsIn(alone), idsIn(got), want)
-		}
-		h.settled(alone[0], true)
-	}
-}
-
-func TestWhoseNextLossIsTheLastRunsAlone(t *testing.T) {
-	h := newHands(20, 3, limits{heap: 10, backlog: 10})
-	h.serve("a", true, 20)
-	for id := range int64(4) {
-		h.due([]row.Due{{ID: id + 1, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
-	}
-	for range 4 {
-		if ids := h.wave(); len(ids) != 1 {
-			t.Errorf("picked %v together", ids)
-		}
-	}
-}
-
-func TestSuspectsTakeTurns(t *testing.T) {
-	h := suspectsOf(8, append(repeat(2, 30), repeat(3, 3)...)...)
-	var lone []int
-	for n := 0; ; n++ {
-		ids := h.wave()
-		if len(ids) == 0 {
-			break
-		}
-		if len(ids) == 1 && ids[0] > 30 {
-			lone = append(lone, n)
-		}
-	}
-	if !slices.Equal(lone, []int{1, 3, 5}) {
-		t.Errorf("those that run alone had the turns %v, want every other one", lone)
-	}
-}
-
 // suspect plants an overdue task that has lost so many executors.
 func (w *world) suspect(id int64, tag string, crashes int, ttr time.Duration) {
 	due := row.At(time.Now().Add(-time.Minute)) + row.Time(id)
@@ -156,7 +37,7 @@ func (w *world) suspect(id int64, tag string, crashes int, ttr time.Duration) {
 // suspects plants n of them, with ids from 1 on, that have lost two.
 func (w *world) suspects(n int64) {
 	for id := range n {
-		w.suspect(1+id, "a", suspectAt, 2*time.Second)
+		w.suspect(1+id, "a", runqueue.ProbationAt, 2*time.Second)
 	}
 }
 
@@ -201,9 +82,9 @@ func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 		}
 		hit := 0
 		for id := int64(1); id <= tasks; id++ {
-			if r := w.row(id); id != poison && (r.Status != row.Completed || r.CrashCount > loneAt) {
+			if r := w.row(id); id != poison && (r.Status != row.Completed || r.CrashCount > runqueue.SoloAt) {
 				w.Errorf("task %d: %v, %d crashes", id, r.Status, r.CrashCount)
-			} else if id != poison && r.CrashCount == loneAt {
+			} else if id != poison && r.CrashCount == runqueue.SoloAt {
 				hit++
 			}
 		}
@@ -233,12 +114,12 @@ func TestSuspectThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 			}
 		},
 	}, func(w *world, busy func(*world) processor.Func) {
-		w.suspect(1, "busy", loneAt, time.Minute)
+		w.suspect(1, "busy", runqueue.SoloAt, time.Minute)
 		w.engine(txStore{w.store}, serving{"a": nothing, "busy": busy(w)})
 		time.Sleep(6 * time.Second)
-		w.suspect(2, "a", loneAt, time.Minute)
+		w.suspect(2, "a", runqueue.SoloAt, time.Minute)
 		time.Sleep(7 * time.Second)
-		w.standing(row.Completed, 1, loneAt, 2)
+		w.standing(row.Completed, 1, runqueue.SoloAt, 2)
 		unlock()
 		time.Sleep(30 * time.Second)
 		if r := w.row(1); r.Status != row.Completed && !row.Popped(r.Executor) {

@@ -170,13 +170,13 @@ func (t *tags) reopen() (opened bool) {
 
 	for tag, limit := range now {
 		if before, was := old[tag]; !was || before != limit {
-			t.hands.serve(tag, true, limit)
+			t.runqueue.Serve(tag, true, limit)
 			opened = true
 		}
 	}
 	for tag := range old {
 		if _, still := now[tag]; !still {
-			t.hands.serve(tag, false, 0)
+			t.runqueue.Serve(tag, false, 0)
 		}
 	}
 	return opened

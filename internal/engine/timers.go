@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/timer"
 )
 
@@ -29,7 +28,7 @@ func (t *timers) loop(ctx context.Context) {
 		alarm := time.NewTimer(wait)
 		select {
 		case <-alarm.C:
-		case <-t.hands.timerWake:
+		case <-t.runqueue.TimerWake:
 		case <-ctx.Done():
 			alarm.Stop()
 			return
@@ -44,7 +43,7 @@ func (t *timers) fire() time.Duration {
 	if !anchored {
 		return unanchoredWait
 	}
-	return min(t.hands.fire(now, t.lead.span(), t.stillMine), insurance)
+	return min(t.runqueue.Fire(now, t.lead.span(), t.stillMine), insurance)
 }
 
 // stillMine is asked once more when a timer fires: nodes come and go, and a tag may have been paused meanwhile.
@@ -53,56 +52,4 @@ func (t *timers) stillMine(e timer.Entry, tag string) bool {
 		return t.arm.tags.open(tag)
 	}
 	return t.arm.mine(e.ID, e.Due, tag)
-}
-
-// fire moves all timers that are due within the lead's window into the lines, once the first one is due within its first limit,
-// and what is nearly due in line with what is due now. It returns how long it is until there is something to do again.
-func (h *hands) fire(now row.Time, lead span, mine func(timer.Entry, string) bool) time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	soon := now.Add(lead.tight)
-	if head, ok := h.heap.Peek(); ok && head.Due <= now.Add(lead.first) {
-		h.pour(now, soon, now.Add(lead.window), mine)
-		h.claimWake.set()
-	}
-	next, promoted := h.lines.promote(soon)
-	if promoted {
-		h.claimWake.set()
-	}
-	wait := next.Sub(soon)
-	if head, ok := h.heap.Peek(); ok {
-		wait = min(wait, head.Due.Sub(now.Add(lead.first)))
-	}
-	return max(wait, 0)
-}
-
-// pour moves the timers that are due at window, or before, into the lines.
-func (h *hands) pour(now, soon, window row.Time, mine func(timer.Entry, string) bool) {
-	for {
-		e, ok := h.heap.PopBefore(window)
-		if !ok {
-			return
-		}
-		line := h.lines.byNumber[e.Tag]
-		if mine(e, line.tag) {
-			h.lines.push(&item{Entry: e, line: line, fired: now, early: e.Crashes < suspectAt && e.Due > soon})
-		}
-		h.disarmed(e)
-	}
-}
-
-// set arms a timer, or replaces the one of the same row.
-func (h *hands) set(e timer.Entry) {
-	if old, armed := h.heap.Get(e.ID); armed {
-		defer h.disarmed(old)
-	}
-	h.heap.Set(e)
-	h.lines.byNumber[e.Tag].armed++
-}
-
-// disarmed notes that a timer has left the heap.
-func (h *hands) disarmed(e timer.Entry) {
-	line := h.lines.byNumber[e.Tag]
-	line.armed--
-	h.lines.forget(line)
 }

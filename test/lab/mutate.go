@@ -21,7 +21,7 @@ const (
 
 // suspects are the packages whose tests could notice a mutation, the quick ones first.
 var suspects = []string{
-	"internal/clock", "internal/batch", "internal/timer", "scanner", "internal/cluster", "internal/memstore",
+	"internal/clock", "internal/batch", "internal/timer", "internal/runqueue", "scanner", "internal/cluster", "internal/memstore",
 	"internal/store", "internal/engine", "test/api", "internal/sim", "test/integration",
 }
 

@@ -1,4 +1,4 @@
-package engine
+package runqueue
 
 import (
 	"cmp"
@@ -11,16 +11,16 @@ import (
 
 // gateWait is how long a claimed row waits for a slot. Tasks that were quick have become slow by then, and the row is given back,
 // so that another process can run it.
-const gateWait = 500 * time.Millisecond
+const SlotWait = 500 * time.Millisecond
 
 // enter gives a row whose time has come a slot to run in. When there is none it returns false, and the row waits until one that
 // leaves hands its slot on.
-func (h *hands) enter(it *item) bool {
+func (h *Queue) Enter(it *Item) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.hold(it, false)
 	h.lines.stir(it.line)
-	it.entered = time.Now()
+	it.Entered = time.Now()
 	if h.lines.admits(it.line) {
 		h.lines.admit(it)
 		return true
@@ -32,7 +32,7 @@ func (h *hands) enter(it *item) bool {
 
 // leave gives the slot back, once, and returns the rows that are admitted now, the best first. There may be two: in the slot that
 // became free, and in one that was kept free of a tag which may have more now.
-func (h *hands) leave(it *item) (next []*item) {
+func (h *Queue) Leave(it *Item) (next []*Item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !it.running {
@@ -47,23 +47,23 @@ func (h *hands) leave(it *item) (next []*item) {
 		next = append(next, other)
 	}
 	if len(h.lines.waiting) > 0 {
-		h.claimWake.set() // the claimer may have looked since the place was given back, while the row still ran
+		h.ClaimWake.Set() // the claimer may have looked since the place was given back, while the row still ran
 	}
 	return next
 }
 
 // impatient takes out the rows that have waited for a slot since before the moment, and those that are over, because they would not start
 // in one any more: the sooner they are released, the fewer of them a rescue takes for crashed.
-func (h *hands) impatient(since time.Time, isOver func(*item) bool) []*item {
+func (h *Queue) Expel(since time.Time, isOver func(*Item) bool) []*Item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lines.ready == 0 {
 		return nil
 	}
-	var taken []*item
+	var taken []*Item
 	for _, line := range h.lines.working {
 		for _, it := range slices.Concat(line.ready.items, line.readyLate.items) {
-			if it.entered.Before(since) || isOver(it) {
+			if it.Entered.Before(since) || isOver(it) {
 				h.lines.unready(it)
 				taken = append(taken, it)
 			}
@@ -77,7 +77,7 @@ func (l *lines) admits(line *tagLine) bool {
 	return l.running < l.workers && line.running < min(line.slots, l.fair(l.running-line.running))
 }
 
-func (l *lines) admit(it *item) {
+func (l *lines) admit(it *Item) {
 	it.running = true
 	it.line.running++
 	l.running++
@@ -92,7 +92,7 @@ func (line *tagLine) gate(backlog bool) *queue {
 }
 
 // admitNext admits the best of the rows that wait for a slot. What is due now and the backlog take turns, as in the lines.
-func (l *lines) admitNext() *item {
+func (l *lines) admitNext() *Item {
 	if l.ready == 0 {
 		return nil
 	}
@@ -106,12 +106,12 @@ func (l *lines) admitNext() *item {
 	return it
 }
 
-func (l *lines) bestReady(backlog bool) *item {
+func (l *lines) bestReady(backlog bool) *Item {
 	before := byPriority
 	if backlog {
 		before = byDue
 	}
-	return l.best(func(line *tagLine) *item {
+	return l.best(func(line *tagLine) *Item {
 		if !l.admits(line) {
 			return nil
 		}
@@ -119,7 +119,38 @@ func (l *lines) bestReady(backlog bool) *item {
 	}, before)
 }
 
-func (l *lines) unready(it *item) {
+func (l *lines) unready(it *Item) {
 	it.in.remove(it)
 	l.ready--
+}
+
+// Where several tags are served, none takes all slots, whatever its tasks do: the more it has, the more have to be free for it to
+// get another. So a tag whose tasks take minutes leaves some to those whose tasks take milliseconds, and a second such tag finds
+// some as well. The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
+
+// fairness is how many slots a tag may have for each that is free.
+const fairness = 8
+
+// fair is how many slots one tag may have beside what the others have: 56 of 64 when they have none, and the last one only as its
+// first.
+func (l *lines) fair(others int) int {
+	left := l.workers - others
+	switch {
+	case l.open < 2:
+		return l.workers
+	case left <= 0:
+		return 0
+	default:
+		return max(fairness*left/(fairness+1), 1)
+	}
+}
+
+// share is how many slots rows of the tag may be claimed for, whatever is claimed beyond the slots.
+func (l *lines) share(line *tagLine) int { return min(line.limit, l.fair(l.held-line.held)) }
+
+// weigh renews what the tag has: slots in which its rows run, or rows that are claimed for a slot and not beyond.
+func (l *lines) weigh(line *tagLine) {
+	l.held -= line.held
+	line.held = max(line.running, line.busy-line.flow.surplus)
+	l.held += line.held
 }

@@ -1,6 +1,10 @@
-package engine
+package runqueue
 
-import "github.com/delaytask/delaytask/internal/row"
+import (
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
 
 // Rows that are claimed ahead of their time hold slots in which nothing runs yet. Of a tag, and of all workers, only so many may
 // be held that way: what is saved for now, or comes back from elsewhere, must find one free. The rest of the rows waits in its
@@ -37,9 +41,9 @@ func (l *lines) promote(soon row.Time) (next row.Time, promoted bool) {
 }
 
 // pickEarly takes rows that are not due yet, in the order of their due times, as far as slots may be held for them.
-func (l *lines) pickEarly(picked []*item, n int) []*item {
+func (l *lines) pickEarly(picked []*Item, n int) []*Item {
 	for ; n > 0; n-- {
-		best := l.best(func(line *tagLine) *item {
+		best := l.best(func(line *tagLine) *Item {
 			if line.early.Len() == 0 || !l.mayGoAhead(line) {
 				return nil
 			}
@@ -55,7 +59,7 @@ func (l *lines) pickEarly(picked []*item, n int) []*item {
 }
 
 // hold counts a slot that is held ahead of time, or one that is no longer.
-func (l *lines) hold(it *item, ahead bool) {
+func (l *lines) hold(it *Item, ahead bool) {
 	if it.ahead == ahead {
 		return
 	}
@@ -68,4 +72,11 @@ func (l *lines) hold(it *item, ahead bool) {
 	if it.slot {
 		l.ahead += n
 	}
+}
+
+// span is the lead as it is now.
+type Window struct {
+	Near  time.Duration // a task that is due within it stands in line with what is due now, also for the last slots
+	First time.Duration // when the first task has to be claimed
+	Last  time.Duration // up to where others are taken along
 }

@@ -1,4 +1,4 @@
-package engine
+package runqueue
 
 import "time"
 
@@ -24,8 +24,8 @@ type tagLine struct {
 	ahead            int   // slots, or places of pops, that are held by rows which are not due yet
 	early            queue // not nearly due
 	now              queue
-	arrived          []*item   // those of now in the order in which they came, about that of their due times; some have left
-	backlog          []*item   // oldest first
+	arrived          []*Item   // those of now in the order in which they came, about that of their due times; some have left
+	backlog          []*Item   // oldest first
 	awaited          time.Time // when a scan last waited for room in the backlog, with rows that are older
 	pops             popDemand
 	looked           bool // since the first of the pops that wait began to

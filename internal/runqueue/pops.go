@@ -1,4 +1,6 @@
-package engine
+package runqueue
+
+import "time"
 
 // popDemand is what waiting pops want of one tag.
 type popDemand struct {
@@ -43,7 +45,7 @@ func (l *lines) account(line *tagLine, change func(*popDemand)) {
 }
 
 // want tells the lines how many more rows of the tags waiting pops want, or fewer when n is negative.
-func (h *hands) want(tags []string, n int) {
+func (h *Queue) Want(tags []string, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.pops.asked += n
@@ -53,5 +55,51 @@ func (h *hands) want(tags []string, n int) {
 		line.looked = line.looked && line.pops.wanted > 0
 		h.lines.forget(line)
 	}
-	h.claimWake.set()
+	h.ClaimWake.Set()
 }
+
+// lookIn returns when a pop that has begun to wait for the tags asks the table. It never does while pops that wait
+// already have done so. It does at once when nothing waits here, and otherwise if that is not claimed for it.
+func (h *Queue) LookIn(tags []string) (wait time.Duration, asks bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, tag := range tags {
+		line, known := h.lines.byTag[tag]
+		if !known || !line.looked {
+			asks = true
+		}
+		if known && (line.now.Len() > 0 || len(line.backlog) > 0) {
+			wait = claimSoon
+		}
+	}
+	return wait, asks
+}
+
+// unlooked returns those of the tags that no pop has looked for since the first one began to wait, and how many rows are
+// wanted of them.
+func (h *Queue) Unlooked(tags []string) (unlooked []string, wanted int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, tag := range tags {
+		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 && !line.looked {
+			unlooked = append(unlooked, tag)
+			wanted += line.pops.wanted
+		}
+	}
+	return unlooked, wanted
+}
+
+// looked notes that all rows of the tags which are due have been found. What falls due from now on is found as it is for
+// workers, until no pop waits any more.
+func (h *Queue) Looked(tags []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, tag := range tags {
+		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 {
+			line.looked = true
+		}
+	}
+}
+
+// claimSoon is until when a row that waits here is claimed, as a rule.
+const claimSoon = 5 * time.Millisecond

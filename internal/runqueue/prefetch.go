@@ -1,4 +1,4 @@
-package engine
+package runqueue
 
 import "time"
 
@@ -8,7 +8,7 @@ import "time"
 const (
 	flowSpan    = 20 * time.Millisecond // over which the flow is measured, at least
 	surplusSpan = 40 * time.Millisecond // for which rows are claimed beyond the slots, at least
-	maxSurplus  = 3 * claimRows
+	maxSurplus  = 3 * MaxClaim
 	// A surplus is claimed in so many steps, a few milliseconds' worth each.
 	surplusSteps = int(surplusSpan / (5 * time.Millisecond))
 )

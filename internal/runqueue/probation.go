@@ -1,4 +1,4 @@
-package engine
+package runqueue
 
 import "slices"
 
@@ -6,11 +6,9 @@ import "slices"
 // other suspect, so that a further loss is its own, unless its process has seen that suspects do no harm. From loneAt on it runs beside
 // none whatever the process has seen, and so does one whose next loss is its last.
 const (
-	suspectAt = 2
-	loneAt    = 3
+	ProbationAt = 2
+	SoloAt      = 3
 )
-
-func (it *item) suspect() bool { return it.Crashes >= suspectAt }
 
 // suspects are the rows under suspicion that wait, and those that a crash of this process would count against. A process begins with one
 // of them at a time. Each that ends for good while the process lives lets one more run beside the next ones: where an outage has put many
@@ -19,23 +17,23 @@ func (it *item) suspect() bool { return it.Crashes >= suspectAt }
 // Then all that run come to their end first, however long the slowest takes.
 type suspects struct {
 	loneAt       uint8
-	lone, others []*item // that wait, oldest first
-	held         []*item // that are claimed, or being claimed
+	lone, others []*Item // that wait, oldest first
+	held         []*Item // that are claimed, or being claimed
 	survived     int     // that have come to an end here
 	began        int     // of the others, since a lone one did
 	round        int     // how many of them that was to be
 }
 
-func newSuspects(quarantine int) suspects { return suspects{loneAt: uint8(min(loneAt, quarantine-1))} }
+func newSuspects(quarantine int) suspects { return suspects{loneAt: uint8(min(SoloAt, quarantine-1))} }
 
-func (s *suspects) isLone(it *item) bool { return it.Crashes >= s.loneAt }
+func (s *suspects) isLone(it *Item) bool { return it.Crashes >= s.loneAt }
 
-func (s *suspects) push(it *item) {
+func (s *suspects) push(it *Item) {
 	queue := s.queue(it)
 	*queue = append(*queue, it)
 }
 
-func (s *suspects) queue(it *item) *[]*item {
+func (s *suspects) queue(it *Item) *[]*Item {
 	if s.isLone(it) {
 		return &s.lone
 	}
@@ -43,9 +41,9 @@ func (s *suspects) queue(it *item) *[]*item {
 }
 
 // drop takes out those that wait and are meant, and returns them.
-func (s *suspects) drop(meant func(*item) bool) (dropped []*item) {
-	for _, queue := range []*[]*item{&s.lone, &s.others} {
-		*queue = slices.DeleteFunc(*queue, func(it *item) bool {
+func (s *suspects) drop(meant func(*Item) bool) (dropped []*Item) {
+	for _, queue := range []*[]*Item{&s.lone, &s.others} {
+		*queue = slices.DeleteFunc(*queue, func(it *Item) bool {
 			if !meant(it) {
 				return false
 			}
@@ -58,7 +56,7 @@ func (s *suspects) drop(meant func(*item) bool) (dropped []*item) {
 
 // pick takes the next one that may run beside those that do, of those that may be taken at all; nil when there is none. No more than
 // most run together.
-func (s *suspects) pick(may func(*item) bool, most int) *item {
+func (s *suspects) pick(may func(*Item) bool, most int) *Item {
 	together := max(min(1+s.survived, most), 1)
 	lone, other := slices.IndexFunc(s.lone, may), slices.IndexFunc(s.others, may)
 	switch {
@@ -77,7 +75,7 @@ func (s *suspects) pick(may func(*item) bool, most int) *item {
 	return nil
 }
 
-func (s *suspects) take(queue *[]*item, i int) *item {
+func (s *suspects) take(queue *[]*Item, i int) *Item {
 	it := (*queue)[i]
 	*queue = slices.Delete(*queue, i, i+1)
 	s.held = append(s.held, it)
@@ -86,7 +84,7 @@ func (s *suspects) take(queue *[]*item, i int) *item {
 
 // acquit notes that a crash of this process could not count against the row any more, and reports whether it could. While its result
 // is not stored it still could, also when its processor has returned.
-func (s *suspects) acquit(it *item) bool {
+func (s *suspects) acquit(it *Item) bool {
 	i := slices.Index(s.held, it)
 	if i < 0 {
 		return false
@@ -96,7 +94,7 @@ func (s *suspects) acquit(it *item) bool {
 }
 
 // survive notes that a row has come to its end, and the process has not.
-func (s *suspects) survive(it *item) {
+func (s *suspects) survive(it *Item) {
 	if slices.Contains(s.held, it) {
 		s.survived++
 	}

@@ -1,34 +1,11 @@
-package engine
+package runqueue
 
 import (
 	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/timer"
 )
-
-// item is a due row on its way through the lines, a claim and a worker.
-type item struct {
-	timer.Entry
-	line  *tagLine
-	early bool     // it was not nearly due when it came into its line, and waits apart
-	ahead bool     // its slot is held ahead of its due time
-	slot  bool     // it occupies one of the places that rows are claimed for
-	pop   bool     // it goes to a waiting pop instead of a worker
-	in    *queue   // that it waits in, nil outside of one
-	index int      // its place there
-	tries int      // claims that failed
-	fired row.Time // when it came into its line
-	out   int64    // version that the holder of a token has, 0 while there is none: no processor here runs it
-
-	attempt any       // the caller's, of the claimed row
-	entered time.Time // when its time had come and it asked for a slot to run in; zero for one that goes to a pop
-	running bool      // it has that slot
-}
-
-// tag returns the name of its tag.
-func (it *item) tag() string { return it.line.tag }
 
 // lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
 // time, gets at least half of the free slots; the backlog gets the rest, tag after tag. A line that is empty leaves its slots to
@@ -36,7 +13,7 @@ func (it *item) tag() string { return it.line.tag }
 // line: half of what it gets. The caller locks.
 type lines struct {
 	tagLines
-	waiting   map[int64]*item
+	waiting   map[int64]*Item
 	suspects  suspects
 	workers   int // slots
 	open      int // tags that are served here and not paused
@@ -58,15 +35,15 @@ type lines struct {
 
 func newLines(workers, quarantine int) lines {
 	return lines{
-		tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*item{}, suspects: newSuspects(quarantine),
+		tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*Item{}, suspects: newSuspects(quarantine),
 		workers: workers, company: 1,
 	}
 }
 
-func (l *lines) get(id int64) *item { return l.waiting[id] }
+func (l *lines) get(id int64) *Item { return l.waiting[id] }
 
 // push lets a row wait for a slot. A row of a tag that is closed by now is forgotten.
-func (l *lines) push(it *item) {
+func (l *lines) push(it *Item) {
 	if !it.line.open {
 		l.forget(it.line)
 		return
@@ -75,7 +52,7 @@ func (l *lines) push(it *item) {
 	l.enqueue(it)
 }
 
-func (l *lines) enqueue(it *item) {
+func (l *lines) enqueue(it *Item) {
 	l.stir(it.line)
 	switch {
 	case it.early:
@@ -123,9 +100,9 @@ func (l *lines) age(before row.Time, most int) (forgotten bool) {
 	return forgotten
 }
 
-func (l *lines) drop(it *item) {
+func (l *lines) drop(it *Item) {
 	delete(l.waiting, it.ID)
-	isIt := func(other *item) bool { return other == it }
+	isIt := func(other *Item) bool { return other == it }
 	switch {
 	case it.in != nil:
 		it.in.remove(it)
@@ -138,7 +115,7 @@ func (l *lines) drop(it *item) {
 
 // dropTag takes everything of a tag out of the lines.
 func (l *lines) dropTag(line *tagLine) {
-	suspects := l.suspects.drop(func(it *item) bool { return it.line == line })
+	suspects := l.suspects.drop(func(it *Item) bool { return it.line == line })
 	for _, it := range slices.Concat(line.early.items, line.now.items, line.backlog, suspects) {
 		delete(l.waiting, it.ID)
 	}
@@ -150,7 +127,7 @@ const backlogKeeps = 8
 
 // pick takes up to most items of one line, each with a place. While both lines have something to run they share what is free,
 // one time one and one time the other gets the odd place.
-func (l *lines) pick(most int, backlog bool) []*item {
+func (l *lines) pick(most int, backlog bool) []*Item {
 	both := l.waits(!backlog)
 	free := l.workers + l.beyond - l.busy
 	if backlog && !both {
@@ -200,7 +177,7 @@ func (l *lines) waits(backlog bool) bool {
 }
 
 // pickTimely takes what is due now, and then what soon will be.
-func (l *lines) pickTimely(picked []*item, n int) []*item {
+func (l *lines) pickTimely(picked []*Item, n int) []*Item {
 	before := len(picked)
 	picked = l.pickNow(picked, n)
 	return l.pickEarly(picked, n-(len(picked)-before))
@@ -210,8 +187,8 @@ func (l *lines) pickTimely(picked []*item, n int) []*item {
 const suspectsKeep = 2
 
 // pickSuspects takes rows that have outlived several processes.
-func (l *lines) pickSuspects(picked []*item, n int) []*item {
-	may := func(it *item) bool { return l.hasTaker(it.line) }
+func (l *lines) pickSuspects(picked []*Item, n int) []*Item {
+	may := func(it *Item) bool { return l.hasTaker(it.line) }
 	for ; n > 0; n-- {
 		it := l.suspects.pick(may, l.workers/suspectsKeep)
 		if it == nil {
@@ -223,9 +200,9 @@ func (l *lines) pickSuspects(picked []*item, n int) []*item {
 }
 
 // pickNow takes the best of all lines of what is due now.
-func (l *lines) pickNow(picked []*item, n int) []*item {
+func (l *lines) pickNow(picked []*Item, n int) []*Item {
 	for ; n > 0; n-- {
-		best := l.best(func(line *tagLine) *item {
+		best := l.best(func(line *tagLine) *Item {
 			if line.now.Len() == 0 || !l.hasTaker(line) {
 				return nil
 			}
@@ -241,7 +218,7 @@ func (l *lines) pickNow(picked []*item, n int) []*item {
 }
 
 // best returns the best of what the tags offer, nil when none offers anything.
-func (l *lines) best(offer func(*tagLine) *item, before func(a, b *item) bool) (best *item) {
+func (l *lines) best(offer func(*tagLine) *Item, before func(a, b *Item) bool) (best *Item) {
 	for _, line := range l.working {
 		if it := offer(line); it != nil && (best == nil || before(it, best)) {
 			best = it
@@ -251,7 +228,7 @@ func (l *lines) best(offer func(*tagLine) *item, before func(a, b *item) bool) (
 }
 
 // pickBacklog goes round the tags, one row each.
-func (l *lines) pickBacklog(picked []*item, n int) []*item {
+func (l *lines) pickBacklog(picked []*Item, n int) []*Item {
 	for idle := 0; n > 0 && idle < len(l.working); {
 		line := l.inTurn()
 		if len(line.backlog) == 0 || !l.hasTaker(line) {
@@ -277,12 +254,12 @@ func (l *lines) hasSlot(line *tagLine) bool {
 func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || l.popsTake(line) > 0 }
 
 // occupy gives the row to a worker or to a waiting pop; where both are free they take turns.
-func (l *lines) occupy(it *item) *item {
+func (l *lines) occupy(it *Item) *Item {
 	delete(l.waiting, it.ID)
 	l.stir(it.line)
-	it.pop = l.popsTake(it.line) > 0 && (it.line.pops.turn || !l.hasSlot(it.line))
-	it.line.pops.turn = !it.pop
-	if it.pop {
+	it.ForPop = l.popsTake(it.line) > 0 && (it.line.pops.turn || !l.hasSlot(it.line))
+	it.line.pops.turn = !it.ForPop
+	if it.ForPop {
 		l.promise(it.line, 1)
 	} else {
 		it.slot = true
@@ -295,15 +272,15 @@ func (l *lines) occupy(it *item) *item {
 }
 
 // release ends what occupy began, once.
-func (l *lines) release(it *item) bool {
+func (l *lines) release(it *Item) bool {
 	l.hold(it, false)
 	switch {
 	case it.slot:
 		it.slot = false
 		it.line.busy--
 		l.busy--
-	case it.pop:
-		it.pop = false
+	case it.ForPop:
+		it.ForPop = false
 		l.promise(it.line, -1)
 	default:
 		return false

@@ -1,4 +1,4 @@
-package engine
+package runqueue
 
 import (
 	"slices"
@@ -12,18 +12,18 @@ import (
 )
 
 // handsFor returns hands with workers slots in which every tag may use limit.
-func handsFor(workers, limit int, tags ...string) *hands {
-	h := newHands(workers, 5, limits{heap: 1000, backlog: 1000})
+func handsFor(workers, limit int, tags ...string) *Queue {
+	h := New(workers, 5, Limits{Timers: 1000, Backlog: 1000})
 	for _, tag := range tags {
-		h.serve(tag, true, limit)
+		h.Serve(tag, true, limit)
 	}
 	return h
 }
 
 // pickAny picks from both lines, as the claimer does: what is due now first.
-func (h *hands) pickAny(most int, now row.Time) []*item {
-	picked := h.pick(most, now, false)
-	return append(picked, h.pick(most-len(picked), now, true)...)
+func (h *Queue) pickAny(most int, now row.Time) []*Item {
+	picked := h.Pick(most, now, false)
+	return append(picked, h.Pick(most-len(picked), now, true)...)
 }
 
 // sightings makes n rows of a tag, ids from first on, due one microsecond after the other.
@@ -35,7 +35,7 @@ func sightings(tag string, first int64, n int) []row.Due {
 	return ds
 }
 
-func idsIn(items []*item) (ids []int64) {
+func idsIn(items []*Item) (ids []int64) {
 	for _, it := range items {
 		ids = append(ids, it.ID)
 	}
@@ -45,17 +45,17 @@ func idsIn(items []*item) (ids []int64) {
 func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 8, 64} {
 		h := handsFor(workers, workers, "old", "new")
-		h.due(sightings("old", 1, 500), true, 0)
-		h.due(sightings("new", 1001, 500), false, 0)
+		h.AddDue(sightings("old", 1, 500), true, 0)
+		h.AddDue(sightings("new", 1001, 500), false, 0)
 		fresh, old := 0, 0
 		for range 100 {
-			for _, it := range h.pickAny(claimRows, 0) {
+			for _, it := range h.pickAny(MaxClaim, 0) {
 				if it.ID > 1000 {
 					fresh++
 				} else {
 					old++
 				}
-				h.letGo(it)
+				h.LetGo(it)
 			}
 			if fresh+old > 300 {
 				break
@@ -70,8 +70,8 @@ func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
 func TestEmptyLineLeavesItsSlotsToTheOther(t *testing.T) {
 	for backlog, want := range map[bool]int{false: 64, true: 56} { // an eighth is kept for what falls due meanwhile
 		h := handsFor(64, 64, "a")
-		h.due(sightings("a", 1, 100), backlog, 0)
-		if got := len(h.pickAny(claimRows, 0)); got != want {
+		h.AddDue(sightings("a", 1, 100), backlog, 0)
+		if got := len(h.pickAny(MaxClaim, 0)); got != want {
 			t.Errorf("backlog %t: %d slots are used, want %d", backlog, got, want)
 		}
 	}
@@ -79,14 +79,14 @@ func TestEmptyLineLeavesItsSlotsToTheOther(t *testing.T) {
 
 func TestBacklogGoesRoundTheTags(t *testing.T) {
 	h := handsFor(9, 9, "a", "b", "c")
-	h.due(sightings("a", 1, 100), true, 0)
-	h.due(sightings("b", 201, 100), true, 0)
-	h.due(sightings("c", 401, 100), true, 0)
+	h.AddDue(sightings("a", 1, 100), true, 0)
+	h.AddDue(sightings("b", 201, 100), true, 0)
+	h.AddDue(sightings("c", 401, 100), true, 0)
 	count := map[string]int{}
 	for range 10 {
-		for _, it := range h.pickAny(claimRows, 0) {
+		for _, it := range h.pickAny(MaxClaim, 0) {
 			count[it.line.tag]++
-			h.letGo(it)
+			h.LetGo(it)
 		}
 	}
 	for _, tag := range []string{"a", "b", "c"} { // one of the nine slots is kept for a tag that comes
@@ -98,64 +98,64 @@ func TestBacklogGoesRoundTheTags(t *testing.T) {
 
 func TestTagTakesAtMostItsConcurrency(t *testing.T) {
 	h := handsFor(10, 3, "a", "b")
-	h.due(sightings("a", 1, 50), false, 0)
-	h.due(sightings("a", 101, 50), true, 0)
-	h.due(sightings("b", 201, 50), true, 0)
-	first := h.pickAny(claimRows, 0)
+	h.AddDue(sightings("a", 1, 50), false, 0)
+	h.AddDue(sightings("a", 101, 50), true, 0)
+	h.AddDue(sightings("b", 201, 50), true, 0)
+	first := h.pickAny(MaxClaim, 0)
 	count := map[string]int{}
 	for _, it := range first {
 		count[it.line.tag]++
 	}
-	if count["a"] != 3 || count["b"] != 3 || len(h.pickAny(claimRows, 0)) != 0 {
+	if count["a"] != 3 || count["b"] != 3 || len(h.pickAny(MaxClaim, 0)) != 0 {
 		t.Errorf("picked %v, want 3 of each", count)
 	}
-	h.letGo(first[0])
-	if again := h.pickAny(claimRows, 0); len(again) != 1 || again[0].line != first[0].line {
+	h.LetGo(first[0])
+	if again := h.pickAny(MaxClaim, 0); len(again) != 1 || again[0].line != first[0].line {
 		t.Errorf("a free slot of the tag gave %v", idsIn(again))
 	}
 }
 
 func TestRowWithoutADueTimeWaitsInNoLine(t *testing.T) {
 	h := handsFor(1, 1, "a")
-	if taken := h.due([]row.Due{{ID: 1, Tag: "a"}}, false, ms(0)); taken != 0 || len(h.pickAny(1, 0)) != 0 {
+	if taken := h.AddDue([]row.Due{{ID: 1, Tag: "a"}}, false, ms(0)); taken != 0 || len(h.pickAny(1, 0)) != 0 {
 		t.Errorf("%d rows were taken that nobody knows to be due", taken)
 	}
 }
 
 func TestPriorityThenDueTimeThenID(t *testing.T) {
 	h := handsFor(1, 1, "a", "b")
-	h.due([]row.Due{
+	h.AddDue([]row.Due{
 		{ID: 1, Tag: "a", Due: 50}, {ID: 2, Tag: "b", Due: 40}, {ID: 3, Tag: "a", Due: 90, Priority: 100},
 		{ID: 4, Tag: "b", Due: 10, Priority: -100}, {ID: 6, Tag: "a", Due: 60}, {ID: 5, Tag: "b", Due: 60},
 	}, false, 0)
 	var order []int64
 	for got := h.pickAny(1, 0); len(got) > 0; got = h.pickAny(1, 0) {
 		order = append(order, got[0].ID)
-		h.letGo(got[0])
+		h.LetGo(got[0])
 	}
 	if !slices.Equal(order, []int64{3, 2, 1, 5, 6, 4}) {
 		t.Errorf("picked %v", order)
 	}
 }
 
-func (h *hands) waits(id int64) bool { return h.lines.get(id) != nil }
+func (h *Queue) waits(id int64) bool { return h.lines.get(id) != nil }
 
 func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
 	h := handsFor(1, 1, "a", "b")
-	h.due(sightings("a", 1, 3), false, 0)
+	h.AddDue(sightings("a", 1, 3), false, 0)
 	held := h.pickAny(1, 0)
-	h.due(sightings("a", 101, 3), true, 0)
-	h.due([]row.Due{{ID: 200, Tag: "a", Due: 1, CrashCount: 3}}, false, 0)
-	h.serve("a", false, 0)
-	if !h.holds(held[0].ID) || h.waits(2) || h.waits(101) || h.waits(200) {
+	h.AddDue(sightings("a", 101, 3), true, 0)
+	h.AddDue([]row.Due{{ID: 200, Tag: "a", Due: 1, CrashCount: 3}}, false, 0)
+	h.Serve("a", false, 0)
+	if !h.Owns(held[0].ID) || h.waits(2) || h.waits(101) || h.waits(200) {
 		t.Error("want what is held, and nothing that waits")
 	}
-	h.putBack(held[0])
+	h.PutBack(held[0])
 	if h.waits(held[0].ID) || len(h.pickAny(1, 0)) != 0 {
 		t.Error("a row of a closed tag waits again")
 	}
-	h.serve("a", true, 1)
-	h.due(sightings("a", 1, 1), false, 0)
+	h.Serve("a", true, 1)
+	h.AddDue(sightings("a", 1, 1), false, 0)
 	if got := h.pickAny(1, 0); len(got) != 1 {
 		t.Error("the tag is open again and nothing runs")
 	}
@@ -166,11 +166,11 @@ func TestOneHandPerRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 5).Draw(t, "workers")
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
-		h := newHands(workers, 5, limits{heap: 10, backlog: 10})
-		h.serve("a", true, limit)
-		h.serve("b", true, limit)
+		h := New(workers, 5, Limits{Timers: 10, Backlog: 10})
+		h.Serve("a", true, limit)
+		h.Serve("b", true, limit)
 		h.withSurplus(0)
-		held := map[int64]*item{}
+		held := map[int64]*Item{}
 		slots, survived := 0, 0
 		draw := func() row.Due {
 			return row.Due{
@@ -179,7 +179,7 @@ func TestOneHandPerRow(t *testing.T) {
 				CrashCount: rapid.IntRange(0, 3).Draw(t, "crashes"),
 			}
 		}
-		any := func() *item {
+		any := func() *Item {
 			if len(held) == 0 {
 				t.Skip("nothing is held")
 			}
@@ -190,21 +190,21 @@ func TestOneHandPerRow(t *testing.T) {
 			slices.Sort(ids)
 			return held[rapid.SampledFrom(ids).Draw(t, "held")]
 		}
-		free := func(it *item) {
+		free := func(it *Item) {
 			if it.slot {
 				slots--
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"arm": func(*rapid.T) { h.arm(draw(), false) },
-			"due": func(*rapid.T) { h.due([]row.Due{draw()}, rapid.Bool().Draw(t, "backlog"), 1) },
+			"arm": func(*rapid.T) { h.Arm(draw(), false) },
+			"due": func(*rapid.T) { h.AddDue([]row.Due{draw()}, rapid.Bool().Draw(t, "backlog"), 1) },
 			"fire": func(*rapid.T) {
-				lead := span{tight: time.Microsecond, first: 3 * time.Microsecond, window: 4 * time.Microsecond}
+				lead := Window{Near: time.Microsecond, First: 3 * time.Microsecond, Last: 4 * time.Microsecond}
 				now := row.Time(rapid.Int64Range(0, 5).Draw(t, "now"))
-				h.fire(now, lead, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 })
+				h.Fire(now, lead, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 })
 			},
 			"pick": func(t *rapid.T) {
-				var suspects []*item
+				var suspects []*Item
 				for _, it := range h.pickAny(rapid.IntRange(1, 5).Draw(t, "max"), 0) {
 					if held[it.ID] != nil {
 						t.Fatalf("row %d was picked while it is held", it.ID)
@@ -222,22 +222,22 @@ func TestOneHandPerRow(t *testing.T) {
 					t.Fatalf("%d suspects are held: %v", len(suspects), idsIn(suspects))
 				}
 			},
-			"freeSlot": func(*rapid.T) { it := any(); free(it); h.freeSlot(it) },
-			"letGo":    func(*rapid.T) { it := any(); free(it); h.letGo(it); delete(held, it.ID) },
+			"freeSlot": func(*rapid.T) { it := any(); free(it); h.FreeSlot(it) },
+			"letGo":    func(*rapid.T) { it := any(); free(it); h.LetGo(it); delete(held, it.ID) },
 			"settled": func(*rapid.T) {
 				it := any()
 				free(it)
-				h.settled(it, true)
+				h.Settled(it, true)
 				delete(held, it.ID)
 				if it.suspect() {
 					survived++
 				}
 			},
-			"putBack": func(*rapid.T) { it := any(); free(it); h.putBack(it); delete(held, it.ID) },
-			"close":   func(*rapid.T) { h.serve("a", false, 0) },
-			"open":    func(*rapid.T) { h.serve("a", true, limit) },
+			"putBack": func(*rapid.T) { it := any(); free(it); h.PutBack(it); delete(held, it.ID) },
+			"close":   func(*rapid.T) { h.Serve("a", false, 0) },
+			"open":    func(*rapid.T) { h.Serve("a", true, limit) },
 			"rest":    func(*rapid.T) { h.lines.measure(time.Now()) },
-			"want":    func(*rapid.T) { h.want([]string{"a"}, 1); h.want([]string{"a"}, -1) },
+			"want":    func(*rapid.T) { h.Want([]string{"a"}, 1); h.Want([]string{"a"}, -1) },
 			"": func(t *rapid.T) {
 				if h.lines.busy != slots || slots > workers {
 					t.Fatalf("%d of %d places are counted as taken, %d are", h.lines.busy, workers, slots)
@@ -251,7 +251,7 @@ func TestOneHandPerRow(t *testing.T) {
 						busy[it.line.tag]++
 					}
 					_, armed := h.heap.Get(id)
-					if !h.holds(id) || armed || h.lines.get(id) != nil {
+					if !h.Owns(id) || armed || h.lines.get(id) != nil {
 						t.Fatalf("row %d is held and in another place too", id)
 					}
 				}
@@ -285,8 +285,8 @@ func TestOneHandPerRow(t *testing.T) {
 // TestWhatATagRunsInASecondIsNotForgotten has a tag that runs 200 tasks a second, and one that runs none.
 func TestWhatATagRunsInASecondIsNotForgotten(t *testing.T) {
 	h := handsFor(2, 2, "a", "b")
-	h.due(sightings("a", 1, 300), false, 0)
-	h.due(sightings("b", 301, 600), false, 0)
+	h.AddDue(sightings("a", 1, 300), false, 0)
+	h.AddDue(sightings("b", 301, 600), false, 0)
 	h.lines.line("a").flow.expected = 200 * int(surplusSpan) / int(time.Second)
 	if !h.lines.age(ms(5000), 10) {
 		t.Error("nothing was forgotten")
@@ -298,10 +298,10 @@ func TestWhatATagRunsInASecondIsNotForgotten(t *testing.T) {
 
 func TestOverdueRowsAreKeptInMemoryUpToABound(t *testing.T) {
 	h := handsFor(1, 1, "a")
-	h.limits.backlog = 10
-	h.due(sightings("a", 1, 100), false, 0)
+	h.limits.Backlog = 10
+	h.AddDue(sightings("a", 1, 100), false, 0)
 	running := h.pickAny(1, 0)
-	if got := h.pickAny(1, row.At(bubbleTime)); len(got) != 0 || len(h.lines.waiting) != 10 {
+	if got := h.pickAny(1, ms(5000)); len(got) != 0 || len(h.lines.waiting) != 10 {
 		t.Errorf("%d rows wait in memory beside %d that runs, want the bound of 10", len(h.lines.waiting), len(running))
 	}
 }

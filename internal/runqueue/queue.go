@@ -1,7 +1,8 @@
-package engine
+package runqueue
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,43 +13,43 @@ import (
 // hands knows every row that this process has in hand, and where. A row is in at most one place: a timer in the heap, an item in
 // the lines, or held by an open claim, a worker or a pop. Timer, scan, look-ahead, peek, pop and save all go through it, so that
 // no two parts of one process ever claim the same row.
-type hands struct {
+type Queue struct {
 	mu     sync.Mutex
 	heap   timer.Heap
 	lines  lines
-	held   map[int64]*item
-	limits limits
+	held   map[int64]*Item
+	limits Limits
 	closed bool
 
-	timerWake wake // the head of the heap may have changed
-	claimWake wake // something waits in the lines, or a slot became free
-	rivals    wake // many claims were in vain: there may be nodes that are not known here yet
-	scanWake  wake // rows that are overdue were forgotten: they have to be read again
+	TimerWake  Wake // the head of the heap may have changed
+	ClaimWake  Wake // something waits in the lines, or a slot became free
+	Contention Wake // many claims were in vain: there may be nodes that are not known here yet
+	ScanWake   Wake // rows that are overdue were forgotten: they have to be read again
 }
 
 // limits bounds what the hands hold.
-type limits struct {
-	heap    int // timers; over it the latest-due are dropped, and the look-ahead finds them again in time
-	backlog int // overdue rows of one tag that wait in memory
+type Limits struct {
+	Timers  int // timers; over it the latest-due are dropped, and the look-ahead finds them again in time
+	Backlog int // overdue rows of one tag that wait in memory
 }
 
-func newHands(workers, quarantine int, l limits) *hands {
-	return &hands{
-		lines:     newLines(workers, quarantine),
-		held:      map[int64]*item{},
-		limits:    l,
-		timerWake: make(wake, 1),
-		claimWake: make(wake, 1),
-		rivals:    make(wake, 1),
-		scanWake:  make(wake, 1),
+func New(workers, quarantine int, l Limits) *Queue {
+	return &Queue{
+		lines:      newLines(workers, quarantine),
+		held:       map[int64]*Item{},
+		limits:     l,
+		TimerWake:  make(Wake, 1),
+		ClaimWake:  make(Wake, 1),
+		Contention: make(Wake, 1),
+		ScanWake:   make(Wake, 1),
 	}
 }
 
 // wake is a channel of capacity one.
-type wake chan struct{}
+type Wake chan struct{}
 
 // set leaves a message in the channel; a message that is already there says the same.
-func (w wake) set() {
+func (w Wake) Set() {
 	select {
 	case w <- struct{}{}:
 	default:
@@ -65,21 +66,21 @@ func entry(d row.Due, line *tagLine, own bool) timer.Entry {
 
 // arm puts a sighting into the heap. A row that is already armed or waiting is replaced when the sighting is newer; one that is
 // held is left alone. own marks a timer that fires here whatever the shares say.
-func (h *hands) arm(d row.Due, own bool) {
+func (h *Queue) Arm(d row.Due, own bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || !h.free(d.ID, d.Version, d.Due) {
 		return
 	}
 	h.set(entry(d, h.lines.line(d.Tag), own))
-	h.heap.Trim(h.limits.heap, h.disarmed)
+	h.heap.Trim(h.limits.Timers, h.disarmed)
 	if head, ok := h.heap.Peek(); ok && head.ID == d.ID {
-		h.timerWake.set()
+		h.TimerWake.Set()
 	}
 }
 
 // free reports whether a sighting may take the row's place, and clears an older one out of the lines.
-func (h *hands) free(id, version int64, due row.Time) bool {
+func (h *Queue) free(id, version int64, due row.Time) bool {
 	if h.keeps(id, version) {
 		return false
 	}
@@ -97,7 +98,7 @@ func (h *hands) free(id, version int64, due row.Time) bool {
 
 // keeps reports whether a row is held that is sighted at the version. The hold of a task that was handed out ends with a
 // later version: its holder has ended it on another node.
-func (h *hands) keeps(id, version int64) bool {
+func (h *Queue) keeps(id, version int64) bool {
 	it, held := h.held[id]
 	if held && it.out != 0 && version > it.out {
 		delete(h.held, id)
@@ -107,7 +108,7 @@ func (h *hands) keeps(id, version int64) bool {
 }
 
 // handOut notes under which version the holder of a token has the row.
-func (h *hands) handOut(it *item, version int64) {
+func (h *Queue) Lend(it *Item, version int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	it.out = version
@@ -115,20 +116,20 @@ func (h *hands) handOut(it *item, version int64) {
 }
 
 // acquit notes that a crash of this process could not count against the row any more. The row stays held.
-func (h *hands) acquit(it *item) {
+func (h *Queue) Exonerate(it *Item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.acquitted(it)
 }
 
-func (h *hands) acquitted(it *item) {
+func (h *Queue) acquitted(it *Item) {
 	if h.lines.suspects.acquit(it) {
-		h.claimWake.set()
+		h.ClaimWake.Set()
 	}
 }
 
 // due puts sightings of rows that are due by now into the lines, past the heap. It returns how many of them were taken.
-func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
+func (h *Queue) AddDue(ds []row.Due, backlog bool, now row.Time) (taken int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range ds {
@@ -148,50 +149,50 @@ func (h *hands) due(ds []row.Due, backlog bool, now row.Time) (taken int) {
 		line := h.lines.line(d.Tag)
 		e := entry(d, line, true)
 		e.Backlog = backlog
-		h.lines.push(&item{Entry: e, line: line, fired: now})
+		h.lines.push(&Item{Entry: e, line: line, Fired: now})
 		taken++
 	}
 	if taken > 0 {
-		h.claimWake.set()
+		h.ClaimWake.Set()
 	}
 	return taken
 }
 
 // setRoundTrip tells how long a claim takes as a rule.
-func (h *hands) setRoundTrip(d time.Duration) {
+func (h *Queue) SetRoundTrip(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.roundTrip = d
 }
 
 // counts is how much the hands hold.
-type counts struct {
-	timers  int // that are armed
-	waiting int // rows in the lines
-	held    int // rows
+type Counts struct {
+	Timers  int // that are armed
+	Waiting int // rows in the lines
+	Owned   int // rows
 
-	busy     int // rows that are claimed for a worker, or being claimed
-	running  int // slots in which a row runs
-	suspects int // that a crash of this process would count against
+	Claimed     int // rows that are claimed for a worker, or being claimed
+	Running     int // slots in which a row runs
+	OnProbation int // that a crash of this process would count against
 
-	open  int // tags that are served here and not paused
-	named int // tags that are known
-	lines int // numbers of tags, free ones among them
+	OpenTags   int // tags that are served here and not paused
+	Tags       int // tags that are known
+	TagNumbers int // numbers of tags, free ones among them
 }
 
-func (h *hands) counts() counts {
+func (h *Queue) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := &h.lines
-	return counts{
-		timers: h.heap.Len(), waiting: len(l.waiting), held: len(h.held),
-		busy: l.busy, running: l.running, suspects: len(l.suspects.held),
-		open: l.open, named: len(l.byTag), lines: len(l.byNumber),
+	return Counts{
+		Timers: h.heap.Len(), Waiting: len(l.waiting), Owned: len(h.held),
+		Claimed: l.busy, Running: l.running, OnProbation: len(l.suspects.held),
+		OpenTags: l.open, Tags: len(l.byTag), TagNumbers: len(l.byNumber),
 	}
 }
 
 // holds reports whether an open claim, a worker or a pop has the row.
-func (h *hands) holds(id int64) bool {
+func (h *Queue) Owns(id int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, held := h.held[id]
@@ -200,12 +201,12 @@ func (h *hands) holds(id int64) bool {
 
 // pick takes up to most waiting rows of one line that have a free place, place included. They are held from then on, until let
 // go.
-func (h *hands) pick(most int, now row.Time, backlog bool) []*item {
+func (h *Queue) Pick(most int, now row.Time, backlog bool) []*Item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.measure(time.Now())
-	if h.lines.age(now.Add(-overdue), h.limits.backlog) {
-		h.scanWake.set()
+	if h.lines.age(now.Add(-Overdue), h.limits.Backlog) {
+		h.ScanWake.Set()
 	}
 	picked := h.lines.pick(most, backlog)
 	for _, it := range picked {
@@ -216,42 +217,42 @@ func (h *hands) pick(most int, now row.Time, backlog bool) []*item {
 
 // freeSlot gives the slot of a picked row back, or takes back what was promised to a pop; the row stays held. It is safe to call
 // more than once.
-func (h *hands) freeSlot(it *item) {
+func (h *Queue) FreeSlot(it *Item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lines.release(it) {
-		h.claimWake.set()
+		h.ClaimWake.Set()
 	}
 }
 
 // standBack gives the slot of a row back, and its turn as a suspect: it was surely not claimed, or waits for somebody else's
 // transaction. The row stays held.
-func (h *hands) standBack(it *item) {
+func (h *Queue) StandBack(it *Item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
 	if released || acquitted {
-		h.claimWake.set()
+		h.ClaimWake.Set()
 	}
 }
 
 // letGo ends the hold, and the slot with it. It is safe to call more than once, also when the row is held anew by then.
-func (h *hands) letGo(it *item) {
+func (h *Queue) LetGo(it *Item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.end(it)
 }
 
-func (h *hands) end(it *item) {
+func (h *Queue) end(it *Item) {
 	h.drop(it)
 	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
 	if released || acquitted {
-		h.claimWake.set()
+		h.ClaimWake.Set()
 	}
 }
 
 // settled ends the hold of a row whose result is stored. harmless says that it has run here, and will not again.
-func (h *hands) settled(it *item, harmless bool) {
+func (h *Queue) Settled(it *Item, harmless bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if harmless {
@@ -261,7 +262,7 @@ func (h *hands) settled(it *item, harmless bool) {
 }
 
 // putBack returns a picked row that was not claimed to the line that it came from.
-func (h *hands) putBack(it *item) {
+func (h *Queue) PutBack(it *Item) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(it)
@@ -269,11 +270,11 @@ func (h *hands) putBack(it *item) {
 	h.lines.suspects.acquit(it)
 	it.line = h.lines.line(it.line.tag) // it held no slot, so its line may have been forgotten
 	h.lines.push(it)
-	h.claimWake.set()
-	h.timerWake.set() // it may have become nearly due meanwhile
+	h.ClaimWake.Set()
+	h.TimerWake.Set() // it may have become nearly due meanwhile
 }
 
-func (h *hands) drop(it *item) {
+func (h *Queue) drop(it *Item) {
 	if h.held[it.ID] == it {
 		delete(h.held, it.ID)
 	}
@@ -281,7 +282,7 @@ func (h *hands) drop(it *item) {
 
 // serve says whether tasks of a tag may be taken here, and how many of them workers may run at once. Rows of a closed tag that
 // wait are forgotten; rows that are held go on.
-func (h *hands) serve(tag string, open bool, limit int) {
+func (h *Queue) Serve(tag string, open bool, limit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	line := h.lines.line(tag)
@@ -298,22 +299,22 @@ func (h *hands) serve(tag string, open bool, limit int) {
 		h.lines.dropTag(line)
 		h.lines.forget(line)
 	}
-	h.claimWake.set()
+	h.ClaimWake.Set()
 }
 
 // room returns how many overdue rows of the tag may still be taken into memory.
-func (h *hands) room(tag string) int {
+func (h *Queue) Room(tag string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	line, known := h.lines.byTag[tag]
 	if !known {
-		return h.limits.backlog
+		return h.limits.Backlog
 	}
-	return h.limits.backlog - len(line.backlog)
+	return h.limits.Backlog - len(line.backlog)
 }
 
 // await notes that a scan waits for room with rows that are older than what the backlog has.
-func (h *hands) await(tag string) {
+func (h *Queue) AwaitRoom(tag string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if line, known := h.lines.byTag[tag]; known {
@@ -323,7 +324,7 @@ func (h *hands) await(tag string) {
 
 // withTaker returns those of the tags that a row could be taken of at once. To look for rows of the others would only fill the
 // page.
-func (h *hands) withTaker(tags []string) (taken []string) {
+func (h *Queue) WithTaker(tags []string) (taken []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines.measure(time.Now())
@@ -336,7 +337,7 @@ func (h *hands) withTaker(tags []string) (taken []string) {
 }
 
 // close forgets everything that is not held, and arms nothing any more: the table still has it.
-func (h *hands) close() {
+func (h *Queue) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -345,9 +346,46 @@ func (h *hands) close() {
 }
 
 // dueWithin reports whether a timer fires by then.
-func (h *hands) dueWithin(t row.Time) bool {
+func (h *Queue) FiresBy(t row.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	head, ok := h.heap.Peek()
 	return ok && head.Due <= t
 }
+
+func (h *Queue) SetPeers(nodes int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines.company = nodes
+}
+
+// dealAnew forgets rows of the backlog that are another node's. It is for when claims were in vain, because others have got these rows
+// as well. Should they not run them after all, a later scan finds them again.
+func (h *Queue) Redistribute(mine func(id int64, tag string) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, line := range h.lines.working {
+		line.backlog = slices.DeleteFunc(line.backlog, func(it *Item) bool {
+			if mine(it.ID, line.tag) {
+				return false
+			}
+			delete(h.lines.waiting, it.ID)
+			return true
+		})
+	}
+}
+
+// claimable reports whether something waits in the lines, or fires by then.
+func (h *Queue) Claimable(until row.Time) bool {
+	if h.FiresBy(until) {
+		return true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.lines.waiting) > 0
+}
+
+const (
+	MaxClaim = 500         // rows in one claim
+	Overdue  = time.Second // from here on a row belongs to the scan
+)
