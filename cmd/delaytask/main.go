@@ -9,10 +9,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/config"
 )
 
 func main() {
@@ -28,4 +36,91 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		watched: isTerminal(stderr), interactive: isTerminal(stdin) && isTerminal(stderr),
 	}
 	return a.run(ctx, args)
+}
+
+// app is what all commands share.
+type app struct {
+	stdin       io.Reader
+	stdout      io.Writer
+	stderr      io.Writer
+	environ     []string
+	watched     bool // a person looks at stderr
+	interactive bool // and sits at stdin: questions can be asked
+
+	configPath string // --config
+	json       bool   // --json
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	a.stdout, a.stderr = visible{a.stdout}, visible{a.stderr}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
+	a.json = a.json || asksForJSON(args)
+	a.complain(command, err)
+	return exitCode(err)
+}
+
+// settings reads the file, the environment and the flags of the command.
+func (a *app) settings(cmd *cobra.Command) (config.Config, error) {
+	path := a.configPath
+	if path == "" {
+		path = a.getenv("DELAYTASK_CONFIG")
+	}
+	c, err := config.Load(config.Source{Path: path, Environ: a.environ, Flags: cmd.Flags()})
+	if err != nil {
+		return c, misused(err)
+	}
+	return c, nil
+}
+
+// getenv returns the last value, as the operating system does.
+func (a *app) getenv(name string) (value string) {
+	for _, variable := range a.environ {
+		if n, v, _ := strings.Cut(variable, "="); n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// commandNode is what a process of this command is called among the nodes.
+const commandNode = "delaytask command"
+
+// schedulerConfig hands on what concerns a scheduler that saves, changes and explains tasks.
+func (a *app) schedulerConfig(c config.Config) delaytask.Config {
+	return delaytask.Config{
+		Logger:          a.logger(c.Log),
+		TTR:             c.TTR,
+		MaxAttempts:     c.MaxAttempts,
+		BodyLimit:       c.BodyLimit,
+		LookAhead:       c.Lookahead.Every,
+		LookAheadWindow: c.Lookahead.Window,
+		Heartbeat:       c.Node.Heartbeat,
+		Quarantine:      c.Quarantine,
+		NodeName:        commandNode,
+		Migrate:         c.Migrate,
+	}
+}
+
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug,
+	"info":  slog.LevelInfo,
+	"warn":  slog.LevelWarn,
+	"error": slog.LevelError,
+}
+
+// logger writes beside the command's own words. Beside JSON it writes JSON, so that a program can read all of it.
+func (a *app) logger(c config.Log) *slog.Logger {
+	options := &slog.HandlerOptions{Level: levels[c.Level]}
+	if a.json || c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(a.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, options))
 }

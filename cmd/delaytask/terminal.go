@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,5 +52,27 @@ func (b *bar) show(done, total float64, words string) {
 func (b *bar) end() {
 	if b.note != nil {
 		b.note("\n")
+	}
+}
+
+var errDeclined = errors.New("nothing was changed; add --yes to go on without being asked")
+
+// confirm asks a person. Whoever calls it has made sure that there is one.
+func (a *app) confirm(ctx context.Context, question string) error {
+	a.note("%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() { // a read cannot be interrupted: on Ctrl-C the goroutine is left behind, and ends with the process
+		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case line := <-answer:
+		if line == "y" || line == "yes" {
+			return nil
+		}
+		return errDeclined
+	case <-ctx.Done():
+		a.note("\n")
+		return context.Cause(ctx)
 	}
 }
