@@ -1,9 +1,14 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 // figures gathers the values of all turns by key.
@@ -49,4 +54,54 @@ func digits(key string) int {
 func rounded(key string, value float64) float64 {
 	scale := math.Pow10(digits(key))
 	return math.Round(value*scale) / scale
+}
+
+// addPercentiles adds p50, p99 and whatever else is asked for, each under the key and its name.
+func (f *figures) addPercentiles(key string, durations []time.Duration, ranks ...rank) {
+	for _, r := range ranks {
+		f.add(key+"."+r.name, milliseconds(lateness.Percentile(durations, r.of)))
+	}
+}
+
+// rank is a percentile and what it is called at the end of a key.
+type rank struct {
+	name string
+	of   float64
+}
+
+var (
+	p50  = rank{"p50_ms", 50}
+	p99  = rank{"p99_ms", 99}
+	p999 = rank{"p999_ms", 99.9}
+	most = rank{"max_ms", 100}
+)
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// judge compares what arrived with the tasks in the table, and adds the figures of that.
+func (r *run) judge(ctx context.Context, d *database, tag, name string, seen *lateness.Starts) (lateness.Judgement, error) {
+	tasks, err := r.tasks(ctx, d, tag)
+	if err != nil {
+		return lateness.Judgement{}, err
+	}
+	j := lateness.Judge(tasks, seen, 0)
+	r.figures.addJudgement(name, j, j.Starts)
+	return j, nil
+}
+
+// tasks reads all tasks of a tag from the table.
+func (r *run) tasks(ctx context.Context, d *database, tag string) (tasks []delaytask.Task, err error) {
+	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+		tasks, err = lateness.Tasks(ctx, s, tag)
+		return err
+	})
+	return tasks, err
+}
+
+// addJudgement takes those starts whose lateness is of interest.
+func (f *figures) addJudgement(name string, j lateness.Judgement, starts []time.Duration) {
+	f.addPercentiles(name, starts, p50, p99, most)
+	f.add(name+".early", float64(j.Early))
+	f.add(name+".lost", float64(j.Lost))
+	f.add(name+".duplicates", float64(j.Extra))
 }

@@ -5,7 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/usage"
+	"github.com/delaytask/delaytask/processor"
 )
 
 var idle = measurement{
@@ -68,5 +73,79 @@ func (r *run) idle(ctx context.Context, d *database, n int) (idleEvent, error) {
 	if err == nil && e.Failed != "" {
 		err = &leftOut{errors.New(e.Failed)}
 	}
+	return e, err
+}
+
+type idleEvent struct {
+	Now    int64         `json:"now"`
+	Peak   int64         `json:"peak"`
+	CPU    time.Duration `json:"cpu"`
+	Took   time.Duration `json:"took"`   // in which that CPU was used
+	Failed string        `json:"failed"` // why nothing could be measured here
+}
+
+// idleChild holds tasks in memory that are not due, and tells what that costs. Memory is read as the system counts it, with what the
+// garbage collector has not given back.
+func idleChild(ctx context.Context, o order, t *child.Teller) error {
+	cfg := delaytask.Config{}
+	if o.Count > 0 {
+		cfg.HeapCap = max(o.Count, leastHeapCap)
+	}
+	return o.onScheduler(ctx, cfg, func(s *delaytask.Scheduler) error {
+		nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
+		if err := errors.Join(s.Register(benchTag, nothing), s.Start(ctx), saveTimers(ctx, s, o.Count)); err != nil {
+			return err
+		}
+		e, err := observeIdle(ctx, o)
+		if errors.Is(err, errors.ErrUnsupported) {
+			e.Failed, err = err.Error(), nil
+		}
+		if err == nil {
+			t.Tell(e)
+		}
+		return err
+	})
+}
+
+const (
+	leastHeapCap = 1000
+	timersFrom   = 30 * time.Minute // until the first is due, long after the measurement
+	timersSpan   = 25 * time.Minute // in which all are due, within the horizon of an hour
+)
+
+// saveTimers saves tasks that are armed at once.
+func saveTimers(ctx context.Context, s *delaytask.Scheduler, n int) error {
+	items := make([]delaytask.Item, 0, savedAtOnce)
+	for i := 0; i < n; i += len(items) {
+		items = items[:0]
+		for j := range min(savedAtOnce, n-i) {
+			delay := timersFrom + timersSpan*time.Duration(i+j)/time.Duration(n)
+			items = append(items, delaytask.Item{Tag: benchTag, Body: benchBody, Delay: delay})
+		}
+		if _, err := s.SaveDelayTasks(ctx, items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func observeIdle(ctx context.Context, o order) (e idleEvent, err error) {
+	if err := lateness.Pass(ctx, o.Rest); err != nil {
+		return e, err
+	}
+	before, err := usage.CPU()
+	if err != nil {
+		return e, err
+	}
+	began := time.Now()
+	if err := lateness.Pass(ctx, o.Span); err != nil {
+		return e, err
+	}
+	after, err := usage.CPU()
+	if err != nil {
+		return e, err
+	}
+	e.CPU, e.Took = after-before, time.Since(began)
+	e.Now, e.Peak, err = usage.Memory()
 	return e, err
 }

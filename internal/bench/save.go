@@ -3,7 +3,10 @@ package bench
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask"
 )
@@ -78,4 +81,72 @@ func (r *run) warmed(ctx context.Context, workers int, op func(context.Context, 
 		err = errors.New("nothing was left to do after the warm-up; measure for a shorter time")
 	}
 	return done, err
+}
+
+const (
+	bulkCallers = batchConns // as many as raw has connections
+	bulkItems   = 1000
+)
+
+var saveBulk = measurement{
+	name: "save_bulk", quick: true,
+	figures: []figure{
+		{"save_bulk.per_s", "tasks by 4 goroutines that call SaveDelayTasks with 1,000 at a time"},
+		{"save_bulk.ratio", "save_bulk.per_s in terms of raw.insert_batch_per_s"},
+	},
+	takes: func(w workload) time.Duration { return onFreshTakes + w.warm + w.span },
+	measure: func(ctx context.Context, r *run) error {
+		items := slices.Repeat([]delaytask.Item{{Tag: benchTag, Body: benchBody, Delay: farDelay}}, bulkItems)
+		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+			return r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+				done, err := r.warmed(ctx, bulkCallers, func(ctx context.Context, _ int) (int, error) {
+					_, err := s.SaveDelayTasks(ctx, items)
+					return len(items), err
+				})
+				if err == nil {
+					r.figures.add("save_bulk.per_s", done.perSecond())
+				}
+				return err
+			})
+		})
+	},
+	derive: func(f *figures) { f.ratio("save_bulk.ratio", "save_bulk.per_s", "raw.insert_batch_per_s") },
+}
+
+const txCallers = 32
+
+var saveTx = measurement{
+	name: "save_tx", quick: true,
+	figures: []figure{{"save_tx.per_s", "tasks by 32 goroutines, each with SaveDelayTaskTx in a transaction of its own"}},
+	takes:   func(w workload) time.Duration { return onFreshTakes + w.warm + w.span },
+	measure: func(ctx context.Context, r *run) error {
+		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
+			pool, err := d.connect(ctx, txCallers)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			return r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
+				done, err := r.warmed(ctx, txCallers, func(ctx context.Context, _ int) (int, error) {
+					return 1, saveInTx(ctx, pool, s)
+				})
+				if err == nil {
+					r.figures.add("save_tx.per_s", done.perSecond())
+				}
+				return err
+			})
+		})
+	},
+}
+
+func saveInTx(ctx context.Context, pool *sqlx.DB, s *delaytask.Scheduler) error {
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := s.SaveDelayTaskTx(ctx, tx, benchTag, benchBody, farDelay); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
