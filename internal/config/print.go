@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -101,4 +102,50 @@ func plain(value any) any {
 	default:
 		return value
 	}
+}
+
+// MaskDSN hides the password of a DSN in each of its forms. A password may itself hold the characters that end it, so
+// everything from the first colon to the last @ is hidden; that can hide too much, never too little.
+func MaskDSN(dsn string) string {
+	if strings.HasPrefix(dsn, "sqlite:") {
+		return dsn
+	}
+	scheme, rest := "", dsn
+	if after, ok := strings.CutPrefix(dsn, "mysql://"); ok {
+		scheme, rest = "mysql://", after
+	}
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 {
+		return dsn
+	}
+	user, _, hasPassword := strings.Cut(rest[:at], ":")
+	if !hasPassword {
+		return dsn
+	}
+	return scheme + user + ":***" + rest[at:]
+}
+
+// maskURL hides the user and the values of the query, where addresses carry their keys. Host, path and the names in the query stay,
+// so that one can tell which address it is. What cannot be taken apart is hidden as a whole.
+func maskURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return masked
+	}
+	user := ""
+	if u.User != nil {
+		user = masked + "@"
+	}
+	shown := u.Scheme + "://" + user + u.Host + u.EscapedPath()
+	if u.RawQuery == "" {
+		return shown
+	}
+	pairs := strings.FieldsFunc(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' })
+	for i, pair := range pairs {
+		name, _, hasValue := strings.Cut(pair, "=")
+		if pairs[i] = masked; hasValue {
+			pairs[i] = name + "=" + masked
+		}
+	}
+	return shown + "?" + strings.Join(pairs, "&")
 }

@@ -2,6 +2,7 @@ package lateness
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -75,6 +76,31 @@ func (s *Starts) Wait(ctx context.Context, limit time.Duration) error {
 	case <-s.full:
 		return nil
 	case <-overdue.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Moments draws n different microseconds of the span, which must have as many.
+func Moments(n int, span time.Duration) []time.Duration {
+	drawn := make(map[time.Duration]bool, n)
+	all := make([]time.Duration, 0, n)
+	for len(all) < n {
+		if m := rand.N(span).Truncate(time.Microsecond); !drawn[m] {
+			drawn[m] = true
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Pass waits for d. It returns the context's cause when ctx ends first.
+func Pass(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
