@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/durations"
 	"github.com/delaytask/delaytask/internal/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -52,7 +51,7 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 // parseMaxLateness reads DURATION:POLICY, such as 10m:skip.
 func parseMaxLateness(s string) (time.Duration, delaytask.LatePolicy, error) {
 	text, name, _ := strings.Cut(s, ":")
-	d, err := durations.Parse(text)
+	d, err := wire.ParseDuration(text)
 	policy, known := view.ParseLatePolicy(name)
 	if err != nil || !known {
 		return 0, 0, misusedf("--max-lateness %q: want a duration and run, skip or fail, as in 10m:skip", s)
@@ -74,7 +73,7 @@ func parseTime(flag, s string) (time.Time, error) {
 
 // parseDuration reads a duration flag that was set.
 func parseDuration(flag, s string) (time.Duration, error) {
-	d, err := durations.Parse(s)
+	d, err := wire.ParseDuration(s)
 	if err != nil {
 		return 0, misusedf("--%s: %w", flag, err)
 	}
@@ -124,7 +123,7 @@ func (f *dueFlags) parse(cmd *cobra.Command) (delay time.Duration, at time.Time,
 		return 0, at, misusedf("--delay and --at contradict each other: give one of them")
 	case byDelay:
 		delay, err = parseDuration("delay", f.delay)
-		if errors.Is(err, durations.ErrTooLong) { // a delay has a bound of its own
+		if errors.Is(err, wire.ErrDurationTooLong) { // a delay has a bound of its own
 			err = misusedf("--delay %s: %w", f.delay, delaytask.ErrDelayTooLong)
 		}
 	case byTime:

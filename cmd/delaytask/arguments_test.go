@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/durations"
 	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 func TestMaxLatenessIsADurationAndAPolicy(t *testing.T) {
@@ -47,7 +47,7 @@ func FuzzArguments(f *testing.F) {
 			return err == nil
 		}
 		if d, policy, err := parseMaxLateness(s); read(err) {
-			again, same, err := parseMaxLateness(durations.Format(d) + ":" + view.LatePolicy(policy))
+			again, same, err := parseMaxLateness(wire.FormatDuration(d) + ":" + view.LatePolicy(policy))
 			if d < 0 || again != d || same != policy || err != nil {
 				t.Errorf("%q gave %v and %v; written again %v, %v, %v", s, d, policy, again, same, err)
 			}

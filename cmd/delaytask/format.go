@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/durations"
 	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // lateness is printed in milliseconds with a tenth: 1.3 ms.
@@ -37,7 +37,7 @@ func span(d time.Duration) string {
 	default:
 		d = d.Truncate(time.Millisecond)
 	}
-	return sign + durations.Format(d)
+	return sign + wire.FormatDuration(d)
 }
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }

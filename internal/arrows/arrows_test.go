@@ -17,7 +17,7 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/offheap", "internal/durations", "internal/journal", "internal/sabotage"},
+	{"processor", "internal/row", "internal/offheap", "internal/journal", "internal/sabotage"},
 	{"internal/linear"},
 	{
 		"internal/access",
@@ -63,25 +63,24 @@ var floors = [][]string{
 
 // own narrows the floors where a package may know only a few others.
 var own = map[string][]string{
-	"processor":          {},
-	"internal/row":       {},
-	"internal/offheap":   {},
-	"internal/dbtest":    {},
-	"internal/durations": {},
-	"internal/journal":   {},
-	"internal/judge":     {"internal/journal", "internal/linear"},
-	"internal/linear":    {"internal/journal"},
-	"internal/history":   {"internal/row", "internal/engine", "internal/journal"}, // of engine: the interface and its Tx
-	"internal/sabotage":  {},
-	"internal/wire":      {"internal/durations"},
-	"internal/access":    {"internal/row", "processor"}, // of processor: which tags there are
-	"internal/sealed":    {},
-	"internal/otlp":      {},
-	"internal/runqueue":  {"internal/row", "internal/timer"},
-	"internal/steady":    {},
-	"internal/traces":    {},
-	"processor/webhook":  {"processor"},
-	"scanner":            {"internal/row", "processor"},
+	"processor":         {},
+	"internal/row":      {},
+	"internal/offheap":  {},
+	"internal/dbtest":   {},
+	"internal/journal":  {},
+	"internal/judge":    {"internal/journal", "internal/linear"},
+	"internal/linear":   {"internal/journal"},
+	"internal/history":  {"internal/row", "internal/engine", "internal/journal"}, // of engine: the interface and its Tx
+	"internal/sabotage": {},
+	"internal/wire":     {},
+	"internal/access":   {"internal/row", "processor"}, // of processor: which tags there are
+	"internal/sealed":   {},
+	"internal/otlp":     {},
+	"internal/runqueue": {"internal/row", "internal/timer"},
+	"internal/steady":   {},
+	"internal/traces":   {},
+	"processor/webhook": {"processor"},
+	"scanner":           {"internal/row", "processor"},
 	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
 	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},
 	// Of engine: the interface and its Tx. Of cluster: the last id.

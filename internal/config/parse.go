@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/access"
-	"github.com/delaytask/delaytask/internal/durations"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // The parsers take what YAML made of a value, or the text of a variable or flag. Their errors say what is wanted.
@@ -114,13 +114,13 @@ func number(low, high float64) func(any) (float64, error) {
 
 func duration(low, high time.Duration) func(any) (time.Duration, error) {
 	return func(value any) (time.Duration, error) {
-		d, err := durations.Parse(fmt.Sprint(value))
+		d, err := wire.ParseDuration(fmt.Sprint(value))
 		if err != nil {
 			return 0, err
 		}
 		if d < low || d > high {
-			return 0, fmt.Errorf("want a duration from %s to %s, got %s", durations.Format(low), durations.Format(high),
-				durations.Format(d))
+			return 0, fmt.Errorf("want a duration from %s to %s, got %s", wire.FormatDuration(low), wire.FormatDuration(high),
+				wire.FormatDuration(d))
 		}
 		return d, nil
 	}

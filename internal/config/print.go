@@ -10,7 +10,7 @@ import (
 
 	"github.com/knadh/koanf/parsers/yaml"
 
-	"github.com/delaytask/delaytask/internal/durations"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // masked stands where a secret would.
@@ -96,7 +96,7 @@ func addMillis(section map[string]any, name string, value any) {
 func plain(value any) any {
 	switch v := value.(type) {
 	case time.Duration:
-		return durations.Format(v)
+		return wire.FormatDuration(v)
 	case []string:
 		return append([]string{}, v...) // an empty list is [], not null
 	default:

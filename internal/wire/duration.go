@@ -7,8 +7,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/delaytask/delaytask/internal/durations"
 )
 
 // Duration is a duration that is asked for: "500ms", "30s", "30m", "1h30m" or "7d", or a number of milliseconds. It is never
@@ -20,7 +18,7 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // MarshalJSON writes the text form, so that a person reads it too.
 func (d Duration) MarshalJSON() ([]byte, error) {
-	return json.Marshal(durations.Format(time.Duration(d)))
+	return json.Marshal(FormatDuration(time.Duration(d)))
 }
 
 // UnmarshalJSON reads a text or a whole number of milliseconds. It returns an error for anything else, and for what is negative or
@@ -45,8 +43,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	if ms, err := strconv.ParseUint(string(text), 10, 63); err == nil {
 		return d.setMillis(ms)
 	}
-	std, err := durations.Parse(string(text))
-	if errors.Is(err, durations.ErrTooLong) {
+	std, err := ParseDuration(string(text))
+	if errors.Is(err, ErrDurationTooLong) {
 		return err
 	}
 	if err != nil {

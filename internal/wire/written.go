@@ -1,5 +1,4 @@
-// Package durations reads and writes durations as people do: 500ms, 30s, 1h30m, 7d.
-package durations
+package wire
 
 import (
 	"errors"
@@ -13,15 +12,15 @@ import (
 
 const day = 24 * time.Hour
 
-// ErrTooLong is returned by [Parse] for a duration that a time.Duration cannot hold.
-var ErrTooLong = errors.New("the longest duration is 106751d (292 years)")
+// ErrDurationTooLong is returned by [ParseDuration] for a duration that a time.Duration cannot hold.
+var ErrDurationTooLong = errors.New("the longest duration is 106751d (292 years)")
 
 // wellFormed is what time.ParseDuration reads when it is not too long.
 var wellFormed = regexp.MustCompile(`^(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$`)
 
-// Parse reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. It returns
-// [ErrTooLong], or another error for anything else and for a negative duration, which nobody has a use for.
-func Parse(s string) (time.Duration, error) {
+// ParseDuration reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. It returns
+// [ErrDurationTooLong], or another error for anything else and for a negative duration, which nobody has a use for.
+func ParseDuration(s string) (time.Duration, error) {
 	days, rest, err := cutDays(s)
 	if err != nil {
 		return 0, err
@@ -34,13 +33,13 @@ func Parse(s string) (time.Duration, error) {
 		return 0, tooLong(s)
 	}
 	if err != nil || d < 0 || strings.HasPrefix(rest, "+") {
-		return 0, badDuration(s)
+		return 0, badlyWritten(s)
 	}
 	return days + d, nil
 }
 
-// Format writes d so that [Parse] reads it back, without parts that are zero.
-func Format(d time.Duration) string {
+// FormatDuration writes d so that [ParseDuration] reads it back, without parts that are zero.
+func FormatDuration(d time.Duration) string {
 	var b strings.Builder
 	if days := d / day; days > 0 {
 		fmt.Fprintf(&b, "%dd", days)
@@ -65,7 +64,7 @@ func cutDays(s string) (days time.Duration, rest string, err error) {
 	number, rest, ok := strings.Cut(s, "d")
 	if !ok {
 		if s == "" {
-			return 0, "", badDuration(s)
+			return 0, "", badlyWritten(s)
 		}
 		return 0, s, nil
 	}
@@ -74,13 +73,13 @@ func cutDays(s string) (days time.Duration, rest string, err error) {
 		return 0, "", tooLong(s)
 	}
 	if err != nil {
-		return 0, "", badDuration(s)
+		return 0, "", badlyWritten(s)
 	}
 	return time.Duration(n) * day, rest, nil
 }
 
-func tooLong(s string) error { return fmt.Errorf("%w, got %.40q", ErrTooLong, s) }
+func tooLong(s string) error { return fmt.Errorf("%w, got %.40q", ErrDurationTooLong, s) }
 
-func badDuration(s string) error {
+func badlyWritten(s string) error {
 	return fmt.Errorf("want a duration such as 500ms, 30s, 5m, 1h30m or 7d, got %q", s)
 }

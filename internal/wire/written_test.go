@@ -1,4 +1,4 @@
-package durations
+package wire
 
 import (
 	"testing"
@@ -9,12 +9,12 @@ func TestDurationsAreReadAndWritten(t *testing.T) {
 	t.Parallel()
 	f := func(s string, want time.Duration, wantText string) {
 		t.Helper()
-		got, err := Parse(s)
+		got, err := ParseDuration(s)
 		if err != nil || got != want {
-			t.Errorf("Parse(%q) = %v, %v, want %v", s, got, err, want)
+			t.Errorf("ParseDuration(%q) = %v, %v, want %v", s, got, err, want)
 		}
-		if text := Format(got); text != wantText {
-			t.Errorf("Format(%v) = %q, want %q", got, text, wantText)
+		if text := FormatDuration(got); text != wantText {
+			t.Errorf("FormatDuration(%v) = %q, want %q", got, text, wantText)
 		}
 	}
 	f("0", 0, "0s")
@@ -39,26 +39,26 @@ func TestDurationsThatMakeNoSenseAreRefused(t *testing.T) {
 		"", "d", "30", "s", "-1s", "-7d", "+7d", "1d-5h", "1d+5h", "1.5d", "7D", "1h7d", "1d2d", "106752d",
 		"99999999999999999999d", "2562048h", "106751d24h", "7 d", "NaN", "٣d", "<nil>",
 	} {
-		if d, err := Parse(s); err == nil {
-			t.Errorf("Parse(%q) = %v, want an error", s, d)
+		if d, err := ParseDuration(s); err == nil {
+			t.Errorf("ParseDuration(%q) = %v, want an error", s, d)
 		}
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseDuration(f *testing.F) {
 	for _, s := range []string{"7d", "1d12h", "30s", "0", "-1s", "1.5h", "9223372036854775807ns", "d", "1d"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		d, err := Parse(s)
+		d, err := ParseDuration(s)
 		if err != nil {
 			return
 		}
 		if d < 0 {
-			t.Fatalf("Parse(%q) = %v", s, d)
+			t.Fatalf("ParseDuration(%q) = %v", s, d)
 		}
-		if again, err := Parse(Format(d)); err != nil || again != d {
-			t.Fatalf("%q is %v, written %q, read back %v, %v", s, d, Format(d), again, err)
+		if again, err := ParseDuration(FormatDuration(d)); err != nil || again != d {
+			t.Fatalf("%q is %v, written %q, read back %v, %v", s, d, FormatDuration(d), again, err)
 		}
 	})
 }
