@@ -18,7 +18,7 @@ report=$$(mktemp); trap 'rm -f "$$report"' EXIT; DELAYTASK_TEST_REPORT=$$report 
 endef
 
 .PHONY: test
-test: ## run the tests on SQLite and on every server found (see internal/dbtest)
+test: ## run the tests on SQLite and on every server found (see internal/testkit/dbtest)
 	@$(call tested,go test ./...)
 
 .PHONY: test-race
@@ -53,7 +53,7 @@ sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times (JSO
 ifeq ($(RECORD),true)
 	@go run ./test/seeds -seed $(SEED) -seeds $(SEEDS)
 else
-	@go test -c -o bin/sim.test ./internal/sim
+	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestSeeds$$' -test.timeout 0 \
 		-sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.times $(TIMES) -sim.json=$(JSON)
 endif
@@ -61,7 +61,7 @@ endif
 .PHONY: sim-growth
 sim-growth: FOR ?= 24h
 sim-growth: ## simulate 100 nodes for FOR (24h of theirs, half an hour of ours), and 1, 3, 10 and 30 for an hour of theirs, with 1,000,000 tasks a day
-	@go test -c -o bin/sim.test ./internal/sim
+	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
 .PHONY: lint
@@ -104,7 +104,7 @@ chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless 
 
 .PHONY: sim-controls
 sim-controls: ## take out each check in the simulation, and fail unless its judge notices
-	go test -tags sabotage -count=1 -run '^TestEveryRemovedCheckIsNoticed$$' ./internal/sim
+	go test -tags sabotage -count=1 -run '^TestEveryRemovedCheckIsNoticed$$' ./internal/testkit/sim
 
 .PHONY: test-mariadb11
 test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it installs; as root

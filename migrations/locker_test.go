@@ -9,8 +9,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestLockMakesTheSecondWaitForTheFirst(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/bench"
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/server/config"
 )
 
 func (a *app) benchCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/bench"
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/server/config"
 )
 
 // benchPart is a command that measures what bench leaves out: the same run, of the measurements whose names begin with the part's.

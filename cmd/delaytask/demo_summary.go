@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/server/view"
 )
 
 // demoSummary is what the rows and the workers' clocks say in the end.

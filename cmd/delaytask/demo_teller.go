@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/store"
 )
 

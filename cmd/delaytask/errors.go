@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/access"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/internal/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

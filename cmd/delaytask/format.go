@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

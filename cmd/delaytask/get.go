@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/view"
+	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

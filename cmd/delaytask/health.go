@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/config"
-	"github.com/delaytask/delaytask/internal/service"
+	"github.com/delaytask/delaytask/internal/server"
+	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -138,7 +138,7 @@ func (a *app) serviceToAsk(cmd *cobra.Command, named string) (*askedService, err
 	if err != nil {
 		return nil, err
 	}
-	if s.base, err = service.LocalURL(c.Server); err != nil {
+	if s.base, err = server.LocalURL(c.Server); err != nil {
 		return nil, misused(err)
 	}
 	s.transport.Proxy = nil

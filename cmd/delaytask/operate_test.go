@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
 )
 

@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/config"
-	"github.com/delaytask/delaytask/internal/otlp"
-	"github.com/delaytask/delaytask/internal/service"
+	"github.com/delaytask/delaytask/internal/server"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/server/otlp"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -45,7 +45,7 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 		log.Warn("others can read secrets in the settings file; take that right away (chmod o-r), or set them by environment variables",
 			"secrets", c.Exposed)
 	}
-	s, err := service.Open(cmd.Context(), c, log, service.Traced(traces))
+	s, err := server.Open(cmd.Context(), c, log, server.Traced(traces))
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 }
 
 // announce says where everything is. That nobody can read it is no reason not to serve.
-func (a *app) announce(c config.Config, s *service.Service, collector string) {
+func (a *app) announce(c config.Config, s *server.Service, collector string) {
 	url, everywhere := s.URL(), ""
 	if s.Everywhere() {
 		everywhere = ", and at every other address of this machine"

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/server/config"
 )
 
 func (a *app) configCommand() *cobra.Command {

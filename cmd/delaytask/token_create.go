@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/access"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/wire"
 )

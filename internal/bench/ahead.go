@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/bench/child"
 )
 
 // order is what a process of its own is to do for a measurement. Roles use a part of it.

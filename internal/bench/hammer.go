@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 // hammered is what workers got done together.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/bench/httpbench"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/bench/httpbench"
-	"github.com/delaytask/delaytask/internal/child"
 )
 
 // serveEvent is told once the service listens.

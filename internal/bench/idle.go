@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/child"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/bench/usage"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/usage"
 	"github.com/delaytask/delaytask/processor"
 )
 

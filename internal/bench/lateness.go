@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/child"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )

@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/delaytask/delaytask/internal/child"
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 const childArgument = "child"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/usage"
+	"github.com/delaytask/delaytask/internal/bench/usage"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 // measure runs measurements and checks what holds however good the figures are: other tests run meanwhile. A busy machine need not

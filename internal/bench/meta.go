@@ -10,8 +10,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/usage"
 	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/internal/usage"
 )
 
 // Meta says what was measured on.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/bench/nodebench"
-	"github.com/delaytask/delaytask/internal/child"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/row"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/bench/nodebench"
-	"github.com/delaytask/delaytask/internal/lateness"
 )
 
 func TestOnTimeIsWhatIsNeverLateAgain(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {

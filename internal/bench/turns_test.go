@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/usage"
+	"github.com/delaytask/delaytask/internal/bench/usage"
 )
 
 // counting is a measurement that counts its turns and ends with err.

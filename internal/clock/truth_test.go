@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/row"
 	"pgregory.net/rapid"
+
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // machine is a simulated database server. Its clock is off by a constant and runs too fast or too slow.

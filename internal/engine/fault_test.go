@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/faultstore"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/processor"
 )
 

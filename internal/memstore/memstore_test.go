@@ -7,7 +7,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/storetest"
+	"github.com/delaytask/delaytask/internal/testkit/storetest"
 )
 
 func TestStoreKeepsTheContract(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 // safe is what a server says that nothing is wrong with.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 // TestRealErrorsHaveTheirClass provokes what can be provoked, so that the numbers are the servers' and not our memory of them.

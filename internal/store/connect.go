@@ -11,10 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
+
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // Kind says which of the two SQL dialects a database speaks.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func claimOne(ctx context.Context, s *store.Store, executor string) error {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {

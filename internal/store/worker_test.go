@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func worker(app, address string) row.Worker {

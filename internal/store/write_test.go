@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestAWriteIsRepeatedUntilItsOutcomeIsKnown(t *testing.T) {

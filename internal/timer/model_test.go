@@ -4,8 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/row"
 	"pgregory.net/rapid"
+
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // model is the heap as one would write it without thinking of speed.

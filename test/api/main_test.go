@@ -14,10 +14,10 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/client"
-	"github.com/delaytask/delaytask/internal/config"
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/servertest"
-	"github.com/delaytask/delaytask/internal/service"
+	"github.com/delaytask/delaytask/internal/server"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -69,7 +69,7 @@ func serve(t *testing.T) (url string) {
 	cfg := config.Default()
 	cfg.DSN, cfg.Migrate, cfg.Node.Name = dbtest.New(t, dbtest.SQLite).DSN, true, "blue"
 	cfg.Server.Listen, cfg.Secret = "127.0.0.1:0", "a secret of this test, long enough"
-	s, err := service.Open(t.Context(), cfg, silent)
+	s, err := server.Open(t.Context(), cfg, silent)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 

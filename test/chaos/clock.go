@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 // clockEnv are the variables with which a server is started whose clock is ahead of this machine's. How long it waits for things

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
 	"github.com/delaytask/delaytask/test/chaos/audit"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/fault"

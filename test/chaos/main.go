@@ -22,7 +22,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/ledger"
 	"github.com/delaytask/delaytask/test/chaos/role"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/test/chaos/fault"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 func TestWrongFlagsAreRefused(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
 	"github.com/delaytask/delaytask/test/chaos/fault"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/test/chaos/fault"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/ledger"

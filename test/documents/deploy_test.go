@@ -10,7 +10,7 @@ import (
 
 	"github.com/knadh/koanf/parsers/yaml"
 
-	"github.com/delaytask/delaytask/internal/config"
+	"github.com/delaytask/delaytask/internal/server/config"
 )
 
 // What the deploy files set must be settings: a variable that nobody knows stops the start.

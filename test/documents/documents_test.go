@@ -10,8 +10,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/migrations"
 )
 

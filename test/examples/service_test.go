@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask/client"
-	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestMain(m *testing.M) {

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask/client"
-	"github.com/delaytask/delaytask/internal/config"
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/service"
+	"github.com/delaytask/delaytask/internal/server"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/golden"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -87,7 +87,7 @@ func serve(t *testing.T) string {
 	t.Helper()
 	c := config.Default()
 	c.DSN, c.Migrate, c.Server.Listen = dbtest.New(t, dbtest.SQLite).DSN, true, "127.0.0.1:0"
-	s, err := service.Open(t.Context(), c, slog.New(slog.DiscardHandler))
+	s, err := server.Open(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

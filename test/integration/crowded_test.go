@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestServerWithoutAFreeConnectionLosesNothingAccepted(t *testing.T) {

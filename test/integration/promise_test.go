@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/steady"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/steady"
 )
 
 // machine knows when this machine, its disk or its servers stood still.

@@ -7,9 +7,9 @@ import (
 	"io"
 	"math"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/linear"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+	"github.com/delaytask/delaytask/internal/testkit/linear"
 )
 
 var errBroken = errors.New("a promise was broken")

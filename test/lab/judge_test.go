@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
 )
 
 func TestJournalsAreJudged(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/config"
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/service"
+	"github.com/delaytask/delaytask/internal/server"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -78,7 +78,7 @@ func serve(t *testing.T) string {
 	t.Helper()
 	c := config.Default()
 	c.DSN, c.Migrate, c.Server.Listen = dbtest.New(t, dbtest.SQLite).DSN, true, "127.0.0.1:0"
-	s, err := service.Open(t.Context(), c, slog.New(slog.DiscardHandler))
+	s, err := server.Open(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/sim"
+	"github.com/delaytask/delaytask/internal/testkit/sim"
 )
 
 // Line is a part of a campaign: seeds that follow each other.

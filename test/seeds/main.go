@@ -1,4 +1,4 @@
-// Command seeds plays simulated clusters (internal/sim) in parts and records each part, so that a campaign of many seeds may take
+// Command seeds plays simulated clusters (internal/testkit/sim) in parts and records each part, so that a campaign of many seeds may take
 // many sittings: seeds that the record holds of the same code are not played again.
 //
 //	go run ./test/seeds -seed 1 -seeds 100000   play, add lines to docs/simulation.jsonl and make the tables of the documents

@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/delaytask/delaytask/internal/sim"
+	"github.com/delaytask/delaytask/internal/testkit/sim"
 )
 
 func build(ctx context.Context, program string) error {
-	compile := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./internal/sim")
+	compile := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./internal/testkit/sim")
 	compile.Stderr = os.Stderr
 	if err := compile.Run(); err != nil {
 		return fmt.Errorf("build the simulation: %w", err)

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/linear"
-	"github.com/delaytask/delaytask/internal/sim"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+	"github.com/delaytask/delaytask/internal/testkit/linear"
+	"github.com/delaytask/delaytask/internal/testkit/sim"
 )
 
 func TestDocumentsShowWhatIsRecorded(t *testing.T) {

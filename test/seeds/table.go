@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/sim"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+	"github.com/delaytask/delaytask/internal/testkit/sim"
 	"github.com/delaytask/delaytask/test/record"
 )
 

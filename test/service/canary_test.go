@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // canary is in all that must never be logged.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestHealthAsksTheServiceThatIsMeant(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

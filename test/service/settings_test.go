@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {

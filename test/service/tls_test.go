@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 // certificate is one that it has signed itself: an authority, a server and a client in one.

@@ -12,8 +12,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
-	"github.com/delaytask/delaytask/internal/servertest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // collector takes spans as a collector of OpenTelemetry does.

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 // Pull are clients that take tasks by long polls and finish them, each one poll after the other.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/child"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 // Fleet are processes on one database. It is for one goroutine.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/bench/child"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/delaytask/delaytask/internal/child"
+	"github.com/delaytask/delaytask/internal/bench/child"
 )
 
 const childArgument = "child"

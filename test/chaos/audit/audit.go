@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 // node is who the events say they are from.

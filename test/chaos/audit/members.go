@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
 const look = 50 * time.Millisecond

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 // Episode is a fault from its begin to its end.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

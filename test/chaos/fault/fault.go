@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/ledger"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/ledger"

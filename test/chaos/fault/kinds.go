@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/test/chaos/evidence"
 	"github.com/delaytask/delaytask/test/chaos/proxy"
 	"github.com/delaytask/delaytask/test/chaos/role"

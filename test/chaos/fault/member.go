@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 // comesBack is how long a member may take that nobody helps. Then it is killed and started anew, as an operator would do.

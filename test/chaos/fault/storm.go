@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 // Storm lets faults happen until ctx ends. All that has begun has ended when it returns.

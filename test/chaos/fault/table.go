@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/test/chaos/proxy"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/linear"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+	"github.com/delaytask/delaytask/internal/testkit/linear"
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/judge"
-	"github.com/delaytask/delaytask/internal/linear"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+	"github.com/delaytask/delaytask/internal/testkit/linear"
 	"github.com/delaytask/delaytask/test/chaos/role"
 	"github.com/delaytask/delaytask/test/record"
 )

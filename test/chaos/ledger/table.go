@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/delaytask/delaytask/internal/judge"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
 	"github.com/delaytask/delaytask/test/record"
 )
 

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/lateness"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/processor"
 )
 

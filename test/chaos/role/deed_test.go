@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/processor"
 )
 

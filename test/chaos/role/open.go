@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/history"
-	"github.com/delaytask/delaytask/internal/lateness"
 	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/processor"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/child"
-	"github.com/delaytask/delaytask/internal/journal"
-	"github.com/delaytask/delaytask/internal/usage"
+	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/bench/usage"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 // Order is what a process is to do.

@@ -14,8 +14,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/child"
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 const (

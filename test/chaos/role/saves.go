@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/journal"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 // saveOne does what a caller is told to do: when the outcome is unknown it saves again with the same id, until it knows.

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
+)
+
+// Config is what the API is made of.
+type Config struct {
+	Scheduler *delaytask.Scheduler // started; its owner stops it
+	Log       *slog.Logger
+	BodyLimit int           // bytes of a task's body, as the scheduler has it
+	BodyWait  time.Duration // how long a request's body may take to arrive; default 30 s
+	// RequestWait is how long a request waits for the database, so that its caller hears how it stands while it still
+	// listens: most clients give up after 30 s. Pops have a wait of their own. The default is 15 s.
+	RequestWait time.Duration
+	Room        int64           // bytes of large requests, and of pages, that are in memory at a time; default 256 MiB each, at least one batch fits
+	RoomWait    time.Duration   // how long a large request, and one for a page, waits for room; default 10 s
+	Stopping    context.Context // when it ends, waiting pops return at once
+
+	Tokens    Authenticator // nil: no tokens are asked for
+	CheckHost bool          // refuse requests whose Host is neither a loopback name nor one of Hosts
+	Addresses bool          // do not refuse an address, be it one of loopback or not
+	Hosts     []string      // in lower case
+
+	Requests Requests                   // remembers idempotency keys
+	Workers  Workers                    // addresses that are called back
+	Check    func(delaytask.Item) error // what a tag demands of its tasks besides; nil: nothing
+	// Observe is told of every request that was answered, with the context that it came with; nil: nobody is.
+	Observe func(context.Context, Request)
+
+	Compat      Ancestors    // nil: their routes are not served
+	Metrics     http.Handler // serves /metrics; nil: it is not served
+	OpenMetrics bool         // nobody needs a token for them
+}
+
+// mostComplaints is how many failures of the database are logged a second.
+const mostComplaints = 5
+
+// API serves /v1, /openapi.json, /docs, /healthz and /readyz, and what other handlers it was given.
+type API struct {
+	scheduler   *delaytask.Scheduler
+	log         *slog.Logger
+	bodyLimit   int
+	bodyWait    time.Duration
+	stopping    context.Context
+	tokens      Authenticator
+	checkHost   bool
+	addresses   bool
+	hosts       []string
+	requests    Requests
+	workers     Workers
+	check       func(delaytask.Item) error
+	observe     func(context.Context, Request)
+	room        *semaphore.Weighted // for requests
+	pages       *semaphore.Weighted // for pages with bodies
+	bare        *semaphore.Weighted // for pages without: they are small, and clients that are slow with bodies must not hold them up
+	requestWait time.Duration
+	roomWait    time.Duration
+	compat      Ancestors
+
+	complaints *rate.Limiter // lines about requests that failed
+
+	door    *door
+	spec    huma.API
+	handler http.Handler
+}
+
+// New makes the API. It returns an error when a part of it is missing.
+func New(c Config) (*API, error) {
+	if c.Scheduler == nil || c.Log == nil || c.Stopping == nil || c.Requests == nil || c.Workers == nil {
+		return nil, errors.New("httpapi: a part of the configuration is missing")
+	}
+	a := &API{
+		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
+		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
+		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
+		compat:     c.Compat,
+		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
+	}
+	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
+	bare := max(room/4, pageBytes)
+	a.room, a.roomWait = semaphore.NewWeighted(room), cmp.Or(c.RoomWait, roomWait)
+	a.pages, a.bare = semaphore.NewWeighted(room-bare), semaphore.NewWeighted(bare)
+	if a.check == nil {
+		a.check = func(delaytask.Item) error { return nil }
+	}
+	mux, versioned := http.NewServeMux(), http.NewServeMux()
+	a.spec = humago.New(versioned, document())
+	a.spec.UseMiddleware(unambiguous)
+	a.describe()
+	mux.Handle("/v1/", a.admitted(a.authenticated(a.roomed(a.readBodies(routed(versioned))))))
+	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) }) // and no redirect to /v1/
+	mux.HandleFunc("GET /openapi.json", a.openAPI())
+	mux.HandleFunc("GET /docs", a.docs())
+	mux.HandleFunc("GET /healthz", a.healthz)
+	mux.HandleFunc("GET /readyz", a.readyz)
+	if c.Metrics != nil {
+		if !c.OpenMetrics {
+			c.Metrics = a.authenticated(metered(c.Metrics))
+		}
+		mux.Handle("GET /metrics", c.Metrics)
+	}
+	if c.Compat != nil {
+		for _, path := range ancestral {
+			mux.Handle(path, a.admitted(a.authenticated(a.roomed(c.Compat))))
+		}
+	}
+	a.handler = a.observed(a.recovered(a.bounded(a.sameOrigin(routed(mux)))))
+	return a, nil
+}
+
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// describe registers every operation.
+func (a *API) describe() {
+	describeTypes(a.spec.OpenAPI().Components.Schemas)
+	a.saveOperations()
+	a.taskOperations()
+	a.popOperations()
+	a.leaseOperations()
+	a.tagOperations()
+	a.clusterOperations()
+	a.workerOperations()
+	completeDocument(a.spec.OpenAPI())
+}
+
+// document is the OpenAPI document before its operations. The framework serves none of its own pages.
+func document() huma.Config {
+	config := huma.DefaultConfig("delaytask", delaytask.Version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil // no links to schemas in answers
+	config.Formats = map[string]huma.Format{mediaJSON: strictJSON, "json": strictJSON}
+	config.RejectUnknownQueryParameters = true
+	config.Info.Description = "Durable, punctual delayed tasks. Ids and tokens are strings, times are RFC 3339 in UTC, durations " +
+		`are texts such as "30m" or numbers of milliseconds. What is refused comes as application/problem+json with a code.`
+	config.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
+	config.Servers = []*huma.Server{{URL: "/"}}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer": {Type: "http", Scheme: "bearer", Description: "made by: delaytask token create"},
+	}
+	config.Security = []map[string][]string{{}, {"bearer": {}}}
+	return config
+}
+
+// operation fills in what all operations share. Bodies are read and checked before the framework sees them.
+func (a *API) operation(method, path, id, summary, description, group string) huma.Operation {
+	return huma.Operation{
+		Method: method, Path: path, OperationID: id, Summary: summary, Description: description, Tags: []string{group},
+		SkipValidateBody: true, MaxBodyBytes: -1, BodyReadTimeout: -1, Middlewares: huma.Middlewares{a.timed},
+	}
+}
+
+// The groups that the document shows operations in.
+const (
+	groupTasks   = "tasks"
+	groupPull    = "pull"
+	groupOperate = "operate"
+	groupPush    = "push"
+)
+
+const requestWait = 15 * time.Second
+
+// timed ends the context of an operation that takes longer than Config.RequestWait.
+func (a *API) timed(ctx huma.Context, next func(huma.Context)) {
+	limited, cancel := context.WithTimeout(ctx.Context(), a.requestWait)
+	defer cancel()
+	next(huma.WithContext(ctx, limited))
+}

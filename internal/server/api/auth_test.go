@@ -1,0 +1,313 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/testkit/faultstore"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+func TestWithoutATokenNobodyIsLetIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	old, good := s.token("old", "*", access.All), s.token("good", "*", access.All)
+	servertest.Exec(t, s.dsn, "UPDATE delay_task_token SET expire_time = create_time WHERE name = 'old'")
+	secret := strings.TrimPrefix(good[1], "Bearer ")
+	for _, given := range []string{
+		"", "Bearer", "Bearer ", "Bearer dt_", "Bearer dt_" + strings.Repeat("x", 43), old[1], "Basic dXNlcjpwYXNz",
+		good[1] + "x", secret, "Bearer " + good[1],
+	} {
+		inQuery := "/v1/tags?token=" + secret + "&access_token=" + secret
+		p := s.Want(401, wire.CodeUnauthorized, "GET", inQuery, "", "Authorization", given)
+		if strings.Contains(p.Detail, "dt_") {
+			t.Errorf("the answer holds the token: %+v", p)
+		}
+	}
+	for _, route := range []string{
+		"POST /v1/tasks", "POST /v1/tasks/batch", "GET /v1/tasks/1", "POST /v1/tags/t/pop", "GET /v1/nowhere", "GET /v1/",
+		"PUT /v1/tasks",
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		if p := s.Want(401, wire.CodeUnauthorized, method, path, ""); p.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: nothing says how", route)
+		}
+	}
+	s.Want(400, wire.CodeInvalidHeader, "GET", "/v1/tags", "", append(good, good...)...)
+	s.Want(200, "", "GET", "/v1/tags", "", good...)
+	s.Want(200, "", "GET", "/v1/tags", "", "Authorization", "bearer "+secret)
+	for _, open := range []string{"/healthz", "/readyz", "/docs", "/openapi.json"} {
+		s.Want(200, "", "GET", open, "")
+	}
+}
+
+// TestATokenReachesItsTagsOnly asks on every route for a task, and for a worker, of another tag.
+func TestATokenReachesItsTagsOnly(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	all, mine := s.token("all", "*", access.All), s.token("mine", "mine,my.*,a", access.All)
+	theirs := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"theirs","key":"k","body":"secret"}`, all...)
+	popped := ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0]
+	later := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"theirs","key":"l","delay":"1h"}`, all...)
+	token := `{"token":"` + popped.Token + `"`
+	worker := ok[wire.Worker](s, 201, "POST", "/v1/workers", register, all...)
+	byID, byWorker := "/v1/tasks/"+theirs.ID.String(), "/v1/workers/"+worker.ID.String()
+	takenOver := strings.Replace(register, `"a","b"`, `"mine"`, 1)
+	for _, c := range [][3]string{
+		{"GET", "/v1/tags/theirs/keys/k"}, {"PATCH", "/v1/tags/theirs/keys/l", `{"body":1}`},
+		{"DELETE", "/v1/tags/theirs/keys/l"},
+		{"GET", "/v1/tags/theirs/keys/l/explain"}, {"GET", "/v1/tags/theirs/keys/none"},
+		{"DELETE", "/v1/tags/theirs/keys/none"},
+		{"POST", "/v1/tags/theirs/pop"}, {"POST", "/v1/pop?tag=mine&tag=theirs"},
+		{"POST", "/v1/tasks", `{"tag":"theirs"}`}, {"POST", batchPath, `[{"tag":"mine"},{"tag":"theirs"}]`},
+		{"POST", "/v1/tags/theirs/pause"}, {"POST", "/v1/tags/theirs/resume"}, {"GET", "/v1/tags/theirs/lateness"},
+		{"GET", "/v1/tasks"}, {"GET", "/v1/tasks?tag=theirs"}, {"GET", "/v1/tasks?key=k"},
+		{"POST", "/v1/workers", register}, {"POST", "/v1/workers", takenOver},
+	} {
+		if p := s.Want(403, wire.CodeForbidden, c[0], c[1], c[2], mine...); strings.Contains(p.Detail, "secret") {
+			t.Errorf("%s %s: %s", c[0], c[1], p.Text)
+		}
+	}
+	for _, c := range [][3]string{
+		{"GET", byID}, {"PATCH", byID, `{"delay":1}`}, {"DELETE", byID}, {"POST", byID + "/retry"},
+		{"GET", byID + "/explain"},
+		{"PATCH", byID, `{"body":1}`}, {"DELETE", byID + "?only_pending=true"},
+		{"POST", byID + "/finish", token + `}`}, {"POST", byID + "/fail", token + `,"error":"x"}`},
+		{"POST", byID + "/release", token + `}`},
+		{"POST", byID + "/touch", token + `,"ttr":"1m"}`},
+		{"GET", byWorker}, {"POST", byWorker + "/heartbeat"}, {"DELETE", byWorker},
+	} {
+		unknown := strings.NewReplacer(theirs.ID.String(), "424242", byWorker, "/v1/workers/424242")
+		foreign := s.Want(404, wire.CodeNotFound, c[0], c[1], c[2], mine...)
+		missing := s.Call(c[0], unknown.Replace(c[1]), unknown.Replace(c[2]), mine...)
+		if unknown.Replace(foreign.Text) != missing.Text {
+			t.Errorf("%s %s of another tag: %s, unknown: %d %s", c[0], c[1], foreign.Text, missing.Status, missing.Text)
+		}
+	}
+	mixed := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish",
+		fmt.Sprintf(`{"tokens":["%s","1.1"]}`, popped.Token), mine...)
+	if mixed.Results[0].Code != wire.CodeNotFound ||
+		strings.Replace(mixed.Results[0].Detail, theirs.ID.String(), "1", 1) != mixed.Results[1].Detail {
+		t.Errorf("got %+v", mixed)
+	}
+	for id, status := range map[wire.ID]string{theirs.ID: "executing", later.ID: "pending"} {
+		if got := ok[wire.Task](s, 200, "GET", "/v1/tasks/"+id.String(), "", all...); got.Status != status {
+			t.Errorf("%v is %s, want %s", id, got.Status, status)
+		}
+	}
+	servertest.Eventually(t, "the tag is seen to be served", func() bool {
+		return strings.Contains(s.Call("GET", "/v1/nodes", "", all...).Text, `"theirs"`)
+	})
+	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/nodes", "/v1/workers"} {
+		if got := s.Want(200, "", "GET", list, "", mine...); strings.Contains(got.Text, "theirs") ||
+			strings.Contains(got.Text, "shop") {
+			t.Errorf("%s shows %s", list, got.Text)
+		}
+	}
+	own := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"my.own"}`, mine...)
+	token = ok[wire.PopReply](s, 200, "POST", "/v1/tags/my.own/pop?wait=20s", "", mine...).Tasks[0].Token
+	s.Want(204, "", "POST", "/v1/tasks/"+own.ID.String()+"/finish", `{"token":"`+token+`"}`, mine...)
+
+	servertest.Exec(t, s.dsn, "UPDATE delay_task_worker SET expire_time = create_time")
+	s.Want(403, wire.CodeForbidden, "POST", "/v1/workers", takenOver, mine...) // its secret would sign the calls
+	s.Want(201, "", "POST", "/v1/workers", takenOver, all...)
+}
+
+// TestARowWithoutATagIsForThoseOfAllTags: only plain SQL makes one, and somebody must be able to look at it and end it.
+func TestARowWithoutATagIsForThoseOfAllTags(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	all, mine := s.token("all", "*", access.All), s.token("mine", "my.*", access.All)
+	servertest.Exec(t, s.dsn,
+		"INSERT INTO delay_task_message (id, tag, message_body, delay_time) VALUES (77, '', '1', 3600000)")
+	s.Want(404, wire.CodeNotFound, "GET", "/v1/tasks/77", "", mine...)
+	s.Want(404, wire.CodeNotFound, "DELETE", "/v1/tasks/77", "", mine...)
+	if stats := ok[wire.Stats](s, 200, "GET", "/v1/stats", "", mine...); len(stats.Tags) != 0 {
+		t.Errorf("it sees %+v", stats)
+	}
+	s.Want(200, "", "GET", "/v1/tasks/77/explain", "", all...)
+	s.Call("DELETE", "/v1/tasks/77", "", all...)
+	if got := ok[wire.Task](s, 200, "GET", "/v1/tasks/77", "", all...); got.Status != "cancelled" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{false, true} {
+		s := newSite(t, guarded, func(c *Config) {
+			c.OpenMetrics = open
+			c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say(w, "a tag") })
+		})
+		f := func(want int, header ...string) {
+			t.Helper()
+			if open {
+				want = 200
+			}
+			if got := s.Call("GET", "/metrics", "", header...); got.Status != want {
+				t.Errorf("%v: %d %s, want %d", header, got.Status, got.Text, want)
+			}
+		}
+		reader, some := s.token("reader", "*", access.Read, access.Work), s.token("some", "some.*", access.Metrics)
+		prometheus, operator := s.token("prometheus", "*", access.Metrics), s.token("operator", "*", access.Operate)
+		f(401)
+		f(401, "Authorization", "Bearer dt_"+strings.Repeat("x", 43))
+		f(403, reader...)
+		f(403, some...)
+		f(200, prometheus...)
+		f(200, operator...)
+	}
+}
+
+// TestATokenDoesItsVerbsOnly asks for everything with each verb alone.
+func TestATokenDoesItsVerbsOnly(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	all := s.token("all", "*", access.All)
+	calls := map[access.Verb][][3]string{
+		access.Save:     {{"POST", "/v1/tasks", `{"tag":"t"}`}, {"POST", batchPath, `[{"tag":"t"}]`}},
+		access.SaveHTTP: {{"POST", "/v1/tasks", `{"tag":"http"}`}, {"POST", batchPath, `[{"tag":"http"}]`}},
+		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"}, {"GET", "/v1/tags"},
+			{"GET", "/v1/tags/t/lateness"}},
+		access.Change: {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"}},
+		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"},
+			{"POST", "/v1/tasks/ID/finish", `{"token":"ID.1"}`},
+			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
+		access.Operate: {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"}, {"GET", "/v1/nodes"},
+			{"GET", "/v1/stats"}},
+		access.Register: {{"GET", "/v1/workers"}, {"POST", "/v1/workers", register}},
+	}
+	tokens := map[access.Verb][]string{}
+	for _, v := range access.Verbs {
+		tokens[v] = s.token(string(v), "*", v)
+	}
+	id := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","delay":"1h"}`, all...).ID.String()
+	for _, may := range access.Verbs {
+		for verb, requests := range calls {
+			for _, c := range requests {
+				got := s.Call(c[0], strings.ReplaceAll(c[1], "ID", id), strings.ReplaceAll(c[2], "ID", id), tokens[may]...)
+				if (got.Status == 403) != (verb != may) {
+					t.Errorf("%s with %s: %s %s: %d %.200s", verb, may, c[0], c[1], got.Status, got.Text)
+				}
+			}
+		}
+	}
+}
+
+func TestChangingWhereACallGoesIsARightOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	change, both := s.token("change", "*", access.Change), s.token("both", "*", access.Change, access.SaveHTTP)
+	saved := ok[wire.Saved](s, 201, "POST", "/v1/tasks",
+		`{"tag":"http","delay":"1h","body":{"url":"https://example.com/"}}`, both...)
+	path := "/v1/tasks/" + saved.ID.String()
+	s.Want(403, wire.CodeForbidden, "PATCH", path, `{"body":{"url":"https://example.org/"}}`, change...)
+	s.Want(403, wire.CodeForbidden, "PATCH", path, `{"delay":1,"body":{"url":"https://example.org/"}}`, change...)
+	s.Want(200, "", "PATCH", path, `{"delay":"2h"}`, change...)
+	s.Want(200, "", "PATCH", path, `{"body":{"url":"https://example.org/"}}`, both...)
+}
+
+func TestWhoMayOnlySaveSeesNoOthersTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, guarded)
+	all, save := s.token("all", "*", access.All), s.token("save", "*", access.Save)
+	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":"secret","headers":{"a":"secret"}}`,
+		all...)
+	got := s.Want(200, "", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, save...)
+	if strings.Contains(got.Text, "secret") || !strings.Contains(got.Text, first.ID.String()) {
+		t.Errorf("got %s", got.Text)
+	}
+}
+
+// unreachable is a database of tokens that does not answer.
+type unreachable struct{ open bool }
+
+func (u unreachable) Asked(context.Context) (bool, error) {
+	if u.open {
+		return false, access.ErrUnavailable
+	}
+	return true, nil
+}
+
+func (unreachable) Check(context.Context, string) (access.Caller, error) {
+	return access.Caller{}, fmt.Errorf("%w: dial tcp db.internal:3306: refused", access.ErrUnavailable)
+}
+
+func TestTokensThatCannotBeCheckedLetNobodyIn(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{false, true} {
+		s := newSite(t, func(c *Config) { c.Tokens = unreachable{open} })
+		p := s.Want(503, wire.CodeUnavailable, "GET", "/v1/tags", "", "Authorization", "Bearer x")
+		if strings.Contains(p.Detail, "db.internal") {
+			t.Errorf("the answer names the database: %s", p.Detail)
+		}
+	}
+}
+
+func TestWhatATagDemandsIsAsked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(c *Config) {
+		c.Check = func(item delaytask.Item) error {
+			if item.Tag == "picky" {
+				return problemOf(400, wire.CodeInvalidAddress, "no such address")
+			}
+			return nil
+		}
+	})
+	s.Want(400, wire.CodeInvalidAddress, "POST", "/v1/tasks", `{"tag":"picky"}`)
+	s.Want(400, wire.CodeInvalidAddress, "POST", "/v1/tasks", `{"tag":"picky"}`, "Idempotency-Key", "k")
+	p := s.Want(400, wire.CodeInvalidAddress, "POST", batchPath, `[{"tag":"t"},{"tag":"picky"}]`)
+	if len(p.Errors) != 1 || p.Errors[0].Location != "body[1]" || s.count() != 0 {
+		t.Errorf("got %+v, %d tasks are stored", p, s.count())
+	}
+}
+
+// TestABatchOfEndsReadsItsTagsTogether counts the reads, of which the engine makes a few.
+func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
+	t.Parallel()
+	var counted *faultstore.Store
+	s := newSite(t, guarded, func(c *Config) {
+		counted = faultstore.New(seam.Store(c.Scheduler))
+		made, err := seam.NewScheduler(delaytask.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
+			func(cfg engine.Config) (*engine.Engine, error) { return engine.New(t.Context(), cfg) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Scheduler = made.(*delaytask.Scheduler)
+		t.Cleanup(func() { servertest.Stop(t, c.Scheduler) })
+		if err := c.Scheduler.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	all, mine := s.token("all", "*", access.Save, access.Work), s.token("mine", "mine", access.Work)
+	const n = 200
+	s.Want(200, "", "POST", batchPath, "["+strings.Repeat(`{"tag":"mine"},`, n)+`{"tag":"theirs"}]`, all...)
+	tokens := []string{"1.1", ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0].Token}
+	for len(tokens) < 2+n {
+		for _, p := range ok[wire.PopReply](s, 200, "POST", "/v1/tags/mine/pop?wait=20s&max=1000&ttr=1h", "", mine...).Tasks {
+			tokens = append(tokens, p.Token)
+		}
+	}
+	reads := func() int { return counted.CallsOf("Get") + counted.CallsOf("States") + counted.CallsOf("List") }
+	before := reads()
+	done := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", `{"tokens":["`+strings.Join(tokens, `","`)+`"]}`,
+		mine...)
+	if more := reads() - before; more > n/4 {
+		t.Errorf("%d reads for %d tokens", more, len(tokens))
+	}
+	for i, r := range done.Results {
+		want := map[int]string{0: wire.CodeNotFound, 1: wire.CodeNotFound}[i]
+		if r.Code != want {
+			t.Errorf("token %d: %+v, want %q", i, r, want)
+		}
+	}
+}

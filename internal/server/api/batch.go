@@ -1,0 +1,186 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+const (
+	batchPath = "/v1/tasks/batch"
+	mostBatch = 10_000
+)
+
+type batchInput struct {
+	ContentType    string `header:"Content-Type" hidden:"true"`
+	IdempotencyKey string `header:"Idempotency-Key" hidden:"true"`
+	RawBody        []byte `contentType:"application/x-ndjson"`
+}
+
+type batchOutput struct{ Body wire.BatchSaved }
+
+func (a *API) batchOperation() {
+	op := a.operation(http.MethodPost, batchPath, "saveTasks", "Save up to 10,000 tasks",
+		"A JSON array of tasks, or one task a line (application/x-ndjson). All are checked first: when one of them is wrong, nothing "+
+			"is stored and the answer names its line, or its place in the array. Then they are stored in chunks of up to 500 tasks and "+
+			"4 MiB, each as a whole or not at all; the answer says for every chunk and every task what became of it. A duplicate key "+
+			"refuses nothing, an id of another task refuses its chunk. To repeat a batch is safe where its tasks have keys or ids.",
+		groupTasks)
+	huma.Register(a.spec, op, a.saveBatch)
+}
+
+func (a *API) saveBatch(ctx context.Context, in *batchInput) (*batchOutput, error) {
+	if in.IdempotencyKey != "" {
+		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
+			"a batch takes no Idempotency-Key: give its tasks keys, or save them one by one")
+	}
+	saves, place, err := readBatch(in)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	items := make([]delaytask.Item, len(saves))
+	for i := range saves {
+		if items[i], err = a.itemOf(ctx, &saves[i]); err != nil {
+			return nil, located(a.problem(err), place(i))
+		}
+	}
+	results, err := a.scheduler.SaveDelayTasks(ctx, items)
+	if wrong, ok := errors.AsType[*delaytask.BatchError](err); ok {
+		return nil, located(a.problem(wrong.Err), place(wrong.Index))
+	}
+	if results == nil && err != nil {
+		return nil, a.problem(err)
+	}
+	return &batchOutput{Body: a.batchSaved(results, place)}, nil
+}
+
+// readBatch reads the tasks, and returns how the place of each is called.
+func readBatch(in *batchInput) (saves []wire.Save, place func(int) string, err error) {
+	media, p := mediaOf(http.Header{"Content-Type": {in.ContentType}})
+	if p != nil {
+		return nil, nil, p
+	}
+	if media == mediaNDJSON {
+		return readLines(in.RawBody)
+	}
+	place = func(i int) string { return fmt.Sprintf("body[%d]", i) }
+	decoder := jsontext.NewDecoder(bytes.NewReader(in.RawBody))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
+		return nil, nil, problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "want a JSON array of tasks")
+	}
+	for decoder.PeekKind() != ']' {
+		var s wire.Save
+		if err := json.UnmarshalDecode(decoder, &s, strictly); err != nil {
+			return nil, nil, located(misfit(err), place(len(saves)))
+		}
+		if saves = append(saves, s); len(saves) > mostBatch {
+			return nil, nil, delaytask.ErrBatchTooLarge
+		}
+	}
+	return saves, place, nil
+}
+
+func readLines(body []byte) (saves []wire.Save, place func(int) string, err error) {
+	var lines []int
+	place = func(i int) string { return fmt.Sprintf("line %d", lines[i]) }
+	scanner := bufio.NewScanner(bytes.NewReader(body))
+	scanner.Buffer(nil, mostBatchBytes+1)
+	for n := 1; scanner.Scan(); n++ {
+		line := bytes.TrimSpace(scanner.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		lines = append(lines, n)
+		if len(lines) > mostBatch {
+			return nil, nil, delaytask.ErrBatchTooLarge
+		}
+		if p := checkSyntax(line); p != nil {
+			return nil, nil, located(p, place(len(lines)-1))
+		}
+		var s wire.Save
+		if err := json.Unmarshal(line, &s, strictly); err != nil {
+			return nil, nil, located(misfit(err), place(len(lines)-1))
+		}
+		saves = append(saves, s)
+	}
+	return saves, place, nil
+}
+
+// misfit is JSON that is well-formed and not what was asked for.
+func misfit(err error) error {
+	return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "the request's body does not fit: "+plainly(err).Error())
+}
+
+// located says which of many tasks a problem is about.
+func located(err error, place string) error {
+	p, ok := errors.AsType[*wire.Problem](err)
+	if !ok {
+		return err
+	}
+	p.Errors = []wire.Detail{{Location: place, Message: p.Detail}}
+	p.Detail = place + ": " + p.Detail
+	return p
+}
+
+// batchSaved tells what became of each task of a batch, and of each chunk.
+func (a *API) batchSaved(results []delaytask.SaveResult, place func(int) string) wire.BatchSaved {
+	saved := wire.BatchSaved{Results: make([]wire.BatchResult, len(results)), Chunks: []wire.BatchChunk{}}
+	for i, r := range results {
+		if r.Chunk == len(saved.Chunks) {
+			saved.Chunks = append(saved.Chunks, wire.BatchChunk{Outcome: wire.ChunkStored})
+		}
+		chunk := &saved.Chunks[r.Chunk]
+		chunk.Count++
+		saved.Results[i] = a.batchResult(r, place)
+		if outcome := outcomeOf(r.Err); outcome != wire.ChunkStored && chunk.Outcome != wire.ChunkUnknown {
+			chunk.Outcome = outcome
+		}
+		if outcomeOf(r.Err) == wire.ChunkRefused && !errors.Is(r.Err, delaytask.ErrChunkRefused) {
+			chunk.Errors = append(chunk.Errors, wire.Detail{Location: place(i), Message: saved.Results[i].Detail})
+		}
+	}
+	return saved
+}
+
+func (a *API) batchResult(r delaytask.SaveResult, place func(int) string) wire.BatchResult {
+	result := wire.BatchResult{ID: wire.ID(r.ID)}
+	switch {
+	case errors.Is(r.Err, delaytask.ErrDuplicate):
+		result.Duplicate = true
+	case r.Err != nil:
+		p, _ := errors.AsType[*wire.Problem](a.problem(r.Err))
+		result.Code, result.Detail = p.Code, p.Detail
+		if p.TaskID != 0 {
+			result.ID = p.TaskID
+		}
+	}
+	if chunk, ok := errors.AsType[*delaytask.ChunkError](r.Err); ok && result.Code == wire.CodeChunkRefused {
+		result.Detail = fmt.Sprintf("not stored, because %s of its chunk was refused", place(chunk.Index))
+	}
+	return result
+}
+
+// outcomeOf is the outcome of a chunk with a task that has this error.
+func outcomeOf(err error) string {
+	switch {
+	case err == nil, errors.Is(err, delaytask.ErrDuplicate):
+		return wire.ChunkStored
+	case errors.Is(err, delaytask.ErrOutcomeUnknown):
+		return wire.ChunkUnknown
+	case errors.Is(err, delaytask.ErrOverloaded), errors.Is(err, delaytask.ErrClosed),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return wire.ChunkNotTried
+	default:
+		return wire.ChunkRefused
+	}
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+const (
+	mediaJSON    = "application/json"
+	mediaNDJSON  = "application/x-ndjson"
+	mediaProblem = "application/problem+json"
+
+	// mostBatchBytes bounds a batch: it is in memory while it is checked.
+	mostBatchBytes = 32 << 20
+	// deepest is how deep JSON may be nested. Readers in other languages give up at about a thousand.
+	deepest = 500
+)
+
+var unreadableCodes = map[int]string{
+	http.StatusRequestEntityTooLarge: wire.CodeRequestTooLarge,
+	http.StatusRequestTimeout:        wire.CodeRequestTimeout,
+	http.StatusBadRequest:            wire.CodeUnreadableBody,
+	http.StatusServiceUnavailable:    wire.CodeOverloaded,
+}
+
+// readBodies reads the body of every request before it is looked at: within its limits of size and time, and complete. What goes
+// on is well-formed JSON, or a batch.
+func (a *API) readBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, p := a.readBody(w, r)
+		if p != nil {
+			refused(w, p)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.ContentLength = int64(len(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *wire.Problem) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	limit, batch := int64(a.bodyLimit+reqbody.Envelope), r.URL.Path == batchPath
+	if batch {
+		limit = mostBatchBytes
+	}
+	body, err := reqbody.Body(w, r, limit, a.bodyWait)
+	if unreadable, ok := errors.AsType[*reqbody.BodyError](err); ok {
+		return nil, problemOf(unreadable.Status, unreadableCodes[unreadable.Status], unreadable.Error())
+	}
+	if len(body) == 0 {
+		return nil, nil
+	}
+	_, err = access.Again(r.Context()) // the body may have taken a while
+	if p, ok := errors.AsType[*wire.Problem](err); ok {
+		return nil, p
+	}
+	media, p := mediaOf(r.Header)
+	r.Header.Set("Content-Type", media) // whose case does not count, but does for the framework
+	switch {
+	case p != nil:
+		return nil, p
+	case media == mediaJSON:
+		return body, checkSyntax(body)
+	case media == mediaNDJSON && batch:
+		return body, nil
+	default:
+		return nil, wrongMedia(fmt.Sprintf("the Content-Type is %q", media))
+	}
+}
+
+// mediaOf returns the media type of a body that is neither packed nor in another encoding than UTF-8.
+func mediaOf(h http.Header) (string, *wire.Problem) {
+	if packed := h.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
+		return "", wrongMedia("the body is packed by Content-Encoding")
+	}
+	if len(h.Values("Content-Type")) != 1 {
+		return "", wrongMedia("there is not just one Content-Type")
+	}
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return "", wrongMedia("the Content-Type cannot be read")
+	}
+	if charset, given := params["charset"]; given && !strings.EqualFold(charset, "utf-8") {
+		return "", wrongMedia(fmt.Sprintf("the charset is %.40q", charset))
+	}
+	return media, nil
+}
+
+func wrongMedia(what string) *wire.Problem {
+	return problemOf(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMediaType,
+		what+": send JSON in UTF-8 with the header Content-Type: application/json")
+}
+
+// checkSyntax walks through one JSON value and refuses what readers disagree about: bytes that are not UTF-8, a member that comes
+// twice in its object, and nesting that some cannot follow.
+func checkSyntax(data []byte) *wire.Problem {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(data))
+	for first := true; first || decoder.StackDepth() > 0; first = false {
+		if _, err := decoder.ReadToken(); err != nil {
+			return invalidJSON(err)
+		}
+		if decoder.StackDepth() > deepest {
+			return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, fmt.Sprintf("the JSON is nested deeper than %d", deepest))
+		}
+	}
+	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "something follows the JSON value; send one value")
+	}
+	return nil
+}
+
+// invalidJSON tells where, but not what: a body may hold a secret.
+func invalidJSON(err error) *wire.Problem {
+	detail := "the request's body is not well-formed JSON in UTF-8"
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		detail = fmt.Sprintf("%s (at byte %d)", detail, syntactic.ByteOffset)
+	}
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		detail += ": a member comes twice in its object"
+	}
+	return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, detail)
+}

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// The server waits for the rest of a body before it answers, also where the answer does not depend on it. The client of
+// each of these sends no more; [servertest.Speak] wants the server to hang up.
+func TestABodyThatNeverComesHoldsNoConnection(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(c *Config) { c.BodyWait = 50 * time.Millisecond })
+	server := httptest.NewServer(s.api)
+	defer server.Close()
+	say := func(line, rest string) string {
+		t.Helper()
+		head := line + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		return servertest.Speak(t, server.URL, head+rest, false)
+	}
+	const length, chunks = "Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n"
+	for _, begun := range []string{length, length + `{"tag":`, chunks, chunks + "7\r\n{\"tag\":\r\n"} {
+		answer := say("POST /v1/tasks", begun)
+		if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, wire.CodeRequestTimeout) {
+			t.Errorf("%q: %s", begun, answer)
+		}
+	}
+	for _, line := range []string{"POST /nosuch", "POST /healthz", "GET /healthz", "DELETE /v1/tasks"} {
+		say(line, length)
+	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d tasks are stored", n)
+	}
+}
+
+// batchOf is a batch of one task that takes so many bytes.
+func batchOf(size int) string {
+	return `[{"tag":"t","delay":"1h"}` + strings.Repeat(" ", size) + `]`
+}
+
+func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(c *Config) { c.Room, c.RoomWait = mostBatchBytes, 50*time.Millisecond })
+	body, rest := io.Pipe()
+	answered := make(chan servertest.Answer, 1)
+	go func() {
+		r, err := s.Request("POST", batchPath, body)
+		if err != nil {
+			t.Error(err)
+		}
+		got, err := s.Send(r)
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- got
+	}()
+	if _, err := io.WriteString(rest, batchOf(smallBody)); err != nil { // it was read past a small body, so it has room
+		t.Error(err)
+	}
+
+	if p := s.Want(503, wire.CodeOverloaded, "POST", batchPath, batchOf(2*smallBody)); p.Header.Get("Retry-After") == "" {
+		t.Error("a second large request is not told when to come again")
+	}
+	s.Save(`{"tag":"t","delay":"1h"}`)
+	s.Want(200, "", "POST", batchPath, batchOf(smallBody/2))
+	if n := s.count(); n != 2 {
+		t.Errorf("%d tasks are stored", n)
+	}
+
+	if err := rest.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := <-answered; got.Status != http.StatusOK {
+		t.Errorf("the one that had room: %d %s", got.Status, got.Text)
+	}
+	s.Want(200, "", "POST", batchPath, batchOf(2*smallBody))
+	if !s.api.room.TryAcquire(mostBatchBytes) {
+		t.Error("not all of the room was given back")
+	}
+}
+
+// stalled is a client that takes nothing of its answer until it is gone.
+type stalled struct {
+	*httptest.ResponseRecorder
+	begun, gone chan struct{}
+	once        sync.Once
+}
+
+func (s *stalled) Write([]byte) (int, error) {
+	s.once.Do(func() { close(s.begun) })
+	<-s.gone
+	return 0, os.ErrDeadlineExceeded
+}
+
+func TestPagesOfSlowClientsShareTheirRoomAndGoneOnesAreNoError(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(c *Config) { c.RoomWait = 50 * time.Millisecond })
+	s.api.pages = semaphore.NewWeighted(pageBytes + testBodyLimit)
+	s.Save(`{"tag":"t","delay":"1h","body":"` + strings.Repeat("b", testBodyLimit-2) + `"}`)
+	gone, served := make(chan struct{}), make(chan struct{})
+	slow := func() {
+		w := &stalled{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), gone: gone}
+		go func() {
+			defer func() { served <- struct{}{} }()
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/tasks?bodies=true", nil)
+			r.Host = "localhost"
+			s.api.ServeHTTP(w, r)
+		}()
+		<-w.begun
+	}
+	slow()
+	slow() // the first one holds no more than its page needs
+	s.Want(503, wire.CodeOverloaded, "GET", "/v1/tasks?bodies=true", "")
+	if page := list(s, "tag=t"); len(page.Tasks) != 1 {
+		t.Errorf("without bodies, meanwhile: %d tasks", len(page.Tasks))
+	}
+	close(gone)
+	<-served
+	<-served
+	if page := list(s, "bodies=true"); len(page.Tasks) != 1 {
+		t.Errorf("after they have gone: %d tasks", len(page.Tasks))
+	}
+	if !s.api.pages.TryAcquire(pageBytes + testBodyLimit) {
+		t.Error("not all of the room was given back")
+	}
+	if strings.Contains(s.logged.String(), "ERROR") {
+		t.Errorf("logged %s", s.logged)
+	}
+}
+
+// TestALargeBatchTakesABoundedMultipleOfItself watches the heap while 10,000 tasks of 32 MiB are saved.
+func TestALargeBatchTakesABoundedMultipleOfItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("saves 32 MiB")
+	}
+	s := newSite(t, patient)
+	line := `{"tag":"t","delay":"1h","body":"` + strings.Repeat("x", 3300) + `"}` + "\n"
+	body := strings.Repeat(line, mostBatch)
+	ended, most := make(chan struct{}), make(chan uint64)
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	go func() {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		var highest uint64
+		for {
+			var now runtime.MemStats
+			runtime.ReadMemStats(&now)
+			highest = max(highest, now.HeapInuse)
+			select {
+			case <-ticker.C:
+			case <-ended:
+				most <- highest
+				return
+			}
+		}
+	}()
+	saved := ok[wire.BatchSaved](s, http.StatusOK, "POST", batchPath, body, "Content-Type", mediaNDJSON)
+	close(ended)
+	grown := int64(<-most) - int64(before.HeapInuse)
+	times := float64(grown) / float64(len(body))
+	if t.Logf("%d bytes took %.1f times as much memory", len(body), times); times > 10 {
+		t.Error("that is too much")
+	}
+	if n := s.count(); n != mostBatch || len(saved.Results) != mostBatch {
+		t.Errorf("%d tasks are stored, %d are answered", n, len(saved.Results))
+	}
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// completeDocument says what the framework cannot see in the types of the handlers, so that a generated client fits.
+func completeDocument(api *huma.OpenAPI) {
+	schemas := api.Components.Schemas
+	of := func(v reflect.Type) *huma.Schema { return schemas.Schema(v, true, "") }
+	save, saved := of(reflect.TypeFor[wire.Save]()), of(reflect.TypeFor[wire.Saved]())
+
+	one := api.Paths["/v1/tasks"].Post
+	one.RequestBody.Content = map[string]*huma.MediaType{mediaJSON: {Schema: save}}
+	one.Responses["200"] = answered("An unfinished task of the tag carries the key already", mediaJSON, saved)
+	api.Paths[batchPath].Post.RequestBody.Content = map[string]*huma.MediaType{
+		mediaJSON:   {Schema: &huma.Schema{Type: huma.TypeArray, Items: save}},
+		mediaNDJSON: {Schema: &huma.Schema{Type: huma.TypeString, Description: "a task in JSON on each line"}},
+	}
+	for _, path := range []string{"/v1/pop", "/v1/tags/{tag}/pop"} {
+		api.Paths[path].Post.Responses["204"] = &huma.Response{Description: "No task was due before the wait was over"}
+	}
+	for _, p := range api.Paths["/v1/pop"].Post.Parameters {
+		if p.Name == "tag" {
+			p.Required, p.Schema.Nullable = true, false
+		}
+	}
+	problem := of(reflect.TypeFor[wire.Problem]())
+	for _, item := range api.Paths {
+		for _, op := range operationsOf(item) {
+			op.Responses["4XX"] = answered("The request is refused: code says why", mediaProblem, problem)
+			op.Responses["5XX"] = answered("The service cannot serve it now", mediaProblem, problem)
+			delete(op.Responses, "default")
+		}
+	}
+	for name, schema := range schemas.Map() {
+		openSchema(schema, slices.Contains(strictTypes, name))
+	}
+}
+
+// strictTypes are read from requests, in which members that nobody knows are refused. Answers may get more members.
+var strictTypes = []string{"Save", "Change", "Finish", "FinishBatch", "Touch", "Release", "Fail", "Register"}
+
+// openSchema lets answers grow, and says that lists are never null.
+func openSchema(s *huma.Schema, strict bool) {
+	if !strict && s.AdditionalProperties == false {
+		s.AdditionalProperties = nil
+	}
+	for _, member := range s.Properties {
+		if member.Type == huma.TypeArray {
+			member.Nullable = false
+		}
+	}
+}
+
+func answered(description, media string, schema *huma.Schema) *huma.Response {
+	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{media: {Schema: schema}}}
+}
+
+// The types of package wire know no framework; these say in the OpenAPI document how each looks in JSON.
+type (
+	idSchema       struct{}
+	timeSchema     struct{}
+	momentSchema   struct{}
+	durationSchema struct{}
+	anySchema      struct{}
+)
+
+func describeTypes(r huma.Registry) {
+	r.RegisterTypeAlias(reflect.TypeFor[wire.ID](), reflect.TypeFor[idSchema]())
+	r.RegisterTypeAlias(reflect.TypeFor[wire.Time](), reflect.TypeFor[timeSchema]())
+	r.RegisterTypeAlias(reflect.TypeFor[wire.Moment](), reflect.TypeFor[momentSchema]())
+	r.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
+	r.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anySchema]())
+}
+
+func (idSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^[1-9][0-9]{0,18}$", Examples: []any{"911619959676096449"}}
+}
+
+func (timeSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+}
+
+func (momentSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeString, Description: "RFC 3339 with a zone, or the digits of the number"},
+			{Type: huma.TypeInteger, Format: "int64", Minimum: bound(1e9), Maximum: bound(1e16 - 1),
+				Description: "since 1970: seconds (10 digits), milliseconds (13) or microseconds (16)"},
+		},
+		Examples: []any{"2027-01-31T08:30:00Z"},
+	}
+}
+
+func bound(n float64) *float64 { return &n }
+
+func (durationSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeString, Description: "such as 500ms, 30s, 1h30m or 7d"},
+			{Type: huma.TypeInteger, Format: "int64", Minimum: new(float64), Description: "milliseconds"},
+		},
+		Examples: []any{"30m"},
+	}
+}
+
+func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// strictJSON reads a request as it was meant or not at all: a member that nobody knows, one that comes twice and one in another
+// letter case are refused, because a misspelt "delay" would mean now.
+var strictJSON = huma.Format{
+	Marshal:   marshal,
+	Unmarshal: func(data []byte, v any) error { return plainly(json.Unmarshal(data, v, strictly)) },
+}
+
+// strictly refuses unknown members, and a null where leaving the member out would mean something else than the caller thinks.
+var strictly = json.JoinOptions(
+	json.RejectUnknownMembers(true),
+	json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(notNull[*wire.Duration]),
+		json.UnmarshalFromFunc(notNull[*wire.Moment]),
+	)),
+)
+
+var errNull = errors.New("it is null; leave it out instead")
+
+func notNull[T any](decoder *jsontext.Decoder, _ *T) error {
+	if decoder.PeekKind() == 'n' {
+		return errNull
+	}
+	return errors.ErrUnsupported // as if this function were not there
+}
+
+// plainly says what does not fit without the words of this program's types.
+func plainly(err error) error {
+	wrong, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		return err
+	}
+	place := shortened(string(wrong.JSONPointer))
+	switch {
+	case errors.Is(wrong.Err, json.ErrUnknownName):
+		return fmt.Errorf("%s is not known; see /docs for the names, and mind upper and lower case", place)
+	case errors.Is(wrong.Err, strconv.ErrSyntax):
+		return fmt.Errorf("%s must be a whole number", place)
+	case errors.Is(wrong.Err, strconv.ErrRange):
+		return fmt.Errorf("%s is out of range", place)
+	case wrong.Err != nil && place != "":
+		return fmt.Errorf("%s: %w", place, wrong.Err)
+	case place != "":
+		return fmt.Errorf("%s must not be %s", place, kindOf(wrong.JSONKind))
+	default:
+		return fmt.Errorf("want a JSON object, got %s", kindOf(wrong.JSONKind))
+	}
+}
+
+// shortened keeps the name of a member, which may be as long as a request, from filling the answer.
+func shortened(place string) string {
+	const most = 100
+	if len(place) <= most {
+		return place
+	}
+	return strings.ToValidUTF8(place[:most], "") + "…"
+}
+
+func kindOf(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 'n':
+		return "null"
+	default:
+		return "true or false"
+	}
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/server/reqbody"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// recovered keeps a broken handler from ending more than its own request.
+func (a *API) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(v) // the server's own way to cut a connection
+			}
+			a.log.Error("a request panicked", "method", r.Method, "route", r.Pattern, "panic", v, "stack", string(debug.Stack()))
+			a.refuse(w, r, problemOf(http.StatusInternalServerError, wire.CodeInternal,
+				"something unexpected happened; the log of the service says more"))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answerWait is how long a request may take to be answered once it is read; the longest is a pop that waits.
+const answerWait = reqbody.LongestWait + 30*time.Second
+
+// bounded cuts a client off that does not take its answer.
+func (a *API) bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A recorder in a test has no deadlines; every real connection has.
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Now().Add(a.bodyWait + answerWait))
+		if r.Body != nil && r.Body != http.NoBody {
+			// The server waits for what is left of a body before it answers, also for that of a request which is refused.
+			_ = control.SetReadDeadline(time.Now().Add(a.bodyWait))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin keeps web pages away: a browser's request from another origin is refused, and so is one whose host is not a name of
+// this server, by which a page could reach it under a name of its own.
+func (a *API) sameOrigin(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.refuse(w, r, problemOf(http.StatusForbidden, wire.CodeCrossOrigin, "a web page of another origin may not call this server"))
+	}))
+	guarded := protection.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.checkHost && !a.knownHost(r.Host) {
+			a.refuse(w, r, problemOf(http.StatusMisdirectedRequest, wire.CodeMisdirected,
+				"this server is not known by that name; call it by a loopback address, or add the name to server.hosts"))
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+func (a *API) knownHost(hostport string) bool {
+	host := hostport
+	if name, _, err := net.SplitHostPort(hostport); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	_, err := netip.ParseAddr(host)
+	return IsLoopbackName(host) || slices.Contains(a.hosts, host) || a.addresses && err == nil
+}
+
+// IsLoopbackName reports whether a browser that calls a host, in lower case, says which page sends the request, also over plain HTTP.
+func IsLoopbackName(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	// They do not say so to a loopback address of IPv4 within IPv6.
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() && !address.Is4In6()
+}
+
+// routed answers what no route is for in the same shape as everything else.
+func routed(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect || r.URL.Path == "*" { // neither is about a path
+			w.Header().Set("Allow", "GET, POST, PATCH, DELETE")
+			refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "this server is no proxy; /docs lists what it takes"))
+			return
+		}
+		if clean := path.Clean(r.URL.EscapedPath()); clean != r.URL.EscapedPath() && clean+"/" != r.URL.EscapedPath() {
+			refused(w, noSuchRoute())
+			return
+		}
+		handler, pattern := mux.Handler(r)
+		versioned := strings.HasPrefix(r.URL.Path, "/v1/")
+		switch {
+		case pattern == "":
+			refuseUnrouted(w, r, handler)
+		case versioned && r.Method == http.MethodHead:
+			w.Header().Set("Allow", http.MethodGet)
+			refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "use GET"))
+		default:
+			noteRoute(r.Context(), pattern)
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+// refuseUnrouted asks the mux' own answer which methods the path has.
+func refuseUnrouted(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+	look := &glance{header: http.Header{}}
+	answer.ServeHTTP(look, r)
+	allowed := strings.ReplaceAll(look.header.Get("Allow"), "GET, HEAD", "GET")
+	if allowed == "" {
+		refused(w, noSuchRoute())
+		return
+	}
+	w.Header().Set("Allow", allowed)
+	refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "this path takes "+allowed))
+}
+
+func noSuchRoute() *wire.Problem {
+	return problemOf(http.StatusNotFound, wire.CodeNoSuchRoute, "there is no such path; /docs lists those that there are")
+}
+
+// glance is a response that nobody reads but for its headers.
+type glance struct{ header http.Header }
+
+func (g *glance) Header() http.Header         { return g.header }
+func (g *glance) Write(p []byte) (int, error) { return len(p), nil }
+func (g *glance) WriteHeader(int)             {}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/push"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor/webhook"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
+
+// site is the API over a scheduler that runs on a database of its own.
+type site struct {
+	servertest.Client
+	dsn       string
+	api       *API
+	scheduler *delaytask.Scheduler
+	store     *store.Store
+	logged    *servertest.Log
+}
+
+const testBodyLimit = 64 << 10
+
+// patient lets requests wait for a machine that is too busy to save a large batch in the usual time.
+func patient(c *Config) { c.RequestWait = 2 * time.Minute }
+
+// guarded asks for tokens.
+func guarded(c *Config) { c.Tokens = access.NewTokens(c.Requests.(*store.Store)) }
+
+func newSite(t testing.TB, change ...func(*Config)) *site {
+	t.Helper()
+	s := &site{dsn: dbtest.New(t, dbtest.SQLite).DSN, logged: &servertest.Log{}}
+	s.scheduler = servertest.Open(t, s.dsn, delaytask.Config{BodyLimit: testBodyLimit})
+	if err := s.scheduler.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.store = seam.Store(s.scheduler).(*store.Store)
+	workers, err := push.New(push.Config{ // nobody calls them: what is stored matters here
+		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
+		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopping, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	c := Config{
+		Scheduler: s.scheduler, Log: slog.New(slog.NewTextHandler(s.logged, nil)), BodyLimit: testBodyLimit,
+		Stopping: stopping, Requests: s.store, Workers: workers,
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	if s.api, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	s.Client = servertest.Inside(t, s.api)
+	return s
+}
+
+// ok sends a request that must be served, and reads its answer.
+func ok[T any](s *site, status int, method, path, body string, header ...string) T {
+	s.TB.Helper()
+	return servertest.Ask[T](&s.Client, status, method, path, body, header...)
+}
+
+// count is how many tasks are stored.
+func (s *site) count() (n int64) {
+	s.TB.Helper()
+	stats, err := s.scheduler.Stats(s.TB.Context())
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	for _, tag := range stats {
+		for _, tasks := range tag.Counts {
+			n += tasks
+		}
+	}
+	return n
+}
+
+// token makes a bearer token for tags that commas part, and returns the header that sends it.
+func (s *site) token(name, tags string, verbs ...access.Verb) []string {
+	s.TB.Helper()
+	secret, token, err := access.New(name, strings.Split(tags, ","), verbs, *new(row.Time))
+	if err == nil {
+		err = s.store.CreateToken(s.TB.Context(), token)
+	}
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	return []string{"Authorization", "Bearer " + secret}
+}
+
+// stored is the body of a task as its row has it.
+func (s *site) stored(id wire.ID) string {
+	s.TB.Helper()
+	task, err := s.scheduler.Get(s.TB.Context(), delaytask.ID(int64(id)))
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	return string(task.Body)
+}

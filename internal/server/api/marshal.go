@@ -1,0 +1,63 @@
+package api
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// marshal writes an answer. Tasks go out one by one, because a client may be slow, and all of them encoded would take their memory
+// once more until it has read them. A client that is gone, or takes its answer too slowly, is no error: nobody is left to tell.
+func marshal(w io.Writer, v any) error {
+	out := &client{Writer: w}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	var err error
+	switch v := v.(type) {
+	case wire.Page:
+		err = encodeTasks(out, encoder, v.Tasks, v.Next)
+	case *wire.PopReply:
+		err = encodeTasks(out, encoder, v.Tasks, "")
+	default:
+		err = encoder.Encode(v)
+	}
+	if out.gone {
+		return nil
+	}
+	return err
+}
+
+// encodeTasks writes a [wire.Page] or a [wire.PopReply].
+func encodeTasks[T any](w io.Writer, encoder *json.Encoder, tasks []T, next string) error {
+	before := `{"tasks":[`
+	for i := range tasks {
+		if _, err := io.WriteString(w, before); err != nil {
+			return err
+		}
+		if err := encoder.Encode(&tasks[i]); err != nil {
+			return err
+		}
+		before = ","
+	}
+	if len(tasks) > 0 {
+		before = ""
+	}
+	if next != "" {
+		next = `,"next":"` + next + `"` // base64
+	}
+	_, err := io.WriteString(w, before+"]"+next+"}\n")
+	return err
+}
+
+// client remembers that it could not be written to.
+type client struct {
+	io.Writer
+	gone bool
+}
+
+func (c *client) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.gone = c.gone || err != nil
+	return n, err
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+type TagInput struct {
+	Tag string `path:"tag" doc:"A slash in it is written %2F"`
+}
+
+type tagsOutput struct{ Body wire.TagList }
+
+type windowInput struct {
+	TagInput
+	Window string `query:"window" doc:"Tasks that completed so long ago at most; default 1h, at most 7d"`
+}
+
+type latenessOutput struct{ Body wire.TagLateness }
+
+const (
+	latenessWindow        = time.Hour
+	longestLatenessWindow = 7 * 24 * time.Hour
+)
+
+func (a *API) tagOperations() {
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags", "listTags", "List the tags that are served or paused",
+		"It counts nothing and is cheap; /v1/stats counts.", groupOperate), a.tags)
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags/{tag}/lateness", "lateness", "Tell how late a tag's tasks started",
+		"Percentiles over the first starts of tasks that completed within the window.", groupOperate), a.lateness)
+
+	const cluster = "On all nodes, within 2 s."
+	pause := a.operation(http.MethodPost, "/v1/tags/{tag}/pause", "pauseTag", "Start no tasks of a tag", cluster+" What runs goes on.",
+		groupOperate)
+	resume := a.operation(http.MethodPost, "/v1/tags/{tag}/resume", "resumeTag", "End a pause", cluster+" What is due starts at once.",
+		groupOperate)
+	pause.DefaultStatus, resume.DefaultStatus = http.StatusNoContent, http.StatusNoContent
+	huma.Register(a.spec, pause, a.operate(a.scheduler.Pause))
+	huma.Register(a.spec, resume, a.operate(a.scheduler.Resume))
+}
+
+func (a *API) operate(do func(context.Context, string) error) func(context.Context, *TagInput) (*struct{}, error) {
+	return func(ctx context.Context, in *TagInput) (*struct{}, error) {
+		if err := allow(ctx, access.Operate, in.Tag); err != nil {
+			return nil, a.problem(err)
+		}
+		if err := do(ctx, in.Tag); err != nil {
+			return nil, a.problem(err)
+		}
+		return nil, nil
+	}
+}
+
+func (a *API) tags(ctx context.Context, _ *struct{}) (*tagsOutput, error) {
+	if err := allow(ctx, access.Read, ""); err != nil {
+		return nil, a.problem(err)
+	}
+	tags, err := a.scheduler.Tags(ctx)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	out := &tagsOutput{wire.TagList{Tags: []wire.Tag{}}}
+	for _, t := range tags {
+		if access.From(ctx).May(access.Read, t.Tag) {
+			out.Body.Tags = append(out.Body.Tags, wire.Tag(t))
+		}
+	}
+	return out, nil
+}
+
+func (a *API) lateness(ctx context.Context, in *windowInput) (*latenessOutput, error) {
+	if err := allow(ctx, access.Read, in.Tag); err != nil {
+		return nil, a.problem(err)
+	}
+	window := wire.Duration(latenessWindow)
+	if in.Window != "" {
+		if err := window.UnmarshalText([]byte(in.Window)); err != nil {
+			return nil, a.problem(fmt.Errorf("%w: window: %w", delaytask.ErrInvalidOption, err))
+		}
+		window = min(window, wire.Duration(longestLatenessWindow))
+	}
+	late, err := a.scheduler.Lateness(ctx, in.Tag, window.Std())
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &latenessOutput{wire.TagLateness{Tag: in.Tag, WindowMS: window.Std().Milliseconds(), Lateness: view.Lateness(late)}}, nil
+}
+
+type nodesOutput struct{ Body wire.NodeList }
+
+type statsOutput struct{ Body wire.Stats }
+
+func (a *API) clusterOperations() {
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/nodes", "listNodes", "List the processes that share the database",
+		"With the tags that each serves, and its share of their tasks.", groupOperate), a.nodes)
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats", "Count tasks and show how punctual they are, per tag",
+		"It counts the whole table; for monitoring there is /metrics.", groupOperate), a.stats)
+}
+
+func (a *API) nodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
+	if err := allow(ctx, access.Operate, ""); err != nil {
+		return nil, a.problem(err)
+	}
+	nodes, err := a.scheduler.Nodes(ctx)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	out := &nodesOutput{wire.NodeList{Nodes: view.Nodes(nodes)}}
+	for i := range out.Body.Nodes {
+		n := &out.Body.Nodes[i]
+		hidden := func(tag string) bool { return !access.From(ctx).May(access.Operate, tag) }
+		n.Tags = slices.DeleteFunc(n.Tags, hidden)
+		n.Shares = slices.DeleteFunc(n.Shares, func(share wire.Share) bool { return hidden(share.Tag) })
+	}
+	return out, nil
+}
+
+func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
+	if err := allow(ctx, access.Operate, ""); err != nil {
+		return nil, a.problem(err)
+	}
+	stats, err := a.scheduler.Stats(ctx)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	stats = slices.DeleteFunc(stats, func(t delaytask.TagStats) bool { return !access.From(ctx).May(access.Operate, t.Tag) })
+	return &statsOutput{wire.Stats{Tags: view.Stats(stats)}}, nil
+}

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// PopParams is what both pops can be asked for.
+type PopParams struct {
+	Max  int    `query:"max" default:"1" doc:"Tasks at most, 1 to 1,000; more is the same as 1,000"`
+	Wait string `query:"wait" doc:"How long to wait for a task, at most 55 s; default: not at all"`
+	TTR  string `query:"ttr" doc:"How long the lease lasts; default: each task's own TTR"`
+}
+
+type popInput struct {
+	Tag string `path:"tag" doc:"A slash in it is written %2F"`
+	PopParams
+}
+
+type popManyInput struct {
+	Tags []string `query:"tag,explode" doc:"Tags to take tasks of; may be repeated"`
+	PopParams
+}
+
+type popOutput struct {
+	Status int
+	Body   *wire.PopReply
+}
+
+func (a *API) popOperations() {
+	const text = "Answers the moment a task is due, with up to max tasks, each with the token that ends its lease; 204 when the wait " +
+		"is over. Whatever is not finished before its lease ends is handed out again."
+	one := a.operation(http.MethodPost, "/v1/tags/{tag}/pop", "pop", "Take due tasks of a tag", text, groupPull)
+	one.Middlewares = nil // it waits as long as it was asked to
+	huma.Register(a.spec, one, func(ctx context.Context, in *popInput) (*popOutput, error) {
+		return a.pop(ctx, []string{in.Tag}, &in.PopParams)
+	})
+	many := a.operation(http.MethodPost, "/v1/pop", "popTags", "Take due tasks of several tags", text, groupPull)
+	many.Middlewares = nil
+	huma.Register(a.spec, many, func(ctx context.Context, in *popManyInput) (*popOutput, error) {
+		return a.pop(ctx, in.Tags, &in.PopParams)
+	})
+}
+
+func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput, error) {
+	if len(tags) == 0 {
+		return nil, a.problem(fmt.Errorf("%w: name at least one with tag=", delaytask.ErrInvalidTag))
+	}
+	for _, tag := range tags {
+		if err := allow(ctx, access.Work, tag); err != nil {
+			return nil, a.problem(err)
+		}
+	}
+	options, err := in.options()
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	waiting, done := context.WithCancel(ctx)
+	defer done()
+	defer context.AfterFunc(a.stopping, done)()
+	popped, err := a.scheduler.Pop(waiting, tags[0], append(options, delaytask.PopAlso(tags[1:]...))...)
+	switch {
+	case ctx.Err() != nil:
+		reqbody.GiveBack(a.log, a.scheduler, popped)
+		return nil, a.problem(context.Cause(ctx))
+	case a.stopping.Err() != nil && len(popped) == 0:
+		return &popOutput{Status: http.StatusNoContent}, nil
+	case err != nil:
+		return nil, a.problem(err)
+	case len(popped) == 0:
+		return &popOutput{Status: http.StatusNoContent}, nil
+	}
+	if err := reqbody.HandOut(ctx, a.log, a.scheduler, popped, allow); err != nil {
+		return nil, a.problem(err)
+	}
+	reply := &wire.PopReply{Tasks: make([]wire.Popped, len(popped))}
+	for i, p := range popped {
+		reply.Tasks[i] = view.Popped(p)
+	}
+	return &popOutput{http.StatusOK, reply}, nil
+}
+
+func (in *PopParams) options() ([]delaytask.PopOption, error) {
+	var wait, ttr wire.Duration
+	if in.Wait != "" {
+		if err := wait.UnmarshalText([]byte(in.Wait)); err != nil {
+			return nil, fmt.Errorf("%w: wait: %w", delaytask.ErrInvalidOption, err)
+		}
+	}
+	options := []delaytask.PopOption{delaytask.PopMax(in.Max), delaytask.PopWait(min(wait.Std(), reqbody.LongestWait))}
+	if in.TTR != "" {
+		if err := ttr.UnmarshalText([]byte(in.TTR)); err != nil {
+			return nil, fmt.Errorf("%w: ttr: %w", delaytask.ErrInvalidTTR, err)
+		}
+		options = append(options, delaytask.PopTTR(ttr.Std()))
+	}
+	return options, nil
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/reqbody"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+const (
+	// smallBody is what every request may bring at any time; only what is larger waits for room.
+	smallBody = 1 << 20
+	// roomBytes bounds the bodies of large requests that are in memory at a time.
+	roomBytes = 256 << 20
+	// roomWait is how long a large request waits for room.
+	roomWait = 10 * time.Second
+)
+
+// roomed lets large requests in as far as there is room for their bodies. The room is taken when the first byte beyond
+// a small body is read, for the whole of it, and given back when the request is answered.
+func (a *API) roomed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := &roomedBody{ReadCloser: r.Body, ctx: r.Context(), room: a.room, wait: a.roomWait, weight: mostBatchBytes}
+		if r.ContentLength >= 0 { // what is longer than any request may be is refused as it is read
+			body.weight = min(r.ContentLength, mostBatchBytes)
+		}
+		defer body.leave()
+		r.Body = body
+		next.ServeHTTP(w, r)
+	})
+}
+
+// roomedBody is a body that waits for room once it turns out to be large.
+type roomedBody struct {
+	io.ReadCloser
+	ctx    context.Context
+	room   *semaphore.Weighted
+	wait   time.Duration
+	weight int64
+	read   int64
+	inside bool
+}
+
+func (b *roomedBody) Read(p []byte) (int, error) {
+	if !b.inside && b.weight > smallBody {
+		if b.read >= smallBody {
+			if err := b.enter(); err != nil {
+				return 0, err
+			}
+		} else {
+			p = p[:min(int64(len(p)), smallBody-b.read)]
+		}
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+func (b *roomedBody) enter() error {
+	ctx, cancel := context.WithTimeout(b.ctx, b.wait)
+	defer cancel()
+	if err := b.room.Acquire(ctx, b.weight); err != nil {
+		return reqbody.NoRoom
+	}
+	b.inside = true
+	return nil
+}
+
+func (b *roomedBody) leave() {
+	if b.inside {
+		b.room.Release(b.weight)
+	}
+}
+
+// pageBytes is what the tasks of a page take at most. One task alone may take more.
+const pageBytes = 16 << 20
+
+// pageRoom is the share that one request has of the memory for pages. It has room for the largest page while it reads,
+// then for the page that was found until the client has taken it.
+type pageRoom struct {
+	room *semaphore.Weighted
+	held int64
+}
+
+type pageRoomKey struct{}
+
+// paged gives the request's share back when it is answered.
+func (a *API) paged(ctx huma.Context, next func(huma.Context)) {
+	room := &pageRoom{room: a.bare}
+	defer func() { room.room.Release(room.held) }()
+	next(huma.WithValue(ctx, pageRoomKey{}, room))
+}
+
+func pageRoomOf(ctx context.Context) *pageRoom { return ctx.Value(pageRoomKey{}).(*pageRoom) }
+
+// enter waits for room.
+func (r *pageRoom) enter(ctx context.Context, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if err := r.room.Acquire(ctx, pageBytes); err != nil {
+		return problemOf(http.StatusServiceUnavailable, wire.CodeOverloaded, reqbody.NoRoom.Error())
+	}
+	r.held = pageBytes
+	return nil
+}
+
+// keep gives back what the page does not need.
+func (r *pageRoom) keep(tasks []delaytask.Task) {
+	var needed int64
+	for i := range tasks {
+		needed += int64(len(tasks[i].Body) + len(tasks[i].ErrorStack))
+	}
+	if spare := r.held - needed; spare > 0 {
+		r.room.Release(spare)
+		r.held = needed
+	}
+}

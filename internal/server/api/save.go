@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// reservedHeaders begin the names of headers that have a field of their own.
+const reservedHeaders = "delaytask-"
+
+type saveInput struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key is served once in 24 h"`
+	RawBody        []byte `contentType:"application/json"`
+	Body           wire.Save
+}
+
+type savedOutput struct {
+	Status int
+	Body   wire.Saved
+}
+
+func (a *API) saveOperations() {
+	op := a.operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
+		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task of the tag "+
+			"and the app that carries the key.",
+		groupTasks)
+	op.DefaultStatus = http.StatusCreated
+	huma.Register(a.spec, op, a.save)
+	a.batchOperation()
+}
+
+func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
+	item, err := a.itemOf(ctx, &in.Body)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if in.IdempotencyKey != "" {
+		return a.saveOnce(ctx, in, item)
+	}
+	id, task, err := seam.Save(ctx, a.scheduler, item)
+	if task, known := task.(delaytask.Task); known {
+		return &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Task: view.Task(&task)}}, nil
+	}
+	return a.saved(ctx, id, err)
+}
+
+// saved answers with the task as it is stored, which has to be read.
+func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, error) {
+	duplicate := errors.Is(err, delaytask.ErrDuplicate)
+	if err != nil && !duplicate {
+		return nil, a.problem(err)
+	}
+	out := &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Duplicate: duplicate}}
+	if duplicate {
+		out.Status = http.StatusOK
+	}
+	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
+	if err != nil {
+		// It is stored, and that is what matters; what it looks like can be read later.
+		a.log.Warn("a saved task could not be read back", "task", id, "err", err)
+		out.Body.Task = wire.Task{ID: wire.ID(id)}
+		return out, nil
+	}
+	out.Body.Task = shownTo(ctx, &task, duplicate)
+	return out, nil
+}
+
+// shownTo is what the caller of a save sees of the task. Somebody else may have saved a duplicate: who may only save learns that it
+// is there, and not what is in it.
+func shownTo(ctx context.Context, task *delaytask.Task, duplicate bool) wire.Task {
+	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
+		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(), Status: string(task.Status)}
+	}
+	return view.Task(task)
+}
+
+// itemOf translates a save and asks whether the caller may.
+func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) {
+	options, err := optionsOf(s)
+	if err != nil {
+		return delaytask.Item{}, err
+	}
+	item := delaytask.Item{Tag: s.Tag, Body: s.Body, Options: options}
+	if s.Delay != nil {
+		item.Delay = s.Delay.Std()
+	}
+	if err := allow(ctx, access.ToSave(s.Tag), s.Tag); err != nil {
+		return delaytask.Item{}, err
+	}
+	return item, a.check(item)
+}
+
+func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
+	for name := range s.Headers {
+		if strings.HasPrefix(strings.ToLower(name), reservedHeaders) {
+			return nil, fmt.Errorf("%w: names that begin with %s are reserved", delaytask.ErrInvalidHeaders, reservedHeaders)
+		}
+	}
+	options := []delaytask.Option{
+		delaytask.WithKey(s.Key), delaytask.WithTTR(s.TTR.Std()), delaytask.WithMaxAttempts(s.MaxAttempts),
+		delaytask.WithPriority(s.Priority), delaytask.WithHeaders(s.Headers),
+	}
+	if err := checkApp(s.App); err != nil {
+		return nil, err
+	}
+	options = append(options, delaytask.WithApp(s.App))
+	if s.ID != 0 {
+		options = append(options, delaytask.WithID(int64(s.ID)))
+	}
+	if s.NoAttemptLimit {
+		options = append(options, delaytask.WithNoAttemptLimit())
+	}
+	if s.At != nil {
+		if s.Delay != nil {
+			return nil, fmt.Errorf("%w: delay and at exclude each other", delaytask.ErrInvalidOption)
+		}
+		options = append(options, delaytask.WithTime(s.At.Std()))
+	}
+	late, err := latenessOption(s)
+	if err != nil {
+		return nil, err
+	}
+	return append(options, late...), nil
+}
+
+func checkApp(app string) error {
+	if app == "" || processor.ValidTag(app) {
+		return nil
+	}
+	return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+		"app: no task or worker can have it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
+}
+
+func latenessOption(s *wire.Save) ([]delaytask.Option, error) {
+	if s.MaxLateness == 0 && s.LatePolicy == "" {
+		return nil, nil
+	}
+	policy := delaytask.LateSkip
+	if s.LatePolicy != "" {
+		known := false
+		if policy, known = view.ParseLatePolicy(s.LatePolicy); !known {
+			return nil, fmt.Errorf("%w: late_policy is %.20q, want run, skip or fail", delaytask.ErrInvalidOption, s.LatePolicy)
+		}
+	}
+	if s.MaxLateness < wire.Duration(time.Millisecond) {
+		return nil, fmt.Errorf("%w: max_lateness must be at least 1 ms where there is a late_policy", delaytask.ErrInvalidOption)
+	}
+	return []delaytask.Option{delaytask.WithMaxLateness(s.MaxLateness.Std(), policy)}, nil
+}

@@ -1,0 +1,235 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/view"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// IDInput names a task by its id, KeyInput an unfinished one by tag and key. The framework sees parameters only in fields and
+// embedded types that are exported.
+type IDInput struct {
+	ID string `path:"id" doc:"Id of the task"`
+}
+
+type KeyInput struct {
+	Tag string `path:"tag" doc:"A slash in it is written %2F"`
+	Key string `path:"key" doc:"Key of an unfinished task of the tag"`
+	App string `query:"app" doc:"The application that the key belongs to; without it, tasks of no application"`
+}
+
+// named is what both can be asked for.
+type named interface {
+	ref() (delaytask.Ref, error)
+	tag() string // "" when it is not known before the task is read
+}
+
+func (in *IDInput) ref() (delaytask.Ref, error) {
+	id, err := wire.ParseID(in.ID)
+	if err != nil {
+		return delaytask.Ref{}, invalidID(err)
+	}
+	return delaytask.ID(int64(id)), nil
+}
+
+func (in *IDInput) tag() string { return "" }
+
+func invalidID(err error) error {
+	return problemOf(http.StatusBadRequest, wire.CodeInvalidID, err.Error())
+}
+
+func (in *KeyInput) ref() (delaytask.Ref, error) {
+	return delaytask.Key(in.Tag, in.Key).InApp(in.App), checkApp(in.App)
+}
+
+func (in *KeyInput) tag() string { return in.Tag }
+
+type taskOutput struct{ Body wire.Task }
+
+type ChangeInput struct{ Body wire.Change }
+
+// CancelInput narrows what is cancelled.
+type CancelInput struct {
+	OnlyPending bool `query:"only_pending" doc:"Leave a task alone that is executing, with 409 not_pending"`
+}
+
+type metOutput struct{ Body wire.Met }
+
+type explainOutput struct{ Body wire.Explanation }
+
+func (a *API) taskOperations() {
+	type idChange struct {
+		IDInput
+		ChangeInput
+	}
+	type keyChange struct {
+		KeyInput
+		ChangeInput
+	}
+	type idCancel struct {
+		IDInput
+		CancelInput
+	}
+	type keyCancel struct {
+		KeyInput
+		CancelInput
+	}
+	byID, byKey := "/v1/tasks/{id}", "/v1/tags/{tag}/keys/{key}"
+	const withErrors = "With its body and the errors of its attempts."
+	huma.Register(a.spec, a.operation(http.MethodGet, byID, "getTask", "Show a task", withErrors, groupTasks),
+		func(ctx context.Context, in *IDInput) (*taskOutput, error) { return a.get(ctx, in) })
+	huma.Register(a.spec, a.operation(http.MethodGet, byKey, "getTaskByKey", "Show the unfinished task with a key", withErrors, groupTasks),
+		func(ctx context.Context, in *KeyInput) (*taskOutput, error) { return a.get(ctx, in) })
+
+	const pendingOnly = "Reschedules it with delay or at, replaces its body, or both, while it is pending."
+	huma.Register(a.spec, a.operation(http.MethodPatch, byID, "changeTask", "Change a pending task", pendingOnly, groupTasks),
+		func(ctx context.Context, in *idChange) (*metOutput, error) {
+			return a.change(ctx, &in.IDInput, &in.Body)
+		})
+	huma.Register(a.spec, a.operation(http.MethodPatch, byKey, "changeTaskByKey", "Change the pending task with a key", pendingOnly, groupTasks),
+		func(ctx context.Context, in *keyChange) (*metOutput, error) {
+			return a.change(ctx, &in.KeyInput, &in.Body)
+		})
+
+	const mayRun = "From pending it will not start. From executing it may have; its executor's result is refused."
+	huma.Register(a.spec, a.operation(http.MethodDelete, byID, "cancelTask", "Cancel a task", mayRun, groupTasks),
+		func(ctx context.Context, in *idCancel) (*metOutput, error) {
+			return a.cancel(ctx, &in.IDInput, in.OnlyPending)
+		})
+	huma.Register(a.spec, a.operation(http.MethodDelete, byKey, "cancelTaskByKey", "Cancel the unfinished task with a key", mayRun, groupTasks),
+		func(ctx context.Context, in *keyCancel) (*metOutput, error) {
+			return a.cancel(ctx, &in.KeyInput, in.OnlyPending)
+		})
+
+	huma.Register(a.spec, a.operation(http.MethodPost, byID+"/retry", "retryTask", "Run a failed task again",
+		"Now, with all its attempts; the errors of the old ones are kept.", groupTasks),
+		func(ctx context.Context, in *IDInput) (*metOutput, error) { return a.retry(ctx, in) })
+
+	const whyNot = "Not due, paused, nobody serves it, waiting for a retry, leased …"
+	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/explain", "explainTask", "Say why a task has not run", whyNot, groupTasks),
+		func(ctx context.Context, in *IDInput) (*explainOutput, error) { return a.explain(ctx, in) })
+	huma.Register(a.spec, a.operation(http.MethodGet, byKey+"/explain", "explainTaskByKey",
+		"Say why the task with a key has not run", whyNot, groupTasks),
+		func(ctx context.Context, in *KeyInput) (*explainOutput, error) { return a.explain(ctx, in) })
+	a.listOperation()
+}
+
+// find returns the task that is named, if the caller may do this to it.
+func (a *API) find(ctx context.Context, in named, verb access.Verb) (delaytask.Task, error) {
+	ref, err := in.ref()
+	if err != nil {
+		return delaytask.Task{}, err
+	}
+	if err := allow(ctx, verb, in.tag()); err != nil {
+		return delaytask.Task{}, err
+	}
+	task, err := a.scheduler.Get(ctx, ref)
+	if err != nil {
+		return delaytask.Task{}, err
+	}
+	return task, seen(ctx, verb, ref, task.Tag)
+}
+
+func (a *API) get(ctx context.Context, in named) (*taskOutput, error) {
+	task, err := a.find(ctx, in, access.Read)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &taskOutput{view.Task(&task)}, nil
+}
+
+func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput, error) {
+	if c.Delay == nil && c.At == nil && len(c.Body) == 0 {
+		return nil, a.problem(fmt.Errorf("%w: send delay or at, body, or both", delaytask.ErrInvalidOption))
+	}
+	if c.Delay != nil && c.At != nil {
+		return nil, a.problem(fmt.Errorf("%w: delay and at exclude each other", delaytask.ErrInvalidOption))
+	}
+	task, err := a.find(ctx, in, access.Change)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if len(c.Body) > 0 {
+		if err := a.checkBody(ctx, &task, c.Body); err != nil {
+			return nil, a.problem(err)
+		}
+	}
+	met, err := a.apply(ctx, delaytask.ID(task.ID), c)
+	return a.met(task.ID, met, err)
+}
+
+// checkBody holds another body to the rules of a save.
+func (a *API) checkBody(ctx context.Context, task *delaytask.Task, body []byte) error {
+	if task.Tag == access.HTTPTag {
+		// The body says what is called: a right of its own.
+		if err := allow(ctx, access.SaveHTTP, task.Tag); err != nil {
+			return err
+		}
+	}
+	return a.check(delaytask.Item{Tag: task.Tag, Body: body})
+}
+
+func (a *API) apply(ctx context.Context, ref delaytask.Ref, c *wire.Change) (delaytask.Status, error) {
+	var options []delaytask.ChangeOption
+	if len(c.Body) > 0 {
+		options = append(options, delaytask.Body(c.Body))
+	}
+	switch {
+	case c.Delay != nil:
+		return a.scheduler.Reschedule(ctx, ref, c.Delay.Std(), options...)
+	case c.At != nil:
+		return a.scheduler.Reschedule(ctx, ref, 0, append(options, delaytask.To(c.At.Std()))...)
+	default:
+		return a.scheduler.SetBody(ctx, ref, c.Body)
+	}
+}
+
+func (a *API) cancel(ctx context.Context, in named, onlyPending bool) (*metOutput, error) {
+	task, err := a.find(ctx, in, access.Change)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	var options []delaytask.ChangeOption
+	if onlyPending {
+		options = append(options, delaytask.OnlyPending())
+	}
+	met, err := a.scheduler.Cancel(ctx, delaytask.ID(task.ID), options...)
+	return a.met(task.ID, met, err)
+}
+
+func (a *API) retry(ctx context.Context, in named) (*metOutput, error) {
+	task, err := a.find(ctx, in, access.Change)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return a.met(task.ID, delaytask.Failed, a.scheduler.Retry(ctx, delaytask.ID(task.ID)))
+}
+
+func (a *API) met(id int64, met delaytask.Status, err error) (*metOutput, error) {
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &metOutput{wire.Met{ID: wire.ID(id), Met: string(met)}}, nil
+}
+
+func (a *API) explain(ctx context.Context, in named) (*explainOutput, error) {
+	task, err := a.find(ctx, in, access.Read)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	e, err := a.workers.Explain(ctx, &task)
+	if err == nil && e.Reason == "" {
+		e, err = a.scheduler.Explain(ctx, delaytask.ID(task.ID))
+	}
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &explainOutput{wire.Explanation{Reason: string(e.Reason), Text: e.Text, Task: view.Task(&e.Task)}}, nil
+}

@@ -1,0 +1,92 @@
+package compat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/server/access"
+)
+
+// endTries bounds how often an end meets a job that has changed since it was looked at.
+const endTries = 5
+
+// finish completes the job as it stands now: there is no token on the wire to say which lease is meant. Each try carries
+// the version that was looked at. So one transition happens, and whoever else has the job has lost its lease.
+func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	task, err := h.find(ctx, p, q, access.Work)
+	for n := 0; err == nil && n < endTries; n++ {
+		late, met := h.end(ctx, &task)
+		if !errors.Is(met, delaytask.ErrLeaseLost) && !errors.Is(met, delaytask.ErrNotFound) {
+			return answer{ID: q.id, Late: late}, met
+		}
+		task, err = h.unfinished(ctx, delaytask.ID(task.ID))
+	}
+	return answer{}, cmp.Or(err, delaytask.ErrContended)
+}
+
+// end tries once. late says that the TTR had ended.
+func (h *Handler) end(ctx context.Context, task *delaytask.Task) (late bool, err error) {
+	token := delaytask.Token{ID: task.ID, Version: task.Version}
+	if task.Status != delaytask.Pending {
+		now := h.scheduler.Now()
+		return !now.IsZero() && !task.Due.After(now), h.scheduler.Finish(ctx, token)
+	}
+	if task.Attempt == 0 && task.CrashCount == 0 {
+		return false, complaint("the job is not handed out: nobody has taken it yet. Delete it to end it")
+	}
+	return true, seam.Complete(ctx, h.scheduler, token)
+}
+
+// remove cancels the job, whether it waits or is handed out.
+func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	task, err := h.find(ctx, p, q, access.Change)
+	if err != nil {
+		return answer{}, err
+	}
+	_, err = h.scheduler.Cancel(ctx, delaytask.ID(task.ID))
+	if errors.Is(err, delaytask.ErrFinished) || errors.Is(err, delaytask.ErrNotFound) {
+		return answer{}, errNoJob
+	}
+	return answer{ID: q.id}, err
+}
+
+const errNoJob = complaint("there is no unfinished job with this id")
+
+// find returns the unfinished task with the id, if the caller may do this to it.
+func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.Task, error) {
+	topic := q.topic
+	if p.global {
+		topic = ""
+	}
+	if err := allow(ctx, verb, topic); err != nil {
+		return delaytask.Task{}, err
+	}
+	ref, err := p.ref(topic, q.id)
+	if err != nil {
+		return delaytask.Task{}, err
+	}
+	task, err := h.unfinished(ctx, ref)
+	switch {
+	case err != nil:
+		return delaytask.Task{}, err
+	case !p.global && task.Tag != topic, !access.From(ctx).May(verb, task.Tag):
+		return delaytask.Task{}, errNoJob // an id of another's topic too: it must not tell which jobs there are
+	}
+	return task, nil
+}
+
+// unfinished reads a task that is not finished.
+func (h *Handler) unfinished(ctx context.Context, ref delaytask.Ref) (delaytask.Task, error) {
+	task, err := h.scheduler.Get(ctx, ref)
+	if errors.Is(err, delaytask.ErrNotFound) || err == nil && (task.Status.Final() || task.Broken != "") {
+		return delaytask.Task{}, errNoJob
+	}
+	return task, err
+}

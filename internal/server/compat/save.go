@@ -1,0 +1,96 @@
+package compat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// saveTries bounds how often a save meets a task that is finished by the time it is looked at.
+const saveTries = 3
+
+// save stores a job. Adding it again while it is unfinished is a success when everything is the same, so that a client that
+// lost the answer may repeat itself.
+func (h *Handler) save(ctx context.Context, p protocol, q *request) (answer, error) {
+	item, err := h.item(ctx, p, q)
+	if err != nil {
+		return answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for range saveTries {
+		stored, err := h.saveOnce(ctx, item)
+		switch {
+		case errors.Is(err, delaytask.ErrOutcomeUnknown):
+			return answer{}, &refusal{http.StatusServiceUnavailable,
+				"whether the job is stored is not known; add it again with the same id, which is safe"}
+		case err != nil:
+			return answer{}, err
+		case stored:
+			return answer{ID: q.id}, nil
+		}
+	}
+	return answer{}, delaytask.ErrContended
+}
+
+// saveOnce returns false when the id was taken by a task that is finished by now.
+func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored bool, err error) {
+	_, err = h.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, item.Options...)
+	there, taken := errors.AsType[*delaytask.DuplicateError](err)
+	if !taken {
+		return err == nil, err
+	}
+	task, err := h.scheduler.Get(ctx, delaytask.ID(there.ID))
+	switch {
+	case errors.Is(err, delaytask.ErrNotFound), err == nil && task.Status.Final():
+		return false, nil
+	case err != nil:
+		return false, err
+	case !same(&task, item):
+		return false, complaint("this id is taken by an unfinished job that differs; finish or delete that one first")
+	}
+	return true, nil
+}
+
+// same reports whether the task is the one that would have been stored. A TTR that was not asked for fits any.
+func same(task *delaytask.Task, item delaytask.Item) bool {
+	save, err := processor.NewSave(item.Tag, item.Body, item.Delay, processor.Limits{Body: math.MaxInt}, item.Options...)
+	return err == nil && task.Tag == save.Tag && bytes.Equal(task.Body, save.Body) && task.Delay == save.Delay &&
+		(save.TTR == 0 || task.TTR == save.TTR)
+}
+
+// item translates a job, and asks whether the caller may save it.
+func (h *Handler) item(ctx context.Context, p protocol, q *request) (delaytask.Item, error) {
+	if err := allow(ctx, access.ToSave(q.topic), q.topic); err != nil {
+		return delaytask.Item{}, err
+	}
+	key, err := p.key(q.id)
+	if err != nil {
+		return delaytask.Item{}, err
+	}
+	delay, err := p.span(q.delay, delaytask.ErrDelayTooLong)
+	if err != nil {
+		return delaytask.Item{}, err
+	}
+	ttr, err := p.span(q.ttr, delaytask.ErrInvalidTTR)
+	if err != nil {
+		return delaytask.Item{}, err
+	}
+	item := delaytask.Item{
+		Tag: q.topic, Body: json.RawMessage(q.body), Delay: delay,
+		Options: []delaytask.Option{p.keyOption(key), delaytask.WithNoAttemptLimit(), delaytask.WithTTR(ttr),
+			delaytask.WithHeader(ttrHeader, strconv.FormatInt(ttr.Milliseconds(), 10))},
+	}
+	if err := h.check(item); err != nil {
+		return delaytask.Item{}, complaint(err.Error())
+	}
+	return item, nil
+}

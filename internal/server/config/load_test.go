@@ -1,0 +1,292 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const example = "../../../config.yaml"
+
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
+	t.Parallel()
+	c, err := Load(Source{Path: example})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.DSNFrom = example + ": dsn"
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+	content := readFile(t, example)
+	for _, key := range Keys() {
+		parts := strings.Split(key, ".")
+		pattern := `(?m)^`
+		for depth, part := range parts {
+			if depth > 0 {
+				pattern += `:\n(?:(?: .*)?\n)*?` + strings.Repeat("  ", depth)
+			}
+			pattern += part
+		}
+		pattern += `:`
+		if !regexp.MustCompile(pattern).MatchString(content) {
+			t.Errorf("%s does not name %s", example, key)
+		}
+	}
+}
+
+func TestExampleFileShowsTheSettingsOfATag(t *testing.T) {
+	t.Parallel()
+	uncommented := regexp.MustCompile(`(?m)^#(tags:|workers:|  )`).ReplaceAllString(readFile(t, example), "$1")
+	c, err := Load(Source{Path: writeFile(t, uncommented)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Tag{"order.close": {Concurrency: 8, Timeout: 30 * time.Second, TTR: time.Minute, MaxAttempts: 5}}
+	if !reflect.DeepEqual(c.Tags, want) {
+		t.Errorf("got %+v, want %+v", c.Tags, want)
+	}
+}
+
+func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, "concurrency: 1\nmax_attempts: 1\nttr: 1m\n")
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(flags, "concurrency", "ttr", "migrate")
+	if err := flags.Parse([]string{"--concurrency=3", "--migrate"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Source{
+		Path:    path,
+		Environ: []string{"DELAYTASK_CONCURRENCY=2", "DELAYTASK_MAX_ATTEMPTS=2", "DELAYTASK_DSN=", "WORKERS=9"},
+		Flags:   flags,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Concurrency, want.MaxAttempts, want.TTR, want.Migrate = 3, 2, time.Minute, true
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+}
+
+func TestFlagsOfACommandAreNoSettings(t *testing.T) {
+	t.Parallel()
+	flags := pflag.NewFlagSet("save", pflag.ContinueOnError)
+	flags.Duration("ttr", 0, "lease of this task")
+	if err := flags.Parse([]string{"--ttr=1h"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Source{Path: writeFile(t, ""), Flags: flags})
+	if err != nil || c.TTR != Default().TTR {
+		t.Errorf("got TTR %v, %v", c.TTR, err)
+	}
+}
+
+func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
+	t.Parallel()
+	other := Config{
+		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Concurrency: 2, TTR: 2 * time.Second,
+		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second, Jitter: 0.5},
+		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second},
+		Scan:      Scan{Every: 7 * time.Second},
+		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
+		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
+		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
+		Secret: "0123456789abcdef",
+		Server: Server{
+			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, GetTopics: []string{"a", "b.*"}, Metrics: "open",
+			MaxConnections: 2,
+			TLS:            TLS{Cert: "c", Key: "k", ClientCA: "a"},
+		},
+		Push: Push{Allow: []string{"10.0.0.0/8", "c"}, Timeout: 2 * time.Second, HostConcurrency: 2, HostRate: 0.5},
+	}
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(flags)
+	var environ []string
+	for _, s := range settings {
+		value := flagText(s.get(&other))
+		environ = append(environ, EnvName(s.key)+"="+value)
+		if s.noFlag {
+			continue
+		}
+		if err := flags.Set(FlagName(s.key), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, src := range map[string]Source{"DELAYTASK_DSN": {Environ: environ}, "--dsn": {Flags: flags}} {
+		src.Path = writeFile(t, "")
+		want := other
+		want.DSNFrom = name
+		if src.Flags != nil {
+			want.Secret = ""
+		}
+		if c, err := Load(src); err != nil || !reflect.DeepEqual(c, want) {
+			t.Errorf("%s gave %+v, %v", name, c, err)
+		}
+	}
+}
+
+func TestFileMayBeMissingUnlessItIsNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if c, err := Load(Source{}); err != nil || !reflect.DeepEqual(c, Default()) {
+		t.Errorf("without a file: %+v, %v", c, err)
+	}
+	if _, err := Load(Source{Path: "config.yaml"}); err == nil {
+		t.Error("the file that is named is not there")
+	}
+	t.Chdir(filepath.Dir(writeFile(t, "concurrency: 7")))
+	if c, err := Load(Source{}); err != nil || c.Concurrency != 7 {
+		t.Errorf("got concurrency %d, %v", c.Concurrency, err)
+	}
+	t.Chdir(filepath.Dir(writeFile(t, "spring: {}\n"))) // somebody else's
+	if _, err := Load(Source{}); err == nil || !strings.Contains(err.Error(), "if it belongs to something else") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTagsFromFileAndEnvironment(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, "tags:\n  a.b:\n    timeout: 0\n  mail/send: {concurrency: 2}\n  idle:\n")
+	c, err := Load(Source{Path: path, Environ: []string{"DELAYTASK_TAGS_MAIL_SEND_TTR=20s"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Tag{"a.b": {NoTimeout: true}, "mail/send": {Concurrency: 2, TTR: 20 * time.Second}}
+	if !reflect.DeepEqual(c.Tags, want) {
+		t.Errorf("got %+v, want %+v", c.Tags, want)
+	}
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, file, environ, want string }{
+		{"unknown key", "concurency: 4", "", "concurency: unknown; did you mean concurrency?"},
+		{"key without its section", "heartbeat: 1s", "", "heartbeat: unknown; did you mean node.heartbeat?"},
+		{"far from any key", "postgres: true", "", "postgres: unknown"},
+		{"unknown key in a section", "log: {leve: info}", "", "log.leve: unknown; did you mean log.level?"},
+		{"section as a value", "log: debug", "", "log: want the keys below it: log.level, log.format"},
+		{"value as a section", "concurrency: {n: 4}", "", "concurrency.n: unknown; did you mean concurrency?"},
+		{"dotted key", "log.level: debug", "", "has to be written nested"},
+		{"wrong case", "Concurrency: 4", "", "Concurrency: unknown; did you mean concurrency?"},
+		{"key twice", "concurrency: 4\nconcurrency: 5", "", "already defined"},
+		{"a list", "- workers", "", "read settings from"},
+		{"text for a number", "concurrency: many", "", `concurrency: want a whole number from 1 to 100000, got "many"`},
+		{"number out of range", "concurrency: 0", "", "concurrency: want a whole number"},
+		{"fraction for a number", "concurrency: 1.5", "", "concurrency: want a whole number"},
+		{"duration without a unit", "ttr: 30", "", `ttr: want a duration such as 500ms, 30s, 5m, 1h30m or 7d, got "30"`},
+		{"duration out of range", "ttr: 2d", "", "ttr: want a duration from 1s to 1d, got 2d"},
+		{"negative duration", "timeout: -1s", "", "timeout: want a duration"},
+		{"unknown level", "log: {level: loud}", "", "log.level: want one of debug, info, warn, error"},
+		{"share over one", "backoff: {jitter: 20}", "", "backoff.jitter: want a number from 0 to 1"},
+		{"not a number", "backoff: {jitter: .nan}", "", "backoff.jitter: want a number"},
+		{"empty DSN", `dsn: ""`, "", "dsn: must not be empty"},
+		{"not a boolean", "migrate: 1", "", "migrate: want true or false"},
+		{"base over cap", "backoff: {base: 2h}", "", "backoff.base must not be longer than backoff.cap"},
+		{"narrow window", "lookahead: {every: 2s}", "", "lookahead.window must be at least twice"},
+		{"short horizon", "horizon: 1s", "", "horizon must not be shorter"},
+		{"invalid tag", "tags: {order close: {ttr: 5s}}", "", "tags.order close.ttr: delaytask: invalid tag"},
+		{"unknown setting of a tag", "tags: {mail: {tttr: 5s}}", "", "tags.mail.tttr: unknown; did you mean ttr?"},
+		{"value for a tag", "tags: {mail: 5}", "", "tags.mail: want the settings of tags"},
+		{"value for all tags", "tags: mail", "", "tags: want the settings of tags"},
+		{"wrong setting of a tag", "tags: {mail: {concurrency: 0}}", "", "tags.mail.concurrency: want a whole number"},
+		{"wrong variable", "", "DELAYTASK_CONCURRENCY=x", `DELAYTASK_CONCURRENCY: want a whole number from 1 to 100000, got "x"`},
+		{"misspelt variable", "", "DELAYTASK_LOGLEVEL=info", "DELAYTASK_LOGLEVEL: unknown; did you mean DELAYTASK_LOG_LEVEL?"},
+		{"variable of a tag the file lacks", "", "DELAYTASK_TAGS_MAIL_TTR=5s", "name the tag in the file first"},
+		{"variable of two tags", "tags: {a.b: {ttr: 5s}, a-b: {ttr: 5s}}", "DELAYTASK_TAGS_A_B_TTR=5s", "more than one tag"},
+	} {
+		_, err := Load(Source{Path: writeFile(t, tt.file), Environ: []string{tt.environ}})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got  %v\nwant %s", tt.name, err, tt.want)
+		}
+	}
+	_, err := Load(Source{Path: writeFile(t, "concurrency: 0\nttr: x\n"), Environ: []string{"DELAYTASK_HEAP_CAP=x"}})
+	for _, key := range []string{"concurrency", "ttr", "DELAYTASK_HEAP_CAP"} {
+		if err == nil || !strings.Contains(err.Error(), key+": want") {
+			t.Errorf("%s is missing in: %v", key, err)
+		}
+	}
+}
+
+func TestForeignVariablesAreIgnored(t *testing.T) {
+	t.Parallel()
+	_, err := Load(Source{Path: writeFile(t, ""), Environ: []string{
+		"DELAYTASK_TEST_DSN=x", "DELAYTASK_TEST_DOCKER=1", "DELAYTASK_REQUIRE_DB=mariadb", "DELAYTASK_CONFIG=a.yaml",
+		"DELAYTASK_URL=http://127.0.0.1:8080", "DELAYTASK_TOKEN=secret",
+		"DELAYTASK_SERVICE_HOST=10.0.0.1", "DELAYTASK_SERVICE_PORT_HTTP=80", "DELAYTASK_PORT=tcp://10.0.0.1:80",
+		"DELAYTASK_PORT_80_TCP_ADDR=10.0.0.1", "DELAYTASK_MYSQL_SERVICE_HOST=10.0.0.2",
+		"DELAYTASK_MYSQL_PORT=tcp://10.0.0.2:3306",
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSecretsInAFileThatOthersCanReadAreTold(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such modes")
+	}
+	const secrets = `{dsn: "u:p@tcp(h)/db", secret: 0123456789abcdef, workers: {t: {url: "https://u:p@h", secrets: [s]}, u: {url: "https://h"}}}`
+	for _, c := range []struct {
+		mode    os.FileMode
+		content string
+		want    string
+	}{
+		{0o644, secrets, "dsn secret workers.t.secrets workers.t.url"}, {0o640, secrets, ""}, {0o600, secrets, ""},
+		{0o644, `{dsn: "u@tcp(h)/db", ttr: 1m}`, ""},
+	} {
+		path := writeFile(t, c.content)
+		if err := os.Chmod(path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(Source{Path: path, Environ: []string{"DELAYTASK_SECRET=fedcba9876543210"}})
+		if told := strings.ReplaceAll(strings.Join(got.Exposed, " "), path+": ", ""); err != nil || told != c.want {
+			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, told, err, c.want)
+		}
+	}
+}
+
+func TestNearestFindsWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	f := func(word, want string) {
+		t.Helper()
+		if got, _ := nearest(Keys(), word); got != want {
+			t.Errorf("nearest to %q is %q, want %q", word, got, want)
+		}
+	}
+	f("retention.canceled", "retention.cancelled")
+	f("node.hartbeat", "node.heartbeat")
+	f("lookahead.evry", "lookahead.every")
+	f("jitter", "backoff.jitter")
+	f("heapcap", "heap_cap")
+	f("x", "")
+	f("", "")
+}

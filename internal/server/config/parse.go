@@ -1,0 +1,127 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// The parsers take what YAML made of a value, or the text of a variable or flag. Their errors say what is wanted.
+
+func text(shortest int) func(any) (string, error) {
+	return func(value any) (string, error) {
+		s, ok := value.(string)
+		if !ok {
+			return "", errors.New("want text; put it in quotes") // not shown: a DSN holds a password
+		}
+		if len(s) < shortest {
+			return "", errors.New("must not be empty")
+		}
+		return s, nil
+	}
+}
+
+// list takes a sequence, or a text with commas: variables and flags have no sequences.
+func list(value any) ([]string, error) {
+	var items []string
+	switch v := value.(type) {
+	case string:
+		items = strings.Split(v, ",")
+	case []any:
+		for _, item := range v {
+			s, ok := item.(string)
+			if !ok {
+				return nil, errors.New("want a list of texts; put them in quotes")
+			}
+			items = append(items, s)
+		}
+	default:
+		return nil, errors.New("want a list of texts")
+	}
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	if items = slices.DeleteFunc(items, func(s string) bool { return s == "" }); len(items) == 0 {
+		return nil, nil
+	}
+	return items, nil
+}
+
+func tagPatterns(value any) ([]string, error) {
+	patterns, err := list(value)
+	if err != nil || patterns == nil {
+		return nil, err
+	}
+	return access.ParseTags(patterns)
+}
+
+func hostPort(value any) (string, error) {
+	s, ok := value.(string)
+	if _, _, err := net.SplitHostPort(s); !ok || err != nil {
+		return "", fmt.Errorf("want an address with a port such as 127.0.0.1:8080 or :8080, got %q", fmt.Sprint(value))
+	}
+	return s, nil
+}
+
+func choice(allowed ...string) func(any) (string, error) {
+	return func(value any) (string, error) {
+		s, ok := value.(string)
+		if !ok || !slices.Contains(allowed, s) {
+			return "", fmt.Errorf("want one of %s, got %q", strings.Join(allowed, ", "), fmt.Sprint(value))
+		}
+		return s, nil
+	}
+}
+
+func boolean(value any) (bool, error) {
+	switch fmt.Sprint(value) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	default:
+		return false, fmt.Errorf("want true or false, got %q", fmt.Sprint(value))
+	}
+}
+
+func integer(low, high int) func(any) (int, error) {
+	return func(value any) (int, error) {
+		n, err := strconv.Atoi(fmt.Sprint(value))
+		if err != nil || n < low || n > high {
+			return 0, fmt.Errorf("want a whole number from %d to %d, got %q", low, high, fmt.Sprint(value))
+		}
+		return n, nil
+	}
+}
+
+func number(low, high float64) func(any) (float64, error) {
+	return func(value any) (float64, error) {
+		f, err := strconv.ParseFloat(fmt.Sprint(value), 64)
+		if err != nil || math.IsNaN(f) || f < low || f > high {
+			return 0, fmt.Errorf("want a number from %v to %v, got %q", low, high, fmt.Sprint(value))
+		}
+		return f, nil
+	}
+}
+
+func duration(low, high time.Duration) func(any) (time.Duration, error) {
+	return func(value any) (time.Duration, error) {
+		d, err := wire.ParseDuration(fmt.Sprint(value))
+		if err != nil {
+			return 0, err
+		}
+		if d < low || d > high {
+			return 0, fmt.Errorf("want a duration from %s to %s, got %s", wire.FormatDuration(low), wire.FormatDuration(high),
+				wire.FormatDuration(d))
+		}
+		return d, nil
+	}
+}

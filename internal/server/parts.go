@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/api"
+	"github.com/delaytask/delaytask/internal/server/compat"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/server/otlp"
+	"github.com/delaytask/delaytask/internal/server/push"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/processor/webhook"
+)
+
+// parts are what the service is made of, in the order in which they are made.
+type parts struct {
+	cfg       config.Config
+	log       *slog.Logger
+	registry  *prometheus.Registry
+	spans     *spans
+	scheduler *delaytask.Scheduler
+	store     *store.Store
+	tokens    *access.Tokens // nil: nobody ever needs one
+	asked     bool           // for tokens, from the start
+	client    *webhook.Client
+	workers   *push.Registry
+
+	end   context.CancelFunc // of what runs beside the scheduler
+	loops sync.WaitGroup
+}
+
+func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings) (*parts, error) {
+	p := &parts{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
+	metrics := delaytask.NewMetrics()
+	p.registry.MustRegister(metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var err error
+	if p.spans, err = newSpans(ctx, to, log, p.registry); err != nil {
+		return nil, err
+	}
+	c := schedulerConfig(cfg, log, metrics, url)
+	c.TracerProvider = p.spans.provider()
+	if p.scheduler, err = delaytask.Open(ctx, cfg.DSN, c); err != nil {
+		p.spans.close(ctx)
+		return nil, err
+	}
+	if err := p.make(ctx); err != nil {
+		return nil, errors.Join(err, p.close(context.WithoutCancel(ctx)))
+	}
+	return p, nil
+}
+
+func (p *parts) make(ctx context.Context) (err error) {
+	stored, ok := seam.Store(p.scheduler).(*store.Store)
+	if !ok {
+		return errors.New("the service needs a database")
+	}
+	p.store = stored
+	if err := stored.CheckService(ctx); err != nil {
+		return err
+	}
+	if err := p.admit(ctx); err != nil {
+		return err
+	}
+	return p.makePush()
+}
+
+// makePush makes what calls addresses. Loopback may be called where the service is a developer's: on loopback itself,
+// with the embedded database.
+func (p *parts) makePush() error {
+	loopback, err := isLoopback(p.cfg.Server.Listen)
+	if err != nil {
+		return err
+	}
+	guard, err := webhook.NewGuard(webhook.GuardConfig{
+		Allow:         p.cfg.Push.Allow,
+		AllowLoopback: loopback && strings.HasPrefix(p.cfg.DSN, "sqlite:"),
+	})
+	if err != nil {
+		return fmt.Errorf("push.allow: %w", err)
+	}
+	p.client, err = webhook.New(webhook.Config{
+		Guard: guard, Timeout: p.cfg.Push.Timeout, HeaderTimeout: p.cfg.Push.Timeout,
+		HostConcurrency: p.cfg.Push.HostConcurrency, HostRate: p.cfg.Push.HostRate, Log: p.log,
+		Trace: p.spans.called(), Inject: p.spans.inject(),
+	})
+	if err != nil {
+		return err
+	}
+	return p.serveTags()
+}
+
+// handler makes the API with everything before and behind it.
+func (p *parts) handler(stopping context.Context) (*api.API, error) {
+	names := p.names()
+	observer, err := newObserver(p.log, p.registry)
+	if err != nil {
+		return nil, err
+	}
+	ancestors, err := compat.New(compat.Config{
+		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping, Check: p.check,
+		OtherNames: names.others(), GetTopics: p.cfg.Server.GetTopics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := api.Config{
+		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
+		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
+		Requests: p.store, Workers: p.workers, Check: p.check, Observe: p.spans.observed(observer.observe),
+		Compat: ancestors, OpenMetrics: p.cfg.Server.Metrics == "open",
+		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
+	}
+	if p.tokens != nil {
+		c.Tokens = p.tokens
+	}
+	return api.New(c)
+}
+
+// start begins what runs beside the scheduler.
+func (p *parts) start(ctx context.Context) {
+	ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
+	p.loops.Go(func() { p.workers.Run(ctx) })
+	p.loops.Go(func() { p.purge(ctx) })
+}
+
+func (p *parts) close(ctx context.Context) error {
+	if p.end != nil {
+		p.end()
+	}
+	p.loops.Wait()
+	err := p.scheduler.Stop(ctx)
+	if errors.Is(err, delaytask.ErrGraceEnded) {
+		p.log.Info("tasks were released at the end of the grace; others run them")
+		err = nil
+	}
+	if p.client != nil {
+		p.client.Close()
+	}
+	p.spans.close(ctx) // when the last attempt has ended
+	return err
+}
+
+const purgeEvery = time.Minute
+
+// purge forgets idempotency keys that are a day old.
+func (p *parts) purge(ctx context.Context) {
+	ticker := time.NewTicker(purgeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		const most = 1000
+		for ctx.Err() == nil {
+			n, err := p.store.PurgeRequests(ctx, most)
+			if err != nil && ctx.Err() == nil {
+				p.log.Warn("old idempotency keys could not be deleted; they are tried again", "err", err)
+			}
+			if err != nil || n < most {
+				break
+			}
+		}
+	}
+}

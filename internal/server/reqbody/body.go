@@ -1,0 +1,63 @@
+// Package inbound is what both HTTP faces of the service do with their callers: read a request's body within limits, and take back
+// tasks from callers who are gone.
+package reqbody
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// Envelope is what a request may hold besides one task's body, in bytes.
+	Envelope = 64 << 10
+	// BodyWait is how long a request's body may take to arrive.
+	BodyWait = 30 * time.Second
+	// LongestWait bounds a long poll. Proxies cut a silent connection after a minute.
+	LongestWait = 55 * time.Second
+)
+
+// BodyError says why a body was not read. Status is 413, 408, 400 or 503.
+type BodyError struct {
+	Status int
+	text   string
+}
+
+func (e *BodyError) Error() string { return e.text }
+
+// NoRoom is what a body may end with instead of going on: too many large ones are in memory.
+var NoRoom = &BodyError{http.StatusServiceUnavailable, "other large requests fill the memory that there is for them; try again"}
+
+// Body reads the whole body of a request, at most limit bytes and for as long as wait. It returns a *[BodyError] when the body is
+// too large, too slow, or ends before it is complete; the answer to that is sent at once and ends the connection.
+func Body(w http.ResponseWriter, r *http.Request, limit int64, wait time.Duration) ([]byte, error) {
+	// Errors of deadlines are ignored: a recorder in a test has none, and a real connection has.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(wait))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		// Otherwise the server would wait for more of the body before it sends the answer.
+		w.Header().Set("Connection", "close")
+		_ = control.SetReadDeadline(time.Now())
+		return nil, unreadable(err, wait)
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+func unreadable(err error, wait time.Duration) *BodyError {
+	if known, ok := errors.AsType[*BodyError](err); ok {
+		return known
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &BodyError{http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("the request is larger than %d bytes; send it in parts", tooLarge.Limit)}
+	}
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
+		return &BodyError{http.StatusRequestTimeout, fmt.Sprintf("the request's body did not arrive within %v", wait)}
+	}
+	return &BodyError{http.StatusBadRequest, "the request's body ended before it was complete"}
+}

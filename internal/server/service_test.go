@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+)
+
+// TestTheAnswerToASaveIsWhatIsStored compares the task that a save answers with the one that is read then. When it was
+// created and updated is for the database to say, and absent unless the task had to be read.
+func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
+		r := serve(t, settings(db.DSN))
+		f := func(save string, wantStatus int, moments bool) {
+			t.Helper()
+			saved := servertest.Ask[map[string]any](&r.Client, wantStatus, "POST", "/v1/tasks", save)
+			stored := servertest.Ask[map[string]any](&r.Client, 200, "GET", "/v1/tasks/"+saved["id"].(string), "")
+			if _, told := saved["created"]; told != moments {
+				t.Errorf("%s: created is told: %v", save, told)
+			}
+			delete(saved, "duplicate")
+			if !moments {
+				maps.DeleteFunc(stored, func(name string, _ any) bool { return name == "created" || name == "updated" })
+			}
+			if !reflect.DeepEqual(saved, stored) {
+				was, _ := json.Marshal(saved)
+				is, _ := json.Marshal(stored)
+				t.Errorf("answered\n%s, stored is\n%s", was, is)
+			}
+		}
+		f(`{"tag":"t","delay":"1h"}`, 201, false)
+		f(`{"tag":"t","body":{"n":[1, 2]},"delay":"1h0.0015s","key":"k","ttr":"90.0001s","max_attempts":3,"priority":-7,
+			"headers":{"a":"b"},"app":"shop","max_lateness":"1500ms","late_policy":"fail"}`, 201, false)
+		f(`{"tag":"t","at":"2031-02-03T04:05:06.7891234+02:00","no_attempt_limit":true}`, 201, false)
+		f(`{"tag":"t","key":"k","app":"shop"}`, 200, true)
+		f(`{"tag":"t","delay":"1h","id":"1234567890123"}`, 201, true)
+		f(`{"tag":"t","delay":"1h","id":"1234567890123"}`, 201, true)
+	})
+}
+
+// TestACallerWhoHangsUpIsNoFailure lets some hang up while they wait, as every long poll may. What they waited for is
+// not theirs.
+func TestACallerWhoHangsUpIsNoFailure(t *testing.T) {
+	r := serve(t, sqlite(t))
+	f := func(tag, method, path, counted, level string) {
+		t.Helper()
+		ctx, hangUp := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, method, r.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			if a, err := r.Send(req); err == nil {
+				t.Errorf("%s was answered %d", path, a.Status)
+			}
+		}()
+		r.AwaitServed(tag)
+		hangUp()
+		<-gone
+		servertest.Eventually(t, "it is counted", func() bool {
+			return strings.Contains(r.Call("GET", "/metrics", "").Text,
+				`delaytask_http_requests_total{method="`+method+`",`+counted)
+		})
+		saved := r.Save(`{"tag":"` + tag + `","ttr":"1h"}`)
+		if got := r.Pop(tag, ""); got.ID != saved.ID || got.Attempt != 1 {
+			t.Errorf("popped %+v", got)
+		}
+		if strings.Contains(r.logged.String(), level) {
+			t.Errorf("%s is logged as a failure: %s", path, r.logged)
+		}
+	}
+	f("a", "POST", "/v1/tags/a/pop?wait=50s", `route="/v1/tags/{tag}/pop",status="499"} 1`, "level=WARN")
+	f("b", "GET", "/o/get?topic=b&wait=50000", `route="/o/get",status="503"} 1`, "level=ERROR")
+}
+
+func TestBeyondLoopbackTokensAreAskedFor(t *testing.T) {
+	f := func(change func(*config.Server), want string) {
+		t.Helper()
+		c := sqlite(t)
+		c.Server.Listen = "0.0.0.0:0"
+		change(&c.Server)
+		s, err := Open(t.Context(), c, slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = s.close(context.Background())
+			if err != nil || want != "" {
+				t.Errorf("%+v was opened, %v", c.Server, err)
+			}
+			return
+		}
+		if want == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", c.Server, err, want)
+		}
+	}
+	f(func(*config.Server) {}, "--verbs all --dsn sqlite:") // the default, which it wants named
+	f(func(s *config.Server) { s.Auth = "none" }, "--insecure")
+	f(func(s *config.Server) { s.Auth = "token" }, "delaytask token create")
+	f(func(s *config.Server) { s.Insecure = true }, "")
+	f(func(s *config.Server) { s.Auth, s.Insecure = "none", true }, "")
+	f(func(s *config.Server) { s.Listen, s.Auth = "127.0.0.1:0", "none" }, "")
+	for _, loopback := range []string{"localhost:0", "[::1]:0"} {
+		l, err := net.Listen("tcp", loopback)
+		if err != nil {
+			t.Logf("this machine has no such address: %v", err)
+			continue
+		}
+		_ = l.Close()
+		f(func(s *config.Server) { s.Listen = loopback }, "")
+	}
+}
+
+func TestGetsThatTakeJobsAreOffWhereBrowsersDoNotSayWhichPageAsks(t *testing.T) {
+	open := func(says string, change func(*config.Server)) *running {
+		t.Helper()
+		c := sqlite(t)
+		change(&c.Server)
+		r := serve(t, c)
+		if got := r.service.Gets(); !strings.HasPrefix(got, says) {
+			t.Errorf("%+v: the service says that they are %s", c.Server, got)
+		}
+		return r
+	}
+	loopback := open("on: loopback names alone", func(s *config.Server) {
+		s.Listen, s.Insecure, s.Hosts = "0.0.0.0:0", true, []string{"localhost"}
+	})
+	named := open("off: any web page", func(s *config.Server) { s.Hosts = []string{"Tasks.example"} })
+	asking := open("on for t, u.*, with a token or the header Delaytask-Client", func(s *config.Server) {
+		s.Auth, s.GetTopics = "token", []string{"t", "u.*"}
+	})
+	secret, token, err := access.New("admin", []string{"*"}, []access.Verb{access.All}, 0)
+	if err == nil {
+		err = asking.service.parts.store.CreateToken(t.Context(), token)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := []string{"Authorization", "Bearer " + secret}
+	for _, path := range []string{"/o/get?topic=", "/o/complete?id=1&topic="} {
+		loopback.Want(200, "", "GET", path+"t", "")
+		named.Want(403, "", "GET", path+"t", "")
+		asking.Want(200, "", "GET", path+"t", "", admin...)
+		asking.Want(403, "", "GET", path+"other", "", admin...)
+		asking.Want(403, "", "GET", path+"t", "", append(admin, "User-Agent", "Mozilla/5.0")...)
+	}
+}

@@ -1,0 +1,298 @@
+package arrows
+
+import (
+	"cmp"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/delaytask/delaytask"
+
+// floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
+var floors = [][]string{
+	{"processor", "internal/row", "internal/offheap", "internal/testkit/journal", "internal/sabotage"},
+	{"internal/testkit/linear"},
+	{
+		"internal/server/access",
+		"internal/testkit/arrows",
+		"internal/batch",
+		"internal/bench/child",
+		"internal/clock",
+		"internal/cluster",
+		"internal/testkit/dbtest",
+		"internal/testkit/judge",
+		"internal/metrics",
+		"internal/server/otlp",
+		"internal/server/encrypted",
+		"internal/testkit/steady",
+		"internal/testkit",
+		"internal/timer",
+		"internal/server/traces",
+		"internal/bench/usage",
+		"internal/wire",
+		"processor/webhook",
+		"scanner",
+	},
+	{"internal/lifecycle", "internal/runqueue"},
+	{"internal/save"},
+	{"internal/engine", "client"},
+	{"internal/store", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history", "internal/testkit/storetest", "internal/seam"},
+	{"migrations", "internal/testkit/sim"},
+	{"."},
+	{"internal/server/reqbody", "internal/bench/lateness"},
+	{
+		"delaytasktest",
+		"internal/server/compat",
+		"internal/server/config",
+		"internal/server/push",
+		"internal/server/view",
+	},
+	{"internal/server/api"},
+	{"internal/server"},
+	{"internal/bench/httpbench", "internal/bench/nodebench"},
+	{"internal/bench"},
+	{"cmd", "test", "examples", "internal/testkit/servertest"}, // on the uppermost floor: tests alone import servertest
+}
+
+// own narrows the floors where a package may know only a few others.
+var own = map[string][]string{
+	"processor":                 {},
+	"internal/row":              {},
+	"internal/offheap":          {},
+	"internal/testkit/dbtest":   {},
+	"internal/testkit/journal":  {},
+	"internal/testkit/judge":    {"internal/testkit/journal", "internal/testkit/linear"},
+	"internal/testkit/linear":   {"internal/testkit/journal"},
+	"internal/testkit/history":  {"internal/row", "internal/engine", "internal/testkit/journal"}, // of engine: the interface and its Tx
+	"internal/sabotage":         {},
+	"internal/wire":             {},
+	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
+	"internal/server/encrypted": {},
+	"internal/server/otlp":      {},
+	"internal/runqueue":         {"internal/row", "internal/timer"},
+	"internal/testkit/steady":   {},
+	"internal/server/traces":    {},
+	"processor/webhook":         {"processor"},
+	"scanner":                   {"internal/row", "processor"},
+	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
+	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},
+	// Of engine: the interface and its Tx. Of cluster: the last id.
+	"internal/store":    {"internal/row", "internal/engine", "internal/cluster", "processor", "internal/sabotage"},
+	"internal/memstore": {"internal/row", "internal/engine", "processor", "internal/sabotage"},
+}
+
+// standard lists packages that import the standard library alone, so that importing them costs a user nothing.
+var standard = []string{"processor", "internal/row", "internal/testkit/journal"}
+
+// only says where a foreign module may be imported, tests included where the value says so.
+var only = map[string]struct {
+	packages []string
+	tests    bool
+}{
+	"github.com/robfig/cron":        {packages: []string{"scanner"}, tests: true},
+	"github.com/testcontainers":     {packages: []string{"internal/testkit/dbtest"}, tests: true},
+	"github.com/go-json-experiment": {packages: []string{"internal/server/compat", "internal/server/api"}, tests: true},
+	"github.com/go-sql-driver":      {packages: []string{"internal/store", "internal/testkit/dbtest", "internal/bench", "migrations", ".", "test/chaos"}},
+	"modernc.org/sqlite":            {packages: []string{"internal/store", "internal/testkit/dbtest", "migrations", "."}},
+	"github.com/pressly/goose":      {packages: []string{"migrations"}},
+	"github.com/knadh/koanf":        {packages: []string{"internal/server/config"}},
+	"github.com/spf13/cobra":        {packages: []string{"cmd"}},
+	"github.com/prometheus":         {packages: []string{"internal/metrics", "internal/server", "internal/bench/nodebench", "."}},
+	"go.opentelemetry.io/otel":      {packages: []string{".", "cmd", "internal/server", "internal/server/api", "internal/server/otlp", "internal/server/traces"}},
+	// What exports spans is the choice of a program, not of the library.
+	"go.opentelemetry.io/otel/sdk":       {packages: []string{"internal/server/otlp"}},
+	"go.opentelemetry.io/otel/exporters": {packages: []string{"internal/server/otlp"}},
+	"go.opentelemetry.io/proto":          {},
+	"google.golang.org/protobuf":         {},
+	"golang.org/x/sys":                   {packages: []string{"internal/offheap", "test/chaos"}},
+	"golang.org/x/sync":                  {packages: []string{"internal/server/access", "internal/server/api"}},
+	"golang.org/x/time":                  {packages: []string{"processor/webhook", "internal/server/otlp", "internal/server", "internal/server/api"}},
+	"golang.org/x/net":                   {packages: []string{"internal/server"}},
+	"github.com/danielgtaylor":           {packages: []string{"internal/server/api"}},
+	"github.com/sony/gobreaker":          {packages: []string{"processor/webhook"}},
+	"github.com/standard-webhooks":       {}, // the reference that signatures are tested against
+	"github.com/anishathalye/porcupine":  {packages: []string{"internal/testkit/linear"}},
+	"github.com/stretchr/testify":        {},
+	"go.uber.org/goleak":                 {},
+	"pgregory.net/rapid":                 {packages: []string{"internal/testkit/storetest"}},
+	"github.com/jmoiron/sqlx":            {packages: []string{"internal/store", "internal/bench", ".", "cmd", "test"}},
+}
+
+// noDatabase lists packages that must work where there is no database.
+var noDatabase = []string{
+	"internal/timer", "internal/runqueue", "internal/batch", "internal/clock", "internal/cluster", "internal/server/access", "internal/server/encrypted", "internal/wire",
+	"client",
+}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	for file, imports := range sources(t) {
+		pkg, test := path.Dir(file), strings.HasSuffix(file, "_test.go")
+		if floor(pkg) < 0 {
+			t.Errorf("%s: package %s has no floor yet: give it one", file, pkg)
+		}
+		for _, imported := range imports {
+			if why := forbidden(pkg, imported, test); why != "" {
+				t.Errorf("%s imports %s: %s", file, imported, why)
+			}
+		}
+	}
+}
+
+func TestWrongArrowsAreSeen(t *testing.T) {
+	for _, tt := range []struct {
+		pkg, imported string
+		test          bool
+		want          string
+	}{
+		{"internal/engine", module + "/internal/store", false, "arrows point down"},
+		{"internal/timer", module + "/internal/clock", false, "arrows point down"},
+		{"internal/store", module + "/internal/timer", false, "may know only"},
+		{"internal/runqueue", module + "/internal/engine", false, "may know only"},
+		{"processor", "golang.org/x/sync/errgroup", false, "standard library"},
+		{"internal/timer", "database/sql", false, "no database"},
+		{"internal/engine", "github.com/robfig/cron/v3", true, "only scanner"},
+		{".", "github.com/testcontainers/testcontainers-go", true, "only internal/testkit/dbtest"},
+		{"internal/engine", "go.uber.org/goleak", false, "only tests"},
+		{"client", module, false, "may know only"},
+		{"client", "database/sql", false, "no database"},
+		{"internal/engine", "go.opentelemetry.io/otel/trace", false, "internal/server/traces"},
+		{".", "go.opentelemetry.io/otel/sdk/trace", false, "only internal/server/otlp"},
+		{"internal/server", "go.opentelemetry.io/otel/exporters/otlp/otlptrace", false, "only internal/server/otlp"},
+
+		{"processor", "golang.org/x/time/rate", false, "standard library"},
+		{"processor", module + "/processor/webhook", false, "may know only"},
+		{"processor/webhook", module + "/internal/row", false, "may know only"},
+		{"internal/engine", "github.com/sony/gobreaker/v2", false, "only processor/webhook"},
+		{"processor/webhook", module + "/processor", false, ""},
+		{"processor/webhook", "golang.org/x/time/rate", false, ""},
+
+		{"internal/engine", module + "/internal/memstore", true, ""},
+		{"internal/engine", "go.uber.org/goleak", true, ""},
+		{"internal/engine", module + "/internal/clock", false, ""},
+		{"cmd/delaytask", module, false, ""},
+		{".", "go.opentelemetry.io/otel/trace", false, ""},
+		{".", "go.opentelemetry.io/otel/sdk/trace", true, ""},
+	} {
+		got := forbidden(tt.pkg, tt.imported, tt.test)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s imports %s: got %q, want %q", tt.pkg, tt.imported, got, tt.want)
+		}
+	}
+}
+
+// forbidden says why pkg must not import the path, or "". Tests may import upwards: they need stores and databases.
+func forbidden(pkg, imported string, test bool) string {
+	rel, inside := within(imported)
+	if !inside {
+		return foreign(pkg, imported, test)
+	}
+	allowed, narrow := own[pkg]
+	switch {
+	case test, sameTree(pkg, rel):
+		return ""
+	case narrow && !slices.Contains(allowed, rel):
+		return "it may know only " + cmp.Or(strings.Join(allowed, ", "), "itself")
+	case floor(rel) >= floor(pkg):
+		return "arrows point down only"
+	}
+	return ""
+}
+
+func foreign(pkg, imported string, test bool) string {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case slices.Contains(noDatabase, pkg) && !test && strings.HasPrefix(imported, "database/sql"):
+		return "it knows no database"
+	case !strings.Contains(first, "."):
+		return "" // standard library
+	case slices.Contains(standard, pkg) && !test:
+		return "it imports the standard library alone"
+	}
+	for prefix, rule := range only {
+		in := slices.ContainsFunc(rule.packages, func(p string) bool { return covers(p, pkg) })
+		if strings.HasPrefix(imported, prefix) && !in && (!test || rule.tests) {
+			return "only " + cmp.Or(strings.Join(rule.packages, ", "), "tests") + " may"
+		}
+	}
+	return ""
+}
+
+// within returns a path of this module relative to its root.
+func within(imported string) (rel string, ok bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// floor returns the floor of the nearest folder that has one, or -1.
+func floor(pkg string) int {
+	for ; ; pkg = path.Dir(pkg) {
+		for i, packages := range floors {
+			if slices.Contains(packages, pkg) {
+				return i
+			}
+		}
+		if dir := path.Dir(pkg); dir == "." || pkg == "." {
+			return -1
+		}
+	}
+}
+
+func covers(folder, pkg string) bool {
+	return folder == pkg || folder != "." && strings.HasPrefix(pkg, folder+"/")
+}
+
+// sameTree lets a program's own packages know each other.
+func sameTree(a, b string) bool {
+	return covers("cmd", a) && covers("cmd", b) || covers("test", a) && covers("test", b)
+}
+
+// sources returns the imports of every Go file of the module by its path from the root. Files are read instead of built, so
+// that files for other systems count too.
+func sources(t *testing.T) map[string][]string {
+	t.Helper()
+	const root = "../../.."
+	files := map[string][]string{}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() && name != root && (strings.HasPrefix(base, ".") || base == "testdata" || base == "bin") {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || path.Ext(base) != ".go" {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		files[rel] = nil
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			files[rel] = append(files[rel], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

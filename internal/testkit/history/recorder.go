@@ -1,0 +1,161 @@
+// Package history records what a process asks a store for, and what it is told: each call and each return of a claim, a settle, a
+// rescue, a cancel, a reschedule or a read, as events of package journal, one for each task. Package linear says whether some
+// order of what was done explains all that was told.
+package history
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+)
+
+// Recorder passes all calls on to a store and records those that change a task or see who holds it. Calls that search for tasks
+// by their due time, and what reads in a caller's transaction see, are not recorded.
+type Recorder struct {
+	engine.Store
+	node  string
+	share uint64
+	write func(...journal.Event)
+	calls atomic.Int64
+}
+
+// New returns a recorder of the node's calls. One of so many tasks is recorded, by its id, the same one at every node. The calls
+// are written before they are made and the returns before they are told; what write was given must outlive the process.
+func New(inner engine.Store, node string, share int, write func(...journal.Event)) *Recorder {
+	return &Recorder{Store: inner, node: node, share: uint64(max(share, 1)), write: write}
+}
+
+// records reports whether the task is among those that are recorded. Ids count up in their low bits, so those are mixed.
+func (r *Recorder) records(id int64) bool {
+	const golden = 0x9e3779b97f4a7c15
+	return uint64(id)*golden>>32%r.share == 0
+}
+
+// call is one call of the store on its way.
+type call struct {
+	recorder *Recorder
+	op       string
+	asked    []journal.Event
+}
+
+// begin writes down what is asked for.
+func (r *Recorder) begin(asked []journal.Event) *call {
+	c := &call{recorder: r, asked: asked}
+	if len(asked) == 0 {
+		return c
+	}
+	c.op = fmt.Sprintf("%s store %d", r.node, r.calls.Add(1))
+	r.stamp(c.op, asked)
+	return c
+}
+
+// told writes down the answer for each task.
+func (c *call) told(answer func(asked *journal.Event) journal.Event) {
+	if len(c.asked) == 0 {
+		return
+	}
+	answers := make([]journal.Event, len(c.asked))
+	for i := range c.asked {
+		answers[i] = answer(&c.asked[i])
+		answers[i].Kind, answers[i].ID = journal.StoreReturn, c.asked[i].ID
+	}
+	c.recorder.stamp(c.op, answers)
+}
+
+// all writes down one answer for all tasks.
+func (c *call) all(class journal.Class) {
+	c.told(func(*journal.Event) journal.Event { return journal.Event{Error: class} })
+}
+
+func (r *Recorder) stamp(op string, events []journal.Event) {
+	now := time.Now().UTC()
+	for i := range events {
+		events[i].At, events[i].Node, events[i].Op = now, r.node, op
+	}
+	r.write(events...)
+}
+
+// asking makes an event of each item whose task is recorded.
+func asking[T any](r *Recorder, items []T, event func(T) journal.Event) []journal.Event {
+	var asked []journal.Event
+	for _, item := range items {
+		if e := event(item); r.records(e.ID) {
+			asked = append(asked, e)
+		}
+	}
+	return asked
+}
+
+// failed is what an error says of a write: that nothing was done, or nothing at all.
+func failed(err error) journal.Class {
+	if row.ClassOf(err) == row.ClassUnknown {
+		return journal.Unknown
+	}
+	return journal.Refused
+}
+
+// Insert implements [engine.Saver]. A duplicate is no proof that this very row was not stored: the statement may have been sent
+// twice. What a transaction stores is there when that is committed, which nobody tells the store.
+func (r *Recorder) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error {
+	c := r.begin(asking(r, rows, func(w row.Row) journal.Event { return journal.Event{Kind: journal.StoreInsert, ID: w.ID} }))
+	err := r.Store.Insert(ctx, tx, rows)
+	switch {
+	case err == nil && tx == nil:
+		c.all(journal.OK)
+	case err == nil, row.ClassOf(err) == row.ClassDuplicate:
+		c.all(journal.Unknown)
+	default:
+		c.all(failed(err))
+	}
+	return err
+}
+
+// Get implements [engine.Saver].
+func (r *Recorder) Get(ctx context.Context, tx engine.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+	if tx != nil {
+		return r.Store.Get(ctx, tx, ids)
+	}
+	c := r.look(ids)
+	rows, broken, err := r.Store.Get(ctx, nil, ids)
+	seen := make([]row.State, len(rows))
+	for i := range rows {
+		w := &rows[i]
+		seen[i] = row.State{ID: w.ID, Version: w.Version, Status: w.Status, Executor: w.Executor}
+	}
+	c.saw(seen, broken, err)
+	return rows, broken, err
+}
+
+// States implements [engine.Finder].
+func (r *Recorder) States(ctx context.Context, ids []int64) ([]row.State, error) {
+	c := r.look(ids)
+	states, err := r.Store.States(ctx, ids)
+	c.saw(states, nil, err)
+	return states, err
+}
+
+// look begins a read.
+func (r *Recorder) look(ids []int64) *call {
+	return r.begin(asking(r, ids, func(id int64) journal.Event { return journal.Event{Kind: journal.StoreRead, ID: id} }))
+}
+
+// saw writes down what a read has seen. A row that cannot be decoded shows nothing that is worth a word.
+func (c *call) saw(states []row.State, broken []row.Broken, err error) {
+	if err != nil {
+		c.all(journal.Refused)
+		return
+	}
+	seen := make(map[int64]journal.Event, len(states)+len(broken))
+	for _, s := range states {
+		seen[s.ID] = journal.Event{Version: s.Version, Status: s.Status.String(), Executor: s.Executor}
+	}
+	for _, b := range broken {
+		seen[b.ID] = journal.Event{Error: journal.Refused}
+	}
+	c.told(func(asked *journal.Event) journal.Event { return seen[asked.ID] })
+}

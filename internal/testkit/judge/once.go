@@ -1,0 +1,69 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+)
+
+// successors says which status may follow which. Nothing follows completed and cancelled.
+var successors = map[string][]string{
+	pending:   {executing, pending, cancelled},
+	executing: {completed, pending, failed, cancelled},
+	failed:    {pending},
+}
+
+// completedOnce (4): every transition follows from the one before, each claim has one execution, and only the execution that
+// holds the current lease completes the task.
+func (c *court) completedOnce() {
+	for _, t := range c.byID() {
+		c.executedOncePerClaim(t)
+		for i := 1; i < len(t.writes); i++ {
+			before, w := t.writes[i-1], t.writes[i]
+			switch {
+			case w.Version == before.Version:
+				c.breach(4, t.id, fmt.Sprintf("version %d was written twice", w.Version), before, w)
+			case w.Version != before.Version+1:
+				c.breach(4, t.id, fmt.Sprintf("version %d follows %d", w.Version, before.Version), before, w)
+			case !slices.Contains(successors[before.Status], w.Status):
+				c.breach(4, t.id, "it went from "+describe(before, w), before, w)
+			case w.Status == completed && !c.completes(t, before, w):
+				c.breach(4, t.id, "it is completed by somebody who did not hold it", before, w)
+			}
+		}
+		if n := len(t.writes); n > 0 && t.row != nil {
+			if w := t.writes[n-1]; w.Version != t.row.Version || w.Status != t.row.Status {
+				c.breach(4, t.id, "the table shows another row than the last transition", w, t.row)
+			}
+		}
+	}
+}
+
+// completes reports whether the holder of the lease has asked for the completion.
+func (c *court) completes(t *task, claim, w *journal.Event) bool {
+	by := w.At.Add(c.rules.Blur)
+	if r := t.run(claim.Version); r != nil && r.end != nil && r.end.Error == journal.OK && !r.end.At.After(by) {
+		return true
+	}
+	return slices.ContainsFunc(t.finishes, func(e *journal.Event) bool {
+		return e.Version == claim.Version && !e.At.After(by)
+	})
+}
+
+func (c *court) executedOncePerClaim(t *task) {
+	runs := map[int64]*span{}
+	for _, r := range t.runs {
+		version := r.begin.Version
+		if other := runs[version]; other != nil {
+			c.breach(4, t.id, fmt.Sprintf("it was executed twice under version %d", version), other.begin, r.begin)
+		}
+		runs[version] = r
+		claimed := slices.ContainsFunc(t.writes, func(w *journal.Event) bool {
+			return w.Version == version && w.Status == executing && !w.At.After(r.begin.At.Add(c.rules.Blur))
+		})
+		if len(t.writes) > 0 && !claimed {
+			c.breach(4, t.id, fmt.Sprintf("it was executed under version %d, which nobody has claimed", version), r.begin)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package judge
+
+import (
+	"fmt"
+
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+)
+
+// ranAtLeastOnce (3): a task ends because its processor succeeded, which promise 4 looks at, because it was cancelled, or because
+// it failed as often as it may.
+func (c *court) ranAtLeastOnce() {
+	for _, t := range c.byID() {
+		for i := 1; i < len(t.writes); i++ {
+			before, w := t.writes[i-1], t.writes[i]
+			switch {
+			case w.Status == cancelled && !c.cancelAsked(t.id, w):
+				c.breach(3, t.id, "it is cancelled, and nobody has asked for that", before, w)
+			case w.Status == failed && before.Status == executing && !c.mayFail(t, before, w):
+				c.breach(3, t.id, "it is failed, and may still be tried", before, w)
+			}
+		}
+	}
+}
+
+func (c *court) cancelAsked(id int64, w *journal.Event) bool {
+	for _, o := range c.cancels[id] {
+		if !o.begin.At.After(w.At.Add(c.rules.Blur)) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayFail reports whether the attempts are used up, the error was permanent, or too many leases were lost.
+func (c *court) mayFail(t *task, before, w *journal.Event) bool {
+	if c.rules.Quarantine > 0 && w.CrashCount >= c.rules.Quarantine && w.CrashCount > before.CrashCount {
+		return true
+	}
+	if r := t.run(before.Version); r != nil && r.end != nil && r.end.Error == journal.Permanent {
+		return true
+	}
+	return c.rules.MaxAttempts == 0 || before.Attempt >= c.rules.MaxAttempts
+}
+
+// isQuarantined reports whether a lost lease was what failed the task.
+func isQuarantined(t *task) bool {
+	n := len(t.writes)
+	return n > 1 && t.writes[n-1].Status == failed && t.writes[n-1].CrashCount > t.writes[n-2].CrashCount
+}
+
+// describe names a transition.
+func describe(from, to *journal.Event) string {
+	return fmt.Sprintf("%s (attempt %d, crashes %d) to %s (attempt %d, crashes %d)",
+		from.Status, from.Attempt, from.CrashCount, to.Status, to.Attempt, to.CrashCount)
+}

@@ -1,0 +1,113 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/processor/webhook"
+)
+
+// Each runs f on every kind of database, beside all other tests.
+func Each(t *testing.T, f func(t *testing.T, db dbtest.Database)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		t.Parallel()
+		f(t, db)
+	})
+}
+
+// Open returns a scheduler on a database, which is stopped when the test ends. It logs nothing unless the test says
+// where to.
+func Open(t testing.TB, dsn string, c delaytask.Config) *delaytask.Scheduler {
+	t.Helper()
+	c.Migrate = true
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	s, err := delaytask.Open(t.Context(), dsn, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Stop(t, s) })
+	return s
+}
+
+// Stop stops a scheduler, for the second time too.
+func Stop(t testing.TB, s *delaytask.Scheduler) {
+	t.Helper()
+	if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// SQL is a database as whoever uses it without delaytask has it.
+func SQL(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, _, err := store.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db.DB
+}
+
+// Exec changes a database by a statement.
+func Exec(t testing.TB, dsn, statement string, args ...any) {
+	t.Helper()
+	db := SQL(t, dsn)
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// Webhooks returns a client that may call addresses of the test.
+func Webhooks(t testing.TB, c webhook.Config) *webhook.Client {
+	t.Helper()
+	var err error
+	if c.Guard, err = webhook.NewGuard(webhook.GuardConfig{AllowLoopback: true}); err != nil {
+		t.Fatal(err)
+	}
+	client, err := webhook.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+// Listen serves an address until the test ends.
+func Listen(t testing.TB, serve http.HandlerFunc) (url string) {
+	t.Helper()
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// Log keeps what is written to it.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// client is code in a process that uses the library there. What it does ends with the process.
+type client struct {
+	*life
+	id int
+	n  int // operations so far
+}
+
+// poison begins the body of a task that crashes its process.
+const poison = "poison"
+
+// quiet is how long before the end nobody asks for anything new.
+const quiet = 20 * time.Second
+
+func (w *world) newClient(l *life, id int) *client { return &client{life: l, id: id} }
+
+func (c *client) work() {
+	w := c.world
+	for ; ; c.n++ {
+		d := w.roll("client", c.slot, c.number, c.id, c.n)
+		if !wait(d.about(w.opEvery), c.gone) || time.Since(begins) > w.faults+w.drain-quiet {
+			return
+		}
+		switch k := d.IntN(100); {
+		case k < 60:
+			c.save(d, 1)
+		case k < 66:
+			c.save(d, 2+d.IntN(20))
+		case k < 76:
+			c.change(d, journal.CallCancel, journal.ReturnCancel, func(ctx context.Context, id int64) error {
+				_, err := c.engine.Cancel(ctx, nil, engine.Ref{ID: id}, d.chance(.3))
+				return err
+			})
+		case k < 86:
+			c.change(d, journal.CallReschedule, journal.ReturnReschedule, func(ctx context.Context, id int64) error {
+				_, err := c.engine.Reschedule(ctx, nil, engine.Ref{ID: id}, d.between(0, 6*time.Second), time.Time{}, nil)
+				return err
+			})
+		case k < 95:
+			c.change(d, journal.CallRetry, journal.ReturnRetry, func(ctx context.Context, id int64) error {
+				return c.engine.Retry(ctx, engine.Ref{ID: id})
+			})
+		default:
+			c.pause(d)
+		}
+	}
+}
+
+// op names an operation.
+func (c *client) op() string { return fmt.Sprintf("%s client %d op %d", c.name, c.id, c.n) }
+
+// save stores tasks, and saves those again whose outcome is not known.
+func (c *client) save(d die, n int) {
+	w := c.world
+	tasks := make([]processor.Save, n)
+	for i := range tasks {
+		tasks[i] = w.task(d, fmt.Sprintf("%s.%d", c.op(), i))
+		if d.chance(.2) {
+			tasks[i].At, tasks[i].Delay = c.ear.strictest().Add(tasks[i].Delay), 0
+		}
+	}
+	if c.slot == 0 && c.id == 0 && c.number == 0 && c.n < w.poison {
+		tasks[0].Body, tasks[0].Delay, tasks[0].At = []byte(poison+c.op()), 0, time.Time{}
+		tasks[0].Tag, tasks[0].TTR = tags[0], time.Second
+	}
+	for try := 0; len(tasks) > 0 && try < 5; try++ {
+		ctx, cancel := w.context(c.life, patience(d))
+		tasks = c.saveOnce(ctx, tasks, try)
+		cancel()
+		if len(tasks) > 0 && !wait(d.between(0, time.Second), c.gone) {
+			return
+		}
+	}
+}
+
+// saveOnce returns the tasks whose outcome is unknown, with the ids to save them again with.
+func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) (unknown []processor.Save) {
+	w := c.world
+	ops := make([]string, len(tasks))
+	for i, task := range tasks {
+		ops[i] = fmt.Sprintf("save %s try %d", task.Body, try)
+		w.note(c.name, journal.CallSave, call(ops[i], task, c.ear))
+	}
+	for i, r := range c.results(ctx, tasks) {
+		task := tasks[i]
+		id, class := saved(r.ID, r.Err)
+		w.note(c.name, journal.ReturnSave, journal.Event{Op: ops[i], ID: id, Error: class, Detail: text(r.Err)})
+		switch class {
+		case journal.OK:
+			w.accepted(id)
+		case journal.Unknown:
+			task.ID = id
+			unknown = append(unknown, task)
+		}
+	}
+	return unknown
+}
+
+// results saves one task alone, and several in one call. What ends the call before anything is sent is the answer to each of them, and
+// leaves one that is saved again as unknown as it was.
+func (c *client) results(ctx context.Context, tasks []processor.Save) []processor.SaveResult {
+	if len(tasks) == 1 {
+		id, _, err := c.engine.Save(ctx, tasks[0])
+		return []processor.SaveResult{{ID: id, Err: err}}
+	}
+	results, err := c.engine.SaveAll(ctx, tasks)
+	if results == nil {
+		results = make([]processor.SaveResult, len(tasks))
+		for i, task := range tasks {
+			results[i].Err = err
+			if task.ID != 0 {
+				results[i].Err = &processor.OutcomeUnknownError{ID: task.ID, Err: err}
+			}
+		}
+	}
+	return results
+}
+
+// task is one to be saved. Most are due within seconds.
+func (w *world) task(d die, body string) processor.Save {
+	delay := oneOf(d, 0, d.between(0, time.Second), d.between(time.Second, 3*time.Second), d.between(2*time.Second, 8*time.Second))
+	if d.chance(.02) {
+		delay = time.Hour
+	}
+	task := processor.Save{
+		Tag: oneOf(d, tags[0], tags[0], tags[1], evenTags[0], popTags[0]), Body: []byte(body), Delay: delay.Round(time.Millisecond),
+		Priority: d.IntN(5),
+	}
+	if d.chance(.2) {
+		task.Key = fmt.Sprintf("key %d", d.IntN(4))
+	}
+	if d.chance(.3) {
+		task.TTR = d.between(time.Second, longestTTR)
+	}
+	return task
+}
+
+// call is the event of a save that is asked for. The promise of a delay is counted from now, by any clock that the process may believe
+// in; that of a moment is the moment, by whichever clock.
+func call(op string, task processor.Save, ear *ear) journal.Event {
+	asked := journal.Event{Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: task.At}
+	if task.At.IsZero() {
+		asked.Clock = ear.strictest().UTC()
+		asked.Expected = asked.Clock.Add(task.Delay)
+	}
+	return asked
+}
+
+// change asks for a change of some task.
+func (c *client) change(d die, called, returned journal.Kind, change func(context.Context, int64) error) {
+	w := c.world
+	id := w.someTask(d)
+	if id == 0 {
+		return
+	}
+	ctx, cancel := w.context(c.life, patience(d))
+	defer cancel()
+	w.note(c.name, called, journal.Event{Op: c.op(), ID: id})
+	err := change(ctx, id)
+	w.note(c.name, returned, journal.Event{Op: c.op(), ID: id, Error: classOf(err), Detail: text(err)})
+}
+
+// pause pauses a tag for a moment, in good time before the faults end.
+func (c *client) pause(d die) {
+	w := c.world
+	if time.Since(begins) > w.faults-9*time.Second {
+		return
+	}
+	ctx, cancel := w.context(c.life, 5*time.Second)
+	defer cancel()
+	tag := tags[1]
+	w.note(c.name, journal.CallPause, journal.Event{Op: c.op(), Tag: tag})
+	w.note(c.name, journal.ReturnPause, journal.Event{Op: c.op(), Tag: tag, Error: classOf(c.engine.Pause(ctx, tag))})
+	w.rest(d.between(0, 2*time.Second))
+	w.note(c.name, journal.CallResume, journal.Event{Op: c.op(), Tag: tag})
+	w.note(c.name, journal.ReturnResume, journal.Event{Op: c.op(), Tag: tag, Error: classOf(c.engine.Resume(ctx, tag))})
+}
+
+// patience is how long a caller waits.
+func patience(d die) time.Duration {
+	return oneOf(d, 20*time.Millisecond, 300*time.Millisecond, 2*time.Second, 15*time.Second)
+}
+
+// saved is what a save was answered: every error that does not say unknown says that nothing was stored.
+func saved(id int64, err error) (int64, journal.Class) {
+	if unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err); ok {
+		return unknown.ID, journal.Unknown
+	}
+	class := classOf(err)
+	if class == journal.Unknown {
+		class = journal.Refused
+	}
+	return id, class
+}
+
+// classOf is what any other operation was answered.
+func classOf(err error) journal.Class {
+	switch {
+	case err == nil:
+		return journal.OK
+	case errors.Is(err, processor.ErrDuplicate):
+		return journal.Duplicate
+	case errors.Is(err, processor.ErrNotFound):
+		return journal.NotFound
+	case errors.Is(err, processor.ErrLeaseLost):
+		return journal.LeaseLost
+	case errors.Is(err, processor.ErrFinished), errors.Is(err, processor.ErrNotPending), errors.Is(err, processor.ErrNotFailed):
+		return journal.WrongStatus
+	case row.ClassOf(err) != row.ClassUnknown:
+		return journal.Refused
+	default:
+		return journal.Unknown
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

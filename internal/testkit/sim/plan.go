@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+)
+
+// plan is what a seed fixes from the beginning. Some seeds are calm where others are wild, so that faults are met one by one as
+// well as together.
+type plan struct {
+	dice
+	slots  int           // processes that there shall be
+	faults time.Duration // length of the first phase
+	drain  time.Duration // of the second
+
+	// The mean time between two events, of each slot where it is the slot's; 0: none happen.
+	crash, stop, partition, freeze time.Duration
+	outage, failover, lock         time.Duration
+	lastCrash                      int // slot whose process ends with results unsaid when the faults are long over; -1: none does
+
+	callFaults float64       // share of calls that fail
+	latency    time.Duration // of a call, each way, at most
+	slow       float64       // share of calls that take seconds
+
+	workers     int
+	ttr         time.Duration
+	clients     int           // in each process
+	outsiders   int           // callers who survive the crashes of processes
+	opEvery     time.Duration // mean time between two operations of a client
+	poison      int           // tasks that crash their process
+	misbehaving float64       // share of executions that go wrong
+}
+
+const (
+	maxAttempts = 4
+	quarantine  = 5
+	timeout     = 3 * time.Second // of an attempt
+	callTimeout = 10 * time.Second
+	longestTTR  = 6 * time.Second
+)
+
+// calmFor is how long after the faults the last crash happens: when every bound counts.
+var calmFor = Rules.Settle + Rules.Hold
+
+// Rules are what the judge is told about a simulation.
+var Rules = judge.Rules{
+	MaxAttempts: maxAttempts, Quarantine: quarantine, TTR: longestTTR,
+	Settle: 2 * time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second, Hold: 5 * time.Second,
+}
+
+func newPlan(seed uint64) plan {
+	p := plan{dice: dice(seed)}
+	d := p.roll("plan")
+	often := func(share float64, from, to time.Duration) time.Duration {
+		if !d.chance(share) {
+			return 0
+		}
+		return d.between(from, to)
+	}
+	p.slots = 2 + d.IntN(5)
+	p.faults = d.between(10*time.Second, 20*time.Second)
+	p.drain = 30 * time.Second
+
+	p.crash = often(.5, 4*time.Second, 20*time.Second)
+	p.stop = often(.5, 4*time.Second, 20*time.Second)
+	p.partition = often(.4, 4*time.Second, 20*time.Second)
+	p.freeze = often(.4, 4*time.Second, 20*time.Second)
+	p.outage = often(.3, 5*time.Second, 15*time.Second)
+	p.failover = often(.3, 6*time.Second, 15*time.Second)
+	p.lock = often(.4, 300*time.Millisecond, 3*time.Second)
+
+	p.callFaults = oneOf(d, 0, 0, .003, .01, .03)
+	p.latency = oneOf(d, 200*time.Microsecond, time.Millisecond, 10*time.Millisecond, 60*time.Millisecond)
+	p.slow = oneOf(d, 0, 0, .002, .01)
+
+	p.workers = oneOf(d, 2, 4, 8, 32)
+	p.ttr = d.between(time.Second, longestTTR)
+	p.clients = 1 + d.IntN(2)
+	p.outsiders = d.IntN(3)
+	p.opEvery = oneOf(d, 300*time.Millisecond, 800*time.Millisecond, 2*time.Second)
+	if d.chance(.25) {
+		p.poison = 1 + d.IntN(2)
+	}
+	p.misbehaving = oneOf(d, 0, .1, .3, .6)
+
+	last := p.roll("last crash")
+	p.lastCrash = oneOf(last, -1, last.IntN(p.slots))
+	return p
+}

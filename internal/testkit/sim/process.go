@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// process is every processor of a node.
+func (l *life) process(ctx context.Context, task *processor.Task) error {
+	w := l.world
+	w.work.Add(1)
+	defer w.work.Done()
+	op := l.started(task, l.ear.claimedAt(task.ID))
+	class, err := l.behave(ctx, task)
+	w.note(l.name, journal.RunEnd, journal.Event{Op: op, ID: task.ID, Version: task.Version, Error: class})
+	if class == journal.Panicked {
+		panic("as its task wants it")
+	}
+	return err
+}
+
+// started writes down an execution, before it does anything. It was decided on at the given moment, or later.
+func (l *life) started(task *processor.Task, decided time.Time) (op string) {
+	w := l.world
+	op = fmt.Sprintf("run %d", w.runs.Add(1))
+	w.note(l.name, journal.RunStart, journal.Event{
+		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Version: task.Version, Attempt: task.Attempt,
+		Due: task.Due, Expected: task.Expected, Clock: l.ear.kindest(decided),
+	})
+	return op
+}
+
+var errTask = errors.New("as its task wants it")
+
+// behave does what the seed wants of this version of the task. Once the faults are over everybody behaves, at once.
+func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class, error) {
+	w := l.world
+	if w.isCalm() {
+		<-time.After(time.Millisecond)
+		return journal.OK, nil
+	}
+	if strings.HasPrefix(string(task.Body), poison) {
+		l.crash("task " + fmt.Sprint(task.ID))
+		return journal.Failed, errTask
+	}
+	d := w.roll("behave"+string(task.Body), int(task.Version))
+	if !d.chance(w.misbehaving) {
+		return l.workFor(ctx, oneOf(d, 0, d.between(0, 50*time.Millisecond), d.between(0, 500*time.Millisecond)))
+	}
+	switch d.IntN(11) {
+	case 0, 1:
+		return journal.Failed, errTask
+	case 2:
+		return journal.Permanent, processor.Permanent(errTask)
+	case 3:
+		return journal.Panicked, nil
+	case 4:
+		return l.workFor(ctx, time.Hour) // until its timeout
+	case 5, 6: // it ignores its context
+		w.rest(d.between(time.Second, 9*time.Second))
+		return journal.OK, nil
+	case 7:
+		return journal.Snoozed, processor.Snooze(d.between(0, 3*time.Second))
+	case 8:
+		return journal.Failed, processor.RetryAfter(errTask, d.between(0, 2*time.Second))
+	case 9:
+		w.work.Go(func() { w.answer(task) })
+		return journal.HandedOver, processor.HandOver(d.between(time.Second, 3*time.Second))
+	default:
+		return l.workFor(ctx, d.between(time.Second, 6*time.Second))
+	}
+}
+
+// workFor is the work of a processor that obeys its context. Nobody works on when the faults are over.
+func (l *life) workFor(ctx context.Context, d time.Duration) (journal.Class, error) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return journal.OK, nil
+	case <-l.world.calm:
+		return journal.OK, nil
+	case <-ctx.Done():
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, processor.ErrStopping):
+		return journal.Interrupted, ctx.Err()
+	case errors.Is(cause, processor.ErrLeaseLost):
+		return journal.LeaseLost, ctx.Err()
+	case errors.Is(cause, processor.ErrCancelled):
+		return journal.Cancelled, ctx.Err()
+	default:
+		return journal.Failed, ctx.Err()
+	}
+}
+
+// answer ends a task that was handed over, by its token, at any node; or never.
+func (w *world) answer(task *processor.Task) {
+	d := w.roll("answer"+string(task.Body), int(task.Version))
+	if d.chance(.2) || !w.rest(d.between(0, 4*time.Second)) {
+		return
+	}
+	_, e := w.somebody(d)
+	if e == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	w.note("holder", journal.CallFinish, journal.Event{ID: task.ID, Version: task.Version})
+	err := e.Finish(ctx, task.ID, task.Version)
+	w.note("holder", journal.ReturnFinish, journal.Event{ID: task.ID, Version: task.Version, Error: classOf(err)})
+}

@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+	"github.com/delaytask/delaytask/internal/testkit/linear"
+)
+
+// Totals is what many seeds have shown.
+type Totals struct {
+	Seeds      int                   `json:"seeds"`
+	Failed     []uint64              `json:"failed"` // seeds that broke a promise
+	Violations int                   `json:"violations"`
+	Broken     map[judge.Promise]int `json:"broken"` // violations by promise; those with none are not there
+	Counts     judge.Counts          `json:"counts"`
+	Linear     linear.Counts         `json:"linear"`
+	Bound      float64               `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
+}
+
+func (t *Totals) add(seed uint64, v judge.Verdict) {
+	one := Totals{Seeds: 1, Violations: v.Broken(), Broken: map[judge.Promise]int{}, Counts: v.Counts, Linear: v.Linear}
+	for _, violation := range v.Violations {
+		one.Broken[violation.Promise]++
+	}
+	if one.Violations > 0 {
+		one.Failed = []uint64{seed}
+	}
+	t.Add(one)
+}
+
+// Add adds what other seeds have shown.
+func (t *Totals) Add(o Totals) {
+	t.Seeds += o.Seeds
+	t.Counts.Add(o.Counts)
+	t.Linear.Add(o.Linear)
+	t.addBreaches(o)
+}
+
+// AddBroken adds what other runs of the same seeds have broken, and nothing else.
+func (t *Totals) AddBroken(o Totals) {
+	t.Linear.Broken += o.Linear.Broken
+	t.addBreaches(o)
+}
+
+func (t *Totals) addBreaches(o Totals) {
+	t.Violations += o.Violations
+	t.Failed = append(t.Failed, o.Failed...)
+	if t.Broken == nil {
+		t.Broken = map[judge.Promise]int{}
+	}
+	for promise, n := range o.Broken {
+		t.Broken[promise] += n
+	}
+	t.Bound = 1
+	if len(t.Failed) == 0 {
+		t.Bound = min(3/float64(t.Seeds), 1)
+	}
+}
+
+// String is one line.
+func (t *Totals) String() string {
+	c := t.Counts
+	var faults []string
+	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
+		faults = append(faults, fmt.Sprintf("%s %d", kind, c.Faults[kind]))
+	}
+	line := fmt.Sprintf("%d seeds, %d nodes, %d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, "+
+		"faults: %s, %d crashes, %d graceful stops, %d rescued (%d when the bound counted, the slowest after %v), %d quarantined, "+
+		"%d saves accepted, %d unknown, %d duplicate, %d refused, "+
+		"%d operations on %d tasks checked to be linearizable (%d of unknown outcome, %d tasks undecided); %d violations",
+		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra, strings.Join(faults, ", "),
+		c.Crashes, c.Stops, c.Rescued, c.Timed, c.Slowest.Round(time.Millisecond), c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused,
+		t.Linear.Operations, t.Linear.Tasks, t.Linear.Unknown, t.Linear.Undecided, t.Violations)
+	if len(t.Failed) == 0 {
+		return line + fmt.Sprintf(", 95 %% bound 3/N: %.2g of the seeds", t.Bound)
+	}
+	return line + fmt.Sprintf(" in the seeds %d", t.Failed)
+}
+
+// JSON is one line, too.
+func (t *Totals) JSON() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // numbers alone
+	}
+	return string(text)
+}

@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/memstore"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+)
+
+// The tags. Those in evenTags are served by every other slot only, those in popTags by no processor.
+var (
+	tags     = []string{"alpha", "beta"}
+	evenTags = []string{"even"}
+	popTags  = []string{"pop"}
+)
+
+// world is one run of one seed, inside a bubble.
+type world struct {
+	plan
+	db     *memstore.Store
+	book   journal.Memory
+	clocks clocks
+
+	calm    chan struct{}  // closed when the faults end
+	over    chan struct{}  // closed when all has been seen
+	away    atomic.Bool    // the database refuses connections
+	crashed atomic.Bool    // the last crash has happened
+	work    sync.WaitGroup // everything that runs beside the engines
+
+	mu     sync.Mutex
+	lives  []*life // that take part now
+	tasks  []int64 // that were accepted
+	runs   atomic.Int64
+	stored map[int64]int64 // versions; guarded by the store
+}
+
+// begins is when a run begins: the time of a bubble does so before ids do.
+var begins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// play runs a seed and returns its journal. The caller is in a bubble.
+func play(seed uint64) []journal.Event {
+	<-time.After(time.Until(begins))
+	p := newPlan(seed)
+	w := &world{plan: p, calm: make(chan struct{}), over: make(chan struct{}), stored: map[int64]int64{}}
+	w.db = memstore.New(memstore.WithWatch(w.see))
+	w.note("sim", journal.Rules, journal.Event{Detail: judge.Encode(Rules)})
+	w.note("sim", journal.StoreWhole, journal.Event{})
+	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseFaults})
+	for slot := range p.slots {
+		w.work.Go(func() { w.keepAlive(slot) })
+		w.work.Go(func() { w.often("partition", slot, p.partition, func(d die, n int) { w.partition(d, slot, n) }) })
+		w.work.Go(func() { w.often("freeze", slot, p.freeze, func(d die, n int) { w.freeze(d, slot, n) }) })
+	}
+	w.work.Go(func() { w.often("outage", 0, p.outage, w.outage) })
+	w.work.Go(func() { w.often("failover", 0, p.failover, w.failover) })
+	w.work.Go(func() { w.often("lock", 0, p.lock, w.lock) })
+	for i := range p.outsiders {
+		w.work.Go(func() { w.newOutsider(i).work() })
+	}
+	<-time.After(p.faults)
+	w.repair()
+	<-time.After(p.drain)
+	synctest.Wait()
+	events := w.end()
+	w.work.Wait()
+	<-time.After(time.Minute) // what is still on its way arrives
+	return events
+}
+
+// repair ends the faults. What was on its way when they ended may still pause a tag, or be lost: that is a fault of before, so who
+// waits for it is told.
+func (w *world) repair() {
+	close(w.calm)
+	w.away.Store(false)
+	w.restore()
+	w.work.Go(func() {
+		for range 5 {
+			<-time.After(time.Second)
+			w.restore()
+		}
+	})
+	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDrain, Clock: time.Now().Add(w.clocks.now())})
+	for _, wait := range []time.Duration{0, 200 * time.Millisecond, Rules.Settle - 200*time.Millisecond} {
+		w.work.Go(func() {
+			<-time.After(wait)
+			for _, tag := range tags {
+				_ = w.db.SetTag(context.Background(), row.TagState{Tag: tag})
+			}
+		})
+	}
+}
+
+func (w *world) restore() {
+	for _, l := range w.alive() {
+		l.line.Restore()
+	}
+}
+
+// end writes down how the table stands, and sends everybody home.
+func (w *world) end() []journal.Event {
+	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDone})
+	for after := int64(0); ; {
+		rows, _, err := w.db.List(context.Background(), row.Filter{AfterID: after, Limit: 1000}, true)
+		if err != nil {
+			panic(err)
+		}
+		for _, r := range rows {
+			after = r.ID
+			w.note("db", journal.Row, rowEvent(&r, true))
+		}
+		if len(rows) < 1000 {
+			break
+		}
+	}
+	events := w.book.Events()
+	close(w.over)
+	return events
+}
+
+// see is told of every change of the table, and writes down the transitions and the leases that are moved.
+func (w *world) see(r row.Row, now row.Time) {
+	version, known := w.stored[r.ID]
+	w.stored[r.ID] = r.Version
+	e := rowEvent(&r, !known)
+	e.Clock = now.Std()
+	switch {
+	case !known || version != r.Version:
+		w.note("db", journal.Write, e)
+	case r.Status == row.Executing:
+		w.note("db", journal.Lease, e)
+	}
+}
+
+func rowEvent(r *row.Row, whole bool) journal.Event {
+	e := journal.Event{
+		ID: r.ID, Version: r.Version, Status: r.Status.String(), Attempt: r.Attempt, CrashCount: r.CrashCount, Executor: r.Executor,
+		Due: r.Due.Std(), Expected: r.Expected.Std(),
+	}
+	if whole {
+		e.Tag, e.Key, e.Body = r.Tag, r.Key, string(r.Body)
+	}
+	return e
+}
+
+// note writes an event into the journal.
+func (w *world) note(node string, kind journal.Kind, e journal.Event) {
+	e.At, e.Node, e.Kind = time.Now().UTC(), node, kind
+	w.book.Append(e)
+}
+
+// isCalm reports whether the faults have ended.
+func (w *world) isCalm() bool {
+	select {
+	case <-w.calm:
+		return true
+	default:
+		return false
+	}
+}
+
+// rest waits for d, and reports whether that has passed before the faults ended.
+func (w *world) rest(d time.Duration) bool { return wait(d, w.calm) }
+
+// wait waits for d, and reports whether that has passed before a channel was closed.
+func wait(d time.Duration, ends <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ends:
+		return false
+	}
+}
+
+// alive returns the lives that take part now.
+func (w *world) alive() []*life {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*life(nil), w.lives...)
+}
+
+// somebody picks one of the lives that take part, with its engine; nil where there is none, or it is only starting.
+func (w *world) somebody(d die) (*life, *engine.Engine) {
+	lives := w.alive()
+	if len(lives) == 0 {
+		return nil, nil
+	}
+	l := lives[d.IntN(len(lives))]
+	return l, l.running()
+}
+
+// in returns the life of a slot, nil while it has none.
+func (w *world) in(slot int) *life {
+	for _, l := range w.alive() {
+		if l.slot == slot {
+			return l
+		}
+	}
+	return nil
+}
+
+// accepted makes a task known to those who look for one to change.
+func (w *world) accepted(id int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tasks = append(w.tasks, id)
+}
+
+// someTask picks a task among the latest.
+func (w *world) someTask(d die) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.tasks) == 0 {
+		return 0
+	}
+	return w.tasks[len(w.tasks)-1-d.IntN(min(len(w.tasks), 30))]
+}
