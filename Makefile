@@ -111,7 +111,7 @@ test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it instal
 	@dir=$$(mktemp -d); trap 'test/servers/mariadb 11.8 kill "$$dir"; rm -rf "$$dir"' EXIT; \
 	dsn=$$(test/servers/mariadb 11.8 start 13811 "$$dir"); \
 	DELAYTASK_TEST_DSN=$$dsn DELAYTASK_REQUIRE_DB=mariadb \
-		go test -count=1 ./test/api ./internal/store ./migrations ./test/integration
+		go test -count=1 ./test/api ./internal/sqlstore ./migrations ./test/integration
 
 .PHONY: test-clusters
 test-clusters: ## hurt clusters of Galera and of group replication and their members, two minutes each; as root

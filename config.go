@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -186,7 +187,7 @@ func between[T cmp.Ordered](field string, value, least, most T) error {
 }
 
 // engineConfig translates: what is negative here, to tell it from what was left out, is 0 there.
-func (c *Config) engineConfig(store engine.Store) engine.Config {
+func (c *Config) engineConfig(store store.Store) engine.Config {
 	cfg := engine.Config{
 		Store: store, Registry: new(processor.Registry), Logger: c.Logger, CallTimeout: callTimeout, Nap: clock.Nap,
 		Workers: c.Workers, TTR: c.TTR, Timeout: max(c.Timeout, 0), MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,

@@ -11,6 +11,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/migrations"
 )
@@ -29,11 +30,11 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, kind, err := store.Connect(ctx, dsn)
+	db, kind, err := sqlstore.Connect(ctx, dsn)
 	if err != nil {
 		return nil, fmt.Errorf("delaytask: %w", err)
 	}
-	cfg.Migrate = cfg.Migrate || kind == store.SQLite
+	cfg.Migrate = cfg.Migrate || kind == sqlstore.SQLite
 	s, err := onDatabase(ctx, db, kind, cfg, db.Close)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -69,31 +70,31 @@ func prepare(ctx context.Context, cfg Config) (Config, error) {
 }
 
 // kindOf asks the driver, and where that is one that wraps another, the server.
-func kindOf(ctx context.Context, db *sql.DB) (store.Kind, error) {
+func kindOf(ctx context.Context, db *sql.DB) (sqlstore.Kind, error) {
 	switch db.Driver().(type) {
 	case *mysql.MySQLDriver:
-		return store.MySQL, nil
+		return sqlstore.MySQL, nil
 	case *sqlite.Driver:
-		return store.SQLite, nil
+		return sqlstore.SQLite, nil
 	}
 	var version string
 	mysqlErr := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
 	if mysqlErr == nil {
-		return store.MySQL, nil
+		return sqlstore.MySQL, nil
 	}
 	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err == nil {
-		return store.SQLite, nil
+		return sqlstore.SQLite, nil
 	}
 	return 0, fmt.Errorf("delaytask: the pool leads neither to MySQL or MariaDB nor to SQLite: %w", mysqlErr)
 }
 
-func onDatabase(ctx context.Context, db *sqlx.DB, kind store.Kind, cfg Config, closeDB func() error) (*Scheduler, error) {
+func onDatabase(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, cfg Config, closeDB func() error) (*Scheduler, error) {
 	if cfg.Migrate {
 		if err := migrations.Up(ctx, db.DB, kind); err != nil {
 			return nil, fmt.Errorf("delaytask: %w", err)
 		}
 	}
-	st := store.NewFor(db, kind, cfg.Workers)
+	st := sqlstore.NewFor(db, kind, cfg.Workers)
 	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
 	if err := check(ctx, st, cfg); err != nil {
 		return nil, errors.Join(err, st.Close(ctx))
@@ -106,7 +107,7 @@ func onDatabase(ctx context.Context, db *sqlx.DB, kind store.Kind, cfg Config, c
 }
 
 // check refuses a database that is not fit for use, and logs what is dangerous about one that is.
-func check(ctx context.Context, st *store.Store, cfg Config) error {
+func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 	warnings, err := st.Check(ctx, cfg.BodyLimit)
 	if err != nil {
 		return fmt.Errorf("delaytask: %w", err)
@@ -118,7 +119,7 @@ func check(ctx context.Context, st *store.Store, cfg Config) error {
 }
 
 // onStore returns a scheduler on a store. The config is complete.
-func onStore(ctx context.Context, st engine.Store, cfg Config, release func(context.Context) error) (*Scheduler, error) {
+func onStore(ctx context.Context, st store.Store, cfg Config, release func(context.Context) error) (*Scheduler, error) {
 	built := cfg.engineConfig(st)
 	e, err := engine.New(ctx, built)
 	if err != nil {

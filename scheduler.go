@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -23,7 +24,7 @@ const Version = engine.Version
 // anything was done, and [ErrClosed] after Stop. Whatever else the database answers comes wrapped with the operation.
 type Scheduler struct {
 	engine     *engine.Engine
-	store      engine.Store
+	store      store.Store
 	registry   *processor.Registry
 	bodyLimit  int
 	quarantine int

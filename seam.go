@@ -8,14 +8,15 @@ import (
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 func init() {
-	seam.NewScheduler = func(cfg any, st engine.Store, build func(engine.Config) (*engine.Engine, error)) (any, error) {
+	seam.NewScheduler = func(cfg any, st store.Store, build func(engine.Config) (*engine.Engine, error)) (any, error) {
 		return withEngine(cfg.(Config), st, build)
 	}
-	seam.Store = func(scheduler any) engine.Store { return scheduler.(*Scheduler).store }
+	seam.Store = func(scheduler any) store.Store { return scheduler.(*Scheduler).store }
 	seam.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
 	seam.Save = func(ctx context.Context, scheduler, item any) (int64, any, error) {
 		i := item.(Item)
@@ -57,7 +58,7 @@ func withGlobalKey(key string) Option {
 }
 
 // withEngine returns a scheduler on a store and an engine that are somebody else's.
-func withEngine(cfg Config, st engine.Store, build func(engine.Config) (*engine.Engine, error)) (*Scheduler, error) {
+func withEngine(cfg Config, st store.Store, build func(engine.Config) (*engine.Engine, error)) (*Scheduler, error) {
 	cfg, err := prepare(context.Background(), cfg)
 	if err != nil {
 		return nil, err

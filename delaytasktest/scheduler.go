@@ -177,18 +177,18 @@ func (c *clock) forward(t time.Time) {
 // store is the database in memory. It overlooks transactions: the caller's are ones of another database, or of none.
 type store struct{ *memstore.Store }
 
-func (s store) Insert(ctx context.Context, _ engine.Tx, rows []row.Row) error {
+func (s store) Insert(ctx context.Context, _ processor.Tx, rows []row.Row) error {
 	return s.Store.Insert(ctx, nil, rows)
 }
 
-func (s store) Get(ctx context.Context, _ engine.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+func (s store) Get(ctx context.Context, _ processor.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	return s.Store.Get(ctx, nil, ids)
 }
 
-func (s store) FindActive(ctx context.Context, _ engine.Tx, keys []row.TagKey) ([]row.Row, error) {
+func (s store) FindActive(ctx context.Context, _ processor.Tx, keys []row.TagKey) ([]row.Row, error) {
 	return s.Store.FindActive(ctx, nil, keys)
 }
 
-func (s store) Update(ctx context.Context, _ engine.Tx, changes []row.Change) (int, error) {
+func (s store) Update(ctx context.Context, _ processor.Tx, changes []row.Change) (int, error) {
 	return s.Store.Update(ctx, nil, changes)
 }

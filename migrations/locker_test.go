@@ -9,7 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
@@ -44,7 +44,7 @@ func TestUpBeginsWhenTheLockOfAnotherProcessEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		go func() { done <- Up(t.Context(), db.DB, store.MySQL) }()
+		go func() { done <- Up(t.Context(), db.DB, sqlstore.MySQL) }()
 		waiting := "SELECT COUNT(*) FROM information_schema.processlist" +
 			" WHERE db = DATABASE() AND state = 'User lock' AND info LIKE 'SELECT GET_LOCK%'"
 		// The table that notes the migrations is there by then: whether any is missing is asked without the lock.
@@ -104,7 +104,7 @@ func TestLeaseIsOnesAtATimeAndEndsByItself(t *testing.T) {
 // connected returns a pool and two connections of it.
 func connected(t *testing.T, d dbtest.Database) (db *sqlx.DB, first, second *sql.Conn) {
 	t.Helper()
-	db, _, err := store.Connect(t.Context(), d.DSN)
+	db, _, err := sqlstore.Connect(t.Context(), d.DSN)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 //go:embed mysql/*.sql sqlite/*.sql
@@ -25,7 +25,7 @@ var trees embed.FS
 
 // Up applies what is missing. Any number of processes may call it at once; all of them succeed, and it changes nothing when there
 // is nothing to do.
-func Up(ctx context.Context, db *sql.DB, kind store.Kind) error {
+func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	p, err := provider(db, kind)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func Up(ctx context.Context, db *sql.DB, kind store.Kind) error {
 }
 
 // Down takes back the newest applied migration, and with it what is stored in the tables that it drops.
-func Down(ctx context.Context, db *sql.DB, kind store.Kind) error {
+func Down(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	p, err := provider(db, kind)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func Down(ctx context.Context, db *sql.DB, kind store.Kind) error {
 	return nil
 }
 
-func provider(db *sql.DB, kind store.Kind) (*goose.Provider, error) {
+func provider(db *sql.DB, kind sqlstore.Kind) (*goose.Provider, error) {
 	tree, err := tree(kind)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func provider(db *sql.DB, kind store.Kind) (*goose.Provider, error) {
 		goose.WithDisableGlobalRegistry(true), // the application may use goose for migrations of its own
 		goose.WithLogger(goose.NopLogger()),
 	}
-	if kind == store.MySQL {
+	if kind == sqlstore.MySQL {
 		opts = append(opts, goose.WithSessionLocker(&sessionLocker{}))
 	}
 	p, err := goose.NewProvider(goose.DialectCustom, db, tree, opts...)
@@ -76,8 +76,8 @@ func provider(db *sql.DB, kind store.Kind) (*goose.Provider, error) {
 	return p, nil
 }
 
-func tree(kind store.Kind) (fs.FS, error) {
-	if kind != store.MySQL && kind != store.SQLite {
+func tree(kind sqlstore.Kind) (fs.FS, error) {
+	if kind != sqlstore.MySQL && kind != sqlstore.SQLite {
 		return nil, fmt.Errorf("no migrations for databases of kind %s", kind)
 	}
 	return fs.Sub(trees, kind.String())

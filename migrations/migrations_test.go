@@ -8,7 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/migrations"
 )
@@ -166,7 +166,7 @@ func notesOf(t *testing.T, db *sqlx.DB) []note {
 }
 
 // pending counts the migrations that are not applied.
-func pending(t *testing.T, db *sqlx.DB, kind store.Kind) (n int) {
+func pending(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) (n int) {
 	t.Helper()
 	states, err := migrations.Status(t.Context(), db.DB, kind)
 	if err != nil {
@@ -180,9 +180,9 @@ func pending(t *testing.T, db *sqlx.DB, kind store.Kind) (n int) {
 	return n
 }
 
-func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, store.Kind) {
+func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, sqlstore.Kind) {
 	t.Helper()
-	db, kind, err := store.Connect(t.Context(), d.DSN)
+	db, kind, err := sqlstore.Connect(t.Context(), d.DSN)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +190,10 @@ func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, store.Kind) {
 	return db, kind
 }
 
-func tablesOf(t *testing.T, db *sqlx.DB, kind store.Kind) []string {
+func tablesOf(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) []string {
 	t.Helper()
 	query := "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY name"
-	if kind == store.SQLite {
+	if kind == sqlstore.SQLite {
 		query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' ORDER BY name"
 	}
 	var names []string
@@ -204,10 +204,10 @@ func tablesOf(t *testing.T, db *sqlx.DB, kind store.Kind) []string {
 }
 
 // columns returns table.column of all our tables and views, but goose's.
-func columns(t *testing.T, db *sqlx.DB, kind store.Kind) []string {
+func columns(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) []string {
 	t.Helper()
 	query := "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?"
-	if kind == store.SQLite {
+	if kind == sqlstore.SQLite {
 		query = "SELECT name FROM pragma_table_xinfo(?)"
 	}
 	var all []string

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
 )
 
@@ -26,7 +26,7 @@ func beProcess(dsn string) (code int) {
 }
 
 func migrateOnSignal(ctx context.Context, dsn string) error {
-	db, kind, err := store.Connect(ctx, dsn)
+	db, kind, err := sqlstore.Connect(ctx, dsn)
 	if err != nil {
 		return err
 	}

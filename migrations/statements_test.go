@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
@@ -31,15 +31,15 @@ func TestStatementsThatMigrationsSendAreListed(t *testing.T) {
 		recorder := dbtest.Record(connector)
 		db := sql.OpenDB(recorder)
 		defer db.Close()
-		if err := Up(t.Context(), db, store.MySQL); err != nil {
+		if err := Up(t.Context(), db, sqlstore.MySQL); err != nil {
 			t.Fatal(err)
 		}
 		for range 8 {
-			if err := Down(t.Context(), db, store.MySQL); err != nil {
+			if err := Down(t.Context(), db, sqlstore.MySQL); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Status(t.Context(), db, store.MySQL); err != nil {
+		if _, err := Status(t.Context(), db, sqlstore.MySQL); err != nil {
 			t.Fatal(err)
 		}
 		conn, err := db.Conn(t.Context())

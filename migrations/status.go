@@ -8,7 +8,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // State tells of one migration whether it is applied.
@@ -19,7 +19,7 @@ type State struct {
 }
 
 // Status lists all migrations by version. It changes nothing and needs no more than the right to read.
-func Status(ctx context.Context, db *sql.DB, kind store.Kind) ([]State, error) {
+func Status(ctx context.Context, db *sql.DB, kind sqlstore.Kind) ([]State, error) {
 	files, err := files(kind)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func Status(ctx context.Context, db *sql.DB, kind store.Kind) ([]State, error) {
 	return states, nil
 }
 
-func files(kind store.Kind) ([]string, error) {
+func files(kind sqlstore.Kind) ([]string, error) {
 	tree, err := tree(kind)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func files(kind store.Kind) ([]string, error) {
 	return fs.Glob(tree, "*.sql")
 }
 
-func applied(ctx context.Context, db *sql.DB, kind store.Kind) (map[int64]bool, error) {
+func applied(ctx context.Context, db *sql.DB, kind sqlstore.Kind) (map[int64]bool, error) {
 	versions, err := newVersions(kind)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // versionTable is our own, so that an application that uses goose keeps its numbers apart from ours.
@@ -19,7 +19,7 @@ type versions struct {
 	create, exists string
 }
 
-func newVersions(kind store.Kind) (*versions, error) {
+func newVersions(kind sqlstore.Kind) (*versions, error) {
 	v := &versions{
 		create: `CREATE TABLE IF NOT EXISTS ` + versionTable + ` (
 			id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
@@ -32,7 +32,7 @@ func newVersions(kind store.Kind) (*versions, error) {
 		exists: `SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?`,
 	}
 	dialect := database.DialectMySQL
-	if kind == store.SQLite {
+	if kind == sqlstore.SQLite {
 		dialect = database.DialectSQLite3
 		v.create = `CREATE TABLE IF NOT EXISTS ` + versionTable + ` (
 			id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // use is what a command does with its database.
@@ -59,13 +59,13 @@ func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
 // admit refuses a database that is not fit for the use, before it is opened: to open an embedded one creates and migrates it.
 // It says which database is about to be changed.
 func (a *app) admit(ctx context.Context, c config.Config, u use) error {
-	target, err := store.ParseDSN(c.DSN)
+	target, err := sqlstore.ParseDSN(c.DSN)
 	if err != nil {
 		return misused(err)
 	}
 	if u != reads && c.DSNFrom == "" {
 		return misusedf("say which database, by --dsn, DELAYTASK_DSN or dsn in config.yaml; that of serve without settings is "+
-			"--dsn %s", store.DefaultDSN)
+			"--dsn %s", sqlstore.DefaultDSN)
 	}
 	state, err := embeddedState(ctx, target, u)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) admit(ctx context.Context, c config.Config, u use) error {
 }
 
 // embeddedState refuses a file that is missing or a stranger's, unless the command may create tables. It says what creating means.
-func embeddedState(ctx context.Context, target store.Target, u use) (state string, err error) {
+func embeddedState(ctx context.Context, target sqlstore.Target, u use) (state string, err error) {
 	file, embedded := strings.CutPrefix(target.Redacted(), "sqlite:")
 	if !embedded {
 		return "", nil

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/server/config"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // demoLimit is far above what the demo takes: whatever is not done by then has gone wrong.
@@ -53,7 +53,7 @@ var errDemoSlow = fmt.Errorf("the demo was not done after %v; is the machine ver
 // demoPlace says which database the demo uses, and how its tags begin: on somebody's own database they must meet no others.
 func demoPlace(cmd *cobra.Command) (dsn, prefix string, cleanup func() error, err error) {
 	if flag := cmd.Flags().Lookup("dsn"); flag.Changed {
-		_, err := store.ParseDSN(flag.Value.String())
+		_, err := sqlstore.ParseDSN(flag.Value.String())
 		return flag.Value.String(), fmt.Sprintf("demo-%x:", time.Now().UnixNano()), func() error { return nil }, err
 	}
 	dir, err := os.MkdirTemp("", "delaytask-demo-")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // play performs the script: it starts the service, kills it, starts it again, and does what operators and other programs do
@@ -44,12 +44,12 @@ func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.W
 		dsn: dsn, prefix: prefix, operator: operator, events: make(chan event, manyEvents),
 		ids: map[string]int64{}, finished: map[string]bool{},
 	}
-	db, kind, err := store.Connect(ctx, dsn)
+	db, kind, err := sqlstore.Connect(ctx, dsn)
 	if err != nil {
 		return nil, errors.Join(err, p.close(ctx))
 	}
 	p.db = db.DB
-	if kind == store.MySQL { // an embedded database has the clock of this machine
+	if kind == sqlstore.MySQL { // an embedded database has the clock of this machine
 		if p.offset, err = measureOffset(ctx, p.db); err != nil {
 			return nil, errors.Join(err, p.close(ctx))
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/server/config"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // teller writes what happens in plain words. It knows nothing that the play did not see.
@@ -18,9 +18,9 @@ type teller struct {
 // say writes one line. A reader who left does not end the play: its rows still have to be cleaned up.
 func (t *teller) say(format string, args ...any) { _, _ = fmt.Fprintf(t.w, format+"\n", args...) }
 
-func (t *teller) introduce(dsn string, kind store.Kind) {
+func (t *teller) introduce(dsn string, kind sqlstore.Kind) {
 	t.say("A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond.")
-	if kind == store.SQLite {
+	if kind == sqlstore.SQLite {
 		t.say("The table is in %s: nothing but this program is needed.", config.MaskDSN(dsn))
 		return
 	}

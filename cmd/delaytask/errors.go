@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -52,7 +52,7 @@ var refused = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge,
 	delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime, delaytask.ErrInvalidID,
 	delaytask.ErrInvalidTTR, delaytask.ErrInvalidMaxAttempts, delaytask.ErrInvalidPriority, delaytask.ErrInvalidHeaders,
-	delaytask.ErrInvalidOption, delaytask.ErrInvalidConfig, store.ErrInvalidDSN, access.ErrInvalid,
+	delaytask.ErrInvalidOption, delaytask.ErrInvalidConfig, sqlstore.ErrInvalidDSN, access.ErrInvalid,
 }
 
 func exitCode(err error) int {
@@ -77,8 +77,8 @@ var advice = []struct {
 	{delaytask.ErrFinished, "delaytask get shows how it ended"},
 	{delaytask.ErrNotPending, "delaytask get shows where it stands"},
 	{delaytask.ErrNotFailed, "only failed tasks can be retried; delaytask get shows where it stands"},
-	{store.ErrTokenExists, "revoke it first, or choose another name"},
-	{store.ErrNotFound, "delaytask token list shows what there is"},
+	{sqlstore.ErrTokenExists, "revoke it first, or choose another name"},
+	{sqlstore.ErrNotFound, "delaytask token list shows what there is"},
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
 }
 
@@ -92,9 +92,9 @@ var codes = []struct {
 	{errPartly, "partly_failed"},
 	{errNoDatabase, "no_database"},
 	{errUnhealthy, wire.CodeUnavailable},
-	{store.ErrInvalidDSN, "invalid_dsn"},
-	{store.ErrTokenExists, "token_exists"},
-	{store.ErrNotFound, wire.CodeNotFound},
+	{sqlstore.ErrInvalidDSN, "invalid_dsn"},
+	{sqlstore.ErrTokenExists, "token_exists"},
+	{sqlstore.ErrNotFound, wire.CodeNotFound},
 }
 
 // failure is an error in JSON. Its code never changes its meaning, and is that of the HTTP API where it has the error.

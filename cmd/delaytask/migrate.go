@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
 )
 
@@ -33,7 +33,7 @@ func (a *app) migrateUpCommand() *cobra.Command {
 		Example: "  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onDatabase(cmd, creates, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+			return a.onDatabase(cmd, creates, func(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 				before, err := migrations.Status(ctx, db, kind)
 				if err != nil {
 					return err
@@ -63,7 +63,7 @@ first. On a terminal it asks.`,
 			if !yes && !a.interactive {
 				return misusedf("there is nobody to ask whether to take back a migration with all that it stores: add --yes")
 			}
-			return a.onDatabase(cmd, changes, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+			return a.onDatabase(cmd, changes, func(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 				before, err := migrations.Status(ctx, db, kind)
 				if err != nil {
 					return err
@@ -95,7 +95,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 		Example: "  delaytask migrate status --json",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onDatabase(cmd, reads, func(ctx context.Context, db *sql.DB, kind store.Kind) error {
+			return a.onDatabase(cmd, reads, func(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 				states, err := migrations.Status(ctx, db, kind)
 				if err != nil {
 					return err
@@ -149,18 +149,18 @@ harmless, and migrate up afterwards only takes note of them. No connection is ma
 }
 
 // kindOf is the kind of database that was named, or that the settings name.
-func (a *app) kindOf(cmd *cobra.Command, named string) (store.Kind, error) {
+func (a *app) kindOf(cmd *cobra.Command, named string) (sqlstore.Kind, error) {
 	switch named {
-	case store.MySQL.String():
-		return store.MySQL, nil
-	case store.SQLite.String():
-		return store.SQLite, nil
+	case sqlstore.MySQL.String():
+		return sqlstore.MySQL, nil
+	case sqlstore.SQLite.String():
+		return sqlstore.SQLite, nil
 	case "":
 		c, err := a.settings(cmd)
 		if err != nil {
 			return 0, err
 		}
-		target, err := store.ParseDSN(c.DSN)
+		target, err := sqlstore.ParseDSN(c.DSN)
 		if err != nil {
 			return 0, misused(err)
 		}
@@ -172,7 +172,7 @@ func (a *app) kindOf(cmd *cobra.Command, named string) (store.Kind, error) {
 
 // onDatabase runs f on a connection without a scheduler: the tables may not be there yet.
 func (a *app) onDatabase(
-	cmd *cobra.Command, u use, f func(context.Context, *sql.DB, store.Kind) error,
+	cmd *cobra.Command, u use, f func(context.Context, *sql.DB, sqlstore.Kind) error,
 ) error {
 	c, err := a.settings(cmd)
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *app) onDatabase(
 	if err := a.admit(cmd.Context(), c, u); err != nil {
 		return err
 	}
-	db, kind, err := store.Connect(cmd.Context(), c.DSN)
+	db, kind, err := sqlstore.Connect(cmd.Context(), c.DSN)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -28,7 +28,7 @@ func (a *app) tokenCommand() *cobra.Command {
 }
 
 // onTokens runs f on the store of a database that has the tables of the service.
-func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *store.Store) error) error {
+func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlstore.Store) error) error {
 	c, err := a.settings(cmd)
 	if err != nil {
 		return err
@@ -36,12 +36,12 @@ func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *store
 	if err := a.admit(cmd.Context(), c, u); err != nil {
 		return err
 	}
-	db, kind, err := store.Connect(cmd.Context(), c.DSN)
+	db, kind, err := sqlstore.Connect(cmd.Context(), c.DSN)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	s := store.New(db, kind)
+	s := sqlstore.New(db, kind)
 	defer func() { _ = s.Close(context.WithoutCancel(cmd.Context())) }() // closes connections that nobody uses any more
 	if err := s.CheckService(cmd.Context()); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (a *app) tokenListCommand() *cobra.Command {
   delaytask token list --json | jq -r '.items[] | select(.expired) | .name'`,
 		Args: wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onTokens(cmd, reads, func(ctx context.Context, s *store.Store) error {
+			return a.onTokens(cmd, reads, func(ctx context.Context, s *sqlstore.Store) error {
 				tokens, now, err := s.AccessTokens(ctx)
 				if err != nil {
 					return err
@@ -124,7 +124,7 @@ What its caller has saved stays.`,
 		Args:              wanted(1, 1, "the name of the token"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onTokens(cmd, changes, func(ctx context.Context, s *store.Store) error {
+			return a.onTokens(cmd, changes, func(ctx context.Context, s *sqlstore.Store) error {
 				if err := s.DeleteToken(ctx, args[0]); err != nil {
 					return err
 				}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -59,7 +59,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 			if err != nil {
 				return err
 			}
-			return a.onTokens(cmd, changes, func(ctx context.Context, s *store.Store) error {
+			return a.onTokens(cmd, changes, func(ctx context.Context, s *sqlstore.Store) error {
 				return a.createToken(ctx, s, secret, token, life)
 			})
 		},
@@ -83,7 +83,7 @@ func verbNames() []string {
 
 // createToken stores the token before it is shown, so that what is shown is good.
 func (a *app) createToken(
-	ctx context.Context, s *store.Store, secret string, token row.AccessToken, life time.Duration,
+	ctx context.Context, s *sqlstore.Store, secret string, token row.AccessToken, life time.Duration,
 ) error {
 	if life > 0 {
 		now, err := s.Now(ctx)

@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 const (
@@ -121,7 +121,7 @@ func (r *run) scanOn(ctx context.Context, d *database) (time.Duration, error) {
 		return 0, err
 	}
 	defer pool.Close()
-	st := store.New(pool, d.kind)
+	st := sqlstore.New(pool, d.kind)
 	defer st.Close(context.WithoutCancel(ctx))
 	var took []time.Duration
 	for range growthScans {

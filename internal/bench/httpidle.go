@@ -10,7 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/bench/httpbench"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 const (
@@ -28,7 +28,7 @@ var httpIdle = measurement{
 	takes: func(w workload) time.Duration { return httpTakes + 3*(idleRest(w)+w.idle) },
 	measure: func(ctx context.Context, r *run) error {
 		return r.onService(ctx, func(ctx context.Context, d *database, c *httpbench.Client) error {
-			if d.kind == store.SQLite {
+			if d.kind == sqlstore.SQLite {
 				return &leftOut{errors.New("SQLite does not count statements")}
 			}
 			pool, err := d.connect(ctx, 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -64,7 +64,7 @@ func (r *run) latenessOn(ctx context.Context, d *database, rate int) (lateness.J
 
 // sameClock returns [leftOut] where nobody could say how late something is.
 func (d *database) sameClock(ctx context.Context) error {
-	if d.kind == store.SQLite {
+	if d.kind == sqlstore.SQLite {
 		return nil
 	}
 	pool, err := d.connect(ctx, 1)

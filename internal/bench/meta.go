@@ -11,7 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/usage"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // Meta says what was measured on.
@@ -76,7 +76,7 @@ func (r *run) describe(ctx context.Context, began time.Time) error {
 			return err
 		}
 		defer pool.Close()
-		if d.kind == store.SQLite {
+		if d.kind == sqlstore.SQLite {
 			return r.meta.describeSQLite(ctx, pool)
 		}
 		return r.meta.describeMySQL(ctx, pool)

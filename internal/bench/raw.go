@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/cluster"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // What every task of a measurement has, raw or not.
@@ -23,7 +23,7 @@ const (
 // raw is a program that knows nothing of delaytask but its table.
 type raw struct {
 	conns []*sql.Conn // open and warm
-	kind  store.Kind
+	kind  sqlstore.Kind
 }
 
 // withRaw gives f n connections. A SQLite file has one writer, and is the faster for being written by one connection alone.
@@ -39,7 +39,7 @@ func (d *database) withRaw(ctx context.Context, n int, f func(context.Context, *
 			err = errors.Join(err, conn.Close())
 		}
 	}()
-	if d.kind == store.SQLite {
+	if d.kind == sqlstore.SQLite {
 		n = 1
 	}
 	for range n {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 const updateConns = 2
@@ -43,7 +43,7 @@ func filledIn(rows int) time.Duration { return time.Duration(rows) * 20 * time.M
 // updateForm is a way to write the UPDATE of a batch.
 type updateForm struct {
 	name string
-	kind store.Kind
+	kind sqlstore.Kind
 	// text updates the rows, in ascending order, of tasks in their first attempt.
 	text func(ids []int64) string
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 const (
@@ -29,10 +29,10 @@ const (
 
 // claimForms has one form for each database: the rows of a batch differ in nothing but their id, so no values have to be joined.
 var claimForms = []updateForm{
-	{"IN list", store.MySQL, func(ids []int64) string {
+	{"IN list", sqlstore.MySQL, func(ids []int64) string {
 		return "UPDATE " + mysqlTable + " SET " + mysqlClaimSets + " WHERE id IN (" + list(ids) + ") AND " + claimGuard
 	}},
-	{"IN list", store.SQLite, func(ids []int64) string {
+	{"IN list", sqlstore.SQLite, func(ids []int64) string {
 		now := row.At(time.Now())
 		return fmt.Sprintf("UPDATE delay_task_message AS t NOT INDEXED SET %s, due_time = '%s', update_time = '%s'"+
 			" WHERE id IN (%s) AND %s", claimSets, now.Add(15*time.Second), now, list(ids), claimGuard)
@@ -41,20 +41,20 @@ var claimForms = []updateForm{
 
 // settleForms: each row has a start of its own.
 var settleForms = []updateForm{
-	{"ELT(INTERVAL(id, …), …)", store.MySQL, func(ids []int64) string {
+	{"ELT(INTERVAL(id, …), …)", sqlstore.MySQL, func(ids []int64) string {
 		pick := "ELT(INTERVAL(t.id, " + list(ids) + "), '" + strings.Join(starts(ids), "', '") + "')"
 		return "UPDATE " + mysqlTable + " SET " + mysqlSettleSets(pick) + " WHERE t.id IN (" + list(ids) + ") AND " + settleGuard
 	}},
-	{"JOIN (SELECT … UNION ALL SELECT …)", store.MySQL, func(ids []int64) string {
+	{"JOIN (SELECT … UNION ALL SELECT …)", sqlstore.MySQL, func(ids []int64) string {
 		return joined("(" + selects(ids, starts(ids)) + ")")
 	}},
-	{"JOIN (SELECT … UNION ALL VALUES (…), …)", store.MySQL, func(ids []int64) string { // MariaDB
+	{"JOIN (SELECT … UNION ALL VALUES (…), …)", sqlstore.MySQL, func(ids []int64) string { // MariaDB
 		return joined("(" + valuesAfterSelect(ids, "(") + ")")
 	}},
-	{"JOIN (SELECT … UNION ALL VALUES ROW(…), …)", store.MySQL, func(ids []int64) string { // MySQL
+	{"JOIN (SELECT … UNION ALL VALUES ROW(…), …)", sqlstore.MySQL, func(ids []int64) string { // MySQL
 		return joined("(" + valuesAfterSelect(ids, "ROW(") + ")")
 	}},
-	{"JOIN JSON_TABLE", store.MySQL, func(ids []int64) string {
+	{"JOIN JSON_TABLE", sqlstore.MySQL, func(ids []int64) string {
 		rows := make([][]any, len(ids))
 		for i, start := range starts(ids) {
 			rows[i] = []any{ids[i], start}
@@ -66,7 +66,7 @@ var settleForms = []updateForm{
 		return joined("JSON_TABLE('" + string(values) + "', '$[*]' COLUMNS (id BIGINT PATH '$[0]'," +
 			" execution DATETIME(6) PATH '$[1]'))")
 	}},
-	{"FROM (VALUES …)", store.SQLite, func(ids []int64) string {
+	{"FROM (VALUES …)", sqlstore.SQLite, func(ids []int64) string {
 		now := row.At(time.Now()).String()
 		return "WITH v(id, execution) AS (VALUES " + values(ids, starts(ids), "(") + ") UPDATE delay_task_message AS t" +
 			" NOT INDEXED SET " + fmt.Sprintf(settleSets, now, "'"+now+"'", "v.execution") + " FROM v WHERE t.id = v.id AND " + settleGuard

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 const (
@@ -79,7 +79,7 @@ type stock struct {
 func (r *raw) stock(ctx context.Context, inserts, rows int) (*stock, error) {
 	s := &stock{raw: r, rows: rows}
 	ids, due := rawIDs(), row.At(time.Now().Add(farDelay))
-	if r.kind == store.SQLite {
+	if r.kind == sqlstore.SQLite {
 		var err error
 		if s.prepared, err = r.conns[0].PrepareContext(ctx, insertHead+repeated(rows, insertBinds)); err != nil {
 			return nil, fmt.Errorf("prepare an INSERT: %w", err)

@@ -13,13 +13,13 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
 )
 
 // place is where scratch databases are made: a server, or a folder.
 type place struct {
-	target store.Target
+	target sqlstore.Target
 	name   string // how the names of the databases of the run begin
 	folder string // SQLite: of all files of the run
 	made   int
@@ -32,12 +32,12 @@ const (
 
 // newPlace takes how the names of the databases begin.
 func newPlace(dsn, name string) (*place, error) {
-	target, err := store.ParseDSN(dsn)
+	target, err := sqlstore.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}
 	p := &place{target: target, name: name}
-	if target.Kind() != store.SQLite {
+	if target.Kind() != sqlstore.SQLite {
 		return p, nil
 	}
 	// Beside the database that is named: another disk would say nothing about this one.
@@ -69,7 +69,7 @@ func (p *place) leave() error {
 // database is a scratch database with the tables of delaytask in it.
 type database struct {
 	dsn  string
-	kind store.Kind
+	kind sqlstore.Kind
 	drop func() error
 }
 
@@ -104,7 +104,7 @@ func (p *place) create(ctx context.Context) (*database, error) {
 			}
 			return errors.Join(errs...)
 		}
-		return &database{"sqlite:" + file, store.SQLite, drop}, nil
+		return &database{"sqlite:" + file, sqlstore.SQLite, drop}, nil
 	}
 	if err := p.execute(ctx, "CREATE DATABASE "+name); err != nil {
 		return nil, creating(err)
@@ -117,12 +117,12 @@ func (p *place) create(ctx context.Context) (*database, error) {
 		}
 		return nil
 	}
-	return &database{p.target.WithDatabase(name), store.MySQL, drop}, nil
+	return &database{p.target.WithDatabase(name), sqlstore.MySQL, drop}, nil
 }
 
 // execute runs a statement about databases. The one that is named need not be there: every server has this one for everybody.
 func (p *place) execute(ctx context.Context, statement string) error {
-	db, _, err := store.Connect(ctx, p.target.WithDatabase("information_schema"))
+	db, _, err := sqlstore.Connect(ctx, p.target.WithDatabase("information_schema"))
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func creating(err error) error {
 // connect opens a pool of up to n connections that stay open. A SQLite file has one writer, and so one connection: writers that wait
 // for each other there sleep and look again.
 func (d *database) connect(ctx context.Context, n int) (*sqlx.DB, error) {
-	pool, kind, err := store.Connect(ctx, d.dsn)
+	pool, kind, err := sqlstore.Connect(ctx, d.dsn)
 	if err != nil {
 		return nil, err
 	}
-	if kind == store.SQLite {
+	if kind == sqlstore.SQLite {
 		n = 1
 	}
 	pool.SetMaxOpenConns(n)

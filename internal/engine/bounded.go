@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // bounded is the store as one pass of the scanner sees it. A pass may last as long as there is something to do, so it
 // has no end of its own. Each of its calls has one: a call that never got its answer would end all later passes.
 type bounded struct {
-	Store
+	store.Store
 	patience *patience
 	hung     func() // is called when a call was given up
 }
@@ -106,7 +107,7 @@ func (b bounded) Locked(ctx context.Context, ids []int64) (locked []int64, err e
 	return locked, err
 }
 
-func (b bounded) Update(ctx context.Context, tx Tx, changes []row.Change) (applied int, err error) {
+func (b bounded) Update(ctx context.Context, tx store.Tx, changes []row.Change) (applied int, err error) {
 	err = b.within(ctx, "Update", func(ctx context.Context) (err error) {
 		applied, err = b.Store.Update(ctx, tx, changes)
 		return err

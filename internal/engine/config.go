@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // Config is what an engine runs with. Every field is set: the facade fills in defaults and checks ranges.
 type Config struct {
-	Store    Store
+	Store    store.Store
 	Registry *processor.Registry
 	Logger   *slog.Logger
 	Metrics  *metrics.Collector // nil for none

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -23,7 +24,7 @@ const controlTries = 20
 
 // Cancel ends a task that is not finished. It returns the status that it met: from pending the task will not start, from
 // executing it may have, and its processor's context ends.
-func (e *Engine) Cancel(ctx context.Context, tx Tx, ref Ref, onlyPending bool) (row.Status, error) {
+func (e *Engine) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending bool) (row.Status, error) {
 	met, _, err := e.change(ctx, tx, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		switch {
 		case r.Status.Final():
@@ -52,7 +53,7 @@ func cancelOf(r *row.Row, now row.Time) row.Change {
 // Reschedule moves the promise of a pending task to a new moment: after a delay, or at a time when that is set. A body that is
 // not nil replaces the task's.
 func (e *Engine) Reschedule(
-	ctx context.Context, tx Tx, ref Ref, delay time.Duration, at time.Time, body []byte,
+	ctx context.Context, tx store.Tx, ref Ref, delay time.Duration, at time.Time, body []byte,
 ) (row.Status, error) {
 	met, after, err := e.change(ctx, tx, ref, func(r *row.Row, _ row.Time) (row.Change, error) {
 		c, err := pendingOnly(r)
@@ -143,7 +144,7 @@ func retryOf(r *row.Row, now row.Time) row.Change {
 }
 
 // armAfter arms a row that an operator has just changed; one that was changed in a transaction when it is seen committed.
-func (e *Engine) armAfter(tx Tx, d row.Due) {
+func (e *Engine) armAfter(tx store.Tx, d row.Due) {
 	if tx != nil {
 		e.commits.add(d)
 		return
@@ -154,7 +155,7 @@ func (e *Engine) armAfter(tx Tx, d row.Due) {
 // change applies one fenced transition to a row as it is found, and finds it again when it moved meanwhile. It returns the row as
 // it was met, and the sighting of it as it is now.
 func (e *Engine) change(
-	ctx context.Context, tx Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
+	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
 ) (met row.Row, after row.Due, err error) {
 	if tx != nil {
 		if err := save.InTransaction(ctx, e.store, tx); err != nil {
@@ -201,7 +202,7 @@ func (e *Engine) change(
 	return met, after, processor.ErrContended
 }
 
-func (e *Engine) write(ctx context.Context, tx Tx, c row.Change) (applied int, err error) {
+func (e *Engine) write(ctx context.Context, tx store.Tx, c row.Change) (applied int, err error) {
 	if tx != nil {
 		return e.store.Update(ctx, tx, []row.Change{c}) // on its caller's connection
 	}
@@ -236,7 +237,7 @@ func hasEffect(r *row.Row, c *row.Change) bool {
 		(c.Expected.IsZero() || r.Expected == c.Expected) && (c.Body == nil || bytes.Equal(r.Body, c.Body))
 }
 
-func (e *Engine) find(ctx context.Context, tx Tx, ref Ref) (*row.Row, error) {
+func (e *Engine) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, error) {
 	var rows []row.Row
 	var broken []row.Broken
 	var err error

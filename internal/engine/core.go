@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -16,7 +17,7 @@ import (
 type core struct {
 	*lifecycle.Lifecycle
 	cfg      Config
-	store    Store
+	store    store.Store
 	clock    *clock.Clock
 	runqueue *runqueue.Queue
 

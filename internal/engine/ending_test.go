@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -46,7 +47,7 @@ func (w *world) finished(refs []row.Ref) {
 }
 
 // slowUpdate lets every update take d, and tells how many rows each one carried.
-func (w *world) slowUpdate(d time.Duration) (store Store, sizes func() []int) {
+func (w *world) slowUpdate(d time.Duration) (store store.Store, sizes func() []int) {
 	var mu sync.Mutex
 	var carried []int
 	store = updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/save"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -227,7 +228,7 @@ func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, *row.Row
 }
 
 // SaveTx stores one task inside the caller's transaction.
-func (e *Engine) SaveTx(ctx context.Context, tx Tx, task processor.Save) (int64, error) {
+func (e *Engine) SaveTx(ctx context.Context, tx store.Tx, task processor.Save) (int64, error) {
 	return e.saver.SaveTx(ctx, tx, task)
 }
 

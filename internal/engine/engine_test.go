@@ -16,6 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -121,7 +122,7 @@ func (w *world) must(err error) {
 }
 
 // engine returns a started engine on the store, with the processors; it is stopped at the end of the test.
-func (w *world) engine(store Store, tags serving, change ...func(*Config)) *Engine {
+func (w *world) engine(store store.Store, tags serving, change ...func(*Config)) *Engine {
 	w.Helper()
 	e := w.idle(store, tags, change...)
 	w.must(e.Start(w.Context()))
@@ -129,7 +130,7 @@ func (w *world) engine(store Store, tags serving, change ...func(*Config)) *Engi
 }
 
 // idle is an engine that was not started.
-func (w *world) idle(store Store, tags serving, change ...func(*Config)) *Engine {
+func (w *world) idle(store store.Store, tags serving, change ...func(*Config)) *Engine {
 	w.Helper()
 	cfg := testConfig(store)
 	for _, c := range change {
@@ -158,7 +159,7 @@ func (w *world) crash(e *Engine) {
 	}
 }
 
-func testConfig(store Store) Config {
+func testConfig(store store.Store) Config {
 	log := slog.DiscardHandler
 	if testing.Verbose() {
 		log = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})

@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -48,7 +49,7 @@ func (s *scene) run(result func(task *processor.Task, runs int) error) processor
 // callTime is the longest wait for one answer of the store.
 const callTime = 10 * time.Second
 
-func (s *scene) config(store engine.Store) engine.Config {
+func (s *scene) config(store store.Store) engine.Config {
 	cfg := engine.Config{
 		Store: store, Registry: &processor.Registry{}, Logger: slog.New(slog.DiscardHandler), CallTimeout: callTime,
 		Workers: 8, TTR: 3 * time.Second, Timeout: time.Minute, MaxAttempts: 5, Backoff: processor.Constant(time.Second / 2),
@@ -114,7 +115,7 @@ func (s *scene) again(op func(ctx context.Context) error) error {
 }
 
 // play runs the scenario, and checks at the end what must hold whatever failed.
-func (s *scene) play(store engine.Store) {
+func (s *scene) play(store store.Store) {
 	var e *engine.Engine
 	err := s.again(func(ctx context.Context) (err error) {
 		e, err = engine.New(ctx, s.config(store))

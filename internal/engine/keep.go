@@ -7,6 +7,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
@@ -115,7 +116,7 @@ func (c *core) takeReadings(ctx context.Context, n int) error {
 	return nil
 }
 
-func (c *core) takeReading(ctx context.Context, of Clock) error {
+func (c *core) takeReading(ctx context.Context, of store.Clock) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
 	sent := time.Now()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -68,7 +69,7 @@ func TestLockedRowInARenewalBatchCostsNobodyElseHisLease(t *testing.T) {
 }
 
 // besideALockedRow runs ten tasks with leases of these lengths in turn, of which somebody's transaction holds the last one's row.
-func (w *world) besideALockedRow(store Store, ttrs ...time.Duration) {
+func (w *world) besideALockedRow(store store.Store, ttrs ...time.Duration) {
 	w.Helper()
 	e := w.engine(store, serving{"a": untilEnd(40*time.Second, nil)})
 	w.engine(w.store, nil) // would rescue

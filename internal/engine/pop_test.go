@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -176,7 +177,7 @@ func TestPopThatShallNotWaitGetsWhatATimerHasPutInReach(t *testing.T) {
 
 // farAway is a store whose answers take a while: a claim is done by then.
 type farAway struct {
-	Store
+	store.Store
 	looks atomic.Int64 // for pops
 }
 

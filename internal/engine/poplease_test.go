@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -72,12 +73,12 @@ func TestTaskThatWasHandedOutIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 }
 
 // alarmOnly shows no lease that is over to the rescue.
-func alarmOnly(store Store) Store {
+func alarmOnly(store store.Store) store.Store {
 	return at(store, "Expired", func(context.Context, func() error) error { return nil })
 }
 
 // clockAway is the store, whose clock cannot be read while away is true.
-func (w *world) clockAway() (store Store, away *atomic.Bool) {
+func (w *world) clockAway() (store store.Store, away *atomic.Bool) {
 	away = new(atomic.Bool)
 	return at(w.store, "Now", func(_ context.Context, do func() error) error {
 		if away.Load() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 func TestPortionFollowsHowLongClaimsTake(t *testing.T) {
@@ -38,7 +39,7 @@ func TestPortionFollowsHowLongClaimsTake(t *testing.T) {
 
 // heavy is a database that writes one row after another, each for as long.
 type heavy struct {
-	Store
+	store.Store
 	each time.Duration
 	turn chan struct{}
 }
@@ -56,7 +57,7 @@ func (s heavy) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	return won, err
 }
 
-func (s heavy) Update(ctx context.Context, tx Tx, changes []row.Change) (int, error) {
+func (s heavy) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
 	s.write(len(changes))
 	return s.Store.Update(ctx, tx, changes)
 }

@@ -16,16 +16,17 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/save"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // insertHook is asked before every insert; its error is the answer.
 type insertHook struct {
-	Store
+	store.Store
 	hook func(ctx context.Context, rows []row.Row) error
 }
 
-func (s insertHook) Insert(ctx context.Context, tx Tx, rows []row.Row) error {
+func (s insertHook) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	if err := s.hook(ctx, rows); err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (w *world) allStored(within time.Duration, saves ...<-chan answer) {
 }
 
 // answering is the store, but an insert is answered with the first error that a row of it gets.
-func (w *world) answering(answer func(row.Row) error) Store {
+func (w *world) answering(answer func(row.Row) error) store.Store {
 	return insertHook{w.store, func(_ context.Context, rows []row.Row) error {
 		for _, r := range rows {
 			if err := answer(r); err != nil {
@@ -100,7 +101,7 @@ func (w *world) answering(answer func(row.Row) error) Store {
 }
 
 // refusing is the store, which refuses rows of the priority 66.
-func (w *world) refusing() Store {
+func (w *world) refusing() store.Store {
 	return w.answering(func(r row.Row) error {
 		if r.Priority == 66 {
 			return classError(row.ClassCaller, "refused")
@@ -114,7 +115,7 @@ func classError(class row.Class, text string) error {
 }
 
 // slowInsert lets every insert take d, and tells how many rows each one carried.
-func (w *world) slowInsert(d time.Duration) (store Store, sizes func() []int) {
+func (w *world) slowInsert(d time.Duration) (store store.Store, sizes func() []int) {
 	var mu sync.Mutex
 	var carried []int
 	hook := func(_ context.Context, rows []row.Row) error {

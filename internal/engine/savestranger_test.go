@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -86,7 +87,7 @@ func saveAtOnce(w *world, e *Engine, tasks []processor.Save) (saved []processor.
 }
 
 // thief plants a stranger's row under the last of the numbers of the first insert that brings so many.
-func thief(store Store, least int, lost bool, twin func(row.Row) row.Row) (Store, *atomic.Int64) {
+func thief(store store.Store, least int, lost bool, twin func(row.Row) row.Row) (store.Store, *atomic.Int64) {
 	stolen := new(atomic.Int64)
 	var calls atomic.Int64
 	return insertHook{store, func(_ context.Context, rows []row.Row) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -300,7 +301,7 @@ func TestAStrayBehindManyRowsInHand(t *testing.T) {
 
 // misnumbered has rows with ids that no process can name, until they are given others.
 type misnumbered struct {
-	Store
+	store.Store
 	rows atomic.Int64
 }
 

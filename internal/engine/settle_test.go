@@ -12,16 +12,17 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // updateHook stands in for Update.
 type updateHook struct {
-	Store
+	store.Store
 	hook func(ctx context.Context, changes []row.Change) (int, error)
 }
 
-func (s updateHook) Update(ctx context.Context, _ Tx, changes []row.Change) (int, error) {
+func (s updateHook) Update(ctx context.Context, _ store.Tx, changes []row.Change) (int, error) {
 	return s.hook(ctx, changes)
 }
 

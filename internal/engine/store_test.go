@@ -8,11 +8,12 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // claimHook stands in for Claim.
 type claimHook struct {
-	Store
+	store.Store
 	hook func(ctx context.Context, c row.Claim) (row.Claimed, error)
 }
 
@@ -22,7 +23,7 @@ func (s claimHook) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) 
 
 // renewHook stands in for Renew.
 type renewHook struct {
-	Store
+	store.Store
 	hook func(ctx context.Context, leases []row.Lease) ([]row.State, error)
 }
 
@@ -32,12 +33,12 @@ func (s renewHook) Renew(ctx context.Context, leases []row.Lease) ([]row.State, 
 
 // around lets calls pass through a hook, which may wait, refuse them, or lose their answers.
 type around struct {
-	Store
+	store.Store
 	hook func(ctx context.Context, call string, do func() error) error
 }
 
 // at lets the calls of one kind pass through a hook.
-func at(store Store, call string, hook func(ctx context.Context, do func() error) error) around {
+func at(store store.Store, call string, hook func(ctx context.Context, do func() error) error) around {
 	return around{store, func(ctx context.Context, c string, do func() error) error {
 		if c != call {
 			return do()
@@ -47,7 +48,7 @@ func at(store Store, call string, hook func(ctx context.Context, do func() error
 }
 
 // slow answers the calls of one kind after a while.
-func slow(store Store, call string, d time.Duration) around {
+func slow(store store.Store, call string, d time.Duration) around {
 	return at(store, call, func(ctx context.Context, do func() error) error {
 		if !lifecycle.Sleep(ctx, d) {
 			return classError(row.ClassNotApplied, "given up")
@@ -57,7 +58,7 @@ func slow(store Store, call string, d time.Duration) around {
 }
 
 // crowded has n connections for the calls of one kind, as the real store has.
-func crowded(store Store, call string, n int) around {
+func crowded(store store.Store, call string, n int) around {
 	conns := make(chan struct{}, n)
 	return at(store, call, func(ctx context.Context, do func() error) error {
 		select {
@@ -71,7 +72,7 @@ func crowded(store Store, call string, n int) around {
 }
 
 // distant is a round trip away for what tasks wait for.
-func distant(store Store, roundTrip time.Duration) around {
+func distant(store store.Store, roundTrip time.Duration) around {
 	return around{store, func(_ context.Context, call string, do func() error) error {
 		if slices.Contains([]string{"Insert", "Due", "Claim", "Update"}, call) {
 			time.Sleep(roundTrip / 2)
@@ -88,7 +89,7 @@ type remote struct {
 	refused     atomic.Int64
 }
 
-func newRemote(store Store, hangs bool) *remote {
+func newRemote(store store.Store, hangs bool) *remote {
 	r := &remote{}
 	r.hangs.Store(hangs)
 	r.around = around{store, func(ctx context.Context, _ string, do func() error) error {
@@ -117,7 +118,7 @@ func (s around) Now(ctx context.Context) (row.Reading, error) {
 	return passing(ctx, s, "Now", func() (row.Reading, error) { return s.Store.Now(ctx) })
 }
 
-func (s around) Insert(ctx context.Context, tx Tx, rows []row.Row) error {
+func (s around) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	return s.hook(ctx, "Insert", func() error { return s.Store.Insert(ctx, tx, rows) })
 }
 
@@ -153,7 +154,7 @@ func (s around) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	return passing(ctx, s, "Renew", func() ([]row.State, error) { return s.Store.Renew(ctx, leases) })
 }
 
-func (s around) Update(ctx context.Context, tx Tx, changes []row.Change) (int, error) {
+func (s around) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
 	return passing(ctx, s, "Update", func() (int, error) { return s.Store.Update(ctx, tx, changes) })
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -51,7 +52,7 @@ func (tx *memTx) end(commit bool) error {
 	return err
 }
 
-func (s txStore) Insert(ctx context.Context, t Tx, rows []row.Row) error {
+func (s txStore) Insert(ctx context.Context, t store.Tx, rows []row.Row) error {
 	tx, ok := t.(*memTx)
 	if !ok {
 		return s.Store.Insert(ctx, nil, rows)
@@ -67,7 +68,7 @@ func (s txStore) Insert(ctx context.Context, t Tx, rows []row.Row) error {
 	return nil
 }
 
-func (s txStore) Update(ctx context.Context, t Tx, changes []row.Change) (int, error) {
+func (s txStore) Update(ctx context.Context, t store.Tx, changes []row.Change) (int, error) {
 	tx, ok := t.(*memTx)
 	if !ok {
 		return s.Store.Update(ctx, nil, changes)
@@ -90,11 +91,11 @@ func (s txStore) Update(ctx context.Context, t Tx, changes []row.Change) (int, e
 	return applied, nil
 }
 
-func (s txStore) Get(ctx context.Context, _ Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+func (s txStore) Get(ctx context.Context, _ store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	return s.Store.Get(ctx, nil, ids)
 }
 
-func (s txStore) FindActive(ctx context.Context, _ Tx, keys []row.TagKey) ([]row.Row, error) {
+func (s txStore) FindActive(ctx context.Context, _ store.Tx, keys []row.TagKey) ([]row.Row, error) {
 	return s.Store.FindActive(ctx, nil, keys)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Due implements [engine.Finder].
+// Due implements [store.Finder].
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	if err := s.enter(ctx, "find due tasks"); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return due, nil
 }
 
-// Expired implements [engine.Finder].
+// Expired implements [store.Finder].
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
 	if err := s.enter(ctx, "find ended leases"); err != nil {
 		return nil, nil, err
@@ -41,7 +41,7 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 	return page.rows, page.broken, nil
 }
 
-// Strays implements [engine.Finder].
+// Strays implements [store.Finder].
 func (s *Store) Strays(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
 	if err := s.enter(ctx, "find executing tasks"); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Store) Strays(ctx context.Context, executorPrefix string, limit int) ([
 	return found, nil
 }
 
-// States implements [engine.Finder].
+// States implements [store.Finder].
 func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
 	if err := s.enter(ctx, "read who holds tasks"); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Claim implements [engine.Holder].
+// Claim implements [store.Leaser].
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	if err := s.enterRows(ctx, "claim tasks", idsOf(c.Rows)); err != nil {
 		return row.Claimed{}, err
@@ -50,7 +50,7 @@ func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
 	s.tell(r.ID)
 }
 
-// Renew implements [engine.Holder].
+// Renew implements [store.Leaser].
 func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 	ids := make([]int64, len(leases))
 	for i, l := range leases {
@@ -78,7 +78,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	return s.states(ids), nil
 }
 
-// Adopt implements [engine.Holder].
+// Adopt implements [store.Leaser].
 func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	if err := s.enterRows(ctx, "adopt tasks", idsOf(rows)); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	return nil
 }
 
-// Discard implements [engine.Holder].
+// Discard implements [store.Leaser].
 func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 	ids := make([]int64, len(broken))
 	for i, b := range broken {
@@ -120,7 +120,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 	return nil
 }
 
-// Update implements [engine.Holder].
+// Update implements [store.Leaser].
 func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Change) (int, error) {
 	const op = "settle tasks"
 	if tx != nil {

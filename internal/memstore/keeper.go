@@ -9,7 +9,7 @@ import (
 
 var errNotFinal = errors.New("only tasks of a final status can be purged")
 
-// Purge implements [engine.Keeper].
+// Purge implements [store.Keeper].
 func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
 	const op = "purge tasks"
 	if !status.Final() {
@@ -26,12 +26,12 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 	return len(old), nil
 }
 
-// Renumber implements [engine.Keeper]. Nobody writes rows here past a process.
+// Renumber implements [store.Keeper]. Nobody writes rows here past a process.
 func (s *Store) Renumber(context.Context, int64, func() int64, int) (int, string, error) {
 	return 0, "", nil
 }
 
-// List implements [engine.Keeper].
+// List implements [store.Keeper].
 func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row, []row.Broken, error) {
 	if err := s.enter(ctx, "list tasks"); err != nil {
 		return nil, nil, err
@@ -60,7 +60,7 @@ func matches(r row.Row, f row.Filter) bool {
 		(f.DueBefore.IsZero() || !r.Due.IsZero() && r.Due < f.DueBefore)
 }
 
-// Counts implements [engine.Keeper].
+// Counts implements [store.Keeper].
 func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
 	if err := s.enter(ctx, "count tasks"); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
 	return counts, nil
 }
 
-// Lateness implements [engine.Keeper].
+// Lateness implements [store.Keeper].
 func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {
 	if err := s.enter(ctx, "read lateness"); err != nil {
 		return nil, err

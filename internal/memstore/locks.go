@@ -39,7 +39,7 @@ func (s *Store) unlock(ids []int64) {
 	s.unlocked = make(chan struct{})
 }
 
-// Locked implements [engine.Finder].
+// Locked implements [store.Finder].
 func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 	if err := s.enter(ctx, "find locked tasks"); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (s *Store) SetServer(name string) {
 	s.server = name
 }
 
-// Now implements [engine.Clock].
+// Now implements [store.Clock].
 func (s *Store) Now(ctx context.Context) (row.Reading, error) {
 	if err := s.enter(ctx, "read the clock"); err != nil {
 		return row.Reading{}, err

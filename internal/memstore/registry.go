@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Tags implements [engine.Registry].
+// Tags implements [store.Nodes].
 func (s *Store) Tags(ctx context.Context) ([]row.TagState, error) {
 	if err := s.enter(ctx, "read tags"); err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func (s *Store) Tags(ctx context.Context) ([]row.TagState, error) {
 	return slices.SortedFunc(maps.Values(s.tags), func(a, b row.TagState) int { return cmp.Compare(a.Tag, b.Tag) }), nil
 }
 
-// SetTag implements [engine.Registry].
+// SetTag implements [store.Nodes].
 func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	if err := s.enter(ctx, "store a tag"); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	return nil
 }
 
-// Nodes implements [engine.Registry].
+// Nodes implements [store.Nodes].
 func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	if err := s.enter(ctx, "read nodes"); err != nil {
 		return nil, row.Reading{}, err
@@ -38,7 +38,7 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	return slices.Clone(s.nodes), s.reading(), nil
 }
 
-// Join implements [engine.Registry].
+// Join implements [store.Nodes].
 func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
 	if err := s.enter(ctx, "join as a node"); err != nil {
 		return false, err
@@ -54,7 +54,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 	return true, nil
 }
 
-// Beat implements [engine.Registry].
+// Beat implements [store.Nodes].
 func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 	if err := s.enter(ctx, "keep the node alive"); err != nil {
 		return false, err
@@ -79,7 +79,7 @@ func (s *Store) storeNode(at int, n row.Node) {
 	s.nodes[at] = n
 }
 
-// Leave implements [engine.Registry].
+// Leave implements [store.Nodes].
 func (s *Store) Leave(ctx context.Context, tokens []string) error {
 	if err := s.enter(ctx, "leave as a node"); err != nil {
 		return err

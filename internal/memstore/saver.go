@@ -15,10 +15,10 @@ var (
 	errKeyTaken = errors.New("an unfinished task carries the key")
 )
 
-// InTransaction implements [engine.Saver]. Nothing here begins one, and nobody but the caller knows of his own.
+// InTransaction implements [store.Saver]. Nothing here begins one, and nobody but the caller knows of his own.
 func (s *Store) InTransaction(context.Context, processor.Tx) (bool, error) { return true, nil }
 
-// Insert implements [engine.Saver].
+// Insert implements [store.Saver].
 func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) error {
 	const op = "insert tasks"
 	if err := s.enterTx(ctx, tx, op); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) insert(r row.Row, now row.Time) error {
 	return nil
 }
 
-// Get implements [engine.Saver].
+// Get implements [store.Saver].
 func (s *Store) Get(ctx context.Context, tx processor.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	if err := s.enterTx(ctx, tx, "read tasks"); err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ func (s *Store) Get(ctx context.Context, tx processor.Tx, ids []int64) ([]row.Ro
 	return page.rows, page.broken, nil
 }
 
-// FindActive implements [engine.Saver].
+// FindActive implements [store.Saver].
 func (s *Store) FindActive(ctx context.Context, tx processor.Tx, keys []row.TagKey) ([]row.Row, error) {
 	if err := s.enterTx(ctx, tx, "find tasks by key"); err != nil {
 		return nil, err

@@ -7,17 +7,18 @@ import (
 	"context"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // NewScheduler returns a *delaytask.Scheduler on the store. cfg is a delaytask.Config; build gets what is made of it and of the
 // defaults, and returns the engine. The types are any because this package lies below delaytask.
 var NewScheduler func(
-	cfg any, store engine.Store, build func(engine.Config) (*engine.Engine, error),
+	cfg any, store store.Store, build func(engine.Config) (*engine.Engine, error),
 ) (scheduler any, err error)
 
 // Store returns the store of a *delaytask.Scheduler.
-var Store func(scheduler any) engine.Store
+var Store func(scheduler any) store.Store
 
 // Warning returns what somebody has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string

@@ -21,7 +21,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/push"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
@@ -32,7 +32,7 @@ type parts struct {
 	registry  *prometheus.Registry
 	spans     *spans
 	scheduler *delaytask.Scheduler
-	store     *store.Store
+	store     *sqlstore.Store
 	tokens    *access.Tokens // nil: nobody ever needs one
 	asked     bool           // for tokens, from the start
 	client    *webhook.Client
@@ -63,7 +63,7 @@ func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url stri
 }
 
 func (p *parts) make(ctx context.Context) (err error) {
-	stored, ok := seam.Store(p.scheduler).(*store.Store)
+	stored, ok := seam.Store(p.scheduler).(*sqlstore.Store)
 	if !ok {
 		return errors.New("the service needs a database")
 	}

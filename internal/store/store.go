@@ -1,80 +1,138 @@
-// Package store keeps tasks in a SQL database: MySQL and what speaks like it, or SQLite.
-//
-// Two rules hold in every statement. A write carries its guard (version and status) in its own WHERE, so that no isolation level
-// and no lock is needed for correctness. And a write enters by the primary key, because a plan over a secondary index locks and
-// waits for rows that it was never asked to change.
+// Package store is the contract between the engine and what keeps the rows. It knows neither.
 package store
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
 )
 
-var _ engine.Store = (*Store)(nil)
+// Tx is a caller's open transaction.
+type Tx = processor.Tx
 
-// statementTimeout bounds every statement whose context brings no deadline.
-const statementTimeout = 10 * time.Second
-
-// Store implements [engine.Store] on a SQL database. It also keeps the requests, tokens and workers of the HTTP service. The
-// engine knows nothing of these, so the store in memory has none, and the conformance suite does not ask for them.
-type Store struct {
-	db      *sqlx.DB
-	dialect dialect
-	own     dialect // on the connections of the lanes
-	workers int     // tasks that run at once: the least pool follows from them
-
-	save, saveKeyed, claim, settle, renew, beat, probe, keep *lane
-
-	version atomic.Pointer[version] // what the server said last, while the probes succeed
+// Store is all that the engine needs of a database. Two implementations pass one conformance suite: internal/sqlstore (SQL) and
+// internal/memstore (in memory, for simulation and tests).
+//
+// Every method works on batches, touches a row only through a guard on its version and status, and either applies wholly or
+// reports why not with a *row.Error whose class tells what is known. An error that is not a *row.Error counts as
+// [row.ClassUnknown]. Zero rows changed is an answer, never an error. A nil Tx means a connection of the store's own; inside a
+// caller's transaction nothing is retried.
+//
+// All moments are on the database's clock. Methods are safe for concurrent use.
+type Store interface {
+	Clock
+	Saver
+	Finder
+	Leaser
+	Keeper
+	Nodes
 }
 
-// New returns a store on db, which stays the caller's, for any number of workers.
-func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, len(turns)) }
-
-// NewFor returns a store on db, which stays the caller's, for a process that runs so many tasks at once. Connections
-// are reserved as they are first needed. Of a pool that is too small for all that help, the workers say how many.
-func NewFor(db *sqlx.DB, kind Kind, workers int) *Store {
-	d := dialectOf(kind)
-	turn := make(chan struct{}, 1)
-	lanes := share(reserved(db.Stats().MaxOpenConnections, workers), func(size int) *lane {
-		if d.reserves {
-			return newLane(db, d, size, nil)
-		}
-		return newLane(db, d, 1, turn)
-	})
-	return &Store{
-		db: db, dialect: d, own: d.onOwnSession(), workers: workers,
-		save:      lanes[saves],
-		saveKeyed: lanes[keyedSaves],
-		claim:     lanes[claims],
-		settle:    lanes[results],
-		renew:     lanes[renewals],
-		beat:      lanes[beats],
-		probe:     lanes[probes],
-		keep:      lanes[chores],
-	}
+// Clock reads the time that decides.
+type Clock interface {
+	// Now reads the database's clock and the identity of the server that answered.
+	Now(ctx context.Context) (row.Reading, error)
 }
 
-// Close discards the reserved connections, waiting for those in use until ctx ends; these are discarded when their statement is
-// done. The pool stays open.
-func (s *Store) Close(ctx context.Context) error {
-	var errs []error
-	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.probe, s.keep} {
-		errs = append(errs, l.close(ctx))
-	}
-	return errors.Join(errs...)
+// Saver writes new rows and reads rows back by their names.
+type Saver interface {
+	// InTransaction reports whether tx is inside of a transaction. It changes nothing.
+	InTransaction(ctx context.Context, tx Tx) (bool, error)
+
+	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when an id or
+	// an unfinished key is taken; which one is found out with Get and FindActive.
+	Insert(ctx context.Context, tx Tx, rows []row.Row) error
+
+	// Get returns the rows that exist, in the order of their ids. A row that cannot be decoded is in broken instead.
+	Get(ctx context.Context, tx Tx, ids []int64) (rows []row.Row, broken []row.Broken, err error)
+
+	// FindActive returns the unfinished rows that carry one of the keys.
+	FindActive(ctx context.Context, tx Tx, keys []row.TagKey) ([]row.Row, error)
 }
 
-// withDeadline makes sure that no statement waits for ever.
-func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, statementTimeout)
+// Finder finds rows that need attention. Its reads are plain, take no lock, and use the index (status, tag, due_time).
+type Finder interface {
+	// Due returns pending rows of the window, ordered by (due, id), at most Limit. Rows whose due time is not set come first
+	// when the window has no lower end.
+	Due(ctx context.Context, w row.Window) ([]row.Due, error)
+
+	// Expired returns executing rows of any tag whose lease is over on the server's clock, the oldest lease first, without
+	// bodies.
+	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
+
+	// Strays returns executing rows whose executor begins with the prefix.
+	Strays(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
+
+	// States returns who holds the rows now. Missing rows are left out.
+	States(ctx context.Context, ids []int64) ([]row.State, error)
+
+	// Locked returns those of the rows that another transaction holds a lock on. Nothing is changed and no lock is kept.
+	Locked(ctx context.Context, ids []int64) ([]int64, error)
+}
+
+// Leaser claims rows, keeps their leases and ends them.
+type Leaser interface {
+	// Claim executes the claim and reads the winners back on the same connection, bodies included. Rows that were not won are
+	// left out. Not more than one lock wait (1 s) is spent; then the error is row.ClassLocked and nothing was claimed. After
+	// row.ClassUnknown the winners can be found with Strays and Get.
+	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
+
+	// Renew moves the lease of every row that is still executing at the named version to now + TTR, gives it the executor and the
+	// start that the lease names, and returns the state of all named rows as they are after that, on the same connection.
+	Renew(ctx context.Context, leases []row.Lease) ([]row.State, error)
+
+	// Update applies fenced transitions in one statement and returns how many applied. When fewer applied than were sent, States
+	// tells which. It returns row.ClassDuplicate when a transition out of a final status meets a taken key.
+	Update(ctx context.Context, tx Tx, changes []row.Change) (applied int, err error)
+
+	// Adopt gives the named pending rows (at the named versions) the due time that they lack: expected_time where set, now
+	// otherwise. The version does not change.
+	Adopt(ctx context.Context, rows []row.Ref) error
+
+	// Discard sets rows that cannot be decoded to failed with the reason, guarded by version and stored status.
+	Discard(ctx context.Context, broken []row.Broken) error
+}
+
+// Keeper looks at the table as a whole.
+type Keeper interface {
+	// Purge deletes up to limit rows of a final status whose due time is before the bound, entering by primary key.
+	Purge(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)
+
+	// Renumber gives an id of next to up to limit rows whose id is below 1 or above last, unless they are executing,
+	// and returns how many, and with them what makes the database number new rows from there on.
+	Renumber(ctx context.Context, last int64, next func() int64, limit int) (moved int, mend string, err error)
+
+	// List returns rows that match, ordered by id, without bodies when bodies is false.
+	List(ctx context.Context, f row.Filter, bodies bool) (rows []row.Row, broken []row.Broken, err error)
+
+	// Counts returns the number of rows and the oldest due time per tag and status.
+	Counts(ctx context.Context) ([]row.TagCount, error)
+
+	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each, and of those
+	// that finished before since none; zero means from the beginning.
+	Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error)
+}
+
+// Nodes keeps who is there (delay_task_node) and what is paused (delay_task_tag).
+type Nodes interface {
+	// Tags returns the state of every tag that has one.
+	Tags(ctx context.Context) ([]row.TagState, error)
+
+	// SetTag stores the state of a tag.
+	SetTag(ctx context.Context, t row.TagState) error
+
+	// Nodes returns all nodes, ordered by number, and a reading of the clock their heartbeats are judged by.
+	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)
+
+	// Join leases n.Number for n.Token, with a fresh heartbeat. It returns false when the number is held by another token whose
+	// heartbeat is at most staleAfter old.
+	Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error)
+
+	// Beat writes the node's row with a fresh heartbeat. It returns false when the number is no longer held by n.Token.
+	Beat(ctx context.Context, n row.Node) (bool, error)
+
+	// Leave deletes the rows of the tokens.
+	Leave(ctx context.Context, tokens []string) error
 }

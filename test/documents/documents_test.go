@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/migrations"
 )
@@ -76,7 +76,7 @@ func (d document) statements(language string) []string {
 
 func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		db, kind, err := store.Connect(t.Context(), d.DSN)
+		db, kind, err := sqlstore.Connect(t.Context(), d.DSN)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		language, ran := "sql", 0
-		if kind == store.SQLite {
+		if kind == sqlstore.SQLite {
 			language = "sqlite"
 		}
 		for _, doc := range documents(t, "*.md", "docs/*.md") {

@@ -22,7 +22,7 @@ const (
 // suspects are the packages whose tests could notice a mutation, the quick ones first.
 var suspects = []string{
 	"internal/clock", "internal/batch", "internal/timer", "internal/runqueue", "scanner", "internal/cluster", "internal/memstore",
-	"internal/store", "internal/engine", "test/api", "internal/testkit/sim", "test/integration",
+	"internal/sqlstore", "internal/engine", "test/api", "internal/testkit/sim", "test/integration",
 }
 
 // mutate breaks a copy of the tree in each way and runs the tests that should notice.

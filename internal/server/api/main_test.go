@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/push"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -29,7 +29,7 @@ type site struct {
 	dsn       string
 	api       *API
 	scheduler *delaytask.Scheduler
-	store     *store.Store
+	store     *sqlstore.Store
 	logged    *servertest.Log
 }
 
@@ -39,7 +39,7 @@ const testBodyLimit = 64 << 10
 func patient(c *Config) { c.RequestWait = 2 * time.Minute }
 
 // guarded asks for tokens.
-func guarded(c *Config) { c.Tokens = access.NewTokens(c.Requests.(*store.Store)) }
+func guarded(c *Config) { c.Tokens = access.NewTokens(c.Requests.(*sqlstore.Store)) }
 
 func newSite(t testing.TB, change ...func(*Config)) *site {
 	t.Helper()
@@ -48,7 +48,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	if err := s.scheduler.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.store = seam.Store(s.scheduler).(*store.Store)
+	s.store = seam.Store(s.scheduler).(*sqlstore.Store)
 	workers, err := push.New(push.Config{ // nobody calls them: what is stored matters here
 		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
 		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
 // Config is every setting. config.yaml explains each one.
@@ -124,7 +124,7 @@ type Worker struct {
 func Default() Config {
 	const day = 24 * time.Hour
 	return Config{
-		DSN:         store.DefaultDSN,
+		DSN:         sqlstore.DefaultDSN,
 		Log:         Log{Level: "info", Format: "text"},
 		Server:      Server{Listen: "127.0.0.1:8080", Auth: "auto", Metrics: "auto", MaxConnections: 10_000},
 		Push:        Push{Timeout: 30 * time.Second, HostConcurrency: 16},

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // do is call for the methods that answer with an error alone.
@@ -28,25 +28,25 @@ func (s *Store) read(ctx context.Context, method string, do func(context.Context
 	return got.rows, got.broken, err
 }
 
-// What follows is [engine.Store].
+// What follows is [store.Store].
 
 func (s *Store) Now(ctx context.Context) (row.Reading, error) {
 	return call(ctx, s, "Now", s.inner.Now)
 }
 
-func (s *Store) InTransaction(ctx context.Context, tx engine.Tx) (bool, error) {
+func (s *Store) InTransaction(ctx context.Context, tx store.Tx) (bool, error) {
 	return call(ctx, s, "InTransaction", func(ctx context.Context) (bool, error) { return s.inner.InTransaction(ctx, tx) })
 }
 
-func (s *Store) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error {
+func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	return s.do(ctx, "Insert", func(ctx context.Context) error { return s.inner.Insert(ctx, tx, rows) })
 }
 
-func (s *Store) Get(ctx context.Context, tx engine.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	return s.read(ctx, "Get", func(ctx context.Context) ([]row.Row, []row.Broken, error) { return s.inner.Get(ctx, tx, ids) })
 }
 
-func (s *Store) FindActive(ctx context.Context, tx engine.Tx, keys []row.TagKey) ([]row.Row, error) {
+func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) ([]row.Row, error) {
 	return call(ctx, s, "FindActive", func(ctx context.Context) ([]row.Row, error) { return s.inner.FindActive(ctx, tx, keys) })
 }
 
@@ -78,7 +78,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 	return call(ctx, s, "Renew", func(ctx context.Context) ([]row.State, error) { return s.inner.Renew(ctx, leases) })
 }
 
-func (s *Store) Update(ctx context.Context, tx engine.Tx, changes []row.Change) (int, error) {
+func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
 	return call(ctx, s, "Update", func(ctx context.Context) (int, error) { return s.inner.Update(ctx, tx, changes) })
 }
 

@@ -14,11 +14,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
-var _ engine.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // LateBy is how long after the end of the caller's wait a call of the mode [Late] is made.
 const LateBy = 50 * time.Millisecond
@@ -27,7 +27,7 @@ var errFault = errors.New("fault on purpose")
 
 // Store passes calls on to another store, as far as its plans let it. Make one with [New].
 type Store struct {
-	inner engine.Store
+	inner store.Store
 	plans []Plan
 	late  sync.WaitGroup // calls that are still to be made
 	line  *Line          // nil: none
@@ -40,7 +40,7 @@ type Store struct {
 }
 
 // New wraps a store. Of several plans the first one that does not let a call pass decides.
-func New(inner engine.Store, plans ...Plan) *Store {
+func New(inner store.Store, plans ...Plan) *Store {
 	return &Store{inner: inner, plans: plans, calls: make(map[string]int)}
 }
 

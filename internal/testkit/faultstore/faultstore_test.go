@@ -7,15 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/storetest"
 )
 
 func TestWithoutAPlanItIsTheInnerStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) engine.Store {
+	storetest.Run(t, func(t *testing.T) store.Store {
 		t.Parallel()
 		return faultstore.New(memstore.New())
 	})
@@ -23,7 +23,7 @@ func TestWithoutAPlanItIsTheInnerStore(t *testing.T) {
 
 func task(id int64) row.Row { return row.Row{ID: id, Tag: "a", TTR: time.Minute} }
 
-func stored(t *testing.T, s engine.Store, id int64) bool {
+func stored(t *testing.T, s store.Store, id int64) bool {
 	t.Helper()
 	rows, _, err := s.Get(t.Context(), nil, []int64{id})
 	if err != nil {
@@ -113,7 +113,7 @@ func TestEveryCallOfAScenarioFailsOnce(t *testing.T) {
 }
 
 // scenario makes three calls whose success does not hang on each other.
-func scenario(ctx context.Context, s engine.Store) []error {
+func scenario(ctx context.Context, s store.Store) []error {
 	insert := s.Insert(ctx, nil, []row.Row{task(1)})
 	_, claim := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e"})
 	return []error{insert, claim, s.SetTag(ctx, row.TagState{Tag: "a"})}

@@ -2,7 +2,7 @@ package faultstore
 
 // Call is one call of the store, before it is made.
 type Call struct {
-	Method string // as in engine.Store: "Insert", "Claim", …
+	Method string // as in store.Store: "Insert", "Claim", …
 	N      int    // 1 for the first call of any method
 	OfKind int    // 1 for the first call of this method
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
@@ -131,9 +131,9 @@ func TestWhatFailsIsRecordedAsItIsTold(t *testing.T) {
 // takesTx is a store whose callers' transactions take everything.
 type takesTx struct{ *memstore.Store }
 
-func (takesTx) Insert(context.Context, engine.Tx, []row.Row) error { return nil }
+func (takesTx) Insert(context.Context, store.Tx, []row.Row) error { return nil }
 
-func (takesTx) Update(_ context.Context, _ engine.Tx, changes []row.Change) (int, error) {
+func (takesTx) Update(_ context.Context, _ store.Tx, changes []row.Change) (int, error) {
 	return len(changes), nil
 }
 
@@ -173,7 +173,7 @@ func TestTheSameShareOfTasksIsRecordedEverywhere(t *testing.T) {
 
 func TestARecordedStoreKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) engine.Store {
+	storetest.Run(t, func(*testing.T) store.Store {
 		return history.New(memstore.New(), "n", 1, new(journal.Memory).Append)
 	})
 }

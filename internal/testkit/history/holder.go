@@ -3,12 +3,12 @@ package history
 import (
 	"context"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Claim implements [engine.Holder].
+// Claim implements [store.Leaser].
 func (r *Recorder) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error) {
 	c := r.begin(asking(r, claim.Rows, func(ref row.Ref) journal.Event {
 		return journal.Event{Kind: journal.StoreClaim, ID: ref.ID, Version: ref.Version, Executor: claim.Executor}
@@ -34,9 +34,9 @@ func (r *Recorder) Claim(ctx context.Context, claim row.Claim) (row.Claimed, err
 	return claimed, nil
 }
 
-// Update implements [engine.Holder]. The store tells how many changes applied, so an answer between none and all of them says of no
+// Update implements [store.Leaser]. The store tells how many changes applied, so an answer between none and all of them says of no
 // task that it was changed.
-func (r *Recorder) Update(ctx context.Context, tx engine.Tx, changes []row.Change) (int, error) {
+func (r *Recorder) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
 	bounded := map[int64]bool{} // by the end of a lease, which moves without a version
 	c := r.begin(asking(r, changes, func(ch row.Change) journal.Event {
 		bounded[ch.ID] = ch.LeaseOver
@@ -64,7 +64,7 @@ func (r *Recorder) Update(ctx context.Context, tx engine.Tx, changes []row.Chang
 	return applied, err
 }
 
-// Discard implements [engine.Holder]. It does not tell which of the rows it has met.
+// Discard implements [store.Leaser]. It does not tell which of the rows it has met.
 func (r *Recorder) Discard(ctx context.Context, broken []row.Broken) error {
 	c := r.begin(asking(r, broken, func(b row.Broken) journal.Event {
 		return journal.Event{
@@ -80,7 +80,7 @@ func (r *Recorder) Discard(ctx context.Context, broken []row.Broken) error {
 	return err
 }
 
-// Renew implements [engine.Holder]. A lease that stays where it is changes nothing that is recorded.
+// Renew implements [store.Leaser]. A lease that stays where it is changes nothing that is recorded.
 func (r *Recorder) Renew(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 	var moved []row.Lease
 	ids := make([]int64, len(leases))

@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
 // Recorder passes all calls on to a store and records those that change a task or see who holds it. Calls that search for tasks
 // by their due time, and what reads in a caller's transaction see, are not recorded.
 type Recorder struct {
-	engine.Store
+	store.Store
 	node  string
 	share uint64
 	write func(...journal.Event)
@@ -26,7 +26,7 @@ type Recorder struct {
 
 // New returns a recorder of the node's calls. One of so many tasks is recorded, by its id, the same one at every node. The calls
 // are written before they are made and the returns before they are told; what write was given must outlive the process.
-func New(inner engine.Store, node string, share int, write func(...journal.Event)) *Recorder {
+func New(inner store.Store, node string, share int, write func(...journal.Event)) *Recorder {
 	return &Recorder{Store: inner, node: node, share: uint64(max(share, 1)), write: write}
 }
 
@@ -99,9 +99,9 @@ func failed(err error) journal.Class {
 	return journal.Refused
 }
 
-// Insert implements [engine.Saver]. A duplicate is no proof that this very row was not stored: the statement may have been sent
+// Insert implements [store.Saver]. A duplicate is no proof that this very row was not stored: the statement may have been sent
 // twice. What a transaction stores is there when that is committed, which nobody tells the store.
-func (r *Recorder) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) error {
+func (r *Recorder) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	c := r.begin(asking(r, rows, func(w row.Row) journal.Event { return journal.Event{Kind: journal.StoreInsert, ID: w.ID} }))
 	err := r.Store.Insert(ctx, tx, rows)
 	switch {
@@ -115,8 +115,8 @@ func (r *Recorder) Insert(ctx context.Context, tx engine.Tx, rows []row.Row) err
 	return err
 }
 
-// Get implements [engine.Saver].
-func (r *Recorder) Get(ctx context.Context, tx engine.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+// Get implements [store.Saver].
+func (r *Recorder) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	if tx != nil {
 		return r.Store.Get(ctx, tx, ids)
 	}
@@ -131,7 +131,7 @@ func (r *Recorder) Get(ctx context.Context, tx engine.Tx, ids []int64) ([]row.Ro
 	return rows, broken, err
 }
 
-// States implements [engine.Finder].
+// States implements [store.Finder].
 func (r *Recorder) States(ctx context.Context, ids []int64) ([]row.State, error) {
 	c := r.look(ids)
 	states, err := r.Store.States(ctx, ids)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
@@ -53,7 +53,7 @@ func Stop(t testing.TB, s *delaytask.Scheduler) {
 // SQL is a database as whoever uses it without delaytask has it.
 func SQL(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
-	db, _, err := store.Connect(t.Context(), dsn)
+	db, _, err := sqlstore.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // clocks are those of the servers that were the database, one after another: how far each was ahead of the bubble's. A process
@@ -57,7 +57,7 @@ func (c *clocks) apart(a, b int) time.Duration {
 
 // ear is the end of a line at the process. It notes which server the process has heard, and gives each a machine of its own.
 type ear struct {
-	engine.Store
+	store.Store
 	clocks *clocks
 	host   string
 
@@ -75,7 +75,7 @@ type era struct {
 	until  time.Time
 }
 
-// Now implements [engine.Clock].
+// Now implements [store.Clock].
 func (e *ear) Now(ctx context.Context) (row.Reading, error) {
 	asked, sent := e.clocks.server(), time.Now()
 	reading, err := e.Store.Now(ctx)
@@ -85,7 +85,7 @@ func (e *ear) Now(ctx context.Context) (row.Reading, error) {
 	return reading, err
 }
 
-// Claim implements [engine.Holder].
+// Claim implements [store.Leaser].
 func (e *ear) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	asked, sent := e.clocks.server(), time.Now()
 	claimed, err := e.Store.Claim(ctx, c)
@@ -96,13 +96,13 @@ func (e *ear) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	return claimed, err
 }
 
-// Join implements [engine.Registry].
+// Join implements [store.Nodes].
 func (e *ear) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
 	n.Host = e.host
 	return e.Store.Join(ctx, n, staleAfter)
 }
 
-// Beat implements [engine.Registry].
+// Beat implements [store.Nodes].
 func (e *ear) Beat(ctx context.Context, n row.Node) (bool, error) {
 	n.Host = e.host
 	return e.Store.Beat(ctx, n)

@@ -156,7 +156,7 @@ type claims struct {
 	fleet *fleet
 }
 
-// Claim implements [engine.Holder].
+// Claim implements [store.Leaser].
 func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error) {
 	won, err := c.ear.Claim(ctx, claim)
 	c.fleet.mu.Lock()

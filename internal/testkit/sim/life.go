@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
@@ -123,7 +124,7 @@ func (w *world) start(slot, n int, d die) *life {
 	return l
 }
 
-func (w *world) config(store engine.Store, registry *processor.Registry) engine.Config {
+func (w *world) config(store store.Store, registry *processor.Registry) engine.Config {
 	return engine.Config{
 		Store: store, Registry: registry, Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(), CallTimeout: callTimeout,
 		Workers: w.workers, TTR: w.ttr, Timeout: timeout, MaxAttempts: maxAttempts, Backoff: processor.Constant(time.Second),

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // RunLocks tests a store whose database locks single rows. lock holds the rows in another transaction until unlock is called.
 // Most tests wait for a lock in vain, so open should call t.Parallel.
-func RunLocks(t *testing.T, open func(t *testing.T) (store engine.Store, lock func(ids ...int64) (unlock func()))) {
+func RunLocks(t *testing.T, open func(t *testing.T) (store store.Store, lock func(ids ...int64) (unlock func()))) {
 	run(t, lockTests, func(t *testing.T) *tester {
 		store, lock := open(t)
 		tt := newTester(t, store)

@@ -11,15 +11,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // machine does each operation to the store and to the model.
 type machine struct {
 	*rapid.T
 	ctx    context.Context
-	store  engine.Store
+	store  store.Store
 	base   row.Time // the moment that the due times are chosen around
 	rows   map[int64]row.Row
 	claims int // gives every claim an executor of its own

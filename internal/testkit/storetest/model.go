@@ -10,13 +10,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // Model runs random operations on a store and on a reference model, a plain map, and compares what both answer. Batches of rows
 // that differ, and filters in all combinations, are tested here alone. It uses one store for all runs and empties it in between.
-func Model(t *testing.T, open func(t *testing.T) engine.Store) {
+func Model(t *testing.T, open func(t *testing.T) store.Store) {
 	tester := newTester(t, open(t))
 	rapid.Check(t, func(rt *rapid.T) {
 		tester.empty()

@@ -1,4 +1,4 @@
-// Package storetest is the conformance suite of engine.Store. Whatever passes it can stand under the engine.
+// Package storetest is the conformance suite of store.Store. Whatever passes it can stand under the engine.
 //
 // [Run] holds for every store. [RunTx], [RunLocks] and [RunBroken] need a way to do what the interface cannot: open a
 // transaction, lock a row from outside, store garbage. [Model] compares a store with a reference model under random operations.
@@ -7,7 +7,7 @@ package storetest
 import (
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // test is one sentence of the contract.
@@ -18,7 +18,7 @@ type test struct {
 
 // Run tests the contract on stores that open returns: each one empty and closed by t.Cleanup. Where stores do not disturb each
 // other, open may call t.Parallel.
-func Run(t *testing.T, open func(t *testing.T) engine.Store) {
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	topics := []struct {
 		name  string
 		tests []test

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // tester is a test with a store of its own. Its methods end the test when the store fails.
 type tester struct {
 	*testing.T
-	store engine.Store
+	store store.Store
 	start row.Time // the store's clock when the test began
 
 	begin func() Tx                          // opens a transaction, of RunTx
@@ -22,7 +22,7 @@ type tester struct {
 	spoil func(id int64)                     // of RunBroken
 }
 
-func newTester(t *testing.T, store engine.Store) *tester {
+func newTester(t *testing.T, store store.Store) *tester {
 	tt := &tester{T: t, store: store}
 	tt.start = tt.now()
 	return tt

@@ -3,19 +3,19 @@ package storetest
 import (
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
 // Tx is a transaction that the test ends; *sql.Tx and *sqlx.Tx fit.
 type Tx interface {
-	engine.Tx
+	store.Tx
 	Commit() error
 	Rollback() error
 }
 
 // RunTx tests what a store does inside a caller's transaction. begin opens one on a connection that is not the store's own.
-func RunTx(t *testing.T, open func(t *testing.T) (store engine.Store, begin func() Tx)) {
+func RunTx(t *testing.T, open func(t *testing.T) (store store.Store, begin func() Tx)) {
 	run(t, txTests, func(t *testing.T) *tester {
 		store, begin := open(t)
 		tt := newTester(t, store)

@@ -20,7 +20,7 @@ var Runs = record.Record[Line]{
 }
 
 // Judged are the folders whose change makes older runs worth nothing: the engine with what it is made of, and the store.
-var Judged = append(slices.Clone(record.Seeds), "internal/store")
+var Judged = append(slices.Clone(record.Seeds), "internal/sqlstore")
 
 // Line is one finished run.
 type Line struct {

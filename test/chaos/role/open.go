@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/seam"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -49,11 +49,11 @@ func open(ctx context.Context, o Order, d *diary, log *os.File) (*delaytask.Sche
 func try(ctx context.Context, o Order, cfg delaytask.Config, d *diary) (_ *delaytask.Scheduler, release func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	db, kind, err := store.Connect(ctx, o.DSN)
+	db, kind, err := sqlstore.Connect(ctx, o.DSN)
 	if err != nil {
 		return nil, nil, err
 	}
-	st := store.New(db, kind)
+	st := sqlstore.New(db, kind)
 	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
 	made, err := seam.NewScheduler(cfg, history.New(st, o.Name, o.Share, d.record),
 		func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) })

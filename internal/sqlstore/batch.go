@@ -1,0 +1,159 @@
+package sqlstore
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// batch builds one UPDATE of many rows of delay_task_message, which is entered by its primary key. What is the same for all rows is
+// bound once. What differs stands in lists, one value for each id, or, where the dialect has no function that picks from a list,
+// travels in a derived table v that is joined by id.
+type batch struct {
+	dialect dialect
+	ids     []int64
+	columns []column
+	sets    []clause
+	guards  []clause
+}
+
+// column is a column of the derived table, with one value per row: int64, [row.Time], string or nil.
+type column struct {
+	name, bind string
+	values     []any
+}
+
+type clause struct {
+	sql  string
+	args []any
+}
+
+// newBatch takes the ids in ascending order: all writers lock rows in the same order.
+func newBatch(d dialect, ids []int64) *batch { return &batch{dialect: d, ids: ids} }
+
+// each returns an expression for values, one per row.
+func (b *batch) each(name, bind string, values []any) clause {
+	if !slices.ContainsFunc(values, func(v any) bool { return v != values[0] }) {
+		return clause{bind, values[:1]}
+	}
+	if b.dialect.picks {
+		return b.pick(bind, values)
+	}
+	for _, c := range b.columns {
+		if c.bind == bind && slices.Equal(c.values, values) {
+			return clause{"v." + c.name, nil} // it travels once
+		}
+	}
+	b.columns = append(b.columns, column{"new_" + name, bind, values})
+	return clause{"v.new_" + name, nil}
+}
+
+// pick takes the value that stands in the place of the row's id among all ids. INTERVAL finds it by halves, for ids ascend, and
+// compares whole numbers exactly. An UPDATE of one table costs the server a third less than one that is joined with its values:
+// it need not make a table of them, nor remember the rows to change.
+func (b *batch) pick(bind string, values []any) clause {
+	ids := idList(b.ids)
+	t := new(text)
+	t.grow(len(ids)+32*len(values), 0)
+	t.write("ELT(INTERVAL(t.id, ")
+	t.write(ids)
+	t.write(")")
+	numbers := true
+	for _, v := range values {
+		t.write(", ")
+		t.value(bind, v)
+		if _, number := v.(int64); v != nil && !number {
+			numbers = false
+		}
+	}
+	t.write(")")
+	picked := clause{t.sql.String(), t.args}
+	if numbers { // ELT returns text
+		picked.sql = "CAST(" + picked.sql + " AS SIGNED)"
+	}
+	return picked
+}
+
+// set assigns an expression in which %s, if any, stands for the value. Guards see the old row. An assignment must not read a
+// column that another one writes: MySQL would give it the new value.
+func (b *batch) set(name, format string, value clause) {
+	b.sets = append(b.sets, clause{name + " = " + fmt.Sprintf(format, value.sql), value.args})
+}
+
+// setEach assigns to every row a value of its own.
+func (b *batch) setEach(name, bind string, values []any) {
+	b.set(name, "%s", b.each(name, bind, values))
+}
+
+// setGiven assigns to every row a value of its own, and keeps what is stored where that is nil.
+func (b *batch) setGiven(name, bind string, values []any) {
+	if slices.ContainsFunc(values, func(v any) bool { return v != nil }) {
+		b.set(name, "COALESCE(%s, "+name+")", b.each(name, bind, values))
+	}
+}
+
+func (b *batch) setNow(name string) {
+	b.sets = append(b.sets, clause{sql: name + " = " + b.dialect.now})
+}
+
+func (b *batch) guard(format string, value clause) {
+	b.guards = append(b.guards, clause{fmt.Sprintf(format, value.sql), value.args})
+}
+
+// statement returns the SQL and its arguments.
+func (b *batch) statement() (string, []any) {
+	sets, guards := joined(b.sets, ", "), joined(b.guards, " AND ")
+	args := slices.Concat(sets.args, guards.args)
+	if len(b.columns) == 0 {
+		return fmt.Sprintf(b.dialect.updateListed, sets.sql, "t.id IN ("+idList(b.ids)+") AND "+guards.sql), args
+	}
+	names := "id"
+	for _, c := range b.columns {
+		names += ", " + c.name
+	}
+	rows := b.rows()
+	return fmt.Sprintf(b.dialect.updateJoined, names, rows.sql.String(), sets.sql, guards.sql), append(rows.args, args...)
+}
+
+func joined(clauses []clause, sep string) clause {
+	texts := make([]string, len(clauses))
+	var args []any
+	for i, c := range clauses {
+		texts[i] = c.sql
+		args = append(args, c.args...)
+	}
+	return clause{strings.Join(texts, sep), args}
+}
+
+// rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own, and a
+// server that takes it for text would compare ids as floating point.
+func (b *batch) rows() *text {
+	d := b.dialect
+	t := new(text)
+	t.write(d.rowsOpen)
+	for i, id := range b.ids {
+		if i > 0 {
+			t.write(d.rowsNext)
+		}
+		t.number(id)
+		for _, c := range b.columns {
+			t.write(", ")
+			t.value(c.bind, c.values[i])
+		}
+	}
+	t.write(d.rowsClose)
+	return t
+}
+
+// idList renders ids for an IN list. They are numbers, so nothing has to be bound, and the text of a batch is half as long.
+func idList(ids []int64) string {
+	var list strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			list.WriteString(", ")
+		}
+		list.WriteString(strconv.FormatInt(id, 10))
+	}
+	return list.String()
+}

@@ -1,0 +1,168 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Warning is something that works, but not as well as it should: one sentence that says what to do.
+type Warning string
+
+// Check looks whether the store can work on the database, before anything relies on it. The error is a *row.Error whose text says
+// in a sentence what is wrong and whose hint says what to do. The longest body that will be saved has bodyLimit bytes.
+func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
+	var warnings []Warning
+	for _, check := range s.checks(bodyLimit) {
+		found, err := check(ctx)
+		if err != nil {
+			return nil, classify("check the database", err)
+		}
+		warnings = append(warnings, found...)
+	}
+	return warnings, nil
+}
+
+type check func(context.Context) ([]Warning, error)
+
+func (s *Store) checks(bodyLimit int) []check {
+	if s.dialect.reserves {
+		return []check{
+			s.checkPool, s.checkServer(bodyLimit), s.checkSchema(tables), s.checkCollation(exactColumns), s.checkEngine(tables),
+			s.checkPrivileges(tables), s.checkTime, s.checkCounter,
+		}
+	}
+	return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite, s.checkCounter}
+}
+
+// CheckService looks whether the tables that the HTTP service needs beside those of [Store.Check] are there, whole and writable.
+// Its error is like that of Check.
+func (s *Store) CheckService(ctx context.Context) error {
+	checks := []check{s.checkSchema(serviceTables), s.checkPrivileges(serviceTables)}
+	if s.dialect.reserves {
+		checks = append(checks, s.checkCollation(exactServiceColumns), s.checkEngine(serviceTables))
+	}
+	for _, check := range checks {
+		if _, err := check(ctx); err != nil {
+			return classify("check the database", err)
+		}
+	}
+	return nil
+}
+
+// refuse is what is wrong, and what an operator does about it.
+func refuse(hint, format string, args ...any) error {
+	return &row.Error{Class: row.ClassOperator, Op: "check the database", Hint: hint, Err: fmt.Errorf(format, args...)}
+}
+
+const migrate = "run: delaytask migrate up"
+
+// schema names the columns that the statements need. More may be there, as long as a row can be inserted without them.
+var schema = map[string][]string{
+	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts", "crash_count",
+		"ttr", "priority", "headers", "max_late_ms", "late_policy", "ip_address", "executor", "delay_time", "expected_time",
+		"execution_time", "finish_time", "due_time", "error_stack", "errors", "create_time", "update_time"},
+	nodeTable: append([]string{"number"}, nodeColumns...),
+	tagTable:  {"tag", "paused", "update_time"},
+
+	requestTable: {"hash", "content", "task_id", "saved", "duplicate", "create_time"},
+	tokenTable:   {"name", "hash", "tags", "verbs", "create_time", "expire_time"},
+	workerTable: {"id", "app", "address", "address_hash", "tags", "secret", "ttl", "create_time", "expire_time",
+		"update_time"},
+}
+
+// The tables of the schema, in the order in which they are looked at.
+var (
+	tables        = []string{table, nodeTable, tagTable}
+	serviceTables = []string{requestTable, tokenTable, workerTable}
+)
+
+func (s *Store) checkSchema(tables []string) check {
+	return func(ctx context.Context) ([]Warning, error) { return nil, s.lookAtColumns(ctx, tables) }
+}
+
+func (s *Store) lookAtColumns(ctx context.Context, tables []string) error {
+	for _, name := range tables {
+		var there []string
+		err := scan(ctx, s.db, s.dialect.columns, []any{name}, func(r *struct {
+			Name     string `db:"name"`
+			Required bool   `db:"required"`
+		}) error {
+			there = append(there, r.Name)
+			if r.Required && !slices.Contains(schema[name], r.Name) {
+				return refuse("give the column a default, or let it be NULL",
+					"column %s.%s is not delaytask's and must be given", name, r.Name)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		missing := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return slices.Contains(there, c) })
+		switch {
+		case len(there) == 0:
+			return refuse(migrate, "table %s is missing", name)
+		case len(missing) > 0:
+			return refuse(migrate, "table %s lacks the columns %s", name, strings.Join(missing, ", "))
+		}
+	}
+	return nil
+}
+
+// checkPrivileges runs one statement of each kind on each table. None of them matches a row.
+func (s *Store) checkPrivileges(tables []string) check {
+	return func(ctx context.Context) ([]Warning, error) { return nil, s.tryWrites(ctx, tables) }
+}
+
+func (s *Store) tryWrites(ctx context.Context, tables []string) error {
+	last := len(tables) - 1
+	grant := "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " + strings.Join(tables[:last], ", ") +
+		" and " + tables[last]
+	for _, name := range tables {
+		all := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return c == "active_key" }) // it is generated
+		columns, last := strings.Join(all, ", "), all[len(all)-1]
+		for _, statement := range []string{
+			"UPDATE " + name + " SET " + last + " = " + last + " WHERE 1 = 0",
+			"DELETE FROM " + name + " WHERE 1 = 0",
+			"INSERT INTO " + name + " (" + columns + ") SELECT " + columns + " FROM " + name + " WHERE 1 = 0",
+		} {
+			err := onPool(ctx, s.db, func(conn *sql.Conn) error {
+				_, err := conn.ExecContext(ctx, statement)
+				return err
+			})
+			if err != nil {
+				err = classify("check the database", err)
+				if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator {
+					return refuse(grant, "the user may not write to %s: %w", name, e.Err)
+				}
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkTime sends a moment there and back through a connection of the pool, whatever its settings do to times.
+func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
+	before, err := readClock(ctx, s.dialect, s.db)
+	if err != nil {
+		return nil, err
+	}
+	const query = "SELECT CAST(CAST(? AS %s) AS CHAR) AS db_time, 'x' AS db_server"
+	var back row.Time
+	err = scan(ctx, s.db, fmt.Sprintf(query, s.dialect.timeType), []any{before.Time}, func(r *record) error {
+		reading, err := r.reading()
+		back = reading.Time
+		return err
+	})
+	if err == nil && back != before.Time {
+		err = refuse("report this with the server's version and the DSN without its password",
+			"a moment does not survive the way to the database and back: sent %s, got %s", before.Time, back)
+	}
+	return nil, err
+}

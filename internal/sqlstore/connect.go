@@ -1,0 +1,230 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+	"modernc.org/sqlite"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Kind says which of the two SQL dialects a database speaks.
+type Kind uint8
+
+const (
+	MySQL  Kind = iota + 1 // MySQL, MariaDB, and what speaks like them
+	SQLite                 // embedded
+)
+
+func (k Kind) String() string {
+	switch k {
+	case MySQL:
+		return "mysql"
+	case SQLite:
+		return "sqlite"
+	default:
+		return "unknown"
+	}
+}
+
+// Limits of a pool of our own. A caller who wants other numbers sets them on the pool that Connect returns.
+const (
+	maxConns = 25 // the reserved ones, and six that read
+	// One that writes, and others that read meanwhile, each with up to 2 MB of pages.
+	maxSQLiteConns = 4
+	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit would cut it, and often enough that
+	// a pool follows a failover.
+	maxLifetime = 3 * time.Minute
+	maxIdleTime = time.Minute
+
+	dialTimeout  = 5 * time.Second
+	readTimeout  = 30 * time.Second // longest wait for one reply; a server that hangs is left after it
+	writeTimeout = 10 * time.Second
+
+	// busyTimeout is how long a process waits while another one writes to the same SQLite file.
+	busyTimeout = 5 * time.Second
+)
+
+// Connect opens the database that dsn names with a pool of our own and asks it for a sign of life. Errors are
+// [ErrInvalidDSN] or a *row.Error with a hint of what to do; none shows the password.
+//
+// The connections of a SQLite pool are for reads beside one write. Several writers are allowed, but those that wait for each other
+// sleep and look again.
+func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
+	target, err := ParseDSN(dsn)
+	if err != nil {
+		return nil, 0, err
+	}
+	db, err := target.open()
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := reach(ctx, db, target); err != nil {
+		_ = db.Close() // the other error is the one worth telling
+		return nil, 0, err
+	}
+	return db, target.kind, nil
+}
+
+// How long another process may keep a SQLite file from being opened, and how often that is looked at.
+const (
+	openWait = 5 * time.Second
+	openLook = 10 * time.Millisecond
+)
+
+// reach opens the first connection. SQLite does not wait for its busy timeout when a new file is switched to WAL while another
+// process does the same, so the waiting is done here.
+func reach(ctx context.Context, db *sqlx.DB, target Target) error {
+	for until := time.Now().Add(openWait); ; {
+		err := classify("connect to "+target.Redacted(), db.PingContext(ctx))
+		if err == nil || target.kind != SQLite || row.ClassOf(err) != row.ClassNotApplied || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(openLook):
+		}
+	}
+}
+
+// Prepared reports whether an embedded database holds tables of ours. It only reads the file: [Connect] creates one that is
+// missing, and switches a stranger's to WAL.
+func (t Target) Prepared(ctx context.Context) (bool, error) {
+	connector, err := sqlite.NewConnector(t.fileURI(url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}}))
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	var tables int
+	err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'delay\\_task\\_%' ESCAPE '\\'").Scan(&tables)
+	return tables > 0, classify("read "+t.Redacted(), err)
+}
+
+func (t Target) open() (*sqlx.DB, error) {
+	if t.kind == SQLite {
+		return t.openSQLite()
+	}
+	connector, err := mysql.NewConnector(t.cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns)
+	db.SetConnMaxLifetime(maxLifetime)
+	db.SetConnMaxIdleTime(maxIdleTime)
+	return sqlx.NewDb(db, "mysql"), nil
+}
+
+// creating is held while this process makes the file of an embedded database. To close a file ends all locks that the process has on
+// it, so nobody may have opened it with SQLite by then.
+var creating sync.Mutex
+
+// createPrivate makes the file, when there is none, so that nobody but its owner reads it. SQLite gives the files beside it the same
+// mode. What cannot be made is left to SQLite, whose error says more.
+func (t Target) createPrivate() {
+	creating.Lock()
+	defer creating.Unlock()
+	file, err := os.OpenFile(t.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_ = file.Close() // nothing was written
+	}
+}
+
+func (t Target) openSQLite() (*sqlx.DB, error) {
+	t.createPrivate()
+	params := url.Values{
+		"_txlock": {"immediate"}, // a transaction that reads first would otherwise fail at its first write
+		"_pragma": {
+			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), // first: switching to WAL may already have to wait
+			"journal_mode(WAL)",
+			"synchronous(FULL)", // WAL's usual NORMAL loses accepted tasks at a power cut
+			"foreign_keys(ON)",
+		},
+	}
+	connector, err := sqlite.NewConnector(t.fileURI(params))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(maxSQLiteConns)
+	db.SetMaxIdleConns(maxSQLiteConns)
+	return sqlx.NewDb(db, "sqlite"), nil
+}
+
+func (t Target) fileURI(params url.Values) string {
+	path := filepath.ToSlash(t.file)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a Windows drive
+	}
+	uri := url.URL{Scheme: "file", Path: path, RawQuery: params.Encode()}
+	return uri.String()
+}
+
+// ownSession settles everything about a MySQL session that could change what is stored or how a failure looks, whatever the
+// DSN says. Timeouts that the DSN sets are kept.
+func ownSession(cfg *mysql.Config) error {
+	cfg.InterpolateParams = true // one round trip for a statement instead of two
+	cfg.RejectReadOnly = true    // a demoted primary makes the pool look for the new one
+	cfg.CheckConnLiveness = true
+	cfg.ClientFoundRows = false
+	cfg.ColumnsWithAlias = false
+	cfg.MultiStatements = false
+	cfg.AllowAllFiles = false
+	cfg.ParseTime = false
+	cfg.Loc = time.UTC
+	cfg.MaxAllowedPacket = 0        // ask the server: a packet over its limit would cost the connection, with the outcome unknown
+	cfg.Logger = &mysql.NopLogger{} // all it would print is also returned as an error
+	setDefault(&cfg.Timeout, dialTimeout)
+	setDefault(&cfg.ReadTimeout, readTimeout)
+	setDefault(&cfg.WriteTimeout, writeTimeout)
+
+	params := map[string]string{
+		"autocommit":               "1",
+		"innodb_lock_wait_timeout": "1", // seconds: a batch waits for somebody else's transaction at most this long
+		"sql_mode":                 "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+		"time_zone":                "'+00:00'",
+	}
+	for name, value := range cfg.Params {
+		if name = strings.ToLower(name); !harmful[name] && params[name] == "" {
+			params[name] = value
+		}
+	}
+	cfg.Params = params
+	return cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin"), mysql.TimeTruncate(0))
+}
+
+// harmful lists session variables that are not taken from a DSN, besides those that we set: each would change what is stored,
+// what is found, or what is committed.
+var harmful = map[string]bool{
+	"character_set_client":     true,
+	"character_set_connection": true,
+	"character_set_results":    true,
+	"collation_connection":     true,
+	"completion_type":          true,
+	"insert_id":                true,
+	"sql_auto_is_null":         true,
+	"sql_safe_updates":         true,
+	"sql_select_limit":         true,
+	"timestamp":                true,
+	"transaction_read_only":    true,
+	"tx_read_only":             true,
+}
+
+func setDefault(d *time.Duration, to time.Duration) {
+	if *d <= 0 {
+		*d = to
+	}
+}

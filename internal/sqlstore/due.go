@@ -1,0 +1,113 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// maxBranches is how many tags one query reads each by itself. A branch per tag reads at most limit rows of it, however many
+// there are; a single range over all tags is cheaper to plan for many tags, but reads everything in the window. SQLite takes at
+// most 500.
+const maxBranches = 32
+
+// Due implements [store.Finder].
+func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	var found []row.Due
+	tags := slices.Compact(slices.Sorted(slices.Values(w.Tags)))
+	if w.Limit <= 0 || len(tags) == 0 {
+		return nil, nil
+	}
+	for group := range s.groups(w, tags) {
+		w.Tags = group
+		query, args := s.dialect.due(w)
+		err := scan(ctx, s.db, query, args, func(r *record) error {
+			if due := r.due(); due.ID > 0 { // others are to get an id first
+				found = append(found, due)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, classify("find due tasks", err)
+		}
+	}
+	slices.SortFunc(found, compareDue)
+	return found[:min(len(found), w.Limit)], nil
+}
+
+// groups splits the tags over queries. A window that is open to the past may hold a backlog of any size, so there no tag may be
+// read in whole.
+func (s *Store) groups(w row.Window, tags []string) func(func([]string) bool) {
+	if w.From.IsZero() {
+		return slices.Chunk(tags, maxBranches)
+	}
+	return slices.Chunk(tags, max(maxBranches, len(tags)))
+}
+
+func compareDue(a, b row.Due) int {
+	if a.Due != b.Due {
+		return int(min(max(a.Due-b.Due, -1), 1))
+	}
+	return int(min(max(a.ID-b.ID, -1), 1))
+}
+
+func (d dialect) due(w row.Window) (string, []any) {
+	if len(w.Tags) > maxBranches {
+		whole := d.dueBranch("tag IN ("+marks(len(w.Tags), "?")+")", anys(w.Tags), byDueTime, w.Limit, within(w)...)
+		return whole.sql, whole.args
+	}
+	var branches []clause
+	for _, tag := range w.Tags {
+		if w.From.IsZero() {
+			branches = append(branches, d.dueBranch("tag = ?", []any{tag}, "id", w.Limit,
+				clause{"due_time IS NULL AND id > ?", []any{w.AfterID}}))
+		}
+		branches = append(branches, d.dueBranch("tag = ?", []any{tag}, byDueTime, w.Limit, within(w)...))
+	}
+	all := unionAll(branches)
+	return all.sql, all.args
+}
+
+// within limits a read to the rows of the window that have a due time. Those that have none are a range of their own, because
+// SQLite does not read two ranges in the order of the index.
+func within(w row.Window) []clause {
+	limits := []clause{{"due_time < ?", []any{w.To}}}
+	if !w.From.IsZero() {
+		limits = append(limits, clause{"due_time >= ?", []any{w.From}})
+	}
+	if !w.From.IsZero() && w.AfterID > 0 {
+		limits = append(limits, clause{"(due_time > ? OR id > ?)", []any{w.From, w.AfterID}})
+	}
+	return limits
+}
+
+// byDueTime names the column, which the text that is read of it hides.
+const byDueTime = table + ".due_time, id"
+
+func (d dialect) dueBranch(tags string, args []any, order string, limit int, limits ...clause) clause {
+	where := joined(append([]clause{{tags + d.exactTag, args}}, limits...), " AND ")
+	return clause{"SELECT id, version, " + d.text("tag") + ", " + d.time("due_time") + ", priority, crash_count" +
+		" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Pending) + where.sql +
+		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
+}
+
+// unionAll combines queries that have a LIMIT of their own each. One alone is not wrapped: a server would copy what it finds.
+func unionAll(branches []clause) clause {
+	if len(branches) == 1 {
+		return branches[0]
+	}
+	for i := range branches {
+		branches[i].sql = "SELECT * FROM (" + branches[i].sql + ") AS t" + fmt.Sprint(i)
+	}
+	return joined(branches, " UNION ALL ")
+}
+
+func anys[T any](items []T) []any {
+	all := make([]any, len(items))
+	for i, item := range items {
+		all[i] = item
+	}
+	return all
+}

@@ -1,0 +1,195 @@
+package sqlstore
+
+import (
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	hintAccount    = "check the user and the password in the DSN, and how the server lets this user log in"
+	hintPrivilege  = "grant the database user the missing privilege"
+	hintMigrate    = "bring the schema up to date with: delaytask migrate up"
+	hintDatabase   = "create the database, or correct its name in the DSN"
+	hintServer     = "delaytask needs MySQL 8.0, MariaDB 10.6 or newer"
+	hintVariable   = "a session variable in the DSN is not one that this server takes"
+	hintDisk       = "the disk or the tablespace is full: make room"
+	hintDiskFault  = "the disk or the file system failed: look at the system's log"
+	hintMemory     = "the server is out of memory"
+	hintCorrupt    = "the table or the file is damaged: check and restore it"
+	hintReadOnly   = "the server is read-only, as after a failover: it is tried again"
+	hintConns      = "all connections of the server or of this user are taken: raise the limit, or use smaller pools"
+	hintPacket     = "larger than the server's max_allowed_packet: shorten the body, or raise the limit"
+	hintCache      = "larger than the server's max_binlog_cache_size: raise it"
+	hintFile       = "the folder must exist, and this process must be allowed to write to it"
+	hintSecure     = "the server takes only encrypted connections: add tls=true to the DSN"
+	hintGroup      = "a replication group takes only InnoDB tables with a primary key, and no transaction that is SERIALIZABLE"
+	hintUserObject = "a trigger, view or routine on the table is broken"
+)
+
+// mysqlFaults is keyed by the numbers of MySQL, MariaDB, group replication, Galera and TiDB, which do not collide. A number
+// that is missing here is of unknown outcome; those listed as such are listed because their outcome looks certain and is not.
+var mysqlFaults = map[uint16]fault{
+	1205: {row.ClassLocked, ""}, // lock wait timeout: the statement was rolled back, its transaction was not
+	3572: {row.ClassLocked, ""}, // NOWAIT met a lock
+
+	1040: {row.ClassNotApplied, hintConns},    // too many connections
+	1203: {row.ClassNotApplied, hintConns},    // max_user_connections
+	1226: {row.ClassNotApplied, hintConns},    // a limit of this account
+	1047: {row.ClassNotApplied, ""},           // a Galera node that is not ready
+	1290: {row.ClassNotApplied, hintReadOnly}, // --read-only
+	1792: {row.ClassNotApplied, hintReadOnly}, // read-only transaction
+	1836: {row.ClassNotApplied, hintReadOnly}, // read-only mode
+	1412: {row.ClassNotApplied, ""},           // the table's definition changed
+	1615: {row.ClassNotApplied, ""},           // the prepared statement is out of date
+	1637: {row.ClassNotApplied, ""},           // too many open transactions
+	3032: {row.ClassNotApplied, ""},           // in offline mode, as a member that was thrown out of its group
+	3796: {row.ClassNotApplied, ""},           // a member of a replication group that is not online
+	4031: {row.ClassNotApplied, ""},           // closed for idleness before the statement arrived
+	8022: {row.ClassNotApplied, ""},           // TiDB: commit failed and was rolled back
+	8028: {row.ClassNotApplied, ""},           // TiDB: the schema changed
+
+	1053: {row.ClassUnknown, ""}, // shutdown
+	1105: {row.ClassUnknown, ""}, // no further reason
+	1180: {row.ClassUnknown, ""}, // an error during COMMIT, which is no deadlock
+	1317: {row.ClassUnknown, ""}, // interrupted, perhaps during COMMIT
+	1927: {row.ClassUnknown, ""}, // MariaDB: the connection was killed
+	1969: {row.ClassUnknown, ""}, // MariaDB: max_statement_time
+	3024: {row.ClassUnknown, ""}, // max_execution_time
+
+	1022: {row.ClassDuplicate, ""},
+	1062: {row.ClassDuplicate, ""},
+	1586: {row.ClassDuplicate, ""},
+
+	1048: {row.ClassCaller, ""},         // NULL where none may be
+	1118: {row.ClassCaller, ""},         // row too large
+	1153: {row.ClassCaller, hintPacket}, // packet too large
+	1197: {row.ClassCaller, hintCache},  // larger than max_binlog_cache_size
+	1216: {row.ClassCaller, ""},         // refused by a foreign key
+	1217: {row.ClassCaller, ""},         // the same
+	1264: {row.ClassCaller, ""},         // number out of range
+	1265: {row.ClassCaller, ""},         // truncated
+	1292: {row.ClassCaller, ""},         // not a date
+	1300: {row.ClassCaller, ""},         // not valid in the character set
+	1366: {row.ClassCaller, ""},         // not valid for the column
+	1406: {row.ClassCaller, ""},         // too long
+	1441: {row.ClassCaller, ""},         // date out of range
+	1442: {row.ClassCaller, ""},         // a trigger may not change the table
+	1451: {row.ClassCaller, ""},         // refused by a foreign key
+	1452: {row.ClassCaller, ""},         // the same
+	1644: {row.ClassCaller, ""},         // refused by a trigger's SIGNAL
+	1690: {row.ClassCaller, ""},         // result out of range
+	1705: {row.ClassCaller, hintCache},  // larger than max_binlog_stmt_cache_size
+	3140: {row.ClassCaller, ""},         // not JSON
+	3144: {row.ClassCaller, ""},         // JSON in a binary string
+	3819: {row.ClassCaller, ""},         // MySQL: CHECK
+	4025: {row.ClassCaller, ""},         // MariaDB: CHECK
+	8004: {row.ClassCaller, hintPacket}, // TiDB: transaction too large
+	8025: {row.ClassCaller, hintPacket}, // TiDB: entry too large
+
+	1045: {row.ClassOperator, hintAccount},    // access denied
+	1129: {row.ClassOperator, hintAccount},    // host blocked
+	1130: {row.ClassOperator, hintAccount},    // host not allowed
+	1251: {row.ClassOperator, hintAccount},    // authentication method too new or too old
+	1524: {row.ClassOperator, hintAccount},    // authentication plugin not loaded
+	1698: {row.ClassOperator, hintAccount},    // access denied without a password
+	1820: {row.ClassOperator, hintAccount},    // password must be changed
+	1862: {row.ClassOperator, hintAccount},    // password expired
+	3118: {row.ClassOperator, hintAccount},    // MySQL: account locked
+	4151: {row.ClassOperator, hintAccount},    // MariaDB: account locked
+	3159: {row.ClassOperator, hintSecure},     // require_secure_transport
+	1044: {row.ClassOperator, hintPrivilege},  // no access to the database
+	1142: {row.ClassOperator, hintPrivilege},  // on the table
+	1143: {row.ClassOperator, hintPrivilege},  // on a column
+	1227: {row.ClassOperator, hintPrivilege},  // an administrative privilege
+	1370: {row.ClassOperator, hintPrivilege},  // on a routine
+	1419: {row.ClassOperator, hintPrivilege},  // triggers, with the binary log on
+	1046: {row.ClassOperator, hintDatabase},   // no database
+	1049: {row.ClassOperator, hintDatabase},   // unknown database
+	1054: {row.ClassOperator, hintMigrate},    // unknown column
+	1146: {row.ClassOperator, hintMigrate},    // unknown table
+	1364: {row.ClassOperator, hintMigrate},    // a column of unknown origin has no default
+	1064: {row.ClassOperator, hintServer},     // syntax
+	1115: {row.ClassOperator, hintServer},     // unknown character set
+	1235: {row.ClassOperator, hintServer},     // not supported
+	1273: {row.ClassOperator, hintServer},     // unknown collation
+	1193: {row.ClassOperator, hintVariable},   // unknown variable
+	1231: {row.ClassOperator, hintVariable},   // wrong value
+	1232: {row.ClassOperator, hintVariable},   // wrong type
+	1356: {row.ClassOperator, hintUserObject}, // view refers to what is gone
+	1449: {row.ClassOperator, hintUserObject}, // the definer is gone
+	1021: {row.ClassOperator, hintDisk},       // disk full
+	1114: {row.ClassOperator, hintDisk},       // table full
+	3098: {row.ClassOperator, hintGroup},      // group replication takes no such table or transaction
+	1037: {row.ClassOperator, hintMemory},
+	1038: {row.ClassOperator, hintMemory}, // for sorting
+	1041: {row.ClassOperator, hintMemory},
+	1034: {row.ClassOperator, hintCorrupt},
+	1194: {row.ClassOperator, hintCorrupt},
+	1195: {row.ClassOperator, hintCorrupt},
+	1877: {row.ClassOperator, hintCorrupt},
+	1932: {row.ClassOperator, hintCorrupt},                                                // table unknown to the engine
+	1461: {row.ClassOperator, "raise the server's max_prepared_stmt_count"},               // too many prepared statements
+	1467: {row.ClassOperator, "the AUTO_INCREMENT of the table is used up: set it lower"}, // no next id
+}
+
+// collisions are the faults of a statement that another one was in the way of. None of them was applied.
+var collisions = []uint16{
+	1020, // changed since the snapshot: MariaDB with innodb_snapshot_isolation
+	1213, // deadlock, or a conflict at certification
+	3101, // group replication rolled back at certification
+	8002, // TiDB: FOR UPDATE conflict
+	8005, // TiDB: write conflict
+	9007, // TiDB: write conflict
+}
+
+// keptFaults are those that a session keeps after an operator has mended their cause: privileges count from its login on,
+// and a name that leads to another server is only looked up there.
+var keptFaults = []uint16{
+	1044, // no access to the database
+	1045, // access denied
+	1046, // no database
+	1142, // no privilege on the table
+	1143, // on a column
+	1227, // an administrative privilege
+	1370, // on a routine
+	1820, // password must be changed
+	1290, // --read-only
+	1792, // read-only transaction
+	1836, // read-only mode
+}
+
+// sqliteFaults is keyed by result code. An extended code that is missing means what its primary code means.
+var sqliteFaults = map[int]fault{
+	sqlite3.SQLITE_BUSY:     {row.ClassNotApplied, ""}, // another process writes
+	sqlite3.SQLITE_LOCKED:   {row.ClassNotApplied, ""},
+	sqlite3.SQLITE_PROTOCOL: {row.ClassNotApplied, ""}, // a race for the file's locks
+	sqlite3.SQLITE_SCHEMA:   {row.ClassNotApplied, ""}, // the schema changed
+
+	// A failed write or sync can have reached the disk, and then the next process to open the file finds it committed.
+	sqlite3.SQLITE_IOERR: {row.ClassUnknown, hintDiskFault},
+
+	sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY: {row.ClassDuplicate, ""},
+	sqlite3.SQLITE_CONSTRAINT_ROWID:      {row.ClassDuplicate, ""},
+	sqlite3.SQLITE_CONSTRAINT_UNIQUE:     {row.ClassDuplicate, ""},
+
+	sqlite3.SQLITE_CONSTRAINT: {row.ClassCaller, ""}, // CHECK, NOT NULL, a trigger
+	sqlite3.SQLITE_MISMATCH:   {row.ClassCaller, ""},
+	sqlite3.SQLITE_TOOBIG:     {row.ClassCaller, ""},
+
+	sqlite3.SQLITE_ERROR:    {row.ClassOperator, hintMigrate}, // a table or column is missing
+	sqlite3.SQLITE_CANTOPEN: {row.ClassOperator, hintFile},
+	sqlite3.SQLITE_PERM:     {row.ClassOperator, hintFile},
+	sqlite3.SQLITE_READONLY: {row.ClassOperator, hintFile},
+	sqlite3.SQLITE_FULL:     {row.ClassOperator, hintDisk},
+	sqlite3.SQLITE_NOMEM:    {row.ClassOperator, hintMemory},
+	sqlite3.SQLITE_CORRUPT:  {row.ClassOperator, hintCorrupt},
+	sqlite3.SQLITE_NOTADB:   {row.ClassOperator, "the file is not a SQLite database: correct the path in the DSN"},
+}
+
+func sqliteFault(code int) fault {
+	if f, known := sqliteFaults[code]; known {
+		return f
+	}
+	return sqliteFaults[code&0xff]
+}

@@ -1,0 +1,55 @@
+package sqlstore
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
+	t.Helper()
+	db, kind, err := Connect(t.Context(), d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db, kind
+}
+
+// migrated connects to a database and runs the migration files as they are: package migrations imports this one.
+func migrated(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
+	t.Helper()
+	db, kind := connect(t, d)
+	files, err := filepath.Glob("../../migrations/" + kind.String() + "/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("migration files: %v, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		for statement := range strings.SplitSeq(up, "-- +goose Statement") {
+			_, statement, _ = strings.Cut(statement, "\n")
+			if strings.TrimSpace(statement) != "" {
+				mustExec(t, db, statement)
+			}
+		}
+	}
+	return db, kind
+}
+
+func mustExec(t *testing.T, db *sqlx.DB, statement string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,177 @@
+package sqlstore_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+)
+
+// garbage is what somebody may write into a column by hand, because its type lets it pass.
+type garbage struct{ anywhere, onSQLite, onServers []string }
+
+// spoil calls f for each piece of garbage, like "column = value".
+func (g garbage) spoil(t *testing.T, f func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string)) {
+	lender.Each(t, func(t *testing.T, d dbtest.Database) {
+		s, pool := open(t, d)
+		sets := slices.Concat(g.anywhere, g.onSQLite)
+		if d.Kind != dbtest.SQLite {
+			pool, sets = callersPool(t, d, "sql_mode", "''"), slices.Concat(g.anywhere, g.onServers) // strict ones refuse the zero date
+		}
+		for _, set := range sets {
+			t.Run(set, func(t *testing.T) { f(t, s, pool, set) })
+		}
+	})
+}
+
+// Each such row comes out alone, is claimed like any other (which may mend it), and can be set to failed; its neighbours do not
+// notice.
+func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
+	garbage{
+		anywhere: []string{"late_policy = 9", "errors = 'oops'", "delay_time = 9223372036854775807", "status = 9"},
+		onSQLite: []string{
+			"version = 9223372036854775807", "attempt = 'many'", "attempt = -1", "max_attempts = 'none'", "crash_count = x'ff'",
+			"ttr = 1.5", "priority = 'high'", "headers = '{'", "headers = '[]'", "max_late_ms = -5", "ip_address = '::1'",
+			"delay_time = 'soon'", "expected_time = 'tomorrow'", "execution_time = '2026'", "finish_time = 12", "create_time = ''",
+			"update_time = '-'", "attempt = 9223372036854775807", "crash_count = 'often'", "ttr = 'long'", "due_time = '0'",
+		},
+		onServers: []string{
+			"version = 18446744073709551615", "attempt = 4294967295", "headers = '[1]'", "ip_address = 18446744073709551615",
+			"delay_time = -1", "expected_time = '0000-00-00'", "execution_time = '0000-00-00'", "create_time = '0000-00-00'",
+			"finish_time = '0000-00-00'", "update_time = '0000-00-00'", "due_time = '0000-00-00'",
+			"version = 9223372036854775807", "max_late_ms = 18446744073709551615",
+		},
+	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		exec(t, pool.DB, "DELETE FROM delay_task_message")
+		insert(t, s, task(1, ""), task(2, ""))
+		exec(t, pool.DB, "UPDATE delay_task_message SET "+set+" WHERE id = 2")
+		column, _, _ := strings.Cut(set, " ")
+		rows, broken, err := s.Get(t.Context(), nil, []int64{1, 2})
+		if err != nil || len(rows) != 1 || rows[0].ID != 1 || len(broken) != 1 || broken[0].ID != 2 ||
+			!strings.Contains(broken[0].Reason, column) {
+			t.Fatalf("read %v, broken %+v, %v", rows, broken, err)
+		}
+		if _, err := s.Due(t.Context(), row.Window{Tags: []string{"a"}, To: row.MaxTime, Limit: 10}); err != nil {
+			t.Errorf("due: %v", err)
+		}
+		if column != "status" {
+			refs := []row.Ref{{ID: 1}, broken[0].Ref}
+			claimed, err := s.Claim(t.Context(), row.Claim{Rows: refs, Executor: "e"})
+			if err != nil || len(claimed.Rows) == 0 {
+				t.Fatalf("claimed %+v, %v", claimed, err)
+			}
+			if len(claimed.Rows) == 2 { // a claim mends what it writes
+				return
+			}
+			broken = claimed.Broken
+		}
+		err = s.Discard(t.Context(), broken)
+		states, statesErr := s.States(t.Context(), []int64{2})
+		if errors.Join(err, statesErr) != nil || len(states) != 1 || states[0].Status != row.Failed {
+			t.Errorf("the broken row is %+v (%v, %v), want it failed", states, err, statesErr)
+		}
+	})
+}
+
+// The other nodes are seen as before, and this one serves nothing that was never said.
+func TestGarbageInANodeIsThatNodesAlone(t *testing.T) {
+	garbage{
+		anywhere: []string{
+			"tags = ''", "tags = '{'", `tags = '{"a": true}'`, `tags = '["a", 1]'`, "tags = '7'", "tags = 'null'", "leaving = 2",
+		},
+		onSQLite: []string{
+			"tags = x'ff'", "name = x'ff'", "pid = 'many'", "pid = 1.5", "started_at = ''", "leaving = 'soon'", "heartbeat = 'now'",
+			"heartbeat = 1",
+		},
+		onServers: []string{"heartbeat = '0000-00-00'", "pid = 9223372036854775807"},
+	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		for number, token := range []string{"whole", "spoiled"} {
+			n := row.Node{Number: number, Token: token, PID: 7, StartedAt: 8, Tags: []string{"a"}}
+			if joined, err := s.Join(t.Context(), n, time.Hour); err != nil || !joined {
+				t.Fatal(joined, err)
+			}
+		}
+		exec(t, pool.DB, "UPDATE delay_task_node SET "+set+" WHERE number = 1")
+		nodes, reading, err := s.Nodes(t.Context())
+		if err != nil || len(nodes) != 2 || len(nodes[0].Tags) != 1 || reading.Time.IsZero() {
+			t.Fatalf("nodes %+v, %v", nodes, err)
+		}
+		spoiled := nodes[1]
+		if spoiled.Number != 1 || spoiled.Token != "spoiled" {
+			t.Errorf("the spoiled node is %+v", spoiled)
+		}
+		switch column, value, _ := strings.Cut(set, " = "); {
+		case column == "tags" && spoiled.Tags != nil:
+			t.Errorf("it serves %q", spoiled.Tags)
+		case column == "leaving" && value == "2" && !spoiled.Leaving:
+			t.Error("it is not leaving")
+		case column == "heartbeat" && !spoiled.Heartbeat.IsZero():
+			t.Errorf("it was alive at %v", spoiled.Heartbeat)
+		}
+	})
+}
+
+// A spoiled token allows nothing, and locks nobody else out.
+func TestASpoiledTokenAllowsNothing(t *testing.T) {
+	garbage{
+		anywhere:  []string{"tags = ''", `tags = '["a", 1]'`, "tags = '7'", "verbs = '{'", "hash = x'00'"},
+		onSQLite:  []string{"expire_time = 'soon'", "expire_time = 1", "expire_time = ''", "tags = x'ff'"},
+		onServers: []string{"expire_time = '0000-00-00'"},
+	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		exec(t, pool.DB, "DELETE FROM delay_task_token")
+		for n, name := range []string{"spoiled", "whole"} {
+			if err := s.CreateToken(t.Context(), accessToken(name, byte(n))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec(t, pool.DB, "UPDATE delay_task_token SET "+set+" WHERE name = 'spoiled'")
+		tokens, reading, err := s.AccessTokens(t.Context())
+		if err != nil || len(tokens) != 2 || len(tokens[1].Tags) != 2 || !tokens[1].Expires.IsZero() {
+			t.Fatalf("%+v, %v", tokens, err)
+		}
+		token := tokens[0]
+		expired := !token.Expires.IsZero() && token.Expires < reading.Time
+		unknown := token.Hash != accessToken("", 0).Hash
+		if len(token.Tags) > 0 && len(token.Verbs) > 0 && !expired && !unknown {
+			t.Errorf("it is read as %+v", token)
+		}
+	})
+}
+
+func TestGarbageInAWorkerIsThatWorkersAlone(t *testing.T) {
+	garbage{
+		anywhere: []string{"tags = ''", "tags = '{'", `tags = '["a", 1]'`, "tags = 'null'", "tags = '', secret = ''"},
+	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		spoiled, whole := saveWorker(t, s, worker("spoiled", "x"), time.Minute), saveWorker(t, s, worker("whole", "x"), time.Minute)
+		exec(t, pool.DB, "UPDATE delay_task_worker SET "+set+" WHERE app = 'spoiled'")
+		workers, _ := readWorkers(t, s)
+		if len(workers) != 2 || workers[0].ID != spoiled.ID || workers[0].Tags != nil || !reflect.DeepEqual(workers[1], whole) {
+			t.Errorf("read %+v", workers)
+		}
+	})
+}
+
+// Garbage in a row is an error of that request alone.
+func TestAnUnreadableRequestIsRefused(t *testing.T) {
+	garbage{
+		onSQLite: []string{"content = x'01'", "content = 'text'", "task_id = 0", "task_id = 'many'", "saved = 'no'"},
+	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		exec(t, pool.DB, "DELETE FROM delay_task_request")
+		r := request(1, 7)
+		if _, _, err := s.ReserveRequest(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, pool.DB, "UPDATE delay_task_request SET "+set)
+		if got, mine, err := s.ReserveRequest(t.Context(), r); err == nil || mine {
+			t.Errorf("reserved as %+v, %t", got, mine)
+		}
+	})
+}

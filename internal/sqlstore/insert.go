@@ -1,0 +1,199 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+// maxInsert bounds the rows of one INSERT: up to four parameters each must stay far below SQLite's limit of 32,766.
+const maxInsert = 2000
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// Insert implements [store.Saver]. More rows than one statement takes go in a transaction, so that still all are stored or none;
+// in a caller's transaction that is for the caller to see to, by rolling back.
+func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
+	const op = "store tasks"
+	via := s.saveLane(rows)
+	switch {
+	case len(rows) == 0:
+		return nil
+	case tx != nil:
+		ctx, cancel := withDeadline(ctx)
+		defer cancel()
+		return classify(op, insertAll(ctx, tx, s.dialect, rows))
+	case len(rows) <= maxInsert:
+		query, args := s.own.insert(rows)
+		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+			_, err := conn.ExecContext(ctx, query, args...)
+			return err
+		})
+	default:
+		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+			tx, err := conn.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback() // does nothing after the commit
+			if err := insertAll(ctx, tx, s.own, rows); err != nil {
+				return err
+			}
+			return tx.Commit()
+		})
+	}
+}
+
+// saveLane keeps rows that somebody's open transaction can keep waiting away from those that wait for nobody.
+func (s *Store) saveLane(rows []row.Row) *lane {
+	if slices.ContainsFunc(rows, func(r row.Row) bool { return r.Key != "" }) {
+		return s.saveKeyed
+	}
+	return s.save
+}
+
+func insertAll(ctx context.Context, to execer, d dialect, rows []row.Row) error {
+	for len(rows) > 0 {
+		n := min(len(rows), maxInsert)
+		query, args := d.insert(rows[:n])
+		if _, err := to.ExecContext(ctx, query, args...); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// inserted is a column that an INSERT fills.
+type inserted struct {
+	name  string
+	write func(*text, *row.Row)
+	unset func(*row.Row) bool          // the table's default is what is wanted; nil: never
+	alike func(r, first *row.Row) bool // one expression serves both rows; nil: never
+	as    string                       // that expression, if it is not what write makes of the first row
+}
+
+// insertColumns leaves out what no row sets: every column costs, for each row. Where the dialect selects from the values, what one
+// expression says for all rows is written once.
+func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
+	all := []inserted{
+		{name: "id", write: func(t *text, r *row.Row) { t.number(r.ID) }},
+		{name: "expected_time", write: func(t *text, r *row.Row) { t.moment(r.Expected) }}, // where secondValue looks for it
+		{name: "tag", write: func(t *text, r *row.Row) { t.bind(d.bindText, r.Tag) },
+			alike: func(r, first *row.Row) bool { return r.Tag == first.Tag }},
+		{name: "task_key", write: func(t *text, r *row.Row) { t.value(d.bindText, orNull(r.Key)) },
+			unset: func(r *row.Row) bool { return r.Key == "" }},
+		{name: "message_body", write: func(t *text, r *row.Row) { t.bind(d.bindText, string(r.Body)) }},
+		{name: "max_attempts", write: func(t *text, r *row.Row) { t.value("", orNull(int64(r.MaxAttempts))) },
+			alike: func(r, first *row.Row) bool { return r.MaxAttempts == first.MaxAttempts }},
+		{name: "ttr", write: func(t *text, r *row.Row) { t.number(r.TTR.Milliseconds()) },
+			alike: func(r, first *row.Row) bool { return r.TTR == first.TTR }},
+		{name: "priority", write: func(t *text, r *row.Row) { t.number(int64(r.Priority)) },
+			alike: func(r, first *row.Row) bool { return r.Priority == first.Priority }},
+		{name: "headers", write: func(t *text, r *row.Row) { t.value(d.bindJSON, textOrNull(r.Headers)) },
+			unset: func(r *row.Row) bool { return r.Headers == nil }},
+		{name: "max_late_ms", write: func(t *text, r *row.Row) { t.number(r.MaxLate.Milliseconds()) },
+			unset: func(r *row.Row) bool { return r.MaxLate == 0 }},
+		{name: "late_policy", write: func(t *text, r *row.Row) { t.number(int64(r.LatePolicy)) },
+			unset: func(r *row.Row) bool { return r.LatePolicy == row.LateRun }},
+		{name: "delay_time", write: func(t *text, r *row.Row) { t.number(r.Delay.Milliseconds()) },
+			alike: func(r, first *row.Row) bool { return r.Delay == first.Delay }},
+		{name: "due_time", write: func(t *text, r *row.Row) { t.moment(r.Due) },
+			alike: func(r, _ *row.Row) bool { return r.Due == r.Expected }, as: d.secondValue},
+		{name: "create_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
+		{name: "update_time", write: func(t *text, _ *row.Row) { t.write(d.now) }, alike: always},
+	}
+	for _, c := range all {
+		switch {
+		case c.unset != nil && every(rows, c.unset):
+		case d.secondValue != "" && c.alike != nil && every(rows, func(r *row.Row) bool { return c.alike(r, &rows[0]) }):
+			once = append(once, c)
+		default:
+			each = append(each, c)
+		}
+	}
+	return each, once
+}
+
+func always(_, _ *row.Row) bool { return true }
+
+func every(rows []row.Row, is func(*row.Row) bool) bool {
+	for i := range rows {
+		if !is(&rows[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d dialect) insert(rows []row.Row) (string, []any) {
+	each, once := d.insertColumns(rows)
+	names := make([]string, 0, len(each)+len(once))
+	for _, c := range slices.Concat(each, once) {
+		names = append(names, c.name)
+	}
+	var t text
+	t.grow((len(rows)+1)*insertBytes, len(rows)*insertArgs)
+	t.write("INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") ")
+	if len(once) > 0 {
+		t.write("SELECT *")
+		for _, c := range once {
+			t.write(", ")
+			if c.as != "" {
+				t.write(c.as)
+			} else {
+				c.write(&t, &rows[0])
+			}
+		}
+		t.write(" FROM (")
+	}
+	t.write("VALUES ")
+	for i := range rows {
+		if i > 0 {
+			t.write(", ")
+		}
+		t.write("(")
+		for n, c := range each {
+			if n > 0 {
+				t.write(", ")
+			}
+			c.write(&t, &rows[i])
+		}
+		t.write(")")
+	}
+	if len(once) > 0 {
+		t.write(")")
+	}
+	return t.sql.String(), t.args
+}
+
+// What a row without options takes in an INSERT.
+const (
+	insertBytes = 200
+	insertArgs  = 2
+)
+
+// orNull returns nil for the zero value, which is stored as NULL.
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// momentOrNull is nil for a time that is not set: a value that a batch compares.
+func momentOrNull(t row.Time) any { return orNull(t) }
+
+func textOrNull(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return string(b)
+}

@@ -1,0 +1,109 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+)
+
+func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, _ := migrated(t, d)
+		mustExec(t, db, "INSERT INTO "+table+" (id, tag, message_body)"+
+			" VALUES (1,'a',''), (2,'a',''), (3,'a',''), (4,'a',''), (5,'a','')")
+		tx := db.MustBegin()
+		defer tx.Rollback()
+		tx.MustExec("UPDATE " + table + " SET version = 1 WHERE id = 2")
+		tx.MustExec("DELETE FROM " + table + " WHERE id = 4")
+		tx.MustExec("INSERT INTO " + table + " (id, tag, message_body) VALUES (6, 'a', '')")
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ids, want := []int64{1, 2, 3, 4, 5, 6, 7}, []int64{2, 4, 6}
+		if got, err := refused(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("by halving: %v, %v; want %v", got, err, want)
+		}
+		if got, err := skipped(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("by skipping: %v, %v; want %v", got, err, want)
+		}
+	})
+}
+
+func TestLockedAsksForTheVersionOnce(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db, _ := migrated(t, d)
+		s := New(db, MySQL)
+		defer s.Close(t.Context())
+		f := func(want int) {
+			t.Helper()
+			before := selects(t, s)
+			if _, err := s.Locked(t.Context(), []int64{1}); err != nil {
+				t.Fatal(err)
+			}
+			if n := selects(t, s) - before; n != want {
+				t.Errorf("%d reads, want %d", n, want)
+			}
+		}
+		f(4)
+		f(3)
+		mustExec(t, db, "RENAME TABLE "+table+" TO away")
+		if _, err := s.Locked(t.Context(), []int64{1}); err == nil {
+			t.Error("no error although the table is away")
+		}
+		mustExec(t, db, "RENAME TABLE away TO "+table)
+		f(4) // after an error the server may be another
+	})
+}
+
+// selects counts the reads of the connection that probes for locks.
+func selects(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	err := s.probe.do(t.Context(), "count reads", func(ctx context.Context, conn *sql.Conn) error {
+		var name string
+		return conn.QueryRowContext(ctx, "SHOW SESSION STATUS LIKE 'Com_select'").Scan(&name, &n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestVersionsTellWhichServerItIs(t *testing.T) {
+	f := func(in, want string, supported, skips bool) {
+		t.Helper()
+		v := parseVersion(in)
+		if v.String() != want || v.supported() != supported || v.skipsLocked() != skips {
+			t.Errorf("%q is %s, supported %v, skips %v", in, v, v.supported(), v.skipsLocked())
+		}
+	}
+	f("9.7.4-2", "MySQL 9.7", true, true)
+	f("8.0.36", "MySQL 8.0", true, true)
+	f("5.7.44-log", "MySQL 5.7", false, false)
+	f("10.11.19-MariaDB-0+deb12u1", "MariaDB 10.11", true, true)
+	f("5.5.5-10.6.2-MariaDB", "MariaDB 10.6", true, true)
+	f("10.5.29-MariaDB", "MariaDB 10.5", false, false)
+	f("8.0.11-TiDB-v8.5.0", "TiDB 8.5", true, false)
+	f("", "MySQL 0.0", false, false)
+}
+
+func FuzzParseVersion(f *testing.F) {
+	for _, seed := range []string{
+		"9.7.4-2", "5.5.5-10.6.2-MariaDB", "8.0.11-TiDB-v8.5.0", "TiDB", "99999999999999999999.1", ".", "",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v := parseVersion(s)
+		if !slices.Contains([]string{"MySQL", "MariaDB", "TiDB"}, v.name) || v.major < 0 || v.minor < 0 {
+			t.Fatalf("%q is %s", s, v)
+		}
+		if v.skipsLocked() && !v.supported() {
+			t.Fatalf("%q skips locked rows and is not supported", s)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const nodeTable = "delay_task_node"
+
+// nodeRecord is a row of delay_task_node, beside the clock; all but the clock is NULL when there is no node.
+type nodeRecord struct {
+	DBTime   sql.RawBytes `db:"db_time"`
+	DBServer sql.RawBytes `db:"db_server"`
+
+	Number    sql.RawBytes `db:"number"`
+	Token     sql.RawBytes `db:"token"`
+	Name      sql.RawBytes `db:"name"`
+	Host      sql.RawBytes `db:"host"`
+	PID       sql.RawBytes `db:"pid"`
+	StartedAt sql.RawBytes `db:"started_at"`
+	Address   sql.RawBytes `db:"address"`
+	Version   sql.RawBytes `db:"version"`
+	Tags      sql.RawBytes `db:"tags"`
+	Leaving   sql.RawBytes `db:"leaving"`
+	Heartbeat sql.RawBytes `db:"heartbeat"`
+}
+
+// node decodes what can be read and leaves the rest zero: one spoiled row must not hide the other nodes. A node without tags
+// serves nothing, and one without a heartbeat is not alive; its next beat mends the row.
+func (r *nodeRecord) node() row.Node {
+	var d decoder
+	return row.Node{
+		Number:    int(d.int("number", r.Number, 0, math.MaxInt32)),
+		Token:     string(r.Token),
+		Name:      string(r.Name),
+		Host:      string(r.Host),
+		PID:       int(d.int("pid", r.PID, 0, math.MaxInt32)),
+		StartedAt: d.int("started_at", r.StartedAt, 0, math.MaxInt64),
+		Address:   string(r.Address),
+		Version:   string(r.Version),
+		Tags:      readList(r.Tags),
+		Leaving:   d.int("leaving", r.Leaving, 0, math.MaxUint8) != 0,
+		Heartbeat: d.time("heartbeat", r.Heartbeat),
+	}
+}
+
+// readList reads a JSON array of strings, and nil where it is none.
+func readList(text []byte) []string {
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil // also what came before the element that is no string
+	}
+	return list
+}
+
+// bindList writes a JSON array of strings, also of none.
+func bindList(list []string) (string, error) {
+	if list == nil {
+		list = []string{}
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
+}
+
+// Nodes implements [store.Nodes]. The clock is read in the same statement as the heartbeats that it judges.
+func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
+	d := s.dialect
+	query := "SELECT c.*, number, " + strings.Join([]string{d.text("token"), d.text("name"), d.text("host"), "pid", "started_at",
+		d.text("address"), d.text("version"), d.text("tags"), "leaving", d.time("heartbeat")}, ", ") +
+		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
+	var nodes []row.Node
+	var reading row.Reading
+	err := scan(ctx, s.db, query, nil, func(r *nodeRecord) (err error) {
+		if reading, err = (&record{DBTime: r.DBTime, DBServer: r.DBServer}).reading(); err != nil || r.Number == nil {
+			return err
+		}
+		nodes = append(nodes, r.node())
+		return nil
+	})
+	return nodes, reading, classify("read nodes", err)
+}
+
+// nodeColumns are all columns of a node but its number; their values are bound in this order.
+var nodeColumns = []string{"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "heartbeat"}
+
+func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
+	tags, err := bindList(n.Tags)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tags of node %d: %w", n.Number, err)
+	}
+	text := d.bindText
+	return []string{text, text, text, "?", "?", text, text, text, "?", d.now},
+		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving}, nil
+}
+
+// Join implements [store.Nodes]. Whoever comes second, to a stale row as to a free number, meets the first one's row.
+func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
+	d := s.dialect
+	stale := "(token = ? OR heartbeat < " + fmt.Sprintf(d.add, d.now, "?") + ")"
+	taken, err := s.writeNode(ctx, "join as a node", n, stale, n.Token, -staleAfter.Milliseconds())
+	if taken || err != nil {
+		return taken, err
+	}
+	binds, args, err := d.nodeValues(n)
+	if err != nil {
+		return false, err
+	}
+	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeColumns, ", ") + ")" +
+		" VALUES (?, " + strings.Join(binds, ", ") + ")"
+	err = s.beat.do(ctx, "join as a node", func(ctx context.Context, conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, insert, append([]any{n.Number}, args...)...)
+		return err
+	})
+	if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassDuplicate {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Beat implements [store.Nodes].
+func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
+	return s.writeNode(ctx, "keep the node alive", n, "token = ?", n.Token)
+}
+
+// writeNode writes the row of n.Number if the guard holds. The heartbeat differs each time, so a row that is met is a row
+// changed.
+func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard string, guardArgs ...any) (bool, error) {
+	binds, args, err := s.dialect.nodeValues(n)
+	if err != nil {
+		return false, err
+	}
+	sets := make([]string, len(nodeColumns))
+	for i, name := range nodeColumns {
+		sets[i] = name + " = " + binds[i]
+	}
+	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") + " WHERE number = ? AND " + guard
+	args = append(append(args, n.Number), guardArgs...)
+	var written int
+	err = s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+		written, err = execute(ctx, conn, query, args)
+		return err
+	})
+	return written > 0, err
+}
+
+// Leave implements [store.Nodes].
+func (s *Store) Leave(ctx context.Context, tokens []string) error {
+	const op = "leave as a node"
+	if len(tokens) == 0 {
+		return nil
+	}
+	held := " WHERE token IN (" + marks(len(tokens), "?") + ")"
+	numbers, err := selectIDs(ctx, s.db, "SELECT number AS id FROM "+nodeTable+held, anys(tokens)...)
+	if err != nil || len(numbers) == 0 {
+		return classify(op, err)
+	}
+	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + held + " AND number IN (" + idList(numbers) + ")"
+	return s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, query, anys(tokens)...)
+		return err
+	})
+}

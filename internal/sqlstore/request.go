@@ -1,0 +1,160 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const requestTable = "delay_task_request"
+
+// requestLife is how long a request is remembered.
+const requestLife = 24 * time.Hour
+
+var errRequestGone = errors.New("the request that was in the way is gone: try again")
+
+// ReserveRequest remembers that a request is about to be saved as the task r.TaskID. Of all that come with one hash the first
+// wins: it gets its own row and true. The others get the winner's row and false, whose TaskID they use while it is not saved.
+// A reservation of the same task and content that is not saved counts as the caller's own, so that one whose reply was lost
+// can be made again.
+func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error) {
+	const op = "remember a request"
+	r.Saved, r.Duplicate = false, false
+	query, args := s.own.reserve(r)
+	var there row.Request
+	err := repeat(ctx, func() error {
+		return s.saveKeyed.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+			_, err := conn.ExecContext(ctx, query, args...)
+			if err == nil {
+				there = r
+				return nil
+			}
+			if row.ClassOf(classify(op, err)) != row.ClassDuplicate {
+				return err
+			}
+			there, err = s.own.readRequest(ctx, conn, r.Hash)
+			if errors.Is(err, errRequestGone) { // it was purged meanwhile
+				return &row.Error{Class: row.ClassNotApplied, Op: op, Err: err}
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return row.Request{}, false, err
+	}
+	return there, there == r, nil
+}
+
+func (d dialect) reserve(r row.Request) (string, []any) {
+	return "INSERT INTO " + requestTable + " (hash, content, task_id, create_time)" +
+			" VALUES (UNHEX(?), UNHEX(?), ?, " + d.now + ")",
+		[]any{hexed(r.Hash), hexed(r.Content), r.TaskID}
+}
+
+func (d dialect) readRequest(ctx context.Context, q queryer, hash [32]byte) (row.Request, error) {
+	query, args := d.findRequest(hash)
+	r, err := row.Request{Hash: hash}, errRequestGone
+	scanErr := scan(ctx, q, query, args, func(found *struct {
+		Content   string       `db:"content"`
+		TaskID    sql.RawBytes `db:"task_id"`
+		Saved     sql.RawBytes `db:"saved"`
+		Duplicate sql.RawBytes `db:"duplicate"`
+	}) error {
+		var d decoder
+		r.Content = d.hash("content", found.Content)
+		r.TaskID = d.int("task_id", found.TaskID, 1, math.MaxInt64)
+		r.Saved = d.int("saved", found.Saved, 0, math.MaxUint8) != 0
+		r.Duplicate = d.int("duplicate", found.Duplicate, 0, math.MaxUint8) != 0
+		err = d.err
+		return nil
+	})
+	if scanErr != nil {
+		return row.Request{}, scanErr
+	}
+	return r, err
+}
+
+func (d dialect) findRequest(hash [32]byte) (string, []any) {
+	return "SELECT HEX(content) AS content, task_id, saved, duplicate FROM " + requestTable + " AS t WHERE t.hash = UNHEX(?)",
+		[]any{hexed(hash)}
+}
+
+// SaveRequest notes that the task of a request is stored, or, with duplicate, that taskID is the task that has its key. What is
+// forgotten by now stays so.
+func (s *Store) SaveRequest(ctx context.Context, hash [32]byte, taskID int64, duplicate bool) error {
+	const op = "note what became of a request"
+	query, args := s.own.saveRequest(hash, taskID, duplicate)
+	return repeat(ctx, func() error {
+		return s.saveKeyed.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
+			_, err := conn.ExecContext(ctx, query, args...)
+			return err
+		})
+	})
+}
+
+func (d dialect) saveRequest(hash [32]byte, taskID int64, duplicate bool) (string, []any) {
+	return "UPDATE " + requestTable + " AS t" + d.byID + " SET task_id = ?, saved = 1, duplicate = ? WHERE t.hash = UNHEX(?)",
+		[]any{taskID, duplicate, hexed(hash)}
+}
+
+// PurgeRequests forgets at most limit requests, and no more than 2,000, that came over 24 hours ago by the database's clock,
+// the oldest first. It returns how many.
+func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
+	const op = "purge requests"
+	query, args := s.dialect.oldRequests(min(limit, maxInsert))
+	var old []string
+	err := scan(ctx, s.db, query, args, func(r *struct {
+		Hash string `db:"hash"`
+	}) error {
+		old = append(old, r.Hash)
+		return nil
+	})
+	if err != nil || len(old) == 0 {
+		return 0, classify(op, err)
+	}
+	query, args = s.own.purgeRequests(old)
+	var deleted int
+	err = s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+		deleted, err = execute(ctx, conn, query, args)
+		return err
+	})
+	return deleted, err
+}
+
+// isOld takes one parameter, the age in milliseconds below zero.
+func (d dialect) isOld(column string) string { return column + " < " + fmt.Sprintf(d.add, d.now, "?") }
+
+func (d dialect) oldRequests(limit int) (string, []any) {
+	return "SELECT HEX(t.hash) AS hash FROM " + requestTable + " AS t WHERE " + d.isOld("t.create_time") +
+		" ORDER BY t.create_time LIMIT ?", []any{-requestLife.Milliseconds(), max(limit, 0)}
+}
+
+// purgeRequests sorts the hashes: all writers lock rows in the same order.
+func (d dialect) purgeRequests(hashes []string) (string, []any) {
+	slices.Sort(hashes)
+	return fmt.Sprintf(d.deleteFrom, requestTable) + " WHERE t.hash IN (" + marks(len(hashes), "UNHEX(?)") + ") AND " +
+		d.isOld("t.create_time"), append(anys(hashes), -requestLife.Milliseconds())
+}
+
+// hexed is how bytes travel: as text that no character set changes.
+func hexed(hash [32]byte) string { return hex.EncodeToString(hash[:]) }
+
+// hash reads what HEX wrote of a hash.
+func (d *decoder) hash(column, text string) (hash [32]byte) {
+	b, err := hex.DecodeString(text)
+	if err == nil && len(b) != len(hash) {
+		err = fmt.Errorf("%d bytes are no hash", len(b))
+	}
+	if err != nil {
+		d.fail(column, err)
+		return hash
+	}
+	return [32]byte(b)
+}

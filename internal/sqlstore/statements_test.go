@@ -1,0 +1,187 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+)
+
+const statementsFile = "testdata/statements.sql"
+
+// The list is what test/sqlcheck holds against other servers that speak like MySQL. Whatever the store sends has to be in it:
+// DELAYTASK_UPDATE=1 writes it anew.
+func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		if d.Members != nil {
+			t.Skip("it sends what each of its members is sent")
+		}
+		target, err := ParseDSN(d.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		connector, err := mysql.NewConnector(target.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, _ := migrated(t, d)
+		recorder := dbtest.Record(connector)
+		db := sqlx.NewDb(sql.OpenDB(recorder), "mysql")
+		t.Cleanup(func() { _ = db.Close() })
+		s := New(db, MySQL)
+		callEverything(t, s, plain)
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(recorder.Statements(), ";\n") + ";\n"
+		if os.Getenv("DELAYTASK_UPDATE") == "1" {
+			if err := os.WriteFile(statementsFile, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(statementsFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("the store sends other statements than %s lists: see the difference after DELAYTASK_UPDATE=1", statementsFile)
+		}
+	})
+}
+
+// callEverything calls every method of a store, most of them in more than one form. What is bound may be anything; what is part
+// of the text must be the same each time.
+func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
+	t.Helper()
+	ctx := t.Context()
+	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	task := func(id int64) row.Row {
+		return row.Row{ID: id, Tag: "a", Body: []byte("{}"), TTR: time.Minute, Expected: now, Due: now}
+	}
+	full := task(4)
+	full.Key, full.Headers, full.MaxLate, full.LatePolicy, full.MaxAttempts = "k", []byte(`{"a":"b"}`), time.Hour, row.LateFail, 3
+	status := row.Completed
+	change := func(id int64, from, to row.Status) row.Change {
+		return row.Change{ID: id, From: from, To: to, Due: now, Executor: "e"}
+	}
+	refs := []row.Ref{{ID: 1}, {ID: 2}, {ID: 3, Version: 7}}
+	rescued := change(2, row.Executing, row.Pending)
+	rescued.LeaseOver, rescued.ErrorStack, rescued.Errors, rescued.Expected = true, "é", []byte("[]"), now
+	edited := change(4, row.Pending, row.Pending)
+	edited.Body, edited.SameExecutor = []byte("b"), true
+	many := make([]string, maxBranches+1)
+	for i := range many {
+		many[i] = strings.Repeat("t", i+1)
+	}
+	request := row.Request{Hash: [32]byte{1}, Content: [32]byte{2}, TaskID: 1}
+	worker := row.Worker{App: "a", Address: "http://a", Tags: []string{"t"}, TTL: time.Minute}
+	node := row.Node{Number: 1, Token: "t", Tags: []string{"t"}}
+	access := row.AccessToken{Name: "n", Hash: [32]byte{3}, Tags: []string{"*"}, Verbs: []string{"save"}}
+	old := func(table, column string) context.Context {
+		mustExec(t, plain, "UPDATE "+table+" SET "+column+" = '2020-01-01'")
+		return ctx
+	}
+
+	calls := []struct {
+		method string
+		call   func() error
+	}{
+		{"Check", func() error { return one(s.Check(ctx, 1<<20)) }},
+		{"CheckService", func() error { return s.CheckService(ctx) }},
+		{"InTransaction", func() error { return one(s.InTransaction(ctx, s.db)) }},
+		{"Now", func() error { return one(s.Now(ctx)) }},
+		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{task(1), task(2), task(3)}) }},
+		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{full}) }},
+		{"Get", func() error { return two(s.Get(ctx, nil, []int64{1, 2})) }},
+		{"FindActive", func() error { return one(s.FindActive(ctx, nil, []row.TagKey{{Tag: "a", Key: "k"}})) }},
+		{"States", func() error { return one(s.States(ctx, []int64{1, 2})) }},
+		{"Due", func() error { return one(s.Due(ctx, row.Window{Tags: []string{"a", "b"}, To: now, Limit: 5})) }},
+		{"Due", func() error {
+			return one(s.Due(ctx, row.Window{Tags: many, From: now, AfterID: 1, To: now.Add(1), Limit: 5}))
+		}},
+		{"Adopt", func() error { return s.Adopt(ctx, refs) }},
+		{"Locked", func() error { return one(s.Locked(ctx, []int64{1, 2})) }},
+		{"Locked", func() error { // as on a server that skips no locked rows
+			return s.probe.do(ctx, "probe", func(ctx context.Context, conn *sql.Conn) error {
+				return one(refused(ctx, conn, []int64{1, 2}))
+			})
+		}},
+		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"})) }},
+		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs[:1], Executor: "f"})) }},
+		{"Expired", func() error { return two(s.Expired(ctx, 5)) }},
+		{"Strays", func() error { return one(s.Strays(ctx, "e:", 5)) }},
+		{"Renew", func() error {
+			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute}, {Ref: refs[1], TTR: time.Hour, Least: true,
+				Executor: "pop:e", Execution: now}}))
+		}},
+		{"Update", func() error {
+			return one(s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited}))
+		}},
+		{"Update", func() error { return one(s.Update(ctx, nil, []row.Change{change(3, row.Pending, row.Completed)})) }},
+		{"Discard", func() error {
+			return s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}})
+		}},
+		{"List", func() error { return two(s.List(ctx, row.Filter{Limit: 5}, true)) }},
+		{"List", func() error {
+			return two(s.List(ctx, row.Filter{Tag: "a", Key: "k", Status: &status, DueBefore: now, AfterID: 1, Limit: 5}, false))
+		}},
+		{"Counts", func() error { return one(s.Counts(ctx)) }},
+		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, 0, 5)) }},
+		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, now, 5)) }},
+		{"Purge", func() error {
+			mustExec(t, plain, "UPDATE "+table+" SET status = 1, due_time = '2020-01-01' WHERE id = 3")
+			return one(s.Purge(ctx, row.Completed, now, 5))
+		}},
+		{"Renumber", func() error {
+			mustExec(t, plain, "INSERT INTO "+table+" (id, tag) VALUES (18446744073709551614, 'a')")
+			return two(s.Renumber(ctx, 1<<62, func() int64 { return 77 }, 5))
+		}},
+		{"SetTag", func() error { return s.SetTag(ctx, row.TagState{Tag: "a", Paused: true}) }},
+		{"Tags", func() error { return one(s.Tags(ctx)) }},
+		{"Join", func() error { return one(s.Join(ctx, node, time.Second)) }},
+		{"Beat", func() error { return one(s.Beat(ctx, node)) }},
+		{"Nodes", func() error { return two(s.Nodes(ctx)) }},
+		{"Leave", func() error { return s.Leave(ctx, []string{"t"}) }},
+		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }},
+		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // is met
+		{"SaveRequest", func() error { return s.SaveRequest(ctx, request.Hash, 1, false) }},
+		{"PurgeRequests", func() error { return one(s.PurgeRequests(old(requestTable, "create_time"), 5)) }},
+		{"CreateToken", func() error { return s.CreateToken(ctx, access) }},
+		{"AccessTokens", func() error { return two(s.AccessTokens(ctx)) }},
+		{"DeleteToken", func() error { return s.DeleteToken(ctx, "n") }},
+		{"SaveWorker", func() error { return one(s.SaveWorker(ctx, worker)) }},
+		{"SaveWorker", func() error { return one(s.SaveWorker(ctx, worker)) }}, // is replaced
+		{"WorkerAt", func() error { return two(s.WorkerAt(ctx, worker.App, worker.Address)) }},
+		{"Heartbeat", func() error { return one(s.Heartbeat(ctx, 1)) }},
+		{"Worker", func() error { return two(s.Worker(ctx, 1)) }},
+		{"Workers", func() error { return two(s.Workers(ctx)) }},
+		{"CountWorkers", func() error { return one(s.CountWorkers(ctx)) }},
+		{"PurgeWorkers", func() error { return one(s.PurgeWorkers(old(workerTable, "expire_time"))) }},
+		{"DeleteWorker", func() error { return one(s.DeleteWorker(ctx, 1)) }},
+	}
+	called := map[string]bool{"Close": true}
+	for _, c := range calls {
+		if err := c.call(); err != nil {
+			t.Fatalf("%s: %v", c.method, err)
+		}
+		called[c.method] = true
+	}
+	for method := range reflect.TypeFor[*Store]().Methods() {
+		if !called[method.Name] {
+			t.Errorf("%s is not called, so its statements are in no list", method.Name)
+		}
+	}
+}
+
+func one[A any](_ A, err error) error { return err }
+
+func two[A, B any](_ A, _ B, err error) error { return err }

@@ -1,0 +1,213 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/storetest"
+	"github.com/delaytask/delaytask/migrations"
+)
+
+func TestStoreKeepsTheContract(t *testing.T) {
+	lender.Each(t, func(t *testing.T, db dbtest.Database) {
+		storetest.Run(t, func(t *testing.T) store.Store {
+			t.Parallel()
+			s, _ := open(t, lender.New(t, db.Kind).Spread())
+			return s
+		})
+	})
+}
+
+func TestStoreBehavesLikeItsModel(t *testing.T) {
+	lender.Each(t, func(t *testing.T, db dbtest.Database) {
+		t.Parallel()
+		storetest.Model(t, func(t *testing.T) store.Store {
+			s, _ := open(t, db.Spread())
+			return s
+		})
+	})
+}
+
+func TestStoreKeepsToTheCallersTransaction(t *testing.T) {
+	lender.Each(t, func(t *testing.T, db dbtest.Database) {
+		storetest.RunTx(t, func(t *testing.T) (store.Store, func() storetest.Tx) {
+			db := lender.New(t, db.Kind)
+			s, _ := open(t, db)
+			// A pool of its own: what the suite reads beside the transaction must not wait for its connection.
+			_, callers := open(t, db)
+			return s, func() storetest.Tx {
+				tx, err := callers.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return tx
+			}
+		})
+	})
+}
+
+func TestStoreWaitsForNobodysLockForLong(t *testing.T) {
+	lender.MySQLs(t, func(t *testing.T, db dbtest.Database) {
+		storetest.RunLocks(t, func(t *testing.T) (store.Store, func(ids ...int64) func()) {
+			t.Parallel()
+			s, pool := open(t, lender.New(t, db.Kind))
+			return s, func(ids ...int64) func() { return lock(t, pool, ids) }
+		})
+	})
+}
+
+func TestStoreSetsBrokenRowsApart(t *testing.T) {
+	lender.Each(t, func(t *testing.T, db dbtest.Database) {
+		storetest.RunBroken(t, func(t *testing.T) (store.Store, func(int64)) {
+			s, pool := open(t, lender.New(t, db.Kind))
+			return s, func(id int64) { exec(t, pool.DB, "UPDATE delay_task_message SET late_policy = 9 WHERE id = ?", id) }
+		})
+	})
+}
+
+// lender lends migrated databases to tests that change rows alone, and not where plain INSERTs go on counting.
+var lender = &dbtest.Lender{Prepare: migrate, Empty: empty}
+
+func migrate(ctx context.Context, db dbtest.Database) error {
+	pool, kind, err := sqlstore.Connect(ctx, db.DSN)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return migrations.Up(ctx, pool.DB, kind)
+}
+
+func empty(ctx context.Context, db dbtest.Database) error {
+	pool, _, err := sqlstore.Connect(ctx, db.DSN)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	for _, table := range []string{"message", "node", "tag", "request", "token", "worker"} {
+		if _, err := pool.ExecContext(ctx, "DELETE FROM delay_task_"+table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open returns a store on a migrated database, with the pool that it works on.
+func open(t *testing.T, db dbtest.Database) (*sqlstore.Store, *sqlx.DB) {
+	t.Helper()
+	pool, kind, err := sqlstore.Connect(t.Context(), db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	s := sqlstore.New(pool, kind)
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, pool
+}
+
+// openNew is open after the migrations.
+func openNew(t *testing.T, db dbtest.Database) (*sqlstore.Store, *sqlx.DB) {
+	t.Helper()
+	if err := migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, db)
+}
+
+// callersPool is a pool as an application opens it, with one session variable.
+func callersPool(t *testing.T, d dbtest.Database, variable, value string) *sqlx.DB {
+	t.Helper()
+	cfg := config(t, d)
+	cfg.Params = map[string]string{variable: value}
+	return poolOf(t, cfg.FormatDSN())
+}
+
+func poolOf(t *testing.T, dsn string) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func config(t *testing.T, d dbtest.Database) *mysql.Config {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func task(id int64, key string) row.Row {
+	return row.Row{ID: id, Tag: "a", Key: key, TTR: time.Minute, Expected: row.MinTime, Due: row.MinTime}
+}
+
+func insert(t *testing.T, s *sqlstore.Store, rows ...row.Row) {
+	t.Helper()
+	if err := s.Insert(t.Context(), nil, rows); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exec(t *testing.T, on *sql.DB, query string, args ...any) {
+	t.Helper()
+	if _, err := on.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func number(t *testing.T, db *sql.DB, query string) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// waitForWrite returns when another connection of this database is in the midst of a write.
+func waitForWrite(t *testing.T, pool *sqlx.DB) {
+	t.Helper()
+	const writes = "SELECT COUNT(*) FROM information_schema.processlist" +
+		" WHERE db = DATABASE() AND id <> CONNECTION_ID() AND (info LIKE 'UPDATE%' OR info LIKE 'INSERT%')"
+	for number(t, pool.DB, writes) == 0 {
+	}
+}
+
+func lock(t *testing.T, pool *sqlx.DB, ids []int64) func() {
+	t.Helper()
+	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
+	tx := begin(t, pool, "UPDATE delay_task_message SET update_time = update_time WHERE id IN ("+list+")")
+	return func() { _ = tx.Rollback() }
+}
+
+// begin opens a transaction that has run the statements.
+func begin(t *testing.T, pool *sqlx.DB, statements ...string) *sql.Tx {
+	t.Helper()
+	tx, err := pool.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range statements {
+		if _, err := tx.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tx
+}
