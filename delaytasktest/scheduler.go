@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -54,7 +54,7 @@ func New(t testing.TB, opts ...Option) *Scheduler {
 	}
 	s := &Scheduler{t: t, clock: &clock{at: set.start.UTC().Truncate(time.Microsecond)}}
 	st := store{memstore.New(memstore.WithClock(s.clock.now))}
-	made, err := seam.NewScheduler(set.config, st, s.build)
+	made, err := bridge.NewScheduler(set.config, st, s.build)
 	if err != nil {
 		t.Fatalf("delaytasktest: %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
-	"github.com/delaytask/delaytask/internal/sabotage"
+	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // dispatcher keeps the rows that were claimed ahead of their time and starts each at its exact due time: when the database's

@@ -8,7 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sabotage"
+	"github.com/delaytask/delaytask/internal/store/sabotage"
 	"github.com/delaytask/delaytask/scanner"
 )
 

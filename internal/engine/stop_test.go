@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/memstore"
-	"github.com/delaytask/delaytask/internal/offheap"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer/offheap"
 	"github.com/delaytask/delaytask/processor"
 )
 

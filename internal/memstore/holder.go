@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sabotage"
+	"github.com/delaytask/delaytask/internal/store/sabotage"
 	"github.com/delaytask/delaytask/processor"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/api"
 	"github.com/delaytask/delaytask/internal/server/compat"
@@ -63,7 +63,7 @@ func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url stri
 }
 
 func (p *parts) make(ctx context.Context) (err error) {
-	stored, ok := seam.Store(p.scheduler).(*sqlstore.Store)
+	stored, ok := bridge.Store(p.scheduler).(*sqlstore.Store)
 	if !ok {
 		return errors.New("the service needs a database")
 	}

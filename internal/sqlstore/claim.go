@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sabotage"
+	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // Claim implements [store.Leaser]. Rows of several versions still go in one statement, so a lock that one of them waits for in

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sabotage"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // Update implements [store.Leaser].

@@ -7,8 +7,8 @@
 package timer
 
 import (
-	"github.com/delaytask/delaytask/internal/offheap"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer/offheap"
 )
 
 // Entry is one armed timer. It holds no pointers: the collector does not look into the heap.

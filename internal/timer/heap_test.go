@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/delaytask/delaytask/internal/offheap"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/timer/offheap"
 )
 
 const farFuture = row.Time(1) << 62

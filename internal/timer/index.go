@@ -1,6 +1,6 @@
 package timer
 
-import "github.com/delaytask/delaytask/internal/offheap"
+import "github.com/delaytask/delaytask/internal/timer/offheap"
 
 // index finds the place of an entry in the heap by its id. It is an open-addressing table of places that holds no ids: the ids
 // stand in the entries. That takes 5 to 11 bytes per entry, a fifth of what a map from id to place would.

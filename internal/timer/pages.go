@@ -1,6 +1,6 @@
 package timer
 
-import "github.com/delaytask/delaytask/internal/offheap"
+import "github.com/delaytask/delaytask/internal/timer/offheap"
 
 const (
 	pageBits = 11

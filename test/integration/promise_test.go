@@ -13,11 +13,11 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
-	"github.com/delaytask/delaytask/internal/testkit/steady"
+	"github.com/delaytask/delaytask/internal/testkit/stall"
 )
 
 // machine knows when this machine, its disk or its servers stood still.
-var machine steady.Watch
+var machine stall.Watch
 
 // watched is a run of the tests during which the machine is watched.
 type watched struct{ tests goleak.TestingM }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -140,7 +140,7 @@ func (a *API) allowTokens(ctx context.Context, verb access.Verb, tokens []delayt
 	for i, token := range tokens {
 		ids[i] = token.ID
 	}
-	states, err := seam.Store(a.scheduler).States(ctx, ids)
+	states, err := bridge.Store(a.scheduler).States(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
@@ -276,8 +276,8 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 	t.Parallel()
 	var counted *faultstore.Store
 	s := newSite(t, guarded, func(c *Config) {
-		counted = faultstore.New(seam.Store(c.Scheduler))
-		made, err := seam.NewScheduler(delaytask.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
+		counted = faultstore.New(bridge.Store(c.Scheduler))
+		made, err := bridge.NewScheduler(delaytask.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
 			func(cfg engine.Config) (*engine.Engine, error) { return engine.New(t.Context(), cfg) })
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -31,7 +31,7 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := "ready\n"
-	if warning := seam.Warning(a.scheduler); warning != "" {
+	if warning := bridge.Warning(a.scheduler); warning != "" {
 		text += "warning: " + warning + "\n"
 	}
 	say(w, text)

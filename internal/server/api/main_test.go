@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/push"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -48,7 +48,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	if err := s.scheduler.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.store = seam.Store(s.scheduler).(*sqlstore.Store)
+	s.store = bridge.Store(s.scheduler).(*sqlstore.Store)
 	workers, err := push.New(push.Config{ // nobody calls them: what is stored matters here
 		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
 		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/wire"
 )
@@ -26,7 +26,7 @@ type Requests interface {
 // request, at the same moment or after a crash, saves under the same id, and that stores it once.
 func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) (*savedOutput, error) {
 	// A request that is wrong must not take the key: mended, it is another request.
-	if err := seam.CheckSave(a.scheduler, item); err != nil {
+	if err := bridge.CheckSave(a.scheduler, item); err != nil {
 		return nil, a.problem(err)
 	}
 	id := int64(in.Body.ID)

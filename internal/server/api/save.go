@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/server/view"
 	"github.com/delaytask/delaytask/internal/wire"
@@ -50,7 +50,7 @@ func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
 	if in.IdempotencyKey != "" {
 		return a.saveOnce(ctx, in, item)
 	}
-	id, task, err := seam.Save(ctx, a.scheduler, item)
+	id, task, err := bridge.Save(ctx, a.scheduler, item)
 	if task, known := task.(delaytask.Task); known {
 		return &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Task: view.Task(&task)}}, nil
 	}

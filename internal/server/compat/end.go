@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 )
 
@@ -39,7 +39,7 @@ func (h *Handler) end(ctx context.Context, task *delaytask.Task) (late bool, err
 	if task.Attempt == 0 && task.CrashCount == 0 {
 		return false, complaint("the job is not handed out: nobody has taken it yet. Delete it to end it")
 	}
-	return true, seam.Complete(ctx, h.scheduler, token)
+	return true, bridge.Complete(ctx, h.scheduler, token)
 }
 
 // remove cancels the job, whether it waits or is handed out.

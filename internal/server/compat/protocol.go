@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -87,7 +87,7 @@ func (p protocol) keyOption(key string) delaytask.Option {
 	if !p.global {
 		return delaytask.WithKey(key)
 	}
-	return seam.SaveOption(key).(delaytask.Option)
+	return bridge.SaveOption(key).(delaytask.Option)
 }
 
 // span is n units of time. What is too long for a time.Duration is the error.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/seam"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/access"
 )
 
@@ -40,7 +40,7 @@ func GiveBack(log *slog.Logger, to *delaytask.Scheduler, popped []*delaytask.Pop
 	var releases sync.WaitGroup // those that are made together share statements
 	for _, p := range popped {
 		releases.Go(func() {
-			if err := seam.GiveBack(ctx, to, p.Token()); err != nil {
+			if err := bridge.GiveBack(ctx, to, p.Token()); err != nil {
 				log.Warn("a task that its caller does not get could not be released; its lease returns it", "task", p.ID, "err", err)
 			}
 		})

@@ -17,7 +17,7 @@ const module = "github.com/delaytask/delaytask"
 
 // floors orders the packages: an import must lead to a lower floor. A folder stands for everything in it.
 var floors = [][]string{
-	{"processor", "internal/row", "internal/offheap", "internal/testkit/journal", "internal/sabotage"},
+	{"processor", "internal/row", "internal/timer/offheap", "internal/testkit/journal", "internal/store/sabotage"},
 	{"internal/testkit/linear"},
 	{
 		"internal/server/access",
@@ -31,7 +31,7 @@ var floors = [][]string{
 		"internal/metrics",
 		"internal/server/otlp",
 		"internal/server/encrypted",
-		"internal/testkit/steady",
+		"internal/testkit/stall",
 		"internal/testkit",
 		"internal/timer",
 		"internal/server/traces",
@@ -44,7 +44,7 @@ var floors = [][]string{
 	{"internal/lifecycle", "internal/runqueue"},
 	{"internal/save"},
 	{"internal/engine", "client"},
-	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history", "internal/testkit/storetest", "internal/seam"},
+	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history", "internal/testkit/storetest", "internal/bridge"},
 	{"migrations", "internal/testkit/sim"},
 	{"."},
 	{"internal/server/reqbody", "internal/bench/lateness"},
@@ -66,27 +66,27 @@ var floors = [][]string{
 var own = map[string][]string{
 	"processor":                 {},
 	"internal/row":              {},
-	"internal/offheap":          {},
+	"internal/timer/offheap":    {},
 	"internal/testkit/dbtest":   {},
 	"internal/testkit/journal":  {},
 	"internal/testkit/judge":    {"internal/testkit/journal", "internal/testkit/linear"},
 	"internal/testkit/linear":   {"internal/testkit/journal"},
 	"internal/testkit/history":  {"internal/row", "internal/store", "internal/testkit/journal"},
-	"internal/sabotage":         {},
+	"internal/store/sabotage":   {},
 	"internal/wire":             {},
 	"internal/server/access":    {"internal/row", "processor"}, // of processor: which tags there are
 	"internal/server/encrypted": {},
 	"internal/server/otlp":      {},
 	"internal/runqueue":         {"internal/row", "internal/timer"},
-	"internal/testkit/steady":   {},
+	"internal/testkit/stall":    {},
 	"internal/server/traces":    {},
 	"processor/webhook":         {"processor"},
 	"scanner":                   {"internal/row", "processor"},
 	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
 	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},
 	// Of cluster: the last id.
-	"internal/sqlstore": {"internal/row", "internal/store", "internal/cluster", "processor", "internal/sabotage"},
-	"internal/memstore": {"internal/row", "internal/store", "processor", "internal/sabotage"},
+	"internal/sqlstore": {"internal/row", "internal/store", "internal/cluster", "processor", "internal/store/sabotage"},
+	"internal/memstore": {"internal/row", "internal/store", "processor", "internal/store/sabotage"},
 }
 
 // standard lists packages that import the standard library alone, so that importing them costs a user nothing.
@@ -112,7 +112,7 @@ var only = map[string]struct {
 	"go.opentelemetry.io/otel/exporters": {packages: []string{"internal/server/otlp"}},
 	"go.opentelemetry.io/proto":          {},
 	"google.golang.org/protobuf":         {},
-	"golang.org/x/sys":                   {packages: []string{"internal/offheap", "test/chaos"}},
+	"golang.org/x/sys":                   {packages: []string{"internal/timer/offheap", "test/chaos"}},
 	"golang.org/x/sync":                  {packages: []string{"internal/server/access", "internal/server/api"}},
 	"golang.org/x/time":                  {packages: []string{"processor/webhook", "internal/server/otlp", "=internal/server", "internal/server/api"}},
 	"golang.org/x/net":                   {packages: []string{"=internal/server"}},

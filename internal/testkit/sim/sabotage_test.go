@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/delaytask/delaytask/internal/sabotage"
+	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
 // unexplained is what a history says that is not linearizable.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/processor"
@@ -55,7 +55,7 @@ func try(ctx context.Context, o Order, cfg delaytask.Config, d *diary) (_ *delay
 	}
 	st := sqlstore.New(db, kind)
 	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
-	made, err := seam.NewScheduler(cfg, history.New(st, o.Name, o.Share, d.record),
+	made, err := bridge.NewScheduler(cfg, history.New(st, o.Name, o.Share, d.record),
 		func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) })
 	if err != nil {
 		return nil, nil, errors.Join(err, release())

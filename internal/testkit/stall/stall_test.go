@@ -1,4 +1,4 @@
-package steady
+package stall
 
 import (
 	"context"

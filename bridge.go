@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/seam"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
 func init() {
-	seam.NewScheduler = func(cfg any, st store.Store, build func(engine.Config) (*engine.Engine, error)) (any, error) {
+	bridge.NewScheduler = func(cfg any, st store.Store, build func(engine.Config) (*engine.Engine, error)) (any, error) {
 		return withEngine(cfg.(Config), st, build)
 	}
-	seam.Store = func(scheduler any) store.Store { return scheduler.(*Scheduler).store }
-	seam.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
-	seam.Save = func(ctx context.Context, scheduler, item any) (int64, any, error) {
+	bridge.Store = func(scheduler any) store.Store { return scheduler.(*Scheduler).store }
+	bridge.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
+	bridge.Save = func(ctx context.Context, scheduler, item any) (int64, any, error) {
 		i := item.(Item)
 		id, stored, err := scheduler.(*Scheduler).save(ctx, i.Tag, i.Body, i.Delay, i.Options)
 		if stored == nil {
@@ -26,20 +26,20 @@ func init() {
 		}
 		return id, taskOf(stored), err
 	}
-	seam.CheckSave = func(scheduler, item any) error {
+	bridge.CheckSave = func(scheduler, item any) error {
 		i := item.(Item)
 		_, err := scheduler.(*Scheduler).newSave(nil, i.Tag, i.Body, i.Delay, i.Options)
 		return err
 	}
-	seam.Complete = func(ctx context.Context, scheduler any, token processor.Token) error {
+	bridge.Complete = func(ctx context.Context, scheduler any, token processor.Token) error {
 		s := scheduler.(*Scheduler)
 		return s.byToken(ctx, "complete", token, s.engine.Complete)
 	}
-	seam.GiveBack = func(ctx context.Context, scheduler any, token processor.Token) error {
+	bridge.GiveBack = func(ctx context.Context, scheduler any, token processor.Token) error {
 		s := scheduler.(*Scheduler)
 		return s.byToken(ctx, "give back", token, s.engine.GiveBack)
 	}
-	seam.SaveOption = func(key string) any { return withGlobalKey(key) }
+	bridge.SaveOption = func(key string) any { return withGlobalKey(key) }
 }
 
 // withGlobalKey names the task in the namespace that all tags share. The key is held to the rules of any other.

@@ -1,7 +1,7 @@
-// Package seam lets other packages of this module do with a scheduler what users cannot: package delaytasktest makes one on
+// Package bridge lets other packages of this module do with a scheduler what users cannot: package delaytasktest makes one on
 // an engine of its own, and the service reaches the store and the reserved keys. It holds functions that package delaytask
 // sets when it is initialised and nobody sets again.
-package seam
+package bridge
 
 import (
 	"context"

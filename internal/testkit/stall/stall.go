@@ -1,6 +1,6 @@
-// Package steady tells a test for how long its machine stood still, so that what is promised in seconds can be tested on a
+// Package stall tells a test for how long its machine stood still, so that what is promised in seconds can be tested on a
 // machine that others keep busy: what the test waited for gets so much more time.
-package steady
+package stall
 
 import (
 	"context"
