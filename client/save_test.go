@@ -113,6 +113,11 @@ func TestWhatIsWrongWithASaveIsSaidBeforeTheNetwork(t *testing.T) {
 	if _, err := c.SaveDelayTask(t.Context(), "a", 1, 0, processor.WithID(42)); !errors.Is(err, processor.ErrInvalidID) {
 		t.Errorf("an id that cannot be: %v", err)
 	}
+	for _, body := range []any{"not JSON", nil} {
+		if _, err := c.SetBody(t.Context(), processor.ID(1), body); !errors.Is(err, processor.ErrInvalidBody) {
+			t.Errorf("a new body %v: %v", body, err)
+		}
+	}
 	if _, err := c.SaveDelayTasks(t.Context(), make([]processor.Item, processor.MaxItems+1)); !errors.Is(err,
 		processor.ErrBatchTooLarge) {
 		t.Errorf("too many: %v", err)
