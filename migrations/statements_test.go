@@ -2,7 +2,6 @@ package migrations
 
 import (
 	"database/sql"
-	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/golden"
 )
 
 const statementsFile = "testdata/statements.sql"
@@ -58,18 +58,6 @@ func TestStatementsThatMigrationsSendAreListed(t *testing.T) {
 		for i, s := range trimmed {
 			trimmed[i] = strings.TrimSuffix(strings.TrimSpace(s), ";")
 		}
-		got := strings.Join(trimmed, ";\n") + ";\n"
-		if os.Getenv("DELAYTASK_UPDATE") == "1" {
-			if err := os.WriteFile(statementsFile, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(statementsFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("migrations send other statements than %s lists: see the difference after DELAYTASK_UPDATE=1", statementsFile)
-		}
+		golden.Check(t, statementsFile, strings.Join(trimmed, ";\n")+";\n")
 	})
 }

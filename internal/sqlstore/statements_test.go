@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/golden"
 )
 
 const statementsFile = "testdata/statements.sql"
@@ -42,19 +42,7 @@ func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(recorder.Statements(), ";\n") + ";\n"
-		if os.Getenv("DELAYTASK_UPDATE") == "1" {
-			if err := os.WriteFile(statementsFile, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(statementsFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("the store sends other statements than %s lists: see the difference after DELAYTASK_UPDATE=1", statementsFile)
-		}
+		golden.Check(t, statementsFile, strings.Join(recorder.Statements(), ";\n")+";\n")
 	})
 }
 
