@@ -44,7 +44,7 @@ func (m *machine) insert() {
 	refused := false
 	for i := range batch {
 		r := row.Row{
-			ID: someIDs.Draw(m.T, "id"), Tag: someTags.Draw(m.T, "tag"), Key: someKeys.Draw(m.T, "key"),
+			ID: someIDs().Draw(m.T, "id"), Tag: someTags().Draw(m.T, "tag"), Key: someKeys().Draw(m.T, "key"),
 			Body: []byte(rapid.StringN(0, 5, -1).Draw(m.T, "body")), TTR: time.Hour, Expected: m.someTime("expected"),
 			Priority: rapid.IntRange(-100, 100).Draw(m.T, "priority"),
 		}
@@ -167,13 +167,13 @@ func (m *machine) update() {
 
 func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	c := row.Change{
-		ID: ref.ID, Version: ref.Version, From: status, To: someStatuses.Draw(m.T, "to"), Due: m.someTime("due"),
+		ID: ref.ID, Version: ref.Version, From: status, To: someStatuses().Draw(m.T, "to"), Due: m.someTime("due"),
 		Attempt: rapid.IntRange(0, 20).Draw(m.T, "attempt"), CrashCount: rapid.IntRange(0, 5).Draw(m.T, "crashes"),
 		ErrorStack: rapid.StringN(0, 5, -1).Draw(m.T, "error"),
 		Executor:   rapid.SampledFrom([]string{"", "other"}).Draw(m.T, "executor"),
 	}
 	if rapid.IntRange(0, 4).Draw(m.T, "other status") == 0 {
-		c.From = someStatuses.Draw(m.T, "from")
+		c.From = someStatuses().Draw(m.T, "from")
 	}
 	c.LeaseOver = c.From == row.Executing && rapid.Bool().Draw(m.T, "lease over")
 	if rapid.Bool().Draw(m.T, "executed") {
@@ -217,7 +217,7 @@ func (m *machine) adopt() {
 
 func (m *machine) discard() {
 	ref := m.someRef()
-	b := row.Broken{Ref: ref, Status: someStatuses.Draw(m.T, "status"), Reason: "because"}
+	b := row.Broken{Ref: ref, Status: someStatuses().Draw(m.T, "status"), Reason: "because"}
 	now := m.now()
 	m.must(m.store.Discard(m.ctx, []row.Broken{b}))
 	r, ok := m.at(ref, b.Status)

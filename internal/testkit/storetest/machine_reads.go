@@ -36,7 +36,7 @@ func (m *machine) allRows() {
 }
 
 func (m *machine) due() {
-	w := row.Window{Tags: rapid.SliceOfN(someTags, 0, 3).Draw(m.T, "tags"), To: m.someTime("to")}
+	w := row.Window{Tags: rapid.SliceOfN(someTags(), 0, 3).Draw(m.T, "tags"), To: m.someTime("to")}
 	w.Limit = rapid.IntRange(1, 5).Draw(m.T, "limit")
 	w.AfterID = rapid.Int64Range(0, 8).Draw(m.T, "after")
 	if rapid.Bool().Draw(m.T, "has a lower end") {
@@ -72,13 +72,13 @@ func (m *machine) expired() {
 func (m *machine) list() {
 	f := row.Filter{Limit: rapid.IntRange(1, 9).Draw(m.T, "limit"), AfterID: rapid.Int64Range(0, 8).Draw(m.T, "after")}
 	if rapid.Bool().Draw(m.T, "by tag") {
-		f.Tag = someTags.Draw(m.T, "tag")
+		f.Tag = someTags().Draw(m.T, "tag")
 	}
 	if rapid.Bool().Draw(m.T, "by status") {
-		status := someStatuses.Draw(m.T, "status")
+		status := someStatuses().Draw(m.T, "status")
 		f.Status = &status
 	}
-	f.Key = someKeys.Draw(m.T, "key")
+	f.Key = someKeys().Draw(m.T, "key")
 	if rapid.Bool().Draw(m.T, "by due time") {
 		f.DueBefore = m.someTime("due before")
 	}
@@ -124,7 +124,7 @@ func (m *machine) counts() {
 }
 
 func (m *machine) findActive() {
-	name := row.TagKey{Tag: someTags.Draw(m.T, "tag"), Key: rapid.SampledFrom([]string{"k", "k ", "s3:k"}).Draw(m.T, "key")}
+	name := row.TagKey{Tag: someTags().Draw(m.T, "tag"), Key: rapid.SampledFrom([]string{"k", "k ", "s3:k"}).Draw(m.T, "key")}
 	rows, err := m.store.FindActive(m.ctx, nil, []row.TagKey{name})
 	m.must(err)
 	want := carrier(m.rows, row.Row{Tag: name.Tag, Key: name.Key})

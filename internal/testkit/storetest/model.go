@@ -58,22 +58,26 @@ func (t *tester) empty() {
 	}
 }
 
-var (
-	someIDs      = rapid.Int64Range(1, 8)
-	someTags     = rapid.SampledFrom([]string{"a", "A", "b"})
-	someKeys     = rapid.SampledFrom([]string{"", "", "k", "k ", "s3:k"})
-	someStatuses = rapid.SampledFrom([]row.Status{row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled})
-	// Hours away from the present, so that the model need not know the time by the second; two of them only just apart.
-	someOffsets = rapid.SampledFrom([]time.Duration{
-		-2 * time.Hour, -time.Hour, -time.Hour + time.Microsecond, 24 * time.Hour, 48 * time.Hour,
-	})
-)
+// Generators note things about themselves, so runs beside each other do not share them.
 
-func (m *machine) someTime(label string) row.Time { return m.base.Add(someOffsets.Draw(m.T, label)) }
+func someIDs() *rapid.Generator[int64]   { return rapid.Int64Range(1, 8) }
+func someTags() *rapid.Generator[string] { return rapid.SampledFrom([]string{"a", "A", "b"}) }
+func someKeys() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{"", "", "k", "k ", "s3:k"})
+}
+
+func someStatuses() *rapid.Generator[row.Status] { return rapid.SampledFrom(statuses) }
+
+// someOffsets are hours away from the present, so that the model need not know the time by the second; two of them only just apart.
+func someOffsets() *rapid.Generator[time.Duration] {
+	return rapid.SampledFrom([]time.Duration{-2 * time.Hour, -time.Hour, -time.Hour + time.Microsecond, 24 * time.Hour, 48 * time.Hour})
+}
+
+func (m *machine) someTime(label string) row.Time { return m.base.Add(someOffsets().Draw(m.T, label)) }
 
 // someRef names a row, as a rule at the version it has.
 func (m *machine) someRef() row.Ref {
-	id := someIDs.Draw(m.T, "id")
+	id := someIDs().Draw(m.T, "id")
 	stale := rapid.SampledFrom([]int64{0, 0, 0, 0, -1, 1}).Draw(m.T, "version off by")
 	return row.Ref{ID: id, Version: max(0, m.rows[id].Version+stale)}
 }
