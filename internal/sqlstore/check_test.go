@@ -48,9 +48,11 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		}
 		for _, table := range []string{"tag", "request", "token", "worker"} {
 			table = "delay_task_" + table
-			f("ALTER TABLE "+table+" RENAME TO away", "ALTER TABLE away RENAME TO "+table, table, "missing", "delaytask migrate up")
+			f("ALTER TABLE "+table+" RENAME TO away", "ALTER TABLE away RENAME TO "+table,
+				table, "missing", "delaytask migrate up")
 		}
-		f("ALTER TABLE delay_task_node DROP COLUMN leaving", "ALTER TABLE delay_task_node ADD COLUMN leaving INT NOT NULL DEFAULT 0",
+		f("ALTER TABLE delay_task_node DROP COLUMN leaving",
+			"ALTER TABLE delay_task_node ADD COLUMN leaving INT NOT NULL DEFAULT 0",
 			"lacks", "leaving", "delaytask migrate up")
 		f("ALTER TABLE delay_task_worker DROP COLUMN secret", "ALTER TABLE delay_task_worker ADD COLUMN secret BLOB NULL",
 			"lacks", "secret", "delaytask migrate up")
@@ -58,7 +60,8 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 			return
 		}
 		for _, table := range []string{"delay_task_tag", "delay_task_token"} {
-			f("ALTER TABLE "+table+" ADD COLUMN owner INT NOT NULL", "ALTER TABLE "+table+" DROP COLUMN owner", table+".owner", "default")
+			f("ALTER TABLE "+table+" ADD COLUMN owner INT NOT NULL", "ALTER TABLE "+table+" DROP COLUMN owner",
+				table+".owner", "default")
 		}
 		f("ALTER TABLE delay_task_tag ENGINE=MyISAM", "", "MyISAM", "ENGINE=InnoDB")
 		if d.Kind != dbtest.Group { // which takes no write to such a table
@@ -99,8 +102,8 @@ func accepted(t *testing.T, s *sqlstore.Store) {
 // described is everything about a column.
 func described(t *testing.T, pool *sqlx.DB, table, column string) (all string) {
 	t.Helper()
-	query := "SELECT CONCAT_WS(' ', column_type, collation_name, is_nullable, column_comment) FROM information_schema.columns" +
-		" WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?"
+	query := "SELECT CONCAT_WS(' ', column_type, collation_name, is_nullable, column_comment)" +
+		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?"
 	if err := pool.GetContext(t.Context(), &all, query, table, column); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +245,8 @@ func TestChecksNameMissingPrivileges(t *testing.T) {
 		limited, grant := limitedUser(t, d, pool, "SELECT, INSERT, UPDATE")
 		s := sqlstore.New(limited, sqlstore.MySQL)
 		refused(t, s, bodyLimit, "delay_task_message", "grant", "DELETE")
-		operatorsHint(t, s.CheckService(t.Context()), "grant", "DELETE", "delay_task_request, delay_task_token and delay_task_worker")
+		operatorsHint(t, s.CheckService(t.Context()),
+			"grant", "DELETE", "delay_task_request, delay_task_token and delay_task_worker")
 		grant("DELETE")
 		accepted(t, s)
 	})

@@ -24,7 +24,8 @@ func (g garbage) spoil(t *testing.T, f func(t *testing.T, s *sqlstore.Store, poo
 		s, pool := open(t, d)
 		sets := slices.Concat(g.anywhere, g.onSQLite)
 		if d.Kind != dbtest.SQLite {
-			pool, sets = callersPool(t, d, "sql_mode", "''"), slices.Concat(g.anywhere, g.onServers) // strict ones refuse the zero date
+			pool = callersPool(t, d, "sql_mode", "''") // strict servers refuse the zero date
+			sets = slices.Concat(g.anywhere, g.onServers)
 		}
 		for _, set := range sets {
 			t.Run(set, func(t *testing.T) { f(t, s, pool, set) })
@@ -32,8 +33,8 @@ func (g garbage) spoil(t *testing.T, f func(t *testing.T, s *sqlstore.Store, poo
 	})
 }
 
-// Each such row comes out alone, is claimed like any other (which may mend it), and can be set to failed; its neighbours do not
-// notice.
+// Each such row comes out alone, is claimed like any other (which may mend it), and can be set to failed. Its neighbours
+// do not notice.
 func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 	garbage{
 		anywhere: []string{"late_policy = 9", "errors = 'oops'", "delay_time = 9223372036854775807", "status = 9"},
@@ -91,8 +92,8 @@ func TestGarbageInANodeIsThatNodesAlone(t *testing.T) {
 			"tags = ''", "tags = '{'", `tags = '{"a": true}'`, `tags = '["a", 1]'`, "tags = '7'", "tags = 'null'", "leaving = 2",
 		},
 		onSQLite: []string{
-			"tags = x'ff'", "name = x'ff'", "pid = 'many'", "pid = 1.5", "started_at = ''", "leaving = 'soon'", "heartbeat = 'now'",
-			"heartbeat = 1",
+			"tags = x'ff'", "name = x'ff'", "pid = 'many'", "pid = 1.5", "started_at = ''", "leaving = 'soon'",
+			"heartbeat = 'now'", "heartbeat = 1",
 		},
 		onServers: []string{"heartbeat = '0000-00-00'", "pid = 9223372036854775807"},
 	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {

@@ -99,7 +99,7 @@ func TestStatementThatWasInterruptedLeavesNoConnectionBehind(t *testing.T) {
 	})
 }
 
-// Somebody's open transaction makes one kind of write wait for a second. What cannot meet its lock goes on meanwhile. The machine
+// An open transaction makes one kind of write wait for a second. What cannot meet its lock goes on meanwhile. The machine
 // may stand still for the second that the wait lasts, so there are several tries.
 func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 	const held = 1

@@ -128,11 +128,13 @@ func plannedServiceStatements(d dialect) []planned {
 
 func TestEveryStatementEntersByItsIndex(t *testing.T) {
 	sizes := map[string]string{
-		"empty":                           "SELECT n, 't', 0 FROM numbers WHERE n < 0",
-		"small":                           "SELECT n, CONCAT('t', n), n % 5 FROM numbers WHERE n < 30",
-		"large":                           "SELECT n, IF(n % 3 = 0, CONCAT('t', n % 300), 'big'), IF(n % 50 = 0, n DIV 50 % 5, 1) FROM numbers",
+		"empty": "SELECT n, 't', 0 FROM numbers WHERE n < 0",
+		"small": "SELECT n, CONCAT('t', n), n % 5 FROM numbers WHERE n < 30",
+		"large": "SELECT n, IF(n % 3 = 0, CONCAT('t', n % 300), 'big'), " +
+			"IF(n % 50 = 0, n DIV 50 % 5, 1) FROM numbers",
 		"large, each status but one rare": "SELECT n, 'big', IF(n % 3000 = 0, n DIV 3000 % 5, 1) FROM numbers",
-		"large backlog":                   "SELECT n, IF(n % 3 = 0, CONCAT('t', n % 300), 'big'), IF(n % 50 = 0, n DIV 50 % 5, 0) FROM numbers",
+		"large backlog": "SELECT n, IF(n % 3 = 0, CONCAT('t', n % 300), 'big'), " +
+			"IF(n % 50 = 0, n DIV 50 % 5, 0) FROM numbers",
 	}
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db := withNumbers(t, d)

@@ -100,7 +100,8 @@ func roundTrip(t *testing.T, s *sqlstore.Store, callers *sqlx.DB) {
 		t.Fatalf("read %v, %v, %v", rows, broken, err)
 	}
 	want := []row.Row{first, second}
-	want[0].Status, want[0].Version, want[0].Attempt, want[0].Executor, want[0].IPAddress = row.Executing, 1, 1, claim.Executor, claim.IP
+	want[0].Status, want[0].Version, want[0].Attempt = row.Executing, 1, 1
+	want[0].Executor, want[0].IPAddress = claim.Executor, claim.IP
 	want[0].Execution, want[0].Due = claimed.Rows[0].Execution, states[0].Due
 	want[1].Status, want[1].Version, want[1].Executor, want[1].ErrorStack = row.Completed, 1, "höst:1", "é\\'"
 	want[1].Finish, want[1].Body = fallBack, first.Body

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Lender lends prepared databases to one test after the other, because a server takes longer to make one than most tests to use
-// it. A test that changes more than rows takes a database of its own from [New]. They are dropped when the package has run.
+// Lender lends prepared databases to one test after the other: a server takes longer to make one than most tests to use
+// it. A test that changes more than rows takes a database of its own from [New]. They are dropped when the package has
+// run.
 type Lender struct {
 	Prepare func(context.Context, Database) error // a new one
 	Empty   func(context.Context, Database) error // one that a test has given back

@@ -124,7 +124,8 @@ func startVictimIn(ctx context.Context, kind Kind, run runner, dir string, env [
 		return nil, err
 	}
 	alive := func() error { return keeper.order("alive") }
-	v := &Victim{Kind: kind, keeper: keeper, ready: func(ctx context.Context) error { return awaitSocket(ctx, socket, alive) }}
+	ready := func(ctx context.Context) error { return awaitSocket(ctx, socket, alive) }
+	v := &Victim{Kind: kind, keeper: keeper, ready: ready}
 	if err := v.Start(ctx); err != nil {
 		return nil, errors.Join(err, stop())
 	}

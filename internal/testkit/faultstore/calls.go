@@ -35,7 +35,9 @@ func (s *Store) Now(ctx context.Context) (row.Reading, error) {
 }
 
 func (s *Store) InTransaction(ctx context.Context, tx store.Tx) (bool, error) {
-	return call(ctx, s, "InTransaction", func(ctx context.Context) (bool, error) { return s.inner.InTransaction(ctx, tx) })
+	return call(ctx, s, "InTransaction", func(ctx context.Context) (bool, error) {
+		return s.inner.InTransaction(ctx, tx)
+	})
 }
 
 func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
@@ -43,11 +45,15 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 }
 
 func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
-	return s.read(ctx, "Get", func(ctx context.Context) ([]row.Row, []row.Broken, error) { return s.inner.Get(ctx, tx, ids) })
+	return s.read(ctx, "Get", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+		return s.inner.Get(ctx, tx, ids)
+	})
 }
 
 func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) ([]row.Row, error) {
-	return call(ctx, s, "FindActive", func(ctx context.Context) ([]row.Row, error) { return s.inner.FindActive(ctx, tx, keys) })
+	return call(ctx, s, "FindActive", func(ctx context.Context) ([]row.Row, error) {
+		return s.inner.FindActive(ctx, tx, keys)
+	})
 }
 
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
@@ -55,11 +61,15 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 }
 
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
-	return s.read(ctx, "Expired", func(ctx context.Context) ([]row.Row, []row.Broken, error) { return s.inner.Expired(ctx, limit) })
+	return s.read(ctx, "Expired", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+		return s.inner.Expired(ctx, limit)
+	})
 }
 
 func (s *Store) Strays(ctx context.Context, prefix string, limit int) ([]row.State, error) {
-	return call(ctx, s, "Strays", func(ctx context.Context) ([]row.State, error) { return s.inner.Strays(ctx, prefix, limit) })
+	return call(ctx, s, "Strays", func(ctx context.Context) ([]row.State, error) {
+		return s.inner.Strays(ctx, prefix, limit)
+	})
 }
 
 func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
@@ -91,7 +101,9 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 }
 
 func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	return call(ctx, s, "Purge", func(ctx context.Context) (int, error) { return s.inner.Purge(ctx, status, before, limit) })
+	return call(ctx, s, "Purge", func(ctx context.Context) (int, error) {
+		return s.inner.Purge(ctx, status, before, limit)
+	})
 }
 
 // Renumber passes: the stores that faults are made for have nothing to do.
@@ -100,7 +112,9 @@ func (s *Store) Renumber(ctx context.Context, last int64, next func() int64, lim
 }
 
 func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row, []row.Broken, error) {
-	return s.read(ctx, "List", func(ctx context.Context) ([]row.Row, []row.Broken, error) { return s.inner.List(ctx, f, bodies) })
+	return s.read(ctx, "List", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+		return s.inner.List(ctx, f, bodies)
+	})
 }
 
 func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {

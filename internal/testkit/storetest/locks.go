@@ -64,7 +64,8 @@ var lockTests = []test{
 		for _, r := range claimed {
 			leases = append(leases, row.Lease{Ref: ref(r), TTR: time.Hour})
 		}
-		t.waitsOnce(func() error { _, err := t.store.Renew(t.Context(), leases); return err }, claimed, idsOf(claimed)[1:]...)
+		renew := func() error { _, err := t.store.Renew(t.Context(), leases); return err }
+		t.waitsOnce(renew, claimed, idsOf(claimed)[1:]...)
 		t.renew(leases...)
 	}},
 	{"A settle that meets locks waits once and settles nothing", func(t *tester) {
@@ -73,7 +74,8 @@ var lockTests = []test{
 		for _, r := range claimed {
 			changes = append(changes, change(r, row.Completed))
 		}
-		t.waitsOnce(func() error { _, err := t.store.Update(t.Context(), nil, changes); return err }, claimed, idsOf(claimed)[1:]...)
+		settle := func() error { _, err := t.store.Update(t.Context(), nil, changes); return err }
+		t.waitsOnce(settle, claimed, idsOf(claimed)[1:]...)
 		t.apply(changes...)
 	}},
 	{"A lock elsewhere delays nobody", func(t *tester) {
@@ -115,9 +117,9 @@ func (t *tester) claimMany() (rows []row.Row) {
 	return rows
 }
 
-// waitsOnce wants the write refused because of a lock on some of the rows, after one lock wait of a second, and nothing changed.
-// MySQL looks only once a second whose wait is over, and a machine may stall in between; what waits for each row takes so much
-// longer that three tries tell.
+// waitsOnce wants the write refused because some of the rows are locked, after one lock wait of a second, and nothing
+// changed. MySQL looks only once a second whose wait is over, and a machine may stall in between. What waits for each row
+// takes so much longer that three tries tell.
 func (t *tester) waitsOnce(write func() error, rows []row.Row, held ...int64) {
 	t.Helper()
 	defer t.lock(held...)()

@@ -124,7 +124,8 @@ func (m *machine) counts() {
 }
 
 func (m *machine) findActive() {
-	name := row.TagKey{Tag: someTags().Draw(m.T, "tag"), Key: rapid.SampledFrom([]string{"k", "k ", "s3:k"}).Draw(m.T, "key")}
+	keys := rapid.SampledFrom([]string{"k", "k ", "s3:k"})
+	name := row.TagKey{Tag: someTags().Draw(m.T, "tag"), Key: keys.Draw(m.T, "key")}
 	rows, err := m.store.FindActive(m.ctx, nil, []row.TagKey{name})
 	m.must(err)
 	want := carrier(m.rows, row.Row{Tag: name.Tag, Key: name.Key})

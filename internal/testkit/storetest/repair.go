@@ -53,8 +53,8 @@ var discardTests = []test{
 		t.apply(change(t.get(1), row.Pending))
 		before := t.get(1)
 		for _, b := range []row.Broken{
-			{Ref: row.Ref{ID: 1}, Status: row.Pending}, {Ref: ref(before), Status: row.Executing}, {Ref: ref(before), Status: 77},
-			{Ref: row.Ref{ID: 9}},
+			{Ref: row.Ref{ID: 1}, Status: row.Pending}, {Ref: ref(before), Status: row.Executing},
+			{Ref: ref(before), Status: 77}, {Ref: row.Ref{ID: 9}},
 		} {
 			b.Reason = "stale"
 			t.discard(b)

@@ -45,7 +45,8 @@ var statsTests = []test{
 		t.finish(9, "c", row.Completed, time.Hour)
 		t.insertAs(t.keyed(10, "b", ""), row.Completed, t.start.Add(time.Hour))
 		t.late(0, 3, map[string][]time.Duration{
-			"a": {3 * time.Millisecond, 4 * time.Millisecond, 5 * time.Millisecond}, "b": {1234567 * time.Microsecond}, "none": nil,
+			"a": {3 * time.Millisecond, 4 * time.Millisecond, 5 * time.Millisecond},
+			"b": {1234567 * time.Microsecond}, "none": nil,
 		})
 	}},
 	{"Lateness of a window leaves out what finished before it", func(t *tester) {

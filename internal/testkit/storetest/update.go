@@ -171,7 +171,8 @@ func changesOfNeighbours(t *tester) {
 }
 
 func retryMeetsTakenKey(t *tester) {
-	first, second := t.insertAs(t.keyed(1, "a", "k"), row.Failed, t.start), t.insertAs(t.keyed(2, "a", "k"), row.Failed, t.start)
+	first := t.insertAs(t.keyed(1, "a", "k"), row.Failed, t.start)
+	second := t.insertAs(t.keyed(2, "a", "k"), row.Failed, t.start)
 	_, err := t.store.Update(t.Context(), nil, []row.Change{change(first, row.Pending), change(second, row.Pending)})
 	t.refused(err, row.ClassDuplicate)
 	t.unchanged(first)
