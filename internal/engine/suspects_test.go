@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -54,32 +55,48 @@ func TestManySuspectsAreSoonThrough(t *testing.T) {
 	})
 }
 
-// The poison kills one process after the other, and meets suspects that have got many slots by then. It costs them one more loss, and
-// no other.
+// quarantine lets one process after the other run the tasks with work, but the poison, which kills three of them on the store; then it
+// must be quarantined.
+func (w *world) quarantine(poison int64, on store.Store, work processor.Func) {
+	w.Helper()
+	kill, stop := make(chan struct{}, 10), make(chan struct{})
+	defer close(stop)
+	processors := serving{"a": func(ctx context.Context, task *processor.Task) error {
+		if task.ID == poison {
+			kill <- struct{}{}
+			<-stop
+		}
+		return work(ctx, task)
+	}}
+	for range 3 {
+		e := w.engine(on, processors)
+		<-kill
+		w.crash(e)
+	}
+	w.engine(w.store, processors)
+	time.Sleep(time.Minute)
+	if r := w.row(poison); r.Status != row.Failed || r.CrashCount != 5 {
+		w.Errorf("the poison: %v, %d crashes", r.Status, r.CrashCount)
+	}
+}
+
+// TestSuspectIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its process.
+// The result of the other must be stored by then.
+func TestSuspectIsDoneBeforeThePoisonRuns(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const innocent, poison = 1, 2
+		w.suspects(2)
+		w.quarantine(poison, slow(w.store, "Update", 100*time.Millisecond), nothing)
+		w.standing(row.Completed, 1, runqueue.ProbationAt, innocent)
+	})
+}
+
+// The poison meets suspects that have got many slots by then. It costs them one more loss, and no other.
 func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks, poison = 300, 100
 		w.suspects(tasks)
-		kill, stop := make(chan struct{}, 10), make(chan struct{})
-		defer close(stop)
-		processors := serving{"a": func(ctx context.Context, task *processor.Task) error {
-			if task.ID == poison {
-				kill <- struct{}{}
-				<-stop
-			}
-			lifecycle.Sleep(ctx, 100*time.Millisecond)
-			return nil
-		}}
-		for range 3 {
-			e := w.engine(w.store, processors)
-			<-kill
-			w.crash(e)
-		}
-		w.engine(w.store, processors)
-		time.Sleep(time.Minute)
-		if r := w.row(poison); r.Status != row.Failed || r.CrashCount != 5 {
-			w.Errorf("the poison: %v, %d crashes", r.Status, r.CrashCount)
-		}
+		w.quarantine(poison, w.store, untilEnd(100*time.Millisecond, nil))
 		hit := 0
 		for id := int64(1); id <= tasks; id++ {
 			if r := w.row(id); id != poison && (r.Status != row.Completed || r.CrashCount > runqueue.SoloAt) {
