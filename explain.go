@@ -45,7 +45,7 @@ func (s *Scheduler) Explain(ctx context.Context, ref Ref) (Explanation, error) {
 	return e, nil
 }
 
-func (s *Scheduler) explain(ctx context.Context, t *Task) (Reason, string, error) {
+func (s *Scheduler) explain(ctx context.Context, t *TaskRow) (Reason, string, error) {
 	if t.Broken != "" {
 		return ReasonBroken, "Its row cannot be read: " + t.Broken + ".", nil
 	}
@@ -69,7 +69,7 @@ func (s *Scheduler) explain(ctx context.Context, t *Task) (Reason, string, error
 	return reason, text, nil
 }
 
-func (s *Scheduler) explainFinal(t *Task) (Reason, string) {
+func (s *Scheduler) explainFinal(t *TaskRow) (Reason, string) {
 	at := moment(t.Finished)
 	switch {
 	case t.Status == Completed:
@@ -85,7 +85,7 @@ func (s *Scheduler) explainFinal(t *Task) (Reason, string) {
 	}
 }
 
-func explainLease(t *Task, now time.Time) (Reason, string) {
+func explainLease(t *TaskRow, now time.Time) (Reason, string) {
 	if !now.Before(t.Due) {
 		return ReasonLeaseOver, fmt.Sprintf("The lease of %s ended at %s without an answer; a rescue takes it back within "+
 			"seconds, if a node is alive.", t.Executor, moment(t.Due))
@@ -94,7 +94,7 @@ func explainLease(t *Task, now time.Time) (Reason, string) {
 }
 
 // explainPending names the first hurdle, and besides it what would hold the task up later.
-func explainPending(t *Task, now situation, locked bool) (Reason, string) {
+func explainPending(t *TaskRow, now situation, locked bool) (Reason, string) {
 	var reasons []Reason
 	var text string
 	hurdle := func(met bool, reason Reason, sentence string) {

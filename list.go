@@ -88,8 +88,8 @@ func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 }
 
 // tasksOf merges two lists that are ordered by id.
-func tasksOf(rows []row.Row, broken []row.Broken) []Task {
-	tasks := make([]Task, 0, len(rows)+len(broken))
+func tasksOf(rows []row.Row, broken []row.Broken) []TaskRow {
+	tasks := make([]TaskRow, 0, len(rows)+len(broken))
 	for len(rows)+len(broken) > 0 {
 		if len(broken) == 0 || len(rows) > 0 && rows[0].ID < broken[0].ID {
 			tasks, rows = append(tasks, taskOf(&rows[0])), rows[1:]
@@ -101,22 +101,22 @@ func tasksOf(rows []row.Row, broken []row.Broken) []Task {
 }
 
 // Get returns a task with its body. It returns [ErrNotFound] when there is none, or when it was deleted after its retention.
-func (s *Scheduler) Get(ctx context.Context, ref Ref) (Task, error) {
+func (s *Scheduler) Get(ctx context.Context, ref Ref) (TaskRow, error) {
 	if err := s.enter(ctx); err != nil {
-		return Task{}, err
+		return TaskRow{}, err
 	}
 	name, err := nameOf(ref)
 	if err != nil {
-		return Task{}, err
+		return TaskRow{}, err
 	}
 	task, err := s.get(ctx, name)
 	if err != nil {
-		return Task{}, fmt.Errorf("get %v: %w", ref, err)
+		return TaskRow{}, fmt.Errorf("get %v: %w", ref, err)
 	}
 	return task, nil
 }
 
-func (s *Scheduler) get(ctx context.Context, name engine.Ref) (Task, error) {
+func (s *Scheduler) get(ctx context.Context, name engine.Ref) (TaskRow, error) {
 	var rows []row.Row
 	var broken []row.Broken
 	var err error
@@ -126,11 +126,11 @@ func (s *Scheduler) get(ctx context.Context, name engine.Ref) (Task, error) {
 		rows, err = s.store.FindActive(ctx, nil, []row.TagKey{{Tag: name.Tag, Key: name.Key}})
 	}
 	if err != nil {
-		return Task{}, err
+		return TaskRow{}, err
 	}
 	found := tasksOf(rows, broken)
 	if len(found) == 0 {
-		return Task{}, ErrNotFound
+		return TaskRow{}, ErrNotFound
 	}
 	return found[0], nil
 }

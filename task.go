@@ -23,8 +23,11 @@ const (
 	Cancelled = processor.Cancelled
 )
 
-// Task is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
-type Task = processor.Stored
+// Task is what a processor is handed: see [processor.Task].
+type Task = processor.Task
+
+// TaskRow is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
+type TaskRow = processor.TaskRow
 
 // Attempt is an attempt that did not succeed.
 type Attempt = processor.FailedAttempt
@@ -39,9 +42,9 @@ func statusOf(s Status) (row.Status, bool) {
 	return 0, false
 }
 
-func taskOf(r *row.Row) Task {
+func taskOf(r *row.Row) TaskRow {
 	headers := row.DecodeHeaders(r.Headers)
-	return Task{
+	return TaskRow{
 		ID: r.ID, Tag: r.Tag, Key: row.OwnKey(headers[processor.AppHeader], r.Key), Body: r.Body, Headers: headers,
 		Status: Status(r.Status.String()), Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, CrashCount: r.CrashCount, TTR: r.TTR, Priority: r.Priority,
@@ -52,8 +55,8 @@ func taskOf(r *row.Row) Task {
 	}
 }
 
-func brokenTask(b *row.Broken) Task {
-	return Task{ID: b.ID, Version: b.Version, Status: Status(b.Status.String()), Broken: b.Reason}
+func brokenTask(b *row.Broken) TaskRow {
+	return TaskRow{ID: b.ID, Version: b.Version, Status: Status(b.Status.String()), Broken: b.Reason}
 }
 
 func address(ip uint32) netip.Addr {

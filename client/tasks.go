@@ -18,7 +18,7 @@ import (
 
 // Get returns a task with its body. Times are to the millisecond. It returns [processor.ErrNotFound] when there is none, or
 // when it was deleted after its retention.
-func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.Stored, error) {
+func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.TaskRow, error) {
 	var task wire.Task
 	err := c.onTask(ctx, ref, "get", &request{method: http.MethodGet, into: &task, limit: tasks(1), again: true})
 	return stored(&task), err
@@ -184,7 +184,7 @@ func (c *Client) List(ctx context.Context, f processor.Filter) (processor.Page, 
 	if _, err := c.call(ctx, r); err != nil {
 		return processor.Page{}, fmt.Errorf("list tasks: %w", err)
 	}
-	out := processor.Page{Tasks: make([]processor.Stored, len(page.Tasks))}
+	out := processor.Page{Tasks: make([]processor.TaskRow, len(page.Tasks))}
 	for i := range page.Tasks {
 		out.Tasks[i] = stored(&page.Tasks[i])
 	}
@@ -222,8 +222,8 @@ func query(f *processor.Filter) string {
 }
 
 // stored is a task of an answer as the library has it.
-func stored(w *wire.Task) processor.Stored {
-	t := processor.Stored{
+func stored(w *wire.Task) processor.TaskRow {
+	t := processor.TaskRow{
 		ID: int64(w.ID), Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Headers: withApp(w.Headers, w.App),
 		Status: processor.Status(w.Status), Version: w.Version,
 		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, CrashCount: w.CrashCount, TTR: millis(w.TTRMS), Priority: w.Priority,

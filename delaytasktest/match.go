@@ -16,19 +16,19 @@ import (
 // Matcher is a condition on a saved task.
 type Matcher struct {
 	text string
-	ok   func(*delaytask.Task) bool
+	ok   func(*delaytask.TaskRow) bool
 }
 
 // Key matches tasks that were saved with the key.
 func Key(key string) Matcher {
-	return Matcher{fmt.Sprintf("key %q", key), func(t *delaytask.Task) bool { return t.Key == key }}
+	return Matcher{fmt.Sprintf("key %q", key), func(t *delaytask.TaskRow) bool { return t.Key == key }}
 }
 
 // Body matches tasks whose body is what a save would store for the value. Two bodies that are both JSON are compared by what
 // they mean, whatever their white space and the order of their fields.
 func Body(value any) Matcher {
 	save, err := processor.NewSave("body", value, 0, processor.Limits{Body: 1 << 30})
-	return Matcher{fmt.Sprintf("body %s", save.Body), func(t *delaytask.Task) bool {
+	return Matcher{fmt.Sprintf("body %s", save.Body), func(t *delaytask.TaskRow) bool {
 		return err == nil && sameBody(t.Body, save.Body)
 	}}
 }
@@ -43,17 +43,17 @@ func sameBody(a, b []byte) bool {
 
 // Delay matches tasks that were saved with the delay, or rescheduled by it.
 func Delay(d time.Duration) Matcher {
-	return Matcher{fmt.Sprintf("delay %v", d), func(t *delaytask.Task) bool { return t.Delay == d }}
+	return Matcher{fmt.Sprintf("delay %v", d), func(t *delaytask.TaskRow) bool { return t.Delay == d }}
 }
 
 // ExpectedAt matches tasks that are promised for the moment.
 func ExpectedAt(at time.Time) Matcher {
-	return Matcher{fmt.Sprintf("expected at %v", at), func(t *delaytask.Task) bool { return t.Expected.Equal(at) }}
+	return Matcher{fmt.Sprintf("expected at %v", at), func(t *delaytask.TaskRow) bool { return t.Expected.Equal(at) }}
 }
 
 // Header matches tasks with the header.
 func Header(name, value string) Matcher {
-	return Matcher{fmt.Sprintf("header %q: %q", name, value), func(t *delaytask.Task) bool {
+	return Matcher{fmt.Sprintf("header %q: %q", name, value), func(t *delaytask.TaskRow) bool {
 		got, ok := t.Headers[name]
 		return ok && got == value
 	}}
@@ -61,23 +61,23 @@ func Header(name, value string) Matcher {
 
 // Status matches tasks that stand there now.
 func Status(status delaytask.Status) Matcher {
-	return Matcher{fmt.Sprintf("status %s", status), func(t *delaytask.Task) bool { return t.Status == status }}
+	return Matcher{fmt.Sprintf("status %s", status), func(t *delaytask.TaskRow) bool { return t.Status == status }}
 }
 
 // Where matches by a function of the test; text says in a failure's message what was wanted.
-func Where(text string, ok func(task delaytask.Task) bool) Matcher {
-	return Matcher{text, func(t *delaytask.Task) bool { return ok(*t) }}
+func Where(text string, ok func(task delaytask.TaskRow) bool) Matcher {
+	return Matcher{text, func(t *delaytask.TaskRow) bool { return ok(*t) }}
 }
 
 // Saved returns the tasks of the tag that match, in the order of their saves, whatever has become of them since.
-func (s *Scheduler) Saved(t testing.TB, tag string, matchers ...Matcher) []delaytask.Task {
+func (s *Scheduler) Saved(t testing.TB, tag string, matchers ...Matcher) []delaytask.TaskRow {
 	t.Helper()
 	matching, _ := s.saved(t, tag, matchers)
 	return matching
 }
 
 // RequireSaved returns the one task of the tag that matches. It fails the test at once when there is none, or more than one.
-func (s *Scheduler) RequireSaved(t testing.TB, tag string, matchers ...Matcher) delaytask.Task {
+func (s *Scheduler) RequireSaved(t testing.TB, tag string, matchers ...Matcher) delaytask.TaskRow {
 	t.Helper()
 	matching, all := s.saved(t, tag, matchers)
 	if len(matching) != 1 {
@@ -94,7 +94,7 @@ func (s *Scheduler) RequireNotSaved(t testing.TB, tag string, matchers ...Matche
 	}
 }
 
-func (s *Scheduler) saved(t testing.TB, tag string, matchers []Matcher) (matching, all []delaytask.Task) {
+func (s *Scheduler) saved(t testing.TB, tag string, matchers []Matcher) (matching, all []delaytask.TaskRow) {
 	t.Helper()
 	filter := delaytask.Filter{Tag: tag, Bodies: true, Limit: 1000}
 	for {
@@ -115,7 +115,7 @@ func (s *Scheduler) saved(t testing.TB, tag string, matchers []Matcher) (matchin
 	return matching, all
 }
 
-func matches(task *delaytask.Task, matchers []Matcher) bool {
+func matches(task *delaytask.TaskRow, matchers []Matcher) bool {
 	for _, m := range matchers {
 		if !m.ok(task) {
 			return false
@@ -132,7 +132,7 @@ func describe(tag string, matchers []Matcher) string {
 	return "with " + strings.Join(wants, ", ")
 }
 
-func listed(tag string, tasks []delaytask.Task) string {
+func listed(tag string, tasks []delaytask.TaskRow) string {
 	if len(tasks) == 0 {
 		return "no task of tag " + tag + " was saved at all"
 	}

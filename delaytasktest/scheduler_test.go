@@ -285,7 +285,7 @@ func TestMatchersSayWhatIsMissing(t *testing.T) {
 	yes("t", delaytasktest.Key("a"), delaytasktest.Delay(time.Hour), delaytasktest.Header("trace", "x"))
 	yes("t", delaytasktest.Key(""), delaytasktest.ExpectedAt(noon.Add(time.Minute)), delaytasktest.Body("t"))
 	yes("json", delaytasktest.Body(`{ "a": 1, "b": 2 }`), delaytasktest.Status(delaytask.Pending))
-	yes("t", delaytasktest.Where("an hour or more", func(task delaytask.Task) bool { return task.Delay >= time.Hour }))
+	yes("t", delaytasktest.Where("an hour or more", func(task delaytask.TaskRow) bool { return task.Delay >= time.Hour }))
 	no(`with tag t, key "b", want 1; of the tag there are:`, "t", delaytasktest.Key("b"))
 	no("body other", "t", delaytasktest.Body("other"))
 	no("no task of tag u was saved at all", "u")

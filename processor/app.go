@@ -25,7 +25,7 @@ func WithApp(app string) Option {
 func (t *Task) App() string { return t.Headers[AppHeader] }
 
 // App is the application that the task belongs to, "" when it has none.
-func (t *Stored) App() string { return t.Headers[AppHeader] }
+func (t *TaskRow) App() string { return t.Headers[AppHeader] }
 
 func checkApp(app string) error {
 	if !ValidTag(app) {

@@ -20,7 +20,7 @@ const (
 
 // Explanation says why a task has not run, or what has become of it.
 type Explanation struct {
-	Task   Stored // without its body
+	Task   TaskRow // without its body
 	Reason Reason
 	Text   string // a sentence for people
 }

@@ -22,7 +22,7 @@ type Scheduler interface {
 	Leases
 	FinishAll(ctx context.Context, tokens []Token) ([]error, error)
 
-	Get(ctx context.Context, ref Ref) (Stored, error)
+	Get(ctx context.Context, ref Ref) (TaskRow, error)
 	List(ctx context.Context, f Filter) (Page, error)
 	Cancel(ctx context.Context, ref Ref, opts ...ChangeOption) (Status, error)
 	Reschedule(ctx context.Context, ref Ref, delay time.Duration, opts ...ChangeOption) (Status, error)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Task is what a processor sees of the row it was handed.
+// Task is what a processor is handed. What is stored of it is a [TaskRow].
 type Task struct {
 	ID       int64
 	Tag      string

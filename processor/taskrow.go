@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Stored is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
-type Stored struct {
+// TaskRow is a task as it is stored; a processor is handed a [Task]. Times are UTC on the database's clock; one that is not set is the zero time.
+type TaskRow struct {
 	ID      int64
 	Tag     string
 	Key     string // "": none
@@ -43,7 +43,7 @@ type Stored struct {
 }
 
 // Lateness is how much later than expected the task started, 0 while it has not.
-func (t *Stored) Lateness() time.Duration {
+func (t *TaskRow) Lateness() time.Duration {
 	if t.Started.IsZero() {
 		return 0
 	}
@@ -51,7 +51,7 @@ func (t *Stored) Lateness() time.Duration {
 }
 
 // LastError is why the last unsuccessful attempt failed, "" when there was none.
-func (t *Stored) LastError() string {
+func (t *TaskRow) LastError() string {
 	if len(t.Errors) > 0 {
 		return t.Errors[len(t.Errors)-1].Error
 	}
@@ -82,6 +82,6 @@ type Filter struct {
 
 // Page is a part of a list: the tasks up to the filter's limit, and up to 16 MiB of bodies and errors, but at least one.
 type Page struct {
-	Tasks []Stored // by id, which is the order of their saves
+	Tasks []TaskRow // by id, which is the order of their saves
 	Next  int64    // Filter.After of the next page; 0 when this is the last
 }

@@ -84,7 +84,7 @@ func (p *play) summary(ctx context.Context) (*demoSummary, error) {
 	return s, nil
 }
 
-func (s *demoSummary) count(scene *scene, task *delaytask.Task, tag *demoTag) {
+func (s *demoSummary) count(scene *scene, task *delaytask.TaskRow, tag *demoTag) {
 	s.Saved++
 	tag.Saved++
 	switch task.Status {
@@ -115,7 +115,7 @@ func (s *demoSummary) count(scene *scene, task *delaytask.Task, tag *demoTag) {
 }
 
 // check compares a row with what the script says.
-func (s *demoSummary) check(scene *scene, task *delaytask.Task, starts int) {
+func (s *demoSummary) check(scene *scene, task *delaytask.TaskRow, starts int) {
 	status, crashes := delaytask.Completed, 0
 	if scene.cancels {
 		status = delaytask.Cancelled

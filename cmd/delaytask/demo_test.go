@@ -55,6 +55,6 @@ func TestTheDemoTellsWhatWentWrong(t *testing.T) {
 	}
 }
 
-func taskWith(status delaytask.Status, attempt, crashes int) *delaytask.Task {
-	return &delaytask.Task{Status: status, Attempt: attempt, CrashCount: crashes}
+func taskWith(status delaytask.Status, attempt, crashes int) *delaytask.TaskRow {
+	return &delaytask.TaskRow{Status: status, Attempt: attempt, CrashCount: crashes}
 }

@@ -46,7 +46,7 @@ func (a *app) getCommand() *cobra.Command {
 }
 
 // printTask leaves out what is not set, so that what is stands out.
-func (a *app) printTask(t *delaytask.Task) error {
+func (a *app) printTask(t *delaytask.TaskRow) error {
 	fields := newTable(a.stdout)
 	field := func(name, value string) {
 		if value != "" {
@@ -97,7 +97,7 @@ func (a *app) printTask(t *delaytask.Task) error {
 }
 
 // printTexts writes what may have many lines below the table.
-func (a *app) printTexts(t *delaytask.Task) error {
+func (a *app) printTexts(t *delaytask.TaskRow) error {
 	if err := a.section("body", string(t.Body)); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func indented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func attemptOf(t *delaytask.Task) string {
+func attemptOf(t *delaytask.TaskRow) string {
 	if t.MaxAttempts == 0 {
 		return fmt.Sprintf("%d, no limit", t.Attempt)
 	}
@@ -146,7 +146,7 @@ type taskView struct {
 	Body *string `json:"body,omitempty"` // absent where it was not read
 }
 
-func viewOf(t *delaytask.Task) taskView {
+func viewOf(t *delaytask.TaskRow) taskView {
 	v := taskView{Task: view.Task(t)}
 	v.Task.Body = wire.Body{}
 	if t.Body != nil {
@@ -156,7 +156,7 @@ func viewOf(t *delaytask.Task) taskView {
 	return v
 }
 
-func viewsOf(tasks []delaytask.Task) []taskView {
+func viewsOf(tasks []delaytask.TaskRow) []taskView {
 	views := make([]taskView, len(tasks)) // not nil: an empty list is [] in JSON
 	for i := range tasks {
 		views[i] = viewOf(&tasks[i])

@@ -90,7 +90,7 @@ func (r *run) judge(ctx context.Context, d *database, tag, name string, seen *la
 }
 
 // tasks reads all tasks of a tag from the table.
-func (r *run) tasks(ctx context.Context, d *database, tag string) (tasks []delaytask.Task, err error) {
+func (r *run) tasks(ctx context.Context, d *database, tag string) (tasks []delaytask.TaskRow, err error) {
 	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
 		tasks, err = lateness.Tasks(ctx, s, tag)
 		return err

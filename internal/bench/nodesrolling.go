@@ -87,7 +87,7 @@ func (r *run) rolling(ctx context.Context, d *database, fleet *nodebench.Fleet) 
 }
 
 // addRolling judges what was due between two moments by its lateness, and all that was saved by the rest.
-func (f *figures) addRolling(tasks []delaytask.Task, saved int, from, until time.Time, fleet *nodebench.Fleet) {
+func (f *figures) addRolling(tasks []delaytask.TaskRow, saved int, from, until time.Time, fleet *nodebench.Fleet) {
 	const name = "nodes.rolling"
 	starts := fleet.Starts(saved)
 	j := lateness.Judge(tasks, starts, 0)
@@ -99,7 +99,7 @@ func (f *figures) addRolling(tasks []delaytask.Task, saved int, from, until time
 }
 
 // burned counts attempts beyond the first of each task, and leases that its process lost.
-func burned(tasks []delaytask.Task) (n int) {
+func burned(tasks []delaytask.TaskRow) (n int) {
 	for i := range tasks {
 		n += max(0, tasks[i].Attempt-1) + tasks[i].CrashCount
 	}

@@ -200,16 +200,16 @@ func restartChild(ctx context.Context, o order, t *child.Teller) error {
 }
 
 // dueBetween returns the tasks that were due between two moments, in this order.
-func dueBetween(tasks []delaytask.Task, from, until time.Time) []delaytask.Task {
-	due := slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.Task) bool {
+func dueBetween(tasks []delaytask.TaskRow, from, until time.Time) []delaytask.TaskRow {
+	due := slices.DeleteFunc(slices.Clone(tasks), func(task delaytask.TaskRow) bool {
 		return task.Expected.Before(from) || task.Expected.After(until)
 	})
-	slices.SortFunc(due, func(a, b delaytask.Task) int { return a.Expected.Compare(b.Expected) })
+	slices.SortFunc(due, func(a, b delaytask.TaskRow) int { return a.Expected.Compare(b.Expected) })
 	return due
 }
 
 // onTimeFrom returns the due time of the first of the tasks from which on none was late, and false when the last one was.
-func onTimeFrom(tasks []delaytask.Task, starts *lateness.Starts) (from time.Time, onTime bool) {
+func onTimeFrom(tasks []delaytask.TaskRow, starts *lateness.Starts) (from time.Time, onTime bool) {
 	for _, task := range slices.Backward(tasks) {
 		at, started := starts.First(task.ID)
 		if !started || at.Sub(task.Expected) >= probeOnTime {

@@ -13,9 +13,9 @@ import (
 func TestOnTimeIsWhatIsNeverLateAgain(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	due := func(id int64) time.Time { return began.Add(time.Duration(id) * time.Second) }
-	var tasks []delaytask.Task
+	var tasks []delaytask.TaskRow
 	for _, id := range []int64{4, 3, 2, 1, 6, 5, -1} { // in no order
-		tasks = append(tasks, delaytask.Task{ID: id, Expected: due(id)})
+		tasks = append(tasks, delaytask.TaskRow{ID: id, Expected: due(id)})
 	}
 	for name, tt := range map[string]struct {
 		late []int64 // tasks that are
@@ -50,7 +50,7 @@ func TestOnTimeIsWhatIsNeverLateAgain(t *testing.T) {
 
 func TestWhatIsBurnedAndLostIsCounted(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	tasks := []delaytask.Task{
+	tasks := []delaytask.TaskRow{
 		{ID: 1, Attempt: 1, Expected: began}, {ID: 2, Attempt: 3, Expected: began}, {ID: 3, Attempt: 1, CrashCount: 1, Expected: began},
 		{ID: 4, Attempt: 0, Expected: began},
 	}

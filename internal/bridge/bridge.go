@@ -23,9 +23,9 @@ var Store func(scheduler any) store.Store
 // Warning returns what somebody has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string
 
-// Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the delaytask.Task as it is stored, but
-// for Created and Updated, which the database sets: whoever wants to show it need not read it. The task is nil where it may be that
-// of an earlier save: with an error, and where the caller has chosen the id.
+// Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the delaytask.TaskRow that is
+// stored, without Created and Updated, which the database sets: a caller that shows it need not read it. The task is nil where
+// it may be that of an earlier save: with an error, and where the caller has chosen the id.
 var Save func(ctx context.Context, scheduler, item any) (id int64, task any, err error)
 
 // CheckSave returns what the SaveDelayTask of a *delaytask.Scheduler would refuse a delaytask.Item for before it asks the database.

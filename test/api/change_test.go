@@ -19,7 +19,7 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 		id := save(t, s, "a/b", time.Hour, processor.WithKey(".."), processor.WithHeader("trace", "abc"),
 			processor.WithMaxLateness(time.Minute, processor.LateFail), processor.WithTTR(time.Minute),
 			processor.WithMaxAttempts(3), processor.WithPriority(5))
-		now := func() processor.Stored {
+		now := func() processor.TaskRow {
 			t.Helper()
 			task, err := s.Get(ctx, key)
 			if err != nil {
@@ -28,7 +28,7 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 			return task
 		}
 		// change wants one step that meets a pending task, and returns the task before and after it.
-		change := func(f func() (processor.Status, error)) (before, after processor.Stored) {
+		change := func(f func() (processor.Status, error)) (before, after processor.TaskRow) {
 			t.Helper()
 			before = now()
 			if met, err := f(); met != processor.Pending || err != nil {

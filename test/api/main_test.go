@@ -145,7 +145,7 @@ func save(t *testing.T, s processor.Scheduler, tag string, delay time.Duration, 
 	return id
 }
 
-func get(t *testing.T, s processor.Scheduler, id int64) processor.Stored {
+func get(t *testing.T, s processor.Scheduler, id int64) processor.TaskRow {
 	t.Helper()
 	task, err := s.Get(t.Context(), processor.ID(id))
 	if err != nil {
@@ -170,7 +170,7 @@ func total(t *testing.T, s processor.Scheduler) (n int64) {
 }
 
 // settled waits until the task is in a final status.
-func settled(t *testing.T, s processor.Scheduler, id int64) (task processor.Stored) {
+func settled(t *testing.T, s processor.Scheduler, id int64) (task processor.TaskRow) {
 	t.Helper()
 	servertest.Eventually(t, "the task is settled", func() bool {
 		task = get(t, s, id)

@@ -64,7 +64,7 @@ func TestBadSavesAreRefusedAndStoreNothing(t *testing.T) {
 
 func TestWhatIsUnusualAndRightIsStored(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		stored := func(delay time.Duration, opts ...processor.Option) processor.Stored {
+		stored := func(delay time.Duration, opts ...processor.Option) processor.TaskRow {
 			t.Helper()
 			return get(t, s, save(t, s, "t", delay, opts...))
 		}

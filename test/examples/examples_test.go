@@ -109,7 +109,7 @@ func worker(t *testing.T, interpreter, file string) {
 	// Longer than its lease, and stopped while it runs.
 	id = save(t, c, `{"name":"long","seconds":4}`)
 	var lease time.Time
-	until(t, c, id, func(task *processor.Stored) bool {
+	until(t, c, id, func(task *processor.TaskRow) bool {
 		if task.Status != processor.Executing {
 			return false
 		}
@@ -154,12 +154,12 @@ func completed(t *testing.T, c *client.Client, id int64) {
 	}
 }
 
-func settled(t *testing.T, c *client.Client, id int64) processor.Stored {
+func settled(t *testing.T, c *client.Client, id int64) processor.TaskRow {
 	t.Helper()
-	return until(t, c, id, func(task *processor.Stored) bool { return task.Status.Final() })
+	return until(t, c, id, func(task *processor.TaskRow) bool { return task.Status.Final() })
 }
 
-func until(t *testing.T, c *client.Client, id int64, met func(*processor.Stored) bool) processor.Stored {
+func until(t *testing.T, c *client.Client, id int64, met func(*processor.TaskRow) bool) processor.TaskRow {
 	t.Helper()
 	late := time.After(time.Minute)
 	for tick := time.Tick(10 * time.Millisecond); ; {

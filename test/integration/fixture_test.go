@@ -104,7 +104,7 @@ func save(t *testing.T, s *delaytask.Scheduler, tag string, delay time.Duration,
 	return id
 }
 
-func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.Task {
+func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.TaskRow {
 	t.Helper()
 	task, err := s.Get(t.Context(), delaytask.ID(id))
 	if err != nil {
@@ -114,9 +114,9 @@ func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.Task {
 }
 
 // reaches waits until the task has the status.
-func reaches(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Status) delaytask.Task {
+func reaches(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Status) delaytask.TaskRow {
 	t.Helper()
-	var task delaytask.Task
+	var task delaytask.TaskRow
 	servertest.Eventually(t, "task is "+string(want), func() bool {
 		task = get(t, s, id)
 		return task.Status == want

@@ -55,7 +55,7 @@ func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
 				t.Fatal("the locked task ran")
 			}
 		}
-		var worst delaytask.Task
+		var worst delaytask.TaskRow
 		for _, id := range slices.DeleteFunc(tasks, func(id int64) bool { return id == held }) {
 			if task := reaches(t, s, id, delaytask.Completed); task.Lateness() >= worst.Lateness() {
 				worst = task

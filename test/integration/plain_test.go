@@ -90,7 +90,7 @@ func TestPlainInsertRuns(t *testing.T) {
 			" expected_time, execution_time, create_time, update_time) VALUES ('t', NULL, 0, NULL, 0, NULL, 2000,"+
 			now(d, "2")+", NULL, "+now(d, "0")+", "+now(d, "0")+")") // a table of old has all of these
 		page, err := s.List(t.Context(), delaytask.Filter{Tag: "t", Bodies: true})
-		if err != nil || slices.ContainsFunc(page.Tasks, func(task delaytask.Task) bool { return task.Broken != "" }) {
+		if err != nil || slices.ContainsFunc(page.Tasks, func(task delaytask.TaskRow) bool { return task.Broken != "" }) {
 			t.Errorf("listed %+v, %v", page, err)
 		}
 		for range 4 {

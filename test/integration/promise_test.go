@@ -79,7 +79,7 @@ func allowed(limit time.Duration, from, to time.Time) time.Duration {
 }
 
 // onTime wants the first start of the task within the limit of its due time.
-func onTime(t *testing.T, limit time.Duration, task *delaytask.Task) {
+func onTime(t *testing.T, limit time.Duration, task *delaytask.TaskRow) {
 	t.Helper()
 	within(t, limit, task.Expected, task.Started, "lateness of "+string(task.Body))
 }

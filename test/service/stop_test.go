@@ -40,7 +40,7 @@ func (s *server) stopping() {
 }
 
 // stored reads a task from the table when no server is left.
-func stored(t *testing.T, db dbtest.Database, id wire.ID) delaytask.Task {
+func stored(t *testing.T, db dbtest.Database, id wire.ID) delaytask.TaskRow {
 	t.Helper()
 	task, err := servertest.Open(t, db.DSN, delaytask.Config{}).Get(t.Context(), delaytask.ID(int64(id)))
 	if err != nil {

@@ -19,7 +19,7 @@ type Judgement struct {
 }
 
 // Judge takes the expected times from the table, each moved by shift: 0, except to see that the judge is not blind.
-func Judge(tasks []delaytask.Task, s *Starts, shift time.Duration) Judgement {
+func Judge(tasks []delaytask.TaskRow, s *Starts, shift time.Duration) Judgement {
 	var j Judgement
 	for _, task := range tasks {
 		at, started := s.First(task.ID)
@@ -44,8 +44,8 @@ func Judge(tasks []delaytask.Task, s *Starts, shift time.Duration) Judgement {
 }
 
 // Tasks reads all tasks of a tag from the table. It returns the errors of [delaytask.Scheduler.List].
-func Tasks(ctx context.Context, s *delaytask.Scheduler, tag string) ([]delaytask.Task, error) {
-	var all []delaytask.Task
+func Tasks(ctx context.Context, s *delaytask.Scheduler, tag string) ([]delaytask.TaskRow, error) {
+	var all []delaytask.TaskRow
 	filter := delaytask.Filter{Tag: tag, Limit: 1000}
 	for {
 		page, err := s.List(ctx, filter)

@@ -17,13 +17,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 var due = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func completed(id int64) delaytask.Task {
-	return delaytask.Task{ID: id, Status: delaytask.Completed, Expected: due}
+func completed(id int64) delaytask.TaskRow {
+	return delaytask.TaskRow{ID: id, Status: delaytask.Completed, Expected: due}
 }
 
 func TestJudgeSeesWhatIsWrong(t *testing.T) {
-	unfinished := delaytask.Task{ID: 5, Status: delaytask.Executing, Expected: due}
-	tasks := []delaytask.Task{completed(1), completed(2), completed(3), completed(4), unfinished}
+	unfinished := delaytask.TaskRow{ID: 5, Status: delaytask.Executing, Expected: due}
+	tasks := []delaytask.TaskRow{completed(1), completed(2), completed(3), completed(4), unfinished}
 	seen := NewStarts(len(tasks))
 	seen.Add(1, due.Add(2*time.Millisecond))
 	seen.Add(2, due.Add(-time.Microsecond)) // early

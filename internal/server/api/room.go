@@ -116,7 +116,7 @@ func (r *pageRoom) enter(ctx context.Context, wait time.Duration) error {
 }
 
 // keep gives back what the page does not need.
-func (r *pageRoom) keep(tasks []delaytask.Task) {
+func (r *pageRoom) keep(tasks []delaytask.TaskRow) {
 	var needed int64
 	for i := range tasks {
 		needed += int64(len(tasks[i].Body) + len(tasks[i].ErrorStack))

@@ -51,7 +51,7 @@ func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
 		return a.saveOnce(ctx, in, item)
 	}
 	id, task, err := bridge.Save(ctx, a.scheduler, item)
-	if task, known := task.(delaytask.Task); known {
+	if task, known := task.(delaytask.TaskRow); known {
 		return &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Task: view.Task(&task)}}, nil
 	}
 	return a.saved(ctx, id, err)
@@ -80,7 +80,7 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 
 // shownTo is what the caller of a save sees of the task. Somebody else may have saved a duplicate: who may only save learns that it
 // is there, and not what is in it.
-func shownTo(ctx context.Context, task *delaytask.Task, duplicate bool) wire.Task {
+func shownTo(ctx context.Context, task *delaytask.TaskRow, duplicate bool) wire.Task {
 	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
 		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(), Status: string(task.Status)}
 	}

@@ -122,17 +122,17 @@ func (a *API) taskOperations() {
 }
 
 // find returns the task that is named, if the caller may do this to it.
-func (a *API) find(ctx context.Context, in named, verb access.Verb) (delaytask.Task, error) {
+func (a *API) find(ctx context.Context, in named, verb access.Verb) (delaytask.TaskRow, error) {
 	ref, err := in.ref()
 	if err != nil {
-		return delaytask.Task{}, err
+		return delaytask.TaskRow{}, err
 	}
 	if err := allow(ctx, verb, in.tag()); err != nil {
-		return delaytask.Task{}, err
+		return delaytask.TaskRow{}, err
 	}
 	task, err := a.scheduler.Get(ctx, ref)
 	if err != nil {
-		return delaytask.Task{}, err
+		return delaytask.TaskRow{}, err
 	}
 	return task, seen(ctx, verb, ref, task.Tag)
 }
@@ -166,7 +166,7 @@ func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput,
 }
 
 // checkBody holds another body to the rules of a save.
-func (a *API) checkBody(ctx context.Context, task *delaytask.Task, body []byte) error {
+func (a *API) checkBody(ctx context.Context, task *delaytask.TaskRow, body []byte) error {
 	if task.Tag == access.HTTPTag {
 		// The body says what is called: a right of its own.
 		if err := allow(ctx, access.SaveHTTP, task.Tag); err != nil {

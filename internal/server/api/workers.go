@@ -21,7 +21,7 @@ type Workers interface {
 	Heartbeat(ctx context.Context, id int64) (wire.Worker, error)
 	Remove(ctx context.Context, id int64) error
 	// Explain says that nobody serves the application of a task, or nothing: the Reason is "" then.
-	Explain(ctx context.Context, task *delaytask.Task) (delaytask.Explanation, error)
+	Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error)
 }
 
 type registerInput struct{ Body wire.Register }

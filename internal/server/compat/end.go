@@ -30,7 +30,7 @@ func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, e
 }
 
 // end tries once. late says that the TTR had ended.
-func (h *Handler) end(ctx context.Context, task *delaytask.Task) (late bool, err error) {
+func (h *Handler) end(ctx context.Context, task *delaytask.TaskRow) (late bool, err error) {
 	token := delaytask.Token{ID: task.ID, Version: task.Version}
 	if task.Status != delaytask.Pending {
 		now := h.scheduler.Now()
@@ -60,33 +60,33 @@ func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, e
 const errNoJob = complaint("there is no unfinished job with this id")
 
 // find returns the unfinished task with the id, if the caller may do this to it.
-func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.Task, error) {
+func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.TaskRow, error) {
 	topic := q.topic
 	if p.global {
 		topic = ""
 	}
 	if err := allow(ctx, verb, topic); err != nil {
-		return delaytask.Task{}, err
+		return delaytask.TaskRow{}, err
 	}
 	ref, err := p.ref(topic, q.id)
 	if err != nil {
-		return delaytask.Task{}, err
+		return delaytask.TaskRow{}, err
 	}
 	task, err := h.unfinished(ctx, ref)
 	switch {
 	case err != nil:
-		return delaytask.Task{}, err
+		return delaytask.TaskRow{}, err
 	case !p.global && task.Tag != topic, !access.From(ctx).May(verb, task.Tag):
-		return delaytask.Task{}, errNoJob // an id of another's topic too: it must not tell which jobs there are
+		return delaytask.TaskRow{}, errNoJob // an id of another's topic too: it must not tell which jobs there are
 	}
 	return task, nil
 }
 
 // unfinished reads a task that is not finished.
-func (h *Handler) unfinished(ctx context.Context, ref delaytask.Ref) (delaytask.Task, error) {
+func (h *Handler) unfinished(ctx context.Context, ref delaytask.Ref) (delaytask.TaskRow, error) {
 	task, err := h.scheduler.Get(ctx, ref)
 	if errors.Is(err, delaytask.ErrNotFound) || err == nil && (task.Status.Final() || task.Broken != "") {
-		return delaytask.Task{}, errNoJob
+		return delaytask.TaskRow{}, errNoJob
 	}
 	return task, err
 }

@@ -20,7 +20,7 @@ func TestFinishAfterTheTTREndsTheJob(t *testing.T) {
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
 		q.ok(q.get("t", "&wait=20000"))
 		q.ok(q.get("t", "&wait=20000"))
-		jobs := []delaytask.Task{q.task("t", "1"), q.task("t", "s3:1")}
+		jobs := []delaytask.TaskRow{q.task("t", "1"), q.task("t", "s3:1")}
 		servertest.Stop(t, q.scheduler) // nobody is left who would give the jobs back
 		late := stopped(t, db.DSN)
 		servertest.Exec(t, db.DSN, "UPDATE delay_task_message SET due_time = '2020-01-01 00:00:00.000000' WHERE status = 3")
@@ -85,7 +85,7 @@ func TestWhoHoldsAJobThatAnotherFinishesHasLostItsLease(t *testing.T) {
 	})
 }
 
-func tokenOf(task delaytask.Task) delaytask.Token {
+func tokenOf(task delaytask.TaskRow) delaytask.Token {
 	return delaytask.Token{ID: task.ID, Version: task.Version}
 }
 

@@ -135,17 +135,17 @@ func (q *queue) is(a answer, id, value string) {
 }
 
 // task is the unfinished task with the key; the tag of a global key is of no account.
-func (q *queue) task(tag, key string) delaytask.Task {
+func (q *queue) task(tag, key string) delaytask.TaskRow {
 	q.TB.Helper()
 	return q.show(delaytask.Key(tag, key))
 }
 
-func (q *queue) byID(id int64) delaytask.Task {
+func (q *queue) byID(id int64) delaytask.TaskRow {
 	q.TB.Helper()
 	return q.show(delaytask.ID(id))
 }
 
-func (q *queue) show(ref delaytask.Ref) delaytask.Task {
+func (q *queue) show(ref delaytask.Ref) delaytask.TaskRow {
 	q.TB.Helper()
 	task, err := q.scheduler.Get(q.TB.Context(), ref)
 	if err != nil {

@@ -138,7 +138,7 @@ func TestTaskStartsWhenSomebodyIsCalledWithIt(t *testing.T) {
 		f.register("shop", answer(t, 200, nil), "t")
 		f.register("mail", answer(t, 202, nil), "t")
 		for id, status := range map[int64]delaytask.Status{refused: delaytask.Completed, unserved: delaytask.Executing} {
-			var task delaytask.Task
+			var task delaytask.TaskRow
 			servertest.Eventually(t, "somebody is called", func() bool {
 				task = f.get(id)
 				return task.Status == status && (status == delaytask.Completed || strings.HasPrefix(task.Executor, "pop:"))

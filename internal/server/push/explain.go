@@ -11,7 +11,7 @@ import (
 
 // Explain says that nobody serves a pending task because of its application. Otherwise the Reason is "", and the scheduler
 // knows more.
-func (r *Registry) Explain(ctx context.Context, task *delaytask.Task) (delaytask.Explanation, error) {
+func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error) {
 	app := task.App()
 	if app == "" || task.Status != delaytask.Pending || r.reserved(task.Tag) {
 		return delaytask.Explanation{}, nil

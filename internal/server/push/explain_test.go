@@ -17,7 +17,7 @@ func TestTaskOfAnAbsentApplicationWaits(t *testing.T) {
 		f.register("mail", answer(t, 200, nil), "t")
 		f.register("shop", answer(t, 200, nil), "another")
 		id := f.save("t", "{}", delaytask.WithApp("shop"))
-		var task delaytask.Task
+		var task delaytask.TaskRow
 		servertest.Eventually(t, "it is put back", func() bool {
 			task = f.get(id)
 			return task.Status == delaytask.Pending && task.Version > 1

@@ -126,7 +126,7 @@ func (f fixture) save(tag string, body any, options ...delaytask.Option) int64 {
 	return id
 }
 
-func (f fixture) get(id int64) delaytask.Task {
+func (f fixture) get(id int64) delaytask.TaskRow {
 	f.t.Helper()
 	task, err := f.Get(f.t.Context(), delaytask.ID(id))
 	if err != nil {
@@ -136,7 +136,7 @@ func (f fixture) get(id int64) delaytask.Task {
 }
 
 // awaitStatus waits until the task has the status, and returns it.
-func (f fixture) awaitStatus(id int64, want delaytask.Status) (task delaytask.Task) {
+func (f fixture) awaitStatus(id int64, want delaytask.Status) (task delaytask.TaskRow) {
 	f.t.Helper()
 	servertest.Eventually(f.t, "the task is "+string(want), func() bool {
 		task = f.get(id)

@@ -35,7 +35,7 @@ func ParseLatePolicy(name string) (delaytask.LatePolicy, bool) {
 }
 
 // Task is a task in JSON.
-func Task(t *delaytask.Task) wire.Task {
+func Task(t *delaytask.TaskRow) wire.Task {
 	v := wire.Task{
 		ID: wire.ID(t.ID), Tag: t.Tag, Key: t.Key, App: t.App(), Status: string(t.Status), Version: t.Version,
 		Attempt: t.Attempt, MaxAttempts: t.MaxAttempts, CrashCount: t.CrashCount, Priority: t.Priority,
@@ -64,7 +64,7 @@ func Task(t *delaytask.Task) wire.Task {
 }
 
 // Tasks is a list of tasks in JSON: an empty one is [].
-func Tasks(tasks []delaytask.Task) []wire.Task {
+func Tasks(tasks []delaytask.TaskRow) []wire.Task {
 	views := make([]wire.Task, len(tasks))
 	for i := range tasks {
 		views[i] = Task(&tasks[i])
