@@ -18,8 +18,8 @@ type claimer struct {
 	*core
 	arm      *armer
 	lead     *lead
-	start    func(*run) // hands a claimed row on
-	executor string     // "host:pid:process token"
+	start    func(*attempt) // hands a claimed row on
+	executor string         // "host:pid:process token"
 	ip       uint32
 	number   atomic.Int64
 	timely   chan struct{} // one for each claim in flight that has not taken long
@@ -31,7 +31,7 @@ type claimer struct {
 	outcasts outcasts
 }
 
-func newClaimer(c *core, arm *armer, lead *lead, start func(*run), executor string, ip uint32) *claimer {
+func newClaimer(c *core, arm *armer, lead *lead, start func(*attempt), executor string, ip uint32) *claimer {
 	return &claimer{
 		core: c, arm: arm, lead: lead, start: start, executor: executor, ip: ip,
 		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
@@ -170,7 +170,7 @@ func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Tim
 			c.runqueue.LetGo(it)
 			continue
 		}
-		c.start(newRun(it, *r, claimed.Reading.Time, sent))
+		c.start(newAttempt(it, *r, claimed.Reading.Time, sent))
 	}
 	c.discard(claimed.Broken)
 }

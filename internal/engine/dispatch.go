@@ -14,19 +14,19 @@ import (
 // clock has reached it for certain, never before.
 type dispatcher struct {
 	*core
-	begin func(*run)
+	begin func(*attempt)
 
 	mu    sync.Mutex
 	early runQueue
 	wake  chan struct{}
 }
 
-func newDispatcher(c *core, begin func(*run)) *dispatcher {
+func newDispatcher(c *core, begin func(*attempt)) *dispatcher {
 	return &dispatcher{core: c, begin: begin, wake: make(chan struct{}, 1)}
 }
 
 // add takes a claimed row. What is due already starts at once.
-func (d *dispatcher) add(r *run) {
+func (d *dispatcher) add(r *attempt) {
 	if wait, ok := d.clock.Until(r.due); ok && wait <= 0 || sabotage.Off(sabotage.Early) {
 		d.begin(r)
 		return
@@ -73,18 +73,18 @@ func (d *dispatcher) startDue() time.Duration {
 		if wait > 0 {
 			return min(wait, insurance)
 		}
-		d.begin(heap.Pop(&d.early).(*run))
+		d.begin(heap.Pop(&d.early).(*attempt))
 	}
 	return time.Hour
 }
 
 // runQueue orders claimed rows by due time.
-type runQueue []*run
+type runQueue []*attempt
 
 func (q runQueue) Len() int           { return len(q) }
 func (q runQueue) Less(i, j int) bool { return q[i].due < q[j].due }
 func (q runQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *runQueue) Push(x any)        { *q = append(*q, x.(*run)) }
+func (q *runQueue) Push(x any)        { *q = append(*q, x.(*attempt)) }
 
 func (q *runQueue) Pop() any {
 	old := *q

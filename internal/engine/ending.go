@@ -14,7 +14,7 @@ import (
 // ending is the end of a task that was handed out, as its holder asks for it.
 type ending struct {
 	id, version int64
-	decide      func(*run, *processor.Registration, row.Time) settlement
+	decide      func(*attempt, *processor.Registration, row.Time) settlement
 
 	row    *row.Row   // while the version holds it
 	result settlement // what was sent last

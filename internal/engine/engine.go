@@ -23,7 +23,7 @@ type Engine struct {
 	ids    *ids
 	tags   *tags
 	arm    *armer
-	runs   *runs
+	runs   *attempts
 
 	saver      *save.Saver
 	commits    *commits
@@ -63,7 +63,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		runqueue: runqueue.New(cfg.Workers, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}), anchorLost: anchorLost,
 		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
 	}
-	e := &Engine{core: c, runs: newRuns()}
+	e := &Engine{core: c, runs: newAttempts()}
 	if err := e.anchor(ctx); err != nil {
 		life.End()
 		return nil, err
@@ -126,7 +126,7 @@ func (e *Engine) wire(process cluster.Process) {
 }
 
 // take receives a claimed row.
-func (e *Engine) take(u *run) {
+func (e *Engine) take(u *attempt) {
 	now := time.Now()
 	soon := !now.Before(u.renewAt) && now.Before(u.deadline)
 	e.runs.add(u)
@@ -145,7 +145,7 @@ func (e *Engine) take(u *run) {
 const farAhead = maxLead + time.Second
 
 // begin hands a row whose time has come to a worker or to a waiting pop.
-func (e *Engine) begin(u *run) {
+func (e *Engine) begin(u *attempt) {
 	if u.forPop {
 		e.Go(func() { e.pops.deliver(u) }) // not here: it may have to wait for the settler
 		return

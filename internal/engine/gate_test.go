@@ -168,7 +168,7 @@ func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 			t.Fatal("the task is not claimed ahead")
 		}
 		e.renewer.lose(u, processor.ErrLeaseLost)
-		e.renewer.compare([]*run{u}, []row.State{{ID: id, Version: u.row.Version, Status: row.Executing}}, func(u *run) {
+		e.renewer.compare([]*attempt{u}, []row.State{{ID: id, Version: u.row.Version, Status: row.Executing}}, func(u *attempt) {
 			u.deadline = u.deadline.Add(time.Second)
 		})
 		time.Sleep(5 * time.Second)

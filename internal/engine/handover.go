@@ -17,7 +17,7 @@ import (
 // attempt.
 type handover struct {
 	*core
-	runs    *runs
+	runs    *attempts
 	pops    *pops
 	renewed func() // returns when the renewals that are under way have ended
 	queue   *batch.Coalescer[*passed]
@@ -25,12 +25,12 @@ type handover struct {
 
 // passed is a task on its way from a processor to the holder of its token.
 type passed struct {
-	run   *run
+	run   *attempt
 	lease row.Lease
 	tries int // that met a lock
 }
 
-func newHandover(c *core, runs *runs, pops *pops, renewed func()) *handover {
+func newHandover(c *core, runs *attempts, pops *pops, renewed func()) *handover {
 	h := &handover{core: c, runs: runs, pops: pops, renewed: renewed}
 	h.queue = batch.New(batch.Config[*passed]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
 	return h
@@ -50,15 +50,13 @@ func askedFor(err error) (asked *processor.HandOverError) {
 
 // add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give it the
 // length of the processor's.
-func (h *handover) add(u *run, asked *processor.HandOverError) {
+func (h *handover) add(u *attempt, asked *processor.HandOverError) {
 	h.runqueue.FreeSlot(u.item)
 	_ = h.queue.Add(h.passed(u, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
 }
 
-func (h *handover) passed(u *run, asked *processor.HandOverError) *passed {
-	u.mu.Lock()
-	u.passed = true
-	u.mu.Unlock()
+func (h *handover) passed(u *attempt, asked *processor.HandOverError) *passed {
+	u.handOver()
 	return &passed{run: u, lease: row.Lease{
 		Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: cmp.Or(asked.TTR, u.row.TTR), Least: asked.TTR == 0,
 		Executor: row.PopMark + u.row.Executor, Execution: u.firstStart(),
@@ -150,15 +148,12 @@ func (p *pops) adopt(passed *passed, leaseEnd row.Time) bool {
 	r.Executor, r.Execution = passed.lease.Executor, passed.lease.Execution
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u.mu.Lock()
-	answered := u.answered
-	u.mu.Unlock()
-	if p.closed || answered {
+	if _, lease, _ := u.state(); p.closed || lease == leaseAnswered {
 		return false
 	}
 	p.runqueue.Lend(u.item, r.Version)
 	p.handed[r.ID] = &handed{
-		run: &run{item: u.item, row: r, due: u.due, started: u.started}, alarm: p.alarm(r.ID, leaseEnd),
+		run: &attempt{item: u.item, row: r, due: u.due, started: u.started}, alarm: p.alarm(r.ID, leaseEnd),
 	}
 	return true
 }

@@ -11,7 +11,7 @@ import (
 // lease is what a processor's context carries.
 type lease struct {
 	runner *runner
-	run    *run
+	run    *attempt
 }
 
 // CompleteTx implements [processor.Lease]. From here on the row leaves the renewal and settle batches: the caller's transaction
@@ -28,9 +28,7 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	c := changeOf(&u.row, row.Completed)
 	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
 
-	u.mu.Lock()
-	u.handed = true
-	u.mu.Unlock()
+	u.completeInTx()
 	applied, err := l.runner.store.Update(ctx, tx, []row.Change{c})
 	if err != nil {
 		return err

@@ -17,14 +17,14 @@ import (
 type lookahead struct {
 	*core
 	arm   *armer
-	runs  *runs
+	runs  *attempts
 	token string // of this node
 	gone  func(row.Node) bool
 
 	adopting atomic.Bool
 }
 
-func newLookahead(c *core, arm *armer, runs *runs, process cluster.Process) *lookahead {
+func newLookahead(c *core, arm *armer, runs *attempts, process cluster.Process) *lookahead {
 	return &lookahead{core: c, arm: arm, runs: runs, token: process.Token, gone: process.Gone}
 }
 

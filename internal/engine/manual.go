@@ -35,7 +35,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 		life.End()
 		return nil, err
 	}
-	m := &Manual{Engine: &Engine{core: c, runs: newRuns(), member: member, started: true}}
+	m := &Manual{Engine: &Engine{core: c, runs: newAttempts(), member: member, started: true}}
 	m.wire(process)
 	m.tags.run(true)
 	return m, nil
@@ -82,14 +82,14 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 			m.runqueue.LetGo(it)
 			return nil, false, err
 		}
-		result, ran = m.execute(newRun(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true
+		result, ran = m.execute(newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true
 	}
 	m.Wait()
 	m.hooks.Wait()
 	return result, ran, nil
 }
 
-func (m *Manual) execute(u *run) (result error) {
+func (m *Manual) execute(u *attempt) (result error) {
 	m.runs.add(u)
 	now := m.now()
 	if s, late := tooLate(u, now); late {
@@ -108,12 +108,12 @@ func (m *Manual) execute(u *run) (result error) {
 	return result
 }
 
-func (m *Manual) settle(u *run, reg *processor.Registration, err, cause error) {
+func (m *Manual) settle(u *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {
 		m.runner.start(u)
 	}
-	if handed, _ := u.returned(); handed {
+	if by, _ := u.finish(); by == byTransaction {
 		m.runner.askRow(u, reg, err, cause)
 		return
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 
 // settlement is the result of an attempt, ready to be written.
 type settlement struct {
-	run    *run
+	run    *attempt
 	change row.Change
 	kind   string // what the metrics call it
 	err    error  // why the attempt failed, nil otherwise
@@ -22,7 +21,7 @@ type settlement struct {
 }
 
 // outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it did not.
-func (r *runner) outcome(u *run, reg *processor.Registration, now row.Time, err, cause error) settlement {
+func (r *runner) outcome(u *attempt, reg *processor.Registration, now row.Time, err, cause error) settlement {
 	if err == nil {
 		c := changeOf(&u.row, row.Completed)
 		c.Due, c.Finish, c.Execution = now, now, u.firstStart()
@@ -46,7 +45,7 @@ func (r *runner) outcome(u *run, reg *processor.Registration, now row.Time, err,
 }
 
 // failure is an attempt that ended with an error: another one follows unless attempts are used up.
-func (r *runner) failure(u *run, now row.Time, err error, backoff processor.Backoff) settlement {
+func (r *runner) failure(u *attempt, now row.Time, err error, backoff processor.Backoff) settlement {
 	if u.row.MaxAttempts > 0 && u.row.Attempt >= u.row.MaxAttempts {
 		return r.clipped(failed(u, row.Failed, now, err, metrics.RunFailed))
 	}
@@ -72,7 +71,7 @@ func after(now row.Time, wait time.Duration) row.Time {
 }
 
 // failed is an unsuccessful attempt: the error and the attempt are kept with the row.
-func failed(u *run, to row.Status, now row.Time, err error, kind string) settlement {
+func failed(u *attempt, to row.Status, now row.Time, err error, kind string) settlement {
 	c := changeOf(&u.row, to)
 	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
 	text := fmt.Sprint(err)
@@ -95,25 +94,8 @@ func (r *runner) clipped(s settlement) settlement {
 }
 
 // released gives the task back as it was before the claim: no attempt is burned, and it is due no earlier than it was.
-func released(u *run, now row.Time) settlement {
+func released(u *attempt, now row.Time) settlement {
 	c := releaseOf(&u.row, max(u.due, now))
 	c.Execution = u.firstStart()
 	return settlement{run: u, change: c, kind: metrics.RunReleased}
-}
-
-// firstStart is what execution_time holds: when the first attempt was handed to somebody who could run it. It is zero
-// while none was.
-func (u *run) firstStart() row.Time {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return cmp.Or(u.row.Execution, u.started)
-}
-
-// misdated is the start when it is not the one that the claim has written, as far as that matters while the attempt
-// runs.
-func (u *run) misdated() row.Time {
-	if start := u.firstStart(); !u.stamp.IsZero() && start.Sub(u.stamp) > 10*time.Millisecond {
-		return start
-	}
-	return 0
 }

@@ -17,7 +17,7 @@ type peek struct {
 	*core
 	arm  *armer
 	busy time.Time // when it last found something, or something ran
-	runs *runs
+	runs *attempts
 	seen row.Time // what became due until then was looked at in time
 }
 

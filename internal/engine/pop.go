@@ -39,7 +39,7 @@ type popper struct {
 	tags  []string
 	most  int
 	want  int // of them are still wanted
-	got   []*run
+	got   []*attempt
 	bytes int // of the bodies that it got
 	ready chan struct{}
 }
@@ -119,7 +119,7 @@ const answerWait = 2 * time.Second
 // pop looks at the table and waits for tasks. With none and no error nothing is due. A pop that waits for a moment at
 // most looks before it joins the line: a row that a timer here has put in reach would be claimed for it meanwhile,
 // and the look would find nothing that is due.
-func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*run, error) {
+func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*attempt, error) {
 	l := &look{tags: r.Tags, fresh: fresh}
 	if r.Waits && r.Wait < claimWait {
 		l.rows = r.Max
@@ -220,7 +220,7 @@ func (p *pops) awaited() (tags []string) {
 }
 
 // leave takes a popper out of the line and returns what it got.
-func (p *pops) leave(w *popper) []*run {
+func (p *pops) leave(w *popper) []*attempt {
 	p.mu.Lock()
 	p.waiting = slices.DeleteFunc(p.waiting, func(other *popper) bool { return other == w })
 	got, rest := w.got, w.want
@@ -229,7 +229,7 @@ func (p *pops) leave(w *popper) []*run {
 	return got
 }
 
-func tasksOf(runs []*run) []*processor.Task {
+func tasksOf(runs []*attempt) []*processor.Task {
 	tasks := make([]*processor.Task, len(runs))
 	for i, u := range runs {
 		tasks[i] = taskOf(&u.row, u.due)
@@ -238,7 +238,7 @@ func tasksOf(runs []*run) []*processor.Task {
 }
 
 // deliver gives a claimed row to the caller who waits longest. When none waits any more it is released.
-func (p *pops) deliver(u *run) {
+func (p *pops) deliver(u *attempt) {
 	now := max(p.now(), u.due)
 	if s, late := tooLate(u, now); late {
 		p.runner.settler.add(u, s)
@@ -253,7 +253,7 @@ func (p *pops) deliver(u *run) {
 	p.runqueue.FreeSlot(u.item)
 }
 
-func (p *pops) give(u *run, now row.Time) bool {
+func (p *pops) give(u *attempt, now row.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.IndexFunc(p.waiting, func(w *popper) bool { return p.hasRoom(w, u) })
@@ -276,7 +276,7 @@ func (p *pops) give(u *run, now row.Time) bool {
 
 // hasRoom reports whether a popper takes the row. One whose bodies would become too many wants nothing more: what was claimed for it
 // beyond that goes to the next, or back.
-func (p *pops) hasRoom(w *popper, u *run) bool {
+func (p *pops) hasRoom(w *popper, u *attempt) bool {
 	if w.want == 0 || !slices.Contains(w.tags, u.row.Tag) {
 		return false
 	}

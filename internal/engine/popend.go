@@ -17,7 +17,7 @@ func (e *Engine) Finish(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version, decide: e.completed})
 }
 
-func (e *Engine) completed(u *run, reg *processor.Registration, now row.Time) settlement {
+func (e *Engine) completed(u *attempt, reg *processor.Registration, now row.Time) settlement {
 	return e.runner.outcome(u, reg, now, nil, nil)
 }
 
@@ -38,7 +38,7 @@ func (e *Engine) FinishAll(ctx context.Context, tokens []row.Ref) []error {
 // Fail spends the attempt of a popped task, as a processor's error does.
 func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
-		decide: func(u *run, reg *processor.Registration, now row.Time) settlement {
+		decide: func(u *attempt, reg *processor.Registration, now row.Time) settlement {
 			return e.runner.judge(u, reg, now, failure, nil)
 		}})
 }
@@ -46,13 +46,13 @@ func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) err
 // Release gives a popped task back without spending its attempt.
 func (e *Engine) Release(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
-		decide: func(u *run, _ *processor.Registration, now row.Time) settlement { return released(u, now) }})
+		decide: func(u *attempt, _ *processor.Registration, now row.Time) settlement { return released(u, now) }})
 }
 
 // GiveBack is Release for a task that was handed to nobody after all.
 func (e *Engine) GiveBack(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
-		decide: func(u *run, _ *processor.Registration, now row.Time) settlement {
+		decide: func(u *attempt, _ *processor.Registration, now row.Time) settlement {
 			s := released(u, now)
 			s.change.Execution = u.row.Execution
 			return s
@@ -98,11 +98,11 @@ func (p *pops) compare(ctx context.Context, r *row.Row) {
 
 // runOf returns what is known here of the task's attempt: all of it on the node that handed it out or still runs its
 // processor. On another one it began with the last change of its row, as far as that shows.
-func (p *pops) runOf(r *row.Row) *run {
+func (p *pops) runOf(r *row.Row) *attempt {
 	if h := p.get(r.ID, r.Version); h != nil {
 		return h.run
 	}
-	known := &run{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), p.now())}
+	known := &attempt{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), p.now())}
 	if r.FirstStart() {
 		known.started = r.Execution
 	}
@@ -120,9 +120,7 @@ func (p *pops) ended(e *ending) {
 	e.err = nil
 	p.Metrics.Run(r.Tag, s.kind)
 	if u := p.runner.runs.get(r.ID); u != nil && u.row.Version == e.version {
-		u.mu.Lock()
-		u.answered = true
-		u.mu.Unlock()
+		u.answer()
 	}
 	if h := p.get(r.ID, e.version); h != nil { // asked for last: the task may just be changing over from runs to here
 		p.letGo(h)

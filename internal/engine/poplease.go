@@ -13,7 +13,7 @@ import (
 
 // handed is a task in a caller's hand, and the alarm at the end of its lease.
 type handed struct {
-	run   *run
+	run   *attempt
 	alarm *time.Timer
 	tries int // to end its lease, while somebody's transaction holds the row
 }
@@ -206,7 +206,7 @@ func (p *pops) get(id, version int64) *handed {
 }
 
 // setTTR gives what was popped the lease that the caller asked for. When that fails each task keeps its own.
-func (p *pops) setTTR(ctx context.Context, got []*run, ttr time.Duration) {
+func (p *pops) setTTR(ctx context.Context, got []*attempt, ttr time.Duration) {
 	if ttr == 0 {
 		return
 	}

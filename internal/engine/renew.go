@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -16,7 +15,7 @@ import (
 // whatever the TTR.
 type renewer struct {
 	*core
-	runs        *runs
+	runs        *attempts
 	runner      *runner
 	short, long renewals
 }
@@ -29,13 +28,13 @@ type renewals struct {
 	askAt time.Time     // nobody is asked for locks before; the loop's own
 }
 
-func newRenewer(c *core, runs *runs, runner *runner) *renewer {
+func newRenewer(c *core, runs *attempts, runner *runner) *renewer {
 	kind := func() renewals { return renewals{quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)} }
 	return &renewer{core: c, runs: runs, runner: runner, short: kind(), long: kind()}
 }
 
 // of returns the renewals that a row belongs to.
-func (r *renewer) of(u *run) *renewals {
+func (r *renewer) of(u *attempt) *renewals {
 	if u.patience() < lockWait {
 		return &r.short
 	}
@@ -64,7 +63,7 @@ func (r *renewer) loop(ctx context.Context, kind *renewals) {
 		case <-ctx.Done():
 			return
 		}
-		held, _ := split(r.runs.all(), func(u *run) bool { return r.of(u) == kind })
+		held, _ := split(r.runs.list(), func(u *attempt) bool { return r.of(u) == kind })
 		kind.quiet <- struct{}{}
 		r.renew(kind, dueForRenewal(held, time.Now()))
 		<-kind.quiet
@@ -81,7 +80,7 @@ func (r *renewer) look(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if held := r.runs.all(); len(held) > 0 {
+		if held := r.runs.list(); len(held) > 0 {
 			r.watch(held)
 		}
 	}
@@ -95,7 +94,7 @@ func (r *renewer) deadlines(ctx context.Context) {
 	for {
 		select {
 		case now := <-tick.C:
-			r.endLost(r.runs.all(), now)
+			r.endLost(r.runs.list(), now)
 			isOver := func(it *runqueue.Item) bool { return attemptOf(it).isOver() }
 			if late := r.runqueue.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
 				r.Go(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
@@ -108,13 +107,11 @@ func (r *renewer) deadlines(ctx context.Context) {
 
 // dueForRenewal leaves out rows that a caller's transaction holds, those that are being handed over, and attempts that have
 // outlived their timeout and its grace.
-func dueForRenewal(held []*run, now time.Time) (due []*run) {
+func dueForRenewal(held []*attempt, now time.Time) (due []*attempt) {
 	for _, u := range held {
-		u.mu.Lock()
-		if !u.handed && !u.passed && !u.lost && !now.Before(u.renewAt) && (u.quietAt.IsZero() || now.Before(u.quietAt)) {
+		if u.renewable(now) {
 			due = append(due, u)
 		}
-		u.mu.Unlock()
 	}
 	return due
 }
@@ -125,9 +122,9 @@ const lockWait = 2500 * time.Millisecond
 // patience is how long an answer to the renewal of the row is waited for. It leaves time for another try before the lease ends. It also
 // lets the server answer that a row is locked, as far as the lease allows: a statement that is given up earlier goes on holding the
 // other rows against the next try.
-func (u *run) patience() time.Duration { return max(u.row.TTR/4, min(u.row.TTR/2, lockWait)) }
+func (u *attempt) patience() time.Duration { return max(u.row.TTR/4, min(u.row.TTR/2, lockWait)) }
 
-func renewTimeout(due []*run, most time.Duration) time.Duration {
+func renewTimeout(due []*attempt, most time.Duration) time.Duration {
 	shortest := most
 	for _, u := range due {
 		shortest = min(shortest, u.patience())
@@ -137,7 +134,7 @@ func renewTimeout(due []*run, most time.Duration) time.Duration {
 
 // renew moves the leases of rows of one kind. Where a statement may not wait for a lock, or a lock was met lately, it asks for locks
 // first. It asks for a short time, and not again soon when there was no answer: with a slow database that time is needed to renew.
-func (r *renewer) renew(kind *renewals, due []*run) {
+func (r *renewer) renew(kind *renewals, due []*attempt) {
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
 	if now := time.Now(); (timeout < lockWait || r.locks.lately()) && !now.Before(kind.askAt) {
 		var err error
@@ -152,7 +149,7 @@ const askPause = 10 * time.Second
 
 // prolong sends the leases. One that a holder of the token has prolonged stays so. The own deadline moves only when the answer
 // confirms it. When the statement meets a lock, those go on that nobody else holds.
-func (r *renewer) prolong(due []*run) {
+func (r *renewer) prolong(due []*attempt) {
 	if len(due) == 0 {
 		return
 	}
@@ -183,54 +180,47 @@ func (r *renewer) prolong(due []*run) {
 		}
 		return
 	}
-	r.compare(due, states, func(u *run) {
-		u.deadline = sent.Add(u.row.TTR)
-		u.renewAt = sent.Add(u.row.TTR / 3)
-	})
+	r.compare(due, states, func(u *attempt) { u.renewed(sent) })
 }
 
 // unlocked returns the rows that no other transaction holds, and all of them when that could not be found out. The others are left out
 // for a while: each try with one of them costs all that travel along the wait for its lock.
-func (r *renewer) unlocked(due []*run, timeout time.Duration) (rest []*run, err error) {
+func (r *renewer) unlocked(due []*attempt, timeout time.Duration) (rest []*attempt, err error) {
 	if len(due) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(r.Life, timeout)
 	defer cancel()
-	isLocked, err := r.lockedAmong(ctx, idsOf(due, (*run).id))
+	isLocked, err := r.lockedAmong(ctx, idsOf(due, (*attempt).id))
 	if err != nil {
 		return due, err
 	}
-	locked, rest := split(due, func(u *run) bool { return isLocked[u.row.ID] })
+	locked, rest := split(due, func(u *attempt) bool { return isLocked[u.row.ID] })
 	for _, u := range locked {
-		u.mu.Lock()
-		u.renewAt = time.Now().Add(u.row.TTR / 6)
-		u.mu.Unlock()
+		u.renewLater()
 	}
 	return rest, nil
 }
 
 // watch compares what is held with the table.
-func (r *renewer) watch(held []*run) {
+func (r *renewer) watch(held []*attempt) {
 	ctx, cancel := context.WithTimeout(r.Life, watchEvery)
 	defer cancel()
-	states, err := r.store.States(ctx, idsOf(held, (*run).id))
+	states, err := r.store.States(ctx, idsOf(held, (*attempt).id))
 	if err != nil {
 		r.Failed("looking at running tasks", err)
 		return
 	}
-	r.compare(held, states, func(*run) {})
+	r.compare(held, states, func(*attempt) {})
 }
 
-// compare ends what is no longer ours and calls confirmed, with the run locked, for the rest.
-func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run)) {
+// compare ends what is no longer ours and calls confirmed for the rest.
+func (r *renewer) compare(held []*attempt, states []row.State, confirmed func(*attempt)) {
 	byID := statesByID(states)
 	for _, u := range held {
 		s, exists := byID[u.row.ID]
 		if exists && s.Version == u.row.Version && s.Status == row.Executing {
-			u.mu.Lock()
 			confirmed(u)
-			u.mu.Unlock()
 			continue
 		}
 		if u.isCompleted(s) {
@@ -242,18 +232,14 @@ func (r *renewer) compare(held []*run, states []row.State, confirmed func(*run))
 			cause = processor.ErrCancelled
 		}
 		r.lose(u, cause)
-		r.forsake(u)
+		r.disown(u)
 	}
 }
 
-// forsake lets go of a row that has ended here for certain while its processor hangs: it may run in this process once more, beside
+// disown lets go of a row that has ended here for certain while its processor hangs: it may run in this process once more, beside
 // the hung attempt, whose result is refused.
-func (r *renewer) forsake(u *run) {
-	u.mu.Lock()
-	u.forsaken = u.hung && u.inside
-	forsaken := u.forsaken
-	u.mu.Unlock()
-	if !forsaken {
+func (r *renewer) disown(u *attempt) {
+	if !u.disown() {
 		return // it may still return; or it has, and the fence refuses its result
 	}
 	r.runs.remove(u)
@@ -262,18 +248,14 @@ func (r *renewer) forsake(u *run) {
 }
 
 // isCompleted reports whether the processor itself has completed the row, in its own transaction.
-func (u *run) isCompleted(s row.State) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.handed && s.Status == row.Completed && s.Version == u.row.Version+1
+func (u *attempt) isCompleted(s row.State) bool {
+	_, _, by := u.state()
+	return by == byTransaction && s.Status == row.Completed && s.Version == u.row.Version+1
 }
 
-func (r *renewer) endLost(held []*run, now time.Time) {
+func (r *renewer) endLost(held []*attempt, now time.Time) {
 	for _, u := range held {
-		u.mu.Lock()
-		over := !u.handed && !u.passed && now.After(u.deadline)
-		u.mu.Unlock()
-		if over {
+		if u.expired(now) {
 			r.lose(u, processor.ErrLeaseLost)
 		}
 	}
@@ -281,28 +263,16 @@ func (r *renewer) endLost(held []*run, now time.Time) {
 
 // lose ends the context of an attempt. A processor that ignores it does not keep its slot, nor its row when that was seen in
 // other hands: until then the row stays in hand, because nobody else may have it.
-func (r *renewer) lose(u *run, cause error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.lost {
-		return
+func (r *renewer) lose(u *attempt, cause error) {
+	if u.lose(cause) {
+		r.Go(func() { r.expectReturn(u) })
 	}
-	u.lost, u.cancelled = true, errors.Is(cause, processor.ErrCancelled)
-	if u.end == nil {
-		return // not started yet: it will be released instead, and the fence refuses that when the row is not ours
-	}
-	u.end(cause)
-	r.Go(func() { r.expectReturn(u) })
 }
 
 // expectReturn gives a processor a moment to obey its context before it is reported.
-func (r *renewer) expectReturn(u *run) {
+func (r *renewer) expectReturn(u *attempt) {
 	lifecycle.Sleep(r.Life, stopReleaseWait)
-	u.mu.Lock()
-	u.hung = u.inside
-	hung := u.hung
-	u.mu.Unlock()
-	if !hung {
+	if !u.abandon() {
 		return
 	}
 	r.Metrics.IgnoredContext()

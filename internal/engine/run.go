@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -16,60 +15,10 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// run is one claimed row on its way through a processor.
-type run struct {
-	item   *runqueue.Item
-	row    row.Row
-	due    row.Time  // the due time that the claim took
-	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
-	forPop bool
-	stamp  row.Time // the start that the claim has written, because there was none; the row here names none then
-	began  row.Time // when its processor was called; zero for a pop
-
-	mu        sync.Mutex
-	deadline  time.Time // until then the lease holds for certain
-	renewAt   time.Time
-	quietAt   time.Time // from then on the lease is not renewed: the attempt outlived its timeout and grace; zero for never
-	end       context.CancelCauseFunc
-	started   row.Time // when somebody was handed it who can run it
-	inside    bool     // its processor has not returned
-	handed    bool     // CompleteTx was called: from then on only the row decides
-	passed    bool     // its processor has returned HandOver
-	answered  bool     // a holder of its token has ended the task
-	lost      bool
-	hung      bool // it ignores that its context has ended
-	forsaken  bool // its row was let go meanwhile
-	cancelled bool
-}
-
-// newRun is the attempt of a row that a claim has won; met is the database's time after it, sent when it was sent.
-func newRun(it *runqueue.Item, r row.Row, met row.Time, sent time.Time) *run {
-	u := &run{
-		item: it, due: max(it.Due, toCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
-		deadline: sent.Add(r.TTR), renewAt: sent.Add(r.TTR / 3),
-	}
-	if r.FirstStart() {
-		u.stamp, r.Execution = r.Execution, 0
-	}
-	u.row = r
-	return u
-}
-
-// toCome is when a claimed row is due, if that is still to come: the lease is counted from then. Who armed the row may have thought
-// otherwise, although the version was the same: people put rows off without counting it up.
-func toCome(r *row.Row, met row.Time) row.Time {
-	if due := r.Due.Add(-r.TTR); due > met {
-		return due
-	}
-	return 0
-}
-
-func (u *run) id() int64 { return u.row.ID }
-
 // runner runs processors.
 type runner struct {
 	*core
-	runs    *runs
+	runs    *attempts
 	settler *settler
 	passer  *handover
 	base    context.Context // of every processor; ends when the grace of a stop has ended
@@ -77,7 +26,7 @@ type runner struct {
 
 // begin runs the task in a goroutine of its own, as soon as there is a slot. It is not waited for like the engine's own
 // goroutines: a processor may ignore that its context has ended, and a stop must end all the same.
-func (r *runner) begin(u *run) {
+func (r *runner) begin(u *attempt) {
 	u.item.Attempt = u
 	if r.runqueue.Enter(u.item) {
 		go r.work(u)
@@ -85,7 +34,7 @@ func (r *runner) begin(u *run) {
 }
 
 // work runs the task, and then those that wait for its slot.
-func (r *runner) work(u *run) {
+func (r *runner) work(u *attempt) {
 	defer func() {
 		if u != nil { // the processor has ended its goroutine
 			r.leave(u)
@@ -103,7 +52,7 @@ func (r *runner) work(u *run) {
 }
 
 // leave hands the slot of a task on that will not, by itself.
-func (r *runner) leave(u *run) { r.beginAll(r.runqueue.Leave(u.item)) }
+func (r *runner) leave(u *attempt) { r.beginAll(r.runqueue.Leave(u.item)) }
 
 func (r *runner) beginAll(admitted []*runqueue.Item) {
 	for _, it := range admitted {
@@ -112,9 +61,9 @@ func (r *runner) beginAll(admitted []*runqueue.Item) {
 }
 
 // attemptOf returns the attempt of a row that has asked for a slot.
-func attemptOf(it *runqueue.Item) *run { return it.Attempt.(*run) }
+func attemptOf(it *runqueue.Item) *attempt { return it.Attempt.(*attempt) }
 
-func (r *runner) execute(u *run) {
+func (r *runner) execute(u *attempt) {
 	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
 	now := max(r.now(), u.due) // it was due when it was begun, also when the clock has lost its anchor since
 	if !ok || r.base.Err() != nil || u.isOver() {
@@ -135,57 +84,26 @@ func (r *runner) execute(u *run) {
 	err = r.process(ctx, u, reg.Processor)
 }
 
-// isOver reports whether the lease may have ended before the task could be started, or the row was seen in other hands or cancelled.
-// What was lost once stays so: the answer of a renewal that comes later moves the deadline, but nothing renews the row any more.
-func (u *run) isOver() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.lost || time.Now().After(u.deadline)
-}
-
-// hasRun reports whether the processor was called.
-func (u *run) hasRun() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.end != nil
-}
-
-// start notes that the attempt was handed to somebody who can run it. Only the first call counts, and none after the
-// processor has returned.
-func (r *runner) start(u *run) {
-	now := max(r.now(), u.due)
-	u.mu.Lock()
-	counts := u.inside && u.started.IsZero()
-	if counts {
-		u.started = now
-	}
-	u.mu.Unlock()
-	if counts {
+// start notes that the attempt was handed to a receiver that can run it, and measures how late.
+func (r *runner) start(u *attempt) {
+	if now := max(r.now(), u.due); u.start(now) {
 		r.measure(u, now)
 	}
 }
 
-// returned notes that the processor has, and reports whether it called CompleteTx, and whether its row was let go before.
-func (u *run) returned() (handed, forsaken bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.inside = false
-	return u.handed, u.forsaken
-}
-
 // settle hands the result on. After CompleteTx only the row decides. The result of an attempt whose row was let go is not sent: it
 // must not travel with that of the next one.
-func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
+func (r *runner) settle(u *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {
 		r.start(u)
 	}
-	handed, forsaken := u.returned()
-	if forsaken {
+	by, disowned := u.finish()
+	if disowned {
 		r.settler.refused(u)
 		return
 	}
-	if handed {
+	if by == byTransaction {
 		r.askRow(u, reg, err, cause)
 		return
 	}
@@ -201,7 +119,7 @@ func (r *runner) settle(u *run, reg *processor.Registration, err, cause error) {
 }
 
 // judge is outcome, guarded against what a user's error or backoff may do when it is looked at.
-func (r *runner) judge(u *run, reg *processor.Registration, now row.Time, err, cause error) (s settlement) {
+func (r *runner) judge(u *attempt, reg *processor.Registration, now row.Time, err, cause error) (s settlement) {
 	defer func() {
 		if v := recover(); v != nil {
 			panicked := fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v)
@@ -213,7 +131,7 @@ func (r *runner) judge(u *run, reg *processor.Registration, now row.Time, err, c
 
 // context makes the processor's context: it carries the lease, and ends with the attempt's timeout. With it the
 // attempt starts, unless the processor hands it to others.
-func (r *runner) context(u *run, reg *processor.Registration, now row.Time) (context.Context, context.CancelCauseFunc) {
+func (r *runner) context(u *attempt, reg *processor.Registration, now row.Time) (context.Context, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(processor.WithLease(r.base, &lease{runner: r, run: u}))
 	timeout := cmp.Or(reg.Timeout, r.cfg.Timeout)
 	if reg.NoTimeout {
@@ -223,16 +141,15 @@ func (r *runner) context(u *run, reg *processor.Registration, now row.Time) (con
 	if !reg.Forwards {
 		r.measure(u, now)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.end = end; !reg.Forwards {
-		u.started = now
-	}
-	if u.lost {
-		end(processor.ErrLeaseLost)
+	started, quietAt := now, time.Time{}
+	if reg.Forwards {
+		started = 0
 	}
 	if timeout > 0 {
-		u.quietAt = time.Now().Add(timeout + r.cfg.StopGrace)
+		quietAt = time.Now().Add(timeout + r.cfg.StopGrace)
+	}
+	u.call(end, quietAt, started)
+	if timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, timeout, processor.ErrTimeout)
 		return ctx, func(cause error) { end(cause); stop() }
@@ -241,10 +158,7 @@ func (r *runner) context(u *run, reg *processor.Registration, now row.Time) (con
 }
 
 // process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit standing.
-func (r *runner) process(ctx context.Context, u *run, p processor.Processor) (err error) {
-	u.mu.Lock()
-	u.inside = true
-	u.mu.Unlock()
+func (r *runner) process(ctx context.Context, u *attempt, p processor.Processor) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &processor.PanicError{Value: v, Stack: debug.Stack()}
@@ -260,7 +174,7 @@ var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexi
 var errNotCommitted = errors.New("CompleteTx was called but its transaction was not committed")
 
 // askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has failed.
-func (r *runner) askRow(u *run, reg *processor.Registration, err, cause error) {
+func (r *runner) askRow(u *attempt, reg *processor.Registration, err, cause error) {
 	failure := errors.Join(errNotCommitted, err)
 	for n := 0; ; n++ {
 		ctx, cancel := r.Call()
@@ -287,7 +201,7 @@ func (r *runner) askRow(u *run, reg *processor.Registration, err, cause error) {
 }
 
 // measure records how late the task starts that nobody was handed before, and where the time went.
-func (r *runner) measure(u *run, started row.Time) {
+func (r *runner) measure(u *attempt, started row.Time) {
 	if !u.row.Execution.IsZero() {
 		return
 	}
@@ -303,16 +217,6 @@ func (r *runner) measure(u *run, started row.Time) {
 	})
 }
 
-// promised is the moment that lateness is counted from: the promise to the user, until somebody was handed the task,
-// however often that was tried. Later attempts are late by when they are due themselves, and so is what an operator
-// has put back, which keeps its error.
-func (u *run) promised() row.Time {
-	if !u.row.Execution.IsZero() || u.row.Attempt == 1 && u.row.ErrorStack != "" {
-		return u.due
-	}
-	return u.row.Expected
-}
-
 // taskOf is what the processor sees of the row.
 func taskOf(r *row.Row, due row.Time) *processor.Task {
 	headers := row.DecodeHeaders(r.Headers)
@@ -323,7 +227,7 @@ func taskOf(r *row.Row, due row.Time) *processor.Task {
 }
 
 // tooLate decides about a task whose claim came later than it allows.
-func tooLate(u *run, now row.Time) (settlement, bool) {
+func tooLate(u *attempt, now row.Time) (settlement, bool) {
 	late := now.Sub(u.promised())
 	if u.row.LatePolicy == row.LateRun || u.row.MaxLate == 0 || late <= u.row.MaxLate {
 		return settlement{}, false

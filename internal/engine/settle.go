@@ -18,7 +18,7 @@ import (
 type settler struct {
 	*core
 	arm   *armer
-	runs  *runs
+	runs  *attempts
 	queue *batch.Coalescer[settlement]
 	aside aside
 }
@@ -31,7 +31,7 @@ const (
 	settleQueue = 64 << 20
 )
 
-func newSettler(c *core, arm *armer, runs *runs) *settler {
+func newSettler(c *core, arm *armer, runs *attempts) *settler {
 	s := &settler{core: c, arm: arm, runs: runs}
 	s.aside.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
@@ -47,7 +47,7 @@ func (s settlement) id() int64 { return s.change.ID }
 func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.change.Errors) }
 
 // add queues a result. Once it is queued its worker slot is free; while the queue is full the worker waits.
-func (s *settler) add(u *run, result settlement) {
+func (s *settler) add(u *attempt, result settlement) {
 	result.run = u
 	for n := 0; ; n++ {
 		err := s.queue.Add(result)
@@ -180,7 +180,7 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 const refusedFor = 5 * time.Second
 
 // finish is what follows a stored result.
-func (s *settler) finish(u *run, r settlement) {
+func (s *settler) finish(u *attempt, r settlement) {
 	s.runs.remove(u)
 	s.runqueue.Settled(u.item, u.hasRun() && r.change.To.Final())
 	s.Metrics.Run(u.row.Tag, r.kind)
@@ -200,16 +200,13 @@ func (s *settler) finish(u *run, r settlement) {
 }
 
 // refused is what follows a result that the fence kept out.
-func (s *settler) refused(u *run) {
+func (s *settler) refused(u *attempt) {
 	s.runs.remove(u)
 	s.runqueue.LetGo(u.item)
-	u.mu.Lock()
-	cancelled, answered := u.cancelled, u.answered
-	u.mu.Unlock()
-	if answered {
+	switch _, lease, _ := u.state(); lease {
+	case leaseAnswered:
 		return // and counted
-	}
-	if cancelled {
+	case leaseCancelled:
 		s.Metrics.Run(u.row.Tag, metrics.RunCancelled)
 		return
 	}

@@ -157,7 +157,7 @@ func TestResultOfAnotherExecutorIsNotTakenForOurs(t *testing.T) {
 
 func TestReleaseNeverMovesADueTimeForward(t *testing.T) {
 	for _, c := range []struct{ due, now, want row.Time }{{100, 50, 100}, {100, 150, 150}} {
-		u := &run{item: &runqueue.Item{}, due: c.due, row: row.Row{ID: 1, Version: 3, Attempt: 2, Due: c.due + 15_000_000}}
+		u := &attempt{item: &runqueue.Item{}, due: c.due, row: row.Row{ID: 1, Version: 3, Attempt: 2, Due: c.due + 15_000_000}}
 		change := released(u, c.now).change
 		if change.Due != c.want || change.Attempt != 1 || change.To != row.Pending || change.Version != 3 {
 			t.Errorf("due %d, now %d: %+v", c.due, c.now, change)

@@ -120,11 +120,8 @@ func (e *Engine) releaseRest() {
 		}
 		break
 	}
-	for _, u := range e.runs.all() {
-		u.mu.Lock()
-		inside, handed := u.inside, u.handed
-		u.mu.Unlock()
-		if !inside || handed {
+	for _, u := range e.runs.list() {
+		if progress, _, by := u.state(); progress == claimed || progress == returned || by == byTransaction {
 			continue
 		}
 		e.Metrics.IgnoredContext()

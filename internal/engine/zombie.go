@@ -14,17 +14,17 @@ const (
 	labelTask = "delaytask_task"
 )
 
-func labels(u *run) pprof.LabelSet {
+func labels(u *attempt) pprof.LabelSet {
 	return pprof.Labels(labelTag, u.row.Tag, labelTask, strconv.FormatInt(u.row.ID, 10))
 }
 
 // labelled calls f under the labels of the task.
-func labelled(ctx context.Context, u *run, f func(context.Context)) {
+func labelled(ctx context.Context, u *attempt, f func(context.Context)) {
 	pprof.Do(ctx, labels(u), f)
 }
 
 // stackOf returns where the task's processor is, or "" when it has returned.
-func stackOf(u *run) string {
+func stackOf(u *attempt) string {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
 		return ""

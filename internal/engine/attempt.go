@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// attempt is one claimed row on its way through a processor.
+type attempt struct {
+	item   *runqueue.Item
+	row    row.Row
+	due    row.Time  // the due time that the claim took
+	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
+	forPop bool
+	stamp  row.Time // the start that the claim has written, because there was none; the row here names none then
+	began  row.Time // when its processor was called; zero for a pop
+
+	mu       sync.Mutex // the innermost lock: no other is taken while it is held
+	progress progress
+	lease    leaseState
+	decider  decider
+	deadline time.Time // until then the lease holds for certain
+	renewAt  time.Time
+	quietAt  time.Time // from then on the lease is not renewed: the attempt outlived its timeout and grace; zero for never
+	end      context.CancelCauseFunc
+	started  row.Time // when it was first handed to a processor, or to a receiver of one that forwards
+}
+
+// progress is how far the processor of an attempt has come. It only goes forward.
+type progress uint8
+
+const (
+	claimed     progress = iota // not called
+	running                     // called
+	interrupted                 // its context was ended because of the lease
+	abandoned                   // it ignores that, and its slot was given to others
+	disowned                    // and its row was let go: it may run here once more
+	returned
+)
+
+// leaseState is what this process knows of the lease.
+type leaseState uint8
+
+const (
+	leaseHeld      leaseState = iota
+	leaseLost                 // it is over, or another process has the row
+	leaseCancelled            // the task was cancelled
+	leaseAnswered             // a holder of the lease token has ended the task
+)
+
+// decider is what decides about the outcome.
+type decider uint8
+
+const (
+	byProcessor   decider = iota // what the processor returns
+	byTransaction                // CompleteTx was called: only the row tells
+	byHolder                     // the processor has returned HandOver: whoever has the lease token
+)
+
+// newAttempt is the attempt of a row that a claim has won; met is the database's time after it, sent when it was sent.
+func newAttempt(it *runqueue.Item, r row.Row, met row.Time, sent time.Time) *attempt {
+	a := &attempt{
+		item: it, due: max(it.Due, stillToCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
+		deadline: sent.Add(r.TTR), renewAt: sent.Add(r.TTR / 3),
+	}
+	if r.FirstStart() {
+		a.stamp, r.Execution = r.Execution, 0
+	}
+	a.row = r
+	return a
+}
+
+// stillToCome is when a claimed row is due, if that is still to come: the lease is counted from then. The process that armed
+// the row may know an earlier moment, although the version is the same: an operator may put rows off without counting it up.
+func stillToCome(r *row.Row, met row.Time) row.Time {
+	if due := r.Due.Add(-r.TTR); due > met {
+		return due
+	}
+	return 0
+}
+
+func (a *attempt) id() int64 { return a.row.ID }
+
+// call notes that the processor is called. end ends its context: at once when the lease is over already.
+func (a *attempt) call(end context.CancelCauseFunc, quietAt time.Time, started row.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress, a.end, a.quietAt = running, end, quietAt
+	if !started.IsZero() {
+		a.started = started
+	}
+	if a.lease != leaseHeld {
+		a.progress = interrupted
+		end(processor.ErrLeaseLost)
+	}
+}
+
+// start notes that the attempt was handed to a receiver that can run it. It reports whether the call counts: the first one
+// does, unless the processor has returned.
+func (a *attempt) start(now row.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.inside() || !a.started.IsZero() {
+		return false
+	}
+	a.started = now
+	return true
+}
+
+// inside reports whether the processor was called and has not returned. The caller locks.
+func (a *attempt) inside() bool { return a.progress > claimed && a.progress < returned }
+
+// completeInTx notes that CompleteTx was called: the caller's transaction holds the row's lock from here on.
+func (a *attempt) completeInTx() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.decider = byTransaction
+}
+
+// handOver notes that the processor has passed the task on.
+func (a *attempt) handOver() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.decider = byHolder
+}
+
+// answer notes that a holder of the lease token has ended the task.
+func (a *attempt) answer() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lease = leaseAnswered
+}
+
+// lose notes that the lease is over, and ends the context of the processor. It reports whether the processor has to return
+// now. One that was not called is released instead, which the fence refuses when the row is not this process's any more.
+func (a *attempt) lose(cause error) (interrupts bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.lease != leaseHeld:
+	case errors.Is(cause, processor.ErrCancelled):
+		a.lease = leaseCancelled
+	default:
+		a.lease = leaseLost
+	}
+	if a.progress != running {
+		return false
+	}
+	a.progress = interrupted
+	a.end(cause)
+	return true
+}
+
+// abandon gives up waiting for the processor, and reports whether it has not returned.
+func (a *attempt) abandon() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.progress != interrupted {
+		return false
+	}
+	a.progress = abandoned
+	return true
+}
+
+// disown lets go of the row of an abandoned processor, and reports whether it is one.
+func (a *attempt) disown() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.progress != abandoned {
+		return false
+	}
+	a.progress = disowned
+	return true
+}
+
+// finish notes that the processor has returned. It returns who decides, and whether the row was let go before.
+func (a *attempt) finish() (by decider, wasDisowned bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	wasDisowned = a.progress == disowned
+	a.progress = returned
+	return a.decider, wasDisowned
+}
+
+// state returns how the attempt stands.
+func (a *attempt) state() (progress, leaseState, decider) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.progress, a.lease, a.decider
+}
+
+// isOver reports whether the lease may have ended before the task could be started. A lease that was lost stays lost, also
+// when a renewal is answered later.
+func (a *attempt) isOver() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lease != leaseHeld || time.Now().After(a.deadline)
+}
+
+// hasRun reports whether the processor was called.
+func (a *attempt) hasRun() bool {
+	progress, _, _ := a.state()
+	return progress != claimed
+}
+
+// renewable reports whether the lease is to be renewed now. Rows that a caller's transaction holds, those that are handed
+// over, and attempts that have outlived their timeout and its grace are not.
+func (a *attempt) renewable(now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.decider == byProcessor && a.lease == leaseHeld && !now.Before(a.renewAt) &&
+		(a.quietAt.IsZero() || now.Before(a.quietAt))
+}
+
+// expired reports whether the lease is over for all that this process knows.
+func (a *attempt) expired(now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.decider == byProcessor && now.After(a.deadline)
+}
+
+// renewed notes that the lease was renewed by a statement that was sent at the moment.
+func (a *attempt) renewed(sent time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.deadline, a.renewAt = sent.Add(a.row.TTR), sent.Add(a.row.TTR/3)
+}
+
+// renewLater leaves the lease out for a while.
+func (a *attempt) renewLater() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.renewAt = time.Now().Add(a.row.TTR / 6)
+}
+
+// firstStart is what execution_time holds: when the first attempt was handed to a processor or receiver that could run it.
+// It is zero while none was.
+func (a *attempt) firstStart() row.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return cmp.Or(a.row.Execution, a.started)
+}
+
+// misdated is the start when it is not the one that the claim has written, as far as that matters while the attempt runs.
+func (a *attempt) misdated() row.Time {
+	if start := a.firstStart(); !a.stamp.IsZero() && start.Sub(a.stamp) > 10*time.Millisecond {
+		return start
+	}
+	return 0
+}
+
+// promised is the moment that lateness is counted from: the promise to the user until the task was first handed to a
+// processor, however often that was tried. Later attempts are late by when they are due themselves, and so is a task that an
+// operator has put back, which keeps its error.
+func (a *attempt) promised() row.Time {
+	if !a.row.Execution.IsZero() || a.row.Attempt == 1 && a.row.ErrorStack != "" {
+		return a.due
+	}
+	return a.row.Expected
+}
+
+// attempts are those of all rows that this process has claimed and whose results are not stored.
+type attempts struct {
+	mu   sync.Mutex
+	byID map[int64]*attempt
+	gone chan struct{} // one was removed
+}
+
+func newAttempts() *attempts {
+	return &attempts{byID: map[int64]*attempt{}, gone: make(chan struct{}, 1)}
+}
+
+func (all *attempts) add(a *attempt) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.byID[a.row.ID] = a
+}
+
+func (all *attempts) remove(a *attempt) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.byID[a.row.ID] == a {
+		delete(all.byID, a.row.ID)
+	}
+	signal(all.gone)
+}
+
+func (all *attempts) list() []*attempt {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return slices.Collect(maps.Values(all.byID))
+}
+
+func (all *attempts) len() int {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return len(all.byID)
+}
+
+// get returns the attempt of a row, or nil.
+func (all *attempts) get(id int64) *attempt {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.byID[id]
+}
