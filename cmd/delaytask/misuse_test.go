@@ -169,7 +169,8 @@ func TestAnInterruptedCommandFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr strings.Builder
-	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, environ: []string{"DELAYTASK_DSN=" + newShell(t).dsn}}
+	environ := []string{"DELAYTASK_DSN=" + newShell(t).dsn}
+	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, environ: environ}
 	if code := a.run(ctx, []string{"save", "tag", "x"}); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}

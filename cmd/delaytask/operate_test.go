@@ -24,6 +24,10 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 	if s.items(&states, "migrate", "up"); states == nil || len(states) != 0 {
 		t.Errorf("a second time it changed %v", states)
 	}
+	s.interactive, s.stdin = true, "no\n"
+	if r := s.run("migrate", "down"); r.code != exitFailed || !strings.Contains(r.stderr, "[y/N]") {
+		t.Errorf("code %d, %s", r.code, r.stderr)
+	}
 	if s.items(&states, "migrate", "down", "--yes"); len(states) != 1 || states[0].Applied {
 		t.Errorf("it took back %v", states)
 	}
@@ -38,16 +42,6 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 		s.ok("migrate", "down", "--yes")
 	}
 	contains(t, s.ok("migrate", "down", "--yes"), "nothing to take back")
-}
-
-func TestMigrateDownAsksAPerson(t *testing.T) {
-	t.Parallel()
-	s := newShell(t)
-	s.ok("migrate", "up")
-	s.interactive, s.stdin = true, "no\n"
-	if r := s.run("migrate", "down"); r.code != exitFailed || !strings.Contains(r.stderr, "[y/N]") {
-		t.Errorf("code %d, %s", r.code, r.stderr)
-	}
 }
 
 func TestMigrateSQLNeedsNoDatabase(t *testing.T) {

@@ -131,7 +131,8 @@ func TestASecondSaveStoresNothing(t *testing.T) {
 		t.Errorf("another body under the same id: code %d", r.code)
 	}
 	r := s.run("save", "tag", "y", "--key", "k", "--json")
-	if err := json.Unmarshal([]byte(r.stdout), &saved); err != nil || r.code != exitFailed || saved.ID != id || !saved.Duplicate {
+	err := json.Unmarshal([]byte(r.stdout), &saved)
+	if err != nil || r.code != exitFailed || saved.ID != id || !saved.Duplicate {
 		t.Errorf("code %d, %v in\n%s", r.code, err, r.stdout)
 	}
 	contains(t, r.stderr, "task "+id, "choose another key")

@@ -26,9 +26,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(dbtest.WithServers(m))
 }
 
-// tiny makes a run so small that its figures mean nothing.
-func tiny(dsn string, only ...string) Options {
-	return Options{DSN: dsn, Only: only, Scale: 0.005, Repeats: 2, Rows: 1000}
+// tiny makes a run so small that its figures mean nothing, and that leaves no database behind.
+func tiny(t *testing.T, db dbtest.Database, only ...string) Options {
+	t.Helper()
+	t.Cleanup(func() {
+		if left := scratches(t, db); len(left) > 0 {
+			t.Errorf("it leaves %v", left)
+		}
+	})
+	return Options{
+		DSN: db.DSN, Only: only, Scale: 0.005, Repeats: 2, Rows: 1000,
+		Child: []string{childArgument}, scratch: scratchOwner(db),
+	}
 }
 
 // newRun is a run whose turns the test takes.
@@ -57,8 +66,7 @@ func echo(_ context.Context, o order, t *child.Teller) error {
 }
 
 func TestAChildPlaysItsRole(t *testing.T) {
-	o := tiny("sqlite:unused.db")
-	r := newRun(t, o)
+	r := newRun(t, Options{DSN: "sqlite:unused.db"})
 	if _, err := startChild[order](t.Context(), r, order{}); err == nil || !strings.Contains(err.Error(), "how to start") {
 		t.Errorf("without arguments: %v", err)
 	}

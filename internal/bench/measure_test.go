@@ -11,11 +11,10 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// measure runs measurements and checks what holds however good the figures are: other tests run meanwhile. A busy machine need not
-// be able to take those that are excused.
-func measure(t *testing.T, db dbtest.Database, o Options, excused ...string) (*Report, map[string]float64) {
+// measure runs measurements and checks what holds however good the figures are: other tests run meanwhile. A busy
+// machine need not be able to take those that are excused.
+func measure(t *testing.T, o Options, excused ...string) (*Report, map[string]float64) {
 	t.Helper()
-	o.Child, o.scratch = []string{childArgument}, scratchOwner(db)
 	report, err := Run(t.Context(), o)
 	for tries := 1; err != nil && tries < 3; tries++ { // a machine may stand still for longer than a measurement may take
 		t.Log(err)
@@ -23,9 +22,6 @@ func measure(t *testing.T, db dbtest.Database, o Options, excused ...string) (*R
 	}
 	if err != nil {
 		t.Fatal(err)
-	}
-	if left := scratches(t, db); len(left) > 0 {
-		t.Errorf("it leaves %v", left)
 	}
 	values := make(map[string]float64)
 	for _, l := range report.Lines {
@@ -63,11 +59,11 @@ func measure(t *testing.T, db dbtest.Database, o Options, excused ...string) (*R
 
 func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(db.DSN, "raw", "save", "save_bulk", "save_tx", "drain")
+		o := tiny(t, db, "raw", "save", "save_bulk", "save_tx", "drain")
 		if db.Kind != dbtest.SQLite {
 			o.Repeats = 1 // to be done soon
 		}
-		report, values := measure(t, db, o)
+		report, values := measure(t, o)
 		for _, l := range report.Lines {
 			turns := o.Repeats
 			if strings.HasSuffix(l.Key, "ratio") {
@@ -93,20 +89,20 @@ func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 
 func TestWhatChildrenMeasure(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(db.DSN, "lateness.500", "latency_now", "keyed", "memory", "restart", "purge", "growth")
+		o := tiny(t, db, "lateness.500", "latency_now", "keyed", "memory", "restart", "purge", "growth")
 		o.Repeats = 1
-		measure(t, db, o, "lateness.500", "restart", "purge")
+		measure(t, o, "lateness.500", "restart", "purge")
 	})
 }
 
 func TestWhatTheServiceIsMeasuredBy(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(db.DSN, "http.save", "http.save_batch", "http.pop.1000", "http.poll", "http.idle", "http.webhook")
+		o := tiny(t, db, "http.save", "http.save_batch", "http.pop.1000", "http.poll", "http.idle", "http.webhook")
 		if db.Kind != dbtest.SQLite {
 			o.Only = []string{"http.pop.5000", "http.idle"} // to be done soon
 		}
 		o.Repeats = 1
-		report, values := measure(t, db, o, o.Only...)
+		report, values := measure(t, o, o.Only...)
 		for key, value := range values {
 			if strings.HasSuffix(key, ".per_s") && value <= 0 {
 				t.Errorf("%s is %v", key, value)
@@ -120,11 +116,11 @@ func TestWhatTheServiceIsMeasuredBy(t *testing.T) {
 
 func TestWhatSeveralProcessesMeasure(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(db.DSN, "nodes")
+		o := tiny(t, db, "nodes")
 		if db.Kind != dbtest.SQLite {
 			o.Only = []string{"nodes.drain.1", "nodes.drain.3", "nodes.flood.1", "nodes.flood.3", "nodes.punctual"} // to be done soon
 		}
 		o.Repeats = 1
-		measure(t, db, o, "nodes.punctual")
+		measure(t, o, "nodes.punctual")
 	})
 }

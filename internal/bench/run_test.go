@@ -1,27 +1,20 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-sql-driver/mysql"
-
-	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
 func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
-	report, err := Run(t.Context(), tiny(dbtest.New(t, dbtest.SQLite).DSN, "save_tx", "save_bulk"))
+	report, err := Run(t.Context(), tiny(t, dbtest.New(t, dbtest.SQLite), "save_tx", "save_bulk"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +49,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				return d.withRaw(ctx, 2, func(context.Context, *raw) error { return nil })
 			},
 		} {
-			o := tiny(db.DSN)
-			o.scratch = scratchOwner(db)
-			r := newRun(t, o)
+			r := newRun(t, tiny(t, db))
 			if err := r.onFresh(ctx, f); !errors.Is(err, errOnFire) && !errors.Is(err, context.Canceled) {
 				t.Errorf("it ended with %v", err)
 			}
@@ -75,8 +66,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestAnInterruptedRunSaysSo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		ctx, cancel := context.WithCancel(t.Context())
-		o := tiny(db.DSN, "raw.insert_single", "drain")
-		o.scratch = scratchOwner(db)
+		o := tiny(t, db, "raw.insert_single", "drain")
 		o.Progress = func(p Progress) {
 			if p.Name == "drain" {
 				cancel()
@@ -86,16 +76,12 @@ func TestAnInterruptedRunSaysSo(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || report == nil || len(report.Lines) != 1 {
 			t.Errorf("it ended with %v and %+v", err, report)
 		}
-		if left := scratches(t, db); len(left) > 0 {
-			t.Errorf("it leaves %v", left)
-		}
 	})
 }
 
 func TestWhatCannotBeDroppedIsNamed(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
-		o := tiny(db.DSN)
-		o.scratch = scratchOwner(db)
+		o := tiny(t, db)
 		err := newRun(t, o).onFresh(t.Context(), func(ctx context.Context, _ *database) error {
 			_, err := connect(t, db).ExecContext(ctx, "DROP DATABASE "+o.scratch+"_1")
 			return err
@@ -108,8 +94,9 @@ func TestWhatCannotBeDroppedIsNamed(t *testing.T) {
 
 func TestTheDatabaseThatIsNamedNeedNotBeThere(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
-		dsn := db.DSN[:strings.LastIndex(db.DSN, "/")+1] + "delaytask_nowhere"
-		if _, err := Run(t.Context(), tiny(dsn, "save")); err != nil {
+		o := tiny(t, db, "save")
+		o.DSN = db.DSN[:strings.LastIndex(db.DSN, "/")+1] + "delaytask_nowhere"
+		if _, err := Run(t.Context(), o); err != nil {
 			t.Error(err)
 		}
 	})
@@ -131,133 +118,13 @@ func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		_, err := Run(t.Context(), tiny(name+":Few-rights-1@"+db.DSN[strings.LastIndex(db.DSN, "@")+1:], "save"))
+		o := tiny(t, db, "save")
+		o.DSN = name + ":Few-rights-1@" + db.DSN[strings.LastIndex(db.DSN, "@")+1:]
+		_, err := Run(t.Context(), o)
 		if err == nil || !strings.Contains(err.Error(), "may not create") || strings.Contains(err.Error(), "Few-rights") {
 			t.Errorf("it ended with %v", err)
 		}
 	})
-}
-
-func TestFilledRowsAreTasks(t *testing.T) {
-	onFresh(t, func(ctx context.Context, r *run, d *database) error {
-		for _, f := range []filling{
-			{status: row.Pending, due: dueTomorrow()},
-			{status: row.Executing, due: dueTomorrow(), tag: "other"},
-			{status: row.Completed, due: dueNow()},
-		} {
-			const n = fillRows + 1 // more than one statement
-			ids, err := d.fill(ctx, n, f)
-			if err != nil {
-				return err
-			}
-			if len(ids) != n || !slices.IsSorted(ids) {
-				t.Errorf("%v: %d ids, sorted: %t", f.status, len(ids), slices.IsSorted(ids))
-			}
-			done, apart := f.status == row.Completed, time.Millisecond
-			if done {
-				apart = time.Microsecond
-			}
-			err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
-				first, err := s.Get(ctx, delaytask.ID(ids[0]))
-				last, also := s.Get(ctx, delaytask.ID(ids[n-1]))
-				if string(last.Status) != f.status.String() || last.Finished.IsZero() == done || last.Tag != cmp.Or(f.tag, benchTag) ||
-					last.Due.Sub(first.Due) != (n-1)*apart || len(last.Body) != 100 || last.TTR != 15*time.Second {
-					t.Errorf("%v: the last task is %+v", f.status, last)
-				}
-				return errors.Join(err, also)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func TestAnUpdateThatMissesRowsIsAnError(t *testing.T) {
-	onRaw(t, func(ctx context.Context, d *database, raw *raw) {
-		ids, err := d.fill(ctx, 20, filling{status: row.Executing, due: dueNow()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, form := range known(ctx, t, d, claimForms) { // whose rows are executing already
-			_, err := raw.update(ctx, ids, form)
-			if err == nil || !strings.Contains(err.Error(), "a statement for 20 rows changed 0") {
-				t.Errorf("%s: %v", form.name, err)
-			}
-		}
-	})
-}
-
-// TestEveryFormWritesTheSame makes sure that the forms differ in nothing but their speed.
-func TestEveryFormWritesTheSame(t *testing.T) {
-	onRaw(t, func(ctx context.Context, d *database, raw *raw) {
-		settles := known(ctx, t, d, settleForms)
-		for _, claim := range known(ctx, t, d, claimForms) {
-			for _, settle := range settles {
-				ids, err := d.fill(ctx, 3, filling{status: row.Pending, due: dueNow()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, form := range []updateForm{claim, settle} {
-					if _, err := raw.update(ctx, ids, form); err != nil {
-						t.Error(err)
-					}
-				}
-				var rows int
-				err = raw.conns[0].QueryRowContext(ctx, "SELECT COUNT(DISTINCT execution_time) FROM delay_task_message"+
-					" WHERE id IN ("+list(ids)+") AND status = 1 AND version = 2 AND attempt = 1 AND due_time = finish_time").Scan(&rows)
-				if err != nil || rows != len(ids) {
-					t.Errorf("%s, %s: %d rows are as they should be, %v", claim.name, settle.name, rows, err)
-				}
-			}
-		}
-	})
-}
-
-// onRaw gives f a database and a raw connection to it.
-func onRaw(t *testing.T, f func(context.Context, *database, *raw)) {
-	t.Helper()
-	onFresh(t, func(ctx context.Context, _ *run, d *database) error {
-		return d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
-			f(ctx, d, raw)
-			return nil
-		})
-	})
-}
-
-// onFresh gives f a database on each server.
-func onFresh(t *testing.T, f func(context.Context, *run, *database) error) {
-	t.Helper()
-	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
-		r := newRun(t, tiny(db.DSN))
-		if err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error { return f(ctx, r, d) }); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// known lists the forms that the server knows.
-func known(ctx context.Context, t *testing.T, d *database, forms []updateForm) (known []updateForm) {
-	t.Helper()
-	err := d.withRaw(ctx, 1, func(ctx context.Context, raw *raw) error {
-		for _, form := range forms {
-			if form.kind != d.kind {
-				continue
-			}
-			_, err := raw.conns[0].ExecContext(ctx, form.text([]int64{1, 2}))
-			if refused, ok := errors.AsType[*mysql.MySQLError](err); err == nil {
-				known = append(known, form)
-			} else if !ok || refused.Number != 1064 {
-				t.Errorf("%s: %v", form.name, err)
-			}
-		}
-		return nil
-	})
-	if err != nil || len(known) == 0 {
-		t.Fatalf("it knows %d forms, %v", len(known), err)
-	}
-	return known
 }
 
 // scratches lists what a run has made.

@@ -91,7 +91,9 @@ func TestAFullQueueDropsAndNeverWaits(t *testing.T) {
 func TestALineAMinuteTellsOfACollectorThatIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c := exporter(t, nil)
-		e.courier.transport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
+		e.courier.transport = roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("connection refused")
+		})
 		for range 100 {
 			e.spans(t, 1)
 			time.Sleep(6 * time.Second)
