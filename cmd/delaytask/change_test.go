@@ -28,7 +28,7 @@ func TestCancelByIDAndByKey(t *testing.T) {
 	c := s.save("tag", "3", "--key", "k")
 	contains(t, s.ok("cancel", "--tag", "tag", "--key", "k"), "Cancelled task with key")
 	for _, id := range []string{b, c} {
-		var v decodedTask
+		var v taskView
 		if s.decode(&v, "get", id); v.Status != "cancelled" {
 			t.Errorf("it is %s", v.Status)
 		}
@@ -111,8 +111,8 @@ func TestRetryRunsFailedTasksAgain(t *testing.T) {
 	if s.decode(&b, "retry", "--status", "failed", "--tag", "print", "--yes"); b != (bulkResult{2, 2, false}) {
 		t.Errorf("it gave %+v", b)
 	}
-	var v decodedTask
-	if s.decode(&v, "get", ids[2]); v.Status != "pending" || v.Attempt != 0 || len(v.Attempts) != 1 {
+	var v taskView
+	if s.decode(&v, "get", ids[2]); v.Status != "pending" || v.Attempt != 0 || len(v.FailedAttempts) != 1 {
 		t.Errorf("after the retry: %+v", v)
 	}
 }

@@ -9,9 +9,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -53,30 +55,14 @@ func TestMigrateSQLNeedsNoDatabase(t *testing.T) {
 	contains(t, s.ok("migrate", "sql", "--dsn", "u:p@tcp(nowhere:1)/db"), "AUTO_INCREMENT")
 }
 
-// decodedStats spells out the JSON that scripts rely on.
-type decodedStats []struct {
-	Tag           string         `json:"tag"`
-	Counts        map[string]int `json:"counts"`
-	OldestPending string         `json:"oldest_pending"`
-	Served        bool           `json:"served"`
-	Paused        bool           `json:"paused"`
-	Lateness      *struct {
-		Samples int     `json:"samples"`
-		P50     float64 `json:"p50"`
-		P95     float64 `json:"p95"`
-		P99     float64 `json:"p99"`
-		Max     float64 `json:"max"`
-	} `json:"lateness_ms"`
-}
-
 func TestStatsShowHowLateTasksStarted(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.serve("print", 3, nil)
-	var stats decodedStats
+	var stats []wire.TagStats
 	s.items(&stats, "stats")
 	if len(stats) != 1 || stats[0].Counts["completed"] != 3 || stats[0].Lateness == nil || stats[0].Lateness.Samples != 3 ||
-		stats[0].Lateness.Max <= 0 || stats[0].Lateness.Max < stats[0].Lateness.P50 || stats[0].OldestPending != "" {
+		stats[0].Lateness.Max <= 0 || stats[0].Lateness.Max < stats[0].Lateness.P50 || !time.Time(stats[0].OldestPending).IsZero() {
 		t.Errorf("stats are %+v", stats)
 	}
 	contains(t, s.ok("stats"), "LATE P50", "print", " ms")
@@ -87,7 +73,7 @@ func TestPauseAndResumeShowInStats(t *testing.T) {
 	s := newShell(t)
 	s.save("mail", "x")
 	paused := func() bool {
-		var stats decodedStats
+		var stats []wire.TagStats
 		s.items(&stats, "stats")
 		if len(stats) != 1 || stats[0].Tag != "mail" || stats[0].Counts["pending"] != 1 || stats[0].Served {
 			t.Fatalf("stats are %+v", stats)
@@ -135,9 +121,9 @@ func TestExplainSaysWhy(t *testing.T) {
 		var e struct {
 			Reason delaytask.Reason
 			Text   string
-			Task   decodedTask
+			Task   taskView
 		}
-		if s.decode(&e, "explain", id); e.Reason != want || e.Task.ID != id || e.Text == "" {
+		if s.decode(&e, "explain", id); e.Reason != want || e.Task.ID.String() != id || e.Text == "" {
 			t.Errorf("got %+v, want %s", e, want)
 		}
 	}
