@@ -55,7 +55,7 @@ func RulesOf(events []journal.Event) (Rules, error) {
 	return r, errors.New("the journal carries no rules: an event of the kind \"rules\" is missing")
 }
 
-// Promise is the number of a promise in the README. 0 is the one that goes without saying: nothing runs that nobody saved.
+// Promise is the number of a promise in docs/promises.md. 0 is the one that goes without saying: nothing runs that nobody saved.
 type Promise int
 
 // Promises are those that are judged, and what it means that one of them is broken.
