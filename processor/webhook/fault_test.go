@@ -214,28 +214,3 @@ func TestStrangersCertificateIsNotAccepted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// A call that we gave up says nothing about the receiver.
-func TestGivenUpCallIsNotTheHostsFault(t *testing.T) {
-	t.Parallel()
-	arrived := make(chan struct{})
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/hang" {
-			arrived <- struct{}{}
-			<-r.Context().Done()
-		}
-	})
-	client := newClient(t, func(cfg *Config) { cfg.BreakerFailures = 1 })
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		<-arrived
-		cancel(processor.ErrLeaseLost)
-	}()
-	_, err := client.Deliver(ctx, someTask(), Call{URL: server.URL + "/hang"})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "given up") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := client.Deliver(t.Context(), someTask(), Call{URL: server.URL}); err != nil {
-		t.Errorf("the next call: %v", err)
-	}
-}

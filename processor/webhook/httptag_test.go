@@ -75,6 +75,7 @@ var badRequests = []struct {
 	{`{"url":"https://h/","headers":{"":"canary"}}`, ErrInvalidHeader},
 	{`{"url":"https://h/","headers":{"webhook-signature":"v1,canary"}}`, ErrInvalidHeader},
 	{`{"url":"https://h/","passrule":"canary"}`, ErrInvalidRequest}, {`{"url":"https://h/","passrule":[1]}`, ErrInvalidRequest},
+	{`{"url":"https://h/","passrule":1}`, ErrInvalidRequest}, {`{"url":"https://h/","passrule":true}`, ErrInvalidRequest},
 	{`{"url":"https://h/","passstatus":[99]}`, ErrInvalidRequest}, {`{"url":"https://h/","passstatus":200}`, ErrInvalidRequest},
 	{`{"url":"https://h/","method":"get","body":[1]}`, ErrInvalidRequest},
 	{`{"url":"https://h/","method":"get","body":5}`, ErrInvalidRequest},

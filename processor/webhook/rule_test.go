@@ -75,15 +75,6 @@ func TestMismatchNamesThePlaceInTheRule(t *testing.T) {
 	f(`{"`+strings.Repeat("a", 500)+`":1}`, `{}`, `it differs at "`+strings.Repeat("a", maxPath)+`"`)
 }
 
-func TestRuleMustBeAnObject(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{``, `1`, `"{}"`, `[]`, `{`, `{}{}`, `true`} {
-		if _, err := ParseRule([]byte(text)); !errors.Is(err, ErrInvalidRequest) {
-			t.Errorf("%q: got %v, want ErrInvalidRequest", text, err)
-		}
-	}
-}
-
 // A rule is satisfied by itself, and by itself with more in it.
 func FuzzRule(f *testing.F) {
 	f.Add([]byte(`{"code":1}`), []byte(`{"code":1.0,"data":{"a":[1,"x",null]}}`))

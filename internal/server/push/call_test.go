@@ -132,8 +132,9 @@ func TestEndOfTheAttemptEndsTheSearch(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(called) > 0 {
 		t.Errorf("got %v after %d more calls", err, len(called))
 	}
-	if failed, ok := errors.AsType[*webhook.CallError](err); !ok || failed.Host != "127.0.0.1" {
-		t.Errorf("%v blames one that was not called", err)
+	failed, ok := errors.AsType[*webhook.CallError](err)
+	if !ok || failed.Host != "127.0.0.1" || !strings.Contains(err.Error(), "given up") {
+		t.Errorf("%v blames one that was not called, or the one that was", err)
 	}
 }
 
