@@ -61,7 +61,7 @@ func TestATaskThatNobodyReceivesIsHandedOutAgainAtNoCost(t *testing.T) {
 	}
 	pop := func() []*delaytask.Popped {
 		t.Helper()
-		popped, err := s.Pop(t.Context(), "t", delaytask.PopTTR(time.Hour))
+		popped, err := s.Pop(t.Context(), "t", delaytask.PopTTR(time.Hour), delaytask.PopWait(30*time.Second))
 		if err != nil || len(popped) != 1 {
 			t.Fatalf("popped %v, %v", popped, err)
 		}
