@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -187,13 +188,18 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 
 func TestTracingThatIsOffAllocatesNothing(t *testing.T) { // not in parallel: allocations of others would count
 	s := delaytasktest.New(t)
-	ctx, header := t.Context(), delaytask.WithHeader("a", "b")
-	check := func(id delaytask.Option) (float64, float64) {
-		return testing.AllocsPerRun(100, func() { _, _ = s.SaveDelayTask(ctx, "t", "body", 0, header, id) }),
-			testing.AllocsPerRun(100, func() { _, _ = processor.NewSave("t", "body", 0, processor.Limits{}, header, id) })
+	ctx, header, id := t.Context(), delaytask.WithHeader("a", "b"), delaytask.WithID(-1)
+	fewest := func(f func()) (n float64) { // the race detector lets pools lose what they hold
+		n = math.MaxFloat64
+		for range 100 {
+			n = min(n, testing.AllocsPerRun(1, f))
+		}
+		return n
 	}
 	// A save that is refused for its arguments allocates what their check does.
-	if all, checked := check(delaytask.WithID(-1)); all != checked {
+	all := fewest(func() { _, _ = s.SaveDelayTask(ctx, "t", "body", 0, header, id) })
+	checked := fewest(func() { _, _ = processor.NewSave("t", "body", 0, processor.Limits{}, header, id) })
+	if all != checked {
 		t.Errorf("%v allocations, want %v", all, checked)
 	}
 }
