@@ -10,34 +10,65 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
-// dispatcher keeps the rows that were claimed ahead of their time and starts each at its exact due time: when the database's
+// dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the database's
 // clock has reached it for certain, never before.
 type dispatcher struct {
 	*core
-	begin func(*attempt)
+	runner  *runner
+	renewer *renewer
+	pops    *pops
 
 	mu    sync.Mutex
-	early runQueue
+	early startQueue
 	wake  chan struct{}
 }
 
-func newDispatcher(c *core, begin func(*attempt)) *dispatcher {
-	return &dispatcher{core: c, begin: begin, wake: make(chan struct{}, 1)}
+func newDispatcher(r *runner, renewer *renewer, pops *pops) *dispatcher {
+	return &dispatcher{core: r.core, runner: r, renewer: renewer, pops: pops, wake: make(chan struct{}, 1)}
 }
 
-// add takes a claimed row. What is due already starts at once.
-func (d *dispatcher) add(r *attempt) {
-	if wait, ok := d.clock.Until(r.due); ok && wait <= 0 || sabotage.Off(sabotage.Early) {
-		d.begin(r)
-		return
+// farAhead is more than any row is claimed ahead of its time. A row that is due later was put off by an operator who did not
+// count its version up.
+const farAhead = maxLead + time.Second
+
+// add takes a claimed row. What is due already starts at once. What is due far ahead is given back: it would keep a slot until
+// then, and a stop waiting.
+func (d *dispatcher) add(u *attempt) {
+	now := time.Now()
+	soon := !now.Before(u.renewAt) && now.Before(u.deadline)
+	d.runner.runs.add(u)
+	if soon {
+		signal(d.renewer.of(u).wake) // the lease may end before the next tick
 	}
+	wait, anchored := d.clock.Until(u.due)
+	switch {
+	case anchored && wait > farAhead:
+		d.Go(func() { d.runner.settler.add(u, released(u, d.now())) }) // not here: it may have to wait for the settler
+	case anchored && wait <= 0 || sabotage.Off(sabotage.Early):
+		d.begin(u)
+	default:
+		d.keep(u)
+	}
+}
+
+// keep holds a row until it is due.
+func (d *dispatcher) keep(u *attempt) {
 	d.mu.Lock()
-	heap.Push(&d.early, r)
-	first := d.early[0] == r
+	heap.Push(&d.early, u)
+	first := d.early[0] == u
 	d.mu.Unlock()
 	if first {
 		signal(d.wake)
 	}
+}
+
+// begin hands a row whose time has come to its processor or to a waiting pop.
+func (d *dispatcher) begin(u *attempt) {
+	if u.forPop {
+		d.Go(func() { d.pops.deliver(u) }) // not here: it may have to wait for the settler
+		return
+	}
+	d.runner.begin(u)
 }
 
 // loop waits by a timer, and for the last moment by a nap: the runtime's timers fire up to a millisecond late.
@@ -78,15 +109,15 @@ func (d *dispatcher) startDue() time.Duration {
 	return time.Hour
 }
 
-// runQueue orders claimed rows by due time.
-type runQueue []*attempt
+// startQueue orders claimed rows by due time.
+type startQueue []*attempt
 
-func (q runQueue) Len() int           { return len(q) }
-func (q runQueue) Less(i, j int) bool { return q[i].due < q[j].due }
-func (q runQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *runQueue) Push(x any)        { *q = append(*q, x.(*attempt)) }
+func (q startQueue) Len() int           { return len(q) }
+func (q startQueue) Less(i, j int) bool { return q[i].due < q[j].due }
+func (q startQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *startQueue) Push(x any)        { *q = append(*q, x.(*attempt)) }
 
-func (q *runQueue) Pop() any {
+func (q *startQueue) Pop() any {
 	old := *q
 	r := old[len(old)-1]
 	old[len(old)-1] = nil

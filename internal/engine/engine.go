@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
@@ -114,43 +113,15 @@ func (e *Engine) wire(process cluster.Process) {
 	e.settler = newSettler(c, e.arm, e.runs)
 	e.runner = &runner{core: c, runs: e.runs, settler: e.settler, base: processors}
 	e.pops = newPops(e.runner, e.tags, e.arm)
-	e.dispatcher = newDispatcher(c, e.begin)
-	e.claimer = newClaimer(c, e.arm, lead, e.take, executor, process.IP)
 	e.renewer = newRenewer(c, e.runs, e.runner)
+	e.dispatcher = newDispatcher(e.runner, e.renewer, e.pops)
+	e.claimer = newClaimer(c, e.arm, lead, e.dispatcher.add, executor, process.IP)
 	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.await)
 	e.timers = &timers{core: c, arm: e.arm, lead: lead}
 	e.lookahead = newLookahead(c, e.arm, e.runs, process)
 	e.pops.finders, e.pops.ahead = e.finders, e.lookahead.readWindow
 	e.peek = &peek{core: c, arm: e.arm, runs: e.runs}
 	e.passes = newPasses(c, e.arm, e.pops, e.ids, lead, executor)
-}
-
-// take receives a claimed row.
-func (e *Engine) take(u *attempt) {
-	now := time.Now()
-	soon := !now.Before(u.renewAt) && now.Before(u.deadline)
-	e.runs.add(u)
-	if soon {
-		signal(e.renewer.of(u).wake) // the lease may end before the next tick
-	}
-	if wait, anchored := e.clock.Until(u.due); anchored && wait > farAhead {
-		e.Go(func() { e.settler.add(u, released(u, e.now())) }) // not here: it may have to wait for the settler
-		return
-	}
-	e.dispatcher.add(u)
-}
-
-// farAhead is more than any row is claimed ahead of its time. One that is due later was put off by somebody who did not count its
-// version up, and is given back: it would keep a slot until then, and a stop waiting.
-const farAhead = maxLead + time.Second
-
-// begin hands a row whose time has come to a worker or to a waiting pop.
-func (e *Engine) begin(u *attempt) {
-	if u.forPop {
-		e.Go(func() { e.pops.deliver(u) }) // not here: it may have to wait for the settler
-		return
-	}
-	e.runner.begin(u)
 }
 
 // Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed] after Stop.
