@@ -96,11 +96,11 @@ func (c *claimer) turnAway(it *runqueue.Item, err error) {
 		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.Tag(),
 			"version", it.Version, "err", err)
 	}
-	c.runqueue.StandBack(it)
+	c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
 	d := c.outcasts.wait(time.Now())
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
-		c.runqueue.LetGo(it)
+		c.runqueue.Release(it, runqueue.Ended)
 		c.runqueue.ScanWake.Set() // it was turned away while it was in hand
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
 // aside keeps results whose rows somebody else's transaction holds. They are not tried but asked for, all in one question, and
@@ -30,7 +31,7 @@ func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 		return rest
 	}
 	for _, r := range held {
-		s.runqueue.StandBack(r.run.item) // other suspects must not wait for somebody's transaction
+		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // other suspects must not wait for somebody's transaction
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

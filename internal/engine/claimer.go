@@ -89,7 +89,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	f := &flight{parts: []part{{forWorkers, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
 		for _, it := range f.open() { // the others run, and have their slots
-			c.runqueue.FreeSlot(it)
+			c.runqueue.Yield(it, runqueue.Slot)
 		}
 		leave()
 	})
@@ -167,7 +167,7 @@ func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Tim
 	for _, it := range items {
 		r := won[it.ID]
 		if r == nil {
-			c.runqueue.LetGo(it)
+			c.runqueue.Release(it, runqueue.Ended)
 			continue
 		}
 		c.start(newAttempt(it, *r, claimed.Reading.Time, sent))
@@ -188,7 +188,7 @@ func (c *claimer) refused(items []*runqueue.Item, executor string, sent time.Tim
 	switch row.ClassOf(err) {
 	case row.ClassUnknown:
 		for _, it := range items {
-			c.runqueue.FreeSlot(it)
+			c.runqueue.Yield(it, runqueue.Slot)
 		}
 		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
 		c.Go(func() {
@@ -223,12 +223,12 @@ func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
 		return
 	}
 	for _, it := range items {
-		c.runqueue.StandBack(it)
+		c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
 	}
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
 		for _, it := range items {
-			c.runqueue.PutBack(it)
+			c.runqueue.Release(it, runqueue.Unclaimed)
 		}
 	})
 }

@@ -39,16 +39,16 @@ func (c *claimer) findOut(items []*runqueue.Item, executor string, sent time.Tim
 				ours = append(ours, s)
 			case !exists || s.Status != row.Pending || s.Version != it.Version:
 				delete(open, id)
-				c.runqueue.LetGo(it)
+				c.runqueue.Release(it, runqueue.Ended)
 			case time.Since(sent) > openClaim:
 				delete(open, id)
-				c.runqueue.PutBack(it)
+				c.runqueue.Release(it, runqueue.Unclaimed)
 			}
 		}
 		for _, r := range c.release(ours, "claim with a lost reply") {
 			it := open[r.ID]
 			delete(open, r.ID)
-			c.runqueue.LetGo(it)
+			c.runqueue.Release(it, runqueue.Ended)
 			c.arm.written(r.Sighting())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -51,7 +52,7 @@ func askedFor(err error) (asked *processor.HandOverError) {
 // add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give it the
 // length of the processor's.
 func (h *handover) add(u *attempt, asked *processor.HandOverError) {
-	h.runqueue.FreeSlot(u.item)
+	h.runqueue.Yield(u.item, runqueue.Slot)
 	_ = h.queue.Add(h.passed(u, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
 }
 
@@ -101,7 +102,7 @@ func (h *handover) write(all []*passed) (again []*passed) {
 		s, exists := byID[p.lease.ID]
 		held := exists && s.Version == p.lease.Version && s.Status == row.Executing
 		if !held || !h.pops.adopt(p, s.Due) {
-			h.runqueue.LetGo(p.run.item) // ended by then, as a rule by the holder of the token
+			h.runqueue.Release(p.run.item, runqueue.Ended) // ended by then, as a rule by the holder of the token
 		}
 		h.runs.remove(p.run)
 	}
@@ -117,7 +118,7 @@ func (h *handover) leaveLocked(ctx context.Context, all []*passed) (rest []*pass
 	locked, rest := split(all, func(p *passed) bool { return isLocked[p.lease.ID] })
 	for _, p := range locked {
 		p.tries++
-		h.runqueue.StandBack(p.run.item) // other suspects must not wait for somebody's transaction
+		h.runqueue.Yield(p.run.item, runqueue.Slot|runqueue.Turn) // other suspects must not wait for somebody's transaction
 		h.Go(func() {
 			if lifecycle.Sleep(h.Life, asideFor(p.tries)) {
 				h.flush([]*passed{p})
@@ -136,7 +137,7 @@ func (h *handover) leave(all []*passed, why ...any) {
 	h.Log.Error("tasks could not be handed over; they run again when their leases are over", why...)
 	for _, p := range all {
 		h.runs.remove(p.run)
-		h.runqueue.LetGo(p.run.item)
+		h.runqueue.Release(p.run.item, runqueue.Ended)
 	}
 }
 

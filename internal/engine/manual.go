@@ -79,7 +79,7 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 		}
 		claimed, err := m.store.Claim(ctx, claim)
 		if err != nil || len(claimed.Rows) == 0 {
-			m.runqueue.LetGo(it)
+			m.runqueue.Release(it, runqueue.Ended)
 			return nil, false, err
 		}
 		result, ran = m.execute(newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true

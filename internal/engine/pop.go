@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -250,7 +251,7 @@ func (p *pops) deliver(u *attempt) {
 	}
 	p.runner.measure(u, now)
 	p.runner.runs.remove(u)
-	p.runqueue.FreeSlot(u.item)
+	p.runqueue.Yield(u.item, runqueue.Slot)
 }
 
 func (p *pops) give(u *attempt, now row.Time) bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/scanner"
 )
 
@@ -186,7 +187,7 @@ func (p *pops) letGo(h *handed) {
 		delete(p.handed, h.run.row.ID)
 	}
 	p.mu.Unlock()
-	p.runqueue.LetGo(h.run.item)
+	p.runqueue.Release(h.run.item, runqueue.Ended)
 }
 
 // leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is in hand, nobody here takes it.

@@ -224,7 +224,7 @@ func (r *renewer) compare(held []*attempt, states []row.State, confirmed func(*a
 			continue
 		}
 		if u.isCompleted(s) {
-			r.runqueue.Exonerate(u.item) // its processor may go on for as long as it likes
+			r.runqueue.Yield(u.item, runqueue.Turn) // its processor may go on for as long as it likes
 			continue
 		}
 		cause := processor.ErrLeaseLost
@@ -243,7 +243,7 @@ func (r *renewer) disown(u *attempt) {
 		return // it may still return; or it has, and the fence refuses its result
 	}
 	r.runs.remove(u)
-	r.runqueue.LetGo(u.item)
+	r.runqueue.Release(u.item, runqueue.Ended)
 	r.runqueue.ScanWake.Set() // it was turned away here while it was in hand
 }
 
@@ -278,7 +278,7 @@ func (r *renewer) expectReturn(u *attempt) {
 	r.Metrics.IgnoredContext()
 	r.Log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
 		"attempt", u.row.Attempt, "stack", stackOf(u))
-	r.runqueue.FreeSlot(u.item)
+	r.runqueue.Yield(u.item, runqueue.Slot)
 	r.runner.leave(u)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -52,7 +53,7 @@ func (s *settler) add(u *attempt, result settlement) {
 	for n := 0; ; n++ {
 		err := s.queue.Add(result)
 		if err == nil {
-			s.runqueue.FreeSlot(u.item)
+			s.runqueue.Yield(u.item, runqueue.Slot)
 			return
 		}
 		if errors.Is(err, batch.ErrClosed) || !lifecycle.Sleep(s.Life, lifecycle.Backoff(n)) {
@@ -93,7 +94,7 @@ func (s *settler) panicked(results []settlement, value any) {
 	s.Log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, r := range results {
 		s.runs.remove(r.run)
-		s.runqueue.LetGo(r.run.item)
+		s.runqueue.Release(r.run.item, runqueue.Ended)
 	}
 }
 
@@ -162,7 +163,7 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 	}
 	r := results[0]
 	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
-		s.runqueue.StandBack(r.run.item) // other suspects must not wait for whoever mends that
+		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // other suspects must not wait for whoever mends that
 		s.Go(func() {
 			if lifecycle.Sleep(s.Life, refusedFor) {
 				s.flush(results)
@@ -182,7 +183,11 @@ const refusedFor = 5 * time.Second
 // finish is what follows a stored result.
 func (s *settler) finish(u *attempt, r settlement) {
 	s.runs.remove(u)
-	s.runqueue.Settled(u.item, u.hasRun() && r.change.To.Final())
+	why := runqueue.Ended
+	if u.hasRun() && r.change.To.Final() {
+		why = runqueue.Proven
+	}
+	s.runqueue.Release(u.item, why)
 	s.Metrics.Run(u.row.Tag, r.kind)
 	switch r.change.To {
 	case row.Pending:
@@ -202,7 +207,7 @@ func (s *settler) finish(u *attempt, r settlement) {
 // refused is what follows a result that the fence kept out.
 func (s *settler) refused(u *attempt) {
 	s.runs.remove(u)
-	s.runqueue.LetGo(u.item)
+	s.runqueue.Release(u.item, runqueue.Ended)
 	switch _, lease, _ := u.state(); lease {
 	case leaseAnswered:
 		return // and counted

@@ -101,7 +101,7 @@ func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 				if !both.Dealt(it.ID, "a") {
 					w.Fatalf("row %d of the other node waits", it.ID)
 				}
-				e.runqueue.LetGo(it)
+				e.runqueue.Release(it, runqueue.Ended)
 			}
 		}
 	})

@@ -20,8 +20,8 @@ func repeat(crashes, times int) []int { return slices.Repeat([]int{crashes}, tim
 
 func TestSuspectThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
 	for name, step := range map[string]func(h *Queue, it *Item){
-		"it was not claimed":                  (*Queue).StandBack,
-		"it goes back to its line":            (*Queue).PutBack,
+		"it was not claimed":                  func(h *Queue, it *Item) { h.Yield(it, Slot|Turn) },
+		"it goes back to its line":            func(h *Queue, it *Item) { h.Release(it, Unclaimed) },
 		"it is in the hand of a token holder": func(h *Queue, it *Item) { h.Lend(it, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
 			if it.ID > 1000 {
 				others++
 			}
-			h.LetGo(it)
+			h.Release(it, Ended)
 		}
 	}
 	if others < 20 {
@@ -59,7 +59,7 @@ func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
 func (h *Queue) wave() (ids []int64) {
 	picked := h.pickAny(MaxClaim, 0)
 	for _, it := range picked {
-		h.Settled(it, true)
+		h.Release(it, Proven)
 	}
 	return idsIn(picked)
 }
@@ -85,14 +85,14 @@ func TestWhoHasLostThreeRunsAlone(t *testing.T) {
 		if got := h.pickAny(MaxClaim, 0); len(got) != 0 {
 			t.Fatalf("picked %v beside %v", idsIn(got), it.ID)
 		}
-		h.Settled(it, true)
+		h.Release(it, Proven)
 	}
 	for _, want := range []int64{8, 9} {
 		alone := h.pickAny(MaxClaim, 0)
 		if got := h.pickAny(MaxClaim, 0); !slices.Equal(idsIn(alone), []int64{want}) || len(got) != 0 {
 			t.Fatalf("picked %v and then %v, want %d alone", idsIn(alone), idsIn(got), want)
 		}
-		h.Settled(alone[0], true)
+		h.Release(alone[0], Proven)
 	}
 }
 

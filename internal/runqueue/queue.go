@@ -112,20 +112,7 @@ func (h *Queue) Lend(it *Item, version int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	it.out = version
-	h.acquitted(it)
-}
-
-// acquit notes that a crash of this process could not count against the row any more. The row stays held.
-func (h *Queue) Exonerate(it *Item) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.acquitted(it)
-}
-
-func (h *Queue) acquitted(it *Item) {
-	if h.lines.suspects.acquit(it) {
-		h.ClaimWake.Set()
-	}
+	h.yield(it, Turn)
 }
 
 // due puts sightings of rows that are due by now into the lines, past the heap. It returns how many of them were taken.
@@ -215,68 +202,61 @@ func (h *Queue) Pick(most int, now row.Time, backlog bool) []*Item {
 	return picked
 }
 
-// freeSlot gives the slot of a picked row back, or takes back what was promised to a pop; the row stays held. It is safe to call
-// more than once.
-func (h *Queue) FreeSlot(it *Item) {
+// Share is what an owned row has of this process.
+type Share uint8
+
+const (
+	// Slot is the place that the row was claimed for, or what was promised to a pop.
+	Slot Share = 1 << iota
+	// Turn is its turn as a suspect.
+	Turn
+)
+
+// Yield lets a row give up shares: its slot when it runs no more, its turn when a crash of this process cannot count against it. The
+// row stays owned. Yield is safe to call more than once.
+func (h *Queue) Yield(it *Item, what Share) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.lines.release(it) {
+	h.yield(it, what)
+}
+
+func (h *Queue) yield(it *Item, what Share) {
+	slot := what&Slot != 0 && h.lines.release(it)
+	turn := what&Turn != 0 && h.lines.suspects.acquit(it)
+	if slot || turn {
 		h.ClaimWake.Set()
 	}
 }
 
-// standBack gives the slot of a row back, and its turn as a suspect: it was surely not claimed, or waits for somebody else's
-// transaction. The row stays held.
-func (h *Queue) StandBack(it *Item) {
+// Reason is why this process owns a row no longer.
+type Reason uint8
+
+const (
+	// Ended says that another process has the row, or that its result is stored.
+	Ended Reason = iota
+	// Proven is Ended for a row that has run here and will not again: it did no harm.
+	Proven
+	// Unclaimed says that the row was not claimed. It goes back to its ready queue.
+	Unclaimed
+)
+
+// Release ends the ownership of a row, and all its shares with it. It is safe to call more than once, also when the row is owned anew
+// by then.
+func (h *Queue) Release(it *Item, why Reason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
-	if released || acquitted {
-		h.ClaimWake.Set()
-	}
-}
-
-// letGo ends the hold, and the slot with it. It is safe to call more than once, also when the row is held anew by then.
-func (h *Queue) LetGo(it *Item) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.end(it)
-}
-
-func (h *Queue) end(it *Item) {
-	h.drop(it)
-	released, acquitted := h.lines.release(it), h.lines.suspects.acquit(it)
-	if released || acquitted {
-		h.ClaimWake.Set()
-	}
-}
-
-// settled ends the hold of a row whose result is stored. harmless says that it has run here, and will not again.
-func (h *Queue) Settled(it *Item, harmless bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if harmless {
+	if why == Proven {
 		h.lines.suspects.survive(it)
 	}
-	h.end(it)
-}
-
-// putBack returns a picked row that was not claimed to the line that it came from.
-func (h *Queue) PutBack(it *Item) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.drop(it)
-	h.lines.release(it)
-	h.lines.suspects.acquit(it)
-	it.line = h.lines.line(it.line.tag) // it held no slot, so its line may have been forgotten
-	h.lines.push(it)
-	h.ClaimWake.Set()
-	h.TimerWake.Set() // it may have become nearly due meanwhile
-}
-
-func (h *Queue) drop(it *Item) {
 	if h.held[it.ID] == it {
 		delete(h.held, it.ID)
+	}
+	h.yield(it, Slot|Turn)
+	if why == Unclaimed {
+		it.line = h.lines.line(it.line.tag) // it held no slot, so its line may have been forgotten
+		h.lines.push(it)
+		h.ClaimWake.Set()
+		h.TimerWake.Set() // it may have become nearly due meanwhile
 	}
 }
 

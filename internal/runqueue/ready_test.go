@@ -55,7 +55,7 @@ func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
 				} else {
 					old++
 				}
-				h.LetGo(it)
+				h.Release(it, Ended)
 			}
 			if fresh+old > 300 {
 				break
@@ -86,7 +86,7 @@ func TestBacklogGoesRoundTheTags(t *testing.T) {
 	for range 10 {
 		for _, it := range h.pickAny(MaxClaim, 0) {
 			count[it.line.tag]++
-			h.LetGo(it)
+			h.Release(it, Ended)
 		}
 	}
 	for _, tag := range []string{"a", "b", "c"} { // one of the nine slots is kept for a tag that comes
@@ -109,7 +109,7 @@ func TestTagTakesAtMostItsConcurrency(t *testing.T) {
 	if count["a"] != 3 || count["b"] != 3 || len(h.pickAny(MaxClaim, 0)) != 0 {
 		t.Errorf("picked %v, want 3 of each", count)
 	}
-	h.LetGo(first[0])
+	h.Release(first[0], Ended)
 	if again := h.pickAny(MaxClaim, 0); len(again) != 1 || again[0].line != first[0].line {
 		t.Errorf("a free slot of the tag gave %v", idsIn(again))
 	}
@@ -131,7 +131,7 @@ func TestPriorityThenDueTimeThenID(t *testing.T) {
 	var order []int64
 	for got := h.pickAny(1, 0); len(got) > 0; got = h.pickAny(1, 0) {
 		order = append(order, got[0].ID)
-		h.LetGo(got[0])
+		h.Release(got[0], Ended)
 	}
 	if !slices.Equal(order, []int64{3, 2, 1, 5, 6, 4}) {
 		t.Errorf("picked %v", order)
@@ -150,7 +150,7 @@ func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsHeld(t *testing.T) {
 	if !h.Owns(held[0].ID) || h.waits(2) || h.waits(101) || h.waits(200) {
 		t.Error("want what is held, and nothing that waits")
 	}
-	h.PutBack(held[0])
+	h.Release(held[0], Unclaimed)
 	if h.waits(held[0].ID) || len(h.pickAny(1, 0)) != 0 {
 		t.Error("a row of a closed tag waits again")
 	}
@@ -222,18 +222,18 @@ func TestOneHandPerRow(t *testing.T) {
 					t.Fatalf("%d suspects are held: %v", len(suspects), idsIn(suspects))
 				}
 			},
-			"freeSlot": func(*rapid.T) { it := any(); free(it); h.FreeSlot(it) },
-			"letGo":    func(*rapid.T) { it := any(); free(it); h.LetGo(it); delete(held, it.ID) },
+			"freeSlot": func(*rapid.T) { it := any(); free(it); h.Yield(it, Slot) },
+			"letGo":    func(*rapid.T) { it := any(); free(it); h.Release(it, Ended); delete(held, it.ID) },
 			"settled": func(*rapid.T) {
 				it := any()
 				free(it)
-				h.Settled(it, true)
+				h.Release(it, Proven)
 				delete(held, it.ID)
 				if it.suspect() {
 					survived++
 				}
 			},
-			"putBack": func(*rapid.T) { it := any(); free(it); h.PutBack(it); delete(held, it.ID) },
+			"putBack": func(*rapid.T) { it := any(); free(it); h.Release(it, Unclaimed); delete(held, it.ID) },
 			"close":   func(*rapid.T) { h.Serve("a", false, 0) },
 			"open":    func(*rapid.T) { h.Serve("a", true, limit) },
 			"rest":    func(*rapid.T) { h.lines.measure(time.Now()) },

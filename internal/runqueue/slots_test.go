@@ -151,7 +151,7 @@ func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
 		<-h.ClaimWake
 	}
 
-	h.FreeSlot(it) // settler.add
+	h.Yield(it, Slot) // settler.add
 	<-h.ClaimWake
 	got := h.Pick(1, now, false) // claimer.loop, woken by that
 	h.Leave(it)                  // runner.work

@@ -43,11 +43,11 @@ func TestRowThatIsPutBackFindsTheLineThatItsTagHasNow(t *testing.T) {
 	h.withSurplus(0)
 	h.AddDue(sightings("a", 1, 1), false, 0)
 	it := h.pickAny(1, 0)[0]
-	h.FreeSlot(it)
+	h.Yield(it, Slot)
 	h.Serve("a", false, 0)
 	h.WithTaker(nil)
 	h.Serve("a", true, 4)
-	h.PutBack(it)
+	h.Release(it, Unclaimed)
 	if got := h.pickAny(1, 0); len(got) != 1 || got[0] != it || h.lines.byTag["a"].busy != 1 {
 		t.Errorf("picked %v; the tag has %d rows that are claimed", idsIn(got), h.lines.byTag["a"].busy)
 	}
@@ -74,7 +74,7 @@ func TestBacklogsRoundGoesOnWhenATagComesToRest(t *testing.T) {
 	for range 7 {
 		for _, it := range h.Pick(1, 0, true) {
 			order = append(order, it.ID)
-			h.LetGo(it)
+			h.Release(it, Ended)
 		}
 		for _, line := range h.lines.working {
 			line.flow = flow{}
