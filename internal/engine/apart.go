@@ -101,7 +101,7 @@ func (c *claimer) turnAway(it *runqueue.Item, err error) {
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
 		c.runqueue.Release(it, runqueue.Ended)
-		c.runqueue.ScanWake.Set() // it was turned away while it was in hand
+		c.runqueue.ScanWake.Set() // sightings were turned away while it was owned
 	})
 }
 

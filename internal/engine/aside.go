@@ -31,7 +31,7 @@ func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 		return rest
 	}
 	for _, r := range held {
-		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // other suspects must not wait for somebody's transaction
+		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// claimer takes what waits in the lines, slots first, and claims it in one guarded statement. While statements are in flight the
-// next ones gather, so a claim is as large as the load asks for.
+// claimer takes what waits in the ready queues, slots first, and claims it in one guarded statement. While statements
+// are in flight the next ones gather, so a claim is as large as the load asks for.
 type claimer struct {
 	*core
 	arm      *armer
@@ -38,7 +38,8 @@ func newClaimer(c *core, arm *armer, lead *lead, start func(*attempt), executor 
 	}
 }
 
-// idle returns a channel that is closed when no claim is in flight any more, nor of unknown outcome. The loop must have ended.
+// idle returns a channel that is closed when no claim is in flight any more, nor of unknown outcome. The loop must
+// have ended.
 func (c *claimer) idle() <-chan struct{} {
 	done := make(chan struct{})
 	c.Go(func() {
@@ -60,13 +61,13 @@ func (c *claimer) loop(ctx context.Context) {
 	}
 }
 
-// longClaim is when a claim makes room for the next one and gives its slots back, although it has no answer yet: it may have none
-// until the call's time is up, and what is due must not wait for that. Should its rows be won after all, they wait for slots as those do
-// that are claimed beyond them.
+// longClaim is when a claim makes room for the next one and gives its slots back, although it has no answer yet: it
+// may have none until the call's time is up, and what is due must not wait for that. Should its rows be won after
+// all, they wait for slots as those do that are claimed beyond them.
 const longClaim = time.Second
 
-// next claims rows of one line, and reports whether there were any. What is due now never travels with the backlog: a large claim
-// takes long, and a task that was to start meanwhile would be late.
+// next claims rows, timely ones or the backlog, and reports whether there were any. What is due now never travels
+// with the backlog: a large claim takes long, and a task that was to start meanwhile would be late.
 func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	if c.refusals.waiting(time.Now()) {
 		return false
@@ -105,8 +106,8 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	return true
 }
 
-// claim claims the rows of one part, which are held and have their slots, and starts those that were won. It returns what is to be
-// claimed instead.
+// claim claims the rows of one part, which are held and have their slots, and starts those that were won. It returns
+// what is to be claimed instead.
 func (c *claimer) claim(f *flight, p part) (halves []part) {
 	items := c.setAsideLocked(p.items)
 	if len(items) == 0 {
@@ -217,7 +218,7 @@ func countTry(items []*runqueue.Item) (most int) {
 	return most
 }
 
-// later returns the rows to their lines after d. Until then they stay in hand, without slots.
+// later returns the rows to their ready queues after d. Until then they stay owned, without slots.
 func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
 	if len(items) == 0 {
 		return

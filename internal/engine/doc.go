@@ -22,5 +22,5 @@
 //	passes.go     what the scanner does every few seconds: scan, rescue, purge
 //	bounded.go    the store as these see it: each call has an end
 //
-// Package runqueue is what all of them go through: one hand per id in a process.
+// All of them go through package runqueue: what this process may run, and in which order.
 package engine

@@ -118,7 +118,7 @@ func (h *handover) leaveLocked(ctx context.Context, all []*passed) (rest []*pass
 	locked, rest := split(all, func(p *passed) bool { return isLocked[p.lease.ID] })
 	for _, p := range locked {
 		p.tries++
-		h.runqueue.Yield(p.run.item, runqueue.Slot|runqueue.Turn) // other suspects must not wait for somebody's transaction
+		h.runqueue.Yield(p.run.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
 		h.Go(func() {
 			if lifecycle.Sleep(h.Life, asideFor(p.tries)) {
 				h.flush([]*passed{p})
@@ -141,7 +141,7 @@ func (h *handover) leave(all []*passed, why ...any) {
 	}
 }
 
-// adopt keeps a task in hand as one that was popped. It returns false when its holder has ended it here by now, and when the
+// adopt keeps a row owned as one that was popped. It returns false when its holder has ended it here by now, and when the
 // pops have ended; other nodes take it then, when its lease is over.
 func (p *pops) adopt(passed *passed, leaseEnd row.Time) bool {
 	u := passed.run

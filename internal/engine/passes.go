@@ -127,7 +127,7 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 	return p.core.adopt(ctx, refs)
 }
 
-// strays releases rows that carry this process's token and are in no hand here: a claim whose reply was lost was applied after
+// strays releases rows that carry this process's token and are not owned here: a claim whose reply was lost was applied after
 // all, or its rows were forgotten.
 func (p *passes) strays(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {

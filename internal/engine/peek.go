@@ -11,8 +11,9 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// peek finds rows that have just become overdue and are in no hand of this process, its own at once and those of others a moment
-// later: their node may have died, or they were saved too late for any look-ahead. What is older than a second belongs to the scan.
+// peek finds rows that have just become overdue and that this process does not own, its own at once and those of
+// others a moment later: their node may have died, or they were saved too late for any look-ahead. What is older than
+// a second belongs to the scan.
 type peek struct {
 	*core
 	arm  *armer
@@ -69,8 +70,8 @@ func (p *peek) runOnce(ctx context.Context) error {
 	return nil
 }
 
-// looked wakes the scan when rows may have grown too old for the peek unseen: at the start, after an outage or a long wait for the
-// database, and while pages are full. They would wait for the scan's next turn otherwise.
+// looked wakes the scan when rows may have grown too old for the peek unseen: at the start, after an outage or a long
+// wait for the database, and while pages are full. They would wait for the scan's next turn otherwise.
 func (p *peek) looked(w row.Window, page []row.Due) {
 	if p.seen < w.From {
 		p.runqueue.ScanWake.Set()

@@ -15,7 +15,7 @@ import (
 )
 
 // pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, fed by the same claimer as the
-// workers. A task that was handed out stays in hand until it is finished or its lease ends; then its attempt is spent.
+// workers. A row that was handed out stays owned until it is finished or its lease ends; then its attempt is spent.
 type pops struct {
 	*core
 	runner *runner
@@ -109,7 +109,7 @@ func (p *pops) join(r PopRequest) (*popper, error) {
 	}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
-	p.runqueue.Want(r.Tags, r.Max)
+	p.runqueue.Pops.Want(r.Tags, r.Max)
 	return w, nil
 }
 
@@ -169,7 +169,7 @@ func (p *pops) await(ctx context.Context, w *popper, r PopRequest, l *look) erro
 		over = alarm.C
 	}
 	if l != nil {
-		switch in, asks := p.runqueue.LookIn(w.tags); {
+		switch in, asks := p.runqueue.Pops.LookIn(w.tags); {
 		case l.fresh || asks && in == 0:
 			answered = p.ask(l).done
 		case asks:
@@ -226,7 +226,7 @@ func (p *pops) leave(w *popper) []*attempt {
 	p.waiting = slices.DeleteFunc(p.waiting, func(other *popper) bool { return other == w })
 	got, rest := w.got, w.want
 	p.mu.Unlock()
-	p.runqueue.Want(w.tags, -rest)
+	p.runqueue.Pops.Want(w.tags, -rest)
 	return got
 }
 
@@ -268,7 +268,7 @@ func (p *pops) give(u *attempt, now row.Time) bool {
 	u.mu.Lock()
 	u.started = now
 	u.mu.Unlock()
-	p.runqueue.Want(w.tags, -1)
+	p.runqueue.Pops.Want(w.tags, -1)
 	p.runqueue.Lend(u.item, u.row.Version)
 	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}
 	signal(w.ready)
@@ -282,7 +282,7 @@ func (p *pops) hasRoom(w *popper, u *attempt) bool {
 		return false
 	}
 	if len(w.got) > 0 && w.bytes+len(u.row.Body) > popBytes {
-		p.runqueue.Want(w.tags, -w.want)
+		p.runqueue.Pops.Want(w.tags, -w.want)
 		w.want = 0
 		return false
 	}

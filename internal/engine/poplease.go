@@ -190,7 +190,7 @@ func (p *pops) letGo(h *handed) {
 	p.runqueue.Release(h.run.item, runqueue.Ended)
 }
 
-// leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is in hand, nobody here takes it.
+// leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is owned, nobody here takes it.
 func (p *pops) leaseOver(id, version int64) {
 	if h := p.get(id, version); h != nil {
 		p.letGo(h)

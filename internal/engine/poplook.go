@@ -16,7 +16,7 @@ import (
 // not know of.
 type look struct {
 	tags  []string
-	rows  int  // that the pop takes; 0 while it waits, because then the lines know how many are wanted
+	rows  int  // that the pop takes; 0 while it waits, because then the run queue knows how many are wanted
 	fresh bool // the tags were not served here before: what falls due soon is armed nowhere yet
 
 	done  chan struct{} // closed when the answer is there
@@ -63,13 +63,13 @@ func (p *pops) lookFor(asked []*look) {
 			fresh = append(fresh, l.tags...)
 		}
 	}
-	unknown, wanted := p.runqueue.Unlooked(distinct(waited))
+	unknown, wanted := p.runqueue.Pops.Unlooked(distinct(waited))
 	ctx, cancel := context.WithTimeout(p.finders, p.cfg.CallTimeout)
 	defer cancel()
 	rows = min(rows+wanted, lookRows)
 	page, err := p.lookAt(ctx, distinct(append(tags, unknown...)), rows)
 	if err == nil && len(page) < rows {
-		p.runqueue.Looked(unknown)
+		p.runqueue.Pops.Looked(unknown)
 	}
 	for _, l := range asked {
 		l.err = err

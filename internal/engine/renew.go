@@ -96,7 +96,7 @@ func (r *renewer) deadlines(ctx context.Context) {
 		case now := <-tick.C:
 			r.endLost(r.runs.list(), now)
 			isOver := func(it *runqueue.Item) bool { return attemptOf(it).isOver() }
-			if late := r.runqueue.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
+			if late := r.runqueue.Slots.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
 				r.Go(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
 			}
 		case <-ctx.Done():
@@ -244,7 +244,7 @@ func (r *renewer) disown(u *attempt) {
 	}
 	r.runs.remove(u)
 	r.runqueue.Release(u.item, runqueue.Ended)
-	r.runqueue.ScanWake.Set() // it was turned away here while it was in hand
+	r.runqueue.ScanWake.Set() // sightings were turned away while it was owned
 }
 
 // isCompleted reports whether the processor itself has completed the row, in its own transaction.
@@ -262,7 +262,7 @@ func (r *renewer) endLost(held []*attempt, now time.Time) {
 }
 
 // lose ends the context of an attempt. A processor that ignores it does not keep its slot, nor its row when that was seen in
-// other hands: until then the row stays in hand, because nobody else may have it.
+// other hands: until then the row stays owned, because nobody else may have it.
 func (r *renewer) lose(u *attempt, cause error) {
 	if u.lose(cause) {
 		r.Go(func() { r.expectReturn(u) })

@@ -28,7 +28,7 @@ type runner struct {
 // goroutines: a processor may ignore that its context has ended, and a stop must end all the same.
 func (r *runner) begin(u *attempt) {
 	u.item.Attempt = u
-	if r.runqueue.Enter(u.item) {
+	if r.runqueue.Slots.Enter(u.item) {
 		go r.work(u)
 	}
 }
@@ -42,7 +42,7 @@ func (r *runner) work(u *attempt) {
 	}()
 	for u != nil {
 		r.execute(u)
-		next := r.runqueue.Leave(u.item)
+		next := r.runqueue.Slots.Leave(u.item)
 		u = nil
 		if len(next) > 0 {
 			u = attemptOf(next[0])
@@ -52,7 +52,7 @@ func (r *runner) work(u *attempt) {
 }
 
 // leave hands the slot of a task on that will not, by itself.
-func (r *runner) leave(u *attempt) { r.beginAll(r.runqueue.Leave(u.item)) }
+func (r *runner) leave(u *attempt) { r.beginAll(r.runqueue.Slots.Leave(u.item)) }
 
 func (r *runner) beginAll(admitted []*runqueue.Item) {
 	for _, it := range admitted {

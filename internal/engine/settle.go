@@ -163,7 +163,7 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 	}
 	r := results[0]
 	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
-		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // other suspects must not wait for whoever mends that
+		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait until somebody mends that
 		s.Go(func() {
 			if lifecycle.Sleep(s.Life, refusedFor) {
 				s.flush(results)

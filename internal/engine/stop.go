@@ -86,7 +86,7 @@ func (e *Engine) announceLeaving() bool {
 // leaveTimeout is how long a stop may be held up by a registry that does not answer.
 const leaveTimeout = time.Second
 
-// drain waits until it is known what all claims have won, and all rows in hand are settled.
+// drain waits until it is known what all claims have won, and all owned rows are settled.
 func (e *Engine) drain(ctx context.Context) error {
 	wait := func(c <-chan struct{}) error {
 		select {

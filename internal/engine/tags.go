@@ -19,7 +19,7 @@ type tags struct {
 	resumed func()          // called when a paused tag opens again
 	awaited func() []string // the tags that pops wait for
 
-	refreshing sync.Mutex // what one refresh tells the lines must not overtake what another does
+	refreshing sync.Mutex // what one refresh tells the run queue must not overtake what another does
 
 	mu      sync.RWMutex
 	running bool
@@ -142,7 +142,7 @@ func (t *tags) refresh() {
 	}
 }
 
-// reopen works out which tags are open, and tells the lines. It reports whether one is that was not.
+// reopen works out which tags are open, and tells the run queue. It reports whether one is that was not.
 func (t *tags) reopen() (opened bool) {
 	t.refreshing.Lock()
 	defer t.refreshing.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // timers sleeps until the head of the heap is due, minus the lead, and moves everything that is due within the lead into the
-// lines. Because tasks are claimed ahead of their time, one statement claims many of them, and each still starts on its own
+// ready queues. Because tasks are claimed ahead of their time, one statement claims many of them, and each still starts on its own
 // millisecond.
 type timers struct {
 	*core
@@ -37,7 +37,7 @@ func (t *timers) loop(ctx context.Context) {
 	}
 }
 
-// fire moves what is due into the lines and returns how long the loop may sleep.
+// fire moves what is due into the ready queues and returns how long the loop may sleep.
 func (t *timers) fire() time.Duration {
 	now, anchored := t.clock.AtLeast()
 	if !anchored {

@@ -8,6 +8,30 @@ import (
 	"github.com/delaytask/delaytask/internal/timer"
 )
 
+// Item is a due row on its way through a ready queue, a claim and a slot.
+type Item struct {
+	timer.Entry
+	Fired   row.Time  // when it came into its ready queue
+	Entered time.Time // when it asked for a slot to run in; zero for one that goes to a pop
+	ForPop  bool      // it goes to a waiting pop instead of a worker
+	Tries   int       // claims that failed; the caller counts them
+	Attempt any       // what the caller makes of the row once it is claimed
+
+	tag     *tagQueue
+	early   bool      // it was not nearly due when it came, and waits in a queue of its own
+	ahead   bool      // it takes a place ahead of its due time
+	claimed bool      // it takes one of the places that workers' rows are claimed for
+	running bool      // it has a slot
+	in      *itemHeap // that it waits in, nil outside of one
+	index   int       // its place there
+	lent    int64     // the version that the holder of a token has, 0 without one
+}
+
+// Tag returns the name of its tag. It hides the number that the timer's entry has.
+func (it *Item) Tag() string { return it.tag.name }
+
+func (it *Item) onProbation() bool { return it.Crashes >= ProbationAt }
+
 // byPriority orders what is due now: larger priority first, then the earlier due time, then the id.
 func byPriority(a, b *Item) bool {
 	if a.Priority != b.Priority {
@@ -24,42 +48,42 @@ func byDue(a, b *Item) bool {
 	return a.ID < b.ID
 }
 
-// queue holds rows of one tag, the best of them first. Each knows its place, so that it can be taken out of the middle. A row is
-// in one queue at a time.
-type queue struct {
+// itemHeap holds rows of one tag, the best first. Each row knows its place, so it can leave from the middle. A row is
+// in one heap at a time.
+type itemHeap struct {
 	items  []*Item
 	before func(a, b *Item) bool
 }
 
 // head returns the best row, nil when there is none.
-func (q *queue) head() *Item {
+func (q *itemHeap) head() *Item {
 	if len(q.items) == 0 {
 		return nil
 	}
 	return q.items[0]
 }
 
-func (q *queue) add(it *Item)    { heap.Push(q, it) }
-func (q *queue) take() *Item     { return heap.Pop(q).(*Item) }
-func (q *queue) remove(it *Item) { heap.Remove(q, it.index) }
-func (q *queue) clear()          { q.items = nil }
+func (q *itemHeap) add(it *Item)    { heap.Push(q, it) }
+func (q *itemHeap) take() *Item     { return heap.Pop(q).(*Item) }
+func (q *itemHeap) remove(it *Item) { heap.Remove(q, it.index) }
+func (q *itemHeap) clear()          { q.items = nil }
 
 // The methods of [heap.Interface].
 
-func (q *queue) Len() int           { return len(q.items) }
-func (q *queue) Less(i, j int) bool { return q.before(q.items[i], q.items[j]) }
-func (q *queue) Swap(i, j int) {
+func (q *itemHeap) Len() int           { return len(q.items) }
+func (q *itemHeap) Less(i, j int) bool { return q.before(q.items[i], q.items[j]) }
+func (q *itemHeap) Swap(i, j int) {
 	q.items[i], q.items[j] = q.items[j], q.items[i]
 	q.items[i].index, q.items[j].index = i, j
 }
 
-func (q *queue) Push(x any) {
+func (q *itemHeap) Push(x any) {
 	it := x.(*Item)
 	it.in, it.index = q, len(q.items)
 	q.items = append(q.items, it)
 }
 
-func (q *queue) Pop() any {
+func (q *itemHeap) Pop() any {
 	last := len(q.items) - 1
 	it := q.items[last]
 	q.items[last] = nil
@@ -67,27 +91,3 @@ func (q *queue) Pop() any {
 	q.items = q.items[:last]
 	return it
 }
-
-// item is a due row on its way through the lines, a claim and a worker.
-type Item struct {
-	timer.Entry
-	line   *tagLine
-	early  bool     // it was not nearly due when it came into its line, and waits apart
-	ahead  bool     // its slot is held ahead of its due time
-	slot   bool     // it occupies one of the places that rows are claimed for
-	ForPop bool     // it goes to a waiting pop instead of a worker
-	in     *queue   // that it waits in, nil outside of one
-	index  int      // its place there
-	Tries  int      // claims that failed
-	Fired  row.Time // when it came into its line
-	out    int64    // version that the holder of a token has, 0 while there is none: no processor here runs it
-
-	Attempt any       // the caller's, of the claimed row
-	Entered time.Time // when its time had come and it asked for a slot to run in; zero for one that goes to a pop
-	running bool      // it has that slot
-}
-
-// tag returns the name of its tag.
-func (it *Item) Tag() string { return it.line.tag }
-
-func (it *Item) suspect() bool { return it.Crashes >= ProbationAt }

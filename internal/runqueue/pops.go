@@ -2,104 +2,101 @@ package runqueue
 
 import "time"
 
-// popDemand is what waiting pops want of one tag.
-type popDemand struct {
+// Pops knows how many rows callers wait for. A pop that waits for any of many tags wants one row of each, and takes
+// one in all.
+type Pops struct {
+	queue *Queue
+	asked int // rows, those of a pop of many tags counted once
+	open  int // rows that are wanted and not reserved, over all tags
+	met   int // rows that are wanted and reserved, likewise
+}
+
+// demand is what waiting pops want of one tag.
+type demand struct {
 	wanted   int  // rows, over all pops that wait
-	promised int  // rows that are being claimed for them
+	reserved int  // rows that are being claimed for them
 	turn     bool // the next row goes to a pop where a worker is free as well
 }
 
-// open is how many rows of the tag more pops want.
-func (d *popDemand) open() int { return max(d.wanted-d.promised, 0) }
+func (d *demand) open() int { return max(d.wanted-d.reserved, 0) }
 
-// met is how many of those that pops want are being claimed.
-func (d *popDemand) met() int { return min(d.wanted, d.promised) }
+func (d *demand) met() int { return min(d.wanted, d.reserved) }
 
-// popDemands is what waiting pops want in all.
-type popDemands struct {
-	asked int // rows, those of a pop of many tags counted once
-	open  int // over all tags
-	met   int // likewise
-}
-
-// left is how many rows more may be claimed for pops. One that waits for any of many tags wants one row of each, and takes one in all.
-func (d *popDemands) left() int { return min(d.open, max(d.asked-d.met, 0)) }
-
-// popsTake is how many rows more of the tag may be claimed for pops.
-func (l *lines) popsTake(line *tagLine) int { return min(line.pops.open(), l.pops.left()) }
-
-// want changes what the pops of the tag want by n rows.
-func (l *lines) want(line *tagLine, n int) { l.account(line, func(d *popDemand) { d.wanted += n }) }
-
-// promise changes what they were promised by n rows.
-func (l *lines) promise(line *tagLine, n int) {
-	l.account(line, func(d *popDemand) { d.promised += n })
-}
-
-// account keeps the sum over all tags in step.
-func (l *lines) account(line *tagLine, change func(*popDemand)) {
-	open, met := line.pops.open(), line.pops.met()
-	change(&line.pops)
-	l.pops.open += line.pops.open() - open
-	l.pops.met += line.pops.met() - met
-}
-
-// want tells the lines how many more rows of the tags waiting pops want, or fewer when n is negative.
-func (h *Queue) Want(tags []string, n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lines.pops.asked += n
-	for _, tag := range tags {
-		line := h.lines.line(tag)
-		h.lines.want(line, n)
-		line.looked = line.looked && line.pops.wanted > 0
-		h.lines.forget(line)
+// Want tells that waiting pops want n more rows of the tags, or fewer when n is negative.
+func (p *Pops) Want(tags []string, n int) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	p.asked += n
+	for _, name := range tags {
+		tag := p.queue.tags.get(name)
+		p.account(tag, func(d *demand) { d.wanted += n })
+		tag.looked = tag.looked && tag.pops.wanted > 0
+		p.queue.tags.forget(tag)
 	}
-	h.ClaimWake.Set()
+	p.queue.ClaimWake.Set()
 }
 
-// lookIn returns when a pop that has begun to wait for the tags asks the table. It never does while pops that wait
-// already have done so. It does at once when nothing waits here, and otherwise if that is not claimed for it.
-func (h *Queue) LookIn(tags []string) (wait time.Duration, asks bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, tag := range tags {
-		line, known := h.lines.byTag[tag]
-		if !known || !line.looked {
+// left returns how many more rows may be claimed for pops.
+func (p *Pops) left() int { return min(p.open, max(p.asked-p.met, 0)) }
+
+// takes returns how many more rows of the tag may be claimed for pops.
+func (p *Pops) takes(tag *tagQueue) int { return min(tag.pops.open(), p.left()) }
+
+// reserve changes how many rows are being claimed for pops by n.
+func (p *Pops) reserve(tag *tagQueue, n int) {
+	p.account(tag, func(d *demand) { d.reserved += n })
+}
+
+// account keeps the sums over all tags in step.
+func (p *Pops) account(tag *tagQueue, change func(*demand)) {
+	open, met := tag.pops.open(), tag.pops.met()
+	change(&tag.pops)
+	p.open += tag.pops.open() - open
+	p.met += tag.pops.met() - met
+}
+
+// claimSoon is how long a row that is ready waits for its claim, as a rule.
+const claimSoon = 5 * time.Millisecond
+
+// LookIn returns when a pop that begins to wait for the tags asks the table. It need not while others that wait have
+// done so. It asks at once when nothing is ready here, and otherwise if that is not claimed for it.
+func (p *Pops) LookIn(tags []string) (wait time.Duration, asks bool) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	for _, name := range tags {
+		tag, known := p.queue.tags.byName[name]
+		if !known || !tag.looked {
 			asks = true
 		}
-		if known && (line.now.Len() > 0 || len(line.backlog) > 0) {
+		if known && (tag.now.Len() > 0 || len(tag.backlog) > 0) {
 			wait = claimSoon
 		}
 	}
 	return wait, asks
 }
 
-// unlooked returns those of the tags that no pop has looked for since the first one began to wait, and how many rows are
-// wanted of them.
-func (h *Queue) Unlooked(tags []string) (unlooked []string, wanted int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, tag := range tags {
-		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 && !line.looked {
-			unlooked = append(unlooked, tag)
-			wanted += line.pops.wanted
+// Unlooked returns those of the tags that no pop has looked for since the first one began to wait, and how many rows
+// of them are wanted.
+func (p *Pops) Unlooked(tags []string) (unlooked []string, wanted int) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	for _, name := range tags {
+		if tag, known := p.queue.tags.byName[name]; known && tag.pops.wanted > 0 && !tag.looked {
+			unlooked = append(unlooked, name)
+			wanted += tag.pops.wanted
 		}
 	}
 	return unlooked, wanted
 }
 
-// looked notes that all rows of the tags which are due have been found. What falls due from now on is found as it is for
-// workers, until no pop waits any more.
-func (h *Queue) Looked(tags []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, tag := range tags {
-		if line, known := h.lines.byTag[tag]; known && line.pops.wanted > 0 {
-			line.looked = true
+// Looked notes that all due rows of the tags have been found. Until no pop waits any more, later ones are found as
+// they are for workers.
+func (p *Pops) Looked(tags []string) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	for _, name := range tags {
+		if tag, known := p.queue.tags.byName[name]; known && tag.pops.wanted > 0 {
+			tag.looked = true
 		}
 	}
 }
-
-// claimSoon is until when a row that waits here is claimed, as a rule.
-const claimSoon = 5 * time.Millisecond

@@ -7,47 +7,48 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// suspectsOf puts rows into the lines that have lost so many executors each, with ids from 1 on.
-func suspectsOf(workers int, crashes ...int) *Queue {
-	h := handsFor(workers, workers, "a")
+// probationOf returns a queue with rows that have lost so many executors each, with ids from 1 on.
+func probationOf(workers int, crashes ...int) *Queue {
+	q := queueFor(workers, workers, "a")
 	for i, n := range crashes {
-		h.AddDue([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: n}}, false, 0)
+		q.AddDue([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: n}}, false, 0)
 	}
-	return h
+	return q
 }
 
 func repeat(crashes, times int) []int { return slices.Repeat([]int{crashes}, times) }
 
-func TestSuspectThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
-	for name, step := range map[string]func(h *Queue, it *Item){
-		"it was not claimed":                  func(h *Queue, it *Item) { h.Yield(it, Slot|Turn) },
-		"it goes back to its line":            func(h *Queue, it *Item) { h.Release(it, Unclaimed) },
-		"it is in the hand of a token holder": func(h *Queue, it *Item) { h.Lend(it, 1) },
+func TestTaskThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
+	for name, step := range map[string]func(q *Queue, it *Item){
+		"it was not claimed":           func(q *Queue, it *Item) { q.Yield(it, Slot|Turn) },
+		"it goes back to its tag":      func(q *Queue, it *Item) { q.Release(it, Unclaimed) },
+		"the holder of a token has it": func(q *Queue, it *Item) { q.Lend(it, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := handsFor(10, 10, "a")
-			h.AddDue([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
-			first := h.pickAny(MaxClaim, 0)
-			step(h, first[0])
-			if got := h.pickAny(MaxClaim, 0); len(first) != 1 || !slices.Equal(idsIn(got), []int64{2}) {
+			q := queueFor(10, 10, "a")
+			q.AddDue([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
+			first := q.pickAny(MaxClaim, 0)
+			step(q, first[0])
+			if got := q.pickAny(MaxClaim, 0); len(first) != 1 || !slices.Equal(idsIn(got), []int64{2}) {
 				t.Errorf("picked %v, then %v", idsIn(first), idsIn(got))
 			}
 		})
 	}
 }
 
-func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
-	h := handsFor(1, 1, "a")
+func TestProbationLeavesASingleWorkerToOthers(t *testing.T) {
+	q := queueFor(1, 1, "a")
 	for i := range 100 {
-		h.AddDue([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: 2}, {ID: int64(i + 1001), Tag: "a", Due: 1}}, false, 0)
+		q.AddDue([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
+		q.AddDue([]row.Due{{ID: int64(i + 1001), Tag: "a", Due: 1}}, false, 0)
 	}
 	others := 0
 	for range 40 {
-		for _, it := range h.pickAny(MaxClaim, 0) {
+		for _, it := range q.pickAny(MaxClaim, 0) {
 			if it.ID > 1000 {
 				others++
 			}
-			h.Release(it, Ended)
+			q.Release(it, Ended)
 		}
 	}
 	if others < 20 {
@@ -56,72 +57,72 @@ func TestSuspectsLeaveASingleWorkerToOthers(t *testing.T) {
 }
 
 // wave takes what may run together and lets it come to its end.
-func (h *Queue) wave() (ids []int64) {
-	picked := h.pickAny(MaxClaim, 0)
+func (q *Queue) wave() (ids []int64) {
+	picked := q.pickAny(MaxClaim, 0)
 	for _, it := range picked {
-		h.Release(it, Proven)
+		q.Release(it, Proven)
 	}
 	return idsIn(picked)
 }
 
-func TestSuspectsThatSurviveLetMoreRunTogether(t *testing.T) {
-	h := suspectsOf(20, repeat(2, 40)...)
+func TestProvenTasksLetMoreRunTogether(t *testing.T) {
+	q := probationOf(20, repeat(2, 40)...)
 	var waves []int
-	for ids := h.wave(); len(ids) > 0; ids = h.wave() {
+	for ids := q.wave(); len(ids) > 0; ids = q.wave() {
 		waves = append(waves, len(ids))
 	}
 	if !slices.Equal(waves, []int{1, 2, 4, 8, 10, 10, 5}) {
-		t.Errorf("waves of %v suspects, want twice as many each time, up to half of the workers", waves)
+		t.Errorf("waves of %v on probation, want twice as many each time, up to half of the workers", waves)
 	}
 }
 
-func TestWhoHasLostThreeRunsAlone(t *testing.T) {
-	h := suspectsOf(20, repeat(2, 7)...)
-	h.wave()
-	h.wave()
-	beside := h.pickAny(MaxClaim, 0) // the other four
-	h.AddDue([]row.Due{{ID: 8, Tag: "a", Due: 1, CrashCount: 3}, {ID: 9, Tag: "a", Due: 1, CrashCount: 4}}, false, 0)
+func TestTaskThatHasLostThreeExecutorsRunsSolo(t *testing.T) {
+	q := probationOf(20, repeat(2, 7)...)
+	q.wave()
+	q.wave()
+	beside := q.pickAny(MaxClaim, 0) // the other four
+	q.AddDue([]row.Due{{ID: 8, Tag: "a", Due: 1, CrashCount: 3}, {ID: 9, Tag: "a", Due: 1, CrashCount: 4}}, false, 0)
 	for _, it := range beside {
-		if got := h.pickAny(MaxClaim, 0); len(got) != 0 {
+		if got := q.pickAny(MaxClaim, 0); len(got) != 0 {
 			t.Fatalf("picked %v beside %v", idsIn(got), it.ID)
 		}
-		h.Release(it, Proven)
+		q.Release(it, Proven)
 	}
 	for _, want := range []int64{8, 9} {
-		alone := h.pickAny(MaxClaim, 0)
-		if got := h.pickAny(MaxClaim, 0); !slices.Equal(idsIn(alone), []int64{want}) || len(got) != 0 {
-			t.Fatalf("picked %v and then %v, want %d alone", idsIn(alone), idsIn(got), want)
+		picked := q.pickAny(MaxClaim, 0)
+		if got := q.pickAny(MaxClaim, 0); !slices.Equal(idsIn(picked), []int64{want}) || len(got) != 0 {
+			t.Fatalf("picked %v and then %v, want %d solo", idsIn(picked), idsIn(got), want)
 		}
-		h.Release(alone[0], Proven)
+		q.Release(picked[0], Proven)
 	}
 }
 
-func TestWhoseNextLossIsTheLastRunsAlone(t *testing.T) {
-	h := New(20, 3, Limits{Timers: 10, Backlog: 10})
-	h.Serve("a", true, 20)
+func TestTaskWhoseNextLossIsItsLastRunsSolo(t *testing.T) {
+	q := New(20, 3, Limits{Timers: 10, Backlog: 10})
+	q.Serve("a", true, 20)
 	for id := range int64(4) {
-		h.AddDue([]row.Due{{ID: id + 1, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
+		q.AddDue([]row.Due{{ID: id + 1, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
 	}
 	for range 4 {
-		if ids := h.wave(); len(ids) != 1 {
+		if ids := q.wave(); len(ids) != 1 {
 			t.Errorf("picked %v together", ids)
 		}
 	}
 }
 
-func TestSuspectsTakeTurns(t *testing.T) {
-	h := suspectsOf(8, append(repeat(2, 30), repeat(3, 3)...)...)
-	var lone []int
+func TestSoloTasksTakeTurnsWithOthersOnProbation(t *testing.T) {
+	q := probationOf(8, append(repeat(2, 30), repeat(3, 3)...)...)
+	var solo []int
 	for n := 0; ; n++ {
-		ids := h.wave()
+		ids := q.wave()
 		if len(ids) == 0 {
 			break
 		}
 		if len(ids) == 1 && ids[0] > 30 {
-			lone = append(lone, n)
+			solo = append(solo, n)
 		}
 	}
-	if !slices.Equal(lone, []int{1, 3, 5}) {
-		t.Errorf("those that run alone had the turns %v, want every other one", lone)
+	if !slices.Equal(solo, []int{1, 3, 5}) {
+		t.Errorf("those that run picked had the turns %v, want every other one", solo)
 	}
 }

@@ -7,92 +7,89 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// lines holds what is due and waits for a slot. Two lines are served in turn: what has just become due, by priority and due
-// time, gets at least half of the free slots; the backlog gets the rest, tag after tag. A line that is empty leaves its slots to
-// the other, but a backlog alone leaves some to what falls due meanwhile. Suspects wait apart, and have a turn of their own beside the first
-// line: half of what it gets. The caller locks.
-type lines struct {
-	tagLines
+// ready holds the rows that are due, or soon will be, and wait for a place. Picks go in turn to what has just become
+// due, by priority and due time, and to the backlog, tag after tag. While both have rows, each gets half of the free
+// places. A backlog alone leaves some to what falls due meanwhile. Rows on probation have a queue of their own, and
+// half of what the timely rows get.
+type ready struct {
+	tags      *tagTable
+	claims    *claims
 	waiting   map[int64]*Item
-	suspects  suspects
-	workers   int // slots
-	open      int // tags that are served here and not paused
-	busy      int // rows that are claimed for a worker, or being claimed
-	held      int // by all tags
-	beyond    int // rows that may be claimed beyond the slots now
-	flow      flow
-	company   int           // nodes that share the work, this one among them
-	roundTrip time.Duration // of claims, smoothed
-	running   int           // slots in which a row runs
-	ready     int           // rows that wait for a slot
-	gateTurn  bool          // the next slot goes to the backlog
-	ahead     int           // worker slots that are held by rows which are not due yet
-	pops      popDemands
-	turn      bool // the backlog gets the odd place
+	probation probation
 
-	suspectsTurn bool // suspects have got the last odd one
+	backlogTurn   bool // the backlog gets the odd place
+	probationTurn bool // rows on probation have got the last odd one
 }
 
-func newLines(workers, quarantine int) lines {
-	return lines{
-		tagLines: tagLines{byTag: map[string]*tagLine{}}, waiting: map[int64]*Item{}, suspects: newSuspects(quarantine),
-		workers: workers, company: 1,
-	}
-}
-
-func (l *lines) get(id int64) *Item { return l.waiting[id] }
-
-// push lets a row wait for a slot. A row of a tag that is closed by now is forgotten.
-func (l *lines) push(it *Item) {
-	if !it.line.open {
-		l.forget(it.line)
+// push lets a row wait for a place. It forgets a row of a tag that is closed by now.
+func (r *ready) push(it *Item) {
+	if !it.tag.open {
+		r.tags.forget(it.tag)
 		return
 	}
-	l.waiting[it.ID] = it
-	l.enqueue(it)
+	r.waiting[it.ID] = it
+	r.enqueue(it)
 }
 
-func (l *lines) enqueue(it *Item) {
-	l.stir(it.line)
+func (r *ready) enqueue(it *Item) {
+	r.tags.activate(it.tag)
 	switch {
 	case it.early:
-		it.line.early.add(it)
-	case it.suspect():
-		l.suspects.push(it)
+		it.tag.early.add(it)
+	case it.onProbation():
+		r.probation.push(it)
 	case it.Backlog:
-		it.line.backlog = append(it.line.backlog, it)
+		it.tag.backlog = append(it.tag.backlog, it)
 	default:
-		it.line.now.add(it)
-		it.line.arrived = append(it.line.arrived, it)
+		it.tag.now.add(it)
+		it.tag.arrived = append(it.tag.arrived, it)
 	}
 }
 
-// awaits is how long a scan counts as waiting that does not ask again.
-const awaits = 100 * time.Millisecond
+// makeReady lets rows wait with what is due now that are due by near. It returns when the next row is due that is
+// still early, and whether there were any.
+func (r *ready) makeReady(near row.Time) (next row.Time, some bool) {
+	next = row.MaxTime
+	for _, tag := range r.tags.active {
+		for it := tag.early.head(); it != nil; it = tag.early.head() {
+			if it.Due > near {
+				next = min(next, it.Due)
+				break
+			}
+			tag.early.take()
+			it.early, some = false, true
+			r.enqueue(it)
+		}
+	}
+	return next, some
+}
 
-// age moves rows that no slot was found for in time over to the backlog of their tag, up to most of them or what the tag runs in a
-// second, and forgets the rest: the table has them. So a tag that gets more than it can run neither starves the others nor fills the
-// memory, and one that has got a great many quick ones at once need not read them again, past the traces of all that it has run. It
-// reports whether rows were forgotten.
-func (l *lines) age(before row.Time, most int) (forgotten bool) {
-	for _, line := range l.working {
-		most := max(most, line.flow.within(time.Second))
-		if time.Since(line.awaited) < awaits {
+// awaitsFor is how long a scan counts as waiting for room that does not ask again.
+const awaitsFor = 100 * time.Millisecond
+
+// age moves rows that found no place in time to the backlog of their tag. A tag keeps most of them, or as many as it
+// runs in a second. The rest is forgotten, because the table has it: a tag that gets more than it can run neither
+// starves others nor fills the memory. But a tag that has got a great many quick ones need not read them again, past
+// the traces of all that it has run. age reports whether rows were forgotten.
+func (r *ready) age(before row.Time, most int) (forgotten bool) {
+	for _, tag := range r.tags.active {
+		most := max(most, tag.rate.within(time.Second))
+		if time.Since(tag.awaited) < awaitsFor {
 			most = 0
 		}
-		for len(line.arrived) > 0 && (line.arrived[0].in != &line.now || line.arrived[0].Due < before) {
-			it := line.arrived[0]
-			line.arrived[0] = nil
-			line.arrived = line.arrived[1:]
-			if it.in != &line.now {
+		for len(tag.arrived) > 0 && (tag.arrived[0].in != &tag.now || tag.arrived[0].Due < before) {
+			it := tag.arrived[0]
+			tag.arrived[0] = nil
+			tag.arrived = tag.arrived[1:]
+			if it.in != &tag.now {
 				continue
 			}
-			line.now.remove(it)
-			if len(line.backlog) < most {
+			tag.now.remove(it)
+			if len(tag.backlog) < most {
 				it.Backlog = true
-				line.backlog = append(line.backlog, it)
+				tag.backlog = append(tag.backlog, it)
 			} else {
-				delete(l.waiting, it.ID)
+				delete(r.waiting, it.ID)
 				forgotten = true
 			}
 		}
@@ -100,198 +97,183 @@ func (l *lines) age(before row.Time, most int) (forgotten bool) {
 	return forgotten
 }
 
-func (l *lines) drop(it *Item) {
-	delete(l.waiting, it.ID)
+func (r *ready) drop(it *Item) {
+	delete(r.waiting, it.ID)
 	isIt := func(other *Item) bool { return other == it }
 	switch {
 	case it.in != nil:
 		it.in.remove(it)
-	case it.suspect():
-		l.suspects.drop(isIt)
+	case it.onProbation():
+		r.probation.drop(isIt)
 	default:
-		it.line.backlog = slices.DeleteFunc(it.line.backlog, isIt)
+		it.tag.backlog = slices.DeleteFunc(it.tag.backlog, isIt)
 	}
 }
 
-// dropTag takes everything of a tag out of the lines.
-func (l *lines) dropTag(line *tagLine) {
-	suspects := l.suspects.drop(func(it *Item) bool { return it.line == line })
-	for _, it := range slices.Concat(line.early.items, line.now.items, line.backlog, suspects) {
-		delete(l.waiting, it.ID)
+// dropTag forgets all rows of a tag that wait.
+func (r *ready) dropTag(tag *tagQueue) {
+	onProbation := r.probation.drop(func(it *Item) bool { return it.tag == tag })
+	for _, it := range slices.Concat(tag.early.items, tag.now.items, tag.backlog, onProbation) {
+		delete(r.waiting, it.ID)
 	}
-	line.clear()
+	tag.clear()
 }
 
-// backlogKeeps is the part of the slots that a backlog leaves to what falls due meanwhile.
-const backlogKeeps = 8
+// dropOthers forgets the rows of the backlog that are not this node's.
+func (r *ready) dropOthers(mine func(id int64, tag string) bool) {
+	for _, tag := range r.tags.active {
+		tag.backlog = slices.DeleteFunc(tag.backlog, func(it *Item) bool {
+			if mine(it.ID, tag.name) {
+				return false
+			}
+			delete(r.waiting, it.ID)
+			return true
+		})
+	}
+}
 
-// pick takes up to most items of one line, each with a place. While both lines have something to run they share what is free,
-// one time one and one time the other gets the odd place.
-func (l *lines) pick(most int, backlog bool) []*Item {
-	both := l.waits(!backlog)
-	free := l.workers + l.beyond - l.busy
+func (r *ready) clear() {
+	clear(r.waiting)
+	r.probation.clear()
+	for _, tag := range r.tags.active {
+		tag.clear()
+	}
+}
+
+const (
+	// backlogLeaves is the part of the slots that a backlog leaves to what falls due meanwhile.
+	backlogLeaves = 8
+	// probationLeaves is the part of the slots that rows on probation leave to others.
+	probationLeaves = 2
+)
+
+// pick takes up to most rows, either of the backlog or timely ones, each with a place.
+func (r *ready) pick(most int, backlog bool) []*Item {
+	both := r.hasTakeable(!backlog)
+	free := r.claims.workers + r.claims.prefetchLimit - r.claims.claimed
 	if backlog && !both {
-		free -= l.workers / backlogKeeps
+		free -= r.claims.workers / backlogLeaves
 	}
-	n := max(free, 0) + l.pops.left()
-	if n <= 0 || len(l.waiting) == 0 {
+	n := max(free, 0) + r.claims.pops.left()
+	if n <= 0 || len(r.waiting) == 0 {
 		return nil
 	}
 	share := n
 	if both {
 		share = n / 2
-		if n%2 == 1 && l.turn == backlog {
+		if n%2 == 1 && r.backlogTurn == backlog {
 			share++
-			l.turn = !l.turn
+			r.backlogTurn = !r.backlogTurn
 		}
 	}
 	n = min(most, share)
 	if backlog {
-		return l.pickBacklog(nil, n)
+		return r.pickBacklog(nil, n)
 	}
-	suspects := l.pickSuspects(nil, l.suspectsShare(n))
-	picked := append(l.pickTimely(nil, n-len(suspects)), suspects...)
-	return l.pickSuspects(picked, n-len(picked))
+	onProbation := r.pickProbation(nil, r.probationShare(n))
+	picked := append(r.pickTimely(nil, n-len(onProbation)), onProbation...)
+	return r.pickProbation(picked, n-len(picked))
 }
 
-// suspectsShare is how many places suspects get before anybody else: half, and every other odd one, or a stream of younger tasks that
-// takes all slots would let them wait for ever.
-func (l *lines) suspectsShare(n int) int {
-	share := n / suspectsKeep
-	if n%2 == 1 && !l.suspects.empty() {
-		if l.suspectsTurn = !l.suspectsTurn; l.suspectsTurn {
+// probationShare returns how many of n places rows on probation get before others: half, and every other odd one.
+// Otherwise a stream of younger tasks that takes all slots would let them wait for ever.
+func (r *ready) probationShare(n int) int {
+	share := n / probationLeaves
+	if n%2 == 1 && !r.probation.empty() {
+		if r.probationTurn = !r.probationTurn; r.probationTurn {
 			share++
 		}
 	}
 	return share
 }
 
-// waits reports whether a line has a row that somebody could take.
-func (l *lines) waits(backlog bool) bool {
-	return slices.ContainsFunc(l.working, func(line *tagLine) bool {
+// hasTakeable reports whether the backlog, or the timely rows, have one that could be claimed.
+func (r *ready) hasTakeable(backlog bool) bool {
+	return slices.ContainsFunc(r.tags.active, func(tag *tagQueue) bool {
 		if backlog {
-			return len(line.backlog) > 0 && l.hasTaker(line)
+			return len(tag.backlog) > 0 && r.claims.hasTaker(tag)
 		}
-		return line.now.Len() > 0 && l.hasTaker(line) || line.early.Len() > 0 && l.mayGoAhead(line)
+		return tag.now.Len() > 0 && r.claims.hasTaker(tag) || tag.early.Len() > 0 && r.claims.mayGoAhead(tag)
 	})
 }
 
 // pickTimely takes what is due now, and then what soon will be.
-func (l *lines) pickTimely(picked []*Item, n int) []*Item {
+func (r *ready) pickTimely(picked []*Item, n int) []*Item {
 	before := len(picked)
-	picked = l.pickNow(picked, n)
-	return l.pickEarly(picked, n-(len(picked)-before))
+	picked = r.pickNow(picked, n)
+	return r.pickEarly(picked, n-(len(picked)-before))
 }
 
-// suspectsKeep is the part of the slots that suspects leave to others.
-const suspectsKeep = 2
-
-// pickSuspects takes rows that have outlived several processes.
-func (l *lines) pickSuspects(picked []*Item, n int) []*Item {
-	may := func(it *Item) bool { return l.hasTaker(it.line) }
+// pickNow takes the best of what is due now, of all tags.
+func (r *ready) pickNow(picked []*Item, n int) []*Item {
 	for ; n > 0; n-- {
-		it := l.suspects.pick(may, l.workers/suspectsKeep)
-		if it == nil {
-			break
-		}
-		picked = append(picked, l.occupy(it))
-	}
-	return picked
-}
-
-// pickNow takes the best of all lines of what is due now.
-func (l *lines) pickNow(picked []*Item, n int) []*Item {
-	for ; n > 0; n-- {
-		best := l.best(func(line *tagLine) *Item {
-			if line.now.Len() == 0 || !l.hasTaker(line) {
+		best := r.tags.best(func(tag *tagQueue) *Item {
+			if tag.now.Len() == 0 || !r.claims.hasTaker(tag) {
 				return nil
 			}
-			return line.now.head()
+			return tag.now.head()
 		}, byPriority)
 		if best == nil {
 			break
 		}
-		best.line.now.remove(best)
-		picked = append(picked, l.occupy(best))
+		best.tag.now.remove(best)
+		picked = append(picked, r.take(best))
 	}
 	return picked
 }
 
-// best returns the best of what the tags offer, nil when none offers anything.
-func (l *lines) best(offer func(*tagLine) *Item, before func(a, b *Item) bool) (best *Item) {
-	for _, line := range l.working {
-		if it := offer(line); it != nil && (best == nil || before(it, best)) {
-			best = it
+// pickEarly takes rows that are not due yet by their due times, as far as they may take places.
+func (r *ready) pickEarly(picked []*Item, n int) []*Item {
+	for ; n > 0; n-- {
+		best := r.tags.best(func(tag *tagQueue) *Item {
+			if tag.early.Len() == 0 || !r.claims.mayGoAhead(tag) {
+				return nil
+			}
+			return tag.early.head()
+		}, byDue)
+		if best == nil {
+			break
 		}
+		best.tag.early.remove(best)
+		picked = append(picked, r.take(best))
 	}
-	return best
+	return picked
+}
+
+func (r *ready) pickProbation(picked []*Item, n int) []*Item {
+	may := func(it *Item) bool { return r.claims.hasTaker(it.tag) }
+	for ; n > 0; n-- {
+		it := r.probation.pick(may, r.claims.workers/probationLeaves)
+		if it == nil {
+			break
+		}
+		picked = append(picked, r.take(it))
+	}
+	return picked
 }
 
 // pickBacklog goes round the tags, one row each.
-func (l *lines) pickBacklog(picked []*Item, n int) []*Item {
-	for idle := 0; n > 0 && idle < len(l.working); {
-		line := l.inTurn()
-		if len(line.backlog) == 0 || !l.hasTaker(line) {
+func (r *ready) pickBacklog(picked []*Item, n int) []*Item {
+	for idle := 0; n > 0 && idle < len(r.tags.active); {
+		tag := r.tags.inTurn()
+		if len(tag.backlog) == 0 || !r.claims.hasTaker(tag) {
 			idle++
 			continue
 		}
 		idle = 0
-		it := line.backlog[0]
-		line.backlog[0] = nil
-		line.backlog = line.backlog[1:]
-		picked = append(picked, l.occupy(it))
+		it := tag.backlog[0]
+		tag.backlog[0] = nil
+		tag.backlog = tag.backlog[1:]
+		picked = append(picked, r.take(it))
 		n--
 	}
 	return picked
 }
 
-// hasSlot reports whether a row of the tag may be claimed for a worker.
-func (l *lines) hasSlot(line *tagLine) bool {
-	return l.busy < l.workers+l.beyond && line.busy < l.share(line)+line.beyond
-}
-
-// hasTaker reports whether anybody may.
-func (l *lines) hasTaker(line *tagLine) bool { return l.hasSlot(line) || l.popsTake(line) > 0 }
-
-// occupy gives the row to a worker or to a waiting pop; where both are free they take turns.
-func (l *lines) occupy(it *Item) *Item {
-	delete(l.waiting, it.ID)
-	l.stir(it.line)
-	it.ForPop = l.popsTake(it.line) > 0 && (it.line.pops.turn || !l.hasSlot(it.line))
-	it.line.pops.turn = !it.ForPop
-	if it.ForPop {
-		l.promise(it.line, 1)
-	} else {
-		it.slot = true
-		it.line.busy++
-		l.busy++
-		l.weigh(it.line)
-	}
-	l.hold(it, it.early)
+// take gives a place to a row that has left its queue.
+func (r *ready) take(it *Item) *Item {
+	delete(r.waiting, it.ID)
+	r.tags.activate(it.tag)
+	r.claims.take(it)
 	return it
-}
-
-// release ends what occupy began, once.
-func (l *lines) release(it *Item) bool {
-	l.hold(it, false)
-	switch {
-	case it.slot:
-		it.slot = false
-		it.line.busy--
-		l.busy--
-	case it.ForPop:
-		it.ForPop = false
-		l.promise(it.line, -1)
-	default:
-		return false
-	}
-	return true
-}
-
-func (l *lines) clear() {
-	clear(l.waiting)
-	l.suspects.clear()
-	for _, line := range l.working {
-		line.clear()
-	}
 }

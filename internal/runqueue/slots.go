@@ -6,151 +6,126 @@ import (
 	"time"
 )
 
-// The gate lets claimed rows run, as many at once as there are workers and as the concurrency of their tags allows. Rows may be
-// claimed beyond the free slots, as far as they will find one soon (surplus.go); they wait here, the best of all tags first.
-
-// gateWait is how long a claimed row waits for a slot. Tasks that were quick have become slow by then, and the row is given back,
-// so that another process can run it.
+// SlotWait is how long a claimed row may wait for a slot. By then its tag's quick tasks have become slow, and another
+// process can run the row.
 const SlotWait = 500 * time.Millisecond
 
-// enter gives a row whose time has come a slot to run in. When there is none it returns false, and the row waits until one that
-// leaves hands its slot on.
-func (h *Queue) Enter(it *Item) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lines.hold(it, false)
-	h.lines.stir(it.line)
+// Slots lets claimed rows run: as many at once as there are workers, and of a tag as many as its concurrency allows.
+// A prefetched row waits here until a slot is free. The best of all tags comes first.
+type Slots struct {
+	queue   *Queue
+	running int  // slots in which a row runs
+	waiting int  // rows that wait for one
+	late    bool // the backlog has had the last turn
+}
+
+// Enter gives a row whose time has come a slot to run in. When none is free it returns false, and the row waits until
+// Leave returns it or Expel does.
+func (s *Slots) Enter(it *Item) bool {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	s.queue.claims.countAhead(it, false)
+	s.queue.tags.activate(it.tag)
 	it.Entered = time.Now()
-	if h.lines.admits(it.line) {
-		h.lines.admit(it)
+	if s.admits(it.tag) {
+		s.admit(it)
 		return true
 	}
-	it.line.gate(it.Backlog).add(it)
-	h.lines.ready++
+	it.tag.waiters(it.Backlog).add(it)
+	s.waiting++
 	return false
 }
 
-// leave gives the slot back, once, and returns the rows that are admitted now, the best first. There may be two: in the slot that
-// became free, and in one that was kept free of a tag which may have more now.
-func (h *Queue) Leave(it *Item) (next []*Item) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// Leave gives the slot back, once, and returns the rows that run now, the best first. There may be two: one in the
+// slot that became free, and one of another tag that may have more slots now.
+func (s *Slots) Leave(it *Item) (next []*Item) {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
 	if !it.running {
 		return nil
 	}
 	it.running = false
-	it.line.running--
-	it.line.flow.ended++
-	h.lines.running--
-	h.lines.flow.ended++
-	for other := h.lines.admitNext(); other != nil; other = h.lines.admitNext() {
+	it.tag.running--
+	it.tag.rate.ended++
+	s.running--
+	s.queue.claims.rate.ended++
+	for other := s.admitNext(); other != nil; other = s.admitNext() {
 		next = append(next, other)
 	}
-	if len(h.lines.waiting) > 0 {
-		h.ClaimWake.Set() // the claimer may have looked since the place was given back, while the row still ran
+	if len(s.queue.ready.waiting) > 0 {
+		s.queue.ClaimWake.Set() // the claimer may have looked since Yield, while the row still ran
 	}
 	return next
 }
 
-// impatient takes out the rows that have waited for a slot since before the moment, and those that are over, because they would not start
-// in one any more: the sooner they are released, the fewer of them a rescue takes for crashed.
-func (h *Queue) Expel(since time.Time, isOver func(*Item) bool) []*Item {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.lines.ready == 0 {
+// Expel takes out the rows that have waited for a slot since before the moment, and those that must not start any
+// more. Released soon, they are not taken for crashed by a rescue.
+func (s *Slots) Expel(since time.Time, isOver func(*Item) bool) (out []*Item) {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	if s.waiting == 0 {
 		return nil
 	}
-	var taken []*Item
-	for _, line := range h.lines.working {
-		for _, it := range slices.Concat(line.ready.items, line.readyLate.items) {
+	for _, tag := range s.queue.tags.active {
+		for _, it := range slices.Concat(tag.waiting.items, tag.waitingLate.items) {
 			if it.Entered.Before(since) || isOver(it) {
-				h.lines.unready(it)
-				taken = append(taken, it)
+				s.remove(it)
+				out = append(out, it)
 			}
 		}
 	}
-	return taken
+	return out
 }
 
-// admits reports whether there is a slot to run a row of the tag in. A tag that was closed keeps the slots that it had.
-func (l *lines) admits(line *tagLine) bool {
-	return l.running < l.workers && line.running < min(line.slots, l.fair(l.running-line.running))
+// admits reports whether a row of the tag may run now. A tag that was closed keeps the slots that it had.
+func (s *Slots) admits(tag *tagQueue) bool {
+	c := &s.queue.claims
+	return s.running < c.workers && tag.running < min(tag.slots, c.fair(s.running-tag.running))
 }
 
-func (l *lines) admit(it *Item) {
+func (s *Slots) admit(it *Item) {
 	it.running = true
-	it.line.running++
-	l.running++
+	it.tag.running++
+	s.running++
 }
 
-// gate returns the queue in which rows of the tag wait for a slot.
-func (line *tagLine) gate(backlog bool) *queue {
-	if backlog {
-		return &line.readyLate
-	}
-	return &line.ready
-}
-
-// admitNext admits the best of the rows that wait for a slot. What is due now and the backlog take turns, as in the lines.
-func (l *lines) admitNext() *Item {
-	if l.ready == 0 {
+// admitNext admits the best of the rows that wait. What is due now and the backlog take turns, as they do in claims.
+func (s *Slots) admitNext() *Item {
+	if s.waiting == 0 {
 		return nil
 	}
-	l.gateTurn = !l.gateTurn
-	it := cmp.Or(l.bestReady(l.gateTurn), l.bestReady(!l.gateTurn))
+	s.late = !s.late
+	it := cmp.Or(s.best(s.late), s.best(!s.late))
 	if it == nil {
 		return nil
 	}
-	l.unready(it)
-	l.admit(it)
+	s.remove(it)
+	s.admit(it)
 	return it
 }
 
-func (l *lines) bestReady(backlog bool) *Item {
+func (s *Slots) best(backlog bool) *Item {
 	before := byPriority
 	if backlog {
 		before = byDue
 	}
-	return l.best(func(line *tagLine) *Item {
-		if !l.admits(line) {
+	return s.queue.tags.best(func(tag *tagQueue) *Item {
+		if !s.admits(tag) {
 			return nil
 		}
-		return line.gate(backlog).head()
+		return tag.waiters(backlog).head()
 	}, before)
 }
 
-func (l *lines) unready(it *Item) {
+func (s *Slots) remove(it *Item) {
 	it.in.remove(it)
-	l.ready--
+	s.waiting--
 }
 
-// Where several tags are served, none takes all slots, whatever its tasks do: the more it has, the more have to be free for it to
-// get another. So a tag whose tasks take minutes leaves some to those whose tasks take milliseconds, and a second such tag finds
-// some as well. The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
-
-// fairness is how many slots a tag may have for each that is free.
-const fairness = 8
-
-// fair is how many slots one tag may have beside what the others have: 56 of 64 when they have none, and the last one only as its
-// first.
-func (l *lines) fair(others int) int {
-	left := l.workers - others
-	switch {
-	case l.open < 2:
-		return l.workers
-	case left <= 0:
-		return 0
-	default:
-		return max(fairness*left/(fairness+1), 1)
+// waiters returns the heap in which rows of the tag wait for a slot.
+func (t *tagQueue) waiters(backlog bool) *itemHeap {
+	if backlog {
+		return &t.waitingLate
 	}
-}
-
-// share is how many slots rows of the tag may be claimed for, whatever is claimed beyond the slots.
-func (l *lines) share(line *tagLine) int { return min(line.limit, l.fair(l.held-line.held)) }
-
-// weigh renews what the tag has: slots in which its rows run, or rows that are claimed for a slot and not beyond.
-func (l *lines) weigh(line *tagLine) {
-	l.held -= line.held
-	line.held = max(line.running, line.busy-line.flow.surplus)
-	l.held += line.held
+	return &t.waiting
 }

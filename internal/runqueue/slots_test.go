@@ -11,22 +11,24 @@ import (
 )
 
 // claimedRow is a row of the tag that was claimed and whose time has come.
-func claimedRow(h *Queue, id int64, tag string, priority int8) *Item {
-	it := &Item{line: h.lines.line(tag)}
+func claimedRow(q *Queue, id int64, tag string, priority int8) *Item {
+	it := &Item{tag: q.tags.get(tag)}
 	it.ID, it.Priority = id, priority
 	return it
 }
 
 func never(*Item) bool { return false }
 
-// TestGateKeepsAllSlotsBusyAndNoMore plays random moves: never do more rows run than there are slots, and none waits beside a free one.
-func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
+// TestSlotsAreAllBusyAndNoMore plays random moves: never do more rows run than there are slots, and none waits beside
+// a free one.
+func TestSlotsAreAllBusyAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 5).Draw(t, "workers")
-		limit := map[string]int{"a": rapid.IntRange(1, 5).Draw(t, "limit of a"), "b": rapid.IntRange(1, 5).Draw(t, "limit of b")}
-		h := New(workers, 5, Limits{Timers: 10, Backlog: 10})
+		limits := rapid.IntRange(1, 5)
+		limit := map[string]int{"a": limits.Draw(t, "limit of a"), "b": limits.Draw(t, "limit of b")}
+		q := New(workers, 5, Limits{Timers: 10, Backlog: 10})
 		for tag, n := range limit {
-			h.Serve(tag, true, n)
+			q.Serve(tag, true, n)
 		}
 		var rows []*Item // that run or wait
 		drop := func(it *Item) { rows = slices.DeleteFunc(rows, func(other *Item) bool { return it == other }) }
@@ -35,9 +37,9 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 			"enter": func(t *rapid.T) {
 				id++
 				tag := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag")
-				it := claimedRow(h, id, tag, int8(rapid.IntRange(0, 2).Draw(t, "priority")))
+				it := claimedRow(q, id, tag, int8(rapid.IntRange(0, 2).Draw(t, "priority")))
 				rows = append(rows, it)
-				if h.Enter(it) != it.running {
+				if q.Slots.Enter(it) != it.running {
 					t.Fatalf("entered, and runs: %v", it.running)
 				}
 			},
@@ -47,7 +49,7 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 					t.Skip("none runs")
 				}
 				it := rapid.SampledFrom(admitted).Draw(t, "row")
-				admitted = h.Leave(it)
+				admitted = q.Slots.Leave(it)
 				drop(it)
 				for _, next := range admitted {
 					if !slices.Contains(waiting, next) {
@@ -55,18 +57,18 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 					}
 					waiting = slices.DeleteFunc(waiting, func(other *Item) bool { return other == next })
 					for _, other := range waiting {
-						if other.line == next.line && byPriority(other, next) {
+						if other.tag == next.tag && byPriority(other, next) {
 							t.Fatalf("row %d goes on before row %d", next.ID, other.ID)
 						}
 					}
 				}
-				if h.Leave(it) != nil {
+				if q.Slots.Leave(it) != nil {
 					t.Fatal("a row left twice")
 				}
 			},
-			"close": func(*rapid.T) { h.Serve("a", false, 0) },
+			"close": func(*rapid.T) { q.Serve("a", false, 0) },
 			"expel": func(*rapid.T) {
-				for _, it := range h.Expel(time.Now(), never) {
+				for _, it := range q.Slots.Expel(time.Now(), never) {
 					drop(it)
 				}
 			},
@@ -81,7 +83,8 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 				}
 				for _, it := range waiting {
 					mine := running[it.Tag()]
-					if h.lines.open == 2 && len(admitted) < workers && mine < min(limit[it.Tag()], h.lines.fair(len(admitted)-mine)) {
+					most := min(limit[it.Tag()], q.claims.fair(len(admitted)-mine))
+					if q.claims.open == 2 && len(admitted) < workers && mine < most {
 						t.Fatalf("row %d of %s waits while %v of %d run", it.ID, it.Tag(), running, workers)
 					}
 				}
@@ -91,73 +94,75 @@ func TestGateKeepsAllSlotsBusyAndNoMore(t *testing.T) {
 }
 
 func TestOneThatLeavesMayMakeRoomForTwo(t *testing.T) {
-	h := handsFor(3, 2, "a", "b")
-	h.Serve("b", true, 1)
+	q := queueFor(3, 2, "a", "b")
+	q.Serve("b", true, 1)
 	var rows []*Item
 	for id, tag := range []string{"a", "b", "a", "b"} { // the second of a would leave nothing to others
-		it := claimedRow(h, int64(id), tag, 0)
-		if h.Enter(it) != (id < 2) {
+		it := claimedRow(q, int64(id), tag, 0)
+		if q.Slots.Enter(it) != (id < 2) {
 			t.Fatalf("row %d runs: %v", id, it.running)
 		}
 		rows = append(rows, it)
 	}
-	if next := h.Leave(rows[1]); len(next) != 2 {
+	if next := q.Slots.Leave(rows[1]); len(next) != 2 {
 		t.Errorf("%d rows go on, want those of both tags", len(next))
 	}
 }
 
-// A row that waits in the gate has left its line: growing old there does not concern it any more.
-func TestRowInTheGateDoesNotAge(t *testing.T) {
-	h := handsFor(1, 1, "a")
-	h.withSurplus(10)
-	h.AddDue(sightings("a", 1, 3), false, 0)
-	picked := h.pickAny(2, 0)
+// A row that waits for a slot has left its ready queue: growing old there does not concern it any more.
+func TestRowThatWaitsForASlotDoesNotAge(t *testing.T) {
+	q := queueFor(1, 1, "a")
+	q.withPrefetch(10)
+	q.AddDue(sightings("a", 1, 3), false, 0)
+	picked := q.pickAny(2, 0)
 	first, second := picked[0], picked[1]
-	h.Enter(first)
-	h.Enter(second)
-	h.lines.age(ms(5000), 10)
-	if next := h.Leave(first); !slices.Equal(next, []*Item{second}) {
+	q.Slots.Enter(first)
+	q.Slots.Enter(second)
+	q.ready.age(ms(5000), 10)
+	if next := q.Slots.Leave(first); !slices.Equal(next, []*Item{second}) {
 		t.Errorf("%+v goes on", next)
 	}
-	if got := idsIn(h.pickAny(10, 0)); !slices.Equal(got, []int64{3}) {
+	if got := idsIn(q.pickAny(10, 0)); !slices.Equal(got, []int64{3}) {
 		t.Errorf("then picked %v", got)
 	}
 }
 
-// withSurplus lets rows be claimed beyond the slots for the next two seconds, however quickly tasks have come to an end.
-func (h *Queue) withSurplus(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, line := range h.lines.byTag {
-		line.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
+// withPrefetch lets rows be claimed beyond the slots for the next two seconds, however quickly tasks have come to an
+// end.
+func (q *Queue) withPrefetch(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, tag := range q.tags.byName {
+		tag.rate = rate{since: time.Now().Add(2 * time.Second), prefetch: n}
 	}
-	h.lines.flow = flow{since: time.Now().Add(2 * time.Second), surplus: n}
+	q.claims.rate = rate{since: time.Now().Add(2 * time.Second), prefetch: n}
 }
 
-// A slot is given back in two steps: the place for claims, and then the slot to run in. The claimer may look between the two.
+// A slot is given back in two steps: the place for claims, and then the slot to run in. The claimer may look between
+// the two.
 func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
-	h := handsFor(1, 1, "a", "b")
+	q := queueFor(1, 1, "a", "b")
 	now := row.At(time.Now())
-	h.AddDue([]row.Due{{ID: 1, Tag: "a", Due: now}}, false, now)
-	it := h.Pick(1, now, false)[0]
-	if !h.Enter(it) {
+	q.AddDue([]row.Due{{ID: 1, Tag: "a", Due: now}}, false, now)
+	it := q.Pick(1, now, false)[0]
+	if !q.Slots.Enter(it) {
 		t.Fatal("not admitted")
 	}
-	h.AddDue([]row.Due{{ID: 2, Tag: "b", Due: now}}, false, now)
-	if got := h.Pick(1, now, false); len(got) != 0 {
+	q.AddDue([]row.Due{{ID: 2, Tag: "b", Due: now}}, false, now)
+	if got := q.Pick(1, now, false); len(got) != 0 {
 		t.Fatal("picked beside the only slot")
 	}
-	for len(h.ClaimWake) > 0 {
-		<-h.ClaimWake
+	for len(q.ClaimWake) > 0 {
+		<-q.ClaimWake
 	}
 
-	h.Yield(it, Slot) // settler.add
-	<-h.ClaimWake
-	got := h.Pick(1, now, false) // claimer.loop, woken by that
-	h.Leave(it)                  // runner.work
+	q.Yield(it, Slot) // settler.add
+	<-q.ClaimWake
+	got := q.Pick(1, now, false) // claimer.loop, woken by that
+	q.Slots.Leave(it)            // runner.work
 	select {
-	case <-h.ClaimWake:
-		got = append(got, h.Pick(1, now, false)...)
+	case <-q.ClaimWake:
+		got = append(got, q.Pick(1, now, false)...)
 	default:
 	}
 	if len(got) != 1 {

@@ -2,123 +2,136 @@ package runqueue
 
 import "time"
 
-// Tags are free text, and a caller may make up new ones as he goes. So what is done for each claim walks through the tags at work
-// alone, however many there are, and a tag that is neither served nor at work is forgotten.
+// Tags are free text, and callers may make up new ones as they go. So each claim walks through the active tags alone.
+// A tag that is neither served nor active is forgotten.
 
-// tagLine is what waits of one tag, and what runs of it.
-type tagLine struct {
-	tag     string
-	number  uint32 // that the heap's entries carry
-	armed   int    // entries of the heap
-	atWork  bool   // it is among those that are walked through
-	open    bool   // served here and not paused
-	limit   int    // worker slots that the tag may occupy; 0 while it is closed
-	busy    int    // rows that are claimed for a worker, or being claimed
-	held    int    // slots that count as the tag's
-	beyond  int    // rows that may be claimed beyond the slots now
-	flow    flow
-	slots   int // the limit, also after the tag was closed
-	running int // slots in which a row runs
-	// Rows that were claimed and wait for a slot: those that are due now, and the backlog.
-	ready, readyLate queue
-	ahead            int   // slots, or places of pops, that are held by rows which are not due yet
-	early            queue // not nearly due
-	now              queue
-	arrived          []*Item   // those of now in the order in which they came, about that of their due times; some have left
-	backlog          []*Item   // oldest first
-	awaited          time.Time // when a scan last waited for room in the backlog, with rows that are older
-	pops             popDemand
-	looked           bool // since the first of the pops that wait began to
+// tagQueue is what waits of one tag, and what runs of it.
+type tagQueue struct {
+	name   string
+	number uint32 // that the entries of timers carry
+	armed  int    // timers
+	active bool   // it is among those that each claim walks through
+	open   bool   // served here and not paused
+	limit  int    // slots that the tag may take; 0 while it is closed
+	looked bool   // a pop has looked for its rows since the first of those that wait began to
+
+	early   itemHeap  // not nearly due
+	now     itemHeap  // due now, or nearly
+	arrived []*Item   // those of now in the order in which they came; some have left
+	backlog []*Item   // oldest first
+	awaited time.Time // when a scan last waited for room in the backlog, with rows that are older
+
+	claimed       int // rows that are claimed for a worker, or being claimed
+	counted       int // places that count as the tag's beside other tags
+	ahead         int // places of workers and pops that rows take ahead of their due times
+	rate          rate
+	prefetchLimit int // rows that may be claimed beyond the slots now
+	pops          demand
+
+	slots       int // the limit, also after the tag was closed
+	running     int // slots in which a row runs
+	waiting     itemHeap
+	waitingLate itemHeap // of the backlog
 }
 
-func newTagLine(tag string, number uint32) *tagLine {
-	return &tagLine{
-		tag: tag, number: number, early: queue{before: byDue}, now: queue{before: byPriority}, ready: queue{before: byPriority},
-		readyLate: queue{before: byDue},
+func newTagQueue(name string, number uint32) *tagQueue {
+	return &tagQueue{
+		name: name, number: number, early: itemHeap{before: byDue}, now: itemHeap{before: byPriority},
+		waiting: itemHeap{before: byPriority}, waitingLate: itemHeap{before: byDue},
 	}
 }
 
-// atRest reports whether nothing of the tag waits, runs, or came to an end lately.
-func (line *tagLine) atRest() bool {
-	return line.busy == 0 && line.running == 0 && line.pops.promised == 0 && line.flow.still() &&
-		line.early.Len() == 0 && line.now.Len() == 0 && len(line.arrived) == 0 && len(line.backlog) == 0 &&
-		line.ready.Len() == 0 && line.readyLate.Len() == 0
+// atRest reports whether nothing of the tag waits, runs, or has ended lately.
+func (t *tagQueue) atRest() bool {
+	return t.claimed == 0 && t.running == 0 && t.pops.reserved == 0 && t.rate.still() &&
+		t.early.Len() == 0 && t.now.Len() == 0 && len(t.arrived) == 0 && len(t.backlog) == 0 &&
+		t.waiting.Len() == 0 && t.waitingLate.Len() == 0
 }
 
-func (line *tagLine) clear() {
-	line.early.clear()
-	line.now.clear()
-	line.arrived, line.backlog = nil, nil
+func (t *tagQueue) clear() {
+	t.early.clear()
+	t.now.clear()
+	t.arrived, t.backlog = nil, nil
 }
 
-// tagLines knows the lines of the tags by their names and by their numbers.
-type tagLines struct {
-	byTag    map[string]*tagLine
-	byNumber []*tagLine // nil where a number is free
-	free     []uint32   // numbers of tags that were forgotten
-	working  []*tagLine // those at work
-	next     int        // of working that the backlog's round begins with
+// tagTable finds the queues of tags by name and by number.
+type tagTable struct {
+	byName   map[string]*tagQueue
+	byNumber []*tagQueue // nil where a number is free
+	free     []uint32    // numbers of tags that were forgotten
+	active   []*tagQueue
+	next     int // of active that the backlog's round goes on with
 }
 
-// line returns that of the tag. Whoever leaves it without anything to do lets it be forgotten.
-func (t *tagLines) line(tag string) *tagLine {
-	line, known := t.byTag[tag]
+// get returns the queue of the tag. A caller that leaves it without anything to do calls forget.
+func (t *tagTable) get(name string) *tagQueue {
+	tag, known := t.byName[name]
 	if known {
-		return line
+		return tag
 	}
 	if n := len(t.free); n > 0 {
-		line = newTagLine(tag, t.free[n-1])
+		tag = newTagQueue(name, t.free[n-1])
 		t.free = t.free[:n-1]
-		t.byNumber[line.number] = line
+		t.byNumber[tag.number] = tag
 	} else {
-		line = newTagLine(tag, uint32(len(t.byNumber)))
-		t.byNumber = append(t.byNumber, line)
+		tag = newTagQueue(name, uint32(len(t.byNumber)))
+		t.byNumber = append(t.byNumber, tag)
 	}
-	t.byTag[tag] = line
-	return line
+	t.byName[name] = tag
+	return tag
 }
 
-// stir puts a line to work.
-func (t *tagLines) stir(line *tagLine) {
-	if !line.atWork {
-		line.atWork = true
-		t.working = append(t.working, line)
+// activate lets claims walk through the tag.
+func (t *tagTable) activate(tag *tagQueue) {
+	if !tag.active {
+		tag.active = true
+		t.active = append(t.active, tag)
 	}
 }
 
-// rest lets go of the lines that have come to rest. The backlog's round goes on where it was.
-func (t *tagLines) rest() {
-	kept, next := t.working[:0], t.next
-	for i, line := range t.working {
-		if !line.atRest() {
-			kept = append(kept, line)
+// idle takes the tags that are at rest out of the active ones. The backlog's round goes on where it was.
+func (t *tagTable) idle() {
+	kept, next := t.active[:0], t.next
+	for i, tag := range t.active {
+		if !tag.atRest() {
+			kept = append(kept, tag)
 			continue
 		}
-		line.atWork = false
+		tag.active = false
 		if i < t.next {
 			next--
 		}
-		t.forget(line)
+		t.forget(tag)
 	}
-	clear(t.working[len(kept):])
-	t.working, t.next = kept, next
+	clear(t.active[len(kept):])
+	t.active, t.next = kept, next
 }
 
-// inTurn returns the line whose turn it is in the backlog's round.
-func (t *tagLines) inTurn() *tagLine {
-	if t.next >= len(t.working) {
+// inTurn returns the tag whose turn it is in the backlog's round.
+func (t *tagTable) inTurn() *tagQueue {
+	if t.next >= len(t.active) {
 		t.next = 0
 	}
 	t.next++
-	return t.working[t.next-1]
+	return t.active[t.next-1]
 }
 
-// forget forgets a line that is closed and has nothing to do, and that no timer and no pop wants.
-func (t *tagLines) forget(line *tagLine) {
-	if line.open || line.atWork || line.armed > 0 || line.pops.wanted > 0 || t.byTag[line.tag] != line {
+// best returns the best of what the active tags offer, nil when none offers anything.
+func (t *tagTable) best(offer func(*tagQueue) *Item, before func(a, b *Item) bool) (best *Item) {
+	for _, tag := range t.active {
+		if it := offer(tag); it != nil && (best == nil || before(it, best)) {
+			best = it
+		}
+	}
+	return best
+}
+
+// forget forgets a tag that is closed and at rest, and that no timer and no pop wants.
+func (t *tagTable) forget(tag *tagQueue) {
+	if tag.open || tag.active || tag.armed > 0 || tag.pops.wanted > 0 || t.byName[tag.name] != tag {
 		return
 	}
-	delete(t.byTag, line.tag)
-	t.byNumber[line.number] = nil
-	t.free = append(t.free, line.number)
+	delete(t.byName, tag.name)
+	t.byNumber[tag.number] = nil
+	t.free = append(t.free, tag.number)
 }

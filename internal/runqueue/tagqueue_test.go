@@ -6,78 +6,78 @@ import (
 	"testing"
 )
 
-// checkTagLines compares what is known of the tags with the rows that there are.
-func checkTagLines(t interface{ Fatalf(string, ...any) }, h *Queue) {
-	armed := map[*tagLine]int{}
+// checkTags compares what is known of the tags with the rows that there are.
+func checkTags(t interface{ Fatalf(string, ...any) }, q *Queue) {
+	armed := map[*tagQueue]int{}
 	for id := range int64(30) {
-		if e, ok := h.heap.Get(id); ok {
-			armed[h.lines.byNumber[e.Tag]]++
+		if e, ok := q.timers.Get(id); ok {
+			armed[q.tags.byNumber[e.Tag]]++
 		}
 	}
-	for n, line := range h.lines.byNumber {
+	for n, tag := range q.tags.byNumber {
 		switch {
-		case line == nil && slices.Contains(h.lines.free, uint32(n)):
-		case line == nil || line.number != uint32(n) || h.lines.byTag[line.tag] != line:
-			t.Fatalf("number %d leads to %+v", n, line)
-		case line.armed != armed[line]:
-			t.Fatalf("%d timers of %s are counted, there are %d", line.armed, line.tag, armed[line])
-		case line.atWork != slices.Contains(h.lines.working, line), !line.atWork && !line.atRest():
-			t.Fatalf("%s is at work: %t, at rest: %t", line.tag, line.atWork, line.atRest())
-		case !line.open && !line.atWork && line.armed == 0 && line.pops.wanted == 0:
-			t.Fatalf("%s is not forgotten", line.tag)
+		case tag == nil && slices.Contains(q.tags.free, uint32(n)):
+		case tag == nil || tag.number != uint32(n) || q.tags.byName[tag.name] != tag:
+			t.Fatalf("number %d leads to %+v", n, tag)
+		case tag.armed != armed[tag]:
+			t.Fatalf("%d timers of %s are counted, there are %d", tag.armed, tag.name, armed[tag])
+		case tag.active != slices.Contains(q.tags.active, tag), !tag.active && !tag.atRest():
+			t.Fatalf("%s is active: %t, at rest: %t", tag.name, tag.active, tag.atRest())
+		case !tag.open && !tag.active && tag.armed == 0 && tag.pops.wanted == 0:
+			t.Fatalf("%s is not forgotten", tag.name)
 		}
 	}
-	for _, it := range h.held {
-		if it.slot && h.lines.byTag[it.line.tag] != it.line {
-			t.Fatalf("%s has a row with a slot, and is forgotten", it.line.tag)
+	for _, it := range q.owned {
+		if it.claimed && q.tags.byName[it.tag.name] != it.tag {
+			t.Fatalf("%s has a row with a slot, and is forgotten", it.tag.name)
 		}
 	}
-	if known := len(h.lines.byNumber) - len(h.lines.free); known != len(h.lines.byTag) {
-		t.Fatalf("%d tags by number, %d by name", known, len(h.lines.byTag))
+	if known := len(q.tags.byNumber) - len(q.tags.free); known != len(q.tags.byName) {
+		t.Fatalf("%d tags by number, %d by name", known, len(q.tags.byName))
 	}
 }
 
-// A row that no claim could take goes back to its line after a while, and its tag may have come and gone meanwhile.
-func TestRowThatIsPutBackFindsTheLineThatItsTagHasNow(t *testing.T) {
-	h := handsFor(4, 4, "a")
-	h.withSurplus(0)
-	h.AddDue(sightings("a", 1, 1), false, 0)
-	it := h.pickAny(1, 0)[0]
-	h.Yield(it, Slot)
-	h.Serve("a", false, 0)
-	h.WithTaker(nil)
-	h.Serve("a", true, 4)
-	h.Release(it, Unclaimed)
-	if got := h.pickAny(1, 0); len(got) != 1 || got[0] != it || h.lines.byTag["a"].busy != 1 {
-		t.Errorf("picked %v; the tag has %d rows that are claimed", idsIn(got), h.lines.byTag["a"].busy)
+// A row that no claim could take goes back to its tag after a while, and its tag may have come and gone meanwhile.
+func TestUnclaimedRowGoesBackToTheQueueThatItsTagHasNow(t *testing.T) {
+	q := queueFor(4, 4, "a")
+	q.withPrefetch(0)
+	q.AddDue(sightings("a", 1, 1), false, 0)
+	it := q.pickAny(1, 0)[0]
+	q.Yield(it, Slot)
+	q.Serve("a", false, 0)
+	q.WithTaker(nil)
+	q.Serve("a", true, 4)
+	q.Release(it, Unclaimed)
+	if got := q.pickAny(1, 0); len(got) != 1 || got[0] != it || q.tags.byName["a"].claimed != 1 {
+		t.Errorf("picked %v; the tag has %d rows that are claimed", idsIn(got), q.tags.byName["a"].claimed)
 	}
 }
 
-func TestTagsThatAreServedAndHaveNothingToDoAreNotWalkedThrough(t *testing.T) {
-	h := New(4, 5, Limits{Timers: 1000, Backlog: 1000})
+func TestIdleTagsAreNotWalkedThrough(t *testing.T) {
+	q := New(4, 5, Limits{Timers: 1000, Backlog: 1000})
 	for n := range 1000 {
-		h.Serve(fmt.Sprint(n), true, 4)
+		q.Serve(fmt.Sprint(n), true, 4)
 	}
-	h.AddDue(sightings("7", 1, 3), false, 0)
-	if it := h.pickAny(1, 0); len(it) != 1 || len(h.lines.working) != 1 {
-		t.Errorf("%d picked, and %d tags walked through", len(it), len(h.lines.working))
+	q.AddDue(sightings("7", 1, 3), false, 0)
+	if it := q.pickAny(1, 0); len(it) != 1 || len(q.tags.active) != 1 {
+		t.Errorf("%d picked, and %d tags walked through", len(it), len(q.tags.active))
 	}
 }
 
 func TestBacklogsRoundGoesOnWhenATagComesToRest(t *testing.T) {
-	h := handsFor(1, 1, "a", "b", "c")
-	h.withSurplus(0)
-	h.AddDue(sightings("a", 1, 1), true, 0)
-	h.AddDue(sightings("b", 11, 3), true, 0)
-	h.AddDue(sightings("c", 21, 3), true, 0)
+	q := queueFor(1, 1, "a", "b", "c")
+	q.withPrefetch(0)
+	q.AddDue(sightings("a", 1, 1), true, 0)
+	q.AddDue(sightings("b", 11, 3), true, 0)
+	q.AddDue(sightings("c", 21, 3), true, 0)
 	var order []int64
 	for range 7 {
-		for _, it := range h.Pick(1, 0, true) {
+		for _, it := range q.Pick(1, 0, true) {
 			order = append(order, it.ID)
-			h.Release(it, Ended)
+			q.Release(it, Ended)
 		}
-		for _, line := range h.lines.working {
-			line.flow = flow{}
+		for _, tag := range q.tags.active {
+			tag.rate = rate{}
 		}
 	}
 	if want := []int64{1, 11, 21, 12, 22, 13, 23}; !slices.Equal(order, want) {

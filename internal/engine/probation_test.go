@@ -19,7 +19,7 @@ func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
 		running := 0
 		w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			if running++; running > 1 {
-				w.Errorf("task %d runs beside another suspect", task.ID)
+				w.Errorf("task %d runs beside another on probation", task.ID)
 			}
 			lifecycle.Sleep(ctx, 100*time.Millisecond)
 			running--

@@ -104,7 +104,7 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 		slow.Store(true)
 		time.Sleep(wave/2 + runqueue.SlotWait/2)
 		if got := w.executing(second); got <= 2 {
-			t.Errorf("%d tasks are claimed for two slots and the surplus", got)
+			t.Errorf("%d tasks are claimed for two slots and the prefetch", got)
 		}
 		time.Sleep(runqueue.SlotWait)
 		if got := w.executing(second); got != 2 {
@@ -196,7 +196,7 @@ func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 		slow.Store(true)
 		time.Sleep(wave/2 + 10*time.Millisecond)
 		if got := w.executing(ids); got <= 2 {
-			t.Fatalf("%d tasks are claimed for two slots and the surplus", got)
+			t.Fatalf("%d tasks are claimed for two slots and the prefetch", got)
 		}
 		if err := e.Stop(w.Context()); err == nil {
 			t.Error("the stop interrupted nothing")
