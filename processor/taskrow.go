@@ -83,5 +83,5 @@ type Filter struct {
 // Page is a part of a list: the tasks up to the filter's limit, and up to 16 MiB of bodies and errors, but at least one.
 type Page struct {
 	Tasks []TaskRow // by id, which is the order of their saves
-	Next  int64    // Filter.After of the next page; 0 when this is the last
+	Next  int64     // Filter.After of the next page; 0 when this is the last
 }

@@ -44,9 +44,9 @@ func walk(ctx context.Context, out io.Writer) error {
 				inside++
 			}
 		}
-		fmt.Fprintf(out, "%s: %d files, %d of them of engine and runqueue\n", name, len(files), inside)
-		for _, file := range files {
-			fmt.Fprintf(out, "  %s\n", file)
+		lines := append([]string{fmt.Sprintf("%s: %d files, %d of engine and runqueue", name, len(files), inside)}, files...)
+		if _, err := fmt.Fprintln(out, strings.Join(lines, "\n  ")); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func run(ctx context.Context, out string) error {
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	time.Sleep(2 * time.Second) // what a start does is over
+	wait(2 * time.Second) // what a start does is over
 	for i := range walks {
 		if err := walk(ctx, s, ran, func(name string) string { return filepath.Join(out, fmt.Sprintf("%s.%d", name, i)) }); err != nil {
 			return err
@@ -61,18 +61,21 @@ func walk(ctx context.Context, s *delaytask.Scheduler, ran <-chan struct{}, fold
 	if _, err := s.SaveDelayTask(ctx, "walk", "x", delay); err != nil {
 		return err
 	}
-	time.Sleep(20 * time.Millisecond) // the armed timer is looked at
+	wait(20 * time.Millisecond) // the armed timer is looked at
 	if err := write(folder("save")); err != nil {
 		return err
 	}
-	time.Sleep(time.Until(saved.Add(delay - lead)))
+	wait(time.Until(saved.Add(delay - lead)))
 	if err := coverage.ClearCounters(); err != nil {
 		return err
 	}
 	<-ran
-	time.Sleep(settled) // to ask would be another walk
+	wait(settled) // to ask would be another walk
 	return write(folder("run"))
 }
+
+// wait lets time pass. A task that is asked for, or a channel that the scheduler signals, would be a walk of its own.
+func wait(d time.Duration) { <-time.After(d) }
 
 func write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
