@@ -39,9 +39,10 @@ type Config struct {
 	// the save's, so that a trace does not stay open for as long as the delay and the retries last. Default: false.
 	ContinueTraces bool
 
-	// Workers is how many tasks run at once in this process, 1 to 100,000. Where several tags are served, none takes all of them:
-	// the more it has, the more have to be free for it to get another, and alone it takes about eight ninths. Default: 64.
-	Workers int
+	// Concurrency is how many tasks run at once in this process, 1 to 100,000. Where several tags are served, none takes
+	// all slots: the more it has, the more have to be free for it to get another, and alone it takes about eight ninths.
+	// Default: 64.
+	Concurrency int
 
 	// TTR is how long a lease lasts: so long after a process has died, others take over its tasks. A lease is renewed while its
 	// task runs, so a TTR need not cover the longest task. 1 s to 24 h. Default: 15 s.
@@ -141,7 +142,7 @@ func (c Config) withDefaults() Config {
 	if c.Propagator == nil {
 		c.Propagator = propagation.TraceContext{}
 	}
-	c.Workers = cmp.Or(c.Workers, 64)
+	c.Concurrency = cmp.Or(c.Concurrency, 64)
 	c.TTR = cmp.Or(c.TTR, 15*time.Second)
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 20)
@@ -164,7 +165,7 @@ func (c Config) withDefaults() Config {
 // check names the first field that is out of range. It expects the defaults in place.
 func (c *Config) check() error {
 	return cmp.Or(
-		between("Workers", c.Workers, 1, 100_000),
+		between("Concurrency", c.Concurrency, 1, 100_000),
 		between("TTR", c.TTR, time.Second, day),
 		between("MaxAttempts", c.MaxAttempts, 1, 1_000_000),
 		between("LookAhead", c.LookAhead, 100*time.Millisecond, time.Minute),
@@ -190,7 +191,7 @@ func between[T cmp.Ordered](field string, value, least, most T) error {
 func (c *Config) engineConfig(store store.Store) engine.Config {
 	cfg := engine.Config{
 		Store: store, Registry: new(processor.Registry), Logger: c.Logger, CallTimeout: callTimeout, Nap: clock.Nap,
-		Workers: c.Workers, TTR: c.TTR, Timeout: max(c.Timeout, 0), MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,
+		Concurrency: c.Concurrency, TTR: c.TTR, Timeout: max(c.Timeout, 0), MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,
 		ErrorLimit: c.ErrorLimit, Quarantine: c.Quarantine,
 		LookAhead: c.LookAhead, Window: c.LookAheadWindow, ScanEvery: c.ScanEvery, Horizon: c.Horizon, HeapCap: c.HeapCap,
 		NodeName: c.NodeName, Address: c.Address, Heartbeat: c.Heartbeat, StopGrace: max(c.StopGrace, 0),

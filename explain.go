@@ -20,7 +20,7 @@ const (
 	ReasonPaused      = processor.ReasonPaused
 	ReasonUnserved    = processor.ReasonUnserved  // no live node has a processor for the tag
 	ReasonLocked      = processor.ReasonLocked    // somebody else's transaction holds the row
-	ReasonWaiting     = processor.ReasonWaiting   // due, and waiting for a free worker
+	ReasonWaiting     = processor.ReasonWaiting   // due, and waiting for a free slot
 	ReasonLeased      = processor.ReasonLeased    // it is executing
 	ReasonLeaseOver   = processor.ReasonLeaseOver // its executor is gone; a rescue will end the lease
 	ReasonFinished    = processor.ReasonFinished
@@ -118,7 +118,7 @@ func explainPending(t *TaskRow, now situation, locked bool) (Reason, string) {
 	hurdle(now.paused[t.Tag], ReasonPaused, fmt.Sprintf("The tag %s is paused.", t.Tag))
 	hurdle(!now.served[t.Tag], ReasonUnserved, fmt.Sprintf("No live node serves the tag %s.", t.Tag))
 	hurdle(locked, ReasonLocked, "Its row is locked by another transaction.")
-	hurdle(len(reasons) == 0, ReasonWaiting, fmt.Sprintf("It has been due since %s and waits for a free worker.", moment(t.Due)))
+	hurdle(len(reasons) == 0, ReasonWaiting, fmt.Sprintf("It has been due since %s and waits for a free slot.", moment(t.Due)))
 	return reasons[0], text
 }
 

@@ -16,15 +16,15 @@ import (
 	"github.com/delaytask/delaytask/migrations"
 )
 
-// Open connects to the database that dsn names and returns a scheduler that can save tasks; [Scheduler.Start] lets it run them.
-// Stop closes the connections.
+// Open connects to the database that dsn names and returns a scheduler that can save tasks; [Scheduler.Start] lets it
+// run them. Stop closes the connections.
 //
 //	sqlite:PATH                                  an embedded database, created and migrated as needed
 //	user:password@tcp(host:3306)/database        MySQL or MariaDB, as in go-sql-driver/mysql
 //	mysql://user:password@host:3306/database     the same as a URL
 //
-// An error says in one sentence what is wrong and, where somebody can do something, what. Whatever is dangerous but not wrong, as
-// a server that may lose commits when its machine fails, goes to the logger. Passwords show in neither.
+// An error says in one sentence what is wrong and, where somebody can do something, what. Whatever is dangerous but not
+// wrong, as a server that may lose commits when its machine fails, goes to the logger. Passwords show in neither.
 func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)
 	if err != nil {
@@ -42,9 +42,9 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// New is Open on the application's own pool. The pool keeps its settings and stays open after Stop; a few of its connections are
-// reserved until then, and a pool too small for that is refused with the number needed: 2 and one for each of Workers,
-// at least 6 and at most 21.
+// New is Open on the application's own pool. The pool keeps its settings and stays open after Stop; a few of its
+// connections are reserved until then, and a pool too small for that is refused with the number needed: 2 and one for
+// each task that runs at once ([Config.Concurrency]), at least 6 and at most 21.
 func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)
 	if err != nil {
@@ -94,7 +94,7 @@ func onDatabase(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, cfg Config
 			return nil, fmt.Errorf("delaytask: %w", err)
 		}
 	}
-	st := sqlstore.NewFor(db, kind, cfg.Workers)
+	st := sqlstore.NewFor(db, kind, cfg.Concurrency)
 	release := func(ctx context.Context) error { return errors.Join(st.Close(ctx), closeDB()) }
 	if err := check(ctx, st, cfg); err != nil {
 		return nil, errors.Join(err, st.Close(ctx))

@@ -87,7 +87,7 @@ func (a *attempt) outlives(w *worker) {
 		if a.returned.Load() {
 			return
 		}
-		w.log.Error("a processor goes on although its context has ended; its worker is given to another task",
+		w.log.Error("a processor goes on although its context has ended; its slot is given to another task",
 			"task", a.token.ID, "tag", a.tag)
 		a.free()
 	})

@@ -8,20 +8,22 @@
 //	…
 //	tasks.SaveDelayTask(ctx, "order.close", order, 30*time.Minute)
 //
-// A program that is written against [processor.Scheduler] moves between this and the library by changing the constructor. What
-// differs: the service takes JSON bodies only, there are no transactions, and times of stored tasks come to the millisecond.
+// A program that is written against [processor.Scheduler] moves between this and the library by changing the
+// constructor. What differs: the service takes JSON bodies only, there are no transactions, and times of stored tasks
+// come to the millisecond.
 //
 // # When no answer comes
 //
-// A save draws its id before anything is sent. It is repeated with that id until an answer comes, which cannot store the
-// task twice, and when time runs out its error holds the id ([processor.OutcomeUnknownError]). Reading, Pause, Resume,
-// Finish and Touch are repeated as well. Cancel, Reschedule and Retry are repeated only where the service has certainly
-// done nothing; otherwise the error is [ErrNoAnswer], and Get tells what became of them.
+// A save draws its id before anything is sent. It is repeated with that id until an answer comes, which cannot store
+// the task twice, and when time runs out its error holds the id ([processor.OutcomeUnknownError]). Reading, Pause,
+// Resume, Finish and Touch are repeated as well. Cancel, Reschedule and Retry are repeated only where the service has
+// certainly done nothing; otherwise the error is [ErrNoAnswer], and Get tells what became of them.
 //
 // # Processors
 //
-// Start takes due tasks of the registered tags by long polls, as many as there are free workers, renews their leases while they
-// run, and reports the results. Stop takes no more, and gives back what it could not finish without spending an attempt.
+// Start takes due tasks of the registered tags by long polls, as many as there are free slots, renews their leases
+// while they run, and reports the results. Stop takes no more, and gives back what it could not finish without spending
+// an attempt.
 //
 // # Receivers
 //

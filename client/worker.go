@@ -59,7 +59,7 @@ func newWorker(c *Client, cfg *config) *worker {
 
 // Register gives a tag its processor in this process. It may be called before and after Start.
 //
-// [processor.Concurrency] gives the tag workers of its own, besides those that all other tags share ([WithConcurrency]).
+// [processor.Concurrency] gives the tag slots of its own, besides those that all other tags share ([WithConcurrency]).
 // [processor.TTR] is the length of its leases here, whatever its tasks were saved with. [processor.MaxAttempts] is refused with
 // [processor.ErrInvalidOption]: the service counts attempts, so give the number when the task is saved.
 //

@@ -320,8 +320,10 @@ func TestMistakesWithTheClockFailTheTest(t *testing.T) {
 	if !strings.Contains(nested, "called while tasks run") {
 		t.Errorf("nested: %q", nested)
 	}
-	invalid := failing(t, func(tb testing.TB) { delaytasktest.New(tb, delaytasktest.WithConfig(delaytask.Config{Workers: -1})) })
-	if !strings.Contains(invalid, "Workers is -1") {
+	invalid := failing(t, func(tb testing.TB) {
+		delaytasktest.New(tb, delaytasktest.WithConfig(delaytask.Config{Concurrency: -1}))
+	})
+	if !strings.Contains(invalid, "Concurrency is -1") {
 		t.Errorf("invalid: %q", invalid)
 	}
 }

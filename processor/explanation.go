@@ -10,7 +10,7 @@ const (
 	ReasonPaused      Reason = "paused"
 	ReasonUnserved    Reason = "unserved"   // no live node has a processor for the tag
 	ReasonLocked      Reason = "locked"     // somebody else's transaction holds the row
-	ReasonWaiting     Reason = "waiting"    // due, and waiting for a free worker
+	ReasonWaiting     Reason = "waiting"    // due, and waiting for a free slot
 	ReasonLeased      Reason = "leased"     // it is executing
 	ReasonLeaseOver   Reason = "lease_over" // its executor is gone; a rescue will end the lease
 	ReasonFinished    Reason = "finished"

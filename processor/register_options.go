@@ -8,9 +8,9 @@ import (
 // RegisterOption is a setting of one tag. Where an option is given twice, the last one counts; [Use] adds up.
 type RegisterOption func(*Registration) error
 
-// Concurrency bounds how many tasks of the tag run at once in this process. 0, the default, means all workers. Where
-// the process serves several tags it also keeps some workers free of each, whatever n. It returns [ErrInvalidOption] when n is
-// negative.
+// Concurrency bounds how many tasks of the tag run at once in this process. 0, the default, means as many as the
+// process runs. Where the process serves several tags it also keeps some slots free of each, whatever n. It returns
+// [ErrInvalidOption] when n is negative.
 func Concurrency(n int) RegisterOption {
 	return func(r *Registration) error {
 		if n < 0 {
@@ -21,8 +21,8 @@ func Concurrency(n int) RegisterOption {
 	}
 }
 
-// Timeout bounds one attempt: its context ends after d. 0 means no bound. Without this option the scheduler's timeout counts
-// (default 5 min). It returns [ErrInvalidOption] when d is negative.
+// Timeout bounds one attempt: its context ends after d. 0 means no bound. Without this option the scheduler's timeout
+// counts (default 5 min). It returns [ErrInvalidOption] when d is negative.
 func Timeout(d time.Duration) RegisterOption {
 	return func(r *Registration) error {
 		if d < 0 {
@@ -33,8 +33,9 @@ func Timeout(d time.Duration) RegisterOption {
 	}
 }
 
-// TTR is the lease of the tag's tasks that were saved without one of their own: so long after a process has died, somebody else
-// takes its task. 0 means the scheduler's (default 15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR].
+// TTR is the lease of the tag's tasks that were saved without one of their own: so long after a process has died,
+// somebody else takes its task. 0 means the scheduler's (default 15 s); less than 1 s is raised to 1 s. It returns
+// [ErrInvalidTTR].
 func TTR(d time.Duration) RegisterOption {
 	return func(r *Registration) error {
 		ttr, err := checkTTR(d)
@@ -43,8 +44,8 @@ func TTR(d time.Duration) RegisterOption {
 	}
 }
 
-// MaxAttempts is the number of attempts of the tag's tasks that were saved without one of their own. 0 means the scheduler's
-// (default 20). It returns [ErrInvalidMaxAttempts].
+// MaxAttempts is the number of attempts of the tag's tasks that were saved without one of their own. 0 means the
+// scheduler's (default 20). It returns [ErrInvalidMaxAttempts].
 func MaxAttempts(n int) RegisterOption {
 	return func(r *Registration) error {
 		r.MaxAttempts = n
@@ -52,8 +53,8 @@ func MaxAttempts(n int) RegisterOption {
 	}
 }
 
-// RetryBackoff replaces the scheduler's backoff between the attempts of the tag's tasks. It returns [ErrInvalidOption] when b is
-// nil.
+// RetryBackoff replaces the scheduler's backoff between the attempts of the tag's tasks. It returns [ErrInvalidOption]
+// when b is nil.
 func RetryBackoff(b Backoff) RegisterOption {
 	return func(r *Registration) error {
 		if b == nil {
@@ -64,7 +65,8 @@ func RetryBackoff(b Backoff) RegisterOption {
 	}
 }
 
-// Use puts middleware around the processor, the first one outermost. It returns [ErrInvalidOption] when one of them is nil.
+// Use puts middleware around the processor, the first one outermost. It returns [ErrInvalidOption] when one of them is
+// nil.
 func Use(mw ...Middleware) RegisterOption {
 	return func(r *Registration) error {
 		for _, m := range mw {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TaskRow is a task as it is stored; a processor is handed a [Task]. Times are UTC on the database's clock; one that is not set is the zero time.
+// TaskRow is a task as it is stored; a processor is handed a [Task]. Times are UTC on the database's clock. One that is
+// not set is the zero time.
 type TaskRow struct {
 	ID      int64
 	Tag     string
@@ -37,8 +38,8 @@ type TaskRow struct {
 	ErrorStack string          // the last error, with the stack of a panic
 	Errors     []FailedAttempt // the last ten unsuccessful attempts, oldest first
 
-	// Broken says why the row cannot be read; then only ID, Version and Status are set. Somebody wrote it by hand: repair it, or
-	// let a node that serves its tag fail it.
+	// Broken says why the row cannot be read; then only ID, Version and Status are set. Somebody wrote it by hand: repair
+	// it, or let a node that serves its tag fail it.
 	Broken string
 }
 
@@ -80,7 +81,8 @@ type Filter struct {
 	Bodies    bool      // read the bodies too
 }
 
-// Page is a part of a list: the tasks up to the filter's limit, and up to 16 MiB of bodies and errors, but at least one.
+// Page is a part of a list: the tasks up to the filter's limit, and up to 16 MiB of bodies and errors, but at least
+// one.
 type Page struct {
 	Tasks []TaskRow // by id, which is the order of their saves
 	Next  int64     // Filter.After of the next page; 0 when this is the last

@@ -25,7 +25,7 @@ const (
 //
 // A pass costs one small read when there is no backlog. When a page does not hold all, every tag is read by itself, page by page,
 // as fast as Offer takes them and beyond the end of the pass; later passes leave the tag out until it is through. So neither a
-// tag with a million overdue rows nor one whose workers are slow holds up another.
+// tag with a million overdue rows nor one whose tasks are slow holds up another.
 type Compensate struct {
 	Due   func(ctx context.Context, w row.Window) ([]row.Due, error)
 	Adopt func(ctx context.Context, rows []row.Ref) error // gives rows of a plain INSERT the due time that they lack

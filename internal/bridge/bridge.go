@@ -1,6 +1,6 @@
-// Package bridge lets other packages of this module do with a scheduler what users cannot: package delaytasktest makes one on
-// an engine of its own, and the service reaches the store and the reserved keys. It holds functions that package delaytask
-// sets when it is initialised and nobody sets again.
+// Package bridge lets other packages of this module do with a scheduler what users cannot: package delaytasktest makes
+// one on an engine of its own, and the service reaches the store and the reserved keys. It holds functions that package
+// delaytask sets when it is initialised and nobody sets again.
 package bridge
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// NewScheduler returns a *delaytask.Scheduler on the store. cfg is a delaytask.Config; build gets what is made of it and of the
-// defaults, and returns the engine. The types are any because this package lies below delaytask.
+// NewScheduler returns a *delaytask.Scheduler on the store. cfg is a delaytask.Config; build gets what is made of it
+// and of the defaults, and returns the engine. The types are any because this package lies below delaytask.
 var NewScheduler func(
 	cfg any, store store.Store, build func(engine.Config) (*engine.Engine, error),
 ) (scheduler any, err error)
@@ -23,22 +23,23 @@ var Store func(scheduler any) store.Store
 // Warning returns what somebody has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string
 
-// Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the delaytask.TaskRow that is
-// stored, without Created and Updated, which the database sets: a caller that shows it need not read it. The task is nil where
-// it may be that of an earlier save: with an error, and where the caller has chosen the id.
+// Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the stored
+// delaytask.TaskRow, without Created and Updated, which the database sets: a caller that shows it need not read it. The
+// task is nil where it may be that of an earlier save: with an error, and where the caller has chosen the id.
 var Save func(ctx context.Context, scheduler, item any) (id int64, task any, err error)
 
-// CheckSave returns what the SaveDelayTask of a *delaytask.Scheduler would refuse a delaytask.Item for before it asks the database.
+// CheckSave returns what the SaveDelayTask of a *delaytask.Scheduler would refuse a delaytask.Item for before it asks
+// the database.
 var CheckSave func(scheduler, item any) error
 
-// Complete ends a pending task of a *delaytask.Scheduler that has the version of the token. It returns ErrLeaseLost when the
-// task is not pending, or has another version by now.
+// Complete ends a pending task of a *delaytask.Scheduler that has the version of the token. It returns ErrLeaseLost
+// when the task is not pending, or has another version by now.
 var Complete func(ctx context.Context, scheduler any, token processor.Token) error
 
-// GiveBack releases a task that was popped from a *delaytask.Scheduler, and that the caller of the pop did not get: nobody
-// was handed it. It returns errors as Release does.
+// GiveBack releases a task that was popped from a *delaytask.Scheduler, and that the caller of the pop did not get:
+// nobody was handed it. It returns errors as Release does.
 var GiveBack func(ctx context.Context, scheduler any, token processor.Token) error
 
-// SaveOption returns a processor.Option that gives a task a key which begins with "s3:". It returns ErrInvalidKey when the key
-// does not, or cannot be one.
+// SaveOption returns a processor.Option that gives a task a key which begins with "s3:". It returns ErrInvalidKey when
+// the key does not, or cannot be one.
 var SaveOption func(key string) any

@@ -50,7 +50,7 @@ func TestManyRefusedRowsTogetherHoldUpNoOthers(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var claims, good atomic.Int64
 		e := w.engine(w.refuses(row.ClassCaller, func(id int64) bool { return id < good.Load() }, &claims), serving{"a": nothing},
-			func(c *Config) { c.Workers = 500 })
+			func(c *Config) { c.Concurrency = 500 })
 		time.Sleep(time.Second)
 		ids := w.saveMany(e, "a", 440, processor.WithTime(time.Now().Add(3*time.Second)))
 		good.Store(ids[40])
@@ -91,7 +91,7 @@ func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var bad, claims, running, most atomic.Int64
 		store := slow(w.refuses(row.ClassCaller, func(id int64) bool { return id == bad.Load() }, &claims), "Claim", 300*time.Millisecond)
-		e := w.engine(store, serving{"a": counting(&running, &most, 3*time.Second)}, func(c *Config) { c.Workers = 16 })
+		e := w.engine(store, serving{"a": counting(&running, &most, 3*time.Second)}, func(c *Config) { c.Concurrency = 16 })
 		time.Sleep(time.Second)
 		ids := w.saveMany(e, "a", 60, processor.WithTime(time.Now().Add(3*time.Second)))
 		bad.Store(ids[3])

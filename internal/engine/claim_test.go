@@ -279,7 +279,7 @@ func TestPriorityDecidesAmongWhatIsReady(t *testing.T) {
 			order = append(order, task.Priority)
 			time.Sleep(100 * time.Millisecond)
 			return nil
-		}}, func(c *Config) { c.Workers = 1 })
+		}}, func(c *Config) { c.Concurrency = 1 })
 		time.Sleep(time.Second)
 		w.save(e, "a", 0, processor.WithPriority(1))
 		time.Sleep(10 * time.Millisecond)
@@ -311,7 +311,7 @@ func TestARowThatIsPutOffByHandStartsWhenItIsDueThen(t *testing.T) {
 			return w.store.Claim(ctx, c)
 		}}, serving{"a": nothing})
 		time.Sleep(time.Second)
-		ids := w.many(e, e.cfg.Workers, "a", 4*time.Second)
+		ids := w.many(e, e.cfg.Concurrency, "a", 4*time.Second)
 		saved <- ids
 		<-putOff
 		time.Sleep(100 * time.Millisecond)

@@ -86,8 +86,8 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		<-inFlight
 		c.runqueue.ClaimWake.Set()
 	})
-	forPops, forWorkers := split(items, func(it *runqueue.Item) bool { return it.ForPop })
-	f := &flight{parts: []part{{forWorkers, ""}, {forPops, row.PopMark}}}
+	forPops, forSlots := split(items, func(it *runqueue.Item) bool { return it.ForPop })
+	f := &flight{parts: []part{{forSlots, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
 		for _, it := range f.open() { // the others run, and have their slots
 			c.runqueue.Yield(it, runqueue.Slot)

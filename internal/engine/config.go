@@ -22,7 +22,7 @@ type Config struct {
 	// Nap sleeps for the last moment before a start, more exactly than a timer: [clock.Nap]. Nil where the time is simulated.
 	Nap func(time.Duration)
 
-	Workers     int               // tasks that run at once in this process
+	Concurrency int               // tasks that run at once in this process
 	TTR         time.Duration     // lease of a task that names none
 	Timeout     time.Duration     // longest attempt of a tag that names none; 0 for no limit
 	MaxAttempts int               // of a task that names none

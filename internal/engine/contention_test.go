@@ -14,10 +14,11 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// stream saves tasks that are due at once, as many as keep so many percent of the workers busy with a while each, until the test ends.
-func (w *world) stream(workers int, each time.Duration, percent int) *Engine {
+// stream saves tasks that are due at once, as many as keep so many percent of the slots busy with a while each, until
+// the test ends.
+func (w *world) stream(concurrency int, each time.Duration, percent int) *Engine {
 	w.Helper()
-	e := w.engine(w.store, serving{"a": untilEnd(each, nil)}, func(c *Config) { c.Workers = workers })
+	e := w.engine(w.store, serving{"a": untilEnd(each, nil)}, func(c *Config) { c.Concurrency = concurrency })
 	w.lossy[e] = true // what waits at the end is left
 	ctx, cancel := context.WithCancel(w.Context())
 	w.Cleanup(cancel)
@@ -25,7 +26,7 @@ func (w *world) stream(workers int, each time.Duration, percent int) *Engine {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for ctx.Err() == nil {
 			w.save(e, "a", 0)
-			time.Sleep(time.Duration(rng.ExpFloat64() * float64(each) * 100 / float64(workers*percent)))
+			time.Sleep(time.Duration(rng.ExpFloat64() * float64(each) * 100 / float64(concurrency*percent)))
 		}
 	}()
 	time.Sleep(20 * time.Second)
@@ -34,9 +35,9 @@ func (w *world) stream(workers int, each time.Duration, percent int) *Engine {
 
 // Slots come free one by one there, and a younger task waits for each.
 func TestABacklogHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
-	type load struct{ workers, percent int }
+	type load struct{ concurrency, percent int }
 	inBubblesOf(t, []load{{8, 85}, {8, 105}, {64, 85}, {64, 105}}, func(w *world, c load) {
-		w.stream(c.workers, time.Second, c.percent)
+		w.stream(c.concurrency, time.Second, c.percent)
 		ids := w.backlog(10, "a", row.At(time.Now().Add(-10*time.Second)))
 		time.Sleep(20 * time.Second)
 		w.standing(row.Completed, 1, 0, ids...)
@@ -114,7 +115,8 @@ func TestChangesOfRowsThatAreLockedHoldUpNoResult(t *testing.T) {
 	})
 }
 
-// The task is given back through another node as its lease ends, and popped here again while the alarm looks what became of it.
+// The task is given back through another node as its lease ends, and popped here again while the alarm looks what
+// became of it.
 func TestAlarmOfAnEarlierPopLeavesTheNextOneAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var late atomic.Bool

@@ -59,7 +59,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	c := &core{
 		Lifecycle: life, cfg: cfg, store: cfg.Store,
 		clock:    clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
-		runqueue: runqueue.New(cfg.Workers, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}), anchorLost: anchorLost,
+		runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}), anchorLost: anchorLost,
 		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
 	}
 	e := &Engine{core: c, runs: newAttempts()}
@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.member = member
 	e.wire(process)
-	e.Metrics.SetWorkers(cfg.Workers)
+	e.Metrics.SetConcurrency(cfg.Concurrency)
 	e.reportClock()
 	c.Go(func() { e.readClock(life.Life, new(clock.Gap).Tick) })
 	c.Go(func() { e.heartbeat(life.Life) })

@@ -167,7 +167,7 @@ func testConfig(store store.Store) Config {
 	return Config{
 		Store: store, Registry: &processor.Registry{}, Metrics: metrics.New(),
 		Logger: slog.New(log), CallTimeout: 10 * time.Second,
-		Workers: 64, TTR: 15 * time.Second, Timeout: 5 * time.Minute, MaxAttempts: 20, Backoff: processor.Constant(time.Second),
+		Concurrency: 64, TTR: 15 * time.Second, Timeout: 5 * time.Minute, MaxAttempts: 20, Backoff: processor.Constant(time.Second),
 		ErrorLimit: 8 << 10, Quarantine: 5, LookAhead: time.Second, Window: 2 * time.Second, ScanEvery: 5 * time.Second,
 		Horizon: time.Hour, HeapCap: 250_000,
 		Heartbeat: time.Second, StopGrace: 30 * time.Second,

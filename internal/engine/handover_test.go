@@ -35,7 +35,7 @@ func (w *world) handedOut(token row.Ref) row.Row {
 func TestHandedOverTaskIsLikeAPoppedOne(t *testing.T) {
 	inBubble(t, func(w *world) {
 		tokens := make(chan row.Ref, 10)
-		e := w.engine(w.store, serving{"a": handsOver(time.Minute, tokens)}, func(c *Config) { c.Workers = 1 })
+		e := w.engine(w.store, serving{"a": handsOver(time.Minute, tokens)}, func(c *Config) { c.Concurrency = 1 })
 		other := w.engine(w.store, nil)
 		id := w.save(e, "a", 2*time.Second, processor.WithTTR(2*time.Second))
 		token := <-tokens
@@ -47,7 +47,7 @@ func TestHandedOverTaskIsLikeAPoppedOne(t *testing.T) {
 		}
 		w.started(id, 0)
 		w.must(other.Touch(w.Context(), id, token.Version, 5*time.Minute))
-		time.Sleep(4 * time.Minute) // the worker slot is free, and the alarm of the old end goes off meanwhile
+		time.Sleep(4 * time.Minute) // the slot is free, and the alarm of the old end goes off meanwhile
 		w.save(e, "a", 0)
 		<-tokens
 		w.must(other.Finish(w.Context(), id, token.Version))

@@ -346,7 +346,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 			},
 			"a": nothing,
 		}, func(c *Config) {
-			c.Timeout, c.StopGrace, c.TTR, c.Workers = 5*time.Second, 2*time.Second, 3*time.Second, 1
+			c.Timeout, c.StopGrace, c.TTR, c.Concurrency = 5*time.Second, 2*time.Second, 3*time.Second, 1
 		})
 		time.Sleep(time.Second)
 		id := w.save(e, "stuck", 0)

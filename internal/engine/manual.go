@@ -13,8 +13,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Manual is an engine that runs a task only when it is told to, in the calling goroutine, and whose time is told by the caller:
-// for tests of code that uses delaytask. What a result does to a row is decided and written by the same code as ever.
+// Manual is an engine that runs a task only when it is told to, in the calling goroutine, and whose time is told by the
+// caller: for tests of code that uses delaytask. What a result does to a row is decided and written by the same code as
+// ever.
 type Manual struct{ *Engine }
 
 // NewManual returns an engine on a store that tells the time now. None of the loops of an engine runs.
@@ -23,7 +24,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	life.Log = cfg.Logger // a test sees every line, at once
 	c := &core{
 		Lifecycle: life, cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)),
-		touching: make(chan struct{}, 1), runqueue: runqueue.New(cfg.Workers, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}),
+		touching: make(chan struct{}, 1), runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}),
 	}
 	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
 	at := now()
@@ -56,7 +57,8 @@ func (m *Manual) Tick(ctx context.Context) error {
 // nextPage is how many due rows are compared by priority.
 const nextPage = 1000
 
-// Next returns the task that would run next if the time went on to until, in the order of an engine that has one worker.
+// Next returns the task that would run next if the time went on to until, in the order of an engine that runs one task
+// at once.
 func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found bool, err error) {
 	page, err := m.store.Due(ctx, row.Window{Tags: m.tags.list(), To: until + 1, Limit: nextPage})
 	if err != nil || len(page) == 0 {
@@ -69,8 +71,8 @@ func (m *Manual) Next(ctx context.Context, until row.Time) (next row.Due, found 
 	}), true, nil
 }
 
-// Run claims a due task, runs its processor, and writes the result; hooks have returned when it does. It returns what the
-// processor returned, and whether the task could be claimed.
+// Run claims a due task, runs its processor, and writes the result; hooks have returned when it does. It returns what
+// the processor returned, and whether the task could be claimed.
 func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, err error) {
 	m.runqueue.AddDue([]row.Due{d}, false, m.now())
 	for _, it := range m.runqueue.Pick(1, 0, false) {

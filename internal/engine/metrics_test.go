@@ -92,7 +92,7 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 		})
 		e := w.engine(store, serving{
 			"punctual": nothing, "peeked": nothing, "slow": nothing, "waits": nothing, "busy": untilEnd(800*time.Millisecond, nil),
-		}, func(c *Config) { c.Workers = 1 })
+		}, func(c *Config) { c.Concurrency = 1 })
 		time.Sleep(5 * time.Second)
 		w.save(e, "punctual", 3*time.Second)
 		time.Sleep(4 * time.Second)
@@ -118,7 +118,7 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 		w.measured(e, "peeked", "claim", 9*ms, 12*ms)
 		w.measured(e, "peeked", "pool", 0, 2*ms)
 
-		w.measured(e, "waits", "total", 300*ms, 330*ms) // the worker is free 300 ms after its due time
+		w.measured(e, "waits", "total", 300*ms, 330*ms) // the slot is free 300 ms after its due time
 		w.measured(e, "waits", "timer", 0, ms)
 		w.measured(e, "waits", "claim", 9*ms, 12*ms)
 		w.measured(e, "waits", "pool", 290*ms, 320*ms)
@@ -173,7 +173,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			},
 			"long": untilEnd(20*time.Second, nil),
 		}, func(c *Config) {
-			c.Workers = 7
+			c.Concurrency = 7
 			c.Retention = Retention{Completed: 20 * time.Second, Failed: 20 * time.Second}
 		})
 		w.idle(w.store, nil)
@@ -235,7 +235,7 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			"#lateness_seconds{ok,total}": 1, "#lateness_seconds{deadlock,total}": 1, "#lateness_seconds{flaky,total}": 1,
 			"#lateness_seconds{sleepy,total}": 1, "#lateness_seconds{panics,total}": 1, "#lateness_seconds{permanent,total}": 1,
 			"#lateness_seconds{deaf,total}": 1, "#lateness_seconds{long,total}": 1,
-			"heap_entries": 1, "running_tasks": 1, "workers": 7, "nodes_alive": 2,
+			"heap_entries": 1, "running_tasks": 1, "concurrency": 7, "nodes_alive": 2,
 		}
 		for name, value := range want {
 			if v, ok := got[name]; !ok || v != value {

@@ -95,7 +95,7 @@ func TestOutageLongerThanTheLeasesCostsNoCrash(t *testing.T) {
 			var nodes []*Engine
 			for range 3 {
 				nodes = append(nodes, w.engine(store, serving{"a": untilEnd(20*time.Second, nil)},
-					func(c *Config) { c.TTR, c.CallTimeout, c.Workers = ttr, 3*time.Second, 20 }))
+					func(c *Config) { c.TTR, c.CallTimeout, c.Concurrency = ttr, 3*time.Second, 20 }))
 			}
 			time.Sleep(5 * time.Second)
 			for n := range 50 {

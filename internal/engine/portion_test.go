@@ -118,7 +118,7 @@ func TestClaimsThatOutlastTheirCallGetSmaller(t *testing.T) {
 				return row.Claimed{}, classError(row.ClassUnknown, "given up")
 			}
 		}}
-		w.engine(db, serving{"a": nothing}, func(c *Config) { c.Workers = 600 })
+		w.engine(db, serving{"a": nothing}, func(c *Config) { c.Concurrency = 600 })
 		time.Sleep(4 * time.Minute)
 		if done := w.done("a"); done < tasks {
 			w.Errorf("%d of %d tasks are done", done, tasks)

@@ -99,7 +99,7 @@ func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"free": nothing}, func(c *Config) {
-			c.Workers, c.LookAhead, c.Window = 2, time.Minute, 2*time.Minute
+			c.Concurrency, c.LookAhead, c.Window = 2, time.Minute, 2*time.Minute
 			w.must(c.Registry.Register("full", untilEnd(20*time.Second, nil), processor.Concurrency(1)))
 		})
 		w.save(e, "full", 0)
@@ -399,7 +399,7 @@ func TestBurstIsRunWithoutAPause(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 8000
 		ids := w.backlog(tasks, "a", row.At(time.Now().Add(3*time.Second)))
-		w.engine(w.store, serving{"a": untilEnd(2*time.Millisecond, nil)}, func(c *Config) { c.Workers = 4 })
+		w.engine(w.store, serving{"a": untilEnd(2*time.Millisecond, nil)}, func(c *Config) { c.Concurrency = 4 })
 		time.Sleep(30 * time.Second)
 		var starts []time.Time
 		for _, id := range ids {

@@ -47,7 +47,7 @@ func (s settlement) id() int64 { return s.change.ID }
 
 func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.change.Errors) }
 
-// add queues a result. Once it is queued its worker slot is free; while the queue is full the worker waits.
+// add queues a result. Once it is queued its slot is free; while the queue is full the processor waits.
 func (s *settler) add(u *attempt, result settlement) {
 	result.run = u
 	for n := 0; ; n++ {

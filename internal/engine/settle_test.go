@@ -217,7 +217,7 @@ func TestResultsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
 				return classError(row.ClassNotApplied, "connection refused")
 			}
 			return do()
-		}), serving{"a": nothing}, func(c *Config) { c.Workers = 2 })
+		}), serving{"a": nothing}, func(c *Config) { c.Concurrency = 2 })
 		time.Sleep(time.Second)
 		away.Store(true)
 		ids := w.saveMany(e, "a", 50)

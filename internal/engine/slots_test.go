@@ -40,7 +40,7 @@ func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
 			lifecycle.Sleep(ctx, 5*time.Millisecond)
 			return do()
 		})
-		e := w.engine(store, serving{"a": counting(&running, &most, time.Millisecond)}, func(c *Config) { c.Workers = 4 })
+		e := w.engine(store, serving{"a": counting(&running, &most, time.Millisecond)}, func(c *Config) { c.Concurrency = 4 })
 		const tasks = 1000
 		ids := w.many(e, tasks, "a", 2*time.Second)
 		time.Sleep(10 * time.Second)
@@ -66,7 +66,7 @@ func counting(running, most *atomic.Int64, d time.Duration) processor.Func {
 
 func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": untilEnd(time.Second, nil)}, func(c *Config) { c.Workers = 4 })
+		e := w.engine(w.store, serving{"a": untilEnd(time.Second, nil)}, func(c *Config) { c.Concurrency = 4 })
 		ids := w.many(e, 20, "a", 2*time.Second)
 		for range 8 {
 			time.Sleep(900 * time.Millisecond)
@@ -97,7 +97,7 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 				lifecycle.Sleep(ctx, 5*time.Second)
 			}
 			return nil
-		}}, func(c *Config) { c.Workers = 2 })
+		}}, func(c *Config) { c.Concurrency = 2 })
 		first := w.quicken(e, "a")
 		second := w.many(e, 20, "a", 2*time.Second)
 		time.Sleep(2*time.Second - wave/2)
@@ -134,7 +134,7 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 				lifecycle.Sleep(ctx, 5*time.Second)
 			}
 			return nil
-		}}, func(c *Config) { c.Workers = 1 })
+		}}, func(c *Config) { c.Concurrency = 1 })
 		w.quicken(e, "a")
 		w.save(e, "a", 2*time.Second, processor.WithPriority(1))
 		ids := w.many(e, 10, "a", 2*time.Second, processor.WithTTR(time.Second))
@@ -188,7 +188,7 @@ func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 			}
 			return nil
 		}}, func(c *Config) {
-			c.Workers, c.StopGrace = 2, 100*time.Millisecond
+			c.Concurrency, c.StopGrace = 2, 100*time.Millisecond
 		})
 		w.quicken(e, "a")
 		ids := w.many(e, 20, "a", 2*time.Second)
@@ -218,7 +218,7 @@ func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 				runtime.Goexit()
 			}
 			return nil
-		}}, func(c *Config) { c.Workers = 1 })
+		}}, func(c *Config) { c.Concurrency = 1 })
 		ids := w.many(e, 10, "a", 2*time.Second)
 		time.Sleep(20 * time.Second)
 		for _, id := range ids {

@@ -23,7 +23,7 @@ type tags struct {
 
 	mu      sync.RWMutex
 	running bool
-	limits  map[string]int       // worker slots of the tags that are open
+	limits  map[string]int       // slots of the tags that are open
 	names   []string             // the same, sorted
 	popped  map[string]time.Time // tags that were popped here, and when
 	paused  map[string]bool
@@ -157,7 +157,7 @@ func (t *tags) reopen() (opened bool) {
 	if t.running {
 		for _, tag := range t.cfg.Registry.Tags() {
 			reg, _ := t.cfg.Registry.Lookup(tag)
-			t.limits[tag] = min(cmp.Or(reg.Concurrency, t.cfg.Workers), t.cfg.Workers)
+			t.limits[tag] = min(cmp.Or(reg.Concurrency, t.cfg.Concurrency), t.cfg.Concurrency)
 		}
 		for tag := range t.popped {
 			t.limits[tag] += 0

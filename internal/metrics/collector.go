@@ -29,7 +29,7 @@ type Collector struct {
 
 	heapEntries prometheus.Gauge
 	running     prometheus.Gauge
-	workers     prometheus.Gauge
+	concurrency prometheus.Gauge
 	nodesAlive  prometheus.Gauge
 	clockWidth  prometheus.Gauge
 	clockSkew   prometheus.Gauge

@@ -118,7 +118,7 @@ func everyEvent(c *metrics.Collector) {
 	c.Batch("insert", 64)
 	c.SetHeap(10)
 	c.SetRunning(3)
-	c.SetWorkers(64)
+	c.SetConcurrency(64)
 	c.SetNodes(2)
 	c.Clock(time.Millisecond, time.Second)
 }

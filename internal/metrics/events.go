@@ -74,7 +74,7 @@ func (c *Collector) DatabaseError(class string) {
 }
 
 // Lateness is how late a first attempt started in total, and how much of that went into waiting for the timer, for
-// the claim's statement, for a worker, and for somebody who took the task.
+// the claim's statement, for a slot, and for somebody who took the task.
 type Lateness struct{ Total, Timer, Claim, Pool, Receiver time.Duration }
 
 // Late measures the start of a first attempt. The part of receivers has values only where one was waited for.
@@ -118,10 +118,10 @@ func (c *Collector) SetRunning(n int) {
 	}
 }
 
-// SetWorkers says how many worker slots there are.
-func (c *Collector) SetWorkers(n int) {
+// SetConcurrency says how many tasks may run at once.
+func (c *Collector) SetConcurrency(n int) {
 	if c != nil {
-		c.workers.Set(float64(n))
+		c.concurrency.Set(float64(n))
 	}
 }
 

@@ -41,7 +41,7 @@ func (c *Collector) addHistograms() {
 func (c *Collector) addGauges() {
 	c.heapEntries = c.gauge("heap_entries", "Tasks armed in the timer heap.")
 	c.running = c.gauge("running_tasks", "Tasks that this process has claimed and not yet finished.")
-	c.workers = c.gauge("workers", "Worker slots of this process.")
+	c.concurrency = c.gauge("concurrency", "How many tasks may run at once in this process.")
 	c.nodesAlive = c.gauge("nodes_alive", "Processes with a fresh heartbeat, those that only save included.")
 	c.clockWidth = c.gauge("clock_width_seconds", "Distance between the two bounds held for the database's clock.")
 	c.clockSkew = c.gauge("clock_skew_seconds", "Wall clock of this machine minus the database's clock.")

@@ -14,7 +14,7 @@ func schedulerConfig(c config.Config, log *slog.Logger, metrics *delaytask.Metri
 	return delaytask.Config{
 		Logger:          log,
 		Metrics:         metrics,
-		Workers:         c.Concurrency,
+		Concurrency:     c.Concurrency,
 		TTR:             c.TTR,
 		Timeout:         orNone(c.Timeout),
 		MaxAttempts:     c.MaxAttempts,

@@ -7,12 +7,12 @@ import (
 )
 
 func (s *Store) checkPool(context.Context) ([]Warning, error) {
-	least := needed(s.workers)
+	least := needed(s.concurrency)
 	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < least {
-		const hint = "call SetMaxOpenConns with at least %d and what the application uses itself, or set fewer Workers"
+		const hint = "call SetMaxOpenConns with at least %d and what the application uses itself, or lower Concurrency"
 		return nil, refuse(fmt.Sprintf(hint, least),
-			"the pool has %d connections, and %d workers need %d: %d, and one for each worker, counted as %d to %d",
-			most, s.workers, least, readers, fewest, len(turns))
+			"the pool has %d connections, and a concurrency of %d needs %d: %d, and one for each task, counted as %d to %d",
+			most, s.concurrency, least, readers, fewest, len(turns))
 	}
 	return nil, nil
 }

@@ -168,12 +168,12 @@ func TestCheckWarnsWhilePlainInsertsGetIDsBeyondTheLast(t *testing.T) {
 func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
-		for _, c := range []struct{ workers, least int }{{1, 6}, {4, 6}, {5, 7}, {19, 21}, {64, 21}} {
+		for _, c := range []struct{ concurrency, least int }{{1, 6}, {4, 6}, {5, 7}, {19, 21}, {64, 21}} {
 			pool.SetMaxOpenConns(c.least - 1)
-			refused(t, sqlstore.NewFor(pool, sqlstore.MySQL, c.workers), bodyLimit, fmt.Sprintf("%d connections", c.least-1),
-				fmt.Sprintf("%d workers need %d: 2, and one for each", c.workers, c.least))
+			refused(t, sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency), bodyLimit, fmt.Sprintf("%d connections", c.least-1),
+				fmt.Sprintf("concurrency of %d needs %d: 2, and one for each", c.concurrency, c.least))
 			pool.SetMaxOpenConns(c.least)
-			if _, err := sqlstore.NewFor(pool, sqlstore.MySQL, c.workers).Check(t.Context(), bodyLimit); err != nil {
+			if _, err := sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency).Check(t.Context(), bodyLimit); err != nil {
 				t.Error(err)
 			}
 		}

@@ -32,16 +32,16 @@ const (
 	readers = 2
 )
 
-// needed is the smallest pool for that many workers. Tasks that end at once need connections to end on, up to where more
+// needed is the smallest pool for that concurrency. Tasks that end at once need connections to end on, up to where more
 // of them help no further.
-func needed(workers int) int { return readers + min(max(workers, fewest), len(turns)) }
+func needed(concurrency int) int { return readers + min(max(concurrency, fewest), len(turns)) }
 
 // reserved is how many connections of a pool the writes keep; 0 stands for a pool without a limit.
-func reserved(pool, workers int) int {
+func reserved(pool, concurrency int) int {
 	if pool == 0 || pool >= readers+len(turns) {
 		return len(turns)
 	}
-	return needed(workers) - readers
+	return needed(concurrency) - readers
 }
 
 // share opens the lanes that n connections allow.

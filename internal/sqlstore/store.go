@@ -24,32 +24,32 @@ const statementTimeout = 10 * time.Second
 // Store implements [store.Store] on a SQL database. It also keeps the requests, tokens and workers of the HTTP service. The
 // engine knows nothing of these, so the store in memory has none, and the conformance suite does not ask for them.
 type Store struct {
-	db      *sqlx.DB
-	dialect dialect
-	own     dialect // on the connections of the lanes
-	workers int     // tasks that run at once: the least pool follows from them
+	db          *sqlx.DB
+	dialect     dialect
+	own         dialect // on the connections of the lanes
+	concurrency int     // tasks that run at once: the least pool follows from them
 
 	save, saveKeyed, claim, settle, renew, beat, probe, keep *lane
 
 	version atomic.Pointer[version] // what the server said last, while the probes succeed
 }
 
-// New returns a store on db, which stays the caller's, for any number of workers.
+// New returns a store on db, which stays the caller's, for any concurrency.
 func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, len(turns)) }
 
 // NewFor returns a store on db, which stays the caller's, for a process that runs so many tasks at once. Connections
-// are reserved as they are first needed. Of a pool that is too small for all that help, the workers say how many.
-func NewFor(db *sqlx.DB, kind Kind, workers int) *Store {
+// are reserved as they are first needed. Of a pool that is too small for all that help, concurrency says how many.
+func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	d := dialectOf(kind)
 	turn := make(chan struct{}, 1)
-	lanes := share(reserved(db.Stats().MaxOpenConnections, workers), func(size int) *lane {
+	lanes := share(reserved(db.Stats().MaxOpenConnections, concurrency), func(size int) *lane {
 		if d.reserves {
 			return newLane(db, d, size, nil)
 		}
 		return newLane(db, d, 1, turn)
 	})
 	return &Store{
-		db: db, dialect: d, own: d.onOwnSession(), workers: workers,
+		db: db, dialect: d, own: d.onOwnSession(), concurrency: concurrency,
 		save:      lanes[saves],
 		saveKeyed: lanes[keyedSaves],
 		claim:     lanes[claims],

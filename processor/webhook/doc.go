@@ -1,16 +1,18 @@
-// Package webhook calls HTTP addresses from processors: the tag "http", whose task bodies are requests ([Client.HTTP]), and any
-// processor that passes its task on by a call ([Client.Deliver]).
+// Package webhook calls HTTP addresses from processors: the tag "http", whose task bodies are requests ([Client.HTTP]),
+// and any processor that passes its task on by a call ([Client.Deliver]).
 //
-// An address to call often comes from somebody who is not trusted. A [Guard] therefore decides at the moment of dialling, on
-// the address that the name really led to, and lets through public addresses alone unless the operator allowed more. Proxies of
-// the environment are not used, redirects are not followed, and neither addresses nor answers appear in errors.
+// An address to call often comes from somebody who is not trusted. A [Guard] therefore decides at the moment of
+// dialling, on the address that the name really led to, and lets through public addresses alone unless the operator
+// allowed more. Proxies of the environment are not used, redirects are not followed, and neither addresses nor answers
+// appear in errors.
 //
-// One receiver that is slow, limited or dead must not hold the workers that others need: each host has its own limits and its
-// own circuit breaker, and a task that they turn away is snoozed, which spends no attempt and holds no worker. While a host
-// does not answer, only the calls that try whether it is back spend attempts, so its tasks outlast a long outage.
+// One receiver that is slow, limited or dead must not hold the slots that others need: each host has its own limits and
+// its own circuit breaker, and a task that they turn away is snoozed, which spends no attempt and holds no slot. While
+// a host does not answer, only the calls that try whether it is back spend attempts, so its tasks outlast a long
+// outage.
 //
-// Calls are signed after the Standard Webhooks specification (https://www.standardwebhooks.com), and every call says in headers
-// which task it is for:
+// Calls are signed after the Standard Webhooks specification (https://www.standardwebhooks.com), and every call says in
+// headers which task it is for:
 //
 //	Webhook-Id           the task's id, the same in every attempt: what a receiver recognises a repetition by
 //	Webhook-Timestamp    when this attempt was made, in Unix seconds; with the signature only

@@ -36,7 +36,7 @@ func newHost(key string, cfg hostConfig) *host {
 	return &host{key: key, cfg: cfg, limiter: rate.NewLimiter(cfg.rate, cfg.burst), breaker: newBreaker(key, cfg)}
 }
 
-// enter never waits: a task that has to wait is snoozed, so that its worker is free for tasks of other hosts.
+// enter never waits: a task that has to wait is snoozed, so that its slot is free for tasks of other hosts.
 func (h *host) enter(now time.Time) (leave func(error), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -71,7 +71,8 @@ func (h *hosts) find(key string) *host {
 	return element.Value.(*host)
 }
 
-// forgetOldest makes room for one. Hosts that are being called stay: there are no more of them than workers.
+// forgetOldest makes room for one. Hosts that are being called stay: there are no more of them than tasks that run at
+// once.
 func (h *hosts) forgetOldest() {
 	for element := h.recent.Back(); element != nil && h.recent.Len() >= h.max; {
 		oldest, newer := element.Value.(*host), element.Prev()

@@ -155,7 +155,7 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 func TestInvalidConfigsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*delaytask.Config){
-		"negative workers":             func(c *delaytask.Config) { c.Workers = -1 },
+		"negative concurrency":         func(c *delaytask.Config) { c.Concurrency = -1 },
 		"a TTR below a second":         func(c *delaytask.Config) { c.TTR = time.Millisecond },
 		"negative max attempts":        func(c *delaytask.Config) { c.MaxAttempts = -1 },
 		"a look-ahead of a minute":     func(c *delaytask.Config) { c.LookAhead = time.Minute + 1 },

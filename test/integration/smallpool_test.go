@@ -14,13 +14,14 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Everything at once on the least that four workers take: saves with and without keys, one behind a transaction that has
-// its key, transactions of the application, a task that another transaction locks, renewals, and completions.
-func TestFourWorkersWorkOnSixConnections(t *testing.T) {
+// Everything at once on the least that a concurrency of four takes: saves with and without keys, one behind a
+// transaction that has its key, transactions of the application, a task that another transaction locks, renewals, and
+// completions.
+func TestAConcurrencyOfFourWorksOnSixConnections(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		small, others := pool(t, d), pool(t, d)
 		small.SetMaxOpenConns(6)
-		s, err := delaytask.New(t.Context(), small, config(t, func(cfg *delaytask.Config) { cfg.Workers = 4 }))
+		s, err := delaytask.New(t.Context(), small, config(t, func(cfg *delaytask.Config) { cfg.Concurrency = 4 }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ type Static struct {
 	// Later lets an answer of 202 mean that the receiver ends the task by its token. Default: it means done, as any other.
 	Later bool
 
-	Concurrency int // tasks at once in this process; 0: as many as there are workers
+	Concurrency int // tasks at once in this process; 0: as many as the process runs
 }
 
 // Processor returns what serves the tag by calls of the client. It returns an error when the URL may not be called.

@@ -139,7 +139,7 @@ func (f *fleet) join(i int) error {
 		return 250 * time.Microsecond, 250 * time.Microsecond
 	})
 	store := faultstore.New(f.db).Over(line)
-	w := &world{plan: plan{workers: 64, ttr: 15 * time.Second}}
+	w := &world{plan: plan{concurrency: 64, ttr: 15 * time.Second}}
 	cfg := w.config(&claims{ear{Store: store, clocks: &w.clocks, host: fmt.Sprint(i)}, f}, registry)
 	cfg.Retention = engine.Retention{Completed: 10 * time.Second}
 	e, err := engine.New(context.Background(), cfg)

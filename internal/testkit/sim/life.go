@@ -127,7 +127,7 @@ func (w *world) start(slot, n int, d die) *life {
 func (w *world) config(store store.Store, registry *processor.Registry) engine.Config {
 	return engine.Config{
 		Store: store, Registry: registry, Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(), CallTimeout: callTimeout,
-		Workers: w.workers, TTR: w.ttr, Timeout: timeout, MaxAttempts: maxAttempts, Backoff: processor.Constant(time.Second),
+		Concurrency: w.concurrency, TTR: w.ttr, Timeout: timeout, MaxAttempts: maxAttempts, Backoff: processor.Constant(time.Second),
 		ErrorLimit: 1 << 10, Quarantine: quarantine, LookAhead: time.Second, Window: 2 * time.Second, ScanEvery: 5 * time.Second,
 		Horizon: time.Hour, HeapCap: 250_000, Heartbeat: time.Second, StopGrace: 2 * time.Second,
 	}

@@ -23,7 +23,7 @@ type plan struct {
 	latency    time.Duration // of a call, each way, at most
 	slow       float64       // share of calls that take seconds
 
-	workers     int
+	concurrency int
 	ttr         time.Duration
 	clients     int           // in each process
 	outsiders   int           // callers who survive the crashes of processes
@@ -74,7 +74,7 @@ func newPlan(seed uint64) plan {
 	p.latency = oneOf(d, 200*time.Microsecond, time.Millisecond, 10*time.Millisecond, 60*time.Millisecond)
 	p.slow = oneOf(d, 0, 0, .002, .01)
 
-	p.workers = oneOf(d, 2, 4, 8, 32)
+	p.concurrency = oneOf(d, 2, 4, 8, 32)
 	p.ttr = d.between(time.Second, longestTTR)
 	p.clients = 1 + d.IntN(2)
 	p.outsiders = d.IntN(3)
