@@ -46,3 +46,15 @@ type Config[T any] struct {
 	// It is called where Flush broke off: debug.Stack shows where. The coalescer goes on with the next batch. It is required.
 	Panicked func(items []T, value any)
 }
+
+// Split parts a batch in two, in order.
+func Split[T any](all []T, first func(T) bool) (yes, no []T) {
+	for _, v := range all {
+		if first(v) {
+			yes = append(yes, v)
+		} else {
+			no = append(no, v)
+		}
+	}
+	return yes, no
+}

@@ -166,3 +166,63 @@ func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
 	}
 	return nil, err
 }
+
+const exact = "utf8mb4_bin"
+
+// The columns by which rows are told apart.
+var (
+	exactColumns        = []string{table + ".tag", table + ".task_key", tagTable + ".tag"}
+	exactServiceColumns = []string{tokenTable + ".name", workerTable + ".app"}
+)
+
+// checkCollation looks at columns by which rows are told apart: with another collation a statement for one tag or key would also
+// meet those that differ in case or accents.
+func (s *Store) checkCollation(columns []string) check {
+	query := "SELECT table_name AS table_name, column_name AS name, collation_name AS collation," +
+		" CONCAT(column_type, ' CHARACTER SET utf8mb4 COLLATE " + exact + "'," +
+		" CASE is_nullable WHEN 'NO' THEN ' NOT NULL' ELSE ' NULL' END," +
+		" CASE column_comment WHEN '' THEN '' ELSE CONCAT(' COMMENT ', QUOTE(column_comment)) END) AS mended" +
+		" FROM information_schema.columns WHERE table_schema = DATABASE()" +
+		" AND CONCAT(table_name, '.', column_name) IN (" + quoted(columns) + ") ORDER BY table_name, column_name"
+	return func(ctx context.Context) ([]Warning, error) {
+		return nil, scan(ctx, s.db, query, nil, func(c *struct {
+			Table     string  `db:"table_name"`
+			Name      string  `db:"name"`
+			Collation *string `db:"collation"` // NULL if it is no text
+			Mended    string  `db:"mended"`
+		}) error {
+			collation := "none"
+			if c.Collation != nil {
+				collation = *c.Collation
+			}
+			if !strings.EqualFold(collation, exact) {
+				return refuse("run: ALTER TABLE "+c.Table+" MODIFY "+c.Name+" "+c.Mended,
+					"column %s.%s has the collation %s instead of %s, so different values would count as equal",
+					c.Table, c.Name, collation, exact)
+			}
+			return nil
+		})
+	}
+}
+
+const synchronousFull = 2 // as PRAGMA synchronous shows it
+
+func (s *Store) checkSQLite(ctx context.Context) ([]Warning, error) {
+	var synchronous, busyTimeout int
+	if err := s.db.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&synchronous); err != nil {
+		return nil, err
+	}
+	if err := s.db.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&busyTimeout); err != nil {
+		return nil, err
+	}
+	var warnings []Warning
+	if synchronous < synchronousFull {
+		warnings = append(warnings, "synchronous is not FULL: accepted tasks can be lost at a power cut; "+
+			"open the file with _pragma=synchronous(FULL)")
+	}
+	if busyTimeout == 0 {
+		warnings = append(warnings, "busy_timeout is 0: a write fails at once when another process writes; "+
+			"open the file with _pragma=busy_timeout(5000)")
+	}
+	return warnings, nil
+}

@@ -3,8 +3,11 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/delaytask/delaytask/internal/cluster"
 )
 
 // judged are the variables that judgeServer looks at.
@@ -88,3 +91,119 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 	}
 	return warnings, nil
 }
+
+// checkCounter warns when the next plain INSERT gets an id that no process can name. A database that does not tell its
+// counter is not judged.
+func (s *Store) checkCounter(ctx context.Context) ([]Warning, error) {
+	var warnings []Warning
+	_ = scan(ctx, s.db, s.dialect.counter, nil, func(c *counter) error {
+		if c.next() > cluster.Last {
+			warnings = append(warnings, Warning("each plain INSERT gets an id beyond the last one, and is late or refused; "+
+				"run: "+s.dialect.countOn))
+		}
+		return nil
+	})
+	return warnings, nil
+}
+
+// counter is what a database tells of the ids of plain INSERTs.
+type counter struct {
+	Table   string `db:"Table"`
+	Created string `db:"Create Table"` // the statement that makes the table as it is
+	Last    *int64 `db:"last_id"`
+}
+
+// autoIncrement is an option of a table, which stand behind its columns and before its comment.
+var autoIncrement = regexp.MustCompile(`\n\)[^']* AUTO_INCREMENT=(\d+)`)
+
+// next returns the id of the next plain INSERT, 0 when it is not told.
+func (c *counter) next() uint64 {
+	if c.Last != nil {
+		return uint64(max(*c.Last, 0)) + 1
+	}
+	told := autoIncrement.FindStringSubmatch(c.Created)
+	if told == nil {
+		return 0
+	}
+	next, _ := strconv.ParseUint(told[1], 10, 64) // the largest one when it is larger
+	return next
+}
+
+func (s *Store) checkPool(context.Context) ([]Warning, error) {
+	least := needed(s.concurrency)
+	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < least {
+		const hint = "call SetMaxOpenConns with at least %d and what the application uses itself, or lower Concurrency"
+		return nil, refuse(fmt.Sprintf(hint, least),
+			"the pool has %d connections, and a concurrency of %d needs %d: %d, and one for each task, counted as %d to %d",
+			most, s.concurrency, least, readers, fewest, len(turns))
+	}
+	return nil, nil
+}
+
+func (s *Store) checkEngine(tables []string) check {
+	query := "SELECT table_name AS name, engine AS engine FROM information_schema.tables" +
+		" WHERE table_schema = DATABASE() AND table_name IN (" + quoted(tables) + ")"
+	return func(ctx context.Context) ([]Warning, error) {
+		return nil, scan(ctx, s.db, query, nil, func(t *struct {
+			Name   string `db:"name"`
+			Engine string `db:"engine"`
+		}) error {
+			if !strings.EqualFold(t.Engine, "InnoDB") {
+				return refuse("run: ALTER TABLE "+t.Name+" ENGINE=InnoDB",
+					"table %s has the engine %s, which knows no transactions", t.Name, t.Engine)
+			}
+			return nil
+		})
+	}
+}
+
+// quoted lists names of our own, which hold nothing to escape.
+func quoted(names []string) string { return "'" + strings.Join(names, "', '") + "'" }
+
+// version is what a server says of itself.
+type version struct {
+	name         string // "MySQL", "MariaDB" or "TiDB"
+	major, minor int
+}
+
+var versionNumbers = regexp.MustCompile(`(\d+)\.(\d+)`)
+
+// parseVersion reads the result of VERSION(), like 9.7.4-2, 10.11.19-MariaDB-0+deb12u1, 5.5.5-10.6.2-MariaDB or
+// 8.0.11-TiDB-v8.5.0.
+func parseVersion(s string) version {
+	v := version{name: "MySQL"}
+	switch {
+	case strings.Contains(s, "MariaDB"):
+		v.name = "MariaDB"
+		s = strings.TrimPrefix(s, "5.5.5-") // set in front for the sake of old replicas
+	case strings.Contains(s, "TiDB"):
+		v.name = "TiDB"
+		_, s, _ = strings.Cut(s, "TiDB-")
+	}
+	if m := versionNumbers.FindStringSubmatch(s); m != nil {
+		v.major, _ = strconv.Atoi(m[1]) // digits, by the expression
+		v.minor, _ = strconv.Atoi(m[2])
+	}
+	return v
+}
+
+func (v version) String() string { return fmt.Sprintf("%s %d.%d", v.name, v.major, v.minor) }
+
+func (v version) atLeast(major, minor int) bool {
+	return v.major > major || v.major == major && v.minor >= minor
+}
+
+// supported needs expressions as defaults, and generated columns that can be unique.
+func (v version) supported() bool {
+	switch v.name {
+	case "MariaDB":
+		return v.atLeast(10, 6)
+	case "TiDB":
+		return true
+	default:
+		return v.atLeast(8, 0)
+	}
+}
+
+// skipsLocked reports whether the server does what SKIP LOCKED says. TiDB parses it and then takes no lock.
+func (v version) skipsLocked() bool { return v.name != "TiDB" && v.supported() }

@@ -2,7 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql/driver"
 	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/delaytask/delaytask/internal/row"
 )
 
 // dialect holds what differs between the two kinds of database. Expressions with a verb take the expression they work on.
@@ -71,4 +77,120 @@ const table = "delay_task_message"
 // marks returns n placeholders, or other expressions, for an IN list or a VALUES row.
 func marks(n int, mark string) string {
 	return strings.TrimSuffix(strings.Repeat(mark+", ", n), ", ")
+}
+
+// mysqlDialect serves MySQL, MariaDB, and what speaks like them.
+var mysqlDialect = dialect{
+	now:      "UTC_TIMESTAMP(6)",
+	server:   "CONCAT(@@hostname, ':', @@port, ':', @@server_id)",
+	greatest: "GREATEST",
+	add:      "(%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
+	// In this order: the begin is read from the due time that the second one writes.
+	lease: "execution_time = COALESCE(execution_time, %[1]s), due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
+
+	bindText: "CAST(? AS BINARY)",
+	bindJSON: "CONVERT(CAST(? AS BINARY) USING utf8mb4)", // a JSON column of MySQL takes no binary string
+	readText: "CAST(%s AS BINARY)",
+	sameText: "CAST(%s AS BINARY) = CAST(? AS BINARY)",
+
+	exactTag: " AND tag NOT LIKE '% '",
+
+	byID:  " FORCE INDEX (PRIMARY)",
+	byDue: " FORCE INDEX (delay_task_message_due)",
+	byKey: " FORCE INDEX (delay_task_message_active_key)",
+
+	picks:        true,
+	updateListed: "UPDATE " + table + " t FORCE INDEX (PRIMARY) SET %[1]s WHERE %[2]s",
+	deleteFrom:   "DELETE t FROM %s t FORCE INDEX (PRIMARY)",
+	upsert:       " ON DUPLICATE KEY UPDATE ",
+
+	inTransaction: mysqlInTransaction,
+
+	columns: "SELECT column_name AS name," +
+		" is_nullable = 'NO' AND column_default IS NULL" +
+		" AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AS required" +
+		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
+	timeType: "DATETIME(6)",
+
+	// Grouped by both columns and without a hint, else the servers do not skip from tag to tag.
+	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + " WHERE status = ? GROUP BY status, tag",
+
+	// MySQL shows a counter in information_schema that is up to a day old.
+	counter: "SHOW CREATE TABLE " + table,
+	countOn: "ALTER TABLE " + table + " AUTO_INCREMENT = 1",
+
+	hashesKeys: true,
+
+	rowLocks: true,
+	reserves: true,
+	session: []string{
+		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+		"SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1," +
+			" sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+	},
+}
+
+// sqliteDialect serves the embedded database. Its clock is the machine's, through functions of our own, because SQLite's counts
+// in milliseconds.
+var sqliteDialect = dialect{
+	now:      "(SELECT delaytask_now())", // a subquery, so that all rows of a statement see the same time
+	server:   "'sqlite'",
+	greatest: "MAX",
+	add:      "delaytask_add(%[1]s, %[2]s)",
+	// Not flattened, or the clock would be read once for each column.
+	lease: "(execution_time, due_time) = (WITH b(begin) AS MATERIALIZED (SELECT %[1]s)" +
+		" SELECT COALESCE(execution_time, begin), delaytask_add(begin, %[2]s) FROM b)",
+
+	bindText: "CAST(? AS TEXT)",
+	bindJSON: "CAST(? AS TEXT)",
+	readText: "CAST(%s AS TEXT)", // not BLOB: the driver returns an empty one as NULL
+	sameText: "%s = CAST(? AS TEXT)",
+
+	byID:  " NOT INDEXED",
+	byDue: " INDEXED BY delay_task_message_due",
+
+	secondValue: "column2",
+
+	rowsOpen:     "VALUES (",
+	rowsNext:     "), (",
+	rowsClose:    ")",
+	updateJoined: "WITH v(%[1]s) AS (%[2]s) UPDATE " + table + " AS t NOT INDEXED SET %[3]s FROM v WHERE t.id = v.id AND %[4]s",
+	updateListed: "UPDATE " + table + " AS t NOT INDEXED SET %[1]s WHERE %[2]s",
+	deleteFrom:   "DELETE FROM %s AS t NOT INDEXED",
+	upsert:       " ON CONFLICT (tag) DO UPDATE SET ",
+
+	oldest: "WITH RECURSIVE s(status, tag) AS (" +
+		" SELECT status, MIN(tag) FROM " + table + " WHERE status = ? UNION ALL" +
+		" SELECT status, (SELECT MIN(m.tag) FROM " + table + " m WHERE m.status = s.status AND m.tag > s.tag)" +
+		" FROM s WHERE tag IS NOT NULL" +
+		") SELECT tag, (SELECT MIN(m.due_time) FROM " + table + " m WHERE m.status = s.status AND m.tag = s.tag) AS due_time" +
+		" FROM s WHERE tag IS NOT NULL",
+
+	counter: "SELECT seq AS last_id FROM sqlite_sequence WHERE name = '" + table + "'",
+	countOn: "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM " + table + ") WHERE name = '" + table + "'",
+
+	inTransaction: sqliteInTransaction,
+
+	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
+	timeType: "TEXT",
+}
+
+func init() {
+	sqlite.MustRegisterScalarFunction("delaytask_now", 0, sqliteNow)
+	sqlite.MustRegisterDeterministicScalarFunction("delaytask_add", 2, sqliteAdd)
+}
+
+func sqliteNow(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+	return row.Time(time.Now().UnixMicro()).String(), nil
+}
+
+// sqliteAdd adds milliseconds to a time. Garbage does not fail the statement, and with it the other rows of a batch: what is no
+// time stays as it is, and what is no number adds nothing; both are reported when the row is read back.
+func sqliteAdd(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	var t row.Time
+	if err := t.Scan(args[0]); err != nil || t.IsZero() {
+		return args[0], nil
+	}
+	millis, _ := args[1].(int64)
+	return (t + row.Time(millis*1000)).String(), nil
 }

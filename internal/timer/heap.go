@@ -7,6 +7,8 @@
 package timer
 
 import (
+	"math/rand/v2"
+
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/timer/offheap"
 )
@@ -105,4 +107,130 @@ func (h *Heap) remove(slot, i int) Entry {
 	}
 	h.places.shrink(&h.entries)
 	return removed
+}
+
+// settle writes e to its right place: place i, or from there up or down. Slot is where the index holds e.
+func (h *Heap) settle(slot, i int, e Entry) {
+	to := h.rise(i, &e)
+	if to == i {
+		to = h.sink(i, &e)
+	}
+	h.put(slot, to, e)
+}
+
+func (h *Heap) put(slot, place int, e Entry) {
+	*h.entries.at(place) = e
+	h.places.set(slot, place)
+}
+
+// rise moves the ancestors of place i that come after e one level down and returns the place that becomes free.
+func (h *Heap) rise(i int, e *Entry) int {
+	for i > 0 {
+		parent := (i - 1) / arity
+		p := h.entries.at(parent)
+		if !e.before(p) {
+			break
+		}
+		h.relocate(p, parent, i)
+		i = parent
+	}
+	return i
+}
+
+// sink moves the first of the children of place i, level by level, up while it comes before e, and returns the place that
+// becomes free.
+func (h *Heap) sink(i int, e *Entry) int {
+	for {
+		child := h.firstChild(i)
+		if child < 0 {
+			return i
+		}
+		c := h.entries.at(child)
+		if !c.before(e) {
+			return i
+		}
+		h.relocate(c, child, i)
+		i = child
+	}
+}
+
+// firstChild returns the child of place i that is due first, or -1 when it has none.
+func (h *Heap) firstChild(i int) int {
+	child := i*arity + 1
+	if child >= h.Len() {
+		return -1
+	}
+	first := child
+	for end := min(child+arity, h.Len()); child < end; child++ {
+		if h.entries.at(child).before(h.entries.at(first)) {
+			first = child
+		}
+	}
+	return first
+}
+
+func (h *Heap) relocate(e *Entry, from, to int) {
+	h.put(h.places.slotOf(e.ID, from), to, *e)
+}
+
+// Trim keeps the n entries that are due first and hands the others to dropped, in no order. It may be called after every Set: it
+// acts only when the heap has outgrown n by an eighth, so its cost, one pass over all entries, is spread over many calls.
+// Dropped must not use the heap.
+func (h *Heap) Trim(n int, dropped func(Entry)) {
+	if h.Len() <= n+n/8 {
+		return
+	}
+	h.partition(n)
+	for i := n; i < h.Len(); i++ {
+		dropped(*h.entries.at(i))
+	}
+	h.entries.cut(n)
+	h.places.rebuild(&h.entries)
+	h.heapify()
+}
+
+// partition brings the n first entries to the places below n (quickselect), leaving order and index to be rebuilt.
+func (h *Heap) partition(n int) {
+	lo, hi := 0, h.Len()-1
+	for lo < hi {
+		i, j := h.split(lo, hi)
+		switch {
+		case n <= j:
+			hi = j
+		case n >= i:
+			lo = i
+		default:
+			return
+		}
+	}
+}
+
+// split parts the places lo to hi around a random pivot: what stands up to j is not after it, what stands from i on is not before
+// it, and anything between is the pivot itself.
+func (h *Heap) split(lo, hi int) (i, j int) {
+	pivot := *h.entries.at(lo + rand.IntN(hi-lo+1))
+	i, j = lo, hi
+	for i <= j {
+		for h.entries.at(i).before(&pivot) {
+			i++
+		}
+		for pivot.before(h.entries.at(j)) {
+			j--
+		}
+		if i <= j {
+			h.entries.swap(i, j)
+			i++
+			j--
+		}
+	}
+	return i, j
+}
+
+// heapify restores the order of the heap, from the last parent to the root.
+func (h *Heap) heapify() {
+	parents := (h.Len() - 1 + arity - 1) / arity
+	for i := parents - 1; i >= 0; i-- {
+		e := *h.entries.at(i)
+		h.put(h.places.slotOf(e.ID, i), h.sink(i, &e), e)
+	}
 }
