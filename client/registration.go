@@ -65,15 +65,15 @@ func (r *Receiver) announce(ctx context.Context) (wire.ID, error) {
 	case <-r.changed:
 	default:
 	}
-	var worker wire.Worker
-	err := r.client.try(ctx, &request{method: http.MethodPost, path: "/v1/workers", into: &worker, body: wire.Register{
+	var receiver wire.Receiver
+	err := r.client.try(ctx, &request{method: http.MethodPost, path: "/v1/receivers", into: &receiver, body: wire.Register{
 		App: r.app, Address: r.address, Tags: r.tags(), Secret: r.secret.Reveal(), TTL: wire.Duration(r.ttl),
 	}})
 	if err != nil {
 		r.change() // so that the next renewal registers
 		return 0, fmt.Errorf("register a receiver: %w", err)
 	}
-	return worker.ID, nil
+	return receiver.ID, nil
 }
 
 // renew keeps the registration alive, and removes it in the end. id is 0 while there is none.
@@ -106,7 +106,7 @@ func (r *Receiver) renew(id wire.ID) {
 // beat sends a heartbeat, or registers where there is nothing to keep alive, or something to change.
 func (r *Receiver) beat(id *wire.ID) (err error) {
 	if len(r.changed) == 0 && *id != 0 {
-		path := "/v1/workers/" + id.String() + "/heartbeat"
+		path := "/v1/receivers/" + id.String() + "/heartbeat"
 		err = r.client.try(r.renewal, &request{method: http.MethodPost, path: path})
 		if !errors.Is(err, processor.ErrNotFound) {
 			return err
@@ -117,9 +117,9 @@ func (r *Receiver) beat(id *wire.ID) (err error) {
 		*id = 0
 		return nil
 	}
-	worker, err := r.announce(r.renewal)
+	receiver, err := r.announce(r.renewal)
 	if err == nil {
-		*id = worker
+		*id = receiver
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func (r *Receiver) withdraw(id wire.ID) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackWait)
 	defer cancel()
-	err := r.client.try(ctx, &request{method: http.MethodDelete, path: "/v1/workers/" + id.String()})
+	err := r.client.try(ctx, &request{method: http.MethodDelete, path: "/v1/receivers/" + id.String()})
 	if err != nil && !errors.Is(err, processor.ErrNotFound) {
 		r.client.log.Warn("a receiver could not be removed; the service forgets it after its TTL", "err", err)
 	}

@@ -34,7 +34,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
   work       pop tasks, and finish, fail, release and touch them
   operate    pause and resume tags, see nodes and statistics
   metrics    read /metrics; it takes the tags '*'
-  register   register workers: addresses that the server calls with tasks
+  register   register receivers: addresses that the server calls with tasks
   all        all of these, save_http and register included`,
 		Example: `  delaytask token create shop --tags 'order.*' --verbs save,read
   delaytask token create mailer --tags mail.send,mail.receive --verbs work --expires 90d

@@ -15,7 +15,7 @@ import (
 )
 
 // pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, fed by the same claimer as the
-// workers. A row that was handed out stays owned until it is finished or its lease ends; then its attempt is spent.
+// processors. A row that was handed out stays owned until it is finished or its lease ends; then its attempt is spent.
 type pops struct {
 	*core
 	runner *runner

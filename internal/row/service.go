@@ -22,9 +22,9 @@ type AccessToken struct {
 	Expires Time // zero: never
 }
 
-// Worker is one row of delay_task_worker: an address that is called back with tasks. There is one for each pair of application
+// Receiver is one row of delay_task_worker: an address that is called back with tasks. There is one for each pair of application
 // and address.
-type Worker struct {
+type Receiver struct {
 	ID      int64 // written by the store
 	App     string
 	Address string

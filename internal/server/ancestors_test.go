@@ -28,7 +28,7 @@ func ancestral(t *testing.T, r *running, change func(*api.Config, *compat.Config
 	p, log := r.service.parts, slog.New(slog.DiscardHandler)
 	old := compat.Config{Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context()}
 	c := api.Config{
-		Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context(), Requests: p.store, Workers: p.workers,
+		Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context(), Requests: p.store, Receivers: p.receivers,
 	}
 	change(&c, &old)
 	ancestors, err := compat.New(old)

@@ -36,7 +36,7 @@ type parts struct {
 	tokens    *access.Tokens // nil: nobody ever needs one
 	asked     bool           // for tokens, from the start
 	client    *webhook.Client
-	workers   *push.Registry
+	receivers *push.Registry
 
 	end   context.CancelFunc // of what runs beside the scheduler
 	loops sync.WaitGroup
@@ -119,7 +119,7 @@ func (p *parts) handler(stopping context.Context) (*api.API, error) {
 	c := api.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
-		Requests: p.store, Workers: p.workers, Check: p.check, Observe: p.spans.observed(observer.observe),
+		Requests: p.store, Receivers: p.receivers, Check: p.check, Observe: p.spans.observed(observer.observe),
 		Compat: ancestors, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
 	}
@@ -132,7 +132,7 @@ func (p *parts) handler(stopping context.Context) (*api.API, error) {
 // start begins what runs beside the scheduler.
 func (p *parts) start(ctx context.Context) {
 	ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
-	p.loops.Go(func() { p.workers.Run(ctx) })
+	p.loops.Go(func() { p.receivers.Run(ctx) })
 	p.loops.Go(func() { p.purge(ctx) })
 }
 

@@ -42,7 +42,7 @@ func called(t *testing.T, calls <-chan call, want ...call) {
 	}
 }
 
-// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends those of the tag http, and of a worker that stands in the
+// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends those of the tag http, and of a receiver that stands in the
 // settings: it is there again after a restart, and so are its jobs.
 func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
@@ -53,7 +53,7 @@ func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 		before.stop()
 
 		url, calls := receiver(t, `{"code":0}`, `{"code":1}`)
-		c.Workers = map[string]config.Worker{"mail": {URL: url + "/mail", PassRule: `{"code":1}`}}
+		c.Receivers = map[string]config.Receiver{"mail": {URL: url + "/mail", PassRule: `{"code":1}`}}
 		r := serve(t, c)
 		called(t, calls, call{"POST", "/mail", "", `{"to":1}`}, call{"POST", "/mail", "", `{"to":1}`})
 		servertest.Eventually(t, "it is completed", func() bool {

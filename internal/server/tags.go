@@ -19,23 +19,23 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// serveTags serves what calls addresses: the tag http, the workers of the settings, and those that register themselves.
+// serveTags serves what calls addresses: the tag http, the receivers of the settings, and those that register themselves.
 func (p *parts) serveTags() error {
 	if err := p.register(access.HTTPTag, p.client.HTTP()); err != nil {
 		return err
 	}
 	reserved := []string{access.HTTPTag}
-	for tag, worker := range p.cfg.Workers {
-		static, err := staticOf(tag, worker)
+	for tag, receiver := range p.cfg.Receivers {
+		static, err := staticOf(tag, receiver)
 		if err != nil {
-			return fmt.Errorf("workers.%s: %w", tag, err)
+			return fmt.Errorf("receivers.%s: %w", tag, err)
 		}
 		calls, err := static.Processor(p.client)
 		if err != nil {
-			return fmt.Errorf("workers.%s: %w", tag, err)
+			return fmt.Errorf("receivers.%s: %w", tag, err)
 		}
 		if err := p.register(tag, calls, static.Options()...); err != nil {
-			return fmt.Errorf("workers.%s: %w", tag, err)
+			return fmt.Errorf("receivers.%s: %w", tag, err)
 		}
 		reserved = append(reserved, tag)
 	}
@@ -51,7 +51,7 @@ func (p *parts) serveTags() error {
 		c.Secrets = box
 	}
 	registry, err := push.New(c)
-	p.workers = registry
+	p.receivers = registry
 	return err
 }
 
@@ -66,7 +66,7 @@ func (p *parts) options(tag string) []processor.RegisterOption {
 	return append(tagOptions(own), processor.Use(compat.RetryAfterTTR(cmp.Or(own.TTR, p.cfg.TTR))))
 }
 
-func staticOf(tag string, w config.Worker) (push.Static, error) {
+func staticOf(tag string, w config.Receiver) (push.Static, error) {
 	static := push.Static{Tag: tag, URL: w.URL, Method: w.Method, Concurrency: w.Concurrency}
 	for _, text := range w.Secrets {
 		secret, err := webhook.ParseSecret(text)

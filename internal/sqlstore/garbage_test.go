@@ -150,15 +150,15 @@ func TestASpoiledTokenAllowsNothing(t *testing.T) {
 	})
 }
 
-func TestGarbageInAWorkerIsThatWorkersAlone(t *testing.T) {
+func TestGarbageInAReceiverIsThatReceiversAlone(t *testing.T) {
 	garbage{
 		anywhere: []string{"tags = ''", "tags = '{'", `tags = '["a", 1]'`, "tags = 'null'", "tags = '', secret = ''"},
 	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
-		spoiled, whole := saveWorker(t, s, worker("spoiled", "x"), time.Minute), saveWorker(t, s, worker("whole", "x"), time.Minute)
+		spoiled, whole := saveReceiver(t, s, receiver("spoiled", "x"), time.Minute), saveReceiver(t, s, receiver("whole", "x"), time.Minute)
 		exec(t, pool.DB, "UPDATE delay_task_worker SET "+set+" WHERE app = 'spoiled'")
-		workers, _ := readWorkers(t, s)
-		if len(workers) != 2 || workers[0].ID != spoiled.ID || workers[0].Tags != nil || !reflect.DeepEqual(workers[1], whole) {
-			t.Errorf("read %+v", workers)
+		receivers, _ := readReceivers(t, s)
+		if len(receivers) != 2 || receivers[0].ID != spoiled.ID || receivers[0].Tags != nil || !reflect.DeepEqual(receivers[1], whole) {
+			t.Errorf("read %+v", receivers)
 		}
 	})
 }

@@ -99,7 +99,7 @@ func plannedStatements(d dialect) []planned {
 }
 
 // plannedServiceStatements are those that find rows in a table that may be large, and name rows of the large tables below.
-// Tokens and live workers are few, and read whole.
+// Tokens and live receivers are few, and read whole.
 func plannedServiceStatements(d dialect) []planned {
 	var all []planned
 	add := func(key, name string) func(query string, args []any) {
@@ -110,19 +110,19 @@ func plannedServiceStatements(d dialect) []planned {
 	for i := range many {
 		many[i] = hexed(hash(19_000 + i))
 	}
-	w := row.Worker{App: "a", Address: "7"}
+	w := row.Receiver{App: "a", Address: "7"}
 	add("PRIMARY", "find a request")(d.findRequest(hash(7)))
 	add("PRIMARY", "save of a request")(d.saveRequest(hash(7), 7, true))
 	add("PRIMARY", "purge of one request")(d.purgeRequests(many[:1]))
 	add("PRIMARY", "purge of many requests")(d.purgeRequests(many))
 	add(requestsByTime, "old requests")(d.oldRequests(500))
 	add("PRIMARY", "delete of a token")(d.deleteToken("7"))
-	add(workersByAddress, "find a worker")(d.findWorker(w))
-	add("PRIMARY", "one worker")(d.workerByID(7))
-	add("PRIMARY", "replacement of a worker")(d.updateWorker(7, w, "[]"))
+	add(workersByAddress, "find a receiver")(d.findReceiver(w))
+	add("PRIMARY", "one receiver")(d.receiverByID(7))
+	add("PRIMARY", "replacement of a receiver")(d.updateReceiver(7, w, "[]"))
 	add("PRIMARY", "heartbeat")(d.heartbeat(7))
-	add("PRIMARY", "delete of a worker")(d.deleteWorker(7))
-	add("PRIMARY", "purge of workers")(d.purgeWorkers([]int64{7, 8}))
+	add("PRIMARY", "delete of a receiver")(d.deleteReceiver(7))
+	add("PRIMARY", "purge of receivers")(d.purgeReceivers([]int64{7, 8}))
 	return all
 }
 

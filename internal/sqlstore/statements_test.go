@@ -71,7 +71,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		many[i] = strings.Repeat("t", i+1)
 	}
 	request := row.Request{Hash: [32]byte{1}, Content: [32]byte{2}, TaskID: 1}
-	worker := row.Worker{App: "a", Address: "http://a", Tags: []string{"t"}, TTL: time.Minute}
+	receiver := row.Receiver{App: "a", Address: "http://a", Tags: []string{"t"}, TTL: time.Minute}
 	node := row.Node{Number: 1, Token: "t", Tags: []string{"t"}}
 	access := row.AccessToken{Name: "n", Hash: [32]byte{3}, Tags: []string{"*"}, Verbs: []string{"save"}}
 	old := func(table, column string) context.Context {
@@ -146,15 +146,15 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"CreateToken", func() error { return s.CreateToken(ctx, access) }},
 		{"AccessTokens", func() error { return two(s.AccessTokens(ctx)) }},
 		{"DeleteToken", func() error { return s.DeleteToken(ctx, "n") }},
-		{"SaveWorker", func() error { return one(s.SaveWorker(ctx, worker)) }},
-		{"SaveWorker", func() error { return one(s.SaveWorker(ctx, worker)) }}, // is replaced
-		{"WorkerAt", func() error { return two(s.WorkerAt(ctx, worker.App, worker.Address)) }},
+		{"SaveReceiver", func() error { return one(s.SaveReceiver(ctx, receiver)) }},
+		{"SaveReceiver", func() error { return one(s.SaveReceiver(ctx, receiver)) }}, // is replaced
+		{"ReceiverAt", func() error { return two(s.ReceiverAt(ctx, receiver.App, receiver.Address)) }},
 		{"Heartbeat", func() error { return one(s.Heartbeat(ctx, 1)) }},
-		{"Worker", func() error { return two(s.Worker(ctx, 1)) }},
-		{"Workers", func() error { return two(s.Workers(ctx)) }},
-		{"CountWorkers", func() error { return one(s.CountWorkers(ctx)) }},
-		{"PurgeWorkers", func() error { return one(s.PurgeWorkers(old(workerTable, "expire_time"))) }},
-		{"DeleteWorker", func() error { return one(s.DeleteWorker(ctx, 1)) }},
+		{"Receiver", func() error { return two(s.Receiver(ctx, 1)) }},
+		{"Receivers", func() error { return two(s.Receivers(ctx)) }},
+		{"CountReceivers", func() error { return one(s.CountReceivers(ctx)) }},
+		{"PurgeReceivers", func() error { return one(s.PurgeReceivers(old(workerTable, "expire_time"))) }},
+		{"DeleteReceiver", func() error { return one(s.DeleteReceiver(ctx, 1)) }},
 	}
 	called := map[string]bool{"Close": true}
 	for _, c := range calls {

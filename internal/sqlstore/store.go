@@ -21,7 +21,7 @@ var _ store.Store = (*Store)(nil)
 // statementTimeout bounds every statement whose context brings no deadline.
 const statementTimeout = 10 * time.Second
 
-// Store implements [store.Store] on a SQL database. It also keeps the requests, tokens and workers of the HTTP service. The
+// Store implements [store.Store] on a SQL database. It also keeps the requests, tokens and receivers of the HTTP service. The
 // engine knows nothing of these, so the store in memory has none, and the conformance suite does not ask for them.
 type Store struct {
 	db          *sqlx.DB

@@ -41,7 +41,7 @@ const (
 	CodeMisdirected       = "misdirected_request"
 	CodeBlockedAddress    = "blocked_address"
 	CodeSecretsImpossible = "secrets_impossible"
-	CodeTooManyWorkers    = "too_many_workers"
+	CodeTooManyReceivers  = "too_many_receivers"
 
 	// An argument cannot be.
 	CodeInvalidTag         = "invalid_tag"

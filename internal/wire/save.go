@@ -5,7 +5,7 @@ import "encoding/json"
 // Save asks for a task. Delay and At exclude each other; without both the task is due now.
 type Save struct {
 	Tag            string            `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Routes the task to its processor: 1 to 128 of A–Z a–z 0–9 . _ - : /"`
-	App            string            `json:"app,omitempty" doc:"The application that it belongs to: only its workers are called, and the key is unique within it; 1 to 128 of A–Z a–z 0–9 . _ - : /"`
+	App            string            `json:"app,omitempty" doc:"The application that it belongs to: only its receivers are called, and the key is unique within it; 1 to 128 of A–Z a–z 0–9 . _ - : /"`
 	Body           json.RawMessage   `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
 	Delay          *Duration         `json:"delay,omitempty" doc:"Due so long from now"`
 	At             *Moment           `json:"at,omitempty" doc:"Due at this moment; in the past means now"`

@@ -10,7 +10,7 @@ type Task struct {
 	ID     ID     `json:"id" doc:"Its id"`
 	Tag    string `json:"tag,omitempty" doc:"Routes the task to its processor"`
 	Key    string `json:"key,omitempty" doc:"The caller's own name for the task; absent when it has none"`
-	App    string `json:"app,omitempty" doc:"The application that it belongs to: only its workers are called, and the key is unique within it"`
+	App    string `json:"app,omitempty" doc:"The application that it belongs to: only its receivers are called, and the key is unique within it"`
 	Status string `json:"status,omitempty" enum:"pending,executing,completed,failed,cancelled" doc:"Absent only in the answer to a save whose task could not be read, or is gone"`
 
 	Version     int64 `json:"version" doc:"Grows by 1 at every transition; with the id the fencing token of a lease"`

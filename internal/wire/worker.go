@@ -5,12 +5,12 @@ type Register struct {
 	App     string   `json:"app" doc:"The application, 1 to 128 bytes: tasks saved with this app go only to its addresses"`
 	Address string   `json:"address" doc:"URL that tasks are posted to"`
 	Tags    []string `json:"tags" doc:"Whose tasks it takes; 1 to 100"`
-	Secret  string   `json:"secret,omitempty" doc:"Signs the calls: whsec_ and base64 of 24 to 64 bytes; a former one signs on for a day. Left out, the worker keeps the one that it has"`
+	Secret  string   `json:"secret,omitempty" doc:"Signs the calls: whsec_ and base64 of 24 to 64 bytes; a former one signs on for a day. Left out, the receiver keeps the one that it has"`
 	TTL     Duration `json:"ttl,omitzero" doc:"Without a heartbeat it is not called after this; 5 s to 1 h, default the one that it has, or 30 s"`
 }
 
-// Worker is a registered address. Its secret is never shown.
-type Worker struct {
+// Receiver is a registered address. Its secret is never shown.
+type Receiver struct {
 	ID      ID       `json:"id"`
 	App     string   `json:"app"`
 	Address string   `json:"address"`
@@ -21,7 +21,7 @@ type Worker struct {
 	Expires Time     `json:"expires" doc:"Unless a heartbeat comes before"`
 }
 
-// WorkerList lists them.
-type WorkerList struct {
-	Workers []Worker `json:"workers"`
+// ReceiverList lists them.
+type ReceiverList struct {
+	Receivers []Receiver `json:"receivers"`
 }

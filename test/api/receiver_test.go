@@ -128,8 +128,8 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 	c := dial(t, url)
 	r := receive(t, c, nothing, client.ReceiverTTL(5*time.Second))
 	h := servertest.Client{TB: t, URL: url}
-	registered := servertest.Ask[wire.WorkerList](&h, http.StatusOK, "GET", "/v1/workers", "").Workers[0]
-	h.Want(http.StatusNoContent, "", "DELETE", "/v1/workers/"+registered.ID.String(), "") // as if it had expired long ago
+	registered := servertest.Ask[wire.ReceiverList](&h, http.StatusOK, "GET", "/v1/receivers", "").Receivers[0]
+	h.Want(http.StatusNoContent, "", "DELETE", "/v1/receivers/"+registered.ID.String(), "") // as if it had expired long ago
 	if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed {
 		t.Errorf("after it was forgotten: %s", task.LastError())
 	}
@@ -140,7 +140,7 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 		t.Errorf("of a tag that was added: %s", task.LastError())
 	}
 	stop(t, r)
-	if left := servertest.Ask[wire.WorkerList](&h, http.StatusOK, "GET", "/v1/workers", "").Workers; len(left) != 0 {
+	if left := servertest.Ask[wire.ReceiverList](&h, http.StatusOK, "GET", "/v1/receivers", "").Receivers; len(left) != 0 {
 		t.Errorf("after the stop there are %+v", left)
 	}
 }

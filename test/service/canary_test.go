@@ -50,7 +50,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			_, _ = w.Write([]byte(canary)) // the caller may have gone
 		})
 		file := filepath.Join(t.TempDir(), "service.yaml")
-		content := fmt.Sprintf("workers: {static: {url: %q, secrets: [%s]}}\n", receiver+"/broken?token="+canary,
+		content := fmt.Sprintf("receivers: {static: {url: %q, secrets: [%s]}}\n", receiver+"/broken?token="+canary,
 			canarySecret)
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -156,14 +156,14 @@ func (c canaries) calls() {
 		"http://127.0.0.1:1/"} {
 		url := path + "?token=" + canary
 		register := fmt.Sprintf(`{"app":"a%d","address":%q,"tags":["called"],"secret":%q}`, i, url, canarySecret)
-		c.must(201, "POST", "/v1/workers", register)
+		c.must(201, "POST", "/v1/receivers", register)
 		c.must(201, "POST", "/v1/tasks", fmt.Sprintf(`{"tag":"called","app":"a%d","body":%q}`, i, canary))
 		c.send("POST", "/v1/tasks",
 			fmt.Sprintf(`{"tag":"http","body":{"url":%q,"headers":{"authorization":%q},"passrule":{"a":%q}}}`, url, canary,
 				canary))
 	}
 	c.send("POST", "/v1/tasks", `{"tag":"http","body":{"url":"http://user:`+canary+`@10.0.0.1/?`+canary+`"}}`)
-	c.send("POST", "/v1/workers",
+	c.send("POST", "/v1/receivers",
 		`{"app":"a","address":"http://10.0.0.1/?`+canary+`","tags":["called"],"secret":"`+canary+`"}`)
 	c.must(201, "POST", "/v1/tasks", `{"tag":"static","body":"`+canary+`"}`)
 	failed := func(tag string, n int) {

@@ -12,7 +12,7 @@ import (
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "service.yaml")
-	content := "workers: {t: {url: 'https://example.com', secrets: [" + signing + "]}}\n"
+	content := "receivers: {t: {url: 'https://example.com', secrets: [" + signing + "]}}\n"
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

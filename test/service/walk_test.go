@@ -51,7 +51,7 @@ func TestATaskReachesAPullWorkerAndAReceiver(t *testing.T) {
 		s := serve(t, db, sealing)
 		url, calls := receiver(t)
 		register := `{"app":"shop","address":"` + url + `","tags":["order.close"],"secret":"` + signing + `"}`
-		s.Want(201, "", "POST", "/v1/workers", register)
+		s.Want(201, "", "POST", "/v1/receivers", register)
 		pulled := s.Save(`{"tag":"mail.send","body":{"to":"a@example.com"},"delay":"2s"}`)
 		pushed := s.Save(`{"tag":"order.close","app":"shop","body":{"order":42},"delay":"2s"}`)
 

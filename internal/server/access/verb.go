@@ -17,7 +17,7 @@ const (
 	Work     Verb = "work"      // pop tasks, and finish, fail, release and touch them
 	Operate  Verb = "operate"   // pause and resume tags, see nodes and statistics
 	Metrics  Verb = "metrics"   // read the metrics, which name all tags; whoever may operate all tags may as well
-	Register Verb = "register"  // register workers, whose addresses are called back with tasks
+	Register Verb = "register"  // register receivers, whose addresses are called back with tasks
 
 	// All is every verb, also those that later releases add.
 	All Verb = "all"

@@ -35,9 +35,9 @@ type Config struct {
 	Addresses bool          // do not refuse an address, be it one of loopback or not
 	Hosts     []string      // in lower case
 
-	Requests Requests                   // remembers idempotency keys
-	Workers  Workers                    // addresses that are called back
-	Check    func(delaytask.Item) error // what a tag demands of its tasks besides; nil: nothing
+	Requests  Requests                   // remembers idempotency keys
+	Receivers Receivers                  // addresses that are called back
+	Check     func(delaytask.Item) error // what a tag demands of its tasks besides; nil: nothing
 	// Observe is told of every request that was answered, with the context that it came with; nil: nobody is.
 	Observe func(context.Context, Request)
 
@@ -61,7 +61,7 @@ type API struct {
 	addresses   bool
 	hosts       []string
 	requests    Requests
-	workers     Workers
+	receivers   Receivers
 	check       func(delaytask.Item) error
 	observe     func(context.Context, Request)
 	room        *semaphore.Weighted // for requests
@@ -80,13 +80,13 @@ type API struct {
 
 // New makes the API. It returns an error when a part of it is missing.
 func New(c Config) (*API, error) {
-	if c.Scheduler == nil || c.Log == nil || c.Stopping == nil || c.Requests == nil || c.Workers == nil {
+	if c.Scheduler == nil || c.Log == nil || c.Stopping == nil || c.Requests == nil || c.Receivers == nil {
 		return nil, errors.New("httpapi: a part of the configuration is missing")
 	}
 	a := &API{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
-		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, workers: c.Workers, check: c.Check, observe: c.Observe,
+		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers, check: c.Check, observe: c.Observe,
 		compat:     c.Compat,
 		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
 	}
@@ -133,7 +133,7 @@ func (a *API) describe() {
 	a.leaseOperations()
 	a.tagOperations()
 	a.clusterOperations()
-	a.workerOperations()
+	a.receiverOperations()
 	completeDocument(a.spec.OpenAPI())
 }
 

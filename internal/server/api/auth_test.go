@@ -50,7 +50,7 @@ func TestWithoutATokenNobodyIsLetIn(t *testing.T) {
 	}
 }
 
-// TestATokenReachesItsTagsOnly asks on every route for a task, and for a worker, of another tag.
+// TestATokenReachesItsTagsOnly asks on every route for a task, and for a receiver, of another tag.
 func TestATokenReachesItsTagsOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
@@ -59,8 +59,8 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	popped := ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0]
 	later := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"theirs","key":"l","delay":"1h"}`, all...)
 	token := `{"token":"` + popped.Token + `"`
-	worker := ok[wire.Worker](s, 201, "POST", "/v1/workers", register, all...)
-	byID, byWorker := "/v1/tasks/"+theirs.ID.String(), "/v1/workers/"+worker.ID.String()
+	receiver := ok[wire.Receiver](s, 201, "POST", "/v1/receivers", register, all...)
+	byID, byReceiver := "/v1/tasks/"+theirs.ID.String(), "/v1/receivers/"+receiver.ID.String()
 	takenOver := strings.Replace(register, `"a","b"`, `"mine"`, 1)
 	for _, c := range [][3]string{
 		{"GET", "/v1/tags/theirs/keys/k"}, {"PATCH", "/v1/tags/theirs/keys/l", `{"body":1}`},
@@ -71,7 +71,7 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		{"POST", "/v1/tasks", `{"tag":"theirs"}`}, {"POST", batchPath, `[{"tag":"mine"},{"tag":"theirs"}]`},
 		{"POST", "/v1/tags/theirs/pause"}, {"POST", "/v1/tags/theirs/resume"}, {"GET", "/v1/tags/theirs/lateness"},
 		{"GET", "/v1/tasks"}, {"GET", "/v1/tasks?tag=theirs"}, {"GET", "/v1/tasks?key=k"},
-		{"POST", "/v1/workers", register}, {"POST", "/v1/workers", takenOver},
+		{"POST", "/v1/receivers", register}, {"POST", "/v1/receivers", takenOver},
 	} {
 		if p := s.Want(403, wire.CodeForbidden, c[0], c[1], c[2], mine...); strings.Contains(p.Detail, "secret") {
 			t.Errorf("%s %s: %s", c[0], c[1], p.Text)
@@ -84,9 +84,9 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 		{"POST", byID + "/finish", token + `}`}, {"POST", byID + "/fail", token + `,"error":"x"}`},
 		{"POST", byID + "/release", token + `}`},
 		{"POST", byID + "/touch", token + `,"ttr":"1m"}`},
-		{"GET", byWorker}, {"POST", byWorker + "/heartbeat"}, {"DELETE", byWorker},
+		{"GET", byReceiver}, {"POST", byReceiver + "/heartbeat"}, {"DELETE", byReceiver},
 	} {
-		unknown := strings.NewReplacer(theirs.ID.String(), "424242", byWorker, "/v1/workers/424242")
+		unknown := strings.NewReplacer(theirs.ID.String(), "424242", byReceiver, "/v1/receivers/424242")
 		foreign := s.Want(404, wire.CodeNotFound, c[0], c[1], c[2], mine...)
 		missing := s.Call(c[0], unknown.Replace(c[1]), unknown.Replace(c[2]), mine...)
 		if unknown.Replace(foreign.Text) != missing.Text {
@@ -107,7 +107,7 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	servertest.Eventually(t, "the tag is seen to be served", func() bool {
 		return strings.Contains(s.Call("GET", "/v1/nodes", "", all...).Text, `"theirs"`)
 	})
-	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/nodes", "/v1/workers"} {
+	for _, list := range []string{"/v1/tags", "/v1/stats", "/v1/nodes", "/v1/receivers"} {
 		if got := s.Want(200, "", "GET", list, "", mine...); strings.Contains(got.Text, "theirs") ||
 			strings.Contains(got.Text, "shop") {
 			t.Errorf("%s shows %s", list, got.Text)
@@ -118,8 +118,8 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	s.Want(204, "", "POST", "/v1/tasks/"+own.ID.String()+"/finish", `{"token":"`+token+`"}`, mine...)
 
 	servertest.Exec(t, s.dsn, "UPDATE delay_task_worker SET expire_time = create_time")
-	s.Want(403, wire.CodeForbidden, "POST", "/v1/workers", takenOver, mine...) // its secret would sign the calls
-	s.Want(201, "", "POST", "/v1/workers", takenOver, all...)
+	s.Want(403, wire.CodeForbidden, "POST", "/v1/receivers", takenOver, mine...) // its secret would sign the calls
+	s.Want(201, "", "POST", "/v1/receivers", takenOver, all...)
 }
 
 // TestARowWithoutATagIsForThoseOfAllTags: only plain SQL makes one, and somebody must be able to look at it and end it.
@@ -184,7 +184,7 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 			{"POST", "/v1/tasks/finish", `{"tokens":["ID.1"]}`}},
 		access.Operate: {{"POST", "/v1/tags/u/pause"}, {"POST", "/v1/tags/u/resume"}, {"GET", "/v1/nodes"},
 			{"GET", "/v1/stats"}},
-		access.Register: {{"GET", "/v1/workers"}, {"POST", "/v1/workers", register}},
+		access.Register: {{"GET", "/v1/receivers"}, {"POST", "/v1/receivers", register}},
 	}
 	tokens := map[access.Verb][]string{}
 	for _, v := range access.Verbs {

@@ -100,7 +100,7 @@ func badSizes() []bad {
 func badCalls() (rows []bad) {
 	for _, id := range []string{"abc", "1e3", "%D9%A3", "+1", "0", "12345678901234567890", "%201", "%00"} {
 		rows = append(rows, bad{400, wire.CodeInvalidID, []string{
-			"GET /v1/tasks/" + id, "DELETE /v1/tasks/" + id, "GET /v1/workers/" + id,
+			"GET /v1/tasks/" + id, "DELETE /v1/tasks/" + id, "GET /v1/receivers/" + id,
 			"POST /v1/tasks/" + id + `/finish {"token":"1.1"}`,
 		}})
 	}
@@ -133,7 +133,7 @@ func badCalls() (rows []bad) {
 			"max=1;wait=2", "max=%zz")},
 		bad{400, wire.CodeInvalidOption, append(list("limit=-1", "status=done", "status=Pending", "tag=t&app=mall"),
 			"GET /v1/tags/t/lateness?window=-1")},
-		bad{400, wire.CodeInvalidParameter, append(list("limit=many", "bodies=maybe", "tags=t"), "POST /v1/workers {}")},
+		bad{400, wire.CodeInvalidParameter, append(list("limit=many", "bodies=maybe", "tags=t"), "POST /v1/receivers {}")},
 		bad{400, wire.CodeInvalidTime, list("due_before=yesterday")},
 		bad{400, wire.CodeInvalidOption, around("PATCH /v1/tasks/1 ", "", `{}`, `{"delay":1,"at":"2037-01-01T00:00:00Z"}`)},
 		bad{400, wire.CodeInvalidJSON, around("PATCH /v1/tasks/1 ", "", ``, `{"delay":null}`, `{"priority":1}`)},

@@ -49,7 +49,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 		t.Fatal(err)
 	}
 	s.store = bridge.Store(s.scheduler).(*sqlstore.Store)
-	workers, err := push.New(push.Config{ // nobody calls them: what is stored matters here
+	receivers, err := push.New(push.Config{ // nobody calls them: what is stored matters here
 		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
 		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},
 	})
@@ -60,7 +60,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	t.Cleanup(stop)
 	c := Config{
 		Scheduler: s.scheduler, Log: slog.New(slog.NewTextHandler(s.logged, nil)), BodyLimit: testBodyLimit,
-		Stopping: stopping, Requests: s.store, Workers: workers,
+		Stopping: stopping, Requests: s.store, Receivers: receivers,
 	}
 	for _, f := range change {
 		f(&c)

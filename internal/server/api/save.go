@@ -141,7 +141,7 @@ func checkApp(app string) error {
 		return nil
 	}
 	return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
-		"app: no task or worker can have it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
+		"app: no task or receiver can have it; an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 }
 
 func latenessOption(s *wire.Save) ([]delaytask.Option, error) {

@@ -224,7 +224,7 @@ func (a *API) explain(ctx context.Context, in named) (*explainOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	e, err := a.workers.Explain(ctx, &task)
+	e, err := a.receivers.Explain(ctx, &task)
 	if err == nil && e.Reason == "" {
 		e, err = a.scheduler.Explain(ctx, delaytask.ID(task.ID))
 	}

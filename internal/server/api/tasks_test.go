@@ -100,7 +100,7 @@ func TestATagsPauseAndItsNumbersAreTold(t *testing.T) {
 	saved := s.Save(`{"tag":"a/b","app":"shop"}`)
 	s.Want(204, "", "POST", "/v1/tags/a%2Fb/pop", "")
 	e := ok[wire.Explanation](s, http.StatusOK, "GET", "/v1/tasks/"+saved.ID.String()+"/explain", "")
-	if e.Reason == "" || !strings.Contains(e.Text, "shop") { // it has no worker, which is a nearer hurdle than the pause
+	if e.Reason == "" || !strings.Contains(e.Text, "shop") { // it has no receiver, which is a nearer hurdle than the pause
 		t.Errorf("got %+v", e)
 	}
 	if tags := ok[wire.TagList](s, http.StatusOK, "GET", "/v1/tags", "").Tags; len(tags) != 1 || tags[0].Tag != "a/b" ||

@@ -12,13 +12,13 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Workers are the addresses that are called back with tasks. Its errors are *wire.Problem where the caller is at fault.
-type Workers interface {
-	Register(ctx context.Context, r *wire.Register) (wire.Worker, error)
-	List(ctx context.Context) ([]wire.Worker, error)
-	Known(ctx context.Context, app, address string) (wire.Worker, bool, error) // expired or not
-	Get(ctx context.Context, id int64) (wire.Worker, error)
-	Heartbeat(ctx context.Context, id int64) (wire.Worker, error)
+// Receivers are the addresses that are called back with tasks. Its errors are *wire.Problem where the caller is at fault.
+type Receivers interface {
+	Register(ctx context.Context, r *wire.Register) (wire.Receiver, error)
+	List(ctx context.Context) ([]wire.Receiver, error)
+	Known(ctx context.Context, app, address string) (wire.Receiver, bool, error) // expired or not
+	Get(ctx context.Context, id int64) (wire.Receiver, error)
+	Heartbeat(ctx context.Context, id int64) (wire.Receiver, error)
 	Remove(ctx context.Context, id int64) error
 	// Explain says that nobody serves the application of a task, or nothing: the Reason is "" then.
 	Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error)
@@ -26,51 +26,51 @@ type Workers interface {
 
 type registerInput struct{ Body wire.Register }
 
-type workerOutput struct{ Body wire.Worker }
+type receiverOutput struct{ Body wire.Receiver }
 
-type workersOutput struct{ Body wire.WorkerList }
+type receiversOutput struct{ Body wire.ReceiverList }
 
-type workerInput struct {
-	ID string `path:"id" doc:"Id of the worker"`
+type receiverInput struct {
+	ID string `path:"id" doc:"Id of the receiver"`
 }
 
-func (a *API) workerOperations() {
-	register := a.operation(http.MethodPost, "/v1/workers", "registerWorker", "Register an address that is called with tasks",
+func (a *API) receiverOperations() {
+	register := a.operation(http.MethodPost, "/v1/receivers", "registerReceiver", "Register an address that is called with tasks",
 		"Registering the same app and address again replaces it; a secret and a ttl that are left out stay. "+
 			"Without heartbeats it is not called after its ttl, and forgotten an hour later.", groupPush)
 	register.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, register, a.register)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/workers", "listWorkers", "List the addresses that are called", "",
-		groupPush), a.listWorkers)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/workers/{id}", "getWorker", "Show one of them", "", groupPush),
-		func(ctx context.Context, in *workerInput) (*workerOutput, error) {
-			return a.onWorker(ctx, in, func(_ context.Context, w wire.Worker) (wire.Worker, error) { return w, nil })
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers", "listReceivers", "List the addresses that are called", "",
+		groupPush), a.listReceivers)
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them", "", groupPush),
+		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
+			return a.onReceiver(ctx, in, func(_ context.Context, w wire.Receiver) (wire.Receiver, error) { return w, nil })
 		})
-	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/workers/{id}/heartbeat", "heartbeat", "Say that a worker is alive",
+	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat", "Say that a receiver is alive",
 		"It stays registered for its ttl from now.", groupPush),
-		func(ctx context.Context, in *workerInput) (*workerOutput, error) {
-			return a.onWorker(ctx, in, func(ctx context.Context, w wire.Worker) (wire.Worker, error) {
-				return a.workers.Heartbeat(ctx, int64(w.ID))
+		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
+			return a.onReceiver(ctx, in, func(ctx context.Context, w wire.Receiver) (wire.Receiver, error) {
+				return a.receivers.Heartbeat(ctx, int64(w.ID))
 			})
 		})
-	remove := a.operation(http.MethodDelete, "/v1/workers/{id}", "removeWorker", "Call an address no more", "", groupPush)
+	remove := a.operation(http.MethodDelete, "/v1/receivers/{id}", "removeReceiver", "Call an address no more", "", groupPush)
 	remove.DefaultStatus = http.StatusNoContent
-	huma.Register(a.spec, remove, func(ctx context.Context, in *workerInput) (*struct{}, error) {
-		_, err := a.onWorker(ctx, in, func(ctx context.Context, w wire.Worker) (wire.Worker, error) {
-			return w, a.workers.Remove(ctx, int64(w.ID))
+	huma.Register(a.spec, remove, func(ctx context.Context, in *receiverInput) (*struct{}, error) {
+		_, err := a.onReceiver(ctx, in, func(ctx context.Context, w wire.Receiver) (wire.Receiver, error) {
+			return w, a.receivers.Remove(ctx, int64(w.ID))
 		})
 		return nil, err
 	})
 }
 
-func (a *API) register(ctx context.Context, in *registerInput) (*workerOutput, error) {
+func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput, error) {
 	for _, tag := range append([]string{""}, in.Body.Tags...) {
 		if err := allow(ctx, access.Register, tag); err != nil {
 			return nil, a.problem(err)
 		}
 	}
 	// Also one that has expired: its secret would sign what is registered now.
-	before, there, err := a.workers.Known(ctx, in.Body.App, in.Body.Address)
+	before, there, err := a.receivers.Known(ctx, in.Body.App, in.Body.Address)
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -78,34 +78,34 @@ func (a *API) register(ctx context.Context, in *registerInput) (*workerOutput, e
 		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this app and address are registered for tags that this "+
 			"token may not register; remove it with a token that may, or wait until it is forgotten, an hour after its ttl")
 	}
-	worker, err := a.workers.Register(ctx, &in.Body)
+	receiver, err := a.receivers.Register(ctx, &in.Body)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &workerOutput{worker}, nil
+	return &receiverOutput{receiver}, nil
 }
 
-func (a *API) listWorkers(ctx context.Context, _ *struct{}) (*workersOutput, error) {
+func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput, error) {
 	if err := allow(ctx, access.Register, ""); err != nil {
 		return nil, a.problem(err)
 	}
-	all, err := a.workers.List(ctx)
+	all, err := a.receivers.List(ctx)
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	out := &workersOutput{wire.WorkerList{Workers: []wire.Worker{}}}
+	out := &receiversOutput{wire.ReceiverList{Receivers: []wire.Receiver{}}}
 	for _, w := range all {
 		if mayServe(ctx, w) {
-			out.Body.Workers = append(out.Body.Workers, w)
+			out.Body.Receivers = append(out.Body.Receivers, w)
 		}
 	}
 	return out, nil
 }
 
-// onWorker finds the worker that is meant, if the caller may register its tags.
-func (a *API) onWorker(
-	ctx context.Context, in *workerInput, do func(context.Context, wire.Worker) (wire.Worker, error),
-) (*workerOutput, error) {
+// onReceiver finds the receiver that is meant, if the caller may register its tags.
+func (a *API) onReceiver(
+	ctx context.Context, in *receiverInput, do func(context.Context, wire.Receiver) (wire.Receiver, error),
+) (*receiverOutput, error) {
 	id, err := wire.ParseID(in.ID)
 	if err != nil {
 		return nil, invalidID(err)
@@ -113,20 +113,20 @@ func (a *API) onWorker(
 	if err := allow(ctx, access.Register, ""); err != nil {
 		return nil, a.problem(err)
 	}
-	worker, err := a.workers.Get(ctx, int64(id))
+	receiver, err := a.receivers.Get(ctx, int64(id))
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if !mayServe(ctx, worker) {
+	if !mayServe(ctx, receiver) {
 		return nil, push.NotFound()
 	}
-	if worker, err = do(ctx, worker); err != nil {
+	if receiver, err = do(ctx, receiver); err != nil {
 		return nil, a.problem(err)
 	}
-	return &workerOutput{worker}, nil
+	return &receiverOutput{receiver}, nil
 }
 
-func mayServe(ctx context.Context, w wire.Worker) bool {
+func mayServe(ctx context.Context, w wire.Receiver) bool {
 	for _, tag := range w.Tags {
 		if !access.From(ctx).May(access.Register, tag) {
 			return false

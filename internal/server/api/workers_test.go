@@ -10,40 +10,40 @@ import (
 
 const register = `{"app":"shop","address":"http://127.0.0.1:9/hook","tags":["a","b"],"ttl":"1m"}`
 
-func TestAWorkerIsRegisteredAndRemoved(t *testing.T) {
+func TestAReceiverIsRegisteredAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	worker := ok[wire.Worker](s, http.StatusCreated, "POST", "/v1/workers", register)
-	if worker.App != "shop" || len(worker.Tags) != 2 || worker.TTLMS != 60_000 || worker.Signed {
-		t.Errorf("registered %+v", worker)
+	receiver := ok[wire.Receiver](s, http.StatusCreated, "POST", "/v1/receivers", register)
+	if receiver.App != "shop" || len(receiver.Tags) != 2 || receiver.TTLMS != 60_000 || receiver.Signed {
+		t.Errorf("registered %+v", receiver)
 	}
-	path := "/v1/workers/" + worker.ID.String()
-	if got := ok[wire.Worker](s, http.StatusOK, "GET", path, ""); got.ID != worker.ID {
+	path := "/v1/receivers/" + receiver.ID.String()
+	if got := ok[wire.Receiver](s, http.StatusOK, "GET", path, ""); got.ID != receiver.ID {
 		t.Errorf("got %+v", got)
 	}
-	got := ok[wire.Worker](s, http.StatusOK, "POST", path+"/heartbeat", "")
-	if got.Expires.Std().Before(worker.Expires.Std()) {
-		t.Errorf("a heartbeat moved the end from %v to %v", worker.Expires, got.Expires)
+	got := ok[wire.Receiver](s, http.StatusOK, "POST", path+"/heartbeat", "")
+	if got.Expires.Std().Before(receiver.Expires.Std()) {
+		t.Errorf("a heartbeat moved the end from %v to %v", receiver.Expires, got.Expires)
 	}
-	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", ""); len(all.Workers) != 1 {
+	if all := ok[wire.ReceiverList](s, http.StatusOK, "GET", "/v1/receivers", ""); len(all.Receivers) != 1 {
 		t.Errorf("listed %+v", all)
 	}
 	s.Want(204, "", "DELETE", path, "")
 	s.Want(404, wire.CodeNotFound, "GET", path, "")
 	s.Want(404, wire.CodeNotFound, "DELETE", path, "")
 	s.Want(404, wire.CodeNotFound, "POST", path+"/heartbeat", "")
-	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", ""); all.Workers == nil ||
-		len(all.Workers) != 0 {
+	if all := ok[wire.ReceiverList](s, http.StatusOK, "GET", "/v1/receivers", ""); all.Receivers == nil ||
+		len(all.Receivers) != 0 {
 		t.Errorf("listed %+v", all)
 	}
 }
 
-func TestAWorkerThatCannotBeIsRefused(t *testing.T) {
+func TestAReceiverThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	f := func(status int, code, address, members string) {
 		t.Helper()
-		p := s.Want(status, code, "POST", "/v1/workers", `{"app":"shop","address":"`+address+`",`+members+`}`)
+		p := s.Want(status, code, "POST", "/v1/receivers", `{"app":"shop","address":"`+address+`",`+members+`}`)
 		if strings.Contains(p.Text, "s3cr3t") {
 			t.Errorf("the answer holds the password: %s", p.Text)
 		}
@@ -54,7 +54,7 @@ func TestAWorkerThatCannotBeIsRefused(t *testing.T) {
 	f(409, wire.CodeConflict, "http://127.0.0.1:9/", `"tags":["http"]`)
 	f(422, wire.CodeSecretsImpossible, "http://127.0.0.1:9/",
 		`"tags":["t"],"secret":"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="`)
-	if all := ok[wire.WorkerList](s, http.StatusOK, "GET", "/v1/workers", ""); len(all.Workers) != 0 {
+	if all := ok[wire.ReceiverList](s, http.StatusOK, "GET", "/v1/receivers", ""); len(all.Receivers) != 0 {
 		t.Errorf("listed %+v", all)
 	}
 }

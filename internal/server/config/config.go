@@ -15,7 +15,7 @@ type Config struct {
 	DSNFrom     string   // who named it, as --dsn, DELAYTASK_DSN or "config.yaml: dsn"; "": nobody, it is the default
 	Exposed     []string // secrets in a settings file that others can read, as "config.yaml: secret"
 	Migrate     bool
-	Secret      string // seals the secrets of registered workers; "": none can be kept
+	Secret      string // seals the secrets of registered receivers; "": none can be kept
 	Log         Log
 	Server      Server
 	Push        Push
@@ -34,8 +34,8 @@ type Config struct {
 	Node        Node
 	Quarantine  int
 	Retention   Retention
-	Tags        map[string]Tag    // nil when no tag has settings of its own
-	Workers     map[string]Worker // nil when no tag is served by calls to an address
+	Tags        map[string]Tag      // nil when no tag has settings of its own
+	Receivers   map[string]Receiver // nil when no tag is served by calls to an address
 }
 
 // Server says where the service listens and whom it lets in.
@@ -111,8 +111,8 @@ type Tag struct {
 	MaxAttempts int
 }
 
-// Worker is an address that is called with the tasks of a tag.
-type Worker struct {
+// Receiver is an address that is called with the tasks of a tag.
+type Receiver struct {
 	URL         string
 	Method      string
 	Secrets     []string

@@ -71,16 +71,16 @@ func (c *Config) variables() map[string][]string {
 			add("tags", tag, s.name)
 		}
 	}
-	for tag := range c.Workers {
-		for _, s := range workerSettings {
-			add("workers", tag, s.name)
+	for tag := range c.Receivers {
+		for _, s := range receiverSettings {
+			add("receivers", tag, s.name)
 		}
 	}
 	return paths
 }
 
 func unknownVariable(name string) error {
-	if strings.HasPrefix(name, EnvName("tags.")) || strings.HasPrefix(name, EnvName("workers.")) {
+	if strings.HasPrefix(name, EnvName("tags.")) || strings.HasPrefix(name, EnvName("receivers.")) {
 		return fmt.Errorf("%s: name the tag in the file first: a variable's name cannot tell order.close from ORDER_CLOSE", name)
 	}
 	names := make([]string, len(settings))

@@ -74,13 +74,13 @@ func (c *Config) secretKeys(origin string) (keys []string) {
 	if c.Secret != "" {
 		keys = append(keys, origin+"secret")
 	}
-	for _, tag := range slices.Sorted(maps.Keys(c.Workers)) {
-		w := c.Workers[tag]
+	for _, tag := range slices.Sorted(maps.Keys(c.Receivers)) {
+		w := c.Receivers[tag]
 		if len(w.Secrets) > 0 {
-			keys = append(keys, origin+"workers."+tag+".secrets")
+			keys = append(keys, origin+"receivers."+tag+".secrets")
 		}
 		if maskURL(w.URL) != w.URL {
-			keys = append(keys, origin+"workers."+tag+".url")
+			keys = append(keys, origin+"receivers."+tag+".url")
 		}
 	}
 	return keys
@@ -106,8 +106,8 @@ func (c *Config) set(path []string, value any) error {
 	switch path[0] {
 	case "tags":
 		return c.setTag(path[1:], value)
-	case "workers":
-		return c.setWorker(path[1:], value)
+	case "receivers":
+		return c.setReceiver(path[1:], value)
 	}
 	s, known := find(strings.Join(path, "."))
 	known = known && len(path) == len(strings.Split(s.key, ".")) // not log.level in one piece
@@ -138,8 +138,8 @@ func (c *Config) check() error {
 	refuse(c.Horizon < c.Lookahead.Window, "horizon must not be shorter than lookahead.window")
 	refuse((c.Server.TLS.Cert == "") != (c.Server.TLS.Key == ""), "server.tls.cert and server.tls.key belong together")
 	refuse(c.Server.TLS.ClientCA != "" && c.Server.TLS.Cert == "", "server.tls.client_ca needs server.tls.cert")
-	for tag, w := range c.Workers {
-		refuse(w.URL == "", "workers."+tag+".url is missing")
+	for tag, w := range c.Receivers {
+		refuse(w.URL == "", "receivers."+tag+".url is missing")
 	}
 	return errors.Join(errs...)
 }

@@ -63,7 +63,7 @@ func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 
 func TestExampleFileShowsTheSettingsOfATag(t *testing.T) {
 	t.Parallel()
-	uncommented := regexp.MustCompile(`(?m)^#(tags:|workers:|  )`).ReplaceAllString(readFile(t, example), "$1")
+	uncommented := regexp.MustCompile(`(?m)^#(tags:|receivers:|  )`).ReplaceAllString(readFile(t, example), "$1")
 	c, err := Load(Source{Path: writeFile(t, uncommented)})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	}
 	c, err := Load(Source{
 		Path:    path,
-		Environ: []string{"DELAYTASK_CONCURRENCY=2", "DELAYTASK_MAX_ATTEMPTS=2", "DELAYTASK_DSN=", "WORKERS=9"},
+		Environ: []string{"DELAYTASK_CONCURRENCY=2", "DELAYTASK_MAX_ATTEMPTS=2", "DELAYTASK_DSN=", "RECEIVERS=9"},
 		Flags:   flags,
 	})
 	if err != nil {
@@ -197,7 +197,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"dotted key", "log.level: debug", "", "has to be written nested"},
 		{"wrong case", "Concurrency: 4", "", "Concurrency: unknown; did you mean concurrency?"},
 		{"key twice", "concurrency: 4\nconcurrency: 5", "", "already defined"},
-		{"a list", "- workers", "", "read settings from"},
+		{"a list", "- receivers", "", "read settings from"},
 		{"text for a number", "concurrency: many", "", `concurrency: want a whole number from 1 to 100000, got "many"`},
 		{"number out of range", "concurrency: 0", "", "concurrency: want a whole number"},
 		{"fraction for a number", "concurrency: 1.5", "", "concurrency: want a whole number"},
@@ -254,13 +254,13 @@ func TestSecretsInAFileThatOthersCanReadAreTold(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such modes")
 	}
-	const secrets = `{dsn: "u:p@tcp(h)/db", secret: 0123456789abcdef, workers: {t: {url: "https://u:p@h", secrets: [s]}, u: {url: "https://h"}}}`
+	const secrets = `{dsn: "u:p@tcp(h)/db", secret: 0123456789abcdef, receivers: {t: {url: "https://u:p@h", secrets: [s]}, u: {url: "https://h"}}}`
 	for _, c := range []struct {
 		mode    os.FileMode
 		content string
 		want    string
 	}{
-		{0o644, secrets, "dsn secret workers.t.secrets workers.t.url"}, {0o640, secrets, ""}, {0o600, secrets, ""},
+		{0o644, secrets, "dsn secret receivers.t.secrets receivers.t.url"}, {0o640, secrets, ""}, {0o600, secrets, ""},
 		{0o644, `{dsn: "u@tcp(h)/db", ttr: 1m}`, ""},
 	} {
 		path := writeFile(t, c.content)

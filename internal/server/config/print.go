@@ -17,7 +17,7 @@ import (
 const masked = "***"
 
 // Print writes the settings as YAML that [Load] reads back, with the password of the DSN, all secrets, and the users and
-// query values of workers' addresses masked.
+// query values of receivers' addresses masked.
 func (c Config) Print(w io.Writer) error {
 	_, err := io.WriteString(w, c.String())
 	return err
@@ -57,10 +57,10 @@ func (c *Config) tree(add func(section map[string]any, name string, value any)) 
 		}
 		add(section, name, s.get(c))
 	}
-	for tag, w := range c.Workers {
-		for _, s := range workerSettings {
+	for tag, w := range c.Receivers {
+		for _, s := range receiverSettings {
 			if value, isSet := s.get(w); isSet {
-				add(below(below(tree, "workers"), tag), s.name, value)
+				add(below(below(tree, "receivers"), tag), s.name, value)
 			}
 		}
 	}

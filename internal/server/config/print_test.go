@@ -16,7 +16,7 @@ func TestPrintedSettingsCanBeReadBack(t *testing.T) {
 	c.Concurrency, c.Timeout, c.Node.Name = 3, 0, "007"
 	c.Tags = map[string]Tag{"a.b": {NoTimeout: true, TTR: 90 * time.Second}, "c/d:e": {Concurrency: 1, MaxAttempts: 2}}
 	c.Server.Hosts, c.Server.TLS = []string{"a.example", "b.example"}, TLS{Cert: "c.pem", Key: "k.pem"}
-	c.Workers = map[string]Worker{"a.b": {URL: "https://example.com/x", PassRule: `{"code":1}`}}
+	c.Receivers = map[string]Receiver{"a.b": {URL: "https://example.com/x", PassRule: `{"code":1}`}}
 	var printed strings.Builder
 	if err := c.Print(&printed); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	c := Default()
 	c.DSN = "root:canary@tcp(localhost:3306)/app"
 	c.Secret = "canary-that-seals"
-	c.Workers = map[string]Worker{
+	c.Receivers = map[string]Receiver{
 		"t": {URL: "https://example.com", Secrets: []string{"whsec_canary"}},
 		"u": {URL: "https://canary:canary@example.com/hook?key=canary&canary#canary"},
 	}
@@ -49,7 +49,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestKeysInAddressesOfWorkersAreMasked(t *testing.T) {
+func TestKeysInAddressesOfReceiversAreMasked(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"https://example.com":                     "https://example.com",

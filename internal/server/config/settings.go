@@ -90,7 +90,7 @@ func find(key string) (setting, bool) {
 	return setting{}, false
 }
 
-// Keys returns every key but those below tags and workers, in the order of config.yaml.
+// Keys returns every key but those below tags and receivers, in the order of config.yaml.
 func Keys() []string {
 	keys := make([]string, len(settings))
 	for i, s := range settings {

@@ -21,9 +21,9 @@ func someTask() *processor.Task {
 	return &processor.Task{ID: 42, Tag: "t", Attempt: 1, Version: 7, Body: []byte("{}")}
 }
 
-func at(addresses ...string) (all []*receiver) {
+func at(addresses ...string) (all []*target) {
 	for _, a := range addresses {
-		all = append(all, &receiver{Worker: row.Worker{Address: a}})
+		all = append(all, &target{Receiver: row.Receiver{Address: a}})
 	}
 	return all
 }
@@ -40,7 +40,7 @@ func later(t *testing.T, status int, seconds string) string {
 func TestWhatTheAnswersMean(t *testing.T) {
 	t.Parallel()
 	r := &Registry{Config: Config{Client: newClient(t, slog.New(slog.DiscardHandler))}}
-	f := func(name string, want func(error) bool, receivers []*receiver, calledAfter bool) {
+	f := func(name string, want func(error) bool, receivers []*target, calledAfter bool) {
 		t.Helper()
 		called := make(chan *http.Request, 9)
 		receivers = append(receivers, at(answer(t, 500, called))...)

@@ -13,22 +13,22 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// deliver returns the processor of every tag that is served by workers.
+// deliver returns the processor of every tag that is served by receivers.
 func (r *Registry) deliver() processor.Processor {
 	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
-		receivers := r.directory.Load().find(task.Tag, task.App())
-		if len(receivers) == 0 {
+		targets := r.directory.Load().find(task.Tag, task.App())
+		if len(targets) == 0 {
 			return processor.Snooze(r.unserved.wait(time.Now()))
 		}
-		return r.call(ctx, task, receivers)
+		return r.call(ctx, task, targets)
 	}))
 }
 
 // call tries one after the other, each once. A task that none of them was called with is snoozed.
-func (r *Registry) call(ctx context.Context, task *processor.Task, receivers []*receiver) error {
+func (r *Registry) call(ctx context.Context, task *processor.Task, targets []*target) error {
 	call := posted(task)
 	var failed, turnedAway error
-	for _, to := range receivers {
+	for _, to := range targets {
 		call.URL, call.Secrets = to.Address, to.signing
 		answer, err := r.Client.Deliver(ctx, task, call)
 		switch {
@@ -59,7 +59,7 @@ func posted(task *processor.Task) webhook.Call {
 	return webhook.Call{Body: task.Body, Header: http.Header{"Content-Type": {contentType}}}
 }
 
-// elsewhere reports whether the failure is that of one address, so that another one may do better. A worker that
+// elsewhere reports whether the failure is that of one address, so that another one may do better. A receiver that
 // refuses its task has judged the task, and the others would again.
 func elsewhere(err error) bool {
 	if _, permanent := errors.AsType[*processor.PermanentError](err); permanent {
@@ -100,7 +100,7 @@ const (
 )
 
 // pace says when tasks are tried again that nobody can be called with. Each time costs a write to the database, so a
-// hundred thousand of them wait longer than a few: others must not pay for a worker that is away.
+// hundred thousand of them wait longer than a few: others must not pay for a receiver that is away.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time // the next moment to give away

@@ -19,8 +19,8 @@ import (
 )
 
 // The oracle is the reference library of Standard Webhooks. Another process, or this one after a restart, knows the
-// worker too.
-func TestDueTaskIsPostedToItsWorker(t *testing.T) {
+// receiver too.
+func TestDueTaskIsPostedToItsReceiver(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
 		secret := webhook.NewSecret()
@@ -76,7 +76,7 @@ func TestDueTaskIsPostedToItsWorker(t *testing.T) {
 	})
 }
 
-func TestWorkerMayFinishLater(t *testing.T) {
+func TestReceiverMayFinishLater(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
 		called := make(chan *http.Request, 9)

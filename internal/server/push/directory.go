@@ -8,9 +8,9 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// receiver is an address that can be called.
-type receiver struct {
-	row.Worker
+// target is a receiver that can be called.
+type target struct {
+	row.Receiver
 	signing []webhook.Secret
 }
 
@@ -19,14 +19,14 @@ type directory map[string]map[string]*circle
 
 // circle is those among whom one pair of tag and application goes round.
 type circle struct {
-	receivers []*receiver
-	turn      *atomic.Uint64
+	targets []*target
+	turn    *atomic.Uint64
 }
 
 // newDirectory goes on with the turns of the directory before it: it is made anew all the time.
-func newDirectory(receivers []*receiver, before directory) directory {
+func newDirectory(targets []*target, before directory) directory {
 	d := directory{}
-	for _, to := range receivers {
+	for _, to := range targets {
 		for _, tag := range to.Tags {
 			if d[tag] == nil {
 				d[tag] = map[string]*circle{}
@@ -40,7 +40,7 @@ func newDirectory(receivers []*receiver, before directory) directory {
 					}
 					d[tag][app] = c
 				}
-				c.receivers = append(c.receivers, to)
+				c.targets = append(c.targets, to)
 			}
 		}
 	}
@@ -48,20 +48,20 @@ func newDirectory(receivers []*receiver, before directory) directory {
 }
 
 // find returns those who may get a task of the tag and the application, "" when it has none, in the order in which to try them.
-func (d directory) find(tag, app string) []*receiver {
+func (d directory) find(tag, app string) []*target {
 	c := d[tag][app]
 	if c == nil {
 		return nil
 	}
-	first := int((c.turn.Add(1) - 1) % uint64(len(c.receivers)))
-	return slices.Concat(c.receivers[first:], c.receivers[:first])
+	first := int((c.turn.Add(1) - 1) % uint64(len(c.targets)))
+	return slices.Concat(c.targets[first:], c.targets[:first])
 }
 
-// receivers returns those of the workers that can be called, and why others cannot.
-func (r *Registry) receivers(workers []row.Worker, now row.Time) (all []*receiver, closed map[int64]error) {
+// targets returns those of the receivers that can be called, and why others cannot.
+func (r *Registry) targets(receivers []row.Receiver, now row.Time) (all []*target, closed map[int64]error) {
 	closed = map[int64]error{}
-	for _, w := range workers {
-		to := &receiver{Worker: w}
+	for _, w := range receivers {
+		to := &target{Receiver: w}
 		if w.Secret != nil {
 			s, err := r.open(w)
 			if err == nil {

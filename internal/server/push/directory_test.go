@@ -7,11 +7,11 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-func entry(id int64, app string, tags ...string) *receiver {
-	return &receiver{Worker: row.Worker{ID: id, App: app, Tags: tags}}
+func entry(id int64, app string, tags ...string) *target {
+	return &target{Receiver: row.Receiver{ID: id, App: app, Tags: tags}}
 }
 
-func ids(all []*receiver) (list []int64) {
+func ids(all []*target) (list []int64) {
 	for _, to := range all {
 		list = append(list, to.ID)
 	}
@@ -21,11 +21,11 @@ func ids(all []*receiver) (list []int64) {
 // Applications that take turns in saving must not meet the same address every time, nor must a directory that is made anew.
 func TestEveryPairGoesRoundByItself(t *testing.T) {
 	t.Parallel()
-	workers := []*receiver{entry(1, "a", "t"), entry(2, "a", "t", "u"), entry(3, "b", "t"), entry(4, "b", "t")}
+	receivers := []*target{entry(1, "a", "t"), entry(2, "a", "t", "u"), entry(3, "b", "t"), entry(4, "b", "t")}
 	var d directory
 	counts := map[int64]int{}
 	for range 6 {
-		d = newDirectory(workers, d)
+		d = newDirectory(receivers, d)
 		for _, app := range []string{"a", "b"} {
 			found := d.find("t", app)
 			if len(found) != 2 || found[0].App != app || found[1].App != app || found[0].ID == found[1].ID {

@@ -16,16 +16,16 @@ func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delayt
 	if app == "" || task.Status != delaytask.Pending || r.reserved(task.Tag) {
 		return delaytask.Explanation{}, nil
 	}
-	workers, reading, err := r.Store.Workers(ctx)
+	receivers, reading, err := r.Store.Receivers(ctx)
 	if err != nil {
 		return delaytask.Explanation{}, err
 	}
-	workers = slices.DeleteFunc(workers, func(w row.Worker) bool { return !slices.Contains(w.Tags, task.Tag) })
-	others := len(workers)
-	workers = slices.DeleteFunc(workers, func(w row.Worker) bool { return w.App != app })
-	others -= len(workers)
-	receivers, closed := r.receivers(workers, reading.Time)
-	if len(receivers) > 0 {
+	receivers = slices.DeleteFunc(receivers, func(w row.Receiver) bool { return !slices.Contains(w.Tags, task.Tag) })
+	others := len(receivers)
+	receivers = slices.DeleteFunc(receivers, func(w row.Receiver) bool { return w.App != app })
+	others -= len(receivers)
+	targets, closed := r.targets(receivers, reading.Time)
+	if len(targets) > 0 {
 		return delaytask.Explanation{}, nil
 	}
 	app = row.Clip(app, maxApp)
@@ -33,13 +33,13 @@ func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delayt
 	e.Task.Body = nil
 	switch {
 	case len(closed) > 0:
-		e.Text = fmt.Sprintf("A worker of the application %s is registered for the tag %s, but this server cannot open its secret: "+
-			"DELAYTASK_SECRET is not what it was. Let the worker register again.", app, task.Tag)
+		e.Text = fmt.Sprintf("A receiver of the application %s is registered for the tag %s, but this server cannot open its secret: "+
+			"DELAYTASK_SECRET is not what it was. Let the receiver register again.", app, task.Tag)
 	case others > 0:
-		e.Text = fmt.Sprintf("No live worker of the application %s serves the tag %s; it is not given to those of other "+
+		e.Text = fmt.Sprintf("No live receiver of the application %s serves the tag %s; it is not given to those of other "+
 			"applications.", app, task.Tag)
 	default:
-		e.Text = fmt.Sprintf("No live worker of the application %s serves the tag %s.", app, task.Tag)
+		e.Text = fmt.Sprintf("No live receiver of the application %s serves the tag %s.", app, task.Tag)
 	}
 	return e, nil
 }

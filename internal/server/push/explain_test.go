@@ -37,7 +37,7 @@ func TestTaskOfAnAbsentApplicationWaits(t *testing.T) {
 		called := make(chan *http.Request, 9)
 		f.register("shop", answer(t, 200, called), "t")
 		if e, err := f.registry.Explain(t.Context(), &task); err != nil || e.Reason != "" {
-			t.Errorf("with a worker it is explained as %+v, %v", e, err)
+			t.Errorf("with a receiver it is explained as %+v, %v", e, err)
 		}
 		_, _ = f.Reschedule(t.Context(), delaytask.ID(id), 0) // unless it has come back by itself, which it does within 5 s
 		servertest.Receive(t, called, "the call")

@@ -98,13 +98,13 @@ func dead(t *testing.T) string {
 	return server.URL
 }
 
-func (f fixture) register(app, address string, tags ...string) wire.Worker {
+func (f fixture) register(app, address string, tags ...string) wire.Receiver {
 	f.t.Helper()
 	return f.sign(app, address, "", tags...)
 }
 
-// sign registers a worker and waits until it can be called.
-func (f fixture) sign(app, address, secret string, tags ...string) wire.Worker {
+// sign registers a receiver and waits until it can be called.
+func (f fixture) sign(app, address, secret string, tags ...string) wire.Receiver {
 	f.t.Helper()
 	w, err := f.registry.Register(f.t.Context(), &wire.Register{App: app, Address: address, Tags: tags, Secret: secret})
 	if err != nil {
@@ -112,7 +112,7 @@ func (f fixture) sign(app, address, secret string, tags ...string) wire.Worker {
 	}
 	servertest.Eventually(f.t, app+" is called at "+address, func() bool {
 		found := f.registry.directory.Load().find(tags[0], app)
-		return slices.ContainsFunc(found, func(to *receiver) bool { return to.Address == address })
+		return slices.ContainsFunc(found, func(to *target) bool { return to.Address == address })
 	})
 	return w
 }

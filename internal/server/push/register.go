@@ -28,46 +28,46 @@ const (
 // Register stores an address. Registering the same application and address again replaces it. The secret that it had
 // before then signs beside a new one for a day; a secret and a TTL that are left out stay as they are. It returns a
 // *[wire.Problem] when something is wrong with it, and then nothing has changed.
-func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Worker, error) {
+func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Receiver, error) {
 	w, err := r.check(asked)
 	if err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
-	before, _, err := r.Store.WorkerAt(ctx, w.App, w.Address)
+	before, _, err := r.Store.ReceiverAt(ctx, w.App, w.Address)
 	if err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
 	if w.TTL == 0 {
 		w.TTL = cmp.Or(before.TTL, defaultTTL)
 	}
-	live, reading, err := r.Store.Workers(ctx)
+	live, reading, err := r.Store.Receivers(ctx)
 	if err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
 	if err := r.checkRoom(ctx, w, live); err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
 	if w.Secret, err = r.sealSecret(w, asked.Secret, before, reading.Time); err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
-	stored, err := r.Store.SaveWorker(ctx, w)
+	stored, err := r.Store.SaveReceiver(ctx, w)
 	if err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
 	r.look()
 	return shown(stored), nil
 }
 
-// check returns the worker without its secret, and without a TTL where none is asked for.
-func (r *Registry) check(asked *wire.Register) (row.Worker, error) {
-	w := row.Worker{App: asked.App, Address: asked.Address, TTL: asked.TTL.Std()}
+// check returns the receiver without its secret, and without a TTL where none is asked for.
+func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
+	w := row.Receiver{App: asked.App, Address: asked.Address, TTL: asked.TTL.Std()}
 	switch {
 	case !processor.ValidTag(w.App):
 		return w, refused(wire.CodeInvalidParameter, "body.app", "an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 	case w.TTL != 0 && (w.TTL < minTTL || w.TTL > maxTTL):
 		return w, refused(wire.CodeInvalidTTR, "body.ttl", fmt.Sprintf("a ttl is %v to %v", minTTL, maxTTL))
 	case len(asked.Tags) == 0 || len(asked.Tags) > maxTags:
-		return w, refused(wire.CodeInvalidTag, "body.tags", fmt.Sprintf("a worker takes 1 to %d tags", maxTags))
+		return w, refused(wire.CodeInvalidTag, "body.tags", fmt.Sprintf("a receiver takes 1 to %d tags", maxTags))
 	}
 	for i, tag := range asked.Tags {
 		where := fmt.Sprintf("body.tags[%d]", i)
@@ -111,16 +111,16 @@ func refused(code, where, why string) *wire.Problem {
 	return p
 }
 
-// Every process reads all live workers each second, and whoever may register can make up addresses. Those that
+// Every process reads all live receivers each second, and whoever may register can make up addresses. Those that
 // registered at the same moment may go beyond a bound by as many.
 const (
-	mostOfApp  = 1_000  // live workers of one application
+	mostOfApp  = 1_000  // live receivers of one application
 	mostLive   = 10_000 // of all
 	mostStored = 20_000 // with those that expired within about an hour, whose heartbeats bring them back
 )
 
-// checkRoom refuses one worker too many. Registering again what is alive needs no room.
-func (r *Registry) checkRoom(ctx context.Context, w row.Worker, live []row.Worker) error {
+// checkRoom refuses one receiver too many. Registering again what is alive needs no room.
+func (r *Registry) checkRoom(ctx context.Context, w row.Receiver, live []row.Receiver) error {
 	ofApp := 0
 	for _, other := range live {
 		if same(w, other) {
@@ -133,22 +133,22 @@ func (r *Registry) checkRoom(ctx context.Context, w row.Worker, live []row.Worke
 	const wait = "remove those that are not needed, or let them expire"
 	switch {
 	case ofApp >= mostOfApp:
-		return tooMany("body.app", fmt.Sprintf("the application has %d live workers, and may have no more; %s", ofApp, wait))
+		return tooMany("body.app", fmt.Sprintf("the application has %d live receivers, and may have no more; %s", ofApp, wait))
 	case len(live) >= mostLive:
-		return tooMany("body", fmt.Sprintf("there are %d live workers, and there may be no more; %s", len(live), wait))
+		return tooMany("body", fmt.Sprintf("there are %d live receivers, and there may be no more; %s", len(live), wait))
 	}
-	stored, err := r.Store.CountWorkers(ctx)
+	stored, err := r.Store.CountReceivers(ctx)
 	if err == nil && stored >= mostStored {
-		err = tooMany("body", fmt.Sprintf("%d workers were registered within the last hour; use longer ttls, remove those that end, "+
+		err = tooMany("body", fmt.Sprintf("%d receivers were registered within the last hour; use longer ttls, remove those that end, "+
 			"or wait until expired ones are forgotten", stored))
 	}
 	return err
 }
 
-func same(a, b row.Worker) bool { return a.App == b.App && a.Address == b.Address }
+func same(a, b row.Receiver) bool { return a.App == b.App && a.Address == b.Address }
 
 func tooMany(where, why string) *wire.Problem {
-	p := problem(http.StatusConflict, wire.CodeTooManyWorkers, why)
+	p := problem(http.StatusConflict, wire.CodeTooManyReceivers, why)
 	p.Errors = []wire.Detail{{Location: where, Message: why}}
 	return p
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// Store keeps the workers. The store of the database implements it.
+// Store keeps the receivers. The store of the database implements it.
 type Store interface {
-	SaveWorker(ctx context.Context, w row.Worker) (row.Worker, error)
+	SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver, error)
 	Heartbeat(ctx context.Context, id int64) (bool, error)
-	DeleteWorker(ctx context.Context, id int64) (bool, error)
-	Worker(ctx context.Context, id int64) (row.Worker, bool, error)
-	WorkerAt(ctx context.Context, app, address string) (row.Worker, bool, error) // expired or not
-	Workers(ctx context.Context) ([]row.Worker, row.Reading, error)
-	CountWorkers(ctx context.Context) (int, error) // those that have expired included
-	PurgeWorkers(ctx context.Context) (int, error)
+	DeleteReceiver(ctx context.Context, id int64) (bool, error)
+	Receiver(ctx context.Context, id int64) (row.Receiver, bool, error)
+	ReceiverAt(ctx context.Context, app, address string) (row.Receiver, bool, error) // expired or not
+	Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error)
+	CountReceivers(ctx context.Context) (int, error) // those that have expired included
+	PurgeReceivers(ctx context.Context) (int, error)
 }
 
 // Scheduler runs the tasks of the tags that are registered with it.
@@ -40,24 +40,24 @@ type Config struct {
 	Store     Store
 	Scheduler Scheduler
 	Client    *webhook.Client
-	Secrets   *encrypted.Box // nil: workers that have a secret are refused
+	Secrets   *encrypted.Box // nil: receivers that have a secret are refused
 	Log       *slog.Logger
 
-	// Reserved are the tags that the service serves by itself: workers cannot register for them.
+	// Reserved are the tags that the service serves by itself: receivers cannot register for them.
 	Reserved []string
-	// Options are those of a tag that is served by workers. Default: none.
+	// Options are those of a tag that is served by receivers. Default: none.
 	Options func(tag string) []processor.RegisterOption
-	// Every is how often the live workers are read, by one query. Default 1 s.
+	// Every is how often the live receivers are read, by one query. Default 1 s.
 	Every time.Duration
-	// Grace is how long a tag stays served without a worker, so that one that restarts changes nothing. Default 5 s.
+	// Grace is how long a tag stays served without a receiver, so that one that restarts changes nothing. Default 5 s.
 	Grace time.Duration
 }
 
-// Registry knows the registered workers. Make one with [New].
+// Registry knows the registered receivers. Make one with [New].
 type Registry struct {
 	Config
 	directory atomic.Pointer[directory] // who is called at this moment
-	changed   chan struct{}             // holds one element when the workers are to be read at once
+	changed   chan struct{}             // holds one element when the receivers are to be read at once
 	unserved  pace
 }
 
@@ -75,47 +75,47 @@ func New(c Config) (*Registry, error) {
 	return r, nil
 }
 
-// List returns the workers that are alive.
-func (r *Registry) List(ctx context.Context) ([]wire.Worker, error) {
-	workers, _, err := r.Store.Workers(ctx)
+// List returns the receivers that are alive.
+func (r *Registry) List(ctx context.Context) ([]wire.Receiver, error) {
+	receivers, _, err := r.Store.Receivers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]wire.Worker, len(workers))
-	for i, w := range workers {
+	all := make([]wire.Receiver, len(receivers))
+	for i, w := range receivers {
 		all[i] = shown(w)
 	}
 	return all, nil
 }
 
-// Get returns one worker. For about an hour it finds one that has expired, too. It returns a *[wire.Problem] when there is
+// Get returns one receiver. For about an hour it finds one that has expired, too. It returns a *[wire.Problem] when there is
 // none.
-func (r *Registry) Get(ctx context.Context, id int64) (wire.Worker, error) {
-	w, there, err := r.Store.Worker(ctx, id)
+func (r *Registry) Get(ctx context.Context, id int64) (wire.Receiver, error) {
+	w, there, err := r.Store.Receiver(ctx, id)
 	if err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
 	if !there {
-		return wire.Worker{}, NotFound()
+		return wire.Receiver{}, NotFound()
 	}
 	return shown(w), nil
 }
 
-// Known returns the worker of an application and address, expired or not, and reports whether it is there.
-func (r *Registry) Known(ctx context.Context, app, address string) (wire.Worker, bool, error) {
-	w, there, err := r.Store.WorkerAt(ctx, app, address)
+// Known returns the receiver of an application and address, expired or not, and reports whether it is there.
+func (r *Registry) Known(ctx context.Context, app, address string) (wire.Receiver, bool, error) {
+	w, there, err := r.Store.ReceiverAt(ctx, app, address)
 	return shown(w), there, err
 }
 
-// Heartbeat lets a worker live for its ttl from now. One that has expired lives again: an outage of the database must not force
+// Heartbeat lets a receiver live for its ttl from now. One that has expired lives again: an outage of the database must not force
 // all of them to register anew. It returns a *[wire.Problem] when there is none.
-func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Worker, error) {
+func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Receiver, error) {
 	there, err := r.Store.Heartbeat(ctx, id)
 	if err != nil {
-		return wire.Worker{}, err
+		return wire.Receiver{}, err
 	}
 	if !there {
-		return wire.Worker{}, NotFound()
+		return wire.Receiver{}, NotFound()
 	}
 	return r.Get(ctx, id)
 }
@@ -123,7 +123,7 @@ func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Worker, error)
 // Remove calls an address no more; what it has taken, it may finish. Other processes know it within a second. It returns a
 // *[wire.Problem] when there is none.
 func (r *Registry) Remove(ctx context.Context, id int64) error {
-	there, err := r.Store.DeleteWorker(ctx, id)
+	there, err := r.Store.DeleteReceiver(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (r *Registry) Remove(ctx context.Context, id int64) error {
 	return nil
 }
 
-// look lets Run read the workers at once.
+// look lets Run read the receivers at once.
 func (r *Registry) look() {
 	select {
 	case r.changed <- struct{}{}:
@@ -144,16 +144,16 @@ func (r *Registry) look() {
 
 func (r *Registry) reserved(tag string) bool { return slices.Contains(r.Reserved, tag) }
 
-func shown(w row.Worker) wire.Worker {
-	return wire.Worker{
+func shown(w row.Receiver) wire.Receiver {
+	return wire.Receiver{
 		ID: wire.ID(w.ID), App: w.App, Address: w.Address, Tags: append([]string{}, w.Tags...), Signed: w.Secret != nil,
 		TTLMS: w.TTL.Milliseconds(), Created: wire.Time(w.Created.Std()), Expires: wire.Time(w.Expires.Std()),
 	}
 }
 
-// NotFound is the answer to an id that no worker has, and to one whose worker the caller may not know of.
+// NotFound is the answer to an id that no receiver has, and to one whose receiver the caller may not know of.
 func NotFound() *wire.Problem {
-	return problem(http.StatusNotFound, wire.CodeNotFound, "there is no such worker: it was removed, or forgotten because its "+
+	return problem(http.StatusNotFound, wire.CodeNotFound, "there is no such receiver: it was removed, or forgotten because its "+
 		"heartbeats stayed away; register it again")
 }
 

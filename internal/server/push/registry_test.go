@@ -88,24 +88,24 @@ func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
 	}
 }
 
-// fullStore says that there are more workers than are stored.
+// fullStore says that there are more receivers than are stored.
 type fullStore struct {
 	Store
-	live   []row.Worker
+	live   []row.Receiver
 	stored int
 }
 
-func (s fullStore) Workers(ctx context.Context) ([]row.Worker, row.Reading, error) {
-	live, reading, err := s.Store.Workers(ctx)
+func (s fullStore) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error) {
+	live, reading, err := s.Store.Receivers(ctx)
 	return append(live, s.live...), reading, err
 }
 
-func (s fullStore) CountWorkers(ctx context.Context) (int, error) {
-	n, err := s.Store.CountWorkers(ctx)
+func (s fullStore) CountReceivers(ctx context.Context) (int, error) {
+	n, err := s.Store.CountReceivers(ctx)
 	return n + s.stored, err
 }
 
-func TestThereAreOnlySoManyWorkers(t *testing.T) {
+func TestThereAreOnlySoManyReceivers(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite))
 	register := func(r *Registry, app, address string) error {
@@ -113,9 +113,9 @@ func TestThereAreOnlySoManyWorkers(t *testing.T) {
 			Tags: []string{"t"}})
 		return err
 	}
-	others := func(n int, app func(n int) string) (all []row.Worker) {
+	others := func(n int, app func(n int) string) (all []row.Receiver) {
 		for n := range n {
-			all = append(all, row.Worker{App: app(n), Address: fmt.Sprint(n)})
+			all = append(all, row.Receiver{App: app(n), Address: fmt.Sprint(n)})
 		}
 		return all
 	}
@@ -134,7 +134,7 @@ func TestThereAreOnlySoManyWorkers(t *testing.T) {
 			}
 			err := register(r, app, url.PathEscape(name))
 			if slices.Contains(refused, app) {
-				wantProblem(t, err, 409, wire.CodeTooManyWorkers)
+				wantProblem(t, err, 409, wire.CodeTooManyReceivers)
 			} else if err != nil {
 				t.Errorf("%s: %s: %v", name, app, err)
 			}
@@ -148,7 +148,7 @@ func TestThereAreOnlySoManyWorkers(t *testing.T) {
 	check("with the expired", fullStore{stored: mostStored - 1}, "shop", "mail")
 }
 
-func TestWorkerIsShownKeptAndRemoved(t *testing.T) {
+func TestReceiverIsShownKeptAndRemoved(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
 		r := f.registry
@@ -194,7 +194,7 @@ func TestWorkerIsShownKeptAndRemoved(t *testing.T) {
 	})
 }
 
-func TestTagIsServedWhileItsWorkersLive(t *testing.T) {
+func TestTagIsServedWhileItsReceiversLive(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
 		called := make(chan *http.Request, 9)
@@ -255,14 +255,14 @@ func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {
 	servertest.Receive(t, ran, "the run of the process' own processor")
 	f.awaitStatus(id, delaytask.Completed)
 	if len(called) > 0 {
-		t.Error("the worker was called as well")
+		t.Error("the receiver was called as well")
 	}
 	if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitServed("t", false)
 	f.awaitServed("own", true)
-	if n := f.count("workers are not called"); n != 2 {
+	if n := f.count("receivers are not called"); n != 2 {
 		t.Errorf("warned %d times, want once for each tag", n)
 	}
 }
@@ -274,15 +274,15 @@ type flaky struct {
 	asked  atomic.Int64 // in vain
 }
 
-func (f *flaky) Workers(ctx context.Context) ([]row.Worker, row.Reading, error) {
+func (f *flaky) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error) {
 	if f.broken.Load() {
 		f.asked.Add(1)
 		return nil, row.Reading{}, errors.New("no database")
 	}
-	return f.Store.Workers(ctx)
+	return f.Store.Receivers(ctx)
 }
 
-func TestWorkersStayWhileTheDatabaseIsAway(t *testing.T) {
+func TestReceiversStayWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	store := &flaky{}
 	f := start(t, dbtest.New(t, dbtest.SQLite), func(c *Config) { store.Store, c.Store = c.Store, store })

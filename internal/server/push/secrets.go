@@ -47,8 +47,8 @@ func (s secrets) signing(now row.Time) ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// sealSecret returns what the row of the worker shall hold, nil when it shall stay as it is.
-func (r *Registry) sealSecret(w row.Worker, secret string, before row.Worker, now row.Time) ([]byte, error) {
+// sealSecret returns what the row of the receiver shall hold, nil when it shall stay as it is.
+func (r *Registry) sealSecret(w row.Receiver, secret string, before row.Receiver, now row.Time) ([]byte, error) {
 	if secret == "" {
 		return nil, nil
 	}
@@ -65,22 +65,22 @@ func (r *Registry) sealSecret(w row.Worker, secret string, before row.Worker, no
 	}
 	text, err := json.Marshal(former.replaced(secret, now))
 	if err != nil {
-		return nil, fmt.Errorf("seal a worker's secret: %w", err)
+		return nil, fmt.Errorf("seal a receiver's secret: %w", err)
 	}
 	return r.Secrets.Seal(text, place(w)...)
 }
 
-// open returns the secrets of a worker that has some.
-func (r *Registry) open(w row.Worker) (s secrets, err error) {
+// open returns the secrets of a receiver that has some.
+func (r *Registry) open(w row.Receiver) (s secrets, err error) {
 	text, err := r.Secrets.Open(w.Secret, place(w)...)
 	if err != nil {
 		return s, err
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return secrets{}, fmt.Errorf("a worker's secret is not what was sealed: %T", err) // the error itself quotes the text
+		return secrets{}, fmt.Errorf("a receiver's secret is not what was sealed: %T", err) // the error itself quotes the text
 	}
 	return s, nil
 }
 
 // place keeps a seal from being carried to another row, where it would sign for somebody else.
-func place(w row.Worker) []string { return []string{"worker", w.App, w.Address} }
+func place(w row.Receiver) []string { return []string{"worker", w.App, w.Address} }

@@ -115,7 +115,7 @@ func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
 }
 
 // A call without its signature would be refused, or taken from anybody.
-func TestWorkerIsNotCalledUnsigned(t *testing.T) {
+func TestReceiverIsNotCalledUnsigned(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t, dbtest.SQLite)
 	f := start(t, d)

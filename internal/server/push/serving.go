@@ -12,37 +12,37 @@ import (
 type serving struct {
 	*Registry
 	failing bool
-	seen    map[string]time.Time // when a tag that is registered with the scheduler last had a worker
-	refused map[string]bool      // tags of workers that cannot be registered
-	closed  map[int64]bool       // workers whose secrets cannot be opened
+	seen    map[string]time.Time // when a tag that is registered with the scheduler last had a receiver
+	refused map[string]bool      // tags of receivers that cannot be registered
+	closed  map[int64]bool       // receivers whose secrets cannot be opened
 }
 
 // read looks at the table. While the database does not answer, those who were alive stay.
 func (s *serving) read(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	workers, reading, err := s.Store.Workers(limited)
+	receivers, reading, err := s.Store.Receivers(limited)
 	if err != nil {
 		if !s.failing && ctx.Err() == nil {
-			s.Log.Warn("the registered workers cannot be read; those that were alive are called on", "err", err)
+			s.Log.Warn("the registered receivers cannot be read; those that were alive are called on", "err", err)
 		}
 		s.failing = true
 		return
 	}
 	s.failing = false
-	receivers, closed := s.receivers(workers, reading.Time)
+	targets, closed := s.targets(receivers, reading.Time)
 	s.complain(closed)
-	d := newDirectory(receivers, *s.directory.Load())
+	d := newDirectory(targets, *s.directory.Load())
 	s.directory.Store(&d)
 	s.register(d)
 	s.unregister(d)
 }
 
-// complain says once of each worker that it cannot be called.
+// complain says once of each receiver that it cannot be called.
 func (s *serving) complain(closed map[int64]error) {
 	for id, err := range closed {
 		if !s.closed[id] {
-			s.Log.Error("a registered worker is not called: its secret cannot be opened", "worker", id, "err", err)
+			s.Log.Error("a registered receiver is not called: its secret cannot be opened", "receiver", id, "err", err)
 		}
 	}
 	clear(s.closed)
@@ -51,7 +51,7 @@ func (s *serving) complain(closed map[int64]error) {
 	}
 }
 
-// register serves the tags that have workers.
+// register serves the tags that have receivers.
 func (s *serving) register(d directory) {
 	now := time.Now()
 	for tag := range d {
@@ -74,12 +74,12 @@ func (s *serving) register(d directory) {
 
 func (s *serving) refuse(tag string, err error) {
 	if !s.refused[tag] {
-		s.Log.Warn("workers are not called with the tasks of a tag", "tag", tag, "err", err)
+		s.Log.Warn("receivers are not called with the tasks of a tag", "tag", tag, "err", err)
 	}
 	s.refused[tag] = true
 }
 
-// unregister leaves tags to others that have had no worker for a while.
+// unregister leaves tags to others that have had no receiver for a while.
 func (s *serving) unregister(d directory) {
 	for tag, last := range s.seen {
 		if d[tag] == nil && time.Since(last) >= s.Grace {
@@ -96,7 +96,7 @@ func (s *serving) unregister(d directory) {
 
 const purgeEvery = 10 * time.Minute
 
-// Run keeps this process in step with the registered workers until ctx ends. What it has registered with the scheduler
+// Run keeps this process in step with the registered receivers until ctx ends. What it has registered with the scheduler
 // stays, for what is still to be run; run it once.
 func (r *Registry) Run(ctx context.Context) {
 	s := &serving{Registry: r, seen: map[string]time.Time{}, refused: map[string]bool{}, closed: map[int64]bool{}}
@@ -118,7 +118,7 @@ func (r *Registry) Run(ctx context.Context) {
 }
 
 func (r *Registry) purge(ctx context.Context) {
-	if _, err := r.Store.PurgeWorkers(ctx); err != nil && ctx.Err() == nil {
-		r.Log.Warn("expired workers could not be deleted", "err", err)
+	if _, err := r.Store.PurgeReceivers(ctx); err != nil && ctx.Err() == nil {
+		r.Log.Warn("expired receivers could not be deleted", "err", err)
 	}
 }

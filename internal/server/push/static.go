@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// Static is a worker that stands in the configuration: one address for all tasks of a tag.
+// Static is a receiver that stands in the configuration: one address for all tasks of a tag.
 type Static struct {
 	Tag     string
 	URL     string
@@ -32,16 +32,16 @@ type Static struct {
 // Processor returns what serves the tag by calls of the client. It returns an error when the URL may not be called.
 func (s Static) Processor(client *webhook.Client) (processor.Processor, error) {
 	if !processor.ValidTag(s.Tag) {
-		return nil, fmt.Errorf("worker of %q: %w", s.Tag, processor.ErrInvalidTag)
+		return nil, fmt.Errorf("receiver of %q: %w", s.Tag, processor.ErrInvalidTag)
 	}
 	if s.Method = strings.ToUpper(s.Method); s.Method == "" {
 		s.Method = http.MethodPost
 	}
 	if err := client.CheckURL(s.URL); err != nil {
-		return nil, fmt.Errorf("worker of the tag %s: %w", s.Tag, err)
+		return nil, fmt.Errorf("receiver of the tag %s: %w", s.Tag, err)
 	}
 	if _, err := s.call(&processor.Task{}); err != nil {
-		return nil, fmt.Errorf("worker of the tag %s: %w", s.Tag, err)
+		return nil, fmt.Errorf("receiver of the tag %s: %w", s.Tag, err)
 	}
 	return processor.Forward(processor.Func(func(ctx context.Context, task *processor.Task) error {
 		call, err := s.call(task)

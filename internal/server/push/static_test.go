@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// process lets the worker process a task whose body is given, and returns what its receiver was called with, too.
+// process lets the receiver process a task whose body is given, and returns what its address was called with, too.
 func (s Static) process(t *testing.T, body string, status int, answer string) (called *http.Request, sent string,
 	err error) {
 	t.Helper()
@@ -32,7 +32,7 @@ func (s Static) process(t *testing.T, body string, status int, answer string) (c
 	return called, sent, err
 }
 
-func TestStaticWorkerIsCalled(t *testing.T) {
+func TestStaticReceiverIsCalled(t *testing.T) {
 	t.Parallel()
 	f := func(s Static, body, want string) http.Header {
 		t.Helper()
@@ -58,7 +58,7 @@ func TestStaticWorkerIsCalled(t *testing.T) {
 	f(Static{Method: "get"}, ``, `GET /hook?a=1 `)
 }
 
-func TestStaticWorkersAnswerIsJudged(t *testing.T) {
+func TestStaticReceiversAnswerIsJudged(t *testing.T) {
 	t.Parallel()
 	rule, err := webhook.ParseRule([]byte(`{"code":1}`))
 	if err != nil {
@@ -79,7 +79,7 @@ func TestStaticWorkersAnswerIsJudged(t *testing.T) {
 	f(Static{Statuses: []int{404}}, 404, ``, true, false)
 }
 
-func TestStaticWorkerThatCannotBeIsRefused(t *testing.T) {
+func TestStaticReceiverThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, slog.New(slog.DiscardHandler))
 	f := func(s Static, want error) {
