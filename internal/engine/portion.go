@@ -12,7 +12,7 @@ import (
 // processes may keep it busy that way for ever. So the portion is halved after a claim that took long, down to one row, and doubled
 // after a full one that was quick.
 type portion struct {
-	less atomic.Int64 // rows fewer than claimRows
+	less atomic.Int64 // rows fewer than runqueue.MaxClaim
 }
 
 // Of the shortest lease that it has won, a claim takes long that takes half, for the tasks have to find slots yet, and to run. One is quick
