@@ -169,7 +169,7 @@ func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 		}
 		e.renewer.lose(u, processor.ErrLeaseLost)
 		e.renewer.compare([]*attempt{u}, []row.State{{ID: id, Version: u.row.Version, Status: row.Executing}}, func(u *attempt) {
-			u.deadline = u.deadline.Add(time.Second)
+			u.renewed(time.Now())
 		})
 		time.Sleep(5 * time.Second)
 		w.completed(id, time.Second)
