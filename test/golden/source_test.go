@@ -23,7 +23,7 @@ var public = []string{
 }
 
 // logging lists the packages whose log messages operators search for.
-var logging = []string{"internal/engine", "internal/lifecycle", "internal/save", "internal/sqlstore", "scanner"}
+var logging = []string{"internal/engine", "internal/lifecycle", "internal/runqueue", "internal/save", "internal/sqlstore", "scanner"}
 
 func TestPublicDeclarations(t *testing.T) {
 	var all strings.Builder

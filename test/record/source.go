@@ -17,7 +17,7 @@ type Source struct {
 // Seeds is the folders whose code decides how a simulated cluster behaves.
 var Seeds = []string{
 	"internal/batch", "internal/clock", "internal/cluster", "internal/engine", "internal/lifecycle", "internal/memstore",
-	"internal/row", "internal/runqueue", "internal/save", "internal/timer", "processor", "scanner",
+	"internal/row", "internal/runqueue", "internal/save", "internal/store", "internal/timer", "processor", "scanner",
 }
 
 // Source asks git, at the root of the repository, what is there. A change of the record and of its documents does not count.
