@@ -58,7 +58,7 @@ func (s *Scheduler) Pop(ctx context.Context, tag string, opts ...PopOption) ([]*
 	return popped, nil
 }
 
-// Token is the fencing token of a lease: a task that was popped, or whose processor has returned [processor.HandOver], is
+// Token is the lease token: a task that was popped, or whose processor has returned [processor.HandOver], is
 // ended with it by any process that shares the database. Once the lease has passed on, whatever is done with it returns
 // [ErrLeaseLost] and changes nothing. A processor's token is its Task.ID and Task.Version, and ends the task also while the
 // processor runs.

@@ -26,7 +26,7 @@ func RetryAfter(err error, d time.Duration) error {
 	return &RetryAfterError{Err: err, After: max(d, 0)}
 }
 
-// HandOver says that the task was passed on to somebody who will end it by its fencing token, Task.ID and Task.Version: what
+// HandOver says that the task was passed on to somebody who will end it by its lease token, Task.ID and Task.Version: what
 // has accepted it and answers later. The processor's slot is free at once. The lease lasts ttr from now, at least 1 s and at
 // most 24 h, or the task's own TTR when that is 0 or negative; it is not renewed, and when it ends without an answer the
 // attempt is spent and the task is handed out again, without backoff, as after a Pop.

@@ -12,7 +12,7 @@ type Task struct {
 	Key      string            // the caller's own name for the task, "" when it has none
 	Body     []byte            // as it was stored; empty when it has none
 	Attempt  int               // 1 for the first
-	Version  int64             // with ID the fencing token: pass both to systems that can refuse an older one
+	Version  int64             // with ID the lease token: pass both to systems that can refuse an older one
 	Expected time.Time         // UTC; when the task was promised to start: its first due time, moved only by Reschedule
 	Due      time.Time         // UTC; when this attempt was due
 	Headers  map[string]string // nil when it has none

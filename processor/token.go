@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Token is the fencing token of a lease: it ends the task that was handed out with it, from any process. Once the lease has passed
+// Token is the lease token: it ends the task that was handed out with it, from any process. Once the lease has passed
 // on, whatever is done with it returns [ErrLeaseLost] and changes nothing.
 type Token struct{ ID, Version int64 }
 

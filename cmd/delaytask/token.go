@@ -15,7 +15,7 @@ func (a *app) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Say who may call the HTTP service, and what each may do",
-		Long: `Say who may call the HTTP service, and what each may do. A caller sends its token in the header
+		Long: `Say who may call the HTTP service, and what each may do. A caller sends its access token in the header
 "Authorization: Bearer TOKEN". The tokens are kept in the database, each only as a hash.`,
 		Example: `  delaytask token create shop --tags 'order.*' --verbs save,read
   delaytask token list
@@ -70,7 +70,7 @@ func viewOfToken(t row.AccessToken, now row.Time) tokenView {
 func (a *app) tokenListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the tokens",
+		Short: "List the access tokens",
 		Long:  "List the tokens, expired ones too: by name, and what each may do. The tokens themselves cannot be shown again.",
 		Example: `  delaytask token list
   delaytask token list --json | jq -r '.items[] | select(.expired) | .name'`,
@@ -117,11 +117,11 @@ func (a *app) printTokens(tokens []tokenView) error {
 func (a *app) tokenRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke NAME",
-		Short: "Delete a token",
+		Short: "Delete an access token",
 		Long: `Delete a token. All servers refuse it within 2 seconds; one that cannot reach the database, within 5 minutes.
 What its caller has saved stays.`,
 		Example:           "  delaytask token revoke shop",
-		Args:              wanted(1, 1, "the name of the token"),
+		Args:              wanted(1, 1, "the name of the access token"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onTokens(cmd, changes, func(ctx context.Context, s *sqlstore.Store) error {

@@ -22,7 +22,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	var f tokenFlags
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Create a token and print it",
+		Short: "Create an access token and print it",
 		Long: `Create a token and print it. It is shown this once: the database keeps only its hash. All servers know it
 within 2 seconds; with server.auth: auto, one on loopback that was started while there was none asks for tokens from then on too.
 
@@ -39,7 +39,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 		Example: `  delaytask token create shop --tags 'order.*' --verbs save,read
   delaytask token create mailer --tags mail.send,mail.receive --verbs work --expires 90d
   TOKEN=$(delaytask token create admin --tags '*' --verbs all)`,
-		Args:              wanted(1, 1, "the name of the token"),
+		Args:              wanted(1, 1, "the name of the access token"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verbs, err := access.ParseVerbs(f.verbs)

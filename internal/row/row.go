@@ -54,7 +54,7 @@ type Row struct {
 	Key         string // as it is stored: see [ScopedKey]; "" means none (NULL)
 	Body        []byte
 	Status      Status
-	Version     int64 // +1 at every transition: the fencing token
+	Version     int64 // +1 at every transition: the lease token
 	Attempt     int   // number of this attempt: +1 at claim
 	MaxAttempts int   // 0 means no limit (NULL)
 	CrashCount  int   // leases that a rescue had to end

@@ -3,7 +3,7 @@ package wire
 // Popped is a task that was handed out: whoever has it ends it by its token before lease_until.
 type Popped struct {
 	ID       ID                `json:"id"`
-	Token    string            `json:"token" doc:"Ends this lease: finish, fail, release or touch it with the token"`
+	Token    string            `json:"token" doc:"The lease token: ends this lease by finish, fail or release, or moves its end by touch"`
 	Tag      string            `json:"tag"`
 	Key      string            `json:"key,omitempty"`
 	App      string            `json:"app,omitempty" doc:"The application that it belongs to"`
@@ -22,7 +22,7 @@ type PopReply struct {
 
 // Finish completes a task that was handed out.
 type Finish struct {
-	Token string `json:"token" doc:"From the pop"`
+	Token string `json:"token" doc:"The lease token, from the pop"`
 }
 
 // FinishBatch completes many.
@@ -44,19 +44,19 @@ type FinishResult struct {
 
 // Touch makes a lease end later.
 type Touch struct {
-	Token string   `json:"token" doc:"From the pop"`
+	Token string   `json:"token" doc:"The lease token, from the pop"`
 	TTR   Duration `json:"ttr" doc:"The lease ends so long from now: 1 s to 24 h"`
 }
 
 // Release gives a task back without spending its attempt.
 type Release struct {
-	Token string   `json:"token" doc:"From the pop"`
+	Token string   `json:"token" doc:"The lease token, from the pop"`
 	Delay Duration `json:"delay,omitzero" doc:"Due so long from now; default: at once"`
 }
 
 // Fail spends the attempt of a task that was handed out.
 type Fail struct {
-	Token      string    `json:"token" doc:"From the pop"`
+	Token      string    `json:"token" doc:"The lease token, from the pop"`
 	Error      string    `json:"error" doc:"Why; kept with the task"`
 	Permanent  bool      `json:"permanent,omitempty" doc:"Trying again cannot help: the task fails at once"`
 	RetryAfter *Duration `json:"retry_after,omitempty" doc:"The next attempt is due so long from now; default: the backoff"`

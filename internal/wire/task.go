@@ -13,7 +13,7 @@ type Task struct {
 	App    string `json:"app,omitempty" doc:"The application that it belongs to: only its receivers are called, and the key is unique within it"`
 	Status string `json:"status,omitempty" enum:"pending,executing,completed,failed,cancelled" doc:"Absent only in the answer to a save whose task could not be read, or is gone"`
 
-	Version     int64 `json:"version" doc:"Grows by 1 at every transition; with the id the fencing token of a lease"`
+	Version     int64 `json:"version" doc:"Grows by 1 at every transition; with the id the lease token"`
 	Attempt     int   `json:"attempt" doc:"Number of the current or last attempt"`
 	MaxAttempts int   `json:"max_attempts" doc:"0: no limit"`
 	CrashCount  int   `json:"crash_count" doc:"Leases that ended because an executor died"`

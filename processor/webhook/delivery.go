@@ -24,7 +24,7 @@ const (
 // Answer is what a receiver said when the call counts as made.
 type Answer struct {
 	Status int
-	// Accepted says that the receiver answered 202: it may mean to end the task later, by the fencing token of the call. Whether
+	// Accepted says that the receiver answered 202: it may mean to end the task later, by the lease token of the call. Whether
 	// that makes a [processor.HandOver] is for the caller to decide; for [Client.HTTP] the task is done.
 	Accepted bool
 }

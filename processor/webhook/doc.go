@@ -20,7 +20,7 @@
 //	Delaytask-Id         the task's id
 //	Delaytask-Tag        its tag
 //	Delaytask-Attempt    1 for the first
-//	Delaytask-Token      the fencing token, "id.version"
+//	Delaytask-Token      the lease token, "id.version"
 //	Delaytask-Expected   when the task was promised to start, RFC 3339 in UTC
 //	Traceparent, Tracestate   as the task's own headers carry them
 package webhook

@@ -149,7 +149,7 @@ func document() huma.Config {
 	config.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
 	config.Servers = []*huma.Server{{URL: "/"}}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"bearer": {Type: "http", Scheme: "bearer", Description: "made by: delaytask token create"},
+		"bearer": {Type: "http", Scheme: "bearer", Description: "an access token, made by: delaytask token create"},
 	}
 	config.Security = []map[string][]string{{}, {"bearer": {}}}
 	return config
