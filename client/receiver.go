@@ -17,7 +17,8 @@ import (
 //
 // Only calls run that the service has signed with the receiver's secret. Any other call gets an answer of 4xx, and
 // nothing runs. The results of processors mean what they mean everywhere: see package processor. A result other than
-// success is reported by the fencing token of the call, so the client needs a token with the verbs register and work.
+// success is reported by the lease token of the call, so the client needs an access token with the verbs register and
+// work.
 //
 // The service waits for an answer as long as its push.timeout says. A processor whose task takes longer returns
 // [processor.HandOver] and ends the task by its token later. A task has its ID, Tag, Body, Attempt, Version and
