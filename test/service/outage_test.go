@@ -34,6 +34,7 @@ func (s *server) waits(wait string) <-chan servertest.Answer {
 		waiting <- a
 	}()
 	s.AwaitServed("t")
+	s.Want(204, "", "POST", "/v1/tags/t/pop?wait=0", "") // it shares the first look, which has been answered then
 	return waiting
 }
 
