@@ -181,7 +181,7 @@ func TestJobThatMayBeStoredIsTheServicesTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = locked.Rollback() }()
-	q.patience = 50 * time.Millisecond
+	q.patience = time.Second // longer than the statement takes to be sent
 	if a := q.Want(503, "", "POST", "/o/add", `{"topic":"t","id":"1"}`); !strings.Contains(a.Text, "add it again") {
 		t.Errorf("answered %s", a.Text)
 	}
