@@ -15,20 +15,20 @@ type ChangeOption = processor.ChangeOption
 // OnlyPending makes Cancel leave a task alone that is executing, with [ErrNotPending]. Reschedule always does.
 func OnlyPending() ChangeOption { return processor.OnlyPending() }
 
-// To makes Reschedule move the task to a time instead of a delay; the delay must be 0 then. A time in the past means now. It
-// returns [ErrInvalidTime] and [ErrDelayTooLong] as [WithTime] does, and [ErrInvalidOption] from Cancel.
+// To makes Reschedule move the task to a time instead of a delay; the delay must be 0 then. A time in the past means
+// now. It returns [ErrInvalidTime] and [ErrDelayTooLong] as [WithTime] does, and [ErrInvalidOption] from Cancel.
 func To(t time.Time) ChangeOption { return processor.To(t) }
 
-// Body makes Reschedule replace the task's body as well, by what SaveDelayTask would store for the value; nil empties it. It
-// returns [ErrInvalidBody] and [ErrBodyTooLarge] as SaveDelayTask does, and [ErrInvalidOption] from Cancel. [Scheduler.SetBody]
-// replaces the body alone.
+// Body makes Reschedule replace the task's body as well, by what SaveDelayTask would store for the value; nil empties
+// it. It returns [ErrInvalidBody] and [ErrBodyTooLarge] as SaveDelayTask does, and [ErrInvalidOption] from Cancel.
+// [Scheduler.SetBody] replaces the body alone.
 func Body(body any) ChangeOption { return processor.Body(body) }
 
-// Cancel ends a task that is not finished, and returns the status that it met: from [Pending] it will not start; from [Executing]
-// it may have, its context ends within 3 s, and its result is refused.
+// Cancel ends a task that is not finished, and returns the status that it met: from [Pending] it will not start; from
+// [Executing] it may have, its context ends within 3 s, and its result is refused.
 //
-// It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] when only a pending task was to be cancelled, or
-// [ErrContended] when the task changed each time it was about to be changed.
+// It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] when only a pending task was to be cancelled,
+// or [ErrContended] when the task changed each time it was about to be changed.
 func (s *Scheduler) Cancel(ctx context.Context, ref Ref, opts ...ChangeOption) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
@@ -60,11 +60,11 @@ func (s *Scheduler) cancel(ctx context.Context, tx Tx, ref Ref, opts []ChangeOpt
 	return Status(met.String()), nil
 }
 
-// Reschedule moves the promise of a pending task to a delay from now, which it rounds up to a millisecond, or with [To] to a
-// time. With [Body] it replaces the body in the same step. It returns the status that it met, which is [Pending].
+// Reschedule moves the promise of a pending task to a delay from now, which it rounds up to a millisecond, or with [To]
+// to a time. With [Body] it replaces the body in the same step. It returns the status that it met, which is [Pending].
 //
-// It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is executing, [ErrInvalidDelay],
-// [ErrDelayTooLong], or [ErrContended] when the task changed each time it was about to be changed.
+// It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is executing,
+// [ErrInvalidDelay], [ErrDelayTooLong], or [ErrContended] when the task changed each time it was about to be changed.
 func (s *Scheduler) Reschedule(ctx context.Context, ref Ref, delay time.Duration, opts ...ChangeOption) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
@@ -98,8 +98,8 @@ func (s *Scheduler) reschedule(ctx context.Context, tx Tx, ref Ref, delay time.D
 	return Status(met.String()), nil
 }
 
-// Retry runs a failed task again, now: with all its attempts, and with the errors of the old ones kept. It returns [ErrNotFound],
-// [ErrBroken], [ErrNotFailed], or [ErrDuplicate] when another unfinished task carries its key by now.
+// Retry runs a failed task again, now: with all its attempts, and with the errors of the old ones kept. It returns
+// [ErrNotFound], [ErrBroken], [ErrNotFailed], or [ErrDuplicate] when another unfinished task carries its key by now.
 func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -114,15 +114,15 @@ func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// SetBody replaces the body of a pending task by what SaveDelayTask would store for the value; nil empties it. The promise, the
-// time of the next attempt and the attempts so far stay as they are. It returns the status that it met, which is [Pending]. To
-// move the task in the same step, use [Scheduler.Reschedule] with [Body].
+// SetBody replaces the body of a pending task by what SaveDelayTask would store for the value; nil empties it. The
+// promise, the time of the next attempt and the attempts so far stay as they are. It returns the status that it met,
+// which is [Pending]. To move the task in the same step, use [Scheduler.Reschedule] with [Body].
 //
-// It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is
-// executing, or [ErrContended] when the task changed each time it was about to be changed.
+// It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task
+// that is executing, or [ErrContended] when the task changed each time it was about to be changed.
 //
-// When another process runs the task and less than a second is left until it is due, the task may start up to half a second late:
-// that process learns of the change by its next look at the table.
+// When another process runs the task and less than a second is left until it is due, the task may start up to half a
+// second late: that process learns of the change by its next look at the table.
 func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
@@ -149,15 +149,16 @@ type Bulk struct {
 	Progress func(done int) // called after every batch with the number so far; may be nil
 }
 
-// CancelAll cancels the pending tasks that match, batch by batch, and returns how many it cancelled, also beside an error. Tasks
-// that are executing, or that change meanwhile, are left alone. It returns [ErrInvalidOption] when the filter asks for another
-// status.
+// CancelAll cancels the pending tasks that match, batch by batch, and returns how many it cancelled, also beside an
+// error. Tasks that are executing, or that change meanwhile, are left alone. It returns [ErrInvalidOption] when the
+// filter asks for another status.
 func (s *Scheduler) CancelAll(ctx context.Context, b Bulk) (int, error) {
 	return s.changeAll(ctx, b, "cancel", s.engine.CancelWhere)
 }
 
-// RetryAll retries the failed tasks that match, batch by batch, and returns how many it retried, also beside an error. A task
-// whose key another one carries by now stays failed. It returns [ErrInvalidOption] when the filter asks for another status.
+// RetryAll retries the failed tasks that match, batch by batch, and returns how many it retried, also beside an error.
+// A task whose key another one carries by now stays failed. It returns [ErrInvalidOption] when the filter asks for
+// another status.
 func (s *Scheduler) RetryAll(ctx context.Context, b Bulk) (int, error) {
 	return s.changeAll(ctx, b, "retry", s.engine.RetryWhere)
 }

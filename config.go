@@ -16,27 +16,29 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Config is what a [Scheduler] runs with. The zero value is a good start: every field that is left out takes its default. Values
-// out of range, and values that contradict each other, make Open and New return [ErrInvalidConfig].
+// Config is what a [Scheduler] runs with. The zero value is a good start: every field that is left out takes its
+// default. Values out of range, and values that contradict each other, make Open and New return [ErrInvalidConfig].
 type Config struct {
-	// Logger gets what operators should know, with the attributes task, tag, version, attempt, node and err. Bodies, headers and
-	// passwords are never logged. Default: slog.Default().
+	// Logger gets what operators should know, with the attributes task, tag, version, attempt, node and err. Bodies,
+	// headers and passwords are never logged. Default: slog.Default().
 	Logger *slog.Logger
 
 	// Metrics counts and measures what the scheduler does; see [NewMetrics]. Default: nothing is measured.
 	Metrics *Metrics
 
-	// TracerProvider makes a span of OpenTelemetry for each save and for each attempt of a processor. Default: none are made.
+	// TracerProvider makes a span of OpenTelemetry for each save and for each attempt of a processor. Default: none are
+	// made.
 	TracerProvider trace.TracerProvider
 
-	// Propagator writes the trace context of a save into the task's headers, where the save's context carries a span, and reads it
-	// there for the attempts; saves do so without a TracerProvider as well. Nothing is written where the caller gives one of the
-	// propagator's headers himself, or where the headers would become longer than 16 KiB. Default: W3C trace context (traceparent
-	// and tracestate).
+	// Propagator writes the trace context of a save into the task's headers, where the save's context carries a span, and
+	// reads it there for the attempts; saves do so without a TracerProvider as well. Nothing is written where the caller
+	// gives one of the propagator's headers himself, or where the headers would become longer than 16 KiB. Default: W3C
+	// trace context (traceparent and tracestate).
 	Propagator propagation.TextMapPropagator
 
-	// ContinueTraces makes the span of an attempt a child of the save's span. Otherwise it begins a trace of its own that links to
-	// the save's, so that a trace does not stay open for as long as the delay and the retries last. Default: false.
+	// ContinueTraces makes the span of an attempt a child of the save's span. Otherwise it begins a trace of its own that
+	// links to the save's, so that a trace does not stay open for as long as the delay and the retries last. Default:
+	// false.
 	ContinueTraces bool
 
 	// Concurrency is how many tasks run at once in this process, 1 to 100,000. Where several tags are served, none takes
@@ -44,8 +46,8 @@ type Config struct {
 	// Default: 64.
 	Concurrency int
 
-	// TTR is how long a lease lasts: so long after a process has died, others take over its tasks. A lease is renewed while its
-	// task runs, so a TTR need not cover the longest task. 1 s to 24 h. Default: 15 s.
+	// TTR is how long a lease lasts: so long after a process has died, others take over its tasks. A lease is renewed
+	// while its task runs, so a TTR need not cover the longest task. 1 s to 24 h. Default: 15 s.
 	TTR time.Duration
 
 	// Timeout is how long one attempt may take before its context ends. Negative: no bound. Default: 5 min.
@@ -57,36 +59,36 @@ type Config struct {
 	// Backoff is the wait between two attempts. Default: [processor.DefaultBackoff].
 	Backoff processor.Backoff
 
-	// LookAhead is how often the near future is read from the table; what other processes saved is on time when it is due two
-	// such periods or more after its save. It must be the same in all processes. 100 ms to 1 min. Default: 1 s.
+	// LookAhead is how often the near future is read from the table; what other processes saved is on time when it is due
+	// two such periods or more after its save. It must be the same in all processes. 100 ms to 1 min. Default: 1 s.
 	LookAhead time.Duration
 
-	// LookAheadWindow is how far ahead the look-ahead reads, from two periods of it to 1 h. A longer one bridges a database that
-	// does not answer for a while, and reads rows more often. Default: two periods.
+	// LookAheadWindow is how far ahead the look-ahead reads, from two periods of it to 1 h. A longer one bridges a
+	// database that does not answer for a while, and reads rows more often. Default: two periods.
 	LookAheadWindow time.Duration
 
-	// ScanEvery is how often the table is searched for tasks that are overdue by more than a second, which no timer of any process
-	// has caught, and for what retention lets go: the longest that a task can be late by for a lost timer. 1 s to 1 min.
-	// Default: 5 s.
+	// ScanEvery is how often the table is searched for tasks that are overdue by more than a second, which no timer of any
+	// process has caught, and for what retention lets go: the longest that a task can be late by for a lost timer. 1 s to
+	// 1 min. Default: 5 s.
 	ScanEvery time.Duration
 
-	// Horizon: a task saved here that is due sooner is armed in memory at once; later ones are found by the look-ahead in time.
-	// At least the look-ahead's window. Default: 1 h.
+	// Horizon: a task saved here that is due sooner is armed in memory at once; later ones are found by the look-ahead in
+	// time. At least the look-ahead's window. Default: 1 h.
 	Horizon time.Duration
 
-	// HeapCap is how many tasks are armed in memory at most; over it the latest-due are dropped and found again in time. At least
-	// 1,000. Default: 250,000.
+	// HeapCap is how many tasks are armed in memory at most; over it the latest-due are dropped and found again in time.
+	// At least 1,000. Default: 250,000.
 	HeapCap int
 
-	// BodyLimit is the longest body in bytes, up to 1 GiB. Open and New refuse one that is not 64 KiB below the max_allowed_packet
-	// of a MySQL server. Default: 1 MiB.
+	// BodyLimit is the longest body in bytes, up to 1 GiB. Open and New refuse one that is not 64 KiB below the
+	// max_allowed_packet of a MySQL server. Default: 1 MiB.
 	BodyLimit int
 
 	// ErrorLimit is how much of an attempt's error is kept, in bytes, 256 to 16 MiB. Default: 8 KiB.
 	ErrorLimit int
 
-	// StopGrace is how long Stop waits for running tasks before it interrupts them; they are released then and lose no attempt.
-	// Negative: none. Default: 30 s.
+	// StopGrace is how long Stop waits for running tasks before it interrupts them; they are released then and lose no
+	// attempt. Negative: none. Default: 30 s.
 	StopGrace time.Duration
 
 	// NodeName is what this process is called by Nodes and in the executor of a task. Default: the host's name.
@@ -99,23 +101,24 @@ type Config struct {
 	// Default: 1 s.
 	Heartbeat time.Duration
 
-	// Quarantine: a task that has lost its process so often is failed instead of run again. Two losses are free, so 3 is the
-	// least. Default: 5.
+	// Quarantine: a task that has lost its process so often is failed instead of run again. Two losses are free, so 3 is
+	// the least. Default: 5.
 	Quarantine int
 
 	// Retention is how long finished tasks are kept.
 	Retention Retention
 
-	// Migrate lets Open and New bring the tables up to date first. Any number of processes may do so at once. A SQLite database
-	// that Open is given is migrated in any case. Default: false.
+	// Migrate lets Open and New bring the tables up to date first. Any number of processes may do so at once. A SQLite
+	// database that Open is given is migrated in any case. Default: false.
 	Migrate bool
 
-	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped task whose
-	// lease was lost in its last attempt, or claimed too late with [LateFail]. It runs in a goroutine of its own, after the
-	// failure is stored, and not at all when the process dies at that moment. Default: none.
+	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped task
+	// whose lease was lost in its last attempt, or claimed too late with [LateFail]. It runs in a goroutine of its own,
+	// after the failure is stored, and not at all when the process dies at that moment. Default: none.
 	OnFailed func(ctx context.Context, task *processor.Task, err error)
 
-	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own. Default: none.
+	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own. Default:
+	// none.
 	OnRescued func(ctx context.Context, task *processor.Task)
 }
 

@@ -12,8 +12,8 @@ var ErrInvalidConfig = errors.New("delaytask: invalid config")
 // ErrNotReady is returned by Ready, with the reason.
 var ErrNotReady = errors.New("delaytask: not ready")
 
-// Errors about what a caller passed in. Nothing was stored or changed when one of them is returned. Each is documented in package
-// processor.
+// Errors about what a caller passed in. Nothing was stored or changed when one of them is returned. Each is documented
+// in package processor.
 var (
 	ErrInvalidTag         = processor.ErrInvalidTag
 	ErrInvalidKey         = processor.ErrInvalidKey
@@ -58,8 +58,8 @@ var (
 	// ErrNoLease is returned by [CompleteTx] when the context is not one that a processor was called with.
 	ErrNoLease = processor.ErrNoLease
 
-	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were released,
-	// which is no fault.
+	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were
+	// released, which is no fault.
 	ErrGraceEnded = processor.ErrGraceEnded
 )
 

@@ -52,7 +52,8 @@ func Example() {
 	// Output: closing order 7, early: false
 }
 
-// A task that is saved in a transaction exists if and only if the transaction commits. A key keeps it from being saved twice.
+// A task that is saved in a transaction exists if and only if the transaction commits. A key keeps it from being saved
+// twice.
 func ExampleScheduler_SaveDelayTaskTx() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "delaytask")

@@ -57,8 +57,9 @@ func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
 	return stored, nil
 }
 
-// List returns the tasks that match, page by page. A page ends at 16 MiB of bodies and errors, though it has at least one task. A task that is saved or changed meanwhile may be missing, but none comes
-// twice. It returns [ErrInvalidTag], and [ErrInvalidOption] when another field is out of range.
+// List returns the tasks that match, page by page. A page ends at 16 MiB of bodies and errors, though it has at least
+// one task. A task that is saved or changed meanwhile may be missing, but none comes twice. It returns [ErrInvalidTag],
+// and [ErrInvalidOption] when another field is out of range.
 func (s *Scheduler) List(ctx context.Context, f Filter) (Page, error) {
 	if err := s.enter(ctx); err != nil {
 		return Page{}, err
@@ -100,7 +101,8 @@ func tasksOf(rows []row.Row, broken []row.Broken) []TaskRow {
 	return tasks
 }
 
-// Get returns a task with its body. It returns [ErrNotFound] when there is none, or when it was deleted after its retention.
+// Get returns a task with its body. It returns [ErrNotFound] when there is none, or when it was deleted after its
+// retention.
 func (s *Scheduler) Get(ctx context.Context, ref Ref) (TaskRow, error) {
 	if err := s.enter(ctx); err != nil {
 		return TaskRow{}, err

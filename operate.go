@@ -14,8 +14,8 @@ import (
 // TagState says whether the tasks of a tag run.
 type TagState = processor.TagState
 
-// Tags returns every tag that a live node serves or that is paused, sorted by tag. It reads no tasks and is cheap; a tag that has
-// tasks and is neither is only seen by Stats.
+// Tags returns every tag that a live node serves or that is paused, sorted by tag. It reads no tasks and is cheap; a
+// tag that has tasks and is neither is only seen by Stats.
 func (s *Scheduler) Tags(ctx context.Context) ([]TagState, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -33,7 +33,8 @@ func (s *Scheduler) Tags(ctx context.Context) ([]TagState, error) {
 	return tags, nil
 }
 
-// Pause stops all nodes from starting tasks of the tag, within 2 s; what runs goes on. Tasks that fall due meanwhile wait.
+// Pause stops all nodes from starting tasks of the tag, within 2 s; what runs goes on. Tasks that fall due meanwhile
+// wait.
 func (s *Scheduler) Pause(ctx context.Context, tag string) error {
 	return s.setPause(ctx, tag, "pause", s.engine.Pause)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Option is a setting of one task, given when it is saved. Where an option is given twice, the last one counts; headers add up.
+// Option is a setting of one task, given when it is saved. Where an option is given twice, the last one counts; headers
+// add up.
 type Option = processor.Option
 
 // LatePolicy says what happens to a task that is claimed later than its max lateness.
@@ -23,44 +24,47 @@ const (
 // Tx is a caller's open transaction: *sql.Tx and *sqlx.Tx fit. It must be one on the same database.
 type Tx = processor.Tx
 
-// WithTime makes the task due at t instead of after a delay; the delay must be 0 then ([ErrInvalidOption]). A time in the past
-// runs now. It returns [ErrInvalidTime] when t is zero or before 1970-01-02, and [ErrDelayTooLong] after the year 9998.
+// WithTime makes the task due at t instead of after a delay; the delay must be 0 then ([ErrInvalidOption]). A time in
+// the past runs now. It returns [ErrInvalidTime] when t is zero or before 1970-01-02, and [ErrDelayTooLong] after the
+// year 9998.
 func WithTime(t time.Time) Option { return processor.WithTime(t) }
 
-// WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate]. Letter case
-// counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
+// WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate].
+// Letter case counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
 func WithKey(key string) Option { return processor.WithKey(key) }
 
-// WithApp says to which application the task belongs. The service calls back only receivers of this application. The task's key is
-// unique within the tag and the application: another application may use the same key. "" means no application. It returns
-// [ErrInvalidOption] when app is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
+// WithApp says to which application the task belongs. The service calls back only receivers of this application. The
+// task's key is unique within the tag and the application: another application may use the same key. "" means no
+// application. It returns [ErrInvalidOption] when app is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
 func WithApp(app string) Option { return processor.WithApp(app) }
 
-// WithID saves under an id from [NewID] or from an [OutcomeUnknownError]; doing so twice stores the task once, and with another
-// content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while nothing is known of its
-// task, errors of the database, of ctx and of a stop come as [ErrOutcomeUnknown] too.
+// WithID saves under an id from [NewID] or from an [OutcomeUnknownError]; doing so twice stores the task once, and with
+// another content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while
+// nothing is known of its task, errors of the database, of ctx and of a stop come as [ErrOutcomeUnknown] too.
 func WithID(id int64) Option { return processor.WithID(id) }
 
-// WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It returns
-// [ErrInvalidMaxAttempts] when n is negative or over 1,000,000.
+// WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It
+// returns [ErrInvalidMaxAttempts] when n is negative or over 1,000,000.
 func WithMaxAttempts(n int) Option { return processor.WithMaxAttempts(n) }
 
-// WithNoAttemptLimit tries the task until it succeeds or is cancelled. It contradicts [WithMaxAttempts] ([ErrInvalidOption]).
+// WithNoAttemptLimit tries the task until it succeeds or is cancelled. It contradicts [WithMaxAttempts]
+// ([ErrInvalidOption]).
 func WithNoAttemptLimit() Option { return processor.WithNoAttemptLimit() }
 
-// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of the tag,
-// then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative or over 24 h.
+// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of
+// the tag, then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative
+// or over 24 h.
 func WithTTR(d time.Duration) Option { return processor.WithTTR(d) }
 
-// WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority] outside
-// −100…100.
+// WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority]
+// outside −100…100.
 func WithPriority(p int) Option { return processor.WithPriority(p) }
 
 // WithHeader adds one header, as [WithHeaders] does.
 func WithHeader(name, value string) Option { return processor.WithHeader(name, value) }
 
-// WithHeaders adds metadata that travels beside the body, such as a trace context. A name that was given before is replaced. All
-// headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
+// WithHeaders adds metadata that travels beside the body, such as a trace context. A name that was given before is
+// replaced. All headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
 func WithHeaders(headers map[string]string) Option { return processor.WithHeaders(headers) }
 
 // WithMaxLateness says what happens when the task is claimed more than d after it was due: after its promise until
@@ -70,10 +74,10 @@ func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	return processor.WithMaxLateness(d, policy)
 }
 
-// CompleteTx completes the running task inside the processor's own transaction on the same database: the task is completed if and
-// only if the transaction commits, so that its effects there happen exactly once. ctx is the one that the processor was called
-// with, or made of it. Afterwards only the row decides: when the processor returns and the row is not completed, because the
-// transaction was rolled back, the attempt has failed.
+// CompleteTx completes the running task inside the processor's own transaction on the same database: the task is
+// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the one that
+// the processor was called with, or made of it. Afterwards only the row decides: when the processor returns and the row
+// is not completed, because the transaction was rolled back, the attempt has failed.
 //
 // It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
 // transaction must be rolled back.

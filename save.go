@@ -13,15 +13,16 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. It need not be
-// registered here: any process that serves the tag runs it.
+// SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. It need
+// not be registered here: any process that serves the tag runs it.
 //
-// A body that is a []byte, a string or a json.RawMessage is stored as it is; nil is an empty body; anything else is marshalled to
-// JSON. The delay is rounded up to a millisecond; 0 means now.
+// A body that is a []byte, a string or a json.RawMessage is stored as it is; nil is an empty body; anything else is
+// marshalled to JSON. The delay is rounded up to a millisecond; 0 means now.
 //
-// It returns an error about the arguments (nothing is stored then); [ErrDuplicate] together with the id of the unfinished task
-// that carries the key; [ErrOverloaded] when the database takes less than is offered; or [ErrOutcomeUnknown] when ctx ended
-// before the outcome was known: save again with the id that [OutcomeUnknownError] holds, which is safe.
+// It returns an error about the arguments (nothing is stored then); [ErrDuplicate] together with the id of the
+// unfinished task that carries the key; [ErrOverloaded] when the database takes less than is offered; or
+// [ErrOutcomeUnknown] when ctx ended before the outcome was known: save again with the id that [OutcomeUnknownError]
+// holds, which is safe.
 func (s *Scheduler) SaveDelayTask(ctx context.Context, tag string, body any, delay time.Duration, opts ...Option) (int64, error) {
 	id, _, err := s.save(ctx, tag, body, delay, opts)
 	return id, err
@@ -49,8 +50,8 @@ func (s *Scheduler) save(
 // arguments or [ErrDuplicate] the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction, and
 // [ErrNoTransaction] for what commits each statement by itself, as a pool does.
 //
-// The Commit of database/sql takes no context: a readTimeout of the caller's pool bounds how long a server that hangs keeps the
-// caller.
+// The Commit of database/sql takes no context: a readTimeout of the caller's pool bounds how long a server that hangs
+// keeps the caller.
 func (s *Scheduler) SaveDelayTaskTx(
 	ctx context.Context, tx Tx, tag string, body any, delay time.Duration, opts ...Option,
 ) (id int64, err error) {
@@ -73,18 +74,19 @@ type Item = processor.Item
 // SaveResult is what became of one item of a bulk save.
 type SaveResult = processor.SaveResult
 
-// SaveDelayTasks stores up to 10,000 tasks. All are checked first: a bad item is a [BatchError] that names its index, and nothing
-// is stored.
+// SaveDelayTasks stores up to 10,000 tasks. All are checked first: a bad item is a [BatchError] that names its index,
+// and nothing is stored.
 //
-// Then they are stored in chunks, in the order of the items, as many as one statement takes: up to 500 tasks and 4 MiB, or one
-// larger task. A chunk is stored as a whole or not at all; the results are in the order of the items and name the chunk of each.
-// When the database refuses an item, such as for an id that another task has ([ErrConflict]), nothing of its chunk is stored, and the
-// others of it have [ErrChunkRefused]; other chunks are stored all the same. [ErrDuplicate] refuses nothing: a key says that one task
-// shall be there, and it is. Of two items with one key the first wins.
+// Then they are stored in chunks, in the order of the items, as many as one statement takes: up to 500 tasks and 4 MiB,
+// or one larger task. A chunk is stored as a whole or not at all; the results are in the order of the items and name
+// the chunk of each. When the database refuses an item, such as for an id that another task has ([ErrConflict]),
+// nothing of its chunk is stored, and the others of it have [ErrChunkRefused]; other chunks are stored all the same.
+// [ErrDuplicate] refuses nothing: a key says that one task shall be there, and it is. Of two items with one key the
+// first wins.
 //
-// A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of the first
-// item that was not stored. Saving again with the same keys, or with the ids of [OutcomeUnknownError], stores what is missing and
-// nothing twice.
+// A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of
+// the first item that was not stored. Saving again with the same keys, or with the ids of [OutcomeUnknownError], stores
+// what is missing and nothing twice.
 func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) (results []SaveResult, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -17,11 +17,12 @@ import (
 // Version is the version of this library and of the program delaytask.
 const Version = engine.Version
 
-// Scheduler saves tasks and, once started, runs those whose tags are registered. Any number of schedulers, in any number of
-// processes, share one database. Make one with [Open] or [New]; it is safe for concurrent use.
+// Scheduler saves tasks and, once started, runs those whose tags are registered. Any number of schedulers, in any
+// number of processes, share one database. Make one with [Open] or [New]; it is safe for concurrent use.
 //
-// Every method that takes a context returns [ErrNilContext] for a nil one, the context's cause when that has ended before
-// anything was done, and [ErrClosed] after Stop. Whatever else the database answers comes wrapped with the operation.
+// Every method that takes a context returns [ErrNilContext] for a nil one, the context's cause when that has ended
+// before anything was done, and [ErrClosed] after Stop. Whatever else the database answers comes wrapped with the
+// operation.
 type Scheduler struct {
 	engine     *engine.Engine
 	store      store.Store
@@ -47,10 +48,11 @@ func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release fu
 	return s
 }
 
-// Register gives a tag its processor in this process. It may be called before and after Start. A tag has one processor in a process;
-// [processor.Concurrency] says how many tasks it runs at once.
+// Register gives a tag its processor in this process. It may be called before and after Start. A tag has one processor
+// in a process; [processor.Concurrency] says how many tasks it runs at once.
 //
-// It returns [ErrInvalidTag], [ErrNilProcessor], [ErrTagRegistered] when the tag has one already, or the error of an option.
+// It returns [ErrInvalidTag], [ErrNilProcessor], [ErrTagRegistered] when the tag has one already, or the error of an
+// option.
 func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	if s.closed.Load() {
 		return ErrClosed
@@ -65,17 +67,17 @@ func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processo
 	return nil
 }
 
-// Unregister takes the processor of a tag away, and reports whether it had one: this process takes no more tasks of the tag,
-// unless they are popped. What runs goes on; what was claimed ahead of its time is released for another node. The tag may be
-// registered again.
+// Unregister takes the processor of a tag away, and reports whether it had one: this process takes no more tasks of the
+// tag, unless they are popped. What runs goes on; what was claimed ahead of its time is released for another node. The
+// tag may be registered again.
 func (s *Scheduler) Unregister(tag string) bool {
 	had := s.registry.Unregister(tag)
 	s.engine.Unregistered()
 	return had
 }
 
-// Start begins to run tasks. It does not block, and does nothing when called again. A scheduler that only saves need not be
-// started.
+// Start begins to run tasks. It does not block, and does nothing when called again. A scheduler that only saves need
+// not be started.
 func (s *Scheduler) Start(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -86,12 +88,12 @@ func (s *Scheduler) Start(ctx context.Context) error {
 // releaseWait is how long Stop waits for statements in flight before it leaves them behind.
 const releaseWait = 5 * time.Second
 
-// Stop ends the scheduler, started or not: it claims nothing more, lets running tasks finish within [Config].StopGrace or until
-// ctx ends, whichever comes first, and releases the others without spending an attempt, for another node to take at once. All
-// results are written when it returns. Calls after the first wait for it and return the same.
+// Stop ends the scheduler, started or not: it claims nothing more, lets running tasks finish within [Config].StopGrace
+// or until ctx ends, whichever comes first, and releases the others without spending an attempt, for another node to
+// take at once. All results are written when it returns. Calls after the first wait for it and return the same.
 //
-// It returns the cause of ctx when that ended first, and [ErrGraceEnded] when the grace did: tasks were released then, which is
-// no fault.
+// It returns the cause of ctx when that ended first, and [ErrGraceEnded] when the grace did: tasks were released then,
+// which is no fault.
 func (s *Scheduler) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return ErrNilContext
@@ -122,7 +124,8 @@ func (s *Scheduler) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Now returns the time on the database's clock, which all times of tasks are told by. It is zero while that clock is not known.
+// Now returns the time on the database's clock, which all times of tasks are told by. It is zero while that clock is
+// not known.
 func (s *Scheduler) Now() time.Time { return s.engine.Now().Std() }
 
 // enter is the first thing that every method asks.
@@ -137,7 +140,8 @@ func (s *Scheduler) enter(ctx context.Context) error {
 	}
 }
 
-// enterTx is enter for the methods that take a transaction. A nil pointer inside the interface would panic deep in the driver.
+// enterTx is enter for the methods that take a transaction. A nil pointer inside the interface would panic deep in the
+// driver.
 func (s *Scheduler) enterTx(ctx context.Context, tx Tx) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 // TagStats is what there is of one tag.
 type TagStats = processor.TagStats
 
-// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table, so
-// it is for people and slow dashboards; [Metrics] are for monitoring.
+// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole
+// table, so it is for people and slow dashboards; [Metrics] are for monitoring.
 func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -85,8 +85,9 @@ const (
 	windowSamples = 10_000
 )
 
-// Lateness tells how late the first attempts of the tag's tasks started, of those tasks that completed within the window before
-// now by the database's clock: of the newest 10,000 of them at most. A task that was purged after its retention is not counted.
+// Lateness tells how late the first attempts of the tag's tasks started, of those tasks that completed within the
+// window before now by the database's clock: of the newest 10,000 of them at most. A task that was purged after its
+// retention is not counted.
 //
 // It returns [ErrInvalidTag], and [ErrInvalidOption] for a window that is not positive.
 func (s *Scheduler) Lateness(ctx context.Context, tag string, window time.Duration) (Lateness, error) {
@@ -124,13 +125,13 @@ func latenessOf(late []time.Duration) Lateness {
 	return Lateness{Samples: len(late), P50: rank(50), P95: rank(95), P99: rank(99), Max: late[len(late)-1]}
 }
 
-// Metrics is a [prometheus.Collector] of everything a scheduler counts and measures: saves, claims, runs by result, retries,
-// rescues, lateness per tag, batch sizes, database errors by class, timers in memory, and how well the database's clock is known.
-// All names begin with delaytask_ and do not change.
+// Metrics is a [prometheus.Collector] of everything a scheduler counts and measures: saves, claims, runs by result,
+// retries, rescues, lateness per tag, batch sizes, database errors by class, timers in memory, and how well the
+// database's clock is known. All names begin with delaytask_ and do not change.
 type Metrics struct{ collector *metrics.Collector }
 
-// NewMetrics returns the metrics of one scheduler. It registers itself nowhere: register it where the application's metrics are
-// served, and put it into [Config].
+// NewMetrics returns the metrics of one scheduler. It registers itself nowhere: register it where the application's
+// metrics are served, and put it into [Config].
 func NewMetrics() *Metrics { return &Metrics{collector: metrics.New()} }
 
 // Describe implements [prometheus.Collector].

@@ -82,15 +82,16 @@ func attempts(column []byte) []Attempt {
 	return all
 }
 
-// Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns [ErrInvalidID] for an
-// id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and [ErrInvalidKey] for an empty key
-// or one that is reserved. [Ref.InApp] names a key of an application.
+// Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns
+// [ErrInvalidID] for an id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and
+// [ErrInvalidKey] for an empty key or one that is reserved. [Ref.InApp] names a key of an application.
 type Ref = processor.Ref
 
 // ID names the task with the id, finished or not.
 func ID(id int64) Ref { return processor.ID(id) }
 
-// Key names the unfinished task of the tag that carries the key; there is at most one. A finished one is named by its id.
+// Key names the unfinished task of the tag that carries the key; there is at most one. A finished one is named by its
+// id.
 func Key(tag, key string) Ref { return processor.Key(tag, key) }
 
 // nameOf returns the name as the engine takes it.
@@ -99,10 +100,10 @@ func nameOf(r Ref) (engine.Ref, error) {
 	return engine.Ref{ID: id, Tag: tag, Key: row.ScopedKey(r.App(), key)}, err
 }
 
-// drawn makes ids outside of any scheduler. They carry a node number that no node ever leases, so they never count as saved by a
-// live node.
+// drawn makes ids outside of any scheduler. They carry a node number that no node ever leases, so they never count as
+// saved by a live node.
 var drawn = cluster.NewIDs(cluster.RandomNode(), time.Now)
 
-// NewID draws an id to save with, for a caller who wants to know it before the save, or to save again under the same one: see
-// [WithID].
+// NewID draws an id to save with, for a caller who wants to know it before the save, or to save again under the same
+// one: see [WithID].
 func NewID() int64 { return drawn.Next() }

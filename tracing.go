@@ -91,9 +91,9 @@ func (t *tracing) carried(ctx context.Context) propagation.MapCarrier {
 	return carrier
 }
 
-// join adds what is carried to the headers of a save. They stay as they are where the caller gave a trace context himself,
-// which must not be mixed with another one, and where both together are longer than headers may be: a save must not fail for its
-// trace.
+// join adds what is carried to the headers of a save. They stay as they are where the caller gave a trace context
+// himself, which must not be mixed with another one, and where both together are longer than headers may be: a save
+// must not fail for its trace.
 func (t *tracing) join(headers map[string]string, carried propagation.MapCarrier) map[string]string {
 	if len(carried) == 0 {
 		return headers

@@ -29,8 +29,8 @@ type attempt struct {
 	touching bool
 }
 
-// work runs a task and reports its result. Its slot is free when that is stored, or some time after the lease was lost to a
-// processor that does not return.
+// work runs a task and reports its result. Its slot is free when that is stored, or some time after the lease was lost
+// to a processor that does not return.
 func (w *worker) work(l *line, p *processor.Popped, until time.Time) {
 	free := sync.OnceFunc(func() { l.put(1) })
 	defer free()
@@ -71,7 +71,8 @@ func (w *worker) context(a *attempt, reg *processor.Registration) context.Contex
 
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
 
-// process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit standing.
+// process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit
+// standing.
 func process(ctx context.Context, task *processor.Task, p processor.Processor) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -108,8 +109,8 @@ type ending struct {
 	after time.Duration // of a release, and how long a lease lasts that is handed over
 }
 
-// judge turns what a processor returned into the end of its attempt, by the library's rules. cause says why its context ended,
-// nil when it did not. What a user's error or backoff does when it is looked at must not harm.
+// judge turns what a processor returned into the end of its attempt, by the library's rules. cause says why its context
+// ended, nil when it did not. What a user's error or backoff does when it is looked at must not harm.
 func judge(task *processor.Task, reg *processor.Registration, ttr time.Duration, err, cause error) (e ending) {
 	token := processor.Token{ID: task.ID, Version: task.Version}
 	defer func() {
@@ -177,7 +178,8 @@ func (w *worker) report(ctx context.Context, t processor.Token, e ending) {
 // mostFinished is how many results one request carries.
 const mostFinished = 500
 
-// finish is a completed task whose result travels with others: what comes while a request is under way goes with the next.
+// finish is a completed task whose result travels with others: what comes while a request is under way goes with the
+// next.
 type finish struct {
 	token  processor.Token
 	answer chan error // takes one

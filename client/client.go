@@ -90,13 +90,14 @@ func httpClient(cfg *config) (h *http.Client, idle func()) {
 	return h, idle
 }
 
-// otherCalls is how many connections are kept besides those that a worker may use for each task: polls, renewals, and saves.
+// otherCalls is how many connections are kept besides those that a worker may use for each task: polls, renewals, and
+// saves.
 const otherCalls = 16
 
 var drawn = cluster.NewIDs(cluster.RandomNode(), time.Now)
 
-// NewID draws an id to save with, for a caller who wants to know it before the save, or to save again under the same one: see
-// [processor.WithID].
+// NewID draws an id to save with, for a caller who wants to know it before the save, or to save again under the same
+// one: see [processor.WithID].
 func NewID() int64 { return drawn.Next() }
 
 func (c *Client) enter(ctx context.Context) error {

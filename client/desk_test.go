@@ -16,8 +16,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// desk hands tasks out and writes down what comes back. It has no network, so that time can be told; what it answers when
-// all is well is held to the real service elsewhere.
+// desk hands tasks out and writes down what comes back. It has no network, so that time can be told; what it answers
+// when all is well is held to the real service elsewhere.
 type desk struct {
 	mu       sync.Mutex
 	waiting  []wire.Popped

@@ -17,8 +17,8 @@ var ErrNoAnswer = errors.New("delaytask: no answer from the service: it may or m
 // ErrAnswerTooLarge is returned when an answer is longer than what was asked for can be. Ask for less at a time.
 var ErrAnswerTooLarge = errors.New("delaytask: the service's answer is too large")
 
-// Error is an answer that says no. It Is the error of package processor that its code stands for, if there is one, so that
-// errors.Is(err, processor.ErrLeaseLost) works as it does with the library.
+// Error is an answer that says no. It Is the error of package processor that its code stands for, if there is one, so
+// that errors.Is(err, processor.ErrLeaseLost) works as it does with the library.
 type Error struct {
 	Status int    // of HTTP
 	Code   string // for programs; "" when something else than the service answered

@@ -15,8 +15,9 @@ import (
 // Finish completes the task that was handed out with the token. It returns [processor.ErrLeaseLost] when the lease has
 // ended and somebody else took the task; nothing is changed then.
 //
-// It is repeated until an answer comes. When an earlier try may have completed the task and a later one is refused, the task is
-// looked at: completed in the version after the token's, it was this call. It is [ErrNoAnswer] when that cannot be learnt.
+// It is repeated until an answer comes. When an earlier try may have completed the task and a later one is refused, the
+// task is looked at: completed in the version after the token's, it was this call. It is [ErrNoAnswer] when that cannot
+// be learnt.
 func (c *Client) Finish(ctx context.Context, t processor.Token) error {
 	unclear, err := c.end(ctx, t, "finish", wire.Finish{Token: t.String()})
 	if unclear && isGone(err) {
@@ -42,8 +43,8 @@ func (c *Client) finished(ctx context.Context, t processor.Token, refused error)
 
 // Fail spends the attempt, as an error of a processor does: [processor.Permanent], [processor.Snooze] and
 // [processor.RetryAfter] mean the same here. A nil error is [processor.ErrInvalidOption]. It returns
-// [processor.ErrLeaseLost] as Finish does; when an earlier try got no answer, that error is [ErrNoAnswer] too, because the
-// earlier one may have done it.
+// [processor.ErrLeaseLost] as Finish does; when an earlier try got no answer, that error is [ErrNoAnswer] too, because
+// the earlier one may have done it.
 func (c *Client) Fail(ctx context.Context, t processor.Token, failure error) error {
 	if failure == nil {
 		return fmt.Errorf("%w: the failure is nil; use Finish", processor.ErrInvalidOption)
@@ -134,8 +135,8 @@ func failureText(failure error) string {
 }
 
 // FinishAll completes up to 10,000 tasks with one request. There is one answer for each token, nil or what Finish would
-// return. It returns no answers and [processor.ErrBatchTooLarge] for more, or another error when the request as a whole was
-// not served; then any of them may be completed, and calling again is safe.
+// return. It returns no answers and [processor.ErrBatchTooLarge] for more, or another error when the request as a whole
+// was not served; then any of them may be completed, and calling again is safe.
 func (c *Client) FinishAll(ctx context.Context, tokens []processor.Token) ([]error, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err

@@ -52,8 +52,8 @@ func (l *line) remove(tag string) {
 	l.changed()
 }
 
-// next is what the next poll asks for, and a context that ends when that changes. It asks for no tags when there are none left;
-// run must end then.
+// next is what the next poll asks for, and a context that ends when that changes. It asks for no tags when there are
+// none left; run must end then.
 func (l *line) next(slots int) (processor.Pop, context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

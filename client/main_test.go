@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a service whose answers a test writes down: the n-th request gets the n-th answer, and the last one goes on.
+// script is a service whose answers a test writes down: the n-th request gets the n-th answer, and the last one goes
+// on.
 type script struct {
 	mu      sync.Mutex
 	answers []http.HandlerFunc

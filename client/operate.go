@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Pause stops all nodes from starting tasks of the tag, and the service from handing them out, within 2 s; what runs goes on.
-// Tasks that fall due meanwhile wait.
+// Pause stops all nodes from starting tasks of the tag, and the service from handing them out, within 2 s; what runs
+// goes on. Tasks that fall due meanwhile wait.
 func (c *Client) Pause(ctx context.Context, tag string) error { return c.operate(ctx, tag, "pause") }
 
 // Resume ends a pause on all nodes, within 2 s. Tasks that fell due meanwhile start at once.
@@ -50,7 +50,8 @@ func (c *Client) Nodes(ctx context.Context) ([]processor.Node, error) {
 	return nodes, nil
 }
 
-// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table.
+// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole
+// table.
 func (c *Client) Stats(ctx context.Context) ([]processor.TagStats, error) {
 	var stats wire.Stats
 	if err := c.read(ctx, "/v1/stats", "count tasks", &stats); err != nil {

@@ -41,7 +41,8 @@ func WithToken(token string) Option {
 	}
 }
 
-// WithName says in the User-Agent who calls; the service writes it to its access log. Default: the program's name is left out.
+// WithName says in the User-Agent who calls; the service writes it to its access log. Default: the program's name is
+// left out.
 func WithName(name string) Option {
 	return func(c *config) error {
 		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -52,8 +53,8 @@ func WithName(name string) Option {
 	}
 }
 
-// WithHTTPClient sends requests with h instead of a client with a connection pool of its own. Redirects are not followed either
-// way. Its Timeout must leave room for long polls of 30 s.
+// WithHTTPClient sends requests with h instead of a client with a connection pool of its own. Redirects are not
+// followed either way. Its Timeout must leave room for long polls of 30 s.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *config) error {
 		if h == nil {
@@ -64,8 +65,8 @@ func WithHTTPClient(h *http.Client) Option {
 	}
 }
 
-// WithLogger sets where operators are told what goes wrong while tasks are taken and reported. Default: slog.Default. Bodies,
-// headers and the token are never written.
+// WithLogger sets where operators are told what goes wrong while tasks are taken and reported. Default: slog.Default.
+// Bodies, headers and the token are never written.
 func WithLogger(log *slog.Logger) Option {
 	return func(c *config) error {
 		c.log = log
@@ -73,8 +74,8 @@ func WithLogger(log *slog.Logger) Option {
 	}
 }
 
-// WithConcurrency is how many tasks run at once in this process, those of tags with a [processor.Concurrency] of their own not
-// counted. Default 64.
+// WithConcurrency is how many tasks run at once in this process, those of tags with a [processor.Concurrency] of their
+// own not counted. Default 64.
 func WithConcurrency(n int) Option {
 	return func(c *config) error {
 		c.concurrency = n
@@ -82,8 +83,8 @@ func WithConcurrency(n int) Option {
 	}
 }
 
-// WithTTR is the lease of tasks whose tag is registered without [processor.TTR]: so long after this process has died, somebody
-// else takes its task. Default 15 s, 1 s to 24 h.
+// WithTTR is the lease of tasks whose tag is registered without [processor.TTR]: so long after this process has died,
+// somebody else takes its task. Default 15 s, 1 s to 24 h.
 func WithTTR(d time.Duration) Option {
 	return func(c *config) error {
 		c.ttr = d
@@ -91,7 +92,8 @@ func WithTTR(d time.Duration) Option {
 	}
 }
 
-// WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Default 5 min; 0 means no bound.
+// WithTimeout bounds an attempt of a tag that is registered without [processor.Timeout]. Default 5 min; 0 means no
+// bound.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		c.timeout, c.noTimeout = d, d == 0

@@ -16,16 +16,16 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. The delay counts
-// from when the service has accepted the task.
+// SaveDelayTask stores a task of the tag that is due after the delay, and returns its id once it is committed. The
+// delay counts from when the service has accepted the task.
 //
-// The body is encoded as the library does it: a []byte, a string and a json.RawMessage are taken as they are, anything else is
-// marshalled. What comes out must be JSON, or empty.
+// The body is encoded as the library does it: a []byte, a string and a json.RawMessage are taken as they are, anything
+// else is marshalled. What comes out must be JSON, or empty.
 //
-// It returns an error about the arguments (nothing is sent then, or stored); [processor.ErrDuplicate] together with the id
-// of the unfinished task that carries the key; [processor.ErrOverloaded]; or [processor.ErrOutcomeUnknown] when ctx or the
-// patience ended before the outcome was known: save again with the id that [processor.OutcomeUnknownError] holds, which is
-// safe.
+// It returns an error about the arguments (nothing is sent then, or stored); [processor.ErrDuplicate] together with the
+// id of the unfinished task that carries the key; [processor.ErrOverloaded]; or [processor.ErrOutcomeUnknown] when ctx
+// or the patience ended before the outcome was known: save again with the id that [processor.OutcomeUnknownError]
+// holds, which is safe.
 func (c *Client) SaveDelayTask(
 	ctx context.Context, tag string, body any, delay time.Duration, opts ...processor.Option,
 ) (int64, error) {
@@ -129,13 +129,13 @@ var latePolicies = map[processor.LatePolicy]string{
 	processor.LateFail: "fail",
 }
 
-// SaveDelayTasks stores up to 10,000 tasks with one request. All are checked first: a bad item is a [processor.BatchError] that
-// names its index, and nothing is stored. Then they are stored in chunks, as the library does it: each as a whole or not at all. The
-// results are in the order of the items and name the chunk of each; the others of a chunk that was refused for one of its tasks have
-// [processor.ErrChunkRefused].
+// SaveDelayTasks stores up to 10,000 tasks with one request. All are checked first: a bad item is a
+// [processor.BatchError] that names its index, and nothing is stored. Then they are stored in chunks, as the library
+// does it: each as a whole or not at all. The results are in the order of the items and name the chunk of each; the
+// others of a chunk that was refused for one of its tasks have [processor.ErrChunkRefused].
 //
-// A nil error means that every item is stored or met an unfinished task with its key ([processor.ErrDuplicate] in its result).
-// Otherwise the error wraps that of the first item that was not stored. When no answer came, every result is a
+// A nil error means that every item is stored or met an unfinished task with its key ([processor.ErrDuplicate] in its
+// result). Otherwise the error wraps that of the first item that was not stored. When no answer came, every result is a
 // [processor.OutcomeUnknownError] with the id to save that item again with.
 func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]processor.SaveResult, error) {
 	if err := c.enter(ctx); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Get returns a task with its body. Times are to the millisecond. It returns [processor.ErrNotFound] when there is none, or
-// when it was deleted after its retention.
+// Get returns a task with its body. Times are to the millisecond. It returns [processor.ErrNotFound] when there is
+// none, or when it was deleted after its retention.
 func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.TaskRow, error) {
 	var task wire.Task
 	err := c.onTask(ctx, ref, "get", &request{method: http.MethodGet, into: &task, limit: tasks(1), again: true})
@@ -38,11 +38,12 @@ func (c *Client) Explain(ctx context.Context, ref processor.Ref) (processor.Expl
 	return processor.Explanation{Task: task, Reason: processor.Reason(e.Reason), Text: e.Text}, nil
 }
 
-// Cancel ends a task that is not finished, and returns the status that it met: from [processor.Pending] it will not start; from
-// [processor.Executing] it may have, its context ends with the next renewal of its lease, and its result is refused.
+// Cancel ends a task that is not finished, and returns the status that it met: from [processor.Pending] it will not
+// start; from [processor.Executing] it may have, its context ends with the next renewal of its lease, and its result is
+// refused.
 //
-// It returns [processor.ErrNotFound], [processor.ErrFinished], [processor.ErrNotPending] when only a pending task was to be
-// cancelled, [processor.ErrContended], or [ErrNoAnswer].
+// It returns [processor.ErrNotFound], [processor.ErrFinished], [processor.ErrNotPending] when only a pending task was
+// to be cancelled, [processor.ErrContended], or [ErrNoAnswer].
 func (c *Client) Cancel(ctx context.Context, ref processor.Ref, opts ...processor.ChangeOption) (processor.Status, error) {
 	cancel, err := processor.NewCancel(opts...)
 	if err != nil {
@@ -56,12 +57,12 @@ func (c *Client) Cancel(ctx context.Context, ref processor.Ref, opts ...processo
 }
 
 // Reschedule moves the promise of a pending task to a delay from now, which it rounds up to a millisecond, or with
-// [processor.To] to a time. With [processor.Body] it replaces the body in the same step. It returns the status that it met,
-// which is [processor.Pending].
+// [processor.To] to a time. With [processor.Body] it replaces the body in the same step. It returns the status that it
+// met, which is [processor.Pending].
 //
-// It returns [processor.ErrNotFound], [processor.ErrBroken], [processor.ErrFinished], [processor.ErrNotPending] for a task
-// that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody] also for an empty
-// body, which cannot be sent, [processor.ErrContended], or [ErrNoAnswer].
+// It returns [processor.ErrNotFound], [processor.ErrBroken], [processor.ErrFinished], [processor.ErrNotPending] for a
+// task that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody] also for
+// an empty body, which cannot be sent, [processor.ErrContended], or [ErrNoAnswer].
 func (c *Client) Reschedule(
 	ctx context.Context, ref processor.Ref, delay time.Duration, opts ...processor.ChangeOption,
 ) (processor.Status, error) {
@@ -112,8 +113,8 @@ func (c *Client) change(ctx context.Context, ref processor.Ref, op string, r *re
 }
 
 // Retry runs a failed task again, now: with all its attempts, and with the errors of the old ones kept. It returns
-// [processor.ErrNotFound], [processor.ErrNotFailed], [processor.ErrDuplicate] when another unfinished task carries its key
-// by now, or [ErrNoAnswer].
+// [processor.ErrNotFound], [processor.ErrNotFailed], [processor.ErrDuplicate] when another unfinished task carries its
+// key by now, or [ErrNoAnswer].
 func (c *Client) Retry(ctx context.Context, ref processor.Ref) error {
 	if id, _, _, err := ref.Parts(); err == nil && id == 0 {
 		// A key names unfinished tasks only, and the service retries by id.

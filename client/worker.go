@@ -60,11 +60,11 @@ func newWorker(c *Client, cfg *config) *worker {
 // Register gives a tag its processor in this process. It may be called before and after Start.
 //
 // [processor.Concurrency] gives the tag slots of its own, besides those that all other tags share ([WithConcurrency]).
-// [processor.TTR] is the length of its leases here, whatever its tasks were saved with. [processor.MaxAttempts] is refused with
-// [processor.ErrInvalidOption]: the service counts attempts, so give the number when the task is saved.
+// [processor.TTR] is the length of its leases here, whatever its tasks were saved with. [processor.MaxAttempts] is
+// refused with [processor.ErrInvalidOption]: the service counts attempts, so give the number when the task is saved.
 //
-// It returns [processor.ErrInvalidTag], [processor.ErrNilProcessor], [processor.ErrTagRegistered] when the tag has a processor
-// already, or the error of an option.
+// It returns [processor.ErrInvalidTag], [processor.ErrNilProcessor], [processor.ErrTagRegistered] when the tag has a
+// processor already, or the error of an option.
 func (c *Client) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	if c.closed.Load() {
 		return processor.ErrClosed
@@ -84,8 +84,8 @@ func noMaxAttempts(r *processor.Registration) error {
 	return nil
 }
 
-// Start begins to run tasks. It does not block, and does nothing when called again. That the service is away, or refuses the
-// token, is logged and tried again.
+// Start begins to run tasks. It does not block, and does nothing when called again. That the service is away, or
+// refuses the token, is logged and tried again.
 func (c *Client) Start(ctx context.Context) error {
 	if err := c.enter(ctx); err != nil {
 		return err
@@ -162,12 +162,12 @@ func (w *worker) timeoutOf(reg *processor.Registration) time.Duration {
 const lastWait = 5 * time.Second
 
 // Stop ends the client, started or not: it takes no more tasks, gives back at once what it has not begun, lets running
-// tasks finish within the grace ([WithStopGrace]) or until ctx ends, whichever comes first, and releases the others without
-// spending an attempt. Calls after the first wait for it and return the same. A task that the service hands out in the very
-// moment in which the last poll is broken off comes back when its lease ends.
+// tasks finish within the grace ([WithStopGrace]) or until ctx ends, whichever comes first, and releases the others
+// without spending an attempt. Calls after the first wait for it and return the same. A task that the service hands out
+// in the very moment in which the last poll is broken off comes back when its lease ends.
 //
-// It returns the cause of ctx when that ended first, and [processor.ErrGraceEnded] when the grace did: tasks were released
-// then, which is no fault.
+// It returns the cause of ctx when that ended first, and [processor.ErrGraceEnded] when the grace did: tasks were
+// released then, which is no fault.
 func (c *Client) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return processor.ErrNilContext

@@ -24,8 +24,8 @@ func Key(key string) Matcher {
 	return Matcher{fmt.Sprintf("key %q", key), func(t *delaytask.TaskRow) bool { return t.Key == key }}
 }
 
-// Body matches tasks whose body is what a save would store for the value. Two bodies that are both JSON are compared by what
-// they mean, whatever their white space and the order of their fields.
+// Body matches tasks whose body is what a save would store for the value. Two bodies that are both JSON are compared by
+// what they mean, whatever their white space and the order of their fields.
 func Body(value any) Matcher {
 	save, err := processor.NewSave("body", value, 0, processor.Limits{Body: 1 << 30})
 	return Matcher{fmt.Sprintf("body %s", save.Body), func(t *delaytask.TaskRow) bool {
@@ -76,7 +76,8 @@ func (s *Scheduler) Saved(t testing.TB, tag string, matchers ...Matcher) []delay
 	return matching
 }
 
-// RequireSaved returns the one task of the tag that matches. It fails the test at once when there is none, or more than one.
+// RequireSaved returns the one task of the tag that matches. It fails the test at once when there is none, or more than
+// one.
 func (s *Scheduler) RequireSaved(t testing.TB, tag string, matchers ...Matcher) delaytask.TaskRow {
 	t.Helper()
 	matching, all := s.saved(t, tag, matchers)

@@ -15,7 +15,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Scheduler is a delaytask.Scheduler whose time the test tells. Its Start does nothing: tasks run when the test says so.
+// Scheduler is a delaytask.Scheduler whose time the test tells. Its Start does nothing: tasks run when the test says
+// so.
 type Scheduler struct {
 	*delaytask.Scheduler
 	t       testing.TB
@@ -35,11 +36,12 @@ type settings struct {
 // StartAt sets the time at which the clock stands first. Default: the time at which New was called.
 func StartAt(t time.Time) Option { return func(s *settings) { s.start = t } }
 
-// WithConfig sets what the scheduler runs with. Defaults are as ever, but for the backoff, which has no jitter here, and the
-// logger, which discards.
+// WithConfig sets what the scheduler runs with. Defaults are as ever, but for the backoff, which has no jitter here,
+// and the logger, which discards.
 func WithConfig(cfg delaytask.Config) Option { return func(s *settings) { s.config = cfg } }
 
-// New returns a scheduler without tasks, which is stopped when the test ends. It fails the test when the config is not valid.
+// New returns a scheduler without tasks, which is stopped when the test ends. It fails the test when the config is not
+// valid.
 func New(t testing.TB, opts ...Option) *Scheduler {
 	t.Helper()
 	set := settings{start: time.Now()}
@@ -88,12 +90,13 @@ type Run struct {
 // maxRuns ends a RunDue that would never end, as when a processor saves its own task again without a delay.
 const maxRuns = 10_000
 
-// RunDue moves the clock to the moment at and runs everything that falls due until then, each task at its own due time, in the
-// calling goroutine: by due time, tasks that are ready together by priority. What falls due by that (retries, snoozes, tasks that
-// processors save) runs too. A moment in the past leaves the clock where it is and runs what is due there.
+// RunDue moves the clock to the moment at and runs everything that falls due until then, each task at its own due time,
+// in the calling goroutine: by due time, tasks that are ready together by priority. What falls due by that (retries,
+// snoozes, tasks that processors save) runs too. A moment in the past leaves the clock where it is and runs what is due
+// there.
 //
-// It returns the attempts in the order in which they ran. It fails the test when it is called by a processor, or when the tasks
-// never end.
+// It returns the attempts in the order in which they ran. It fails the test when it is called by a processor, or when
+// the tasks never end.
 func (s *Scheduler) RunDue(at time.Time) []Run {
 	s.t.Helper()
 	if !s.running.TryLock() {
@@ -124,7 +127,8 @@ func (s *Scheduler) RunDue(at time.Time) []Run {
 	}
 }
 
-// Advance moves the clock on by d and runs everything that falls due until then, as RunDue does. Advance(0) runs what is due now.
+// Advance moves the clock on by d and runs everything that falls due until then, as RunDue does. Advance(0) runs what
+// is due now.
 func (s *Scheduler) Advance(d time.Duration) []Run {
 	s.t.Helper()
 	return s.RunDue(s.clock.now().Add(d))

@@ -11,11 +11,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mostTries is how often the migrations are run: as often as ten processes on three members of a cluster needed, and a few more.
+// mostTries is how often the migrations are run: as often as ten processes on three members of a cluster needed, and a
+// few more.
 const mostTries = 8
 
-// again runs the migrations until none of them meets those of another process. On a cluster the lock of one member is unknown to
-// the others, so processes do migrate at the same time there. Each migration is one statement that may run twice.
+// again runs the migrations until none of them meets those of another process. On a cluster the lock of one member is
+// unknown to the others, so processes do migrate at the same time there. Each migration is one statement that may run
+// twice.
 func again(ctx context.Context, up func() error) error {
 	for tries := 1; ; tries++ {
 		err := up()
@@ -30,8 +32,8 @@ func again(ctx context.Context, up func() error) error {
 	}
 }
 
-// crossed reports whether another process was in the way. A member that another one's DDL overtakes says so in many ways, or cuts
-// the connection.
+// crossed reports whether another process was in the way. A member that another one's DDL overtakes says so in many
+// ways, or cuts the connection.
 func crossed(err error) bool {
 	if errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 		return true

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// lease is the lock of processes on several members of a cluster, whose members keep GET_LOCK to themselves: a row that one of
-// them holds at a time. A member on which two views are made at once, one here and one on another member, can hang for good
-// (MariaDB 10.11 with Galera), and DDL at two places at once is what group replication asks not to do.
+// lease is the lock of processes on several members of a cluster, whose members keep GET_LOCK to themselves: a row that
+// one of them holds at a time. A member on which two views are made at once, one here and one on another member, can
+// hang for good (MariaDB 10.11 with Galera), and DDL at two places at once is what group replication asks not to do.
 //
-// It is a lease because nothing ends it with its holder: who finds it held waits for a minute at most. A migration that takes
-// longer may be run by a second process too, which it allows.
+// It is a lease because nothing ends it with its holder: who finds it held waits for a minute at most. A migration that
+// takes longer may be run by a second process too, which it allows.
 type lease struct{ holder string }
 
 const (

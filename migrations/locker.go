@@ -9,8 +9,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// sessionLocker lets processes that migrate the same schema of a MySQL server take turns. Its lock belongs to the connection
-// that goose migrates on, so it ends with the process whatever happens.
+// sessionLocker lets processes that migrate the same schema of a MySQL server take turns. Its lock belongs to the
+// connection that goose migrates on, so it ends with the process whatever happens.
 //
 // A member of a cluster like Galera refuses such locks, or keeps them to itself. There a lease comes on top.
 type sessionLocker struct {
@@ -18,8 +18,8 @@ type sessionLocker struct {
 	lease  lease
 }
 
-// The name is of the schema, because a server knows the locks of all schemas; hashed, because a name has at most 64 characters.
-// (MySQL 9 has no SHA1.)
+// The name is of the schema, because a server knows the locks of all schemas; hashed, because a name has at most 64
+// characters. (MySQL 9 has no SHA1.)
 const lockName = `CONCAT('delay.', SHA2(DATABASE(), 224))`
 
 func (l *sessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {

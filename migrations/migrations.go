@@ -1,10 +1,10 @@
-// Package migrations creates and upgrades delaytask's tables. It is for delaytask itself: applications set Config.Migrate, run
-// `delaytask migrate up`, or take the statements that `delaytask migrate sql` prints.
+// Package migrations creates and upgrades delaytask's tables. It is for delaytask itself: applications set
+// Config.Migrate, run `delaytask migrate up`, or take the statements that `delaytask migrate sql` prints.
 //
-// There is one tree per kind of database. Both have the same numbers, and both end in the same tables and columns. Every
-// migration may run twice: MySQL commits each DDL statement at once, so a process that dies in the middle leaves no half that
-// the next run could not repeat. For the same reason a migration for MySQL is one statement; on SQLite, where DDL is
-// transactional, it is one transaction.
+// There is one tree per kind of database. Both have the same numbers, and both end in the same tables and columns.
+// Every migration may run twice: MySQL commits each DDL statement at once, so a process that dies in the middle leaves
+// no half that the next run could not repeat. For the same reason a migration for MySQL is one statement; on SQLite,
+// where DDL is transactional, it is one transaction.
 package migrations
 
 import (
@@ -23,8 +23,8 @@ import (
 //go:embed mysql/*.sql sqlite/*.sql
 var trees embed.FS
 
-// Up applies what is missing. Any number of processes may call it at once; all of them succeed, and it changes nothing when there
-// is nothing to do.
+// Up applies what is missing. Any number of processes may call it at once; all of them succeed, and it changes nothing
+// when there is nothing to do.
 func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	p, err := provider(db, kind)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// SQL returns the statements that create everything from nothing, for a DBA to read or to run in a client. Running them twice
-// is harmless, and [Up] afterwards only takes note of them. It returns "" for an unknown kind.
+// SQL returns the statements that create everything from nothing, for a DBA to read or to run in a client. Running them
+// twice is harmless, and [Up] afterwards only takes note of them. It returns "" for an unknown kind.
 func SQL(kind sqlstore.Kind) string {
 	names, err := files(kind)
 	if err != nil {

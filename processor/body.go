@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// encodeBody copies: a caller whose context ended may reuse its slice while the statement that stores it is still under way.
+// encodeBody copies: a caller whose context ended may reuse its slice while the statement that stores it is still under
+// way.
 func encodeBody(body any, limit int) ([]byte, error) {
 	switch b := body.(type) {
 	case nil:

@@ -25,8 +25,8 @@ func OnlyPending() ChangeOption {
 	}
 }
 
-// To makes Reschedule move the task to a time instead of a delay; the delay must be 0 then. A time in the past means now. It
-// returns [ErrInvalidTime] and [ErrDelayTooLong] as [WithTime] does, and [ErrInvalidOption] from Cancel.
+// To makes Reschedule move the task to a time instead of a delay; the delay must be 0 then. A time in the past means
+// now. It returns [ErrInvalidTime] and [ErrDelayTooLong] as [WithTime] does, and [ErrInvalidOption] from Cancel.
 func To(t time.Time) ChangeOption {
 	return func(c *Change) error {
 		c.at = t.UTC()
@@ -34,9 +34,9 @@ func To(t time.Time) ChangeOption {
 	}
 }
 
-// Body makes Reschedule replace the task's body as well, by what SaveDelayTask would store for the value; nil empties it. It
-// returns [ErrInvalidBody] and [ErrBodyTooLarge] as SaveDelayTask does, and [ErrInvalidOption] from Cancel. SetBody replaces the
-// body alone.
+// Body makes Reschedule replace the task's body as well, by what SaveDelayTask would store for the value; nil empties
+// it. It returns [ErrInvalidBody] and [ErrBodyTooLarge] as SaveDelayTask does, and [ErrInvalidOption] from Cancel.
+// SetBody replaces the body alone.
 func Body(body any) ChangeOption {
 	return func(c *Change) error {
 		c.body, c.hasBody = body, true
@@ -44,8 +44,8 @@ func Body(body any) ChangeOption {
 	}
 }
 
-// NewCancel checks the options of a Cancel. It returns [ErrInvalidOption] for a nil option and for what Cancel does not take, or
-// what the option says.
+// NewCancel checks the options of a Cancel. It returns [ErrInvalidOption] for a nil option and for what Cancel does not
+// take, or what the option says.
 func NewCancel(opts ...ChangeOption) (Change, error) {
 	c, err := newChange(opts)
 	switch {
@@ -66,8 +66,9 @@ type Move struct {
 	Body  []byte        // nil: the body is kept
 }
 
-// NewReschedule checks the arguments of a Reschedule by the rules of a save. It returns [ErrInvalidDelay], [ErrDelayTooLong],
-// [ErrInvalidBody], [ErrBodyTooLarge], [ErrInvalidOption] for a nil option or a delay besides a time, or what the option says.
+// NewReschedule checks the arguments of a Reschedule by the rules of a save. It returns [ErrInvalidDelay],
+// [ErrDelayTooLong], [ErrInvalidBody], [ErrBodyTooLarge], [ErrInvalidOption] for a nil option or a delay besides a
+// time, or what the option says.
 func NewReschedule(delay time.Duration, limits Limits, opts ...ChangeOption) (Move, error) {
 	c, err := newChange(opts)
 	if err != nil {

@@ -16,8 +16,8 @@ type Node struct {
 	Heartbeat time.Time
 }
 
-// Share is which part of a tag's new tasks a node has timers for. A node that leaves, or that was not heard of for 2 s, has none; the
-// others have divided its share between them.
+// Share is which part of a tag's new tasks a node has timers for. A node that leaves, or that was not heard of for 2 s,
+// has none; the others have divided its share between them.
 type Share struct {
 	Tag      string
 	Position int // from 1 to Total; 0 when the node has no share

@@ -33,10 +33,10 @@ func WithLease(ctx context.Context, lease Lease) context.Context {
 	return context.WithValue(ctx, leaseKey{}, lease)
 }
 
-// CompleteTx completes the running task inside the processor's own transaction on the same database: the task is completed if and
-// only if the transaction commits, so that its effects there happen exactly once. ctx is the one that the processor was called
-// with, or made of it. Afterwards only the row decides: when the processor returns and the row is not completed, because the
-// transaction was rolled back, the attempt has failed.
+// CompleteTx completes the running task inside the processor's own transaction on the same database: the task is
+// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the one that
+// the processor was called with, or made of it. Afterwards only the row decides: when the processor returns and the row
+// is not completed, because the transaction was rolled back, the attempt has failed.
 //
 // It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
 // transaction must be rolled back.

@@ -9,8 +9,8 @@ import (
 var (
 	// ErrInvalidTag is returned when a tag is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
 	ErrInvalidTag = errors.New("delaytask: invalid tag: want 1-128 bytes of A-Z a-z 0-9 . _ - : /")
-	// ErrInvalidKey is returned when a key is longer than 255 characters (240 together with its app), is not valid UTF-8, or begins
-	// with "s3:" or "delaytask-app:", which are reserved.
+	// ErrInvalidKey is returned when a key is longer than 255 characters (240 together with its app), is not valid UTF-8,
+	// or begins with "s3:" or "delaytask-app:", which are reserved.
 	ErrInvalidKey = errors.New(
 		"delaytask: invalid key: want valid UTF-8 of at most 255 characters, not beginning with \"s3:\" or \"delaytask-app:\"")
 	// ErrInvalidBody is returned when a body is not valid UTF-8 or cannot be marshalled to JSON.
@@ -39,8 +39,8 @@ var (
 	ErrBatchTooLarge = errors.New("delaytask: batch too large: at most 10000 tasks in one call")
 	// ErrNilContext is returned when the context is nil.
 	ErrNilContext = errors.New("delaytask: context is nil")
-	// ErrInvalidToken is returned when a token is not "<id>.<version>", two positive decimal numbers without sign or leading
-	// zeros.
+	// ErrInvalidToken is returned when a token is not "<id>.<version>", two positive decimal numbers without sign or
+	// leading zeros.
 	ErrInvalidToken = errors.New("delaytask: invalid token: want \"<id>.<version>\", as the task was handed out with")
 	// ErrNilTx is returned when the transaction is nil.
 	ErrNilTx = errors.New("delaytask: transaction is nil")
@@ -50,9 +50,9 @@ var (
 		"or what your ORM hands to the function that it runs in a transaction, and no pool")
 	// ErrNilProcessor is returned when a nil processor is registered.
 	ErrNilProcessor = errors.New("delaytask: processor is nil")
-	// ErrTagRegistered is returned when a tag already has a processor. A task goes to one processor, and nothing in it says to which
-	// of two. To run more tasks of the tag at once, raise [Concurrency]. For other work take another tag, or let one processor choose
-	// by the task's body or headers. To replace a processor, unregister the tag first.
+	// ErrTagRegistered is returned when a tag already has a processor. A task goes to one processor, and nothing in it
+	// says to which of two. To run more tasks of the tag at once, raise [Concurrency]. For other work take another tag, or
+	// let one processor choose by the task's body or headers. To replace a processor, unregister the tag first.
 	ErrTagRegistered = errors.New("delaytask: tag already has a processor, and a task goes to one: raise Concurrency to run more " +
 		"at once, take another tag for other work, or Unregister first to replace it")
 )
@@ -63,18 +63,19 @@ var (
 	ErrDuplicate = errors.New("delaytask: an unfinished task carries this key")
 	// ErrConflict is returned when the id belongs to a task with another content.
 	ErrConflict = errors.New("delaytask: the id belongs to a task with another content")
-	// ErrChunkRefused is returned for a task of a bulk save that is not stored because another one of its chunk was refused.
-	// [ChunkError] names that one.
+	// ErrChunkRefused is returned for a task of a bulk save that is not stored because another one of its chunk was
+	// refused. [ChunkError] names that one.
 	ErrChunkRefused = errors.New("delaytask: not stored, because another task of its chunk was refused")
-	// ErrOutcomeUnknown is returned when it could not be learnt in time whether the task was stored. Saving again with the id
-	// that [OutcomeUnknownError] holds is safe.
+	// ErrOutcomeUnknown is returned when it could not be learnt in time whether the task was stored. Saving again with the
+	// id that [OutcomeUnknownError] holds is safe.
 	ErrOutcomeUnknown = errors.New("delaytask: outcome unknown: the task may or may not be stored")
-	// ErrLeaseLost is returned when the caller no longer holds the task: its lease ended and somebody else took it, or it was
-	// cancelled. Nothing was changed.
+	// ErrLeaseLost is returned when the caller no longer holds the task: its lease ended and somebody else took it, or it
+	// was cancelled. Nothing was changed.
 	ErrLeaseLost = errors.New("delaytask: lease lost")
 	// ErrNotFound is returned when no task has the id, or no unfinished task has the key.
 	ErrNotFound = errors.New("delaytask: task not found")
-	// ErrBroken is returned, with the reason, when the task's row cannot be read: somebody wrote it by hand. Nothing was changed.
+	// ErrBroken is returned, with the reason, when the task's row cannot be read: somebody wrote it by hand. Nothing was
+	// changed.
 	ErrBroken = errors.New("delaytask: the task's row cannot be read; repair it first")
 	// ErrNotPending is returned when the task is no longer pending and the call asked for that.
 	ErrNotPending = errors.New("delaytask: task is not pending")
@@ -82,18 +83,18 @@ var (
 	ErrFinished = errors.New("delaytask: task is finished")
 	// ErrNotFailed is returned by Retry when the task has not failed.
 	ErrNotFailed = errors.New("delaytask: task has not failed")
-	// ErrContended is returned when the task changed each time it was about to be changed; trying again may succeed. Inside a
-	// transaction it also means that the transaction reads an older state than it would change.
+	// ErrContended is returned when the task changed each time it was about to be changed; trying again may succeed.
+	// Inside a transaction it also means that the transaction reads an older state than it would change.
 	ErrContended = errors.New("delaytask: the task keeps changing; try again")
 	// ErrClosed is returned after Stop.
 	ErrClosed = errors.New("delaytask: scheduler is stopped")
 	// ErrNotStarted is returned by Pop before Start.
 	ErrNotStarted = errors.New("delaytask: scheduler is not started")
-	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were released,
-	// which is no fault.
+	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were
+	// released, which is no fault.
 	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; their tasks were released")
-	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered, and nothing was stored.
-	// A Pop returns it when more than 10,000 different tags were popped from one process within 30 s.
+	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered, and nothing was
+	// stored. A Pop returns it when more than 10,000 different tags were popped from one process within 30 s.
 	ErrOverloaded = errors.New("delaytask: too much is asked for at once; slow down and try again")
 )
 

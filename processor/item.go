@@ -15,7 +15,8 @@ type SaveResult struct {
 	ID  int64 // of the task, or for ErrDuplicate of the one that carries the key; 0 with any other error
 	Err error // as SaveDelayTask returns it, or ErrChunkRefused
 
-	// Chunk is the number of its chunk in the bulk save, from 0: tasks with the same number are stored together or not at all.
+	// Chunk is the number of its chunk in the bulk save, from 0: tasks with the same number are stored together or not at
+	// all.
 	Chunk int
 }
 

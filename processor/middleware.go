@@ -20,8 +20,8 @@ func Chain(mw ...Middleware) Middleware {
 	}
 }
 
-// Logging writes one line for each attempt: completed and snoozed ones at level info, others at warn. Bodies and headers are
-// never written. A nil logger means slog.Default.
+// Logging writes one line for each attempt: completed and snoozed ones at level info, others at warn. Bodies and
+// headers are never written. A nil logger means slog.Default.
 func Logging(log *slog.Logger) Middleware {
 	if log == nil {
 		log = slog.Default()
@@ -49,16 +49,16 @@ func logAttempt(ctx context.Context, log *slog.Logger, task *Task, took time.Dur
 	}
 }
 
-// TraceHook is called before each attempt. It returns the context that the processor gets and a function that is called with the
-// attempt's error when it is over. It is all that a tracing library has to be connected to; task.Headers carries what
-// [WithHeaders] stored. Neither result may be nil.
+// TraceHook is called before each attempt. It returns the context that the processor gets and a function that is called
+// with the attempt's error when it is over. It is all that a tracing library has to be connected to; task.Headers
+// carries what [WithHeaders] stored. Neither result may be nil.
 type TraceHook func(ctx context.Context, task *Task) (context.Context, func(err error))
 
 // errGoexit is how an attempt ends whose processor does not return.
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
 
-// Tracing calls the hook around each attempt. A panic reaches the hook's function as a [PanicError], and a call of runtime.Goexit,
-// which t.Fatal makes too, as an error.
+// Tracing calls the hook around each attempt. A panic reaches the hook's function as a [PanicError], and a call of
+// runtime.Goexit, which t.Fatal makes too, as an error.
 func Tracing(hook TraceHook) Middleware {
 	return func(next Processor) Processor {
 		next = Recovery()(next)

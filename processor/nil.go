@@ -2,8 +2,8 @@ package processor
 
 import "reflect"
 
-// isNil also sees a nil pointer or function inside an interface, which would otherwise panic at its first use, far from the
-// mistake.
+// isNil also sees a nil pointer or function inside an interface, which would otherwise panic at its first use, far from
+// the mistake.
 func isNil(v any) bool {
 	if v == nil {
 		return true

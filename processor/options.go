@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Option is a setting of one task, given when it is saved. Where an option is given twice, the last one counts; headers add up.
+// Option is a setting of one task, given when it is saved. Where an option is given twice, the last one counts; headers
+// add up.
 type Option func(*Save) error
 
 // LatePolicy says what happens to a task that is claimed later than its max lateness. The numbers are stored.
@@ -19,8 +20,9 @@ const (
 	LateFail LatePolicy = 2 // fail it, with the reason
 )
 
-// WithTime makes the task due at t instead of after a delay; the delay must be 0 then ([ErrInvalidOption]). A time in the past
-// runs now. It returns [ErrInvalidTime] when t is zero or before 1970-01-02, and [ErrDelayTooLong] after the year 9998.
+// WithTime makes the task due at t instead of after a delay; the delay must be 0 then ([ErrInvalidOption]). A time in
+// the past runs now. It returns [ErrInvalidTime] when t is zero or before 1970-01-02, and [ErrDelayTooLong] after the
+// year 9998.
 func WithTime(t time.Time) Option {
 	return func(s *Save) error {
 		s.At = t.UTC() // which also drops the monotonic reading: it means nothing on another machine
@@ -28,8 +30,8 @@ func WithTime(t time.Time) Option {
 	}
 }
 
-// WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate]. Letter case
-// counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
+// WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate].
+// Letter case counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
 func WithKey(key string) Option {
 	return func(s *Save) error {
 		s.Key = key
@@ -37,9 +39,9 @@ func WithKey(key string) Option {
 	}
 }
 
-// WithID saves under an id from NewID or from an [OutcomeUnknownError]; doing so twice stores the task once, and with another
-// content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while nothing is known of its
-// task, errors of the database, of the context and of a stop come as [ErrOutcomeUnknown] too.
+// WithID saves under an id from NewID or from an [OutcomeUnknownError]; doing so twice stores the task once, and with
+// another content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while
+// nothing is known of its task, errors of the database, of the context and of a stop come as [ErrOutcomeUnknown] too.
 func WithID(id int64) Option {
 	return func(s *Save) error {
 		if id <= 0 {
@@ -50,8 +52,8 @@ func WithID(id int64) Option {
 	}
 }
 
-// WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It returns
-// [ErrInvalidMaxAttempts] when n is negative or over 1,000,000.
+// WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It
+// returns [ErrInvalidMaxAttempts] when n is negative or over 1,000,000.
 func WithMaxAttempts(n int) Option {
 	return func(s *Save) error {
 		s.MaxAttempts = n
@@ -59,7 +61,8 @@ func WithMaxAttempts(n int) Option {
 	}
 }
 
-// WithNoAttemptLimit tries the task until it succeeds or is cancelled. It contradicts [WithMaxAttempts] ([ErrInvalidOption]).
+// WithNoAttemptLimit tries the task until it succeeds or is cancelled. It contradicts [WithMaxAttempts]
+// ([ErrInvalidOption]).
 func WithNoAttemptLimit() Option {
 	return func(s *Save) error {
 		s.Unlimited = true
@@ -67,8 +70,9 @@ func WithNoAttemptLimit() Option {
 	}
 }
 
-// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of the tag,
-// then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative or over 24 h.
+// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of
+// the tag, then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative
+// or over 24 h.
 func WithTTR(d time.Duration) Option {
 	return func(s *Save) error {
 		ttr, err := checkTTR(d)
@@ -77,8 +81,8 @@ func WithTTR(d time.Duration) Option {
 	}
 }
 
-// WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority] outside
-// −100…100.
+// WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority]
+// outside −100…100.
 func WithPriority(p int) Option {
 	return func(s *Save) error {
 		if p < -maxPriority || p > maxPriority {
@@ -94,8 +98,8 @@ func WithHeader(name, value string) Option {
 	return WithHeaders(map[string]string{name: value})
 }
 
-// WithHeaders adds metadata that travels beside the body, such as a trace context. A name that was given before is replaced. All
-// headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
+// WithHeaders adds metadata that travels beside the body, such as a trace context. A name that was given before is
+// replaced. All headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
 func WithHeaders(headers map[string]string) Option {
 	return func(s *Save) error {
 		if s.Headers == nil && len(headers) > 0 {

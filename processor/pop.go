@@ -20,7 +20,8 @@ type Pop struct {
 // mostPopped bounds what one Pop hands out.
 const mostPopped = 1000
 
-// PopMax hands out up to n tasks, 1 to 1,000; more is the same as 1,000. Default: 1. It returns [ErrInvalidOption] below 1.
+// PopMax hands out up to n tasks, 1 to 1,000; more is the same as 1,000. Default: 1. It returns [ErrInvalidOption]
+// below 1.
 func PopMax(n int) PopOption {
 	return func(p *Pop) error {
 		if n < 1 {
@@ -31,8 +32,8 @@ func PopMax(n int) PopOption {
 	}
 }
 
-// PopWait returns without a task after d: at once when d is 0. Without this option a Pop waits until its context ends. It returns
-// [ErrInvalidOption] when d is negative.
+// PopWait returns without a task after d: at once when d is 0. Without this option a Pop waits until its context ends.
+// It returns [ErrInvalidOption] when d is negative.
 func PopWait(d time.Duration) PopOption {
 	return func(p *Pop) error {
 		if d < 0 {
@@ -54,7 +55,8 @@ func PopTTR(d time.Duration) PopOption {
 // mostTags bounds the tags of one Pop: whoever serves it looks after each of them from then on.
 const mostTags = 100
 
-// PopAlso takes tasks of further tags as well, of up to 100 in all. It returns [ErrInvalidTag], and [ErrInvalidOption] for more.
+// PopAlso takes tasks of further tags as well, of up to 100 in all. It returns [ErrInvalidTag], and [ErrInvalidOption]
+// for more.
 func PopAlso(tags ...string) PopOption {
 	return func(p *Pop) error {
 		for _, tag := range tags {
@@ -67,7 +69,8 @@ func PopAlso(tags ...string) PopOption {
 	}
 }
 
-// NewPop checks the arguments of a Pop. It returns [ErrInvalidTag], [ErrInvalidOption] for a nil option, or what the option says.
+// NewPop checks the arguments of a Pop. It returns [ErrInvalidTag], [ErrInvalidOption] for a nil option, or what the
+// option says.
 func NewPop(tag string, opts ...PopOption) (Pop, error) {
 	p := Pop{Max: 1}
 	for _, opt := range append([]PopOption{PopAlso(tag)}, opts...) {
@@ -84,8 +87,8 @@ func NewPop(tag string, opts ...PopOption) (Pop, error) {
 	return p, nil
 }
 
-// NewTouch checks the length of a touched lease: at least 1 s and at most 24 h, whatever is asked for. It returns [ErrInvalidTTR]
-// when ttr is not positive.
+// NewTouch checks the length of a touched lease: at least 1 s and at most 24 h, whatever is asked for. It returns
+// [ErrInvalidTTR] when ttr is not positive.
 func NewTouch(ttr time.Duration) (time.Duration, error) {
 	if ttr <= 0 {
 		return 0, fmt.Errorf("%w: a touch of %v", ErrInvalidTTR, ttr)

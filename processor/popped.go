@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Leases ends the leases of tasks that were handed out, by their tokens. All of its methods return [ErrLeaseLost] when the token
-// does not hold the task any more, and [ErrInvalidToken].
+// Leases ends the leases of tasks that were handed out, by their tokens. All of its methods return [ErrLeaseLost] when
+// the token does not hold the task any more, and [ErrInvalidToken].
 type Leases interface {
 	// Finish completes the task.
 	Finish(ctx context.Context, t Token) error
@@ -18,9 +18,9 @@ type Leases interface {
 	Touch(ctx context.Context, t Token, ttr time.Duration) error
 }
 
-// Popped is a task that was claimed by hand. Its holder ends it with exactly one of Finish, Fail and Release, before its lease
-// ends or after a Touch; otherwise the attempt is spent and the task is handed out again. Its [Token] does the same from any
-// process.
+// Popped is a task that was claimed by hand. Its holder ends it with exactly one of Finish, Fail and Release, before
+// its lease ends or after a Touch; otherwise the attempt is spent and the task is handed out again. Its [Token] does
+// the same from any process.
 type Popped struct {
 	Task
 	leases Leases

@@ -21,7 +21,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// Recovery turns a panic into a [PanicError]. The scheduler does so anyway; here it lets middleware further out see the error.
+// Recovery turns a panic into a [PanicError]. The scheduler does so anyway; here it lets middleware further out see the
+// error.
 func Recovery() Middleware {
 	return func(next Processor) Processor {
 		return Func(func(ctx context.Context, task *Task) (err error) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns [ErrInvalidID] for an
-// id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and [ErrInvalidKey] for an empty key
-// or one that is reserved.
+// Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns
+// [ErrInvalidID] for an id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and
+// [ErrInvalidKey] for an empty key or one that is reserved.
 type Ref struct {
 	id            int64
 	tag, key, app string
@@ -16,10 +16,12 @@ type Ref struct {
 // ID names the task with the id, finished or not.
 func ID(id int64) Ref { return Ref{id: id} }
 
-// Key names the unfinished task of the tag that carries the key; there is at most one. A finished one is named by its id.
+// Key names the unfinished task of the tag that carries the key; there is at most one. A finished one is named by its
+// id.
 func Key(tag, key string) Ref { return Ref{tag: tag, key: key} }
 
-// InApp returns the name of the task that carries the key in the application, see [WithApp]. "" means tasks of no application.
+// InApp returns the name of the task that carries the key in the application, see [WithApp]. "" means tasks of no
+// application.
 func (r Ref) InApp(app string) Ref {
 	r.app = app
 	return r
@@ -40,8 +42,9 @@ func (r Ref) String() string {
 	return fmt.Sprintf("task %d", r.id)
 }
 
-// Parts returns what the task is named by: its id, or 0 and its tag and key, which belong to [Ref.App]. It returns [ErrInvalidID],
-// [ErrInvalidTag], [ErrInvalidKey], or [ErrInvalidOption] for an application that cannot be one, or that comes with an id.
+// Parts returns what the task is named by: its id, or 0 and its tag and key, which belong to [Ref.App]. It returns
+// [ErrInvalidID], [ErrInvalidTag], [ErrInvalidKey], or [ErrInvalidOption] for an application that cannot be one, or
+// that comes with an id.
 func (r Ref) Parts() (id int64, tag, key string, err error) {
 	switch {
 	case !r.byKey() && r.id <= 0:

@@ -28,8 +28,8 @@ type Registry struct {
 	byTag map[string]Registration
 }
 
-// Register gives the tag its processor. It returns [ErrInvalidTag], [ErrNilProcessor] (also for a nil pointer or [Func] inside
-// the interface), the error of an option, or [ErrTagRegistered], and then changes nothing.
+// Register gives the tag its processor. It returns [ErrInvalidTag], [ErrNilProcessor] (also for a nil pointer or [Func]
+// inside the interface), the error of an option, or [ErrTagRegistered], and then changes nothing.
 func (r *Registry) Register(tag string, p Processor, opts ...RegisterOption) error {
 	if !ValidTag(tag) {
 		return fmt.Errorf("register %q: %w", tag, ErrInvalidTag)

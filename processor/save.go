@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Save is one task to be stored, checked and complete but for what only the scheduler knows: its defaults and its clock.
+// Save is one task to be stored, checked and complete but for what only the scheduler knows: its defaults and its
+// clock.
 type Save struct {
 	Tag         string
 	Body        []byte            // never nil
@@ -34,15 +35,15 @@ const DefaultBodyLimit = 1 << 20
 // longestDelay stays clear of where a time.Duration ends (292 years), so that rounding and adding cannot wrap.
 const longestDelay = 290 * 365 * 24 * time.Hour
 
-// NewSave checks everything that can be known to be wrong before a database is asked: first the tag, then the body, the delay,
-// and the options in their order.
+// NewSave checks everything that can be known to be wrong before a database is asked: first the tag, then the body, the
+// delay, and the options in their order.
 //
-// A body that is a []byte, a string or a json.RawMessage is stored as it is and need not be JSON; nil and nil slices are stored
-// as an empty body; anything else is marshalled to JSON. What is stored is a copy. The delay is rounded up to a millisecond; 0
-// means due now.
+// A body that is a []byte, a string or a json.RawMessage is stored as it is and need not be JSON; nil and nil slices
+// are stored as an empty body; anything else is marshalled to JSON. What is stored is a copy. The delay is rounded up
+// to a millisecond; 0 means due now.
 //
-// It returns [ErrInvalidTag], [ErrInvalidBody], [ErrBodyTooLarge], [ErrInvalidDelay], [ErrDelayTooLong] (a delay over 290 years)
-// or what the option says.
+// It returns [ErrInvalidTag], [ErrInvalidBody], [ErrBodyTooLarge], [ErrInvalidDelay], [ErrDelayTooLong] (a delay over
+// 290 years) or what the option says.
 func NewSave(tag string, body any, delay time.Duration, limits Limits, opts ...Option) (Save, error) {
 	if !ValidTag(tag) {
 		return Save{}, fmt.Errorf("%w: got %.140q", ErrInvalidTag, tag)

@@ -6,7 +6,8 @@ import (
 )
 
 // Scheduler is what both forms of delaytask offer: *delaytask.Scheduler, which works on the program's own database, and
-// *client.Client, which calls the service. A program that keeps to it moves from one to the other by changing one constructor.
+// *client.Client, which calls the service. A program that keeps to it moves from one to the other by changing one
+// constructor.
 //
 // Only the embedded form can save, change and complete tasks inside a transaction of the caller's database.
 type Scheduler interface {

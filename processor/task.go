@@ -21,12 +21,13 @@ type Task struct {
 
 // Processor runs the tasks of one tag.
 //
-// A nil error completes the task. Any other error spends the attempt: the task is tried again with backoff until its attempts
-// are used up, unless the error is made by [Permanent], [Snooze] or [RetryAfter]. A panic counts as an error and its stack is
-// kept.
+// A nil error completes the task. Any other error spends the attempt: the task is tried again with backoff until its
+// attempts are used up, unless the error is made by [Permanent], [Snooze] or [RetryAfter]. A panic counts as an error
+// and its stack is kept.
 //
-// The context ends when the attempt's timeout passes, when the lease is lost, when the task is cancelled, and when the grace of a
-// stop ends; context.Cause tells which. A task may run more than once: make the work idempotent, or complete it with CompleteTx.
+// The context ends when the attempt's timeout passes, when the lease is lost, when the task is cancelled, and when the
+// grace of a stop ends; context.Cause tells which. A task may run more than once: make the work idempotent, or complete
+// it with CompleteTx.
 type Processor interface {
 	Process(ctx context.Context, task *Task) error
 }

@@ -17,8 +17,8 @@ const (
 	minTTR      = time.Second
 	maxTTR      = 24 * time.Hour
 
-	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong to an
-	// application, as they are stored. A caller's key must never meet one.
+	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong to
+	// an application, as they are stored. A caller's key must never meet one.
 	reservedKeys = "s3:"
 	appKeys      = "delaytask-app:"
 	maxAppKey    = maxKey - len(appKeys) - len("|") // characters of an app and a key

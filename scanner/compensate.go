@@ -16,24 +16,24 @@ const (
 	overdue = time.Second
 	// compensateReaders bounds the reads that run at a time, whatever the number of tags.
 	compensateReaders = 4
-	// pagesPerTurn is when a long backlog is read from its beginning again: rows whose transaction committed late, or whose claim
-	// failed, lie behind the reader.
+	// pagesPerTurn is when a long backlog is read from its beginning again: rows whose transaction committed late, or
+	// whose claim failed, lie behind the reader.
 	pagesPerTurn = 32
 )
 
 // Compensate finds pending rows that nobody runs although they are overdue.
 //
-// A pass costs one small read when there is no backlog. When a page does not hold all, every tag is read by itself, page by page,
-// as fast as Offer takes them and beyond the end of the pass; later passes leave the tag out until it is through. So neither a
-// tag with a million overdue rows nor one whose tasks are slow holds up another.
+// A pass costs one small read when there is no backlog. When a page does not hold all, every tag is read by itself,
+// page by page, as fast as Offer takes them and beyond the end of the pass; later passes leave the tag out until it is
+// through. So neither a tag with a million overdue rows nor one whose tasks are slow holds up another.
 type Compensate struct {
 	Due   func(ctx context.Context, w row.Window) ([]row.Due, error)
 	Adopt func(ctx context.Context, rows []row.Ref) error // gives rows of a plain INSERT the due time that they lack
 	Tags  func() []string                                 // served here and not paused
 	Mine  func(id int64, tag string) bool                 // of this node's share; the others' rows are left to them at first
 	Now   func() (now row.Time, ok bool)                  // the database's clock; not ok holds the pass back
-	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error ends the
-	// tag's turn.
+	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error ends
+	// the tag's turn.
 	Offer func(ctx context.Context, tag string, page []row.Due) error
 	Page  int // rows in one read
 	Log   *slog.Logger
@@ -47,7 +47,8 @@ type Compensate struct {
 	again   map[string]bool // those of them that a pass has met meanwhile
 }
 
-// Pass looks once for overdue rows. What it finds is handed over in the background; the context must live as long as that.
+// Pass looks once for overdue rows. What it finds is handed over in the background; the context must live as long as
+// that.
 func (c *Compensate) Pass(ctx context.Context) error {
 	c.once.Do(func() {
 		c.readers = make(chan struct{}, compensateReaders)
@@ -75,11 +76,12 @@ func (c *Compensate) Pass(ctx context.Context) error {
 	return nil
 }
 
-// Wait returns when everything that was found has been handed over, or its context has ended. No Pass may begin meanwhile.
+// Wait returns when everything that was found has been handed over, or its context has ended. No Pass may begin
+// meanwhile.
 func (c *Compensate) Wait() { c.turns.Wait() }
 
-// resting returns the tags that no turn is working on. The others are read once more when theirs ends: what made somebody ask for
-// a pass may lie behind their reader.
+// resting returns the tags that no turn is working on. The others are read once more when theirs ends: what made
+// somebody ask for a pass may lie behind their reader.
 func (c *Compensate) resting() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,8 +124,8 @@ func (c *Compensate) turn(ctx context.Context, tag string, work func() error) {
 	})
 }
 
-// asked reports whether a pass has met the tag's turn, and forgets it. When none has, the turn has ended: a pass that comes now
-// begins another.
+// asked reports whether a pass has met the tag's turn, and forgets it. When none has, the turn has ended: a pass that
+// comes now begins another.
 func (c *Compensate) asked(tag string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +226,8 @@ func (c *Compensate) read(ctx context.Context, w row.Window) ([]row.Due, error) 
 	return c.Due(ctx, w)
 }
 
-// hand offers the rows of one tag that are this node's to run. Rows without a due time are not known to be due: they get one, and are found again by it.
+// hand offers the rows of one tag that are this node's to run. Rows without a due time are not known to be due: they
+// get one, and are found again by it.
 func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due, s *sieve) error {
 	var lacking []row.Ref
 	for len(rows) > 0 && rows[0].Due.IsZero() {

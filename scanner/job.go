@@ -44,7 +44,8 @@ func (j *job) kick(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// run does the pass once and gives the token back. A pass that panics must not take the process, or its own later turns, with it.
+// run does the pass once and gives the token back. A pass that panics must not take the process, or its own later
+// turns, with it.
 func (j *job) run(ctx context.Context, log *slog.Logger) {
 	defer func() {
 		if v := recover(); v != nil {

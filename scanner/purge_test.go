@@ -133,8 +133,8 @@ func TestPurgeTakesOneBatchWhileTheDatabaseIsBusy(t *testing.T) {
 	})
 }
 
-// A replication group refuses transactions over 150 MB, a server those over max_binlog_cache_size, and a call has its time: a
-// smaller batch would pass.
+// A replication group refuses transactions over 150 MB, a server those over max_binlog_cache_size, and a call has its
+// time: a smaller batch would pass.
 func TestPurgeLearnsFromABatchThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{rows: map[row.Status]int{row.Completed: 1000}, most: 100}

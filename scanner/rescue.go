@@ -31,8 +31,9 @@ type Rescue struct {
 	Leases Leases
 	Update func(ctx context.Context, changes []row.Change) (applied int, err error) // fenced, all in one statement
 	Now    func() (now row.Time, ok bool)                                           // the database's clock
-	// Held says that leases which seem over may not be, because another clock was met, or that their executors could not renew
-	// them, because the database was away. It is asked when some have been read; nothing is done with them meanwhile.
+	// Held says that leases which seem over may not be, because another clock was met, or that their executors could not
+	// renew them, because the database was away. It is asked when some have been read; nothing is done with them
+	// meanwhile.
 	Held func() bool
 	// Rescued is told the rows as they are after the change: pending again, or failed.
 	Rescued    func(rows []row.Row)
@@ -91,8 +92,8 @@ func (r *Rescue) discard(ctx context.Context, broken []row.Broken) error {
 	return r.Leases.Discard(ctx, broken)
 }
 
-// apply ends the leases in one statement, so that it waits for somebody else's transaction at most twice, and returns how many it
-// ended. Rows that cannot be changed now are set aside, so that they hold up no other.
+// apply ends the leases in one statement, so that it waits for somebody else's transaction at most twice, and returns
+// how many it ended. Rows that cannot be changed now are set aside, so that they hold up no other.
 func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, error) {
 	rescued, err := r.update(ctx, rows, now)
 	switch row.ClassOf(err) {
@@ -150,9 +151,10 @@ func (r *Rescue) update(ctx context.Context, rows []row.Row, now row.Time) (int,
 	return len(after), err
 }
 
-// confirmed keeps the changes that are to be seen in the table. A row that its late executor settled, or that another node has
-// claimed since, carries an executor; one that another node rescued is due at another moment. Who took that rescue for its own
-// would start the task when its own was due, which the clock of a server that takes over may bring back.
+// confirmed keeps the changes that are to be seen in the table. A row that its late executor settled, or that another
+// node has claimed since, carries an executor; one that another node rescued is due at another moment. Who took that
+// rescue for its own would start the task when its own was due, which the clock of a server that takes over may bring
+// back.
 func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Change) ([]row.Row, []row.Change, error) {
 	states, err := r.Leases.States(ctx, idsOf(rows))
 	if err != nil {
@@ -183,8 +185,8 @@ func (r *Rescue) leaveOut(locked []int64) {
 	}
 }
 
-// askAgain takes back those that nobody holds any more. What held them may have been a late result or the rescue of another node,
-// which are over in a moment, as well as a caller's transaction that stays open for an hour.
+// askAgain takes back those that nobody holds any more. What held them may have been a late result or the rescue of
+// another node, which are over in a moment, as well as a caller's transaction that stays open for an hour.
 func (r *Rescue) askAgain(ctx context.Context) error {
 	if len(r.locked) == 0 {
 		return nil
@@ -200,8 +202,8 @@ func (r *Rescue) askAgain(ctx context.Context) error {
 	return nil
 }
 
-// free leaves out the rows that somebody holds, when some are known already: where there is one, there are often many, and a statement
-// that meets them waits before it says so.
+// free leaves out the rows that somebody holds, when some are known already: where there is one, there are often many,
+// and a statement that meets them waits before it says so.
 func (r *Rescue) free(ctx context.Context, rows []row.Row) ([]row.Row, error) {
 	if len(r.locked) == 0 || len(rows) == 0 {
 		return rows, nil

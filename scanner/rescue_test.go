@@ -226,7 +226,8 @@ func TestRescueDiscardsWhatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestRescueIsHeldByWhatItsReadHasMet lets the read be answered after an outage that began when nothing held the rescue.
+// TestRescueIsHeldByWhatItsReadHasMet lets the read be answered after an outage that began when nothing held the
+// rescue.
 func TestRescueIsHeldByWhatItsReadHasMet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases(5)

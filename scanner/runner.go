@@ -40,8 +40,9 @@ func NewRunner(log *slog.Logger, passes ...Pass) *Runner {
 	return r
 }
 
-// Start begins to run the passes, each first after a random part of its interval; use Kick to run one at once. The passes'
-// context carries the values of ctx and ends with it. Start does not block and does nothing when called again or after Stop.
+// Start begins to run the passes, each first after a random part of its interval; use Kick to run one at once. The
+// passes' context carries the values of ctx and ends with it. Start does not block and does nothing when called again
+// or after Stop.
 func (r *Runner) Start(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,8 +58,8 @@ func (r *Runner) Start(ctx context.Context) {
 	r.cron.Start()
 }
 
-// Kick runs the named pass now, or once more as soon as the run in progress ends. Kicks that meet a waiting one are one with it.
-// It does not block, and does nothing before Start and after Stop.
+// Kick runs the named pass now, or once more as soon as the run in progress ends. Kicks that meet a waiting one are one
+// with it. It does not block, and does nothing before Start and after Stop.
 func (r *Runner) Kick(name string) {
 	for _, j := range r.passes {
 		if j.pass.Name == name {
@@ -67,8 +68,8 @@ func (r *Runner) Kick(name string) {
 	}
 }
 
-// Stop ends the passes' context and waits until all have returned. It may be called more than once and before Start. It returns
-// the context's error when that ends first.
+// Stop ends the passes' context and waits until all have returned. It may be called more than once and before Start. It
+// returns the context's error when that ends first.
 func (r *Runner) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	if r.ctx != nil && !r.stopped {
@@ -109,7 +110,8 @@ func (r *Runner) schedule(j *job) {
 	}))
 }
 
-// watch notices when the pass's turns stop coming. Cron goes by the wall clock: set back by an hour, it would rest for an hour.
+// watch notices when the pass's turns stop coming. Cron goes by the wall clock: set back by an hour, it would rest for
+// an hour.
 func (r *Runner) watch(ctx context.Context, j *job) {
 	ticker := time.NewTicker(2 * j.pass.Every)
 	defer ticker.Stop()

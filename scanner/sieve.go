@@ -6,7 +6,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// spared is how many rows of others a node that helps out passes over, because those others have them in memory by now: the oldest.
+// spared is how many rows of others a node that helps out passes over, because those others have them in memory by now:
+// the oldest.
 const spared = 2000
 
 // stuckAfter is how long a row of others is left to them by a node that has rows of its own.
@@ -15,9 +16,10 @@ const stuckAfter = 3 * overdue
 // soon is long enough for rows that were handed over to be claimed, so that they are not read again.
 const soon = 100 * time.Millisecond
 
-// sieve parts the rows that a node finds overdue from those that it leaves to others. Were all nodes to claim what all of them read,
-// most claims would be in vain. A node's own share comes first. A row of others that was still there a moment later is run by
-// whoever sees it, and one whose own share is used up helps with what the others will not get to soon.
+// sieve parts the rows that a node finds overdue from those that it leaves to others. Were all nodes to claim what all
+// of them read, most claims would be in vain. A node's own share comes first. A row of others that was still there a
+// moment later is run by whoever sees it, and one whose own share is used up helps with what the others will not get to
+// soon.
 type sieve struct {
 	helps bool           // it has no more rows of its own
 	left  map[int64]left // rows that were left to others in the last turn; no more than are spared
@@ -62,9 +64,10 @@ func (s *sieve) sift(rows []row.Due, mine func(id int64, tag string) bool) []row
 	return taken
 }
 
-// next begins another turn, unless nothing is left. When the last one has met nothing but others' rows, it comes after the time that
-// these get, and helps with what is still there. When that one came to the end of the rows and has met some of its own, it comes soon:
-// others of its own may have grown overdue meanwhile. In the middle of the rows it comes at once.
+// next begins another turn, unless nothing is left. When the last one has met nothing but others' rows, it comes after
+// the time that these get, and helps with what is still there. When that one came to the end of the rows and has met
+// some of its own, it comes soon: others of its own may have grown overdue meanwhile. In the middle of the rows it
+// comes at once.
 func (s *sieve) next(more bool) (again bool, wait time.Duration) {
 	last := *s
 	*s = sieve{}

@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 )
 
-// benchPart is a command that measures what bench leaves out: the same run, of the measurements whose names begin with the part's.
+// benchPart is a command that measures what bench leaves out: the same run, of the measurements whose names begin with
+// the part's.
 func (a *app) benchPart(part string, o *bench.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  part,

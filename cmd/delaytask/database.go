@@ -56,8 +56,8 @@ func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
 	}
 }
 
-// admit refuses a database that is not fit for the use, before it is opened: to open an embedded one creates and migrates it.
-// It says which database is about to be changed.
+// admit refuses a database that is not fit for the use, before it is opened: to open an embedded one creates and
+// migrates it. It says which database is about to be changed.
 func (a *app) admit(ctx context.Context, c config.Config, u use) error {
 	target, err := sqlstore.ParseDSN(c.DSN)
 	if err != nil {
@@ -77,7 +77,8 @@ func (a *app) admit(ctx context.Context, c config.Config, u use) error {
 	return nil
 }
 
-// embeddedState refuses a file that is missing or a stranger's, unless the command may create tables. It says what creating means.
+// embeddedState refuses a file that is missing or a stranger's, unless the command may create tables. It says what
+// creating means.
 func embeddedState(ctx context.Context, target sqlstore.Target, u use) (state string, err error) {
 	file, embedded := strings.CutPrefix(target.Redacted(), "sqlite:")
 	if !embedded {

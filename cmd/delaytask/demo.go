@@ -50,7 +50,8 @@ its tasks have tags of their own and are deleted at the end. Settings files and 
 
 var errDemoSlow = fmt.Errorf("the demo was not done after %v; is the machine very busy?", demoLimit)
 
-// demoPlace says which database the demo uses, and how its tags begin: on somebody's own database they must meet no others.
+// demoPlace says which database the demo uses, and how its tags begin: on somebody's own database they must meet no
+// others.
 func demoPlace(cmd *cobra.Command) (dsn, prefix string, cleanup func() error, err error) {
 	if flag := cmd.Flags().Lookup("dsn"); flag.Changed {
 		_, err := sqlstore.ParseDSN(flag.Value.String())

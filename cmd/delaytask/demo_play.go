@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// play performs the script: it starts the service, kills it, starts it again, and does what operators and other programs do
-// beside it. What it tells comes from the events of the service and from the rows.
+// play performs the script: it starts the service, kills it, starts it again, and does what operators and other
+// programs do beside it. What it tells comes from the events of the service and from the rows.
 type play struct {
 	dsn    string
 	prefix string
@@ -221,7 +221,8 @@ func sceneOf(name string) *scene {
 	return nil
 }
 
-// operate does, while the service runs, what others do: a program that speaks only SQL, a caller who saves twice, an operator.
+// operate does, while the service runs, what others do: a program that speaks only SQL, a caller who saves twice, an
+// operator.
 func (p *play) operate(ctx context.Context) error {
 	for i := range script {
 		scene := &script[i]

@@ -16,8 +16,8 @@ type scene struct {
 	plainSQL bool
 }
 
-// script is in the order of the due times. The one with plain SQL is due later than two look-aheads, as a task has to be that
-// another process saved and that shall be on time.
+// script is in the order of the due times. The one with plain SQL is due later than two look-aheads, as a task has to
+// be that another process saved and that shall be on time.
 var script = []scene{
 	{Name: "order-1001", Tag: "order.close", Delay: 300 * time.Millisecond},
 	{Name: "order-1002", Tag: "order.close", Delay: 900 * time.Millisecond},

@@ -190,13 +190,14 @@ What to do next
    go doc github.com/delaytask/delaytask                             run tasks in your own service
 `
 
-// offset is how far a server's clock is ahead of this machine's: between least and most. Workers tell when they started by the
-// clock of this machine, tasks are due by the server's.
+// offset is how far a server's clock is ahead of this machine's: between least and most. Workers tell when they started
+// by the clock of this machine, tasks are due by the server's.
 type offset struct{ least, most time.Duration }
 
 const offsetReadings = 10
 
-// measureOffset narrows the bounds with every reading: the server looked at its clock between the request and the reply.
+// measureOffset narrows the bounds with every reading: the server looked at its clock between the request and the
+// reply.
 func measureOffset(ctx context.Context, db *sql.DB) (offset, error) {
 	bounds := offset{least: math.MinInt64, most: math.MaxInt64}
 	for range offsetReadings {

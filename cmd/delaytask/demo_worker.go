@@ -18,8 +18,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// order is what the demo writes to a worker's standard input. The worker stops when that is closed, so none outlives the demo.
-// A DSN holds a password: it travels neither in the arguments nor in the environment, where others could read it.
+// order is what the demo writes to a worker's standard input. The worker stops when that is closed, so none outlives
+// the demo. A DSN holds a password: it travels neither in the arguments nor in the environment, where others could read
+// it.
 type order struct {
 	DSN    string `json:"dsn"`
 	Prefix string `json:"prefix"`

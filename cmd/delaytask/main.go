@@ -1,8 +1,8 @@
-// Command delaytask looks after delayed tasks from a shell: it creates the tables, saves tasks, shows, cancels, moves and retries
-// them, pauses tags, and says why a task has not run.
+// Command delaytask looks after delayed tasks from a shell: it creates the tables, saves tasks, shows, cancels, moves
+// and retries them, pauses tags, and says why a task has not run.
 //
-// It runs no tasks: that is the work of the services which import package delaytask. `delaytask demo` shows all of it in a few
-// seconds, on an embedded database.
+// It runs no tasks: that is the work of the services which import package delaytask. `delaytask demo` shows all of it
+// in a few seconds, on an embedded database.
 //
 // The exit code is 0 when the job is done, 1 when it failed, and 2 when the command was used wrongly.
 package main

@@ -18,7 +18,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// TestMain is also the program itself: the demo and the benchmark run the executable that they are part of in other roles.
+// TestMain is also the program itself: the demo and the benchmark run the executable that they are part of in other
+// roles.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "bench") {
 		main()

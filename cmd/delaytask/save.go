@@ -105,8 +105,8 @@ type savedView struct {
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
-// options translates the settings of the tag, and the flags, which win over them. The id is drawn outside of any node's numbers,
-// because this process will be gone when the task is due.
+// options translates the settings of the tag, and the flags, which win over them. The id is drawn outside of any node's
+// numbers, because this process will be gone when the task is due.
 func (f *saveFlags) options(cmd *cobra.Command, tag config.Tag) (delay time.Duration, options []delaytask.Option, err error) {
 	number := delaytask.NewID()
 	if f.id != "" {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// visible is what all output goes through. Anybody may have stored control characters, and a terminal acts on them. They and all
-// others that cannot be seen become text, so that none moves the cursor, hides a line or turns one around. JSON has unescaped ones
-// in strings only, and those from DEL on: \u007f means the same there.
+// visible is what all output goes through. Anybody may have stored control characters, and a terminal acts on them.
+// They and all others that cannot be seen become text, so that none moves the cursor, hides a line or turns one around.
+// JSON has unescaped ones in strings only, and those from DEL on: \u007f means the same there.
 type visible struct{ io.Writer }
 
 func (v visible) Write(p []byte) (int, error) {

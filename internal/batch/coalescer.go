@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Coalescer gathers items and hands them to Flush in batches. Its goroutines start when there is something to flush and end when
-// there is nothing left, so an idle coalescer costs nothing and needs no Close.
+// Coalescer gathers items and hands them to Flush in batches. Its goroutines start when there is something to flush and
+// end when there is nothing left, so an idle coalescer costs nothing and needs no Close.
 type Coalescer[T any] struct {
 	cfg Config[T]
 
@@ -39,8 +39,8 @@ func New[T any](cfg Config[T]) *Coalescer[T] {
 	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{}), hurry: make(chan struct{}, 1)}
 }
 
-// Add queues the item and returns without waiting. It returns [ErrFull] when the item would exceed the queue's bound, and
-// [ErrClosed] after Close.
+// Add queues the item and returns without waiting. It returns [ErrFull] when the item would exceed the queue's bound,
+// and [ErrClosed] after Close.
 func (c *Coalescer[T]) Add(item T) error {
 	size := c.cfg.Size(item)
 	c.mu.Lock()
@@ -62,8 +62,8 @@ func (c *Coalescer[T]) Add(item T) error {
 	return nil
 }
 
-// Close takes no further items and waits until those taken have been flushed. When ctx ends first it returns the context's cause;
-// the flushing goes on, and Close may be called again to wait for it.
+// Close takes no further items and waits until those taken have been flushed. When ctx ends first it returns the
+// context's cause; the flushing goes on, and Close may be called again to wait for it.
 func (c *Coalescer[T]) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.closed {
@@ -105,9 +105,9 @@ func (c *Coalescer[T]) run() {
 	}
 }
 
-// next lets whoever is ready to run go first, and takes what they have added. The callers that the last batch has just answered
-// often come straight back: in one batch with those who waited they need one flush, in two crowds that take turns they need two.
-// Where nobody is ready to run, yielding costs nothing, so this is no wait.
+// next lets whoever is ready to run go first, and takes what they have added. The callers that the last batch has just
+// answered often come straight back: in one batch with those who waited they need one flush, in two crowds that take
+// turns they need two. Where nobody is ready to run, yielding costs nothing, so this is no wait.
 func (c *Coalescer[T]) next() []T {
 	runtime.Gosched()
 	for {
@@ -149,8 +149,8 @@ func (c *Coalescer[T]) hurryUp() {
 	}
 }
 
-// take returns the next batch, or how long it is too early for it. A nil batch says that nothing is queued; then the calling flusher
-// counts as ended.
+// take returns the next batch, or how long it is too early for it. A nil batch says that nothing is queued; then the
+// calling flusher counts as ended.
 func (c *Coalescer[T]) take() (batch []T, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,8 @@ func (c *Coalescer[T]) take() (batch []T, wait time.Duration) {
 	return batch, 0
 }
 
-// fit returns how many items from the head of the queue make up the next batch, for how many they count, and their size.
+// fit returns how many items from the head of the queue make up the next batch, for how many they count, and their
+// size.
 func (c *Coalescer[T]) fit() (n, count, size int) {
 	for n < len(c.queue) {
 		more, larger := count+c.cfg.Count(c.queue[n]), size+c.cfg.Size(c.queue[n])

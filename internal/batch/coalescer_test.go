@@ -279,8 +279,8 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 	}
 }
 
-// Callers that wait for their answers and come back at once share the flushes. Half of them to a batch is the least: two crowds
-// that take turns.
+// Callers that wait for their answers and come back at once share the flushes. Half of them to a batch is the least:
+// two crowds that take turns.
 func TestWaitingCallersFillTheBatches(t *testing.T) {
 	const callers, rounds = 64, 50
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,8 @@ type order struct {
 	Profile string        `json:"profile"` // file for a CPU profile
 }
 
-// roles run until their ctx ends, which is when the parent closes their input or dies, or until they have nothing left to do.
+// roles run until their ctx ends, which is when the parent closes their input or dies, or until they have nothing left
+// to do.
 var roles = map[string]func(context.Context, order, *child.Teller) error{
 	"lateness": latenessChild,
 	"now":      nowChild,

@@ -44,8 +44,8 @@ var drain = measurement{
 	},
 }
 
-// drainOn starts a scheduler on a database that holds n due tasks of benchTag, and returns how long it takes from then until all
-// of them are completed in the table. It serves more tags, whose tasks are not to run.
+// drainOn starts a scheduler on a database that holds n due tasks of benchTag, and returns how long it takes from then
+// until all of them are completed in the table. It serves more tags, whose tasks are not to run.
 func (r *run) drainOn(ctx context.Context, d *database, n int, more ...string) (took time.Duration, err error) {
 	pool, err := d.connect(ctx, 1)
 	if err != nil {

@@ -113,8 +113,8 @@ func (r *run) speedOn(ctx context.Context, d *database) (speed, error) {
 	return speed{done.perSecond(), float64(n) / took.Seconds()}, err
 }
 
-// scanOn returns what the read of the scan takes as the engine does it: of the tags that are served and not paused, however long
-// they are overdue.
+// scanOn returns what the read of the scan takes as the engine does it: of the tags that are served and not paused,
+// however long they are overdue.
 func (r *run) scanOn(ctx context.Context, d *database) (time.Duration, error) {
 	pool, err := d.connect(ctx, 1)
 	if err != nil {

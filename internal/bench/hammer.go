@@ -56,8 +56,8 @@ func hammer(
 	return all, context.Cause(ctx)
 }
 
-// pace calls f so many times a second, n times in all or until ctx ends, each in a goroutine of its own: a slow call holds up no
-// other. It returns when all have, with the first error, which ends all.
+// pace calls f so many times a second, n times in all or until ctx ends, each in a goroutine of its own: a slow call
+// holds up no other. It returns when all have, with the first error, which ends all.
 func pace(ctx context.Context, rate, n int, f func(context.Context) error) error {
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -59,7 +59,8 @@ var httpIdle = measurement{
 	},
 }
 
-// idleRest is how long clients have to arrive before statements are counted, and what the first of them sets off has to end.
+// idleRest is how long clients have to arrive before statements are counted, and what the first of them sets off has to
+// end.
 func idleRest(w workload) time.Duration { return w.lasting(5 * time.Second) }
 
 // queriesPerSecond counts all statements that the server is sent, but for its own.

@@ -76,8 +76,8 @@ func (r *run) poll(ctx context.Context, c *httpbench.Client) error {
 	return nil
 }
 
-// pollFor saves the task and polls for it. It returns the time from the later of the poll's begin and the due time until the
-// answer.
+// pollFor saves the task and polls for it. It returns the time from the later of the poll's begin and the due time
+// until the answer.
 func pollFor(ctx context.Context, c *httpbench.Client, task httpbench.Task, before bool) (time.Duration, error) {
 	saved := make(chan error, 1)
 	save := func() { saved <- c.Save(ctx, task) }

@@ -36,8 +36,8 @@ func serveChild(ctx context.Context, o order, t *child.Teller) (err error) {
 	return httpbench.Serve(ctx, o.DSN, log, func(url string) { t.Tell(serveEvent{url}) })
 }
 
-// onService starts the service in a process of its own, on an empty database, and gives f a client of it. The load comes from this
-// process.
+// onService starts the service in a process of its own, on an empty database, and gives f a client of it. The load
+// comes from this process.
 func (r *run) onService(ctx context.Context, f func(context.Context, *database, *httpbench.Client) error) error {
 	return r.onFresh(ctx, func(ctx context.Context, d *database) (err error) {
 		p, err := startChild[serveEvent](ctx, r, order{Role: "serve", DSN: d.dsn, Profile: r.ServiceProfile})

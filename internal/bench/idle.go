@@ -84,8 +84,8 @@ type idleEvent struct {
 	Failed string        `json:"failed"` // why nothing could be measured here
 }
 
-// idleChild holds tasks in memory that are not due, and tells what that costs. Memory is read as the system counts it, with what the
-// garbage collector has not given back.
+// idleChild holds tasks in memory that are not due, and tells what that costs. Memory is read as the system counts it,
+// with what the garbage collector has not given back.
 func idleChild(ctx context.Context, o order, t *child.Teller) error {
 	cfg := delaytask.Config{}
 	if o.Count > 0 {

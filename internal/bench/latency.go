@@ -100,8 +100,8 @@ const (
 	nowLimit = 20 * time.Second // for tasks that are due at once
 )
 
-// nowChild saves tasks that are due at once, or runs those that it or another process saves. The moment of the call travels in the
-// body: processes on one machine have the same clock.
+// nowChild saves tasks that are due at once, or runs those that it or another process saves. The moment of the call
+// travels in the body: processes on one machine have the same clock.
 func nowChild(ctx context.Context, o order, t *child.Teller) error {
 	return o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
 		l := &latencies{starts: lateness.NewStarts(o.Count), called: make(map[int64]time.Time, o.Count)}

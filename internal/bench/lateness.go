@@ -13,7 +13,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// latenessAt measures tasks that become due at a rate, in a process of their own: what this one has done does not count.
+// latenessAt measures tasks that become due at a rate, in a process of their own: what this one has done does not
+// count.
 func latenessAt(rate int) measurement {
 	name := fmt.Sprintf("lateness.%d", rate)
 	return measurement{

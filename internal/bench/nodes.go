@@ -22,7 +22,8 @@ func nodeChild(ctx context.Context, o order, t *child.Teller) error {
 	return nodebench.Serve(ctx, o.DSN, o.Tag, log, t)
 }
 
-// withFleet starts n processes that serve the tag, and gives them to f when they are ready to go. What f does not stop is killed.
+// withFleet starts n processes that serve the tag, and gives them to f when they are ready to go. What f does not stop
+// is killed.
 func (r *run) withFleet(
 	ctx context.Context, d *database, tag string, n int, f func(context.Context, *nodebench.Fleet) error,
 ) error {

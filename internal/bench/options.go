@@ -16,8 +16,8 @@ var ErrInvalidOptions = errors.New("invalid options of the benchmark")
 
 // Options say what to measure, and where.
 type Options struct {
-	// DSN names the server whose user may create databases, or a SQLite file in whose folder there is room. The database itself
-	// is neither read nor changed.
+	// DSN names the server whose user may create databases, or a SQLite file in whose folder there is room. The database
+	// itself is neither read nor changed.
 	DSN string
 
 	// Quick takes about a minute: fewer measurements, and shorter ones.
@@ -29,8 +29,8 @@ type Options struct {
 	// Rows is how many rows the large tables have, at least 1. Default: 1,000,000; with Full 10,000,000.
 	Rows int
 
-	// Repeats is how many turns a measurement has, at least 1. The figures are medians. Default: Turns, but 1 for measurements
-	// that take long.
+	// Repeats is how many turns a measurement has, at least 1. The figures are medians. Default: Turns, but 1 for
+	// measurements that take long.
 	Repeats int
 
 	// Turns is how many turns measurements have that do not take long, where Repeats is left out. Default: 3.
@@ -39,8 +39,8 @@ type Options struct {
 	// Only names measurements, or groups of them such as "raw", to be measured instead of what Quick or Full ask for.
 	Only []string
 
-	// Scale multiplies how long, and with how many tasks, is measured. Figures of a small scale mean nothing: it is for tests.
-	// Default: 1.
+	// Scale multiplies how long, and with how many tasks, is measured. Figures of a small scale mean nothing: it is for
+	// tests. Default: 1.
 	Scale float64
 
 	// Logger gets what schedulers that are measured log. Default: nothing is logged.
@@ -49,10 +49,12 @@ type Options struct {
 	// Progress is called a few times a second, never twice at once. May be nil.
 	Progress func(Progress)
 
-	// Child are the arguments with which this program calls [Child]. Measurements that need a process of their own fail without.
+	// Child are the arguments with which this program calls [Child]. Measurements that need a process of their own fail
+	// without.
 	Child []string
 
-	// ServiceProfile names a file that services which are measured write a CPU profile to, the last one's staying. May be empty.
+	// ServiceProfile names a file that services which are measured write a CPU profile to, the last one's staying. May be
+	// empty.
 	ServiceProfile string
 
 	// scratch is how the names of the databases begin. Default: with something drawn at random.
@@ -65,7 +67,8 @@ const (
 	defaultRepeats = 3
 )
 
-// Check returns [ErrInvalidOptions] when values are out of range, contradict each other, or name measurements that there are not.
+// Check returns [ErrInvalidOptions] when values are out of range, contradict each other, or name measurements that
+// there are not.
 func (o Options) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
@@ -147,8 +150,8 @@ const (
 	quickMillion = million / 10
 )
 
-// million is how many rows the tables have that show what a million of them costs: fewer where a run has less time or smaller
-// tables.
+// million is how many rows the tables have that show what a million of them costs: fewer where a run has less time or
+// smaller tables.
 func (w workload) million() int {
 	if w.quick {
 		return min(w.rows, quickMillion)

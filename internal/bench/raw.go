@@ -26,7 +26,8 @@ type raw struct {
 	kind  sqlstore.Kind
 }
 
-// withRaw gives f n connections. A SQLite file has one writer, and is the faster for being written by one connection alone.
+// withRaw gives f n connections. A SQLite file has one writer, and is the faster for being written by one connection
+// alone.
 func (d *database) withRaw(ctx context.Context, n int, f func(context.Context, *raw) error) (err error) {
 	pool, err := d.connect(ctx, n)
 	if err != nil {

@@ -48,8 +48,8 @@ type updateForm struct {
 	text func(ids []int64) string
 }
 
-// rawUpdates measures UPDATEs of rows that stand at the status, in the form that is the fastest on this server. Every statement
-// must change all of its rows.
+// rawUpdates measures UPDATEs of rows that stand at the status, in the form that is the fastest on this server. Every
+// statement must change all of its rows.
 func (r *run) rawUpdates(ctx context.Context, name string, from row.Status, forms []updateForm) error {
 	form, err := r.fastest(ctx, name, from, forms)
 	if err != nil {
@@ -96,7 +96,8 @@ func (r *raw) update(ctx context.Context, ids []int64, form updateForm) (hammere
 	})
 }
 
-// formTrials is how many batches each form has. The fastest counts: whatever else the machine does disturbs that one least.
+// formTrials is how many batches each form has. The fastest counts: whatever else the machine does disturbs that one
+// least.
 const formTrials = 6
 
 // fastest tries the forms in turn, once in a run, and remembers the fastest.

@@ -27,7 +27,8 @@ const (
 	mysqlTable = "delay_task_message t FORCE INDEX (PRIMARY)"
 )
 
-// claimForms has one form for each database: the rows of a batch differ in nothing but their id, so no values have to be joined.
+// claimForms has one form for each database: the rows of a batch differ in nothing but their id, so no values have to
+// be joined.
 var claimForms = []updateForm{
 	{"IN list", sqlstore.MySQL, func(ids []int64) string {
 		return "UPDATE " + mysqlTable + " SET " + mysqlClaimSets + " WHERE id IN (" + list(ids) + ") AND " + claimGuard
@@ -105,7 +106,8 @@ func selects(ids []int64, starts []string) string {
 	return string(text)
 }
 
-// valuesAfterSelect names the columns in a first SELECT, which all servers take in the same way, and lists the other rows.
+// valuesAfterSelect names the columns in a first SELECT, which all servers take in the same way, and lists the other
+// rows.
 func valuesAfterSelect(ids []int64, open string) string {
 	of := starts(ids)
 	text := selects(ids[:1], of)

@@ -18,8 +18,8 @@ const (
 	batchConns  = 4
 	batchRows   = 500
 
-	// What is built beforehand for a second of inserts is more than two cores can take. On a machine that takes it sooner, the
-	// measurement is shorter.
+	// What is built beforehand for a second of inserts is more than two cores can take. On a machine that takes it sooner,
+	// the measurement is shorter.
 	stockedInserts = 50_000
 	stockedRows    = 150_000
 	leastStock     = 8 // INSERTs for each connection, however short the measurement
@@ -65,7 +65,8 @@ func (r *run) rawInserts(ctx context.Context, key string, conns, rows int) error
 	})
 }
 
-// stock is INSERTs that wait to be run: whole statements, or the values for a prepared one, which SQLite is faster with.
+// stock is INSERTs that wait to be run: whole statements, or the values for a prepared one, which SQLite is faster
+// with.
 type stock struct {
 	raw      *raw
 	rows     int // of each

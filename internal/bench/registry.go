@@ -46,7 +46,8 @@ func Names() []string {
 	return names
 }
 
-// called reports whether a name of Only means the measurement: its name, how that begins, or a part of the report that it adds to.
+// called reports whether a name of Only means the measurement: its name, how that begins, or a part of the report that
+// it adds to.
 func (m measurement) called(name string) bool {
 	return m.name == name || strings.HasPrefix(m.name, name+".") ||
 		slices.ContainsFunc(m.figures, func(f figure) bool { return f.key == name || strings.HasPrefix(f.key, name+".") })

@@ -51,7 +51,8 @@ type spread struct {
 	Turns []float64 `json:"turns"`
 }
 
-// MarshalJSON nests the values by the dots of their keys, and beside them in the same way under "spread" what the turns measured.
+// MarshalJSON nests the values by the dots of their keys, and beside them in the same way under "spread" what the turns
+// measured.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	root := map[string]any{"meta": r.Meta}
 	for _, l := range r.Lines {

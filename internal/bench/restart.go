@@ -208,7 +208,8 @@ func dueBetween(tasks []delaytask.TaskRow, from, until time.Time) []delaytask.Ta
 	return due
 }
 
-// onTimeFrom returns the due time of the first of the tasks from which on none was late, and false when the last one was.
+// onTimeFrom returns the due time of the first of the tasks from which on none was late, and false when the last one
+// was.
 func onTimeFrom(tasks []delaytask.TaskRow, starts *lateness.Starts) (from time.Time, onTime bool) {
 	for _, task := range slices.Backward(tasks) {
 		at, started := starts.First(task.ID)

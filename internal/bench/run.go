@@ -18,9 +18,9 @@ type run struct {
 	meta     Meta
 }
 
-// Run measures what the options ask for, and leaves nothing behind, also when ctx ends. With an error it returns what was
-// measured until then, if anything was begun. It returns [ErrInvalidOptions], ctx's cause, or what went wrong with the database
-// and, where somebody can do something, what.
+// Run measures what the options ask for, and leaves nothing behind, also when ctx ends. With an error it returns what
+// was measured until then, if anything was begun. It returns [ErrInvalidOptions], ctx's cause, or what went wrong with
+// the database and, where somebody can do something, what.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err

@@ -176,7 +176,8 @@ func connect(t *testing.T, db dbtest.Database) *sql.DB {
 	return pool
 }
 
-// scratchOwner is the name of the test's own database. Others of a run begin with it, so that tests beside this one are not met.
+// scratchOwner is the name of the test's own database. Others of a run begin with it, so that tests beside this one are
+// not met.
 func scratchOwner(db dbtest.Database) string {
 	name := db.DSN[strings.LastIndex(db.DSN, "/")+1:]
 	name, _, _ = strings.Cut(name, "?")

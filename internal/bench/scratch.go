@@ -120,7 +120,8 @@ func (p *place) create(ctx context.Context) (*database, error) {
 	return &database{p.target.WithDatabase(name), sqlstore.MySQL, drop}, nil
 }
 
-// execute runs a statement about databases. The one that is named need not be there: every server has this one for everybody.
+// execute runs a statement about databases. The one that is named need not be there: every server has this one for
+// everybody.
 func (p *place) execute(ctx context.Context, statement string) error {
 	db, _, err := sqlstore.Connect(ctx, p.target.WithDatabase("information_schema"))
 	if err != nil {
@@ -141,8 +142,8 @@ func creating(err error) error {
 	return fmt.Errorf("create a database for the benchmark: %w", err)
 }
 
-// connect opens a pool of up to n connections that stay open. A SQLite file has one writer, and so one connection: writers that wait
-// for each other there sleep and look again.
+// connect opens a pool of up to n connections that stay open. A SQLite file has one writer, and so one connection:
+// writers that wait for each other there sleep and look again.
 func (d *database) connect(ctx context.Context, n int) (*sqlx.DB, error) {
 	pool, kind, err := sqlstore.Connect(ctx, d.dsn)
 	if err != nil {

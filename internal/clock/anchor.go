@@ -15,7 +15,8 @@ type anchor struct {
 	met          time.Time // when another clock was met, if ever
 }
 
-// Anchored returns a channel that is closed while there is an anchor. After the anchor was dropped there is another channel.
+// Anchored returns a channel that is closed while there is an anchor. After the anchor was dropped there is another
+// channel.
 func (c *Clock) Anchored() <-chan struct{} { return c.current.Load().ready }
 
 // AtLeast returns what the database's clock has reached for sure. It is false without an anchor.
@@ -27,8 +28,9 @@ func (c *Clock) AtLeast() (row.Time, bool) {
 	return a.lower.atLeast(c.now(), c.drift), true
 }
 
-// AtMost returns what the database's clock has not passed for sure. It is false without an anchor. In a suspend the monotonic clock
-// stands still, and the bound with it: who asks before the suspend was noticed otherwise finds the anchor dropped.
+// AtMost returns what the database's clock has not passed for sure. It is false without an anchor. In a suspend the
+// monotonic clock stands still, and the bound with it: who asks before the suspend was noticed otherwise finds the
+// anchor dropped.
 func (c *Clock) AtMost() (row.Time, bool) {
 	a := c.current.Load()
 	if !a.anchored {
@@ -43,8 +45,8 @@ func (c *Clock) AtMost() (row.Time, bool) {
 	return a.upper.atMost(now, c.drift), true
 }
 
-// Until returns how long it takes from now until AtLeast reaches t, going by the present bounds; not positive when it has. A
-// further reading may bring the moment nearer. It is false without an anchor.
+// Until returns how long it takes from now until AtLeast reaches t, going by the present bounds; not positive when it
+// has. A further reading may bring the moment nearer. It is false without an anchor.
 func (c *Clock) Until(t row.Time) (time.Duration, bool) {
 	a := c.current.Load()
 	if !a.anchored {
@@ -53,14 +55,15 @@ func (c *Clock) Until(t row.Time) (time.Duration, bool) {
 	return a.lower.until(t, c.drift) - c.now().Sub(a.lower.at), true
 }
 
-// Width returns how far the bounds are apart: how much later than possible a start may be. It is false without an anchor.
+// Width returns how far the bounds are apart: how much later than possible a start may be. It is false without an
+// anchor.
 func (c *Clock) Width() (time.Duration, bool) {
 	lower, upper, ok := c.bounds(c.now())
 	return upper.Sub(lower), ok
 }
 
-// Skew returns by how much the database is ahead of this machine's wall clock, going by the middle of the bounds; 0 without an
-// anchor. Nothing is decided by it: it is for people whose logs show two clocks.
+// Skew returns by how much the database is ahead of this machine's wall clock, going by the middle of the bounds; 0
+// without an anchor. Nothing is decided by it: it is for people whose logs show two clocks.
 func (c *Clock) Skew() time.Duration {
 	now := c.now()
 	lower, upper, ok := c.bounds(now)
@@ -78,15 +81,15 @@ func (c *Clock) bounds(now time.Time) (lower, upper row.Time, ok bool) {
 	return a.lower.atLeast(now, c.drift), a.upper.atMost(now, c.drift), true
 }
 
-// RescueHeld reports whether leases must not be rescued because another clock was met a moment ago: leases written by the old
-// clock may look over on the new one until their holders have renewed them.
+// RescueHeld reports whether leases must not be rescued because another clock was met a moment ago: leases written by
+// the old clock may look over on the new one until their holders have renewed them.
 func (c *Clock) RescueHeld() bool {
 	met := c.current.Load().met
 	return !met.IsZero() && c.now().Sub(met) < c.rescueHold
 }
 
-// line is one bound of the database's time: value at the moment at of the monotonic clock, moving on from there. All lower bounds
-// move at one speed and all upper bounds at another, so which of two is the tighter one never changes.
+// line is one bound of the database's time: value at the moment at of the monotonic clock, moving on from there. All
+// lower bounds move at one speed and all upper bounds at another, so which of two is the tighter one never changes.
 type line struct {
 	at    time.Time
 	value row.Time
@@ -104,8 +107,8 @@ func (l line) atMost(now time.Time, drift float64) row.Time {
 	return l.value.Add(passed + slack(passed, drift))
 }
 
-// position is where a line stands, to the nanosecond. Lines are compared by it: of two that stand in the same microsecond, the one
-// that is behind by nanoseconds enters the next one later.
+// position is where a line stands, to the nanosecond. Lines are compared by it: of two that stand in the same
+// microsecond, the one that is behind by nanoseconds enters the next one later.
 type position struct {
 	micros row.Time
 	rest   time.Duration
@@ -139,7 +142,8 @@ func (l line) until(t row.Time, drift float64) time.Duration {
 	return ahead + slack(ahead, drift/(1-drift)) + 3
 }
 
-// farMicros is about 143 years, half of what a time.Duration can hold: a due time in the year 9998 is "far", not "overflown".
+// farMicros is about 143 years, half of what a time.Duration can hold: a due time in the year 9998 is "far", not
+// "overflown".
 const farMicros = row.Time(math.MaxInt64 / 2 / int64(time.Microsecond))
 
 func slack(d time.Duration, drift float64) time.Duration {

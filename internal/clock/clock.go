@@ -1,10 +1,10 @@
 // Package clock tells the database's time without asking the database.
 //
-// Each reading of the database's clock, taken between two moments of this machine's monotonic clock, yields two bounds. The
-// database's time is at least the reading plus what has passed since the reply arrived, and at most the reading plus what has
-// passed since the request was sent. There is no midpoint and no estimate: what may only happen after a moment waits for the
-// lower bound, what must happen before it obeys the upper one. The machine's wall clock plays no part, but to notice that the
-// machine was suspended.
+// Each reading of the database's clock, taken between two moments of this machine's monotonic clock, yields two bounds.
+// The database's time is at least the reading plus what has passed since the reply arrived, and at most the reading
+// plus what has passed since the request was sent. There is no midpoint and no estimate: what may only happen after a
+// moment waits for the lower bound, what must happen before it obeys the upper one. The machine's wall clock plays no
+// part, but to notice that the machine was suspended.
 package clock
 
 import (
@@ -43,14 +43,16 @@ type Option func(*Clock)
 // Drift sets by how many parts per million this machine's and a server's clock may go apart. The default is 200.
 func Drift(ppm int) Option { return func(c *Clock) { c.drift = float64(ppm) / 1e6 } }
 
-// RescueHold sets for how long [Clock.RescueHeld] holds. It should be one interval of lease renewal. The default is 5 s.
+// RescueHold sets for how long [Clock.RescueHeld] holds. It should be one interval of lease renewal. The default is 5
+// s.
 func RescueHold(d time.Duration) Option { return func(c *Clock) { c.rescueHold = d } }
 
-// Lost sets what is called when somebody who asked for [Clock.AtMost] was the one to drop the anchor: a reading should be taken at once. It
-// must not block. The default is nothing.
+// Lost sets what is called when somebody who asked for [Clock.AtMost] was the one to drop the anchor: a reading should
+// be taken at once. It must not block. The default is nothing.
 func Lost(f func()) Option { return func(c *Clock) { c.lost = f } }
 
-// Source sets where this machine's monotonic clock is read. The default is time.Now; another one lets a test stop the time.
+// Source sets where this machine's monotonic clock is read. The default is time.Now; another one lets a test stop the
+// time.
 func Source(now func() time.Time) Option { return func(c *Clock) { c.now = now } }
 
 // New returns a clock without an anchor: it needs a reading.
@@ -63,13 +65,14 @@ func New(opts ...Option) *Clock {
 	return c
 }
 
-// Add takes a reading that was asked for at sent and arrived at received, both as the [Source] gave them. It reports whether
-// the clock is anchored now; when it is not, another reading should be taken at once.
+// Add takes a reading that was asked for at sent and arrived at received, both as the [Source] gave them. It reports
+// whether the clock is anchored now; when it is not, another reading should be taken at once.
 //
-// A reading that contradicts what is known (a server outside its own bounds, or a new one too far from the others) means another
-// clock, as after a failover. Then the anchor is dropped, and neither this reading nor any other that was asked for before the
-// drop starts the next: a contradiction does not tell which side is out of date, and a reply that was on its way may still
-// come from the server that has just been replaced. What answers a request sent after the drop is the clock that counts.
+// A reading that contradicts what is known (a server outside its own bounds, or a new one too far from the others)
+// means another clock, as after a failover. Then the anchor is dropped, and neither this reading nor any other that was
+// asked for before the drop starts the next: a contradiction does not tell which side is out of date, and a reply that
+// was on its way may still come from the server that has just been replaced. What answers a request sent after the drop
+// is the clock that counts.
 func (c *Clock) Add(r row.Reading, sent, received time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +105,8 @@ func (c *Clock) contradicts(name string, fresh server, now time.Time) bool {
 	return false
 }
 
-// forget drops the servers not heard of for long. The one that was just heard stays, so an outage forgets nothing, and the first
-// reading after it is compared with the clock from before.
+// forget drops the servers not heard of for long. The one that was just heard stays, so an outage forgets nothing, and
+// the first reading after it is compared with the clock from before.
 func (c *Clock) forget(now time.Time) {
 	for name, s := range c.servers {
 		if now.Sub(s.heard) > memory {
@@ -132,8 +135,8 @@ func (c *Clock) publish(now time.Time) {
 	}
 }
 
-// Drop forgets all readings, also those that are still on their way. It is for moments when the monotonic clock may have stood
-// still, such as a suspend.
+// Drop forgets all readings, also those that are still on their way. It is for moments when the monotonic clock may
+// have stood still, such as a suspend.
 func (c *Clock) Drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,19 +151,20 @@ func (c *Clock) drop(now, met time.Time) {
 	}
 }
 
-// maxGap is how much the wall clock may gain on the monotonic clock between two ticks. More than that is a suspend, or somebody
-// set the wall clock; to treat the second like the first costs one reading and one scan.
+// maxGap is how much the wall clock may gain on the monotonic clock between two ticks. More than that is a suspend, or
+// somebody set the wall clock; to treat the second like the first costs one reading and one scan.
 const maxGap = time.Second
 
-// Gap notices suspends: on Linux the monotonic clock and every timer stand still meanwhile, the wall clock does not. The zero
-// value is ready to use. It is for one goroutine.
+// Gap notices suspends: on Linux the monotonic clock and every timer stand still meanwhile, the wall clock does not.
+// The zero value is ready to use. It is for one goroutine.
 type Gap struct {
 	start time.Time // the origin of mono
 	wall  time.Time
 	mono  time.Duration
 }
 
-// Tick returns how much the wall clock has gained since the last tick and whether that was a suspend. The first tick never is.
+// Tick returns how much the wall clock has gained since the last tick and whether that was a suspend. The first tick
+// never is.
 func (g *Gap) Tick() (time.Duration, bool) {
 	now := time.Now()
 	if g.start.IsZero() {

@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// read takes a reading whose request and reply travel for the given times, of a server that is ahead of the bubble's wall clock.
+// read takes a reading whose request and reply travel for the given times, of a server that is ahead of the bubble's
+// wall clock.
 func read(c *Clock, name string, ahead, request, reply time.Duration) bool {
 	sent := time.Now()
 	time.Sleep(request)
@@ -189,7 +190,8 @@ func TestRescueIsHeldForOneRenewalInterval(t *testing.T) {
 	})
 }
 
-// TestASuspendIsSeenByWhoPromisesFirst: until the next reading the upper bound would be behind by as long as the machine slept.
+// TestASuspendIsSeenByWhoPromisesFirst: until the next reading the upper bound would be behind by as long as the
+// machine slept.
 func TestASuspendIsSeenByWhoPromisesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := 0

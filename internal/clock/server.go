@@ -12,8 +12,8 @@ type server struct {
 	heard        time.Time // when its last reading arrived
 }
 
-// observe returns the bounds that one reading yields. A reading is cut to the microsecond, so the server's time may already have
-// been almost one further.
+// observe returns the bounds that one reading yields. A reading is cut to the microsecond, so the server's time may
+// already have been almost one further.
 func observe(r row.Reading, sent, received time.Time) server {
 	return server{
 		lower: line{at: received, value: r.Time},

@@ -31,8 +31,8 @@ type step struct {
 	falsified             time.Duration
 }
 
-// simulate runs the steps in a bubble. It returns an error when the bounds do not hold the true times of all servers that answer,
-// or when a reading made the bounds of a lone server wider.
+// simulate runs the steps in a bubble. It returns an error when the bounds do not hold the true times of all servers
+// that answer, or when a reading made the bounds of a lone server wider.
 func simulate(t *testing.T, machines []machine, steps []step) (err error) {
 	epoch := row.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	synctest.Test(t, func(*testing.T) {
@@ -122,7 +122,8 @@ func TestBoundsAlwaysHoldTheTruth(t *testing.T) {
 	})
 }
 
-// The check must be able to fail: an anchor that is wrong by 5 ms is seen, whatever the drift, as long as the reply is fast.
+// The check must be able to fail: an anchor that is wrong by 5 ms is seen, whatever the drift, as long as the reply is
+// fast.
 func TestAFalsifiedAnchorIsSeen(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		machines := drawMachines(rt)

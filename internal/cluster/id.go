@@ -24,8 +24,8 @@ const (
 // The 41 bits last until September 2089.
 var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// IDs makes ids that are unique as long as no two processes use one node number at a time. They only grow within a process, also
-// when its time source steps back. It is safe for concurrent use.
+// IDs makes ids that are unique as long as no two processes use one node number at a time. They only grow within a
+// process, also when its time source steps back. It is safe for concurrent use.
 type IDs struct {
 	now func() time.Time
 
@@ -76,8 +76,9 @@ func Split(id int64) (at time.Time, node, seq int) {
 // room is how many ids at the end of all are given to nobody: those of the last eight years and more.
 const room = 1 << 60
 
-// Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot. The last ones
-// before AUTO_INCREMENT has no more to give are refused too: a single row there would end all inserts that name no id.
+// Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot. The
+// last ones before AUTO_INCREMENT has no more to give are refused too: a single row there would end all inserts that
+// name no id.
 func Valid(id int64) bool { return id >= 1<<msShift && id <= Last }
 
 // Last is the largest id that a task may have.

@@ -58,8 +58,8 @@ type MemberConfig struct {
 	Version string // of the program
 }
 
-// Join leases a free node number. Numbers of processes of this host that have ended are free at once, others when their node was
-// silent for [LeaseTime]. It returns [ErrNoFreeNumber] or an error of the registry.
+// Join leases a free node number. Numbers of processes of this host that have ended are free at once, others when their
+// node was silent for [LeaseTime]. It returns [ErrNoFreeNumber] or an error of the registry.
 func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, error) {
 	p := cfg.Process
 	m := &Member{
@@ -78,8 +78,8 @@ func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, er
 	return m, nil
 }
 
-// Number returns the node number that ids may carry at this moment, and whether it is leased. Without a lease (the registry has
-// not confirmed it for [LeaseTime]) it is a random number that no lease ever covers.
+// Number returns the node number that ids may carry at this moment, and whether it is leased. Without a lease (the
+// registry has not confirmed it for [LeaseTime]) it is a random number that no lease ever covers.
 func (m *Member) Number() (number int, leased bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,8 @@ func (m *Member) SetLeaving() {
 	m.node.Leaving = true
 }
 
-// Beat tells the registry that the node is alive. When somebody else has taken the number meanwhile, another one is leased.
+// Beat tells the registry that the node is alive. When somebody else has taken the number meanwhile, another one is
+// leased.
 func (m *Member) Beat(ctx context.Context) error {
 	if err := m.talk(ctx); err != nil {
 		return err
@@ -194,8 +195,8 @@ func (m *Member) sortOut(nodes []row.Node, now row.Time) (rest []row.Node, dead 
 	return rest, dead
 }
 
-// freeNumbers returns the numbers that can be leased, in random order, so that nodes that start together rarely ask for the same;
-// those of silent nodes come last, because they may wake up and want theirs back.
+// freeNumbers returns the numbers that can be leased, in random order, so that nodes that start together rarely ask for
+// the same; those of silent nodes come last, because they may wake up and want theirs back.
 func freeNumbers(nodes []row.Node, now row.Time) []int {
 	held, silent := make(map[int]bool), make(map[int]bool)
 	for _, n := range nodes {

@@ -35,7 +35,8 @@ func numbersOf(after int64, step, count int) []int64 {
 	return ids
 }
 
-// unevenness is chi-square in standard deviations from what chance gives: about 0 when even, below 6 with near certainty.
+// unevenness is chi-square in standard deviations from what chance gives: about 0 when even, below 6 with near
+// certainty.
 func unevenness(ids []int64, total int, share func(int64) int) float64 {
 	counts := make([]float64, total)
 	for _, id := range ids {

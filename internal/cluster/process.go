@@ -60,7 +60,8 @@ func newToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// hostIP picks the first IPv4 address that other machines could know. It helps people to find the machine; nothing depends on it.
+// hostIP picks the first IPv4 address that other machines could know. It helps people to find the machine; nothing
+// depends on it.
 func hostIP() uint32 {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

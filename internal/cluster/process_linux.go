@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// hostIdentity names the pid namespace of this boot of this machine: a pid means the same to two processes if and only if they
-// share it. Containers on one machine have namespaces of their own; a reboot starts the pids anew.
+// hostIdentity names the pid namespace of this boot of this machine: a pid means the same to two processes if and only
+// if they share it. Containers on one machine have namespaces of their own; a reboot starts the pids anew.
 func hostIdentity(name string) string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -27,8 +27,9 @@ func hostIdentity(name string) string {
 	return name + "/" + hex.EncodeToString(sum[:8])
 }
 
-// startTime returns the clock tick since boot at which a process started, or fs.ErrNotExist when there is no such process. Those of other
-// users may be hidden (proc's option hidepid, systemd's ProtectProc) and look as if they were not there; signals know better.
+// startTime returns the clock tick since boot at which a process started, or fs.ErrNotExist when there is no such
+// process. Those of other users may be hidden (proc's option hidepid, systemd's ProtectProc) and look as if they were
+// not there; signals know better.
 func startTime(pid int) (int64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
@@ -40,8 +41,8 @@ func startTime(pid int) (int64, error) {
 	return parseStartTime(stat)
 }
 
-// parseStartTime reads field 22 of a stat file. The second field is the program's name in parentheses and may itself hold spaces
-// and parentheses, so counting begins behind the last one.
+// parseStartTime reads field 22 of a stat file. The second field is the program's name in parentheses and may itself
+// hold spaces and parentheses, so counting begins behind the last one.
 func parseStartTime(stat []byte) (int64, error) {
 	const afterName = 22 - 3
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

@@ -28,8 +28,9 @@ type servers struct {
 	self    int // position of this node, or -1
 }
 
-// NewView reads the registry's rows as the node with the token self. A node counts while its heartbeat is fresh at now (the time
-// of the same read), it is not leaving and not gone; that holds for self as for any other, so that all nodes see the same.
+// NewView reads the registry's rows as the node with the token self. A node counts while its heartbeat is fresh at now
+// (the time of the same read), it is not leaving and not gone; that holds for self as for any other, so that all nodes
+// see the same.
 func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
 	v := &View{near: rule.Near, tags: make(map[string]servers)}
 	byNumber := slices.SortedFunc(slices.Values(nodes), func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
@@ -63,7 +64,8 @@ func (v *View) Same(other *View) bool {
 	})
 }
 
-// Share returns which of the tag's shares is the node's, counted from 1, and how many there are. Position 0 says that it has none.
+// Share returns which of the tag's shares is the node's, counted from 1, and how many there are. Position 0 says that
+// it has none.
 func (v *View) Share(tag string, number int) (position, total int) {
 	s := v.tags[tag]
 	if at, has := slices.BinarySearch(s.numbers, number); has {
@@ -83,8 +85,8 @@ func (v *View) Others(tags []string) bool {
 // Served reports whether a live node has announced the tag.
 func (v *View) Served(tag string) bool { return len(v.tags[tag].numbers) > 0 }
 
-// Company returns how many nodes divide the tasks that this node runs, itself among them: the most that serve any of its tags, and
-// at least 1.
+// Company returns how many nodes divide the tasks that this node runs, itself among them: the most that serve any of
+// its tags, and at least 1.
 func (v *View) Company() int {
 	most := 1
 	for _, s := range v.tags {
@@ -95,9 +97,9 @@ func (v *View) Company() int {
 	return most
 }
 
-// Mine reports whether this node arms a new task, decided by the row alone: a task due soon after its save belongs to the node
-// whose number its id carries, because nobody else can have seen it in time; any other is dealt out over the nodes that serve
-// its tag. It is false on every node for a tag that nobody serves.
+// Mine reports whether this node arms a new task, decided by the row alone: a task due soon after its save belongs to
+// the node whose number its id carries, because nobody else can have seen it in time; any other is dealt out over the
+// nodes that serve its tag. It is false on every node for a tag that nobody serves.
 func (v *View) Mine(id int64, due row.Time, tag string) bool {
 	s := v.tags[tag]
 	if len(s.numbers) == 0 {
@@ -120,8 +122,8 @@ func (v *View) Dealt(id int64, tag string) bool {
 
 func (s servers) dealt(id int64) bool { return int(Mix(id)%uint64(len(s.numbers))) == s.self }
 
-// Mix spreads an id over all 64 bits, so that Mix(id) mod total is even for every total. The plain id is not: its low bits are a
-// sequence, and its high bits a time, that callers may use in steps.
+// Mix spreads an id over all 64 bits, so that Mix(id) mod total is even for every total. The plain id is not: its low
+// bits are a sequence, and its high bits a time, that callers may use in steps.
 //
 // It is the finaliser of SplitMix64. All nodes must agree on it, so it never changes.
 func Mix(id int64) uint64 {

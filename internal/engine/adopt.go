@@ -6,8 +6,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// adopt gives rows without a due time the one that they lack. A row that somebody's transaction holds is left for the next time,
-// and holds up no other.
+// adopt gives rows without a due time the one that they lack. A row that somebody's transaction holds is left for the
+// next time, and holds up no other.
 func (c *core) adopt(ctx context.Context, refs []row.Ref) error {
 	if len(refs) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows, its halves are
-// claimed instead, until that row is alone.
+// flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows,
+// its halves are claimed instead, until that row is alone.
 type flight struct {
 	refused int  // parts that were
 	taken   bool // of one that was not, rows were won
@@ -36,8 +36,8 @@ func (f *flight) first() (part, bool) {
 	return f.parts[0], true
 }
 
-// answered takes out the first part. Its halves, if there are any, are claimed after the others: of many rows that are refused some may be
-// together, and the rest shall not wait until each of them is alone.
+// answered takes out the first part. Its halves, if there are any, are claimed after the others: of many rows that are
+// refused some may be together, and the rest shall not wait until each of them is alone.
 func (f *flight) answered(halves []part) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,8 +66,9 @@ func (f *flight) open() (items []*runqueue.Item) {
 	return items
 }
 
-// mostRefused is how many parts of a flight may be refused before rows of one are won. One row among 500 takes ten. Where it is more than
-// this it is hardly some rows that are refused but all, by a trigger for instance, and a statement for each would only burden the database.
+// mostRefused is how many parts of a flight may be refused before rows of one are won. One row among 500 takes ten.
+// Where it is more than this it is hardly some rows that are refused but all, by a trigger for instance, and a
+// statement for each would only burden the database.
 const mostRefused = 32
 
 // apart returns the halves of a part that was refused for one of its rows. That row, once it is alone, is let go.
@@ -89,8 +90,8 @@ func (c *claimer) apart(f *flight, p part, err error) (halves []part) {
 	}
 }
 
-// turnAway lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It is found again if it
-// is due in the table; its timer may have been older than what is there.
+// turnAway lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It
+// is found again if it is due in the table; its timer may have been older than what is there.
 func (c *claimer) turnAway(it *runqueue.Item, err error) {
 	if c.outcasts.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
 		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.Tag(),

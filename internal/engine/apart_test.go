@@ -86,7 +86,8 @@ func TestRowsThatAreRefusedForAWhileStartWhenTheyAreNot(t *testing.T) {
 	})
 }
 
-// The search takes longer than claims may that hold up others: those that run keep their slots meanwhile, and no slot is lost.
+// The search takes longer than claims may that hold up others: those that run keep their slots meanwhile, and no slot
+// is lost.
 func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var bad, claims, running, most atomic.Int64

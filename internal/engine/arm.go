@@ -8,16 +8,16 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// armer decides whether this process arms a row. Of all live nodes that serve the tag exactly one arms a new row; overlap is
-// harmless, a gap would be late.
+// armer decides whether this process arms a row. Of all live nodes that serve the tag exactly one arms a new row;
+// overlap is harmless, a gap would be late.
 type armer struct {
 	*core
 	tags   *tags
 	shares atomic.Pointer[shares] // nil until the first look at the nodes
 }
 
-// shares is who arms what, as this process sees it. The nodes look one after the other, and for a moment one of them has given
-// away what the next does not know it has got. So each keeps for a while what was its own before.
+// shares is who arms what, as this process sees it. The nodes look one after the other, and for a moment one of them
+// has given away what the next does not know it has got. So each keeps for a while what was its own before.
 type shares struct {
 	view    *cluster.View
 	first   bool // it is the first look: who died a moment ago still counts as alive
@@ -43,8 +43,8 @@ func (a *armer) look(view *cluster.View) {
 }
 
 // written arms rows that this process has just saved or put back to pending, as far as they are due within the horizon.
-// It arms what is due soon whatever the shares say: the look-ahead of another node might come too late, and a tag that has
-// just got its first taker here is known to no node yet.
+// It arms what is due soon whatever the shares say: the look-ahead of another node might come too late, and a tag that
+// has just got its first taker here is known to no node yet.
 func (a *armer) written(rows ...row.Due) {
 	now := a.now()
 	soon, limit := now.Add(a.cfg.shortTerm()), now.Add(a.cfg.Horizon)
@@ -68,8 +68,8 @@ func (a *armer) mine(id int64, due row.Time, tag string) bool {
 		(s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag) || !s.view.Served(tag))
 }
 
-// shared reports whether an overdue row is of this node's share, whoever saved it. Up to the second look at the nodes all are: a start
-// catches up at once, whoever has died before, and claims that are in vain bring the second look.
+// shared reports whether an overdue row is of this node's share, whoever saved it. Up to the second look at the nodes
+// all are: a start catches up at once, whoever has died before, and claims that are in vain bring the second look.
 func (a *armer) shared(id int64, tag string) bool {
 	if a.undealt() {
 		return true

@@ -7,8 +7,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// aside keeps results whose rows somebody else's transaction holds. They are not tried but asked for, all in one question, and
-// written when they are free: a write that waits for a lock would hold up the results of others.
+// aside keeps results whose rows somebody else's transaction holds. They are not tried but asked for, all in one
+// question, and written when they are free: a write that waits for a lock would hold up the results of others.
 type aside struct {
 	settler *settler
 

@@ -79,8 +79,9 @@ func newAttempt(it *runqueue.Item, r row.Row, met row.Time, sent time.Time) *att
 	return a
 }
 
-// stillToCome is when a claimed row is due, if that is still to come: the lease is counted from then. The process that armed
-// the row may know an earlier moment, although the version is the same: an operator may put rows off without counting it up.
+// stillToCome is when a claimed row is due, if that is still to come: the lease is counted from then. The process that
+// armed the row may know an earlier moment, although the version is the same: an operator may put rows off without
+// counting it up.
 func stillToCome(r *row.Row, met row.Time) row.Time {
 	if due := r.Due.Add(-r.TTR); due > met {
 		return due
@@ -104,8 +105,8 @@ func (a *attempt) call(end context.CancelCauseFunc, quietAt time.Time, started r
 	}
 }
 
-// start notes that the attempt was handed to a receiver that can run it. It reports whether the call counts: the first one
-// does, unless the processor has returned.
+// start notes that the attempt was handed to a receiver that can run it. It reports whether the call counts: the first
+// one does, unless the processor has returned.
 func (a *attempt) start(now row.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,8 +141,9 @@ func (a *attempt) answer() {
 	a.lease = leaseAnswered
 }
 
-// lose notes that the lease is over, and ends the context of the processor. It reports whether the processor has to return
-// now. One that was not called is released instead, which the fence refuses when the row is not this process's any more.
+// lose notes that the lease is over, and ends the context of the processor. It reports whether the processor has to
+// return now. One that was not called is released instead, which the fence refuses when the row is not this process's
+// any more.
 func (a *attempt) lose(cause error) (interrupts bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,8 +200,8 @@ func (a *attempt) state() (progress, leaseState, decider) {
 	return a.progress, a.lease, a.decider
 }
 
-// isOver reports whether the lease may have ended before the task could be started. A lease that was lost stays lost, also
-// when a renewal is answered later.
+// isOver reports whether the lease may have ended before the task could be started. A lease that was lost stays lost,
+// also when a renewal is answered later.
 func (a *attempt) isOver() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,8 +214,8 @@ func (a *attempt) hasRun() bool {
 	return progress != claimed
 }
 
-// renewable reports whether the lease is to be renewed now. Rows that a caller's transaction holds, those that are handed
-// over, and attempts that have outlived their timeout and its grace are not.
+// renewable reports whether the lease is to be renewed now. Rows that a caller's transaction holds, those that are
+// handed over, and attempts that have outlived their timeout and its grace are not.
 func (a *attempt) renewable(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -242,15 +244,16 @@ func (a *attempt) renewLater() {
 	a.renewAt = time.Now().Add(a.row.TTR / 6)
 }
 
-// firstStart is what execution_time holds: when the first attempt was handed to a processor or receiver that could run it.
-// It is zero while none was.
+// firstStart is what execution_time holds: when the first attempt was handed to a processor or receiver that could run
+// it. It is zero while none was.
 func (a *attempt) firstStart() row.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return cmp.Or(a.row.Execution, a.started)
 }
 
-// misdated is the start when it is not the one that the claim has written, as far as that matters while the attempt runs.
+// misdated is the start when it is not the one that the claim has written, as far as that matters while the attempt
+// runs.
 func (a *attempt) misdated() row.Time {
 	if start := a.firstStart(); !a.stamp.IsZero() && start.Sub(a.stamp) > 10*time.Millisecond {
 		return start
@@ -259,8 +262,8 @@ func (a *attempt) misdated() row.Time {
 }
 
 // promised is the moment that lateness is counted from: the promise to the user until the task was first handed to a
-// processor, however often that was tried. Later attempts are late by when they are due themselves, and so is a task that an
-// operator has put back, which keeps its error.
+// processor, however often that was tried. Later attempts are late by when they are due themselves, and so is a task
+// that an operator has put back, which keeps its error.
 func (a *attempt) promised() row.Time {
 	if !a.row.Execution.IsZero() || a.row.Attempt == 1 && a.row.ErrorStack != "" {
 		return a.due

@@ -33,8 +33,8 @@ func (b bounded) within(ctx context.Context, method string, call func(context.Co
 }
 
 // patience is how long a pass waits for an answer. A connection may be gone without a word, and what the pass looks for
-// may not wait long. So the first wait is short. The database may be slow instead, so each further wait is twice as long.
-// Once there are answers, they say how long to wait.
+// may not wait long. So the first wait is short. The database may be slow instead, so each further wait is twice as
+// long. Once there are answers, they say how long to wait.
 type patience struct {
 	least, most time.Duration
 

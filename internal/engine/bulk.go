@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Bulk is a change of all tasks that match a filter, page by page in the order of their ids. What changed meanwhile is left out.
+// Bulk is a change of all tasks that match a filter, page by page in the order of their ids. What changed meanwhile is
+// left out.
 type Bulk struct {
 	Filter   row.Filter     // AfterID is where to begin; Limit is the size of a page, 500 when 0
 	DryRun   bool           // count only

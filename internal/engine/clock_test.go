@@ -53,7 +53,8 @@ func TestFailoverToAnotherClock(t *testing.T) {
 	})
 }
 
-// A claim may be the first to hear of the server that took over: there is no anchor when its rows are to start. Or it is lost after that.
+// A claim may be the first to hear of the server that took over: there is no anchor when its rows are to start. Or it
+// is lost after that.
 func TestClaimThatCostsTheClockItsAnchorStartsNothingEarly(t *testing.T) {
 	inBubblesOf(t, []bool{true, false}, func(w *world, byClaim bool) {
 		var failover sync.Once
@@ -90,7 +91,8 @@ func TestAWrongClockOfThisMachineIsSaidOnceAtTheStart(t *testing.T) {
 	})
 }
 
-// TestSuspendDropsTheAnchorAndScansAtOnce reports suspends in the place of the real gap: in a bubble no clock gains on another.
+// TestSuspendDropsTheAnchorAndScansAtOnce reports suspends in the place of the real gap: in a bubble no clock gains on
+// another.
 func TestSuspendDropsTheAnchorAndScansAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing})
@@ -148,8 +150,8 @@ func TestResultWaitsForTheClockRatherThanBeWrittenWithoutATime(t *testing.T) {
 	})
 }
 
-// A clock is read in 30 ms here, so that it has no anchor at the moments at which the timer fires (before the task is due, by the
-// lead) and at which the claimed task is to be started.
+// A clock is read in 30 ms here, so that it has no anchor at the moments at which the timer fires (before the task is
+// due, by the lead) and at which the claimed task is to be started.
 func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(slow(w.store, "Now", 30*time.Millisecond), serving{"a": nothing})

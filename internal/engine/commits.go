@@ -9,8 +9,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// commits waits for rows that were written in a caller's transaction. They enter the heap only when a plain read has seen them
-// committed, since a claim would wait for the transaction. What stays unseen for long is left to the look-ahead.
+// commits waits for rows that were written in a caller's transaction. They enter the heap only when a plain read has
+// seen them committed, since a claim would wait for the transaction. What stays unseen for long is left to the
+// look-ahead.
 type commits struct {
 	*core
 	arm *armer
@@ -56,7 +57,8 @@ func (c *commits) add(rows ...row.Due) {
 	}
 }
 
-// mineToWatch holds for new rows that this node arms, and for any that it has rescheduled: whoever writes those arms them.
+// mineToWatch holds for new rows that this node arms, and for any that it has rescheduled: whoever writes those arms
+// them.
 func (c *commits) mineToWatch(d row.Due) bool {
 	return c.arm.mine(d.ID, d.Due, d.Tag) || d.Version > 0 && c.arm.tags.open(d.Tag)
 }

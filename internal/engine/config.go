@@ -19,7 +19,8 @@ type Config struct {
 
 	CallTimeout time.Duration // longest wait for one answer of the store
 
-	// Nap sleeps for the last moment before a start, more exactly than a timer: [clock.Nap]. Nil where the time is simulated.
+	// Nap sleeps for the last moment before a start, more exactly than a timer: [clock.Nap]. Nil where the time is
+	// simulated.
 	Nap func(time.Duration)
 
 	Concurrency int               // tasks that run at once in this process

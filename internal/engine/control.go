@@ -22,8 +22,8 @@ type Ref struct {
 // controlTries bounds how often a change is tried against a row that keeps changing.
 const controlTries = 20
 
-// Cancel ends a task that is not finished. It returns the status that it met: from pending the task will not start, from
-// executing it may have, and its processor's context ends.
+// Cancel ends a task that is not finished. It returns the status that it met: from pending the task will not start,
+// from executing it may have, and its processor's context ends.
 func (e *Engine) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending bool) (row.Status, error) {
 	met, _, err := e.change(ctx, tx, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		switch {
@@ -50,8 +50,8 @@ func cancelOf(r *row.Row, now row.Time) row.Change {
 	return c
 }
 
-// Reschedule moves the promise of a pending task to a new moment: after a delay, or at a time when that is set. A body that is
-// not nil replaces the task's.
+// Reschedule moves the promise of a pending task to a new moment: after a delay, or at a time when that is set. A body
+// that is not nil replaces the task's.
 func (e *Engine) Reschedule(
 	ctx context.Context, tx store.Tx, ref Ref, delay time.Duration, at time.Time, body []byte,
 ) (row.Status, error) {
@@ -107,8 +107,8 @@ func pendingOnly(r *row.Row) (row.Change, error) {
 	return c, nil
 }
 
-// Complete ends a pending task whose work somebody has done without a lease. It returns [processor.ErrLeaseLost] when the
-// task is not pending at that version any more; nothing is changed then.
+// Complete ends a pending task whose work somebody has done without a lease. It returns [processor.ErrLeaseLost] when
+// the task is not pending at that version any more; nothing is changed then.
 func (e *Engine) Complete(ctx context.Context, id, version int64) error {
 	_, _, err := e.change(ctx, nil, Ref{ID: id}, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Pending || r.Version != version {
@@ -143,7 +143,8 @@ func retryOf(r *row.Row, now row.Time) row.Change {
 	return c
 }
 
-// armAfter arms a row that an operator has just changed; one that was changed in a transaction when it is seen committed.
+// armAfter arms a row that an operator has just changed; one that was changed in a transaction when it is seen
+// committed.
 func (e *Engine) armAfter(tx store.Tx, d row.Due) {
 	if tx != nil {
 		e.commits.add(d)
@@ -152,8 +153,8 @@ func (e *Engine) armAfter(tx store.Tx, d row.Due) {
 	e.arm.written(d)
 }
 
-// change applies one fenced transition to a row as it is found, and finds it again when it moved meanwhile. It returns the row as
-// it was met, and the sighting of it as it is now.
+// change applies one fenced transition to a row as it is found, and finds it again when it moved meanwhile. It returns
+// the row as it was met, and the sighting of it as it is now.
 func (e *Engine) change(
 	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
 ) (met row.Row, after row.Due, err error) {
@@ -230,8 +231,8 @@ func (e *Engine) isChanged(ctx context.Context, c *row.Change) bool {
 	return err == nil && len(rows) == 1 && hasEffect(&rows[0], c)
 }
 
-// hasEffect reports whether the row is as the change leaves it. Somebody else may have made it pending as well, and then the version
-// alone would not tell; who took that for his own would start the task when his own was due.
+// hasEffect reports whether the row is as the change leaves it. Somebody else may have made it pending as well, and
+// then the version alone would not tell; who took that for his own would start the task when his own was due.
 func hasEffect(r *row.Row, c *row.Change) bool {
 	return r.Version == c.Version+1 && r.Status == c.To && (c.To != row.Pending || r.Due == c.Due) &&
 		(c.Expected.IsZero() || r.Expected == c.Expected) && (c.Body == nil || bytes.Equal(r.Body, c.Body))

@@ -30,7 +30,8 @@ type core struct {
 	hooks      sync.WaitGroup // of the user's functions that run
 }
 
-// now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due at.
+// now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due
+// at.
 func (c *core) now() row.Time {
 	t, _ := c.clock.AtLeast()
 	return t
@@ -95,8 +96,8 @@ func (c *core) lockedAmong(ctx context.Context, ids []int64) (map[int64]bool, er
 	return locked, nil
 }
 
-// asideFor is how long a row is left out that has met a lock so often: each time longer, so that one open transaction costs
-// little.
+// asideFor is how long a row is left out that has met a lock so often: each time longer, so that one open transaction
+// costs little.
 func asideFor(tries int) time.Duration {
 	return min(50*time.Millisecond<<min(tries, 8), 5*time.Second)
 }

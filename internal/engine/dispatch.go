@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
-// dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the database's
-// clock has reached it for certain, never before.
+// dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the
+// database's clock has reached it for certain, never before.
 type dispatcher struct {
 	*core
 	runner  *runner
@@ -27,12 +27,12 @@ func newDispatcher(r *runner, renewer *renewer, pops *pops) *dispatcher {
 	return &dispatcher{core: r.core, runner: r, renewer: renewer, pops: pops, wake: make(chan struct{}, 1)}
 }
 
-// farAhead is more than any row is claimed ahead of its time. A row that is due later was put off by an operator who did not
-// count its version up.
+// farAhead is more than any row is claimed ahead of its time. A row that is due later was put off by an operator who
+// did not count its version up.
 const farAhead = maxLead + time.Second
 
-// add takes a claimed row. What is due already starts at once. What is due far ahead is given back: it would keep a slot until
-// then, and a stop waiting.
+// add takes a claimed row. What is due already starts at once. What is due far ahead is given back: it would keep a
+// slot until then, and a stop waiting.
 func (d *dispatcher) add(u *attempt) {
 	now := time.Now()
 	soon := !now.Before(u.renewAt) && now.Before(u.deadline)

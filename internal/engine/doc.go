@@ -1,7 +1,7 @@
 // Package engine turns rows into running processors, on time.
 //
-// The table is the queue; everything this package holds in memory is a cache of it and may be lost at any moment. A task passes
-// through these files:
+// The table is the queue; everything this package holds in memory is a cache of it and may be lost at any moment. A
+// task passes through these files:
 //
 //	arm.go        decides whether this process arms a row, and puts it into the timer heap
 //	lookahead.go  finds the rows that other processes saved, every second
@@ -21,6 +21,6 @@
 //	passes.go     what the scanner does every few seconds: scan, rescue, purge
 //	bounded.go    the store as these see it: each call has an end
 //
-// Package save stores new tasks before that. All files above go through package runqueue, which knows what this process may run
-// and in which order. A claimed row is an attempt; attempt.go has its states.
+// Package save stores new tasks before that. All files above go through package runqueue, which knows what this process
+// may run and in which order. A claimed row is an attempt; attempt.go has its states.
 package engine

@@ -31,8 +31,9 @@ type endCall struct {
 
 func (c *endCall) size() int { return len(c.ends) }
 
-// newEndings brings ends that are asked for at the same time into one statement. What is not settled by that is tried again
-// by its caller, alone: a row that is locked or refused holds up no other, and 200 callers need no 200 statements.
+// newEndings brings ends that are asked for at the same time into one statement. What is not settled by that is tried
+// again by its caller, alone: a row that is locked or refused holds up no other, and 200 callers need no 200
+// statements.
 func (p *pops) newEndings() *batch.Coalescer[*endCall] {
 	return batch.New(batch.Config[*endCall]{
 		Flush: p.endBatch, Panicked: p.endPanicked, Flushers: 2, MaxBytes: settleRows, Size: (*endCall).size,
@@ -69,7 +70,8 @@ func (p *pops) endPanicked(calls []*endCall, value any) {
 // end settles a task that was handed out.
 func (p *pops) end(ctx context.Context, e *ending) error { return p.endPage(ctx, []*ending{e})[0] }
 
-// endPage settles up to settleRows tasks that were handed out, as a rule together with others, and returns an answer for each.
+// endPage settles up to settleRows tasks that were handed out, as a rule together with others, and returns an answer
+// for each.
 func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 	answers := make([]error, len(page))
 	fill := func(err error) []error {

@@ -142,8 +142,8 @@ func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
 	return again
 }
 
-// isSeen reports whether the row is as the last try would have left it. A rescue takes the executor away, and somebody else
-// who has the token as well did the same at another moment.
+// isSeen reports whether the row is as the last try would have left it. A rescue takes the executor away, and somebody
+// else who has the token as well did the same at another moment.
 func (e *ending) isSeen(s row.State) bool {
 	c := e.result.change
 	return s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due && sameExecutor(s.Executor, c.Executor)
@@ -154,8 +154,8 @@ func sameExecutor(a, b string) bool {
 	return strings.TrimPrefix(a, row.PopMark) == strings.TrimPrefix(b, row.PopMark)
 }
 
-// gather finds the rows, answers for those that the version does not hold, and returns the rest. A second end of one row has
-// to wait until the first has its answer.
+// gather finds the rows, answers for those that the version does not hold, and returns the rest. A second end of one
+// row has to wait until the first has its answer.
 func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*ending) {
 	ids, taken := []int64(nil), map[int64]bool{}
 	for _, e := range asked {

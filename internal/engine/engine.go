@@ -51,8 +51,8 @@ type Engine struct {
 	stopErr error
 }
 
-// New reads the database's clock, leases a node number and begins to keep both. Tasks can be saved from then on; none runs before
-// Start.
+// New reads the database's clock, leases a node number and begins to keep both. Tasks can be saved from then on; none
+// runs before Start.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life := newLife(ctx, &cfg)
 	anchorLost := make(chan struct{}, 1)
@@ -124,7 +124,8 @@ func (e *Engine) wire(process cluster.Process) {
 	e.passes = newPasses(c, e.arm, e.pops, e.ids, lead, executor)
 }
 
-// Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed] after Stop.
+// Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed]
+// after Stop.
 func (e *Engine) Start(_ context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,8 +183,8 @@ func (e *Engine) Registered() {
 	}
 }
 
-// Unregistered tells the engine that a tag has lost its processor. What waits of it is dropped, what runs goes on, and what
-// was claimed ahead of its time is released when that comes.
+// Unregistered tells the engine that a tag has lost its processor. What waits of it is dropped, what runs goes on, and
+// what was claimed ahead of its time is released when that comes.
 func (e *Engine) Unregistered() {
 	if e.running() {
 		e.tags.refresh()
@@ -191,9 +192,9 @@ func (e *Engine) Unregistered() {
 	}
 }
 
-// Save stores one task and returns its id when it is committed, and the row as it was stored, without the moments that the database
-// sets: when it was created and updated. The row is nil where it may be one of an earlier save: with an error, and where the caller
-// has chosen the id.
+// Save stores one task and returns its id when it is committed, and the row as it was stored, without the moments that
+// the database sets: when it was created and updated. The row is nil where it may be one of an earlier save: with an
+// error, and where the caller has chosen the id.
 func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
 	return e.saver.Save(ctx, task)
 }
@@ -203,8 +204,8 @@ func (e *Engine) SaveTx(ctx context.Context, tx store.Tx, task processor.Save) (
 	return e.saver.SaveTx(ctx, tx, task)
 }
 
-// SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none, and nothing
-// is stored; it is a [processor.BatchError] when it is about one of them.
+// SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none,
+// and nothing is stored; it is a [processor.BatchError] when it is about one of them.
 func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
 	return e.saver.SaveAll(ctx, tasks)
 }

@@ -149,7 +149,8 @@ func (w *world) idle(store store.Store, tags serving, change ...func(*Config)) *
 	return e
 }
 
-// crash ends an engine as a killed process ends: nothing more of it reaches the store, and its node is left in the registry.
+// crash ends an engine as a killed process ends: nothing more of it reaches the store, and its node is left in the
+// registry.
 func (w *world) crash(e *Engine) {
 	w.Helper()
 	w.lossy[e] = true

@@ -79,7 +79,8 @@ func (s *scene) config(store store.Store) engine.Config {
 	return cfg
 }
 
-// save stores a task under whatever id it gets, as a caller who takes the promise by its word: an unknown outcome is saved again.
+// save stores a task under whatever id it gets, as a caller who takes the promise by its word: an unknown outcome is
+// saved again.
 func (s *scene) save(e *engine.Engine, tag string, delay time.Duration, opts ...processor.Option) int64 {
 	s.Helper()
 	task, err := processor.NewSave(tag, "body", delay, processor.Limits{}, opts...)

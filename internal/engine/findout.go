@@ -10,10 +10,11 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// findOut follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be applied.
-// So the rows stay owned until a read shows what became of them. What turns out to be claimed is released: it is simpler than
-// to go on with it, and costs no attempt. Rows that stay as they were for a while are claimed anew, lest they be late: the
-// version lets only one of the two claims win, and should it be the old one after all, its rows are strays of this process.
+// findOut follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be
+// applied. So the rows stay owned until a read shows what became of them. What turns out to be claimed is released: it
+// is simpler than to go on with it, and costs no attempt. Rows that stay as they were for a while are claimed anew,
+// lest they be late: the version lets only one of the two claims win, and should it be the old one after all, its rows
+// are strays of this process.
 func (c *claimer) findOut(items []*runqueue.Item, executor string, sent time.Time) {
 	open := make(map[int64]*runqueue.Item, len(items))
 	for _, it := range items {

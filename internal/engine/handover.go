@@ -14,8 +14,8 @@ import (
 )
 
 // handover gives tasks whose processors have passed them on to whoever has their token. The row stays executing at its
-// version, and from then on it is as if it had been popped, for every node: nobody renews its lease, and its end spends the
-// attempt.
+// version, and from then on it is as if it had been popped, for every node: nobody renews its lease, and its end spends
+// the attempt.
 type handover struct {
 	*core
 	runs    *attempts
@@ -37,8 +37,8 @@ func newHandover(c *core, runs *attempts, pops *pops, renewed func()) *handover 
 	return h
 }
 
-// askedFor returns what a processor asks for that has passed its task on, nil for any other error. What panics when it is
-// looked at is left to the runner.
+// askedFor returns what a processor asks for that has passed its task on, nil for any other error. What panics when it
+// is looked at is left to the runner.
 func askedFor(err error) (asked *processor.HandOverError) {
 	defer func() {
 		if recover() != nil {
@@ -49,8 +49,8 @@ func askedFor(err error) (asked *processor.HandOverError) {
 	return asked
 }
 
-// add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give it the
-// length of the processor's.
+// add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give
+// it the length of the processor's.
 func (h *handover) add(u *attempt, asked *processor.HandOverError) {
 	h.runqueue.Yield(u.item, runqueue.Slot)
 	_ = h.queue.Add(h.passed(u, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
@@ -64,8 +64,8 @@ func (h *handover) passed(u *attempt, asked *processor.HandOverError) *passed {
 	}}
 }
 
-// flush writes until every row is handed over or turns out to be somebody else's. A renewal that was under way must not come
-// after it.
+// flush writes until every row is handed over or turns out to be somebody else's. A renewal that was under way must not
+// come after it.
 func (h *handover) flush(all []*passed) {
 	h.Metrics.Batch("handover", len(all))
 	h.renewed()
@@ -141,8 +141,8 @@ func (h *handover) leave(all []*passed, why ...any) {
 	}
 }
 
-// adopt keeps a row owned as one that was popped. It returns false when its holder has ended it here by now, and when the
-// pops have ended; other nodes take it then, when its lease is over.
+// adopt keeps a row owned as one that was popped. It returns false when its holder has ended it here by now, and when
+// the pops have ended; other nodes take it then, when its lease is over.
 func (p *pops) adopt(passed *passed, leaseEnd row.Time) bool {
 	u := passed.run
 	r := u.row

@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// health knows what the database lets this process do. Nothing comes to a pop either when nothing is due, or when what is due
-// cannot be read or cannot be claimed. And a full disk may take heartbeats while it refuses saves.
+// health knows what the database lets this process do. Nothing comes to a pop either when nothing is due, or when what
+// is due cannot be read or cannot be claimed. And a full disk may take heartbeats while it refuses saves.
 type health struct {
 	mu     sync.Mutex
 	looked time.Time // when the last read of due rows began that was answered
@@ -104,8 +104,8 @@ func (c *core) due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return page, err
 }
 
-// Ready returns nil when the clock has an anchor, the node holds its number, the last heartbeat was written, and no claim or
-// save was refused since. When the last heartbeat is old it writes another one before ctx ends.
+// Ready returns nil when the clock has an anchor, the node holds its number, the last heartbeat was written, and no
+// claim or save was refused since. When the last heartbeat is old it writes another one before ctx ends.
 func (e *Engine) Ready(ctx context.Context) error {
 	if _, anchored := e.clock.AtLeast(); !anchored {
 		return errors.New("the database's clock is not known; it is being read again")

@@ -28,7 +28,8 @@ func (c *core) taskFailed(r *row.Row, due row.Time, err error) {
 	c.onFailed(r, due, err)
 }
 
-// firstLine is how the log shows the error of a user's code. Handlers would print all of it, and some of them its stack.
+// firstLine is how the log shows the error of a user's code. Handlers would print all of it, and some of them its
+// stack.
 type firstLine struct{ err error }
 
 // longestLogged bounds an error in the log, in bytes.

@@ -13,8 +13,8 @@ import (
 // skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
 const skewLimit = 500 * time.Millisecond
 
-// readClock keeps the bounds of the database's clock narrow, and notices when the machine slept: suspended is asked for every
-// reading.
+// readClock keeps the bounds of the database's clock narrow, and notices when the machine slept: suspended is asked for
+// every reading.
 func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
 	behind := false
 	for {
@@ -43,8 +43,8 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 	}
 }
 
-// rhythm is how often the clock is read, and how many times in a row. Starts are late by what the lower bound lags behind: by the
-// drift that is allowed for since the last reading, and by the time that its reply took.
+// rhythm is how often the clock is read, and how many times in a row. Starts are late by what the lower bound lags
+// behind: by the drift that is allowed for since the last reading, and by the time that its reply took.
 func (e *Engine) rhythm() (every time.Duration, readings int) {
 	if e.runs.len() > 0 || e.runqueue.FiresBy(e.now().Add(readClockEvery)) {
 		return readClockBusy, readingsInARow
@@ -95,9 +95,9 @@ func (e *Engine) heartbeat(ctx context.Context) {
 	}
 }
 
-// readingsInARow is how many readings are taken at once where exactness matters: the quickest of them gives the narrowest bounds.
-// The first one often finds a thread asleep. With three instead of one the lower bound lagged 0.11 ms behind instead of 0.26
-// (client and server on one machine).
+// readingsInARow is how many readings are taken at once where exactness matters: the quickest of them gives the
+// narrowest bounds. The first one often finds a thread asleep. With three instead of one the lower bound lagged 0.11 ms
+// behind instead of 0.26 (client and server on one machine).
 const readingsInARow = 3
 
 func (e *Engine) anchor(ctx context.Context) error {
@@ -128,7 +128,8 @@ func (c *core) takeReading(ctx context.Context, of store.Clock) error {
 	return nil
 }
 
-// heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock its anchor.
+// heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock
+// its anchor.
 func (c *core) heard(reading row.Reading, sent, received time.Time) {
 	c.answered(received)
 	if !c.clock.Add(reading, sent, received) {

@@ -7,8 +7,9 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed early
-// enough that a claim of four times the usual length is back in time, and everything due within a little more travels along.
+// lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed
+// early enough that a claim of four times the usual length is back in time, and everything due within a little more
+// travels along.
 type lead struct {
 	roundTrip atomic.Int64 // smoothed, in nanoseconds
 	last      atomic.Pointer[time.Time]

@@ -14,8 +14,8 @@ type lease struct {
 	run    *attempt
 }
 
-// CompleteTx implements [processor.Lease]. From here on the row leaves the renewal and settle batches: the caller's transaction
-// holds its lock.
+// CompleteTx implements [processor.Lease]. From here on the row leaves the renewal and settle batches: the caller's
+// transaction holds its lock.
 func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	u := l.run
 	if err := save.InTransaction(ctx, l.runner.store, tx); err != nil {

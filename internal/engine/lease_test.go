@@ -68,7 +68,8 @@ func TestLockedRowInARenewalBatchCostsNobodyElseHisLease(t *testing.T) {
 	})
 }
 
-// besideALockedRow runs ten tasks with leases of these lengths in turn, of which somebody's transaction holds the last one's row.
+// besideALockedRow runs ten tasks with leases of these lengths in turn, of which somebody's transaction holds the last
+// one's row.
 func (w *world) besideALockedRow(store store.Store, ttrs ...time.Duration) {
 	w.Helper()
 	e := w.engine(store, serving{"a": untilEnd(40*time.Second, nil)})
@@ -86,8 +87,8 @@ func (w *world) besideALockedRow(store store.Store, ttrs ...time.Duration) {
 	w.allCompleted(ids[:9], time.Second)
 }
 
-// lingering renews as a server does that knows nothing of its client's patience: row by row in the order of ids, each waited for up to
-// a second with those before it held, also when nobody waits for the answer any more.
+// lingering renews as a server does that knows nothing of its client's patience: row by row in the order of ids, each
+// waited for up to a second with those before it held, also when nobody waits for the answer any more.
 func (w *world) lingering() renewHook {
 	renew := func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 		var held []func()

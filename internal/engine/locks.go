@@ -22,8 +22,9 @@ func (l *locks) lately() bool {
 // errHeld is what an update would end with, after a wait.
 var errHeld = &row.Error{Class: row.ClassLocked, Op: "settle tasks", Err: errors.New("another transaction holds the row")}
 
-// update is for changes that wait for no result: of operators, of the holders of tokens, at the end of their leases. They share the
-// connections of those that do, and a wait for a lock takes one of these for a second. So for a minute after a lock was met they ask first.
+// update is for changes that wait for no result: of operators, of the holders of tokens, at the end of their leases.
+// They share the connections of those that do, and a wait for a lock takes one of these for a second. So for a minute
+// after a lock was met they ask first.
 func (c *core) update(ctx context.Context, changes []row.Change) (applied int, err error) {
 	err = c.askingFirst(ctx, idsOf(changes, func(c row.Change) int64 { return c.ID }), func() (err error) {
 		applied, err = c.store.Update(ctx, nil, changes)
@@ -32,8 +33,8 @@ func (c *core) update(ctx context.Context, changes []row.Change) (applied int, e
 	return applied, err
 }
 
-// touch moves leases for their holders. They share two connections with the renewals of everything that runs here, so no more than one of
-// them waits for a lock.
+// touch moves leases for their holders. They share two connections with the renewals of everything that runs here, so
+// no more than one of them waits for a lock.
 func (c *core) touch(ctx context.Context, leases []row.Lease) (states []row.State, err error) {
 	select {
 	case c.touching <- struct{}{}:

@@ -12,8 +12,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within its window of two
-// seconds; those that are this node's to arm go into the heap. It finds whatever other processes saved.
+// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within its window of
+// two seconds; those that are this node's to arm go into the heap. It finds whatever other processes saved.
 type lookahead struct {
 	*core
 	arm   *armer
@@ -41,8 +41,9 @@ func (l *lookahead) loop(ctx context.Context) {
 	}
 }
 
-// rest waits for the next look-ahead, and reports whether it comes. When claims were in vain meanwhile it looks at the nodes at once:
-// where several start together, each knows only those that were there before, and takes the tasks of all.
+// rest waits for the next look-ahead, and reports whether it comes. When claims were in vain meanwhile it looks at the
+// nodes at once: where several start together, each knows only those that were there before, and takes the tasks of
+// all.
 func (l *lookahead) rest(ctx context.Context) bool {
 	// The jitter keeps nodes that started together from asking together.
 	next := time.NewTimer(lifecycle.Jitter(l.cfg.LookAhead, 0.05))
@@ -107,8 +108,9 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	view := cluster.NewView(l.token, nodes, reading.Time, rule)
 	living := slices.DeleteFunc(nodes, func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) })
 	l.Metrics.SetNodes(len(living))
-	// A node that does not count itself could send no heartbeat, and after an outage nor could any other. Until its next one it keeps
-	// the shares as they were: otherwise all rows would be nobody's, and every node would leave them to others first.
+	// A node that does not count itself could send no heartbeat, and after an outage nor could any other. Until its next
+	// one it keeps the shares as they were: otherwise all rows would be nobody's, and every node would leave them to
+	// others first.
 	if slices.ContainsFunc(living, func(n row.Node) bool { return n.Token == l.token }) {
 		l.arm.look(view)
 	}

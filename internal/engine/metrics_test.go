@@ -17,8 +17,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// series returns what the engine's collector shows: values by name and labels, such as runs_total{mail,completed}. Of a histogram
-// it is the sum, and the count under the name with "#" before it.
+// series returns what the engine's collector shows: values by name and labels, such as runs_total{mail,completed}. Of a
+// histogram it is the sum, and the count under the name with "#" before it.
 func (w *world) series(e *Engine) map[string]float64 {
 	w.Helper()
 	registry := prometheus.NewRegistry()

@@ -81,7 +81,8 @@ func TestPauseAndResumeReachAllNodes(t *testing.T) {
 	})
 }
 
-// TestPauseRacesWithTheLookAhead lets both write down what is paused at once: the lines must agree with the tags in the end.
+// TestPauseRacesWithTheLookAhead lets both write down what is paused at once: the lines must agree with the tags in the
+// end.
 func TestPauseRacesWithTheLookAhead(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing})

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// outage notices that the database did not answer for a while. Executors could not renew then either, so many a lease is over when
-// it is back whose executor lives. Rescues wait until the executors have had the time to renew, to settle or to release.
+// outage notices that the database did not answer for a while. Executors could not renew then either, so many a lease
+// is over when it is back whose executor lives. Rescues wait until the executors have had the time to renew, to settle
+// or to release.
 type outage struct {
 	limit time.Duration // a silence from here on is an outage
 	hold  time.Duration // that the executors get afterwards
@@ -47,8 +48,8 @@ func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
 	return silence, over
 }
 
-// mostHolds bounds for how many renewal intervals outages in a row put off the rescues. A database that is away again and
-// again would put them off for ever.
+// mostHolds bounds for how many renewal intervals outages in a row put off the rescues. A database that is away again
+// and again would put them off for ever.
 const mostHolds = 3
 
 // holds reports whether the database is back for less than a renewal interval.

@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// TestScanComesAgainAfterACallThatHung lets the scan ask while nobody answers, and looks for a row that only a scan can find.
+// TestScanComesAgainAfterACallThatHung lets the scan ask while nobody answers, and looks for a row that only a scan can
+// find.
 func TestScanComesAgainAfterACallThatHung(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store := newRemote(w.store, true)
@@ -53,7 +54,8 @@ func TestOutageIsWaitedForWithoutSpinning(t *testing.T) {
 	})
 }
 
-// TestWhoFailedTogetherDoesNotComeBackTogether draws the waits of many processes whose calls were refused at one moment.
+// TestWhoFailedTogetherDoesNotComeBackTogether draws the waits of many processes whose calls were refused at one
+// moment.
 func TestWhoFailedTogetherDoesNotComeBackTogether(t *testing.T) {
 	t.Parallel()
 	const processes = 1000

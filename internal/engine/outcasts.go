@@ -23,7 +23,8 @@ const (
 	manyFor      = 2 * time.Second
 )
 
-// wait returns how long rows that were refused wait now. They come back together: one by one each would make a statement of its own.
+// wait returns how long rows that were refused wait now. They come back together: one by one each would make a
+// statement of its own.
 func (o *outcasts) wait(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -20,7 +20,8 @@ type settlement struct {
 	bare   bool   // its error text was dropped, because the database refused the result
 }
 
-// outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it did not.
+// outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it
+// did not.
 func (r *runner) outcome(u *attempt, reg *processor.Registration, now row.Time, err, cause error) settlement {
 	if err == nil {
 		c := changeOf(&u.row, row.Completed)

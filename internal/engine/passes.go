@@ -100,8 +100,8 @@ func (p *passes) stop() error {
 	return err
 }
 
-// offer puts overdue rows into the backlog's line of their tag, and waits until there is room for them. Of those that were read while
-// all were this node's only its share is left, when they were dealt meanwhile.
+// offer puts overdue rows into the backlog's line of their tag, and waits until there is room for them. Of those that
+// were read while all were this node's only its share is left, when they were dealt meanwhile.
 func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 	undealt := p.arm.undealt()
 	for p.runqueue.Room(tag) < len(page) {
@@ -127,8 +127,8 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 	return p.core.adopt(ctx, refs)
 }
 
-// strays releases rows that carry this process's token and are not owned here: a claim whose reply was lost was applied after
-// all, or its rows were forgotten.
+// strays releases rows that carry this process's token and are not owned here: a claim whose reply was lost was applied
+// after all, or its rows were forgotten.
 func (p *passes) strays(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
 		found, err := p.store[passStrays].Strays(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
@@ -143,8 +143,9 @@ func (p *passes) strays(ctx context.Context) error {
 	return nil
 }
 
-// rescueHeld reports whether leases that seem over may not be, or could not be renewed: the clock they are judged by is another one
-// since a moment ago, or the database was away until then. The last reading may be older than that moment, so a new one is taken.
+// rescueHeld reports whether leases that seem over may not be, or could not be renewed: the clock they are judged by is
+// another one since a moment ago, or the database was away until then. The last reading may be older than that moment,
+// so a new one is taken.
 func (p *passes) rescueHeld() bool {
 	if sabotage.Off(sabotage.Rescue) {
 		return true

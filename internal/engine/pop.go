@@ -14,8 +14,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, fed by the same claimer as the
-// processors. A row that was handed out stays owned until it is finished or its lease ends; then its attempt is spent.
+// pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, fed by the same claimer
+// as the processors. A row that was handed out stays owned until it is finished or its lease ends; then its attempt is
+// spent.
 type pops struct {
 	*core
 	runner *runner
@@ -275,8 +276,8 @@ func (p *pops) give(u *attempt, now row.Time) bool {
 	return true
 }
 
-// hasRoom reports whether a popper takes the row. One whose bodies would become too many wants nothing more: what was claimed for it
-// beyond that goes to the next, or back.
+// hasRoom reports whether a popper takes the row. One whose bodies would become too many wants nothing more: what was
+// claimed for it beyond that goes to the next, or back.
 func (p *pops) hasRoom(w *popper, u *attempt) bool {
 	if w.want == 0 || !slices.Contains(w.tags, u.row.Tag) {
 		return false
@@ -289,7 +290,8 @@ func (p *pops) hasRoom(w *popper, u *attempt) bool {
 	return true
 }
 
-// close sends waiting callers away. What was handed out stays with its holders; when their leases end, other nodes take it.
+// close sends waiting callers away. What was handed out stays with its holders; when their leases end, other nodes take
+// it.
 func (p *pops) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Finish completes a task that was popped, on this node or another. It returns [processor.ErrLeaseLost] when the version is no
-// longer the holder's; nothing is changed then.
+// Finish completes a task that was popped, on this node or another. It returns [processor.ErrLeaseLost] when the
+// version is no longer the holder's; nothing is changed then.
 func (e *Engine) Finish(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version, decide: e.completed})
 }
@@ -21,8 +21,8 @@ func (e *Engine) completed(u *attempt, reg *processor.Registration, now row.Time
 	return e.runner.outcome(u, reg, now, nil, nil)
 }
 
-// FinishAll completes many. There is one answer for each, as [Engine.Finish] gives it; of two with the same id and version
-// the first one counts.
+// FinishAll completes many. There is one answer for each, as [Engine.Finish] gives it; of two with the same id and
+// version the first one counts.
 func (e *Engine) FinishAll(ctx context.Context, tokens []row.Ref) []error {
 	answers := make([]error, 0, len(tokens))
 	for page := range slices.Chunk(tokens, settleRows) {

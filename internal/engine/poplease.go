@@ -19,8 +19,8 @@ type handed struct {
 	tries int // to end its lease, while somebody's transaction holds the row
 }
 
-// newExpiries ends leases that are over at the same time in one statement. One batch at a time is under way: it may wait
-// for a lock, and the next one knows of that then.
+// newExpiries ends leases that are over at the same time in one statement. One batch at a time is under way: it may
+// wait for a lock, and the next one knows of that then.
 func (p *pops) newExpiries() *batch.Coalescer[int64] {
 	return batch.New(batch.Config[int64]{Flush: p.expire, MaxItems: rescuePage, Panicked: func(ids []int64, value any) {
 		p.Log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))
@@ -74,7 +74,8 @@ func (p *pops) over(held []*handed, states map[int64]row.State) (over []*handed)
 	return over
 }
 
-// endLeases ends leases in one statement. Rows that somebody's transaction holds are set aside, and the others sent again.
+// endLeases ends leases in one statement. Rows that somebody's transaction holds are set aside, and the others sent
+// again.
 func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askLocked bool) {
 	if len(over) == 0 {
 		return
@@ -190,7 +191,8 @@ func (p *pops) letGo(h *handed) {
 	p.runqueue.Release(h.run.item, runqueue.Ended)
 }
 
-// leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is owned, nobody here takes it.
+// leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is owned, nobody here takes
+// it.
 func (p *pops) leaseOver(id, version int64) {
 	if h := p.get(id, version); h != nil {
 		p.letGo(h)

@@ -62,9 +62,9 @@ func (s heavy) Update(ctx context.Context, tx store.Tx, changes []row.Change) (i
 	return s.Store.Update(ctx, tx, changes)
 }
 
-// Five processes that claim as much as they have room for are back when their leases are over: each claims again, the database is
-// slower yet, and nothing is ever done. What the database writes in 15 seconds must be done in 60: claims are in vain until they are
-// smaller, and what has lost its lease three times goes one by one.
+// Five processes that claim as much as they have room for are back when their leases are over: each claims again, the
+// database is slower yet, and nothing is ever done. What the database writes in 15 seconds must be done in 60: claims
+// are in vain until they are smaller, and what has lost its lease three times goes one by one.
 func TestABacklogIsWorkedOffAlthoughLargeClaimsOutlastTheLeases(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 5000

@@ -55,8 +55,8 @@ func TestManySuspectsAreSoonThrough(t *testing.T) {
 	})
 }
 
-// quarantine lets one process after the other run the tasks with work, but the poison, which kills three of them on the store; then it
-// must be quarantined.
+// quarantine lets one process after the other run the tasks with work, but the poison, which kills three of them on the
+// store; then it must be quarantined.
 func (w *world) quarantine(poison int64, on store.Store, work processor.Func) {
 	w.Helper()
 	kill, stop := make(chan struct{}, 10), make(chan struct{})
@@ -80,8 +80,8 @@ func (w *world) quarantine(poison int64, on store.Store, work processor.Func) {
 	}
 }
 
-// TestSuspectIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its process.
-// The result of the other must be stored by then.
+// TestSuspectIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its
+// process. The result of the other must be stored by then.
 func TestSuspectIsDoneBeforeThePoisonRuns(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const innocent, poison = 1, 2

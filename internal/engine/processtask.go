@@ -6,8 +6,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// processTask runs one task now, if it is pending: whoever has just made it due by hand need not wait for a peek. A task that is
-// not pending was executed already or is being executed, and one that does not exist was purged: neither is an error.
+// processTask runs one task now, if it is pending: whoever has just made it due by hand need not wait for a peek. A
+// task that is not pending was executed already or is being executed, and one that does not exist was purged: neither
+// is an error.
 func (e *Engine) processTask(ctx context.Context, id int64) error {
 	rows, broken, err := e.store.Get(ctx, nil, []int64{id})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 )
 
-// refusals counts the claims in a row that the database did not take. From the third on all claims wait together: rows that came
-// back one by one would make one statement each, as many as the database can refuse.
+// refusals counts the claims in a row that the database did not take. From the third on all claims wait together: rows
+// that came back one by one would make one statement each, as many as the database can refuse.
 type refusals struct {
 	mu    sync.Mutex
 	n     int

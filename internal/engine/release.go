@@ -5,8 +5,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen. It returns
-// the rows as they are afterwards.
+// release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen.
+// It returns the rows as they are afterwards.
 func (c *core) release(seen []row.State, why string) (released []row.Row) {
 	if len(seen) == 0 {
 		return nil
@@ -47,8 +47,8 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 	return released
 }
 
-// giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the row may be
-// executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
+// giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the
+// row may be executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
 func (r *runner) giveBack(waiting []*runqueue.Item) {
 	for _, it := range waiting {
 		u := attemptOf(it)

@@ -10,9 +10,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// renewer keeps the leases of what this process has claimed, many in one statement, and ends the context of a task that is no
-// longer its own. Between two renewals it looks at the versions, so that a cancel or a lost lease is noticed within seconds
-// whatever the TTR.
+// renewer keeps the leases of what this process has claimed, many in one statement, and ends the context of a task that
+// is no longer its own. Between two renewals it looks at the versions, so that a cancel or a lost lease is noticed
+// within seconds whatever the TTR.
 type renewer struct {
 	*core
 	runs        *attempts
@@ -20,8 +20,8 @@ type renewer struct {
 	short, long renewals
 }
 
-// renewals are those of the leases of one kind. Short ones leave no time to wait for a statement of the others, and would leave these
-// no time for theirs: each kind has its own statements.
+// renewals are those of the leases of one kind. Short ones leave no time to wait for a statement of the others, and
+// would leave these no time for theirs: each kind has its own statements.
 type renewals struct {
 	quiet chan struct{} // holds one while leases are renewed
 	wake  chan struct{} // a lease was due for renewal when its claim was answered
@@ -51,8 +51,8 @@ func (r *renewer) await() {
 
 const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
 
-// loop renews the leases of one kind. What ends attempts by this process's own reckoning is a loop of its own: it must not wait for a
-// database that hangs.
+// loop renews the leases of one kind. What ends attempts by this process's own reckoning is a loop of its own: it must
+// not wait for a database that hangs.
 func (r *renewer) loop(ctx context.Context, kind *renewals) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -86,8 +86,8 @@ func (r *renewer) look(ctx context.Context) {
 	}
 }
 
-// deadlines ends attempts whose lease is over for all that this process knows, and gives back claimed rows that no slot was
-// found for.
+// deadlines ends attempts whose lease is over for all that this process knows, and gives back claimed rows that no slot
+// was found for.
 func (r *renewer) deadlines(ctx context.Context) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -105,8 +105,8 @@ func (r *renewer) deadlines(ctx context.Context) {
 	}
 }
 
-// dueForRenewal leaves out rows that a caller's transaction holds, those that are being handed over, and attempts that have
-// outlived their timeout and its grace.
+// dueForRenewal leaves out rows that a caller's transaction holds, those that are being handed over, and attempts that
+// have outlived their timeout and its grace.
 func dueForRenewal(held []*attempt, now time.Time) (due []*attempt) {
 	for _, u := range held {
 		if u.renewable(now) {
@@ -119,9 +119,9 @@ func dueForRenewal(held []*attempt, now time.Time) (due []*attempt) {
 // lockWait is more than a statement waits for a row that somebody else holds.
 const lockWait = 2500 * time.Millisecond
 
-// patience is how long an answer to the renewal of the row is waited for. It leaves time for another try before the lease ends. It also
-// lets the server answer that a row is locked, as far as the lease allows: a statement that is given up earlier goes on holding the
-// other rows against the next try.
+// patience is how long an answer to the renewal of the row is waited for. It leaves time for another try before the
+// lease ends. It also lets the server answer that a row is locked, as far as the lease allows: a statement that is
+// given up earlier goes on holding the other rows against the next try.
 func (u *attempt) patience() time.Duration { return max(u.row.TTR/4, min(u.row.TTR/2, lockWait)) }
 
 func renewTimeout(due []*attempt, most time.Duration) time.Duration {
@@ -132,8 +132,9 @@ func renewTimeout(due []*attempt, most time.Duration) time.Duration {
 	return shortest
 }
 
-// renew moves the leases of rows of one kind. Where a statement may not wait for a lock, or a lock was met lately, it asks for locks
-// first. It asks for a short time, and not again soon when there was no answer: with a slow database that time is needed to renew.
+// renew moves the leases of rows of one kind. Where a statement may not wait for a lock, or a lock was met lately, it
+// asks for locks first. It asks for a short time, and not again soon when there was no answer: with a slow database
+// that time is needed to renew.
 func (r *renewer) renew(kind *renewals, due []*attempt) {
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
 	if now := time.Now(); (timeout < lockWait || r.locks.lately()) && !now.Before(kind.askAt) {
@@ -147,8 +148,8 @@ func (r *renewer) renew(kind *renewals, due []*attempt) {
 
 const askPause = 10 * time.Second
 
-// prolong sends the leases. One that a holder of the token has prolonged stays so. The own deadline moves only when the answer
-// confirms it. When the statement meets a lock, those go on that nobody else holds.
+// prolong sends the leases. One that a holder of the token has prolonged stays so. The own deadline moves only when the
+// answer confirms it. When the statement meets a lock, those go on that nobody else holds.
 func (r *renewer) prolong(due []*attempt) {
 	if len(due) == 0 {
 		return
@@ -183,8 +184,8 @@ func (r *renewer) prolong(due []*attempt) {
 	r.compare(due, states, func(u *attempt) { u.renewed(sent) })
 }
 
-// unlocked returns the rows that no other transaction holds, and all of them when that could not be found out. The others are left out
-// for a while: each try with one of them costs all that travel along the wait for its lock.
+// unlocked returns the rows that no other transaction holds, and all of them when that could not be found out. The
+// others are left out for a while: each try with one of them costs all that travel along the wait for its lock.
 func (r *renewer) unlocked(due []*attempt, timeout time.Duration) (rest []*attempt, err error) {
 	if len(due) == 0 {
 		return nil, nil
@@ -236,8 +237,8 @@ func (r *renewer) compare(held []*attempt, states []row.State, confirmed func(*a
 	}
 }
 
-// disown lets go of a row that has ended here for certain while its processor hangs: it may run in this process once more, beside
-// the hung attempt, whose result is refused.
+// disown lets go of a row that has ended here for certain while its processor hangs: it may run in this process once
+// more, beside the hung attempt, whose result is refused.
 func (r *renewer) disown(u *attempt) {
 	if !u.disown() {
 		return // it may still return; or it has, and the fence refuses its result
@@ -261,8 +262,8 @@ func (r *renewer) endLost(held []*attempt, now time.Time) {
 	}
 }
 
-// lose ends the context of an attempt. A processor that ignores it does not keep its slot, nor its row when that was seen in
-// other hands: until then the row stays owned, because nobody else may have it.
+// lose ends the context of an attempt. A processor that ignores it does not keep its slot, nor its row when that was
+// seen in other hands: until then the row stays owned, because nobody else may have it.
 func (r *renewer) lose(u *attempt, cause error) {
 	if u.lose(cause) {
 		r.Go(func() { r.expectReturn(u) })

@@ -91,8 +91,8 @@ func (r *runner) start(u *attempt) {
 	}
 }
 
-// settle hands the result on. After CompleteTx only the row decides. The result of an attempt whose row was let go is not sent: it
-// must not travel with that of the next one.
+// settle hands the result on. After CompleteTx only the row decides. The result of an attempt whose row was let go is
+// not sent: it must not travel with that of the next one.
 func (r *runner) settle(u *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {
@@ -157,7 +157,8 @@ func (r *runner) context(u *attempt, reg *processor.Registration, now row.Time) 
 	return ctx, end
 }
 
-// process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit standing.
+// process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit
+// standing.
 func (r *runner) process(ctx context.Context, u *attempt, p processor.Processor) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -173,7 +174,8 @@ var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexi
 // errNotCommitted is what an attempt fails with that called CompleteTx and left its transaction open or rolled it back.
 var errNotCommitted = errors.New("CompleteTx was called but its transaction was not committed")
 
-// askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has failed.
+// askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has
+// failed.
 func (r *runner) askRow(u *attempt, reg *processor.Registration, err, cause error) {
 	failure := errors.Join(errNotCommitted, err)
 	for n := 0; ; n++ {

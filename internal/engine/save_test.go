@@ -287,7 +287,8 @@ func TestCallerWhoLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 	})
 }
 
-// A save that meets its task, stored by another try meanwhile with a later promise, keeps to the promise that is stored.
+// A save that meets its task, stored by another try meanwhile with a later promise, keeps to the promise that is
+// stored.
 func TestSaveThatMeetsItsTaskKeepsTheStoredPromise(t *testing.T) {
 	inBubble(t, func(w *world) {
 		tags := serving{"a": nothing}

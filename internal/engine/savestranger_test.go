@@ -12,7 +12,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// plainTwin is the row that another program's plain INSERT makes of the same task a moment later, under the number that r was to have.
+// plainTwin is the row that another program's plain INSERT makes of the same task a moment later, under the number that
+// r was to have.
 func plainTwin(r row.Row) row.Row {
 	expected := r.Expected.Add(time.Microsecond)
 	return row.Row{

@@ -331,8 +331,8 @@ func TestRowsThatHadToBeNumberedAreWarnedOfForMinutes(t *testing.T) {
 	})
 }
 
-// Between what the scan of a start finds and what the first look-ahead or peek does there must be no gap: what falls into it waits
-// for the next turn of the scan.
+// Between what the scan of a start finds and what the first look-ahead or peek does there must be no gap: what falls
+// into it waits for the next turn of the scan.
 func TestStartCatchesUpAtOnce(t *testing.T) {
 	type start struct {
 		died time.Duration // before the start; a moment ago it still counts as alive

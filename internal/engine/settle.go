@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// settler writes the results of attempts. Results that arrive while a statement is in flight travel together in the next one.
-// A result is kept and sent until it is stored or the fence refuses it.
+// settler writes the results of attempts. Results that arrive while a statement is in flight travel together in the
+// next one. A result is kept and sent until it is stored or the fence refuses it.
 type settler struct {
 	*core
 	arm   *armer
@@ -25,8 +25,9 @@ type settler struct {
 }
 
 const (
-	// settlePace bounds the statements of a stream of results. Nobody waits for them, but at thousands of tasks a second a statement
-	// for every two or three results takes the processors from the tasks that are to start. It is the pace of all nodes together.
+	// settlePace bounds the statements of a stream of results. Nobody waits for them, but at thousands of tasks a second a
+	// statement for every two or three results takes the processors from the tasks that are to start. It is the pace of
+	// all nodes together.
 	settlePace  = 5 * time.Millisecond
 	settleBytes = 4 << 20
 	settleQueue = 64 << 20
@@ -75,8 +76,8 @@ func (s *settler) flush(results []settlement) {
 	}
 }
 
-// finishTogether gives the rows of a batch that become final one finish time: they become so in the same moment, and what is the
-// same for all rows of a statement travels once.
+// finishTogether gives the rows of a batch that become final one finish time: they become so in the same moment, and
+// what is the same for all rows of a statement travels once.
 func finishTogether(results []settlement) {
 	var last row.Time
 	for _, r := range results {
@@ -127,8 +128,8 @@ func (s *settler) write(results []settlement) (again []settlement) {
 	return s.readBack(results)
 }
 
-// readBack finds out which results are stored. A row that is at the next version and names our claim was changed by us; one
-// that is still as it was claimed is sent again; anything else belongs to somebody else by now.
+// readBack finds out which results are stored. A row that is at the next version and names our claim was changed by us;
+// one that is still as it was claimed is sent again; anything else belongs to somebody else by now.
 func (s *settler) readBack(results []settlement) (again []settlement) {
 	ctx, cancel := s.Call()
 	defer cancel()
@@ -152,8 +153,8 @@ func (s *settler) readBack(results []settlement) (again []settlement) {
 	return again
 }
 
-// oneByOne finds the result that the database refuses for what it holds, and stores the bare transition instead: a task must not
-// stay executing because its error text cannot be stored.
+// oneByOne finds the result that the database refuses for what it holds, and stores the bare transition instead: a task
+// must not stay executing because its error text cannot be stored.
 func (s *settler) oneByOne(results []settlement, err error) (again []settlement) {
 	if len(results) > 1 {
 		for _, r := range results {

@@ -14,7 +14,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A tag whose tasks take long, and never end to come, leaves slots to another although its concurrency is that of the process.
+// A tag whose tasks take long, and never end to come, leaves slots to another although its concurrency is that of the
+// process.
 func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"slow": untilEnd(10*time.Second, nil), "slower": untilEnd(20*time.Second, nil), "quick": nothing})
@@ -77,7 +78,8 @@ func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 	})
 }
 
-// quicken runs waves of quick tasks in 2 s, after which rows are claimed beyond the slots for a moment: what is due wave after the last.
+// quicken runs waves of quick tasks in 2 s, after which rows are claimed beyond the slots for a moment: what is due
+// wave after the last.
 func (w *world) quicken(e *Engine, tag string) (ids []int64) {
 	for range 6 {
 		ids = append(ids, w.many(e, 50, tag, 2*time.Second)...)
@@ -115,7 +117,8 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 	})
 }
 
-// The claim takes most of the lease, and nobody renews it in time. Nothing crashed, so the rescue must not find the rows.
+// The claim takes most of the lease, and nobody renews it in time. Nothing crashed, so the rescue must not find the
+// rows.
 func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var late, hangs atomic.Bool
@@ -156,7 +159,8 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 	})
 }
 
-// The answer of a renewal may come when the lease was reckoned lost, and moves the deadline. Nothing renews the row from then on.
+// The answer of a renewal may come when the lease was reckoned lost, and moves the deadline. Nothing renews the row
+// from then on.
 func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing})
@@ -229,8 +233,8 @@ func TestProcessorThatEndsItsGoroutineLeavesItsSlotToTheNext(t *testing.T) {
 	})
 }
 
-// A claim brings 500 rows at most, and while it is under way those of the one before run. So a drain takes about as many round trips as
-// it has claims, once the flow is known; it may take three times that, and a second to begin.
+// A claim brings 500 rows at most, and while it is under way those of the one before run. So a drain takes about as
+// many round trips as it has claims, once the flow is known; it may take three times that, and a second to begin.
 func TestADrainKeepsUpWithAnyRoundTrip(t *testing.T) {
 	const ms = time.Millisecond
 	inBubblesOf(t, []time.Duration{3 * ms, 20 * ms, 50 * ms, 100 * ms}, func(w *world, trip time.Duration) {

@@ -78,7 +78,8 @@ func viewOf(tag string, tokens ...string) *cluster.View {
 	return cluster.NewView(tokens[0], nodes, now, cluster.Rule{Alive: time.Minute})
 }
 
-// A page that was read before the others were known waits for room, and may get it because rows of theirs were given away.
+// A page that was read before the others were known waits for room, and may get it because rows of theirs were given
+// away.
 func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing})
@@ -107,8 +108,8 @@ func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 	})
 }
 
-// Most of the rows grow overdue while the first of them run. A node that has come to the end of what was overdue before must not leave
-// its own to the others.
+// Most of the rows grow overdue while the first of them run. A node that has come to the end of what was overdue before
+// must not leave its own to the others.
 func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const nodes, tasks = 3, 9000

@@ -9,10 +9,10 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Stop ends the engine: what falls due in the next moments is claimed still if other nodes take the shares over meanwhile, what
-// runs may finish within the grace, what is still running then is released without burning an attempt, and every result and save
-// is written. It returns the cause of ctx when that ended before the
-// processors did; they are released then. Calls after the first wait for it and return the same.
+// Stop ends the engine: what falls due in the next moments is claimed still if other nodes take the shares over
+// meanwhile, what runs may finish within the grace, what is still running then is released without burning an attempt,
+// and every result and save is written. It returns the cause of ctx when that ended before the processors did; they are
+// released then. Calls after the first wait for it and return the same.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	if e.stopped != nil {
@@ -107,8 +107,8 @@ func (e *Engine) drain(ctx context.Context) error {
 	return nil
 }
 
-// releaseRest waits a moment for processors to obey their ended context, and releases the rows of those that do not: their late
-// results meet the fence.
+// releaseRest waits a moment for processors to obey their ended context, and releases the rows of those that do not:
+// their late results meet the fence.
 func (e *Engine) releaseRest() {
 	until := time.NewTimer(stopReleaseWait)
 	defer until.Stop()

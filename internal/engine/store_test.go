@@ -82,7 +82,8 @@ func distant(store store.Store, roundTrip time.Duration) around {
 	}}
 }
 
-// remote is a store that a node may be cut off from: then calls fail at once, or hang for as long as their callers wait.
+// remote is a store that a node may be cut off from: then calls fail at once, or hang for as long as their callers
+// wait.
 type remote struct {
 	around
 	away, hangs atomic.Bool

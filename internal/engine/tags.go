@@ -32,8 +32,8 @@ type tags struct {
 const (
 	// popServes is how long after the last Pop the node counts as serving the tag.
 	popServes = 30 * time.Second
-	// mostPopped bounds the tags that are served because of pops: every heartbeat and every look at the table names all of them, and
-	// whoever pops may make up names.
+	// mostPopped bounds the tags that are served because of pops: every heartbeat and every look at the table names all of
+	// them, and whoever pops may make up names.
 	mostPopped = 10_000
 )
 
@@ -106,8 +106,8 @@ func (t *tags) served() []string {
 	return slices.Compact(served)
 }
 
-// pop notes that the tags are being popped here. It reports whether one of them is new, and returns [processor.ErrOverloaded] when
-// that is one too many.
+// pop notes that the tags are being popped here. It reports whether one of them is new, and returns
+// [processor.ErrOverloaded] when that is one too many.
 func (t *tags) pop(tags []string) (fresh bool, err error) {
 	fresh, err = t.note(tags)
 	if fresh {

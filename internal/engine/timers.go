@@ -7,9 +7,9 @@ import (
 	"github.com/delaytask/delaytask/internal/timer"
 )
 
-// timers sleeps until the head of the heap is due, minus the lead, and moves everything that is due within the lead into the
-// ready queues. Because tasks are claimed ahead of their time, one statement claims many of them, and each still starts on its own
-// millisecond.
+// timers sleeps until the head of the heap is due, minus the lead, and moves everything that is due within the lead
+// into the ready queues. Because tasks are claimed ahead of their time, one statement claims many of them, and each
+// still starts on its own millisecond.
 type timers struct {
 	*core
 	arm  *armer

@@ -17,8 +17,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// txStore adds transactions to the store in memory: what is written in one is seen by others when it commits, and the rows that
-// it changed are locked until then.
+// txStore adds transactions to the store in memory: what is written in one is seen by others when it commits, and the
+// rows that it changed are locked until then.
 type txStore struct {
 	*memstore.Store
 }
@@ -188,7 +188,8 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 	})
 }
 
-// The look-ahead of the node whose share the task is comes too late here: whoever reschedules has to watch for the commit.
+// The look-ahead of the node whose share the task is comes too late here: whoever reschedules has to watch for the
+// commit.
 func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		rarely := func(c *Config) { c.LookAhead, c.Window = 10*time.Second, 20*time.Second }
@@ -288,7 +289,8 @@ func TestCompleteTxThatRollsBack(t *testing.T) {
 	})
 }
 
-// After CompleteTx nothing here reckons with the lease any more, so only a look at the row tells that somebody else has it.
+// After CompleteTx nothing here reckons with the lease any more, so only a look at the row tells that somebody else has
+// it.
 func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 	inBubble(t, func(w *world) {
 		ends := make(chan ended, 1)

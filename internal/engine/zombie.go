@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Every processor runs under these labels of runtime/pprof: they show in profiles, and find the stack of one that does not
-// return.
+// Every processor runs under these labels of runtime/pprof: they show in profiles, and find the stack of one that does
+// not return.
 const (
 	labelTag  = "delaytask_tag"
 	labelTask = "delaytask_task"

@@ -7,8 +7,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Plant stores r as it is, whatever it holds, in place of the row with its id: what somebody does by hand to a table. An unknown
-// status, headers that are not a JSON object and errors that are not a JSON array make a row that cannot be decoded.
+// Plant stores r as it is, whatever it holds, in place of the row with its id: what somebody does by hand to a table.
+// An unknown status, headers that are not a JSON object and errors that are not a JSON array make a row that cannot be
+// decoded.
 func (s *Store) Plant(r row.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

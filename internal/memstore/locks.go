@@ -15,8 +15,8 @@ const lockWait = time.Second
 
 var errLocked = errors.New("another transaction holds a lock on one of the tasks")
 
-// Lock holds the rows as another transaction would, until unlock is called: they can be read, but a write that names one of them
-// waits, and after a second fails with [row.ClassLocked].
+// Lock holds the rows as another transaction would, until unlock is called: they can be read, but a write that names
+// one of them waits, and after a second fails with [row.ClassLocked].
 func (s *Store) Lock(ids ...int64) (unlock func()) {
 	ids = slices.Clone(ids)
 	s.mu.Lock()

@@ -1,7 +1,7 @@
 // Package memstore keeps tasks in memory behind the same contract as the SQL store, for simulations and tests.
 //
-// It waits on nothing but its mutex and, for a row that [Store.Lock] holds, on a timer; no goroutine outlives a call. So it runs
-// in a testing/synctest bubble, where its clock is the bubble's and days pass in milliseconds.
+// It waits on nothing but its mutex and, for a row that [Store.Lock] holds, on a timer; no goroutine outlives a call.
+// So it runs in a testing/synctest bubble, where its clock is the bubble's and days pass in milliseconds.
 package memstore
 
 import (
@@ -35,8 +35,8 @@ type Option func(*Store)
 // WithClock sets where the store's clock reads the time; the default is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Store) { s.clock = now } }
 
-// WithWatch has f told of every row after each of its changes, in their order, and when that was: what a trigger of a database
-// would see. f must not call the store.
+// WithWatch has f told of every row after each of its changes, in their order, and when that was: what a trigger of a
+// database would see. f must not call the store.
 func WithWatch(f func(row.Row, row.Time)) Option { return func(s *Store) { s.watch = f } }
 
 // New returns an empty store.

@@ -40,7 +40,8 @@ func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) err
 	return nil
 }
 
-// insert takes over the columns that a save decides, spans in whole milliseconds; the others start as they do in a fresh row.
+// insert takes over the columns that a save decides, spans in whole milliseconds; the others start as they do in a
+// fresh row.
 func (s *Store) insert(r row.Row, now row.Time) error {
 	if _, taken := s.tasks.rows[r.ID]; taken {
 		return errIDTaken

@@ -29,7 +29,8 @@ func holdsKey(r row.Row) bool {
 	return r.Key != "" && (r.Status == row.Pending || r.Status == row.Executing)
 }
 
-// put stores r in place of the row with its id. It reports false and changes nothing when another unfinished row carries the key.
+// put stores r in place of the row with its id. It reports false and changes nothing when another unfinished row
+// carries the key.
 func (t *table) put(r row.Row) bool {
 	key := activeKey(r.Tag, r.Key)
 	if holdsKey(r) {
@@ -74,7 +75,8 @@ func (t *table) queue(status row.Status, tag string) *index {
 	return q
 }
 
-// dueBefore returns up to limit entries of a status, whatever their tag, that have a due time before the bound; in order.
+// dueBefore returns up to limit entries of a status, whatever their tag, that have a due time before the bound; in
+// order.
 func (t *table) dueBefore(status row.Status, bound row.Time, limit int) []entry {
 	var found []entry
 	for _, q := range t.queues[status] {

@@ -1,5 +1,5 @@
-// Package metrics counts and measures what a scheduler does, for Prometheus. The names of the series are a promise to dashboards
-// and alerts; they begin with delaytask_ and do not change.
+// Package metrics counts and measures what a scheduler does, for Prometheus. The names of the series are a promise to
+// dashboards and alerts; they begin with delaytask_ and do not change.
 package metrics
 
 import (
@@ -8,8 +8,8 @@ import (
 
 // Collector holds the series of one scheduler. It is a [prometheus.Collector] and registers itself nowhere.
 //
-// Its methods are named after what happened. They are safe for concurrent use and do nothing on a nil Collector, so that
-// metrics can be switched off without a question at every call.
+// Its methods are named after what happened. They are safe for concurrent use and do nothing on a nil Collector, so
+// that metrics can be switched off without a question at every call.
 type Collector struct {
 	tags tagLabels
 	all  []prometheus.Collector

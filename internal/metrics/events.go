@@ -92,7 +92,8 @@ func (c *Collector) Late(tag string, late Lateness) {
 	}
 }
 
-// observe counts a negative share as none: a task is claimed ahead of its time, and a sum that can fall breaks every rate.
+// observe counts a negative share as none: a task is claimed ahead of its time, and a sum that can fall breaks every
+// rate.
 func (c *Collector) observe(tag, part string, d time.Duration) {
 	c.lateness.WithLabelValues(tag, part).Observe(max(d, 0).Seconds())
 }
@@ -132,7 +133,8 @@ func (c *Collector) SetNodes(n int) {
 	}
 }
 
-// Clock says how far apart the bounds of the database's clock are, and how far this machine's wall clock is ahead of it.
+// Clock says how far apart the bounds of the database's clock are, and how far this machine's wall clock is ahead of
+// it.
 func (c *Collector) Clock(width, skew time.Duration) {
 	if c != nil {
 		c.clockWidth.Set(width.Seconds())

@@ -45,8 +45,8 @@ const (
 	otherTag = "other"
 )
 
-// tagLabels bounds the number of series: the first tags it meets keep their names, all later ones share one label. Tags are free
-// text, and a service that makes them up as it goes must not fill a Prometheus server.
+// tagLabels bounds the number of series: the first tags it meets keep their names, all later ones share one label. Tags
+// are free text, and a service that makes them up as it goes must not fill a Prometheus server.
 type tagLabels struct {
 	mu    sync.Mutex
 	known map[string]struct{}

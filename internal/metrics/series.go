@@ -4,7 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 const namespace = "delaytask"
 
-// latenessBuckets are dense around what is promised: 2 ms on time, 600 ms for short delays of other processes, 6 s caught up.
+// latenessBuckets are dense around what is promised: 2 ms on time, 600 ms for short delays of other processes, 6 s
+// caught up.
 var latenessBuckets = []float64{
 	0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.05,
 	0.1, 0.25, 0.6, 1, 2.5, 6, 15, 60, 300, 900, 3600,

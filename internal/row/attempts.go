@@ -10,8 +10,9 @@ const (
 	maxAttemptError = 1 << 10 // bytes
 )
 
-// AppendAttempt returns the errors column with a at its end: a JSON array of the last 10 attempts, each error at most 1 KiB. The
-// column is open to anybody's SQL, so what is not a JSON array is dropped rather than allowed to block the task.
+// AppendAttempt returns the errors column with a at its end: a JSON array of the last 10 attempts, each error at most 1
+// KiB. The column is open to anybody's SQL, so what is not a JSON array is dropped rather than allowed to block the
+// task.
 func AppendAttempt(existing []byte, a Attempt) []byte {
 	a.Error = Clip(a.Error, maxAttemptError)
 	a.Executor = Clip(a.Executor, maxAttemptError)

@@ -16,7 +16,8 @@ type Claim struct {
 
 // Claimed is what a claim won, read back on the same connection.
 type Claimed struct {
-	// Rows have their bodies, and the lease's end as Due. Delay, Created and Updated, which no attempt needs, are not read.
+	// Rows have their bodies, and the lease's end as Due. Delay, Created and Updated, which no attempt needs, are not
+	// read.
 	Rows    []Row
 	Reading Reading
 	// Broken lists rows that were claimed but cannot be decoded, each with the reason.
@@ -30,8 +31,8 @@ type Broken struct {
 	Reason string
 }
 
-// Lease is a claimed row whose lease shall be moved to now + TTR, and to [MinTTR] from now at least. The version does not
-// change: whoever has it as a token keeps it.
+// Lease is a claimed row whose lease shall be moved to now + TTR, and to [MinTTR] from now at least. The version does
+// not change: whoever has it as a token keeps it.
 type Lease struct {
 	Ref
 	TTR       time.Duration
@@ -40,15 +41,17 @@ type Lease struct {
 	Execution Time   // new execution_time; zero keeps it
 }
 
-// Change is one fenced transition, with the new values in whole: whoever holds (ID, Version) knows the row, so nothing is
-// computed from what is stored. It applies if and only if the row is still at Version with status From; the version grows by 1.
+// Change is one fenced transition, with the new values in whole: whoever holds (ID, Version) knows the row, so nothing
+// is computed from what is stored. It applies if and only if the row is still at Version with status From; the version
+// grows by 1.
 type Change struct {
 	ID      int64
 	Version int64
 	From    Status
 	To      Status
 
-	// LeaseOver adds the guard due_time < now on the server: for rescues, because a renewal moves due_time without a version.
+	// LeaseOver adds the guard due_time < now on the server: for rescues, because a renewal moves due_time without a
+	// version.
 	LeaseOver bool
 
 	Due        Time // new due_time: next attempt, or the finish time when To is final

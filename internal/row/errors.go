@@ -10,7 +10,8 @@ import (
 type Class uint8
 
 const (
-	// ClassUnknown: the statement may or may not have been applied, and may still be applied later. Read back before deciding.
+	// ClassUnknown: the statement may or may not have been applied, and may still be applied later. Read back before
+	// deciding.
 	ClassUnknown Class = iota
 	// ClassNotApplied: nothing changed; the whole unit may be tried again after a pause.
 	ClassNotApplied
@@ -58,8 +59,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ClassOf classifies any error that came out of a store. What is not an *Error is of unknown outcome: a context that ended
-// while a statement was in flight, or a fault nobody foresaw.
+// ClassOf classifies any error that came out of a store. What is not an *Error is of unknown outcome: a context that
+// ended while a statement was in flight, or a fault nobody foresaw.
 func ClassOf(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class

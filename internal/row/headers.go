@@ -2,8 +2,8 @@ package row
 
 import "encoding/json"
 
-// DecodeHeaders reads the column of headers. It leaves out values that are not strings, because the column is open to anybody's
-// SQL, and returns nil where none are left.
+// DecodeHeaders reads the column of headers. It leaves out values that are not strings, because the column is open to
+// anybody's SQL, and returns nil where none are left.
 func DecodeHeaders(column []byte) map[string]string {
 	var values map[string]any
 	if len(column) == 0 || json.Unmarshal(column, &values) != nil {

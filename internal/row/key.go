@@ -20,8 +20,8 @@ func (k TagKey) Scope() TagKey {
 	return k
 }
 
-// ScopedKey is how a caller's key is stored: with the application that it belongs to, or as it is where that is "". No name of an
-// application holds the character between the two, so no two pairs are stored alike.
+// ScopedKey is how a caller's key is stored: with the application that it belongs to, or as it is where that is "". No
+// name of an application holds the character between the two, so no two pairs are stored alike.
 func ScopedKey(app, key string) string {
 	if app == "" || key == "" {
 		return key
@@ -29,7 +29,8 @@ func ScopedKey(app, key string) string {
 	return AppKey + app + "|" + key
 }
 
-// OwnKey is the caller's key of a stored one. A key that was stored without the application of its task is shown as it is.
+// OwnKey is the caller's key of a stored one. A key that was stored without the application of its task is shown as it
+// is.
 func OwnKey(app, stored string) string {
 	if app == "" {
 		return stored

@@ -1,5 +1,6 @@
-// Package row holds what is stored: the row of delay_task_message, the commands that change it, and the classes of errors a
-// store can answer with. It knows no database and no engine; both sides of the store's contract speak in its types.
+// Package row holds what is stored: the row of delay_task_message, the commands that change it, and the classes of
+// errors a store can answer with. It knows no database and no engine; both sides of the store's contract speak in its
+// types.
 package row
 
 import "time"

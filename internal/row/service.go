@@ -2,8 +2,8 @@ package row
 
 import "time"
 
-// Request is one row of delay_task_request: a request that came with an Idempotency-Key, and what became of it. It is forgotten
-// 24 hours after it came.
+// Request is one row of delay_task_request: a request that came with an Idempotency-Key, and what became of it. It is
+// forgotten 24 hours after it came.
 type Request struct {
 	Hash      [32]byte // of the caller and the key
 	Content   [32]byte // of the request: another one under the same key is refused
@@ -22,8 +22,8 @@ type AccessToken struct {
 	Expires Time // zero: never
 }
 
-// Receiver is one row of delay_task_worker: an address that is called back with tasks. There is one for each pair of application
-// and address.
+// Receiver is one row of delay_task_worker: an address that is called back with tasks. There is one for each pair of
+// application and address.
 type Receiver struct {
 	ID      int64 // written by the store
 	App     string

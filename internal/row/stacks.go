@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Stacks returns what the errors in err's tree print with %+v beyond their text, as those of pkg/errors print their stacks. Each
-// follows an empty line. An error that prints more is asked for all below it; otherwise its causes are asked. It ends soon after
-// limit bytes.
+// Stacks returns what the errors in err's tree print with %+v beyond their text, as those of pkg/errors print their
+// stacks. Each follows an empty line. An error that prints more is asked for all below it; otherwise its causes are
+// asked. It ends soon after limit bytes.
 func Stacks(err error, limit int) string {
 	var b strings.Builder
 	addStacks(&b, err, limit)

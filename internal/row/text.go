@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clip returns s as valid UTF-8 of at most limit bytes. Bytes that are not UTF-8 become U+FFFD, and no character is cut in two.
+// Clip returns s as valid UTF-8 of at most limit bytes. Bytes that are not UTF-8 become U+FFFD, and no character is cut
+// in two.
 func Clip(s string, limit int) string {
 	s = strings.ToValidUTF8(cut(s, limit), "\uFFFD")
 	return cut(s, limit) // a replacement is longer than the byte that it stands for

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Time is a moment on the database's clock: microseconds since the Unix epoch, UTC. The zero value means "not set" and is
-// stored as NULL; no valid moment of delaytask lies that early (see [MinTime]).
+// Time is a moment on the database's clock: microseconds since the Unix epoch, UTC. The zero value means "not set" and
+// is stored as NULL; no valid moment of delaytask lies that early (see [MinTime]).
 //
 // It travels to and from the database as text, so that a connection's loc, parseTime and time_zone change nothing.
 type Time int64
@@ -21,7 +21,8 @@ var (
 	MaxTime = At(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 )
 
-// At converts a wall-clock moment, rounding up to the microsecond: a due time may move later by rounding, never earlier.
+// At converts a wall-clock moment, rounding up to the microsecond: a due time may move later by rounding, never
+// earlier.
 func At(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -106,8 +107,8 @@ func (t *Time) parse(s string) error {
 	return nil
 }
 
-// parseStored reads what is stored as a rule, several times as fast as the general way: every claimed row brings half a dozen
-// times with it. Not ok means that it is to be read the general way, which says what is wrong.
+// parseStored reads what is stored as a rule, several times as fast as the general way: every claimed row brings half a
+// dozen times with it. Not ok means that it is to be read the general way, which says what is wrong.
 func parseStored(s []byte) (Time, bool) {
 	if len(s) != len(timeLayout) || s[4] != '-' || s[7] != '-' || s[10] != ' ' || s[13] != ':' || s[16] != ':' || s[19] != '.' {
 		return 0, false

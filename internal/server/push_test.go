@@ -42,8 +42,8 @@ func called(t *testing.T, calls <-chan call, want ...call) {
 	}
 }
 
-// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends those of the tag http, and of a receiver that stands in the
-// settings: it is there again after a restart, and so are its jobs.
+// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends those of the tag http, and of a receiver that stands in
+// the settings: it is there again after a restart, and so are its jobs.
 func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := settings(db.DSN)

@@ -15,7 +15,8 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// spans makes those of the service. Where they are sent nowhere it is nil, and all of its methods leave things as they are.
+// spans makes those of the service. Where they are sent nowhere it is nil, and all of its methods leave things as they
+// are.
 type spans struct {
 	exporter *otlp.Exporter
 	tracer   trace.Tracer

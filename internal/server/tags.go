@@ -19,7 +19,8 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// serveTags serves what calls addresses: the tag http, the receivers of the settings, and those that register themselves.
+// serveTags serves what calls addresses: the tag http, the receivers of the settings, and those that register
+// themselves.
 func (p *parts) serveTags() error {
 	if err := p.register(access.HTTPTag, p.client.HTTP()); err != nil {
 		return err
@@ -85,7 +86,8 @@ func staticOf(tag string, w config.Receiver) (push.Static, error) {
 	return static, nil
 }
 
-// check is what a tag demands of its tasks when they are saved: those of the tag http say what is called, and it must be allowed.
+// check is what a tag demands of its tasks when they are saved: those of the tag http say what is called, and it must
+// be allowed.
 func (p *parts) check(item delaytask.Item) error {
 	if item.Tag != access.HTTPTag {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// batch builds one UPDATE of many rows of delay_task_message, which is entered by its primary key. What is the same for all rows is
-// bound once. What differs stands in lists, one value for each id, or, where the dialect has no function that picks from a list,
-// travels in a derived table v that is joined by id.
+// batch builds one UPDATE of many rows of delay_task_message, which is entered by its primary key. What is the same for
+// all rows is bound once. What differs stands in lists, one value for each id, or, where the dialect has no function
+// that picks from a list, travels in a derived table v that is joined by id.
 type batch struct {
 	dialect dialect
 	ids     []int64
@@ -49,9 +49,9 @@ func (b *batch) each(name, bind string, values []any) clause {
 	return clause{"v.new_" + name, nil}
 }
 
-// pick takes the value that stands in the place of the row's id among all ids. INTERVAL finds it by halves, for ids ascend, and
-// compares whole numbers exactly. An UPDATE of one table costs the server a third less than one that is joined with its values:
-// it need not make a table of them, nor remember the rows to change.
+// pick takes the value that stands in the place of the row's id among all ids. INTERVAL finds it by halves, for ids
+// ascend, and compares whole numbers exactly. An UPDATE of one table costs the server a third less than one that is
+// joined with its values: it need not make a table of them, nor remember the rows to change.
 func (b *batch) pick(bind string, values []any) clause {
 	ids := idList(b.ids)
 	t := new(text)
@@ -75,8 +75,8 @@ func (b *batch) pick(bind string, values []any) clause {
 	return picked
 }
 
-// set assigns an expression in which %s, if any, stands for the value. Guards see the old row. An assignment must not read a
-// column that another one writes: MySQL would give it the new value.
+// set assigns an expression in which %s, if any, stands for the value. Guards see the old row. An assignment must not
+// read a column that another one writes: MySQL would give it the new value.
 func (b *batch) set(name, format string, value clause) {
 	b.sets = append(b.sets, clause{name + " = " + fmt.Sprintf(format, value.sql), value.args})
 }
@@ -126,8 +126,8 @@ func joined(clauses []clause, sep string) clause {
 	return clause{strings.Join(texts, sep), args}
 }
 
-// rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own, and a
-// server that takes it for text would compare ids as floating point.
+// rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own,
+// and a server that takes it for text would compare ids as floating point.
 func (b *batch) rows() *text {
 	d := b.dialect
 	t := new(text)
@@ -146,7 +146,8 @@ func (b *batch) rows() *text {
 	return t
 }
 
-// idList renders ids for an IN list. They are numbers, so nothing has to be bound, and the text of a batch is half as long.
+// idList renders ids for an IN list. They are numbers, so nothing has to be bound, and the text of a batch is half as
+// long.
 func idList(ids []int64) string {
 	var list strings.Builder
 	for i, id := range ids {

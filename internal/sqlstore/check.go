@@ -14,8 +14,9 @@ import (
 // Warning is something that works, but not as well as it should: one sentence that says what to do.
 type Warning string
 
-// Check looks whether the store can work on the database, before anything relies on it. The error is a *row.Error whose text says
-// in a sentence what is wrong and whose hint says what to do. The longest body that will be saved has bodyLimit bytes.
+// Check looks whether the store can work on the database, before anything relies on it. The error is a *row.Error whose
+// text says in a sentence what is wrong and whose hint says what to do. The longest body that will be saved has
+// bodyLimit bytes.
 func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
 	var warnings []Warning
 	for _, check := range s.checks(bodyLimit) {
@@ -40,8 +41,8 @@ func (s *Store) checks(bodyLimit int) []check {
 	return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite, s.checkCounter}
 }
 
-// CheckService looks whether the tables that the HTTP service needs beside those of [Store.Check] are there, whole and writable.
-// Its error is like that of Check.
+// CheckService looks whether the tables that the HTTP service needs beside those of [Store.Check] are there, whole and
+// writable. Its error is like that of Check.
 func (s *Store) CheckService(ctx context.Context) error {
 	checks := []check{s.checkSchema(serviceTables), s.checkPrivileges(serviceTables)}
 	if s.dialect.reserves {
@@ -175,8 +176,8 @@ var (
 	exactServiceColumns = []string{tokenTable + ".name", workerTable + ".app"}
 )
 
-// checkCollation looks at columns by which rows are told apart: with another collation a statement for one tag or key would also
-// meet those that differ in case or accents.
+// checkCollation looks at columns by which rows are told apart: with another collation a statement for one tag or key
+// would also meet those that differ in case or accents.
 func (s *Store) checkCollation(columns []string) check {
 	query := "SELECT table_name AS table_name, column_name AS name, collation_name AS collation," +
 		" CONCAT(column_type, ' CHARACTER SET utf8mb4 COLLATE " + exact + "'," +

@@ -13,9 +13,9 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
-// Claim implements [store.Leaser]. Rows of several versions still go in one statement, so a lock that one of them waits for in
-// vain leaves all of them unclaimed. A statement that is refused because another one changed one of its rows first, as happens
-// where the members of a cluster certify what they write, is followed by one for each row.
+// Claim implements [store.Leaser]. Rows of several versions still go in one statement, so a lock that one of them waits
+// for in vain leaves all of them unclaimed. A statement that is refused because another one changed one of its rows
+// first, as happens where the members of a cluster certify what they write, is followed by one for each row.
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	var won row.Claimed
 	if len(c.Rows) == 0 {
@@ -72,8 +72,9 @@ func (d dialect) claimOn(ctx context.Context, conn execer, c row.Claim) error {
 	return err
 }
 
-// claimEach claims row by row, in no order, so that two who are after the same rows meet at few of them. A row at which they do
-// is lost to the other. The first row that is locked is the last one tried: waiting for more would be for the caller to decide.
+// claimEach claims row by row, in no order, so that two who are after the same rows meet at few of them. A row at which
+// they do is lost to the other. The first row that is locked is the last one tried: waiting for more would be for the
+// caller to decide.
 func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error {
 	refs := slices.Clone(c.Rows)
 	rand.Shuffle(len(refs), func(i, j int) { refs[i], refs[j] = refs[j], refs[i] })
@@ -147,8 +148,8 @@ func (d dialect) winners(c row.Claim) (string, []any) {
 		[]any{c.Executor}
 }
 
-// afterWrite marks an error of a read that followed a write on the same connection: the write was applied, so whatever the error
-// says of the read, the outcome as a whole is not known.
+// afterWrite marks an error of a read that followed a write on the same connection: the write was applied, so whatever
+// the error says of the read, the outcome as a whole is not known.
 func afterWrite(op string, err error) error {
 	if err == nil {
 		return nil

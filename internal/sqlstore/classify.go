@@ -23,8 +23,8 @@ type fault struct {
 	hint  string
 }
 
-// classify gives every error of a database its class, by number and never by text, and says what was tried. It returns nil for
-// nil; sql.ErrNoRows, which is an answer, and what has its class already come back as they are.
+// classify gives every error of a database its class, by number and never by text, and says what was tried. It returns
+// nil for nil; sql.ErrNoRows, which is an answer, and what has its class already come back as they are.
 func classify(op string, err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -36,8 +36,8 @@ func classify(op string, err error) error {
 	return &row.Error{Class: f.class, Op: op, Hint: f.hint, Err: err}
 }
 
-// faultOf calls everything unknown that it does not know: a lost reply, an ended context and a network that broke in the middle
-// all leave open whether the statement was applied.
+// faultOf calls everything unknown that it does not know: a lost reply, an ended context and a network that broke in
+// the middle all leave open whether the statement was applied.
 func faultOf(err error) fault {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		if collided(e) {
@@ -68,8 +68,8 @@ func collided(err error) bool {
 	return ok && (slices.Contains(collisions, e.Number) || e.Number == duringCommit && engineError(e.Message) == engineDeadlock)
 }
 
-// A member of a replication group answers a transaction that made way for another member's with an error during COMMIT, and only
-// the engine's number in it tells that from one whose outcome is not known.
+// A member of a replication group answers a transaction that made way for another member's with an error during COMMIT,
+// and only the engine's number in it tells that from one whose outcome is not known.
 const (
 	duringCommit   = 1180
 	engineDeadlock = 149

@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// TestRealErrorsHaveTheirClass provokes what can be provoked, so that the numbers are the servers' and not our memory of them.
+// TestRealErrorsHaveTheirClass provokes what can be provoked, so that the numbers are the servers' and not our memory
+// of them.
 func TestRealErrorsHaveTheirClass(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)

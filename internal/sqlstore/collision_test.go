@@ -54,8 +54,8 @@ func claimAgainst(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, first int64) (
 		refs := []row.Ref{{ID: first}, {ID: first + 1}, {ID: first + 2}}
 		claimed, err = s.Claim(t.Context(), row.Claim{Rows: refs, Executor: fmt.Sprint("host:1:t:", first)})
 	}()
-	// A claim that is seen again and again waits for the lock. INNODB_TRX would tell at once, but is not brought up to date while
-	// somebody reads it more often than ten times a second.
+	// A claim that is seen again and again waits for the lock. INNODB_TRX would tell at once, but is not brought up to
+	// date while somebody reads it more often than ten times a second.
 	const updates = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%'"
 	for seen := 0; seen < 10 && done.Err() == nil; {
 		seen += number(t, pool.DB, updates)

@@ -42,8 +42,8 @@ const (
 	maxConns = 25 // the reserved ones, and six that read
 	// One that writes, and others that read meanwhile, each with up to 2 MB of pages.
 	maxSQLiteConns = 4
-	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit would cut it, and often enough that
-	// a pool follows a failover.
+	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit would cut it, and often
+	// enough that a pool follows a failover.
 	maxLifetime = 3 * time.Minute
 	maxIdleTime = time.Minute
 
@@ -58,8 +58,8 @@ const (
 // Connect opens the database that dsn names with a pool of our own and asks it for a sign of life. Errors are
 // [ErrInvalidDSN] or a *row.Error with a hint of what to do; none shows the password.
 //
-// The connections of a SQLite pool are for reads beside one write. Several writers are allowed, but those that wait for each other
-// sleep and look again.
+// The connections of a SQLite pool are for reads beside one write. Several writers are allowed, but those that wait for
+// each other sleep and look again.
 func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
 	target, err := ParseDSN(dsn)
 	if err != nil {
@@ -82,8 +82,8 @@ const (
 	openLook = 10 * time.Millisecond
 )
 
-// reach opens the first connection. SQLite does not wait for its busy timeout when a new file is switched to WAL while another
-// process does the same, so the waiting is done here.
+// reach opens the first connection. SQLite does not wait for its busy timeout when a new file is switched to WAL while
+// another process does the same, so the waiting is done here.
 func reach(ctx context.Context, db *sqlx.DB, target Target) error {
 	for until := time.Now().Add(openWait); ; {
 		err := classify("connect to "+target.Redacted(), db.PingContext(ctx))
@@ -98,8 +98,8 @@ func reach(ctx context.Context, db *sqlx.DB, target Target) error {
 	}
 }
 
-// Prepared reports whether an embedded database holds tables of ours. It only reads the file: [Connect] creates one that is
-// missing, and switches a stranger's to WAL.
+// Prepared reports whether an embedded database holds tables of ours. It only reads the file: [Connect] creates one
+// that is missing, and switches a stranger's to WAL.
 func (t Target) Prepared(ctx context.Context) (bool, error) {
 	connector, err := sqlite.NewConnector(t.fileURI(url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}}))
 	if err != nil {
@@ -128,12 +128,12 @@ func (t Target) open() (*sqlx.DB, error) {
 	return sqlx.NewDb(db, "mysql"), nil
 }
 
-// creating is held while this process makes the file of an embedded database. To close a file ends all locks that the process has on
-// it, so nobody may have opened it with SQLite by then.
+// creating is held while this process makes the file of an embedded database. To close a file ends all locks that the
+// process has on it, so nobody may have opened it with SQLite by then.
 var creating sync.Mutex
 
-// createPrivate makes the file, when there is none, so that nobody but its owner reads it. SQLite gives the files beside it the same
-// mode. What cannot be made is left to SQLite, whose error says more.
+// createPrivate makes the file, when there is none, so that nobody but its owner reads it. SQLite gives the files
+// beside it the same mode. What cannot be made is left to SQLite, whose error says more.
 func (t Target) createPrivate() {
 	creating.Lock()
 	defer creating.Unlock()
@@ -173,8 +173,8 @@ func (t Target) fileURI(params url.Values) string {
 	return uri.String()
 }
 
-// ownSession settles everything about a MySQL session that could change what is stored or how a failure looks, whatever the
-// DSN says. Timeouts that the DSN sets are kept.
+// ownSession settles everything about a MySQL session that could change what is stored or how a failure looks, whatever
+// the DSN says. Timeouts that the DSN sets are kept.
 func ownSession(cfg *mysql.Config) error {
 	cfg.InterpolateParams = true // one round trip for a statement instead of two
 	cfg.RejectReadOnly = true    // a demoted primary makes the pool look for the new one
@@ -206,8 +206,8 @@ func ownSession(cfg *mysql.Config) error {
 	return cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin"), mysql.TimeTruncate(0))
 }
 
-// harmful lists session variables that are not taken from a DSN, besides those that we set: each would change what is stored,
-// what is found, or what is committed.
+// harmful lists session variables that are not taken from a DSN, besides those that we set: each would change what is
+// stored, what is found, or what is committed.
 var harmful = map[string]bool{
 	"character_set_client":     true,
 	"character_set_connection": true,

@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// record is a row as the driver hands it over: bytes, whatever the column's type, because a value that somebody wrote by hand
-// must not fail the page that it is on. It is valid until the next row is read.
+// record is a row as the driver hands it over: bytes, whatever the column's type, because a value that somebody wrote
+// by hand must not fail the page that it is on. It is valid until the next row is read.
 type record struct {
 	ID          sql.RawBytes `db:"id"`
 	Tag         sql.RawBytes `db:"tag"`
@@ -48,7 +48,8 @@ type record struct {
 
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 
-// row decodes a whole row. The error says what is wrong with it; id, version and status are then as good as they could be read.
+// row decodes a whole row. The error says what is wrong with it; id, version and status are then as good as they could
+// be read.
 func (r *record) row() (row.Row, error) {
 	var d decoder
 	decoded := r.attempt(&d)
@@ -110,8 +111,8 @@ func (r *record) state() row.State {
 	}
 }
 
-// due decodes what arms or claims a row. What cannot be read is left zero: the claim reads the row again, and reports it as
-// broken.
+// due decodes what arms or claims a row. What cannot be read is left zero: the claim reads the row again, and reports
+// it as broken.
 func (r *record) due() row.Due {
 	var d decoder
 	return row.Due{

@@ -19,7 +19,8 @@ func sound() record {
 	}
 }
 
-// Whatever one column holds, the row is either sound or broken by name, and keeps its id, so that it can be set aside alone.
+// Whatever one column holds, the row is either sound or broken by name, and keeps its id, so that it can be set aside
+// alone.
 func FuzzDecodeRecord(f *testing.F) {
 	columns := reflect.TypeFor[record]()
 	for i := range columns.NumField() {

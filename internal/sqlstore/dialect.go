@@ -11,7 +11,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// dialect holds what differs between the two kinds of database. Expressions with a verb take the expression they work on.
+// dialect holds what differs between the two kinds of database. Expressions with a verb take the expression they work
+// on.
 type dialect struct {
 	now      string // the time that decides
 	server   string // who answers
@@ -130,8 +131,8 @@ var mysqlDialect = dialect{
 	},
 }
 
-// sqliteDialect serves the embedded database. Its clock is the machine's, through functions of our own, because SQLite's counts
-// in milliseconds.
+// sqliteDialect serves the embedded database. Its clock is the machine's, through functions of our own, because
+// SQLite's counts in milliseconds.
 var sqliteDialect = dialect{
 	now:      "(SELECT delaytask_now())", // a subquery, so that all rows of a statement see the same time
 	server:   "'sqlite'",
@@ -184,8 +185,8 @@ func sqliteNow(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 	return row.Time(time.Now().UnixMicro()).String(), nil
 }
 
-// sqliteAdd adds milliseconds to a time. Garbage does not fail the statement, and with it the other rows of a batch: what is no
-// time stays as it is, and what is no number adds nothing; both are reported when the row is read back.
+// sqliteAdd adds milliseconds to a time. Garbage does not fail the statement, and with it the other rows of a batch:
+// what is no time stays as it is, and what is no number adds nothing; both are reported when the row is read back.
 func sqliteAdd(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	var t row.Time
 	if err := t.Scan(args[0]); err != nil || t.IsZero() {

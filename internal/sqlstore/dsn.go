@@ -31,8 +31,8 @@ type Target struct {
 //	user:password@tcp(host:3306)/database        as in go-sql-driver/mysql, with its parameters
 //	mysql://user:password@host:3306/database     special characters of the password percent-encoded
 //
-// Parameters that would change what is stored or how failures look (parseTime, loc, charset, sql_mode, …) are overridden.
-// No error repeats any part of the DSN that may hold the password.
+// Parameters that would change what is stored or how failures look (parseTime, loc, charset, sql_mode, …) are
+// overridden. No error repeats any part of the DSN that may hold the password.
 func ParseDSN(dsn string) (Target, error) {
 	scheme, rest, _ := strings.Cut(dsn, ":")
 	switch {
@@ -66,8 +66,8 @@ func (t Target) Redacted() string {
 	}
 }
 
-// WithDatabase returns the DSN of another database on the same server, with the same user and parameters; it holds the password.
-// An embedded database has no server, and so no others: the answer is its own DSN.
+// WithDatabase returns the DSN of another database on the same server, with the same user and parameters; it holds the
+// password. An embedded database has no server, and so no others: the answer is its own DSN.
 func (t Target) WithDatabase(name string) string {
 	if t.kind == SQLite {
 		return t.Redacted()

@@ -9,9 +9,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// maxBranches is how many tags one query reads each by itself. A branch per tag reads at most limit rows of it, however many
-// there are; a single range over all tags is cheaper to plan for many tags, but reads everything in the window. SQLite takes at
-// most 500.
+// maxBranches is how many tags one query reads each by itself. A branch per tag reads at most limit rows of it, however
+// many there are; a single range over all tags is cheaper to plan for many tags, but reads everything in the window.
+// SQLite takes at most 500.
 const maxBranches = 32
 
 // Due implements [store.Finder].
@@ -38,8 +38,8 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return found[:min(len(found), w.Limit)], nil
 }
 
-// groups splits the tags over queries. A window that is open to the past may hold a backlog of any size, so there no tag may be
-// read in whole.
+// groups splits the tags over queries. A window that is open to the past may hold a backlog of any size, so there no
+// tag may be read in whole.
 func (s *Store) groups(w row.Window, tags []string) func(func([]string) bool) {
 	if w.From.IsZero() {
 		return slices.Chunk(tags, maxBranches)
@@ -71,8 +71,8 @@ func (d dialect) due(w row.Window) (string, []any) {
 	return all.sql, all.args
 }
 
-// within limits a read to the rows of the window that have a due time. Those that have none are a range of their own, because
-// SQLite does not read two ranges in the order of the index.
+// within limits a read to the rows of the window that have a due time. Those that have none are a range of their own,
+// because SQLite does not read two ranges in the order of the index.
 func within(w row.Window) []clause {
 	limits := []clause{{"due_time < ?", []any{w.To}}}
 	if !w.From.IsZero() {
@@ -94,7 +94,8 @@ func (d dialect) dueBranch(tags string, args []any, order string, limit int, lim
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
 }
 
-// unionAll combines queries that have a LIMIT of their own each. One alone is not wrapped: a server would copy what it finds.
+// unionAll combines queries that have a LIMIT of their own each. One alone is not wrapped: a server would copy what it
+// finds.
 func unionAll(branches []clause) clause {
 	if len(branches) == 1 {
 		return branches[0]
@@ -113,7 +114,8 @@ func anys[T any](items []T) []any {
 	return all
 }
 
-// Expired implements [store.Finder]. An executing row without a due time has no lease that could end, so it counts as ended.
+// Expired implements [store.Finder]. An executing row without a due time has no lease that could end, so it counts as
+// ended.
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
 	var found page
 	err := scan(ctx, s.db, s.dialect.expired(limit), nil, found.add)

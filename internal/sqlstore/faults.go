@@ -27,8 +27,9 @@ const (
 	hintUserObject = "a trigger, view or routine on the table is broken"
 )
 
-// mysqlFaults is keyed by the numbers of MySQL, MariaDB, group replication, Galera and TiDB, which do not collide. A number
-// that is missing here is of unknown outcome; those listed as such are listed because their outcome looks certain and is not.
+// mysqlFaults is keyed by the numbers of MySQL, MariaDB, group replication, Galera and TiDB, which do not collide. A
+// number that is missing here is of unknown outcome; those listed as such are listed because their outcome looks
+// certain and is not.
 var mysqlFaults = map[uint16]fault{
 	1205: {row.ClassLocked, ""}, // lock wait timeout: the statement was rolled back, its transaction was not
 	3572: {row.ClassLocked, ""}, // NOWAIT met a lock
@@ -143,8 +144,8 @@ var collisions = []uint16{
 	9007, // TiDB: write conflict
 }
 
-// keptFaults are those that a session keeps after an operator has mended their cause: privileges count from its login on,
-// and a name that leads to another server is only looked up there.
+// keptFaults are those that a session keeps after an operator has mended their cause: privileges count from its login
+// on, and a name that leads to another server is only looked up there.
 var keptFaults = []uint16{
 	1044, // no access to the database
 	1045, // access denied

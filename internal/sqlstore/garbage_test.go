@@ -33,8 +33,8 @@ func (g garbage) spoil(t *testing.T, f func(t *testing.T, s *sqlstore.Store, poo
 	})
 }
 
-// Each such row comes out alone, is claimed like any other (which may mend it), and can be set to failed. Its neighbours
-// do not notice.
+// Each such row comes out alone, is claimed like any other (which may mend it), and can be set to failed. Its
+// neighbours do not notice.
 func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 	garbage{
 		anywhere: []string{"late_policy = 9", "errors = 'oops'", "delay_time = 9223372036854775807", "status = 9"},

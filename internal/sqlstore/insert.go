@@ -22,8 +22,8 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Insert implements [store.Saver]. More rows than one statement takes go in a transaction, so that still all are stored or none;
-// in a caller's transaction that is for the caller to see to, by rolling back.
+// Insert implements [store.Saver]. More rows than one statement takes go in a transaction, so that still all are stored
+// or none; in a caller's transaction that is for the caller to see to, by rolling back.
 func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	const op = "store tasks"
 	via := s.saveLane(rows)
@@ -84,8 +84,8 @@ type inserted struct {
 	as    string                       // that expression, if it is not what write makes of the first row
 }
 
-// insertColumns leaves out what no row sets: every column costs, for each row. Where the dialect selects from the values, what one
-// expression says for all rows is written once.
+// insertColumns leaves out what no row sets: every column costs, for each row. Where the dialect selects from the
+// values, what one expression says for all rows is written once.
 func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
 	all := []inserted{
 		{name: "id", write: func(t *text, r *row.Row) { t.number(r.ID) }},

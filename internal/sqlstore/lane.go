@@ -17,12 +17,13 @@ import (
 
 var errClosed = errors.New("the store is closed")
 
-// lane holds connections that are reserved for one kind of write. They are set up once, and never go back to the pool: a caller's
-// statements must not meet our session variables, nor ours a lock that they hold.
+// lane holds connections that are reserved for one kind of write. They are set up once, and never go back to the pool:
+// a caller's statements must not meet our session variables, nor ours a lock that they hold.
 //
-// A SQLite file has one writer at a time, so there a lane only borrows, one connection at a time, and all lanes take turns. Both are
-// in the order in which statements come, while SQLite itself lets the next writer in by chance: rows in the order of their ids and
-// due times are appended to the table and its indexes, which costs half of what squeezing them in does.
+// A SQLite file has one writer at a time, so there a lane only borrows, one connection at a time, and all lanes take
+// turns. Both are in the order in which statements come, while SQLite itself lets the next writer in by chance: rows in
+// the order of their ids and due times are appended to the table and its indexes, which costs half of what squeezing
+// them in does.
 type lane struct {
 	db      *sqlx.DB
 	dialect dialect
@@ -81,8 +82,9 @@ func notSent(op string, err error) error {
 	return err
 }
 
-// ready returns conn when it is alive, else a new connection. A pinned connection misses the check that the pool makes before it
-// hands one out, and a statement on a connection that the server closed while it was idle would be of unknown outcome.
+// ready returns conn when it is alive, else a new connection. A pinned connection misses the check that the pool makes
+// before it hands one out, and a statement on a connection that the server closed while it was idle would be of unknown
+// outcome.
 func (l *lane) ready(ctx context.Context, conn *sql.Conn) (*sql.Conn, error) {
 	if conn != nil {
 		err := conn.Raw(func(c any) error {
@@ -185,12 +187,12 @@ func (l *lane) close(ctx context.Context) error {
 	return err
 }
 
-// repeats is how often a write that may be repeated is tried: a reply is lost or a deadlock met rarely, and hardly ever twice
-// in a row. What lasts longer is for the caller to wait for.
+// repeats is how often a write that may be repeated is tried: a reply is lost or a deadlock met rarely, and hardly ever
+// twice in a row. What lasts longer is for the caller to wait for.
 const repeats = 3
 
-// repeat runs a write that changes nothing when it is run again, until its outcome is known. A row of somebody else that was
-// written since the write looked for it is met the next time.
+// repeat runs a write that changes nothing when it is run again, until its outcome is known. A row of somebody else
+// that was written since the write looked for it is met the next time.
 func repeat(ctx context.Context, write func() error) error {
 	var err error
 	for range repeats {

@@ -99,8 +99,8 @@ func TestStatementThatWasInterruptedLeavesNoConnectionBehind(t *testing.T) {
 	})
 }
 
-// An open transaction makes one kind of write wait for a second. What cannot meet its lock goes on meanwhile. The machine
-// may stand still for the second that the wait lasts, so there are several tries.
+// An open transaction makes one kind of write wait for a second. What cannot meet its lock goes on meanwhile. The
+// machine may stand still for the second that the wait lasts, so there are several tries.
 func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 	const held = 1
 	renew := func(ctx context.Context, s *sqlstore.Store, id int64) error {

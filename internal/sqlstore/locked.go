@@ -48,8 +48,8 @@ func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, err
 	return v, nil
 }
 
-// skipped asks for the rows that can be locked, and which of the others exist. A row may be locked because it is being deleted or
-// being inserted: only a committed read sees the first, and only a read of what is not committed the second.
+// skipped asks for the rows that can be locked, and which of the others exist. A row may be locked because it is being
+// deleted or being inserted: only a committed read sees the first, and only a read of what is not committed the second.
 func skipped(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
 	query := "SELECT id FROM " + table + mysqlDialect.byID + " WHERE id IN (" + idList(ids) + ")"
 	committed, err := selectIDs(ctx, conn, query)

@@ -33,8 +33,8 @@ type nodeRecord struct {
 	Heartbeat sql.RawBytes `db:"heartbeat"`
 }
 
-// node decodes what can be read and leaves the rest zero: one spoiled row must not hide the other nodes. A node without tags
-// serves nothing, and one without a heartbeat is not alive; its next beat mends the row.
+// node decodes what can be read and leaves the rest zero: one spoiled row must not hide the other nodes. A node without
+// tags serves nothing, and one without a heartbeat is not alive; its next beat mends the row.
 func (r *nodeRecord) node() row.Node {
 	var d decoder
 	return row.Node{
@@ -130,8 +130,8 @@ func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 	return s.writeNode(ctx, "keep the node alive", n, "token = ?", n.Token)
 }
 
-// writeNode writes the row of n.Number if the guard holds. The heartbeat differs each time, so a row that is met is a row
-// changed.
+// writeNode writes the row of n.Number if the guard holds. The heartbeat differs each time, so a row that is met is a
+// row changed.
 func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard string, guardArgs ...any) (bool, error) {
 	binds, args, err := s.dialect.nodeValues(n)
 	if err != nil {

@@ -98,8 +98,8 @@ func plannedStatements(d dialect) []planned {
 	return all
 }
 
-// plannedServiceStatements are those that find rows in a table that may be large, and name rows of the large tables below.
-// Tokens and live receivers are few, and read whole.
+// plannedServiceStatements are those that find rows in a table that may be large, and name rows of the large tables
+// below. Tokens and live receivers are few, and read whole.
 func plannedServiceStatements(d dialect) []planned {
 	var all []planned
 	add := func(key, name string) func(query string, args []any) {
@@ -154,8 +154,8 @@ func TestEveryStatementEntersByItsIndex(t *testing.T) {
 	})
 }
 
-// A read of an empty or small table may go through it; a write locks what it goes through. Where a row is looked for by a
-// unique key and is not there, a server finds that out while it plans, and there is no step that enters a table.
+// A read of an empty or small table may go through it; a write locks what it goes through. Where a row is looked for by
+// a unique key and is not there, a server finds that out while it plans, and there is no step that enters a table.
 func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db := withNumbers(t, d)

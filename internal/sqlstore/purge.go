@@ -11,7 +11,8 @@ import (
 
 var errNotFinal = errors.New("only tasks of a final status can be purged")
 
-// Purge implements [store.Keeper]. Rows are found tag by tag, because the index can be read up to a due time only within a tag.
+// Purge implements [store.Keeper]. Rows are found tag by tag, because the index can be read up to a due time only
+// within a tag.
 func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
 	const op = "purge tasks"
 	if !status.Final() {

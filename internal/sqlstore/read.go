@@ -30,7 +30,8 @@ func (s *Store) from(tx store.Tx) queryer {
 	return s.db
 }
 
-// scan runs a query and hands over its rows one by one. The destination, and what it points to, is valid during the call only.
+// scan runs a query and hands over its rows one by one. The destination, and what it points to, is valid during the
+// call only.
 func scan[T any](ctx context.Context, q queryer, query string, args []any, each func(*T) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
@@ -64,8 +65,8 @@ func scan[T any](ctx context.Context, q queryer, query string, args []any, each 
 
 var mapper = reflectx.NewMapper("db")
 
-// fieldsOf returns pointers to the fields of a struct that the columns are read into. A pool may be set up to put the table's
-// name in front of each column's.
+// fieldsOf returns pointers to the fields of a struct that the columns are read into. A pool may be set up to put the
+// table's name in front of each column's.
 func fieldsOf(dest any, columns []string) ([]any, error) {
 	for i, name := range columns {
 		columns[i] = name[strings.LastIndexByte(name, '.')+1:]
@@ -186,8 +187,8 @@ func sortedIDs[T any](items []T, id func(T) int64) []int64 {
 	return slices.Compact(ids)
 }
 
-// selectList reads the columns of record. Times are read as text and texts as the bytes that are stored, so that a connection's
-// time zone, parseTime and character set change nothing.
+// selectList reads the columns of record. Times are read as text and texts as the bytes that are stored, so that a
+// connection's time zone, parseTime and character set change nothing.
 func (d dialect) selectList(bodies bool) string {
 	body := "NULL AS message_body"
 	if bodies {
@@ -199,8 +200,8 @@ func (d dialect) selectList(bodies bool) string {
 	}, ", ")
 }
 
-// claimedList leaves out what the claim itself has written and what no attempt needs: a third of what a read-back of many rows
-// costs. The clock is read in the row with the lowest id.
+// claimedList leaves out what the claim itself has written and what no attempt needs: a third of what a read-back of
+// many rows costs. The clock is read in the row with the lowest id.
 func (d dialect) claimedList(lowest int64) string {
 	once := func(expression, name string) string {
 		return fmt.Sprintf("CASE WHEN id = %d THEN %s END AS %s", lowest, expression, name)

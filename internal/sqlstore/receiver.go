@@ -16,7 +16,8 @@ import (
 
 const workerTable = "delay_task_worker"
 
-// receiverLinger is how long the row of an expired receiver is kept: after an outage the heartbeats find their rows again.
+// receiverLinger is how long the row of an expired receiver is kept: after an outage the heartbeats find their rows
+// again.
 const receiverLinger = time.Hour
 
 // purgedReceivers bounds a purge of receivers.
@@ -24,8 +25,9 @@ const purgedReceivers = 500
 
 var errReceiverGone = errors.New("the receiver was deleted meanwhile: try again")
 
-// SaveReceiver stores a receiver that lives for its TTL by the database's clock, and returns it with its id and times. A receiver of
-// the same application and address is replaced: it keeps its id, the time when it was created, and its secret where w has none.
+// SaveReceiver stores a receiver that lives for its TTL by the database's clock, and returns it with its id and times.
+// A receiver of the same application and address is replaced: it keeps its id, the time when it was created, and its
+// secret where w has none.
 func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver, error) {
 	const op = "store a receiver"
 	tags, err := bindList(w.Tags)
@@ -87,8 +89,8 @@ func sealedOrNull(w row.Receiver) any {
 	return hex.EncodeToString(w.Secret)
 }
 
-// Heartbeat lets a receiver live for its TTL from now by the database's clock. It reports whether the receiver is there: one that
-// is not has to be stored again.
+// Heartbeat lets a receiver live for its TTL from now by the database's clock. It reports whether the receiver is
+// there: one that is not has to be stored again.
 func (s *Store) Heartbeat(ctx context.Context, id int64) (bool, error) {
 	query, args := s.own.heartbeat(id)
 	return s.changeReceiver(ctx, "keep a receiver alive", query, args)
@@ -185,7 +187,8 @@ type receiverRecord struct {
 	Expires sql.RawBytes `db:"expire_time"`
 }
 
-// receiver decodes what can be read: one spoiled row must not hide the other receivers. One without tags is called with nothing.
+// receiver decodes what can be read: one spoiled row must not hide the other receivers. One without tags is called with
+// nothing.
 func (r *receiverRecord) receiver() row.Receiver {
 	var d decoder
 	return row.Receiver{
@@ -217,7 +220,8 @@ func (d dialect) findReceiver(w row.Receiver) (string, []any) {
 		[]any{w.App, addressHash(w)}
 }
 
-// PurgeReceivers deletes receivers that expired over an hour ago by the database's clock, at most 500, and returns how many.
+// PurgeReceivers deletes receivers that expired over an hour ago by the database's clock, at most 500, and returns how
+// many.
 func (s *Store) PurgeReceivers(ctx context.Context) (int, error) {
 	const op = "purge receivers"
 	query, args := s.dialect.oldReceivers()

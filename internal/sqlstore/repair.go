@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Adopt implements [store.Leaser]. A due time before any that delaytask knows, like the zero date of a lax server, counts as
-// none.
+// Adopt implements [store.Leaser]. A due time before any that delaytask knows, like the zero date of a lax server,
+// counts as none.
 func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	if len(rows) == 0 {
 		return nil

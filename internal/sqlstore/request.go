@@ -20,10 +20,10 @@ const requestLife = 24 * time.Hour
 
 var errRequestGone = errors.New("the request that was in the way is gone: try again")
 
-// ReserveRequest remembers that a request is about to be saved as the task r.TaskID. Of all that come with one hash the first
-// wins: it gets its own row and true. The others get the winner's row and false, whose TaskID they use while it is not saved.
-// A reservation of the same task and content that is not saved counts as the caller's own, so that one whose reply was lost
-// can be made again.
+// ReserveRequest remembers that a request is about to be saved as the task r.TaskID. Of all that come with one hash the
+// first wins: it gets its own row and true. The others get the winner's row and false, whose TaskID they use while it
+// is not saved. A reservation of the same task and content that is not saved counts as the caller's own, so that one
+// whose reply was lost can be made again.
 func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error) {
 	const op = "remember a request"
 	r.Saved, r.Duplicate = false, false
@@ -86,8 +86,8 @@ func (d dialect) findRequest(hash [32]byte) (string, []any) {
 		[]any{hexed(hash)}
 }
 
-// SaveRequest notes that the task of a request is stored, or, with duplicate, that taskID is the task that has its key. What is
-// forgotten by now stays so.
+// SaveRequest notes that the task of a request is stored, or, with duplicate, that taskID is the task that has its key.
+// What is forgotten by now stays so.
 func (s *Store) SaveRequest(ctx context.Context, hash [32]byte, taskID int64, duplicate bool) error {
 	const op = "note what became of a request"
 	query, args := s.own.saveRequest(hash, taskID, duplicate)
@@ -104,8 +104,8 @@ func (d dialect) saveRequest(hash [32]byte, taskID int64, duplicate bool) (strin
 		[]any{taskID, duplicate, hexed(hash)}
 }
 
-// PurgeRequests forgets at most limit requests, and no more than 2,000, that came over 24 hours ago by the database's clock,
-// the oldest first. It returns how many.
+// PurgeRequests forgets at most limit requests, and no more than 2,000, that came over 24 hours ago by the database's
+// clock, the oldest first. It returns how many.
 func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
 	const op = "purge requests"
 	query, args := s.dialect.oldRequests(min(limit, maxInsert))

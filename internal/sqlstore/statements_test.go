@@ -18,8 +18,8 @@ import (
 
 const statementsFile = "testdata/statements.sql"
 
-// The list is what test/sqlcheck holds against other servers that speak like MySQL. Whatever the store sends has to be in it:
-// DELAYTASK_UPDATE=1 writes it anew.
+// The list is what test/sqlcheck holds against other servers that speak like MySQL. Whatever the store sends has to be
+// in it: DELAYTASK_UPDATE=1 writes it anew.
 func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		if d.Members != nil {
@@ -46,8 +46,8 @@ func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 	})
 }
 
-// callEverything calls every method of a store, most of them in more than one form. What is bound may be anything; what is part
-// of the text must be the same each time.
+// callEverything calls every method of a store, most of them in more than one form. What is bound may be anything; what
+// is part of the text must be the same each time.
 func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	t.Helper()
 	ctx := t.Context()

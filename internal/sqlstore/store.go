@@ -1,8 +1,8 @@
 // Package store keeps tasks in a SQL database: MySQL and what speaks like it, or SQLite.
 //
-// Two rules hold in every statement. A write carries its guard (version and status) in its own WHERE, so that no isolation level
-// and no lock is needed for correctness. And a write enters by the primary key, because a plan over a secondary index locks and
-// waits for rows that it was never asked to change.
+// Two rules hold in every statement. A write carries its guard (version and status) in its own WHERE, so that no
+// isolation level and no lock is needed for correctness. And a write enters by the primary key, because a plan over a
+// secondary index locks and waits for rows that it was never asked to change.
 package sqlstore
 
 import (
@@ -21,8 +21,9 @@ var _ store.Store = (*Store)(nil)
 // statementTimeout bounds every statement whose context brings no deadline.
 const statementTimeout = 10 * time.Second
 
-// Store implements [store.Store] on a SQL database. It also keeps the requests, tokens and receivers of the HTTP service. The
-// engine knows nothing of these, so the store in memory has none, and the conformance suite does not ask for them.
+// Store implements [store.Store] on a SQL database. It also keeps the requests, tokens and receivers of the HTTP
+// service. The engine knows nothing of these, so the store in memory has none, and the conformance suite does not ask
+// for them.
 type Store struct {
 	db          *sqlx.DB
 	dialect     dialect
@@ -61,8 +62,8 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	}
 }
 
-// Close discards the reserved connections, waiting for those in use until ctx ends; these are discarded when their statement is
-// done. The pool stays open.
+// Close discards the reserved connections, waiting for those in use until ctx ends; these are discarded when their
+// statement is done. The pool stays open.
 func (s *Store) Close(ctx context.Context) error {
 	var errs []error
 	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.probe, s.keep} {

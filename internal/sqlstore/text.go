@@ -8,8 +8,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// text is a statement that is being written. Numbers and moments are written out, which is safe and costs the server and the
-// driver less than a parameter; everything else is bound.
+// text is a statement that is being written. Numbers and moments are written out, which is safe and costs the server
+// and the driver less than a parameter; everything else is bound.
 type text struct {
 	sql     strings.Builder
 	args    []any

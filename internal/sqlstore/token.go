@@ -21,7 +21,8 @@ var (
 	ErrNotFound = errors.New("there is no token of this name")
 )
 
-// CreateToken stores a token. It returns [ErrTokenExists] when another one has its name; the same token may be stored twice.
+// CreateToken stores a token. It returns [ErrTokenExists] when another one has its name; the same token may be stored
+// twice.
 func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
 	op := "create the token " + t.Name
 	query, args, err := s.own.createToken(t)
@@ -88,8 +89,8 @@ type tokenRecord struct {
 	Expires sql.RawBytes `db:"expire_time"`
 }
 
-// token decodes what can be read: one spoiled row must not lock out everybody. What cannot be read allows nothing: there are no
-// tags or verbs, a hash of zeros that no token has, or an expiry long ago.
+// token decodes what can be read: one spoiled row must not lock out everybody. What cannot be read allows nothing:
+// there are no tags or verbs, a hash of zeros that no token has, or an expiry long ago.
 func (r *tokenRecord) token() row.AccessToken {
 	var d, expiry decoder
 	t := row.AccessToken{

@@ -12,13 +12,13 @@ import (
 // Tx is a caller's open transaction.
 type Tx = processor.Tx
 
-// Store is all that the engine needs of a database. Two implementations pass one conformance suite: internal/sqlstore (SQL) and
-// internal/memstore (in memory, for simulation and tests).
+// Store is all that the engine needs of a database. Two implementations pass one conformance suite: internal/sqlstore
+// (SQL) and internal/memstore (in memory, for simulation and tests).
 //
-// Every method works on batches, touches a row only through a guard on its version and status, and either applies wholly or
-// reports why not with a *row.Error whose class tells what is known. An error that is not a *row.Error counts as
-// [row.ClassUnknown]. Zero rows changed is an answer, never an error. A nil Tx means a connection of the store's own; inside a
-// caller's transaction nothing is retried.
+// Every method works on batches, touches a row only through a guard on its version and status, and either applies
+// wholly or reports why not with a *row.Error whose class tells what is known. An error that is not a *row.Error counts
+// as [row.ClassUnknown]. Zero rows changed is an answer, never an error. A nil Tx means a connection of the store's
+// own; inside a caller's transaction nothing is retried.
 //
 // All moments are on the database's clock. Methods are safe for concurrent use.
 type Store interface {
@@ -41,8 +41,8 @@ type Saver interface {
 	// InTransaction reports whether tx is inside of a transaction. It changes nothing.
 	InTransaction(ctx context.Context, tx Tx) (bool, error)
 
-	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when an id or
-	// an unfinished key is taken; which one is found out with Get and FindActive.
+	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when an
+	// id or an unfinished key is taken; which one is found out with Get and FindActive.
 	Insert(ctx context.Context, tx Tx, rows []row.Row) error
 
 	// Get returns the rows that exist, in the order of their ids. A row that cannot be decoded is in broken instead.
@@ -54,8 +54,8 @@ type Saver interface {
 
 // Finder finds rows that need attention. Its reads are plain, take no lock, and use the index (status, tag, due_time).
 type Finder interface {
-	// Due returns pending rows of the window, ordered by (due, id), at most Limit. Rows whose due time is not set come first
-	// when the window has no lower end.
+	// Due returns pending rows of the window, ordered by (due, id), at most Limit. Rows whose due time is not set come
+	// first when the window has no lower end.
 	Due(ctx context.Context, w row.Window) ([]row.Due, error)
 
 	// Expired returns executing rows of any tag whose lease is over on the server's clock, the oldest lease first, without
@@ -74,17 +74,18 @@ type Finder interface {
 
 // Leaser claims rows, keeps their leases and ends them.
 type Leaser interface {
-	// Claim executes the claim and reads the winners back on the same connection, bodies included. Rows that were not won are
-	// left out. Not more than one lock wait (1 s) is spent; then the error is row.ClassLocked and nothing was claimed. After
-	// row.ClassUnknown the winners can be found with Strays and Get.
+	// Claim executes the claim and reads the winners back on the same connection, bodies included. Rows that were not won
+	// are left out. Not more than one lock wait (1 s) is spent; then the error is row.ClassLocked and nothing was claimed.
+	// After row.ClassUnknown the winners can be found with Strays and Get.
 	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
 
-	// Renew moves the lease of every row that is still executing at the named version to now + TTR, gives it the executor and the
-	// start that the lease names, and returns the state of all named rows as they are after that, on the same connection.
+	// Renew moves the lease of every row that is still executing at the named version to now + TTR, gives it the executor
+	// and the start that the lease names, and returns the state of all named rows as they are after that, on the same
+	// connection.
 	Renew(ctx context.Context, leases []row.Lease) ([]row.State, error)
 
-	// Update applies fenced transitions in one statement and returns how many applied. When fewer applied than were sent, States
-	// tells which. It returns row.ClassDuplicate when a transition out of a final status meets a taken key.
+	// Update applies fenced transitions in one statement and returns how many applied. When fewer applied than were sent,
+	// States tells which. It returns row.ClassDuplicate when a transition out of a final status meets a taken key.
 	Update(ctx context.Context, tx Tx, changes []row.Change) (applied int, err error)
 
 	// Adopt gives the named pending rows (at the named versions) the due time that they lack: expected_time where set, now
@@ -110,8 +111,8 @@ type Keeper interface {
 	// Counts returns the number of rows and the oldest due time per tag and status.
 	Counts(ctx context.Context) ([]row.TagCount, error)
 
-	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each, and of those
-	// that finished before since none; zero means from the beginning.
+	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each, and
+	// of those that finished before since none; zero means from the beginning.
 	Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error)
 }
 
@@ -126,8 +127,8 @@ type Nodes interface {
 	// Nodes returns all nodes, ordered by number, and a reading of the clock their heartbeats are judged by.
 	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)
 
-	// Join leases n.Number for n.Token, with a fresh heartbeat. It returns false when the number is held by another token whose
-	// heartbeat is at most staleAfter old.
+	// Join leases n.Number for n.Token, with a fresh heartbeat. It returns false when the number is held by another token
+	// whose heartbeat is at most staleAfter old.
 	Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error)
 
 	// Beat writes the node's row with a fresh heartbeat. It returns false when the number is no longer held by n.Token.

@@ -1,9 +1,9 @@
-// Package timer keeps the tasks that will be due soon, earliest first. It is a cache of the table and nothing more: whatever is
-// dropped from it is found again by a read.
+// Package timer keeps the tasks that will be due soon, earliest first. It is a cache of the table and nothing more:
+// whatever is dropped from it is found again by a read.
 //
-// A million entries take about 40 MB, index included, outside of the collector's heap, which would take as much again for garbage
-// (docs/adr/0013-timers.md). Growing and shrinking copy no entries. Two calls take longer than the others, a few milliseconds at
-// 250,000 entries: the Set that doubles the index, and the Trim that acts.
+// A million entries take about 40 MB, index included, outside of the collector's heap, which would take as much again
+// for garbage (docs/adr/0013-timers.md). Growing and shrinking copy no entries. Two calls take longer than the others,
+// a few milliseconds at 250,000 entries: the Set that doubles the index, and the Trim that acts.
 package timer
 
 import (
@@ -30,12 +30,12 @@ func (e *Entry) before(f *Entry) bool {
 	return e.Due < f.Due || e.Due == f.Due && e.ID < f.ID
 }
 
-// arity is the number of children of a node. Eight halve the time of a pop from a large heap compared with two, because a third
-// of the levels means a third of the entries moved and of the index updates; four are close behind.
+// arity is the number of children of a node. Eight halve the time of a pop from a large heap compared with two, because
+// a third of the levels means a third of the entries moved and of the index updates; four are close behind.
 const arity = 8
 
-// Heap is a priority queue of entries by due time in which every entry can also be found by its id. The zero value is an empty
-// heap. It is not safe for concurrent use: its owner locks, and calls Clear when it needs the heap no more.
+// Heap is a priority queue of entries by due time in which every entry can also be found by its id. The zero value is
+// an empty heap. It is not safe for concurrent use: its owner locks, and calls Clear when it needs the heap no more.
 type Heap struct {
 	entries pages
 	places  index
@@ -137,8 +137,8 @@ func (h *Heap) rise(i int, e *Entry) int {
 	return i
 }
 
-// sink moves the first of the children of place i, level by level, up while it comes before e, and returns the place that
-// becomes free.
+// sink moves the first of the children of place i, level by level, up while it comes before e, and returns the place
+// that becomes free.
 func (h *Heap) sink(i int, e *Entry) int {
 	for {
 		child := h.firstChild(i)
@@ -173,9 +173,9 @@ func (h *Heap) relocate(e *Entry, from, to int) {
 	h.put(h.places.slotOf(e.ID, from), to, *e)
 }
 
-// Trim keeps the n entries that are due first and hands the others to dropped, in no order. It may be called after every Set: it
-// acts only when the heap has outgrown n by an eighth, so its cost, one pass over all entries, is spread over many calls.
-// Dropped must not use the heap.
+// Trim keeps the n entries that are due first and hands the others to dropped, in no order. It may be called after
+// every Set: it acts only when the heap has outgrown n by an eighth, so its cost, one pass over all entries, is spread
+// over many calls. Dropped must not use the heap.
 func (h *Heap) Trim(n int, dropped func(Entry)) {
 	if h.Len() <= n+n/8 {
 		return
@@ -205,8 +205,8 @@ func (h *Heap) partition(n int) {
 	}
 }
 
-// split parts the places lo to hi around a random pivot: what stands up to j is not after it, what stands from i on is not before
-// it, and anything between is the pivot itself.
+// split parts the places lo to hi around a random pivot: what stands up to j is not after it, what stands from i on is
+// not before it, and anything between is the pivot itself.
 func (h *Heap) split(lo, hi int) (i, j int) {
 	pivot := *h.entries.at(lo + rand.IntN(hi-lo+1))
 	i, j = lo, hi

@@ -2,8 +2,8 @@ package timer
 
 import "github.com/delaytask/delaytask/internal/timer/offheap"
 
-// index finds the place of an entry in the heap by its id. It is an open-addressing table of places that holds no ids: the ids
-// stand in the entries. That takes 5 to 11 bytes per entry, a fifth of what a map from id to place would.
+// index finds the place of an entry in the heap by its id. It is an open-addressing table of places that holds no ids:
+// the ids stand in the entries. That takes 5 to 11 bytes per entry, a fifth of what a map from id to place would.
 type index struct {
 	slots []uint32 // place + 1; 0 is empty; the length is a power of two or zero; from offheap
 	used  int
@@ -11,8 +11,8 @@ type index struct {
 
 const minSlots = 16
 
-// home is the slot where the search for an id begins. The bits of an id have meanings and are far from random, so they are mixed
-// (the finaliser of SplitMix64).
+// home is the slot where the search for an id begins. The bits of an id have meanings and are far from random, so they
+// are mixed (the finaliser of SplitMix64).
 func (x *index) home(id int64) int {
 	z := uint64(id)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -38,7 +38,8 @@ func (x *index) find(entries *pages, id int64) (slot, place int, ok bool) {
 	return 0, 0, false
 }
 
-// slotOf returns the slot of an id whose place is known. It looks at no entry, which is what makes moving entries cheap.
+// slotOf returns the slot of an id whose place is known. It looks at no entry, which is what makes moving entries
+// cheap.
 func (x *index) slotOf(id int64, place int) int {
 	slot := x.home(id)
 	for x.slots[slot] != uint32(place+1) {

@@ -10,8 +10,8 @@ const (
 // page holds entries. A pointer into it is good until the page is cut off, so none leaves this package.
 type page = [pageSize]Entry
 
-// pages is a growing array of entries in pieces, because growing one slice of a million would copy all of it while its owner
-// holds a lock, and would keep both copies in memory meanwhile.
+// pages is a growing array of entries in pieces, because growing one slice of a million would copy all of it while its
+// owner holds a lock, and would keep both copies in memory meanwhile.
 type pages struct {
 	pages []*page
 	len   int
@@ -33,8 +33,8 @@ func (p *pages) grow() int {
 	return p.len - 1
 }
 
-// newPage makes the page with the number. The first is an ordinary one, so that a heap of few timers, such as a test's, may be
-// forgotten without being cleared.
+// newPage makes the page with the number. The first is an ordinary one, so that a heap of few timers, such as a test's,
+// may be forgotten without being cleared.
 func newPage(number int) *page {
 	if number == 0 {
 		return new(page)
@@ -42,8 +42,8 @@ func newPage(number int) *page {
 	return (*page)(offheap.Make[Entry](pageSize))
 }
 
-// cut keeps the first n entries, and room for half a page more, so that a length that moves to and fro over a page's end costs
-// nothing.
+// cut keeps the first n entries, and room for half a page more, so that a length that moves to and fro over a page's
+// end costs nothing.
 func (p *pages) cut(n int) {
 	p.len = n
 	p.keep((n + pageSize/2 + pageSize - 1) >> pageBits)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Duration is a duration that is asked for: "500ms", "30s", "30m", "1h30m" or "7d", or a number of milliseconds. It is never
-// negative.
+// Duration is a duration that is asked for: "500ms", "30s", "30m", "1h30m" or "7d", or a number of milliseconds. It is
+// never negative.
 type Duration time.Duration
 
 // Std is the duration as the standard library has it.
@@ -21,8 +21,8 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(FormatDuration(time.Duration(d)))
 }
 
-// UnmarshalJSON reads a text or a whole number of milliseconds. It returns an error for anything else, and for what is negative or
-// longer than 292 years.
+// UnmarshalJSON reads a text or a whole number of milliseconds. It returns an error for anything else, and for what is
+// negative or longer than 292 years.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if len(data) > 0 && data[0] == '"' {

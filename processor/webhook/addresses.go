@@ -2,9 +2,9 @@ package webhook
 
 import "net/netip"
 
-// notPublic lists what is not somebody else's machine on the public internet, after the special-purpose registries of IANA. Of
-// IPv6 only 2000::/3 is in public use; the rest (loopback, mapped and NAT64 forms of IPv4, unique local, link-local,
-// site-local, multicast) is denied as a whole, so that a range put into use tomorrow is not forgotten.
+// notPublic lists what is not somebody else's machine on the public internet, after the special-purpose registries of
+// IANA. Of IPv6 only 2000::/3 is in public use; the rest (loopback, mapped and NAT64 forms of IPv4, unique local,
+// link-local, site-local, multicast) is denied as a whole, so that a range put into use tomorrow is not forgotten.
 var notPublic = prefixes(
 	"0.0.0.0/8",       // this network; many systems connect to themselves
 	"10.0.0.0/8",      // private
@@ -51,6 +51,6 @@ func within(list []netip.Prefix, addr netip.Addr) bool {
 	return false
 }
 
-// canonical makes one spelling of an address: a v4-mapped one is the IPv4 address that would be dialled, and a zone would keep
-// a prefix from containing it.
+// canonical makes one spelling of an address: a v4-mapped one is the IPv4 address that would be dialled, and a zone
+// would keep a prefix from containing it.
 func canonical(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }

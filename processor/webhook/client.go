@@ -25,16 +25,16 @@ type Config struct {
 	HostRate float64
 	// HostBurst is how many of them may begin at the same moment. Default: one second's worth, at least 1.
 	HostBurst int
-	// BreakerFailures is after how many calls in a row without a usable answer (none at all, 502, 503, 504) a host is left alone
-	// for BreakerWait; then one call tries whether it is back. Default 5 and 10 s.
+	// BreakerFailures is after how many calls in a row without a usable answer (none at all, 502, 503, 504) a host is left
+	// alone for BreakerWait; then one call tries whether it is back. Default 5 and 10 s.
 	BreakerFailures int
 	BreakerWait     time.Duration
 	// MaxHosts is how many hosts limits are remembered for; the one called longest ago is forgotten first. Default 4096.
 	MaxHosts int
 	// Permanent lists statuses that fail a task at once, such as 410. Default: none, every failure spends one attempt.
 	Permanent []int
-	// ShowAnswer puts the first 200 bytes of a refusing answer into the error, where everybody who may read the task sees them.
-	// Leave it off where tasks come from people who must not read what this machine can reach.
+	// ShowAnswer puts the first 200 bytes of a refusing answer into the error, where everybody who may read the task sees
+	// them. Leave it off where tasks come from people who must not read what this machine can reach.
 	ShowAnswer bool
 	// UserAgent is sent where the request names none. Default "delaytask".
 	UserAgent string
@@ -42,16 +42,16 @@ type Config struct {
 	TLS *tls.Config
 	// Trace is called before each call that the limits of its host let through. Default: nothing is called.
 	Trace TraceHook
-	// Inject is called with the headers of every call before it is signed, to pass a trace on. Where it sets no traceparent, the
-	// task's own headers traceparent and tracestate are passed on. Default: only those are.
+	// Inject is called with the headers of every call before it is signed, to pass a trace on. Where it sets no
+	// traceparent, the task's own headers traceparent and tracestate are passed on. Default: only those are.
 	Inject func(ctx context.Context, header http.Header)
 	// Log gets a line when a host is left alone and when it is back. Default slog.Default().
 	Log *slog.Logger
 }
 
-// TraceHook is told of the beginning of a call, with its method and its "host:port". It returns the context of the call, which
-// Inject gets, and a function that is told, when the call is over, the status of the answer (0: there was none) and the error of
-// [Client.Deliver]. Neither result may be nil.
+// TraceHook is told of the beginning of a call, with its method and its "host:port". It returns the context of the
+// call, which Inject gets, and a function that is told, when the call is over, the status of the answer (0: there was
+// none) and the error of [Client.Deliver]. Neither result may be nil.
 type TraceHook func(ctx context.Context, method, host string) (context.Context, func(status int, err error))
 
 // Client makes calls. It is safe for concurrent use; make one for a process, because the limits of a host are its own.
@@ -119,8 +119,8 @@ func (c *Client) Close() {
 // CheckURL refuses what its guard can refuse without a look-up: [ErrInvalidURL] or [ErrBlockedURL].
 func (c *Client) CheckURL(raw string) error { return c.guard.CheckURL(raw) }
 
-// newTransport makes the connections of one scheme. Each scheme has its own, so that the guard knows what it dials for. No
-// http.Client stands before it: that would follow redirects, and quote the URL in its errors.
+// newTransport makes the connections of one scheme. Each scheme has its own, so that the guard knows what it dials for.
+// No http.Client stands before it: that would follow redirects, and quote the URL in its errors.
 func newTransport(cfg Config, guard *Guard, scheme string) *http.Transport {
 	var secure *tls.Config
 	if cfg.TLS != nil {

@@ -24,13 +24,14 @@ const (
 // Answer is what a receiver said when the call counts as made.
 type Answer struct {
 	Status int
-	// Accepted says that the receiver answered 202: it may mean to end the task later, by the lease token of the call. Whether
-	// that makes a [processor.HandOver] is for the caller to decide; for [Client.HTTP] the task is done.
+	// Accepted says that the receiver answered 202: it may mean to end the task later, by the lease token of the call.
+	// Whether that makes a [processor.HandOver] is for the caller to decide; for [Client.HTTP] the task is done.
 	Accepted bool
 }
 
 // Deliver makes the call for the task. The error is nil when the answer came whole, with a status that means done, and
-// satisfies the rule; of an answer longer than 64 KiB only the beginning is awaited, and it satisfies no rule. Otherwise it is
+// satisfies the rule; of an answer longer than 64 KiB only the beginning is awaited, and it satisfies no rule.
+// Otherwise it is
 //   - a [processor.SnoozeError] with [ErrHostBusy] or [ErrHostDown] when the call is not let through now, which spends no attempt,
 //   - a [processor.RetryAfterError] when the receiver answered 429 or 503 and said when to come again, at most 24 h,
 //   - a [processor.PermanentError] when the status is one of Config.Permanent,
@@ -90,7 +91,8 @@ func (c *Client) exchange(req *http.Request, call Call, host string, cancel cont
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		// A receiver that breaks its answer off may have been breaking off its work: many send the status before they are done.
+		// A receiver that breaks its answer off may have been breaking off its work: many send the status before they are
+		// done.
 		return Answer{}, failed(req, host, err)
 	}
 	if why := call.Rule.mismatch(body); why != "" {

@@ -12,13 +12,14 @@ import (
 	"syscall"
 )
 
-// Errors about what a caller passed in. No call was made when one of them is returned, and trying the same again cannot help.
+// Errors about what a caller passed in. No call was made when one of them is returned, and trying the same again cannot
+// help.
 var (
-	// ErrInvalidURL is returned when a URL is not one to call: no http or https, no host, with user name, fragment, spaces, or a
-	// host that is not ASCII (write it in punycode).
+	// ErrInvalidURL is returned when a URL is not one to call: no http or https, no host, with user name, fragment,
+	// spaces, or a host that is not ASCII (write it in punycode).
 	ErrInvalidURL = errors.New("webhook: invalid URL")
-	// ErrBlockedURL is returned when the guard forbids the scheme, the port, or the address that the host led to. The operator may
-	// put the host or the address on the allow list.
+	// ErrBlockedURL is returned when the guard forbids the scheme, the port, or the address that the host led to. The
+	// operator may put the host or the address on the allow list.
 	ErrBlockedURL = errors.New("webhook: URL is not allowed")
 	// ErrInvalidHeader is returned when a header's name or value is malformed, or the header is not the caller's to set.
 	ErrInvalidHeader = errors.New("webhook: invalid header")

@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// The tag "http" makes the requests that its tasks describe. Here it may also call one host of our own network, and a task whose
-// pass rule is not satisfied comes back after a minute instead of with backoff.
+// The tag "http" makes the requests that its tasks describe. Here it may also call one host of our own network, and a
+// task whose pass rule is not satisfied comes back after a minute instead of with backoff.
 func ExampleClient_HTTP() {
 	guard, err := webhook.NewGuard(webhook.GuardConfig{Allow: []string{"orders.internal"}})
 	if err != nil {

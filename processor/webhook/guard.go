@@ -13,8 +13,8 @@ import (
 
 // GuardConfig says what may be called beside public addresses by https on ports 80, 443 and 8443.
 type GuardConfig struct {
-	// Allow lists host names ("hooks.example.internal"), addresses ("10.1.2.3") and ranges ("10.1.0.0/16"). What is on it may be
-	// called by http too, and on any port; a name on it may lead to any address. Default: nothing.
+	// Allow lists host names ("hooks.example.internal"), addresses ("10.1.2.3") and ranges ("10.1.0.0/16"). What is on it
+	// may be called by http too, and on any port; a name on it may lead to any address. Default: nothing.
 	Allow []string
 	// AllowLoopback puts 127.0.0.0/8 and ::1 on the list. It is meant for a server that itself listens on loopback alone.
 	AllowLoopback bool
@@ -108,9 +108,9 @@ func (g *Guard) permitOpen(scheme, host string, port uint16) error {
 	return nil
 }
 
-// dial returns the only way in which a transport for the scheme gets connections. The check stands between the look-up and the
-// connect, on the very address that is connected to: a name that leads elsewhere a moment later changes nothing, nor does any
-// spelling of an address.
+// dial returns the only way in which a transport for the scheme gets connections. The check stands between the look-up
+// and the connect, on the very address that is connected to: a name that leads elsewhere a moment later changes
+// nothing, nor does any spelling of an address.
 func (g *Guard) dial(scheme string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)

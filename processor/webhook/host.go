@@ -69,8 +69,8 @@ func (h *host) idle() bool {
 	return h.running == 0
 }
 
-// snooze gives every task that is turned away a moment of its own, at the pace at which the host takes calls. All of them
-// coming back at once would be turned away again, at the price of a write to the database each.
+// snooze gives every task that is turned away a moment of its own, at the pace at which the host takes calls. All of
+// them coming back at once would be turned away again, at the price of a write to the database each.
 func (h *host) snooze(why error, now, earliest time.Time) error {
 	pace := h.pace()
 	at := later(h.next, later(earliest, now.Add(pace)))
@@ -98,8 +98,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// breaker leaves a host alone that does not answer. It is gobreaker's, which is small, maintained and counts what we need; it
-// only cannot say when it lets a call through again.
+// breaker leaves a host alone that does not answer. It is gobreaker's, which is small, maintained and counts what we
+// need; it only cannot say when it lets a call through again.
 type breaker struct {
 	steps  *gobreaker.TwoStepCircuitBreaker[struct{}]
 	mu     sync.Mutex
@@ -135,7 +135,8 @@ func newBreaker(key string, cfg hostConfig) *breaker {
 
 func (b *breaker) allow() (report func(error), err error) { return b.steps.Allow() }
 
-// reopens tells when a call will be let through to see whether the host is back. It lies in the past while that call runs.
+// reopens tells when a call will be let through to see whether the host is back. It lies in the past while that call
+// runs.
 func (b *breaker) reopens() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

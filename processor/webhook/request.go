@@ -56,8 +56,8 @@ func (c *Client) newRequest(ctx context.Context, task *processor.Task, call Call
 		req.Header.Set("User-Agent", c.userAgent)
 	}
 	if req.Header.Get("Idempotency-Key") == "" {
-		// A receiver has to expect repetitions. The empty key, which is not sent, lets the transport repeat a call at once whose
-		// idle connection was being closed by the receiver.
+		// A receiver has to expect repetitions. The empty key, which is not sent, lets the transport repeat a call at once
+		// whose idle connection was being closed by the receiver.
 		req.Header["Idempotency-Key"] = []string{}
 	}
 	setFacts(req.Header, task)

@@ -8,8 +8,9 @@ import (
 
 const longestRetryAfter = 24 * time.Hour
 
-// retryAfter returns how long a 429 or 503 asks to be left alone, or 0 when it does not say, says "now" or a moment that is
-// past: the tag's own backoff is the better answer to these. A date is compared with the answer's own, whose clock made it.
+// retryAfter returns how long a 429 or 503 asks to be left alone, or 0 when it does not say, says "now" or a moment
+// that is past: the tag's own backoff is the better answer to these. A date is compared with the answer's own, whose
+// clock made it.
 func retryAfter(resp *http.Response, now time.Time) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0

@@ -12,10 +12,10 @@ import (
 
 const maxPath = 200 // bytes of a path that an error shows
 
-// Rule is a pass rule: what an answer must hold to mean done. Every field of the rule must be in the answer, a JSON object,
-// with an equal value. Numbers are equal by value (1 and 1.0), strings to the letter; an object needs each of its fields in the
-// answer's object, which may hold more; an array needs the same length, and each of its elements in its place. The zero value
-// is satisfied by any answer.
+// Rule is a pass rule: what an answer must hold to mean done. Every field of the rule must be in the answer, a JSON
+// object, with an equal value. Numbers are equal by value (1 and 1.0), strings to the letter; an object needs each of
+// its fields in the answer's object, which may hold more; an array needs the same length, and each of its elements in
+// its place. The zero value is satisfied by any answer.
 type Rule struct{ fields map[string]any }
 
 // ParseRule reads a rule, a JSON object. null and {} are the zero Rule. It returns [ErrInvalidRequest].
@@ -55,8 +55,8 @@ func (r Rule) mismatch(answer []byte) string {
 	return "it differs at " + strconv.Quote(strings.ToValidUTF8(where[:min(len(where), maxPath)], ""))
 }
 
-// matches returns the path at which value does not satisfy want, from its end to its beginning: it is put together on the way
-// back from a difference, so that long and deep values cost nothing while they agree.
+// matches returns the path at which value does not satisfy want, from its end to its beginning: it is put together on
+// the way back from a difference, so that long and deep values cost nothing while they agree.
 func matches(want, value any) (path []string, ok bool) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -121,7 +121,8 @@ func sameNumber(a, b string) bool {
 	return ok && valid && x == y
 }
 
-// decimal is 0.digits × 10^exponent, digits without zeros at either end; zero has no digits, no sign and the exponent 0.
+// decimal is 0.digits × 10^exponent, digits without zeros at either end; zero has no digits, no sign and the exponent
+// 0.
 type decimal struct {
 	negative bool
 	digits   string

@@ -26,14 +26,15 @@ const (
 
 // Secret signs calls. However it is printed, it shows nothing; [Secret.Reveal] does. The zero value signs nothing.
 type Secret struct {
-	// A function, because fmt prints the unexported fields of others without asking their methods, and follows pointers there
-	// when the verb does not fit.
+	// A function, because fmt prints the unexported fields of others without asking their methods, and follows pointers
+	// there when the verb does not fit.
 	key func() []byte
 }
 
 func newSecret(key []byte) Secret { return Secret{func() []byte { return key }} }
 
-// ParseSecret reads "whsec_" and the standard base64 of 24–64 bytes. It returns [ErrInvalidSecret], which never holds the text.
+// ParseSecret reads "whsec_" and the standard base64 of 24–64 bytes. It returns [ErrInvalidSecret], which never holds
+// the text.
 func ParseSecret(text string) (Secret, error) {
 	encoded, ok := strings.CutPrefix(text, secretPrefix)
 	if !ok {
@@ -72,8 +73,8 @@ func (s Secret) sum(head string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// sign sets the three headers of the specification. Several secrets make several signatures, so that a receiver can go from
-// one to the next without losing a call.
+// sign sets the three headers of the specification. Several secrets make several signatures, so that a receiver can go
+// from one to the next without losing a call.
 func sign(header http.Header, id int64, at time.Time, body []byte, secrets []Secret) {
 	name, timestamp := strconv.FormatInt(id, 10), strconv.FormatInt(at.Unix(), 10)
 	var signatures []string

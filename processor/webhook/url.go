@@ -21,8 +21,8 @@ type target struct {
 // key names the receiver for limits.
 func (t target) key() string { return net.JoinHostPort(t.host, strconv.Itoa(int(t.port))) }
 
-// CheckURL refuses what can be refused without a look-up: [ErrInvalidURL] or [ErrBlockedURL]. A URL that passes may still be
-// blocked when it is dialled. No error holds more of the URL than its host.
+// CheckURL refuses what can be refused without a look-up: [ErrInvalidURL] or [ErrBlockedURL]. A URL that passes may
+// still be blocked when it is dialled. No error holds more of the URL than its host.
 func (g *Guard) CheckURL(raw string) error {
 	_, err := g.check(raw)
 	return err

@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// clockEnv are the variables with which a server is started whose clock is ahead of this machine's. How long it waits for things
-// goes by another clock, which stays right.
+// clockEnv are the variables with which a server is started whose clock is ahead of this machine's. How long it waits
+// for things goes by another clock, which stays right.
 func clockEnv(ahead time.Duration) ([]string, error) {
 	if ahead == 0 {
 		return nil, nil
@@ -30,8 +30,9 @@ func clockName(ahead time.Duration) string {
 	return fmt.Sprintf(", its clock ahead by %v", ahead)
 }
 
-// onServersClock makes one journal of what the database noted by its clock and what everybody else noted by the machine's: every
-// event has its moment on the machine's, and beside it the database's time, by which is judged what was early.
+// onServersClock makes one journal of what the database noted by its clock and what everybody else noted by the
+// machine's: every event has its moment on the machine's, and beside it the database's time, by which is judged what
+// was early.
 func onServersClock(ahead time.Duration, said []journal.Event, noted ...[]journal.Event) {
 	if ahead == 0 {
 		return

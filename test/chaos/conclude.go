@@ -19,8 +19,8 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// rules: a machine that is slower than what is asked of it has a queue, and the bounds leave room for that. How late tasks were
-// is a figure of the run, beside them.
+// rules: a machine that is slower than what is asked of it has a queue, and the bounds leave room for that. How late
+// tasks were is a figure of the run, beside them.
 func rules(o options) judge.Rules {
 	return judge.Rules{
 		MaxAttempts: role.MaxAttempts,

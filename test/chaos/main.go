@@ -1,13 +1,14 @@
-// Command chaos runs real processes on a real database, hurts them with real signals and a bad network, and judges from their
-// journals whether the promises held.
+// Command chaos runs real processes on a real database, hurts them with real signals and a bad network, and judges from
+// their journals whether the promises held.
 //
 //	go run ./test/chaos -for 60s -seed 7              a run on MariaDB, with a private server that it kills
 //	go run ./test/chaos -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
 //	go run ./test/chaos -server galera                on three members that are all written (or group; or primary, of which one is)
 //	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
 //
-// It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and of a run that
-// could not be judged the server's data and log as well, and it says where. go run ./test/lab judge reads the journal named all.
+// It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and
+// of a run that could not be judged the server's data and log as well, and it says where. go run ./test/lab judge reads
+// the journal named all.
 package main
 
 import (

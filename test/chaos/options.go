@@ -97,8 +97,8 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// bearable is how many operations a second leave a server on two cores no queue that outlasts the faults: members do all work
-// three times, on the same cores.
+// bearable is how many operations a second leave a server on two cores no queue that outlasts the faults: members do
+// all work three times, on the same cores.
 func bearable(server dbtest.Kind) int {
 	switch server {
 	case dbtest.Galera:

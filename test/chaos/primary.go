@@ -20,8 +20,8 @@ const (
 
 func (s *stage) primaryAddr() string { return s.addrs[s.primary.Load()] }
 
-// primaryPool leads to the member that is the primary when a connection is made, as a router does. It keeps none: an old primary that was frozen
-// would go on to answer on them.
+// primaryPool leads to the member that is the primary when a connection is made, as a router does. It keeps none: an
+// old primary that was frozen would go on to answer on them.
 func (s *stage) primaryPool(dsn string) (*sql.DB, error) {
 	const network = "primary"
 	mysql.RegisterDialContext(network, func(ctx context.Context, first string) (net.Conn, error) {
@@ -42,7 +42,8 @@ func (s *stage) primaryPool(dsn string) (*sql.DB, error) {
 	return db, err
 }
 
-// follow lets the processes' proxies lead to the next primary when a group has chosen one, and cuts what led to the last one.
+// follow lets the processes' proxies lead to the next primary when a group has chosen one, and cuts what led to the
+// last one.
 func (s *stage) follow(ctx context.Context) {
 	if !s.opts.single {
 		return

@@ -19,8 +19,8 @@ import (
 const (
 	quietFirst = 2 * time.Second // so that every process has tasks when the first fault comes
 
-	// drainLimit is how long a run waits for its last task, beside its patience. The poison takes longest: five leases, and a
-	// rescue after each.
+	// drainLimit is how long a run waits for its last task, beside its patience. The poison takes longest: five leases,
+	// and a rescue after each.
 	drainLimit  = time.Minute
 	drainLook   = 200 * time.Millisecond
 	drainAnswer = 10 * time.Second

@@ -69,8 +69,9 @@ func (s *stage) admin(db dbtest.Database) (*sql.DB, error) {
 	return s.pool(db.Spread().DSN)
 }
 
-// hand is the pool of who changes rows by hand. It does not wait for what other members have committed: MySQL 9.7 waits for that at
-// the trigger's statement again, with the row locked, and for ever when a change of this row is what the member has to apply.
+// hand is the pool of who changes rows by hand. It does not wait for what other members have committed: MySQL 9.7 waits
+// for that at the trigger's statement again, with the row locked, and for ever when a change of this row is what the
+// member has to apply.
 func (s *stage) hand(db dbtest.Database) (*sql.DB, error) {
 	if db.Members == nil || s.opts.single {
 		return s.world.Admin, nil
@@ -149,7 +150,8 @@ func (s *stage) pool(dsn string) (*sql.DB, error) {
 	return db, err
 }
 
-// setDisk mounts a small disk of memory for the server's data, where the run asks for one. It returns the folder for the data.
+// setDisk mounts a small disk of memory for the server's data, where the run asks for one. It returns the folder for
+// the data.
 func (s *stage) setDisk(ctx context.Context) (string, error) {
 	if s.opts.disk == 0 {
 		return s.opts.in, nil

@@ -1,4 +1,5 @@
-// Package documents holds the documents to what they say: statements run, links lead somewhere, and tests that are named exist.
+// Package documents holds the documents to what they say: statements run, links lead somewhere, and tests that are
+// named exist.
 package documents
 
 import (

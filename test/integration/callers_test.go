@@ -46,7 +46,8 @@ func (k *call) options() []delaytask.Option {
 	return nil
 }
 
-// callers go on saving, each at its own pace, whatever they are told. Half of them are patient, the others soon give up.
+// callers go on saving, each at its own pace, whatever they are told. Half of them are patient, the others soon give
+// up.
 type callers struct {
 	s    *delaytask.Scheduler
 	db   *sql.DB

@@ -35,8 +35,8 @@ const childTTR = 2 * time.Second
 //	save TAG MILLISECONDS   → saved ID
 //	serve TAG               → serving; then for every task: run ID ATTEMPT
 //
-// A task with the body "hold" says run, and then waits until its context ends: ended ID CAUSE. One with the body "die" says run and
-// dies, and ends the process.
+// A task with the body "hold" says run, and then waits until its context ends: ended ID CAUSE. One with the body "die"
+// says run and dies, and ends the process.
 func beChild(dsn string) (code int) {
 	s, err := childScheduler(dsn)
 	if err != nil {
@@ -154,7 +154,8 @@ func (c *child) say(command ...any) {
 	}
 }
 
-// hear waits for the next line that begins with the word, and returns the rest of it. Other lines wait until they are asked for.
+// hear waits for the next line that begins with the word, and returns the rest of it. Other lines wait until they are
+// asked for.
 func (c *child) hear(word string) []string {
 	c.t.Helper()
 	for i, said := range c.unheard {

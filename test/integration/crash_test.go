@@ -74,7 +74,8 @@ func TestTaskSavedByAProcessThatIsKilledAtOnceRuns(t *testing.T) {
 	})
 }
 
-// Of three processes any one ends that runs a certain task, and another takes its place, as an orchestrator would see to.
+// Of three processes any one ends that runs a certain task, and another takes its place, as an orchestrator would see
+// to.
 func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s := open(t, d)

@@ -85,8 +85,8 @@ func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, o
 // armed is the lateness up to which a task was found by its timer: other ways look only 100 ms after it was due.
 const armed = 90 * time.Millisecond
 
-// warm waits until the scheduler arms what it saves itself, which begins with its first look at the nodes. What is saved before
-// is only found a little later.
+// warm waits until the scheduler arms what it saves itself, which begins with its first look at the nodes. What is
+// saved before is only found a little later.
 func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
 	t.Helper()
 	servertest.Eventually(t, "tasks are armed as they are saved", func() bool {

@@ -51,8 +51,8 @@ const (
 	outageTTR    = 3 * time.Second
 	callsBetween = 100 // accepted of each kind before and after every outage
 
-	// After an outage the leases that ran when it began end, and their rescue takes up to 5 s; what nobody took is found by a
-	// scan within 6 s.
+	// After an outage the leases that ran when it began end, and their rescue takes up to 5 s; what nobody took is found
+	// by a scan within 6 s.
 	caughtUp = outageTTR + 5*time.Second
 	servedIn = 3 * time.Second // until saves are accepted again
 	startsIn = 6 * time.Second // lateness of what is saved then
@@ -226,7 +226,8 @@ func judgeTransactions(t *testing.T, db *sql.DB) {
 	}
 }
 
-// judgeRuns wants every task completed once, run at least once, and never early. It returns how many runs were repeated.
+// judgeRuns wants every task completed once, run at least once, and never early. It returns how many runs were
+// repeated.
 func judgeRuns(t *testing.T, stored map[string]storedTask, ran *starts) (again int) {
 	t.Helper()
 	for _, task := range stored {
@@ -244,7 +245,8 @@ func judgeRuns(t *testing.T, stored map[string]storedTask, ran *starts) (again i
 	return again
 }
 
-// judgeRecovery looks at what was due when the server came back, at when callers were served again, and at what they saved then.
+// judgeRecovery looks at what was due when the server came back, at when callers were served again, and at what they
+// saved then.
 func judgeRecovery(t *testing.T, calls []call, stored map[string]storedTask, back time.Time) {
 	t.Helper()
 	caught, latest := back, storedTask{}

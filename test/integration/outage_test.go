@@ -129,8 +129,8 @@ func TestKilledConnectionsLoseNothingAndRunNothingTwice(t *testing.T) {
 	})
 }
 
-// It changes a setting of the whole server, so it is no parallel test, and leaves servers alone that others use too. With
-// DELAYTASK_TEST_EXCLUSIVE=1 nobody else does; .ci/run gives it such a turn of its own.
+// It changes a setting of the whole server, so it is no parallel test, and leaves servers alone that others use too.
+// With DELAYTASK_TEST_EXCLUSIVE=1 nobody else does; .ci/run gives it such a turn of its own.
 func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		cfg := mysqlConfig(t, d)

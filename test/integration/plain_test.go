@@ -128,9 +128,9 @@ func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
 	})
 }
 
-// Somebody parks a task at the end of all time, without counting its version up, when its timer is armed already. A server that
-// cannot count a lease from then refuses the claim, and the row stays as it is. SQLite writes the year 10000 as text, which is no time:
-// the row fails as others do that cannot be decoded.
+// Somebody parks a task at the end of all time, without counting its version up, when its timer is armed already. A
+// server that cannot count a lease from then refuses the claim, and the row stays as it is. SQLite writes the year
+// 10000 as text, which is no time: the row fails as others do that cannot be decoded.
 func TestTaskParkedByHandHoldsUpNoNeighbour(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d, quiet), pool(t, d)

@@ -71,8 +71,8 @@ func within(t *testing.T, limit time.Duration, from, to time.Time, what string) 
 	}
 }
 
-// allowed is the limit on this machine, which others keep busy: twice as long, and four times what it stood still in between or
-// shortly before, since what it comes too late for waits for the next round.
+// allowed is the limit on this machine, which others keep busy: twice as long, and four times what it stood still in
+// between or shortly before, since what it comes too late for waits for the next round.
 func allowed(limit time.Duration, from, to time.Time) time.Duration {
 	const shortly = 2 * time.Second
 	return 2*limit + 4*machine.Still(from.Add(-shortly), to)

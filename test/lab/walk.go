@@ -13,7 +13,8 @@ import (
 
 const module = "github.com/delaytask/delaytask/"
 
-// aside are packages and files that a walk passes without a decision: what a row is, what is counted and traced, memory.
+// aside are packages and files that a walk passes without a decision: what a row is, what is counted and traced,
+// memory.
 var aside = []string{"internal/row/", "internal/metrics/", "internal/server/traces/", "internal/timer/offheap/", "spans.go", "tracing.go"}
 
 // walk counts the files of which a statement runs between a save and its armed timer, and between the timer and the

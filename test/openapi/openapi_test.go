@@ -1,5 +1,5 @@
-// Package openapi generates a client from the document of a running service, with a generator that knows nothing of delaytask,
-// and lets it save and pop tasks.
+// Package openapi generates a client from the document of a running service, with a generator that knows nothing of
+// delaytask, and lets it save and pop tasks.
 package openapi
 
 import (

@@ -20,7 +20,8 @@ var Seeds = []string{
 	"internal/row", "internal/runqueue", "internal/save", "internal/store", "internal/timer", "processor", "scanner",
 }
 
-// Source asks git, at the root of the repository, what is there. A change of the record and of its documents does not count.
+// Source asks git, at the root of the repository, what is there. A change of the record and of its documents does not
+// count.
 func (r Record[Line]) Source(ctx context.Context, folders []string) (s Source, err error) {
 	if s.Commit, err = git(ctx, "rev-parse", "--short=12", "HEAD"); err != nil {
 		return s, err

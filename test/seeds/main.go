@@ -1,5 +1,5 @@
-// Command seeds plays simulated clusters (internal/testkit/sim) in parts and records each part, so that a campaign of many seeds may take
-// many sittings: seeds that the record holds of the same code are not played again.
+// Command seeds plays simulated clusters (internal/testkit/sim) in parts and records each part, so that a campaign of
+// many seeds may take many sittings: seeds that the record holds of the same code are not played again.
 //
 //	go run ./test/seeds -seed 1 -seeds 100000   play, add lines to docs/simulation.jsonl and make the tables of the documents
 //	go run ./test/seeds report                  make the tables alone
@@ -70,7 +70,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return goOn(ctx, opts, out)
 }
 
-// goOn plays what the record does not hold yet. What was run is asked before it is built, so the line names what was played.
+// goOn plays what the record does not hold yet. What was run is asked before it is built, so the line names what was
+// played.
 func goOn(ctx context.Context, opts options, out io.Writer) error {
 	source, err := campaign.Source(ctx, record.Seeds)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package sqlcheck parses every statement that delaytask sends to a MySQL server with the parser of TiDB, and holds it against a
-// list of what TiDB and Vitess refuse although they can read it. No server is asked: "parsed, not run".
+// Package sqlcheck parses every statement that delaytask sends to a MySQL server with the parser of TiDB, and holds it
+// against a list of what TiDB and Vitess refuse although they can read it. No server is asked: "parsed, not run".
 //
 // It is a module of its own, so that the parser is no dependency of delaytask: cd test/sqlcheck && go test ./...
 package sqlcheck
@@ -117,8 +117,8 @@ func calls(function string) func(ast.Node) bool {
 	}
 }
 
-// unreadable are statements that TiDB's parser does not read, by what it stumbles over. Each must still be sent, and still not
-// be read.
+// unreadable are statements that TiDB's parser does not read, by what it stumbles over. Each must still be sent, and
+// still not be read.
 var unreadable = []struct{ text, why, source string }{
 	{
 		text: "DEFAULT (UTC_TIMESTAMP(6)",

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Process is this very program once more. It tells events on its standard output: what it has told is known here even when it is
-// killed, for the pipe outlives it.
+// Process is this very program once more. It tells events on its standard output: what it has told is known here even
+// when it is killed, for the pipe outlives it.
 type Process[E any] struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -20,8 +20,8 @@ type Process[E any] struct {
 	err    error  // what it ended with; read it after events is closed
 }
 
-// Start starts this program with the arguments and hands it its order, which [Serve] reads there. The end of ctx kills it. It
-// returns an error when the program cannot be found, started or told its order.
+// Start starts this program with the arguments and hands it its order, which [Serve] reads there. The end of ctx kills
+// it. It returns an error when the program cannot be found, started or told its order.
 func Start[E any](ctx context.Context, order any, args ...string) (*Process[E], error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -69,7 +69,8 @@ func (p *Process[E]) follow(ctx context.Context, stdout io.Reader) {
 	p.err = p.cmd.Wait()
 }
 
-// Last is for processes that tell one thing at their end. It returns an error when the process ended badly, or said nothing.
+// Last is for processes that tell one thing at their end. It returns an error when the process ended badly, or said
+// nothing.
 func (p *Process[E]) Last() (E, error) {
 	e, told := <-p.events
 	if err := p.Stop(); err != nil {
@@ -126,7 +127,8 @@ func (p *Process[E]) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Wait gives f the events until the process has ended, however that came about. It returns an error when it ended badly.
+// Wait gives f the events until the process has ended, however that came about. It returns an error when it ended
+// badly.
 func (p *Process[E]) Wait(f func(E)) error {
 	for e := range p.events {
 		f(e)
@@ -139,15 +141,15 @@ func (p *Process[E]) Wait(f func(E)) error {
 
 const stopLimit = 45 * time.Second
 
-// Stop lets the process finish what it does, and drops the events that were not read yet. After 45 s it is killed. It returns an
-// error when the process ended badly.
+// Stop lets the process finish what it does, and drops the events that were not read yet. After 45 s it is killed. It
+// returns an error when the process ended badly.
 func (p *Process[E]) Stop() error {
 	defer p.End().Stop()
 	return p.Wait(func(E) {})
 }
 
-// End is Stop for those who listen already: it does not wait. It returns what kills the process after 45 s, to be stopped when it
-// has gone.
+// End is Stop for those who listen already: it does not wait. It returns what kills the process after 45 s, to be
+// stopped when it has gone.
 func (p *Process[E]) End() *time.Timer {
 	_ = p.stdin.Close() // it may have gone already
 	return time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })

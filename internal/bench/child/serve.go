@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Serve is the child's side: it reads the order from in, which the parent writes there because others can read arguments and a
-// DSN may hold a password, and runs the role. The context of the role ends when the parent closes its end of in, or dies. It
-// returns an error when the order cannot be read, or that of the role.
+// Serve is the child's side: it reads the order from in, which the parent writes there because others can read
+// arguments and a DSN may hold a password, and runs the role. The context of the role ends when the parent closes its
+// end of in, or dies. It returns an error when the order cannot be read, or that of the role.
 func Serve[O any](ctx context.Context, in io.Reader, out io.Writer, role func(context.Context, O, *Teller) error) error {
 	var order O
 	orders := json.NewDecoder(in)
@@ -38,8 +38,8 @@ type Teller struct {
 	let    chan struct{} // closed when the parent lets the process go
 }
 
-// Await returns when the parent lets the process go on, as several that are to begin together. It returns the cause of ctx when
-// that ends before.
+// Await returns when the parent lets the process go on, as several that are to begin together. It returns the cause of
+// ctx when that ends before.
 func (t *Teller) Await(ctx context.Context) error {
 	select {
 	case <-t.let:

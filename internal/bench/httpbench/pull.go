@@ -17,8 +17,8 @@ type Pull struct {
 	Wait    time.Duration // of one poll
 }
 
-// Run notes in seen when each task arrived, until seen has all or the limit is over: what is missing then is for the judge. It
-// returns when the last task was finished.
+// Run notes in seen when each task arrived, until seen has all or the limit is over: what is missing then is for the
+// judge. It returns when the last task was finished.
 func (p Pull) Run(ctx context.Context, c *Client, seen *lateness.Starts, limit time.Duration) (last time.Time, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)

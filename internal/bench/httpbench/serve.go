@@ -13,9 +13,9 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 )
 
-// Serve runs the service with its defaults, on a database that has the tables and on a free port of loopback, until ctx ends. It
-// calls ready with where that is; who calls there waits until the service runs. It returns the errors of [server.Open] and
-// [server.Service.Run].
+// Serve runs the service with its defaults, on a database that has the tables and on a free port of loopback, until ctx
+// ends. It calls ready with where that is; who calls there waits until the service runs. It returns the errors of
+// [server.Open] and [server.Service.Run].
 func Serve(ctx context.Context, dsn string, log *slog.Logger, ready func(url string)) error {
 	c := config.Default()
 	c.DSN, c.Server.Listen, c.Server.Auth = dsn, "127.0.0.1:0", "none"
@@ -28,8 +28,8 @@ func Serve(ctx context.Context, dsn string, log *slog.Logger, ready func(url str
 	return s.Run(ctx)
 }
 
-// Receive answers calls of the service, on a free port of loopback, while f runs: f gets the URL to be called, and note what arrives:
-// the id of each call's task, and the moment.
+// Receive answers calls of the service, on a free port of loopback, while f runs: f gets the URL to be called, and note
+// what arrives: the id of each call's task, and the moment.
 func Receive(ctx context.Context, note func(id int64, at time.Time), f func(url string) error) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -16,8 +16,8 @@ var ErrOtherClock = errors.New("the server's clock is not this machine's, so nob
 // clockReadings is how often the server is asked for its time: a slow reply to one of them must not hide a wrong clock.
 const clockReadings = 5
 
-// SameClock returns [ErrOtherClock] when a MySQL server has another clock than this process: who judges by time.Now what is due by
-// the server's clock must know. It returns other errors when the server cannot be asked.
+// SameClock returns [ErrOtherClock] when a MySQL server has another clock than this process: who judges by time.Now
+// what is due by the server's clock must know. It returns other errors when the server cannot be asked.
 func SameClock(ctx context.Context, pool *sql.DB) error { return ClockAhead(ctx, pool, 0) }
 
 // ClockAhead is the same for a server whose clock is to be ahead by that much.

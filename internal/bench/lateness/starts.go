@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Starts collects when processors started, by the clock that they read as the first thing they did. It is safe for concurrent use.
+// Starts collects when processors started, by the clock that they read as the first thing they did. It is safe for
+// concurrent use.
 type Starts struct {
 	mu   sync.Mutex
 	seen map[int64]started // without pointers, which the garbage collector would follow while lateness is measured
@@ -68,7 +69,8 @@ func (s *Starts) Full() bool {
 	}
 }
 
-// Wait returns when all have started or the time is up; what is missing then is for the judge. It returns an error when ctx ends.
+// Wait returns when all have started or the time is up; what is missing then is for the judge. It returns an error when
+// ctx ends.
 func (s *Starts) Wait(ctx context.Context, limit time.Duration) error {
 	overdue := time.NewTimer(limit)
 	defer overdue.Stop()

@@ -42,8 +42,8 @@ func claimsOf(m *delaytask.Metrics) (c Claims, err error) {
 	return c, nil
 }
 
-// Spread is by how many percent of an even share the process is off that ran the most, or the fewest, tasks for its share. Of
-// nothing it is 0.
+// Spread is by how many percent of an even share the process is off that ran the most, or the fewest, tasks for its
+// share. Of nothing it is 0.
 func Spread(ran []int) float64 {
 	all := 0
 	for _, n := range ran {

@@ -87,8 +87,8 @@ func (f *Fleet) all(ctx context.Context, is func(*member) bool) error {
 	})
 }
 
-// Ran returns when the processes have begun so many tasks in all, those that have ended included. It returns an error when ctx ends
-// before, or a process did without being told to.
+// Ran returns when the processes have begun so many tasks in all, those that have ended included. It returns an error
+// when ctx ends before, or a process did without being told to.
 func (f *Fleet) Ran(ctx context.Context, want int) error {
 	return f.until(ctx, func() bool {
 		sum := 0
@@ -120,7 +120,8 @@ func (f *Fleet) until(ctx context.Context, is func() bool) error {
 	return nil
 }
 
-// StopOldest stops the n oldest processes that are left, all at once and as a deploy does, and returns when they are gone.
+// StopOldest stops the n oldest processes that are left, all at once and as a deploy does, and returns when they are
+// gone.
 func (f *Fleet) StopOldest(n int) error {
 	leaving := f.members[f.stopped : f.stopped+n]
 	f.stopped += n

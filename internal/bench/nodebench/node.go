@@ -13,7 +13,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Event is what a process tells: that it is ready to go, that it serves, how many tasks it has begun since; at its end the rest.
+// Event is what a process tells: that it is ready to go, that it serves, how many tasks it has begun since; at its end
+// the rest.
 type Event struct {
 	Ready   bool    `json:"ready,omitempty"`
 	Serving bool    `json:"serving,omitempty"`
@@ -31,8 +32,8 @@ type Start struct {
 
 const tellEvery = 10 * time.Millisecond
 
-// Serve is the process: a scheduler with defaults whose processor of the tag does nothing. It waits to be let go, and serves until
-// ctx ends, which stops it as a deploy does. It returns the errors of the scheduler.
+// Serve is the process: a scheduler with defaults whose processor of the tag does nothing. It waits to be let go, and
+// serves until ctx ends, which stops it as a deploy does. It returns the errors of the scheduler.
 func Serve(ctx context.Context, dsn, tag string, log *slog.Logger, t *child.Teller) error {
 	n := &node{}
 	metrics := delaytask.NewMetrics()

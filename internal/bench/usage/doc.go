@@ -1,3 +1,3 @@
-// Package usage tells what this process has needed of the machine, and what the machine lacked. It knows how on Linux; elsewhere its functions return
-// errors.ErrUnsupported.
+// Package usage tells what this process has needed of the machine, and what the machine lacked. It knows how on Linux;
+// elsewhere its functions return errors.ErrUnsupported.
 package usage

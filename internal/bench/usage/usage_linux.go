@@ -20,8 +20,8 @@ func CPU() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-// Stolen is how much of the CPU time of this machine its host gave to others since the machine was started, if it is a virtual one,
-// and how much there was in all; in ticks, for ratios of two differences.
+// Stolen is how much of the CPU time of this machine its host gave to others since the machine was started, if it is a
+// virtual one, and how much there was in all; in ticks, for ratios of two differences.
 func Stolen() (stolen, all int64, err error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {

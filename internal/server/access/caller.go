@@ -18,8 +18,8 @@ func Everyone() Caller { return Caller{verbs: []Verb{All}, tags: []string{anyTag
 // Name is the name of the caller's token.
 func (c Caller) Name() string { return c.name }
 
-// May reports whether the caller may do v with tasks of the tag. Tasks without a tag, which only plain SQL makes, belong to those who
-// may do it to all.
+// May reports whether the caller may do v with tasks of the tag. Tasks without a tag, which only plain SQL makes,
+// belong to those who may do it to all.
 func (c Caller) May(v Verb, tag string) bool { return c.has(v) && Match(c.tags, tag) }
 
 // SomeTag reports whether the caller may do v with tasks of some tag at all.
@@ -43,7 +43,8 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, contextKey{}, carried{caller: c})
 }
 
-// WithCheck returns a context that carries the caller that check finds, now and whenever [Again] asks. It returns the error of check.
+// WithCheck returns a context that carries the caller that check finds, now and whenever [Again] asks. It returns the
+// error of check.
 func WithCheck(ctx context.Context, check func(context.Context) (Caller, error)) (context.Context, error) {
 	c, err := check(ctx)
 	if err != nil {
@@ -52,8 +53,8 @@ func WithCheck(ctx context.Context, check func(context.Context) (Caller, error))
 	return context.WithValue(ctx, contextKey{}, carried{c, check}), nil
 }
 
-// Again returns the context with the caller found anew: while a request waited, its token may have been revoked, or the first token
-// made. It returns the error of the check when nobody may call any more.
+// Again returns the context with the caller found anew: while a request waited, its token may have been revoked, or the
+// first token made. It returns the error of the check when nobody may call any more.
 func Again(ctx context.Context) (context.Context, error) {
 	c, _ := ctx.Value(contextKey{}).(carried)
 	if c.check == nil {

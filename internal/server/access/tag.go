@@ -11,8 +11,8 @@ import (
 // anyTag is the pattern of all tags.
 const anyTag = "*"
 
-// ParseTags reads patterns of tags, each once: a tag, the beginning of tags with a "*" at its end, or "*" alone for all tags.
-// It returns [ErrInvalid] for what is none, and when there are none.
+// ParseTags reads patterns of tags, each once: a tag, the beginning of tags with a "*" at its end, or "*" alone for all
+// tags. It returns [ErrInvalid] for what is none, and when there are none.
 func ParseTags(patterns []string) ([]string, error) {
 	var tags []string
 	for _, pattern := range patterns {

@@ -16,9 +16,9 @@ const tokenPrefix = "dt_"
 
 const tokenBytes = 32
 
-// New makes a token. The secret is what a caller sends; it cannot be had again from the row that is stored. tags and verbs are
-// as [ParseTags] and [ParseVerbs] take them; the token is good until expires by the database's clock, and for ever when that
-// is zero. New returns [ErrInvalid] when the name, a tag or a verb makes no sense.
+// New makes a token. The secret is what a caller sends; it cannot be had again from the row that is stored. tags and
+// verbs are as [ParseTags] and [ParseVerbs] take them; the token is good until expires by the database's clock, and for
+// ever when that is zero. New returns [ErrInvalid] when the name, a tag or a verb makes no sense.
 func New(name string, tags []string, verbs []Verb, expires row.Time) (secret string, token row.AccessToken, err error) {
 	if !processor.ValidTag(name) {
 		return "", token, fmt.Errorf("%w: the name %.140q of a token: want 1-128 bytes of A-Z a-z 0-9 . _ - : /", ErrInvalid, name)
@@ -41,7 +41,8 @@ func New(name string, tags []string, verbs []Verb, expires row.Time) (secret str
 	}, nil
 }
 
-// hashOf returns the hash of what may be a token. What cannot be one is refused without further work, however long it is.
+// hashOf returns the hash of what may be a token. What cannot be one is refused without further work, however long it
+// is.
 func hashOf(bearer string) (hash [sha256.Size]byte, ok bool) {
 	random, named := strings.CutPrefix(bearer, tokenPrefix)
 	if !named || len(random) != base64.RawURLEncoding.EncodedLen(tokenBytes) {

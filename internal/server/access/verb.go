@@ -37,7 +37,8 @@ func ToSave(tag string) Verb {
 	return Save
 }
 
-// ParseVerbs reads verbs by their names, each once. It returns [ErrInvalid] for an unknown one, and when there are none.
+// ParseVerbs reads verbs by their names, each once. It returns [ErrInvalid] for an unknown one, and when there are
+// none.
 func ParseVerbs(names []string) ([]Verb, error) {
 	var verbs []Verb
 	for _, name := range names {

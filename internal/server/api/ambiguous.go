@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// unambiguous refuses requests of which a part would be ignored in silence: a query that cannot be read, a parameter that comes
-// twice, and a body where none is taken.
+// unambiguous refuses requests of which a part would be ignored in silence: a query that cannot be read, a parameter
+// that comes twice, and a body where none is taken.
 func unambiguous(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	if p := ambiguity(r, ctx.Operation()); p != nil {

@@ -15,9 +15,11 @@ import (
 
 // Authenticator finds out who calls.
 type Authenticator interface {
-	// Asked reports whether callers need a token at this moment. It returns access.ErrUnavailable when that cannot be told.
+	// Asked reports whether callers need a token at this moment. It returns access.ErrUnavailable when that cannot be
+	// told.
 	Asked(ctx context.Context) (bool, error)
-	// Check returns access.ErrUnauthorized for a token that is unknown or over, and access.ErrUnavailable when that cannot be told.
+	// Check returns access.ErrUnauthorized for a token that is unknown or over, and access.ErrUnavailable when that cannot
+	// be told.
 	Check(ctx context.Context, bearer string) (access.Caller, error)
 }
 
@@ -106,8 +108,8 @@ func allow(ctx context.Context, verb access.Verb, tag string) error {
 	return problemOf(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf("this token may not %s tasks of tag %.128s", verb, tag))
 }
 
-// seen refuses a caller who may not do this to a task that was named otherwise than by its tag. The answer is that to a task which is
-// not there: an id of another tag must not tell which tags there are.
+// seen refuses a caller who may not do this to a task that was named otherwise than by its tag. The answer is that to a
+// task which is not there: an id of another tag must not tell which tags there are.
 func seen(ctx context.Context, verb access.Verb, named delaytask.Ref, tag string) error {
 	if access.From(ctx).May(verb, tag) {
 		return nil

@@ -34,8 +34,8 @@ var unreadableCodes = map[int]string{
 	http.StatusServiceUnavailable:    wire.CodeOverloaded,
 }
 
-// readBodies reads the body of every request before it is looked at: within its limits of size and time, and complete. What goes
-// on is well-formed JSON, or a batch.
+// readBodies reads the body of every request before it is looked at: within its limits of size and time, and complete.
+// What goes on is well-formed JSON, or a batch.
 func (a *API) readBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, p := a.readBody(w, r)
@@ -105,8 +105,8 @@ func wrongMedia(what string) *wire.Problem {
 		what+": send JSON in UTF-8 with the header Content-Type: application/json")
 }
 
-// checkSyntax walks through one JSON value and refuses what readers disagree about: bytes that are not UTF-8, a member that comes
-// twice in its object, and nesting that some cannot follow.
+// checkSyntax walks through one JSON value and refuses what readers disagree about: bytes that are not UTF-8, a member
+// that comes twice in its object, and nesting that some cannot follow.
 func checkSyntax(data []byte) *wire.Problem {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(data))
 	for first := true; first || decoder.StackDepth() > 0; first = false {

@@ -46,7 +46,8 @@ func (d *door) close() {
 }
 
 // Close refuses what comes from now on, and waits until all that came before has been answered. /healthz, /readyz and
-// /metrics are answered on. It returns the cause of ctx when that ends first. Waiting pops end with Config.Stopping, not here.
+// /metrics are answered on. It returns the cause of ctx when that ends first. Waiting pops end with Config.Stopping,
+// not here.
 func (a *API) Close(ctx context.Context) error {
 	a.door.close()
 	select {

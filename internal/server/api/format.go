@@ -13,14 +13,15 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// strictJSON reads a request as it was meant or not at all: a member that nobody knows, one that comes twice and one in another
-// letter case are refused, because a misspelt "delay" would mean now.
+// strictJSON reads a request as it was meant or not at all: a member that nobody knows, one that comes twice and one in
+// another letter case are refused, because a misspelt "delay" would mean now.
 var strictJSON = huma.Format{
 	Marshal:   marshal,
 	Unmarshal: func(data []byte, v any) error { return plainly(json.Unmarshal(data, v, strictly)) },
 }
 
-// strictly refuses unknown members, and a null where leaving the member out would mean something else than the caller thinks.
+// strictly refuses unknown members, and a null where leaving the member out would mean something else than the caller
+// thinks.
 var strictly = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(

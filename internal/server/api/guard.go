@@ -51,8 +51,8 @@ func (a *API) bounded(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin keeps web pages away: a browser's request from another origin is refused, and so is one whose host is not a name of
-// this server, by which a page could reach it under a name of its own.
+// sameOrigin keeps web pages away: a browser's request from another origin is refused, and so is one whose host is not
+// a name of this server, by which a page could reach it under a name of its own.
 func (a *API) sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,8 @@ func (a *API) knownHost(hostport string) bool {
 	return IsLoopbackName(host) || slices.Contains(a.hosts, host) || a.addresses && err == nil
 }
 
-// IsLoopbackName reports whether a browser that calls a host, in lower case, says which page sends the request, also over plain HTTP.
+// IsLoopbackName reports whether a browser that calls a host, in lower case, says which page sends the request, also
+// over plain HTTP.
 func IsLoopbackName(host string) bool {
 	if host == "localhost" {
 		return true

@@ -154,7 +154,8 @@ func (a *API) finishAll(ctx context.Context, in *finishAllInput) (*finishAllOutp
 	return out, nil
 }
 
-// finishAllowed completes those that the caller may. A task of another tag, or one that is gone, is the answer to its own token.
+// finishAllowed completes those that the caller may. A task of another tag, or one that is gone, is the answer to its
+// own token.
 func (a *API) finishAllowed(ctx context.Context, tokens []delaytask.Token) ([]error, error) {
 	answers, err := a.allowTokens(ctx, access.Work, tokens)
 	if err != nil {

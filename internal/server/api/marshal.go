@@ -7,8 +7,9 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// marshal writes an answer. Tasks go out one by one, because a client may be slow, and all of them encoded would take their memory
-// once more until it has read them. A client that is gone, or takes its answer too slowly, is no error: nobody is left to tell.
+// marshal writes an answer. Tasks go out one by one, because a client may be slow, and all of them encoded would take
+// their memory once more until it has read them. A client that is gone, or takes its answer too slowly, is no error:
+// nobody is left to tell.
 func marshal(w io.Writer, v any) error {
 	out := &client{Writer: w}
 	encoder := json.NewEncoder(out)

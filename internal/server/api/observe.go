@@ -20,8 +20,8 @@ type Request struct {
 
 type requestKey struct{}
 
-// observed tells of every request once it has been answered. Patterns are told and not paths: there are few of them, and they hold
-// no keys of anybody's tasks.
+// observed tells of every request once it has been answered. Patterns are told and not paths: there are few of them,
+// and they hold no keys of anybody's tasks.
 func (a *API) observed(next http.Handler) http.Handler {
 	if a.observe == nil {
 		return next

@@ -22,8 +22,8 @@ type Requests interface {
 	SaveRequest(ctx context.Context, hash [32]byte, taskID int64, duplicate bool) error
 }
 
-// saveOnce serves a save under its idempotency key. The id of the task is remembered before the task is saved: whoever repeats the
-// request, at the same moment or after a crash, saves under the same id, and that stores it once.
+// saveOnce serves a save under its idempotency key. The id of the task is remembered before the task is saved: whoever
+// repeats the request, at the same moment or after a crash, saves under the same id, and that stores it once.
 func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) (*savedOutput, error) {
 	// A request that is wrong must not take the key: mended, it is another request.
 	if err := bridge.CheckSave(a.scheduler, item); err != nil {
@@ -60,7 +60,8 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 	return out, nil
 }
 
-// saveUnder saves the task under the id, or, when that was drawn for this request and a stranger has it, under its twin.
+// saveUnder saves the task under the id, or, when that was drawn for this request and a stranger has it, under its
+// twin.
 func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item, id int64) (saved int64, err error) {
 	for _, id := range []int64{id, id ^ twinBit} {
 		options := append(slices.Clone(item.Options), delaytask.WithID(id))
@@ -75,13 +76,13 @@ func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item,
 	return saved, err
 }
 
-// twinBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs get next, and
-// whoever repeats the request, also after a crash, gets the same twin.
+// twinBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs get
+// next, and whoever repeats the request, also after a crash, gets the same twin.
 const twinBit = 1 << 11
 
-// isOwn reports whether a row that is not what a request wants is its task all the same, which was changed since. A row of another tag or
-// key, or one that nobody has touched yet, is a stranger's: a plain INSERT gets the next number after the last id, and that may have
-// been drawn meanwhile.
+// isOwn reports whether a row that is not what a request wants is its task all the same, which was changed since. A row
+// of another tag or key, or one that nobody has touched yet, is a stranger's: a plain INSERT gets the next number after
+// the last id, and that may have been drawn meanwhile.
 func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) {
 	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
 	if err != nil {
@@ -90,8 +91,8 @@ func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) 
 	return task.Tag == in.Body.Tag && task.Key == in.Body.Key && task.App() == in.Body.App && task.Version > 0, nil
 }
 
-// again answers as the first time, whatever has become of the task since. The request is remembered for longer than some tasks are
-// kept.
+// again answers as the first time, whatever has become of the task since. The request is remembered for longer than
+// some tasks are kept.
 func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*savedOutput, error) {
 	out := &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Duplicate: known.Duplicate}}
 	if known.Duplicate {

@@ -12,7 +12,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Receivers are the addresses that are called back with tasks. Its errors are *wire.Problem where the caller is at fault.
+// Receivers are the addresses that are called back with tasks. Its errors are *wire.Problem where the caller is at
+// fault.
 type Receivers interface {
 	Register(ctx context.Context, r *wire.Register) (wire.Receiver, error)
 	List(ctx context.Context) ([]wire.Receiver, error)

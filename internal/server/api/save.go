@@ -78,8 +78,8 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 	return out, nil
 }
 
-// shownTo is what the caller of a save sees of the task. Somebody else may have saved a duplicate: who may only save learns that it
-// is there, and not what is in it.
+// shownTo is what the caller of a save sees of the task. Somebody else may have saved a duplicate: who may only save
+// learns that it is there, and not what is in it.
 func shownTo(ctx context.Context, task *delaytask.TaskRow, duplicate bool) wire.Task {
 	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
 		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(), Status: string(task.Status)}

@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// IDInput names a task by its id, KeyInput an unfinished one by tag and key. The framework sees parameters only in fields and
-// embedded types that are exported.
+// IDInput names a task by its id, KeyInput an unfinished one by tag and key. The framework sees parameters only in
+// fields and embedded types that are exported.
 type IDInput struct {
 	ID string `path:"id" doc:"Id of the task"`
 }

@@ -33,7 +33,8 @@ type complaint string
 
 func (c complaint) Error() string { return string(c) }
 
-// refusal is an answer with a status of its own: about the request as such, or about a service that cannot at this moment.
+// refusal is an answer with a status of its own: about the request as such, or about a service that cannot at this
+// moment.
 type refusal struct {
 	status int
 	text   string
@@ -51,8 +52,8 @@ var told = []error{
 // unable are errors of a service that cannot at this moment.
 var unable = []error{delaytask.ErrOverloaded, delaytask.ErrClosed, delaytask.ErrNotStarted, delaytask.ErrNotReady}
 
-// fail answers with what went wrong. The text of an error that is not known comes from the database and may name hosts and
-// users, so it goes to the log and not to the caller.
+// fail answers with what went wrong. The text of an error that is not known comes from the database and may name hosts
+// and users, so it goes to the log and not to the caller.
 func (h *Handler) fail(w http.ResponseWriter, err error) {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		refuse(w, refused.status, refused.text)

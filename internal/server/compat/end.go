@@ -13,8 +13,8 @@ import (
 // endTries bounds how often an end meets a job that has changed since it was looked at.
 const endTries = 5
 
-// finish completes the job as it stands now: there is no token on the wire to say which lease is meant. Each try carries
-// the version that was looked at. So one transition happens, and whoever else has the job has lost its lease.
+// finish completes the job as it stands now: there is no token on the wire to say which lease is meant. Each try
+// carries the version that was looked at. So one transition happens, and whoever else has the job has lost its lease.
 func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

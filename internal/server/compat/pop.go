@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 )
 
-// pop takes a job that is ready, or as many as max says, and waits for the first one as long as wait says: not at all by
-// default. Each lease lasts the job's own TTR.
+// pop takes a job that is ready, or as many as max says, and waits for the first one as long as wait says: not at all
+// by default. Each lease lasts the job's own TTR.
 func (h *Handler) pop(ctx context.Context, p protocol, q *request) (answer, error) {
 	if err := allow(ctx, access.Work, q.topic); err != nil {
 		return answer{}, err

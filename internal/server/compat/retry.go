@@ -9,12 +9,13 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// ttrHeader marks a job of these routes among the tasks of its tag. It holds the TTR that was asked for, in milliseconds.
+// ttrHeader marks a job of these routes among the tasks of its tag. It holds the TTR that was asked for, in
+// milliseconds.
 const ttrHeader = "delaytask-ttr"
 
-// RetryAfterTTR lets a job whose processor has failed run again when its TTR has passed since the attempt began, as these
-// protocols have it, instead of after the tag's backoff. usual is the TTR of jobs that were added without one. Tasks that were
-// saved in another way, and what an error itself says about the next attempt, are left alone.
+// RetryAfterTTR lets a job whose processor has failed run again when its TTR has passed since the attempt began, as
+// these protocols have it, instead of after the tag's backoff. usual is the TTR of jobs that were added without one.
+// Tasks that were saved in another way, and what an error itself says about the next attempt, are left alone.
 func RetryAfterTTR(usual time.Duration) processor.Middleware {
 	return func(next processor.Processor) processor.Processor {
 		next = processor.Recovery()(next) // a panic is a failure too

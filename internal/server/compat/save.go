@@ -17,8 +17,8 @@ import (
 // saveTries bounds how often a save meets a task that is finished by the time it is looked at.
 const saveTries = 3
 
-// save stores a job. Adding it again while it is unfinished is a success when everything is the same, so that a client that
-// lost the answer may repeat itself.
+// save stores a job. Adding it again while it is unfinished is a success when everything is the same, so that a client
+// that lost the answer may repeat itself.
 func (h *Handler) save(ctx context.Context, p protocol, q *request) (answer, error) {
 	item, err := h.item(ctx, p, q)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package config reads the settings of the delaytask command: from a YAML file, from the environment, and from flags, each
-// overriding the one before. A key that nobody knows and a value that makes no sense are refused, never ignored.
+// Package config reads the settings of the delaytask command: from a YAML file, from the environment, and from flags,
+// each overriding the one before. A key that nobody knows and a value that makes no sense are refused, never ignored.
 package config
 
 import (

@@ -15,8 +15,8 @@ const envPrefix = "DELAYTASK_"
 var (
 	notAlphanumeric = regexp.MustCompile(`[^A-Za-z0-9]`)
 
-	// foreign variables begin like ours but are no settings: those of tests and of clients of the service, the path of the file
-	// itself, and what Kubernetes adds for every service whose name begins with delaytask.
+	// foreign variables begin like ours but are no settings: those of tests and of clients of the service, the path of the
+	// file itself, and what Kubernetes adds for every service whose name begins with delaytask.
 	foreign = regexp.MustCompile(`^DELAYTASK_(TEST_.*|REQUIRE_.*|CONFIG|URL|TOKEN|(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT(_\d+_.*)?)$`)
 )
 
@@ -25,7 +25,8 @@ func EnvName(key string) string {
 	return envPrefix + strings.ToUpper(notAlphanumeric.ReplaceAllString(key, "_"))
 }
 
-// readEnviron comes after the file: a variable's name cannot spell a tag, so only tags that the file names can be meant.
+// readEnviron comes after the file: a variable's name cannot spell a tag, so only tags that the file names can be
+// meant.
 func (c *Config) readEnviron(environ []string) error {
 	var errs []error
 	paths := c.variables()
@@ -53,7 +54,8 @@ func (c *Config) readEnviron(environ []string) error {
 	return errors.Join(errs...)
 }
 
-// variables returns the path of every variable that can be set, and an empty path where two tags share a variable's name.
+// variables returns the path of every variable that can be set, and an empty path where two tags share a variable's
+// name.
 func (c *Config) variables() map[string][]string {
 	paths := make(map[string][]string)
 	for _, key := range Keys() {

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// keyAnnotation marks the flags that are settings. A command's own flags may have the same names: --ttr of one task is not the
-// default of all.
+// keyAnnotation marks the flags that are settings. A command's own flags may have the same names: --ttr of one task is
+// not the default of all.
 const keyAnnotation = "delaytask-config-key"
 
 // FlagName returns the flag of a key: log.level is --log-level.
 func FlagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
 
-// AddFlags adds a flag for each of the keys, or for all of them when none is named; secrets have none. It panics when a key is unknown, as pflag
-// does when a flag is defined twice.
+// AddFlags adds a flag for each of the keys, or for all of them when none is named; secrets have none. It panics when a
+// key is unknown, as pflag does when a flag is defined twice.
 func AddFlags(flags *pflag.FlagSet, keys ...string) {
 	if len(keys) == 0 {
 		keys = Keys()

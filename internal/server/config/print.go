@@ -16,8 +16,8 @@ import (
 // masked stands where a secret would.
 const masked = "***"
 
-// Print writes the settings as YAML that [Load] reads back, with the password of the DSN, all secrets, and the users and
-// query values of receivers' addresses masked.
+// Print writes the settings as YAML that [Load] reads back, with the password of the DSN, all secrets, and the users
+// and query values of receivers' addresses masked.
 func (c Config) Print(w io.Writer) error {
 	_, err := io.WriteString(w, c.String())
 	return err
@@ -125,8 +125,8 @@ func MaskDSN(dsn string) string {
 	return scheme + user + ":***" + rest[at:]
 }
 
-// maskURL hides the user and the values of the query, where addresses carry their keys. Host, path and the names in the query stay,
-// so that one can tell which address it is. What cannot be taken apart is hidden as a whole.
+// maskURL hides the user and the values of the query, where addresses carry their keys. Host, path and the names in the
+// query stay, so that one can tell which address it is. What cannot be taken apart is hidden as a whole.
 func maskURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

@@ -1,5 +1,5 @@
-// Package sealed keeps secrets in a database so that they can be read only with the secret of the service, DELAYTASK_SECRET,
-// and only in the place for which they were sealed.
+// Package sealed keeps secrets in a database so that they can be read only with the secret of the service,
+// DELAYTASK_SECRET, and only in the place for which they were sealed.
 package encrypted
 
 import (
@@ -35,8 +35,8 @@ const version = 1
 // goroutines.
 type Box struct{ aead cipher.AEAD }
 
-// New returns a box for the service's secret, whose key is derived by HKDF-SHA256. It returns [ErrNoSecret] for an empty secret
-// and [ErrShortSecret] for one of less than 16 bytes.
+// New returns a box for the service's secret, whose key is derived by HKDF-SHA256. It returns [ErrNoSecret] for an
+// empty secret and [ErrShortSecret] for one of less than 16 bytes.
 func New(secret string) (*Box, error) {
 	switch {
 	case secret == "":
@@ -59,8 +59,8 @@ func New(secret string) (*Box, error) {
 	return &Box{aead}, nil
 }
 
-// Seal returns a version byte, a random nonce and the encrypted plaintext, 29 bytes longer than that (AES-256-GCM). place names
-// where it is kept, as by an application and an address: it can be opened nowhere else.
+// Seal returns a version byte, a random nonce and the encrypted plaintext, 29 bytes longer than that (AES-256-GCM).
+// place names where it is kept, as by an application and an address: it can be opened nowhere else.
 func (b *Box) Seal(plaintext []byte, place ...string) ([]byte, error) {
 	if b == nil {
 		return nil, fmt.Errorf("seal a secret: %w", ErrNoSecret)
@@ -83,8 +83,8 @@ func (b *Box) Open(sealed []byte, place ...string) ([]byte, error) {
 	return plaintext, nil
 }
 
-// data is what is authenticated beside the plaintext. Lengths keep the parts apart: "ab" and "c" is another place than "a" and
-// "bc".
+// data is what is authenticated beside the plaintext. Lengths keep the parts apart: "ab" and "c" is another place than
+// "a" and "bc".
 func data(place []string) []byte {
 	d := []byte{version}
 	for _, part := range place {

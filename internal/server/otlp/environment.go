@@ -32,8 +32,8 @@ func (e environment) exporter(setting string) (name, value string) {
 	return name, e.get(name)
 }
 
-// endpoint is where spans are posted to: the variable for traces names it, the one for all signals its beginning. A user in it
-// becomes a header, so that nothing which prints the URL can tell the password.
+// endpoint is where spans are posted to: the variable for traces names it, the one for all signals its beginning. A
+// user in it becomes a header, so that nothing which prints the URL can tell the password.
 func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 	name, value := e.exporter("ENDPOINT")
 	if value == "" {
@@ -61,8 +61,8 @@ func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 	return u
 }
 
-// header reads name=value pairs between commas, the values percent-encoded. Errors name a pair by its place alone: values are
-// secrets, and where the form is wrong nobody knows which part is the value.
+// header reads name=value pairs between commas, the values percent-encoded. Errors name a pair by its place alone:
+// values are secrets, and where the form is wrong nobody knows which part is the value.
 func (e environment) header(errs *[]error) http.Header {
 	header := http.Header{}
 	name, value := e.exporter("HEADERS")

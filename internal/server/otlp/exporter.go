@@ -39,7 +39,8 @@ type Exporter struct {
 	ended    chan struct{}
 }
 
-// New makes an exporter, whose owner closes it. It returns an error about OTEL_RESOURCE_ATTRIBUTES or a proxy of the environment.
+// New makes an exporter, whose owner closes it. It returns an error about OTEL_RESOURCE_ATTRIBUTES or a proxy of the
+// environment.
 func New(ctx context.Context, c Config) (*Exporter, error) {
 	if _, err := http.ProxyFromEnvironment(&http.Request{URL: c.Settings.to}); err != nil {
 		return nil, errors.New("the proxy of the environment (HTTPS_PROXY, HTTP_PROXY) is no URL") // the error quotes its password
@@ -64,8 +65,8 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 // Provider makes the spans.
 func (e *Exporter) Provider() trace.TracerProvider { return e.provider }
 
-// Close sends what has not been sent yet, within five seconds and as long as ctx lasts; what the collector has not taken by then is
-// lost. Spans that end later are dropped.
+// Close sends what has not been sent yet, within five seconds and as long as ctx lasts; what the collector has not
+// taken by then is lost. Spans that end later are dropped.
 func (e *Exporter) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()

@@ -20,8 +20,9 @@ const (
 
 var errFull = errors.New("the queue of spans is full: they end faster than the collector takes them")
 
-// ledger knows every span from its end until the collector has it. It stands before the SDK's queue and behind it: the SDK counts
-// what it drops where nobody can read it. It admits no more than that queue holds, so nothing is lost inside.
+// ledger knows every span from its end until the collector has it. It stands before the SDK's queue and behind it: the
+// SDK counts what it drops where nobody can read it. It admits no more than that queue holds, so nothing is lost
+// inside.
 type ledger struct {
 	host    string
 	most    int64

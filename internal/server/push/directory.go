@@ -14,7 +14,8 @@ type target struct {
 	signing []webhook.Secret
 }
 
-// directory is who serves what at one moment: by tag, then by application. Under the application "" stand all of the tag.
+// directory is who serves what at one moment: by tag, then by application. Under the application "" stand all of the
+// tag.
 type directory map[string]map[string]*circle
 
 // circle is those among whom one pair of tag and application goes round.
@@ -47,7 +48,8 @@ func newDirectory(targets []*target, before directory) directory {
 	return d
 }
 
-// find returns those who may get a task of the tag and the application, "" when it has none, in the order in which to try them.
+// find returns those who may get a task of the tag and the application, "" when it has none, in the order in which to
+// try them.
 func (d directory) find(tag, app string) []*target {
 	c := d[tag][app]
 	if c == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Explain says that nobody serves a pending task because of its application. Otherwise the Reason is "", and the scheduler
-// knows more.
+// Explain says that nobody serves a pending task because of its application. Otherwise the Reason is "", and the
+// scheduler knows more.
 func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error) {
 	app := task.App()
 	if app == "" || task.Status != delaytask.Pending || r.reserved(task.Tag) {

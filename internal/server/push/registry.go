@@ -88,8 +88,8 @@ func (r *Registry) List(ctx context.Context) ([]wire.Receiver, error) {
 	return all, nil
 }
 
-// Get returns one receiver. For about an hour it finds one that has expired, too. It returns a *[wire.Problem] when there is
-// none.
+// Get returns one receiver. For about an hour it finds one that has expired, too. It returns a *[wire.Problem] when
+// there is none.
 func (r *Registry) Get(ctx context.Context, id int64) (wire.Receiver, error) {
 	w, there, err := r.Store.Receiver(ctx, id)
 	if err != nil {
@@ -107,8 +107,8 @@ func (r *Registry) Known(ctx context.Context, app, address string) (wire.Receive
 	return shown(w), there, err
 }
 
-// Heartbeat lets a receiver live for its ttl from now. One that has expired lives again: an outage of the database must not force
-// all of them to register anew. It returns a *[wire.Problem] when there is none.
+// Heartbeat lets a receiver live for its ttl from now. One that has expired lives again: an outage of the database must
+// not force all of them to register anew. It returns a *[wire.Problem] when there is none.
 func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Receiver, error) {
 	there, err := r.Store.Heartbeat(ctx, id)
 	if err != nil {
@@ -120,8 +120,8 @@ func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Receiver, erro
 	return r.Get(ctx, id)
 }
 
-// Remove calls an address no more; what it has taken, it may finish. Other processes know it within a second. It returns a
-// *[wire.Problem] when there is none.
+// Remove calls an address no more; what it has taken, it may finish. Other processes know it within a second. It
+// returns a *[wire.Problem] when there is none.
 func (r *Registry) Remove(ctx context.Context, id int64) error {
 	there, err := r.Store.DeleteReceiver(ctx, id)
 	if err != nil {

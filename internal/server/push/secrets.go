@@ -10,7 +10,8 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// rotation is how long a former secret signs beside its successor: whatever is behind the address has that long to take over.
+// rotation is how long a former secret signs beside its successor: whatever is behind the address has that long to take
+// over.
 const rotation = 24 * time.Hour
 
 // secrets are what signs the calls to an address; as JSON they are what is sealed.
@@ -20,8 +21,8 @@ type secrets struct {
 	Until  row.Time `json:"until,omitempty"` // on the database's clock
 }
 
-// replaced returns the secrets after a registration. The same secret again changes nothing; instances behind one address may
-// register in any order while the secret is being changed.
+// replaced returns the secrets after a registration. The same secret again changes nothing; instances behind one
+// address may register in any order while the secret is being changed.
 func (s secrets) replaced(by string, now row.Time) secrets {
 	if s.Secret == by || s.Secret == "" {
 		s.Secret = by

@@ -96,8 +96,8 @@ func (s *serving) unregister(d directory) {
 
 const purgeEvery = 10 * time.Minute
 
-// Run keeps this process in step with the registered receivers until ctx ends. What it has registered with the scheduler
-// stays, for what is still to be run; run it once.
+// Run keeps this process in step with the registered receivers until ctx ends. What it has registered with the
+// scheduler stays, for what is still to be run; run it once.
 func (r *Registry) Run(ctx context.Context) {
 	s := &serving{Registry: r, seen: map[string]time.Time{}, refused: map[string]bool{}, closed: map[int64]bool{}}
 	every := time.NewTicker(r.Every)

@@ -1,5 +1,5 @@
-// Package inbound is what both HTTP faces of the service do with their callers: read a request's body within limits, and take back
-// tasks from callers who are gone.
+// Package inbound is what both HTTP faces of the service do with their callers: read a request's body within limits,
+// and take back tasks from callers who are gone.
 package reqbody
 
 import (
@@ -31,8 +31,9 @@ func (e *BodyError) Error() string { return e.text }
 // NoRoom is what a body may end with instead of going on: too many large ones are in memory.
 var NoRoom = &BodyError{http.StatusServiceUnavailable, "other large requests fill the memory that there is for them; try again"}
 
-// Body reads the whole body of a request, at most limit bytes and for as long as wait. It returns a *[BodyError] when the body is
-// too large, too slow, or ends before it is complete; the answer to that is sent at once and ends the connection.
+// Body reads the whole body of a request, at most limit bytes and for as long as wait. It returns a *[BodyError] when
+// the body is too large, too slow, or ends before it is complete; the answer to that is sent at once and ends the
+// connection.
 func Body(w http.ResponseWriter, r *http.Request, limit int64, wait time.Duration) ([]byte, error) {
 	// Errors of deadlines are ignored: a recorder in a test has none, and a real connection has.
 	control := http.NewResponseController(w)

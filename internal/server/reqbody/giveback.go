@@ -13,8 +13,8 @@ import (
 
 const releaseWait = 5 * time.Second
 
-// HandOut asks once more, by allow, whether the caller may have the tasks: it may have waited for them for a while. Otherwise it gives
-// them back and returns what allow says, or why nobody may call any more.
+// HandOut asks once more, by allow, whether the caller may have the tasks: it may have waited for them for a while.
+// Otherwise it gives them back and returns what allow says, or why nobody may call any more.
 func HandOut(
 	ctx context.Context, log *slog.Logger, from *delaytask.Scheduler, popped []*delaytask.Popped,
 	allow func(context.Context, access.Verb, string) error,

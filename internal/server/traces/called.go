@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Called returns what makes a span of each call to an address: it begins the span, and returns the end of it. Addresses are told
-// without their paths, which are often secret.
+// Called returns what makes a span of each call to an address: it begins the span, and returns the end of it. Addresses
+// are told without their paths, which are often secret.
 func Called(tracer trace.Tracer) func(ctx context.Context, method, host string) (context.Context, func(status int, err error)) {
 	return func(ctx context.Context, method, host string) (context.Context, func(status int, err error)) {
 		ctx, span := tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(called(method, host)...))
@@ -50,8 +50,8 @@ func called(method, host string) []attribute.KeyValue {
 	return attributes
 }
 
-// Inject passes the trace of ctx on in the headers of a call, as W3C trace context. It leaves them alone where the call brings a
-// trace of its own.
+// Inject passes the trace of ctx on in the headers of a call, as W3C trace context. It leaves them alone where the call
+// brings a trace of its own.
 func Inject(ctx context.Context, header http.Header) {
 	if header.Get("traceparent") == "" {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))

@@ -27,8 +27,8 @@ func Served(tracer trace.Tracer, next http.Handler) http.Handler {
 	})
 }
 
-// Answered tells the span of a request, if ctx carries one, how it was answered. The route is a pattern, "" where none matched; the
-// path itself, which may hold a task's key, is told to nobody.
+// Answered tells the span of a request, if ctx carries one, how it was answered. The route is a pattern, "" where none
+// matched; the path itself, which may hold a task's key, is told to nobody.
 func Answered(ctx context.Context, method, route string, status int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -52,8 +52,9 @@ func Answered(ctx context.Context, method, route string, status int) {
 	}
 }
 
-// Extracted puts the trace context of each request into its context, so that what the request saves belongs to the caller's trace.
-// A nil propagator is that of W3C trace context (traceparent and tracestate). A header that is none changes nothing.
+// Extracted puts the trace context of each request into its context, so that what the request saves belongs to the
+// caller's trace. A nil propagator is that of W3C trace context (traceparent and tracestate). A header that is none
+// changes nothing.
 func Extracted(p propagation.TextMapPropagator, next http.Handler) http.Handler {
 	if p == nil {
 		p = propagation.TraceContext{}

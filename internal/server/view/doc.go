@@ -1,2 +1,3 @@
-// Package view turns what the library answers into the JSON of package wire, for the HTTP API and for --json of the command.
+// Package view turns what the library answers into the JSON of package wire, for the HTTP API and for --json of the
+// command.
 package view

@@ -50,12 +50,12 @@ var problems = []struct {
 	{context.Canceled, statusHungUp, wire.CodeUnavailable},
 }
 
-// statusHungUp is for the log and the metrics, where it is no failure of the service: nobody reads the answer. Others know it as
-// "client closed request".
+// statusHungUp is for the log and the metrics, where it is no failure of the service: nobody reads the answer. Others
+// know it as "client closed request".
 const statusHungUp = 499
 
-// Problem is an error of the library in JSON. It reports false for any other: the text of a database's error may name hosts and
-// users.
+// Problem is an error of the library in JSON. It reports false for any other: the text of a database's error may name
+// hosts and users.
 func Problem(err error) (*wire.Problem, bool) {
 	for _, known := range problems {
 		if !errors.Is(err, known.err) {

@@ -1,6 +1,6 @@
-// Package sabotage removes, one at a time, the checks that keep the promises, so that tests can see their judges fail: a judge
-// that never failed proves nothing. Without the build tag "sabotage" all checks stand and asking costs nothing. With it the
-// environment variable DELAYTASK_SABOTAGE names the one that is removed.
+// Package sabotage removes, one at a time, the checks that keep the promises, so that tests can see their judges fail:
+// a judge that never failed proves nothing. Without the build tag "sabotage" all checks stand and asking costs nothing.
+// With it the environment variable DELAYTASK_SABOTAGE names the one that is removed.
 package sabotage
 
 // Check is one of the checks that keep the promises.

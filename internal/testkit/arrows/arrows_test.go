@@ -261,8 +261,8 @@ func sameTree(a, b string) bool {
 	return covers("cmd", a) && covers("cmd", b) || covers("test", a) && covers("test", b)
 }
 
-// sources returns the imports of every Go file of the module by its path from the root. Files are read instead of built, so
-// that files for other systems count too.
+// sources returns the imports of every Go file of the module by its path from the root. Files are read instead of
+// built, so that files for other systems count too.
 func sources(t *testing.T) map[string][]string {
 	t.Helper()
 	const root = "../../.."

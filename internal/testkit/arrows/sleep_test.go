@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNoTestSleeps lets time pass only where it costs nothing, in a bubble of testing/synctest, and in benchmarks, where a
-// sleep plays a slow database. The helper that opens the bubble may be in another file of the package.
+// TestNoTestSleeps lets time pass only where it costs nothing, in a bubble of testing/synctest, and in benchmarks,
+// where a sleep plays a slow database. The helper that opens the bubble may be in another file of the package.
 func TestNoTestSleeps(t *testing.T) {
 	files := sources(t)
 	bubbles := map[string]bool{"internal/testkit/arrows": true} // this file names what it looks for

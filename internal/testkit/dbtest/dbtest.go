@@ -1,4 +1,5 @@
-// Package dbtest gives tests real databases: a SQLite file, and fresh databases on every kind of MySQL server it can find.
+// Package dbtest gives tests real databases: a SQLite file, and fresh databases on every kind of MySQL server it can
+// find.
 //
 // Servers are looked for when the first test asks for one, in this order, until each kind is there:
 //
@@ -7,10 +8,10 @@
 //  2. a mariadbd or mysqld binary on this machine, started as a private server in a temporary folder;
 //  3. Docker, when DELAYTASK_TEST_DOCKER=1 or the image is already local.
 //
-// A kind that is missing skips its tests, with the reason; DELAYTASK_REQUIRE_DB=mariadb,mysql turns that into a failure. Clusters
-// are tested where they are named, and missed only where they are required.
-// A test that kills its server, or lets it hang, takes one for itself with [NewMortal].
-// With DELAYTASK_TEST_REPORT=FILE every server used is appended to the file, because "go test ./..." hides what packages print.
+// A kind that is missing skips its tests, with the reason; DELAYTASK_REQUIRE_DB=mariadb,mysql turns that into a
+// failure. Clusters are tested where they are named, and missed only where they are required. A test that kills its
+// server, or lets it hang, takes one for itself with [NewMortal]. With DELAYTASK_TEST_REPORT=FILE every server used is
+// appended to the file, because "go test ./..." hides what packages print.
 package dbtest
 
 import (
@@ -46,8 +47,8 @@ type Database struct {
 	spread string
 }
 
-// Spread is the database as behind a balancer: each new connection goes to the next member of the cluster, and sees what was
-// committed on the others before. A database that is not of a cluster is returned as it is.
+// Spread is the database as behind a balancer: each new connection goes to the next member of the cluster, and sees
+// what was committed on the others before. A database that is not of a cluster is returned as it is.
 func (d Database) Spread() Database {
 	if d.spread != "" {
 		d.DSN = d.spread
@@ -109,8 +110,8 @@ func missing(tb testing.TB, kind Kind, why string) {
 	tb.Skipf("no %s here: %s", kind, why)
 }
 
-// Main runs the tests of a package, stops the servers that were started for them, and names those that were used. A package
-// that tests on databases calls it from TestMain.
+// Main runs the tests of a package, stops the servers that were started for them, and names those that were used. A
+// package that tests on databases calls it from TestMain.
 func Main(m *testing.M) { os.Exit(WithServers(m).Run()) }
 
 // WithServers is [Main] for a TestMain that wraps the run itself, as a check for leaked goroutines does.

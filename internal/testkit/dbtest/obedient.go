@@ -54,9 +54,9 @@ func (k *obedient) order(order string) error {
 	return nil
 }
 
-// obey does what it reads, line by line, and answers each when it is done. When its input ends, because the test is over or its
-// process has died, the server and its folder go away; that nobody reads the answers any more must not end it before. The
-// functions it calls differ by the way the server is started.
+// obey does what it reads, line by line, and answers each when it is done. When its input ends, because the test is
+// over or its process has died, the server and its folder go away; that nobody reads the answers any more must not end
+// it before. The functions it calls differ by the way the server is started.
 const obey = `
 freeze() { # a stop reaches the threads one after the other
   kill -STOP $server || return

@@ -21,8 +21,8 @@ type binary struct {
 	path string
 }
 
-// serverBinaries looks where packages put servers, which is often not in the PATH of an ordinary user. Two names of one file
-// count once.
+// serverBinaries looks where packages put servers, which is often not in the PATH of an ordinary user. Two names of one
+// file count once.
 func serverBinaries(ctx context.Context) []binary {
 	folders := append(filepath.SplitList(os.Getenv("PATH")),
 		"/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/homebrew/bin")
@@ -91,8 +91,8 @@ func (b binary) initialise(ctx context.Context, dir string) error {
 	return nil
 }
 
-// common is what every call of the server needs. Its temporary files stay in its own folder: MariaDB, when it starts, deletes
-// those of any other server that shares one.
+// common is what every call of the server needs. Its temporary files stay in its own folder: MariaDB, when it starts,
+// deletes those of any other server that shares one.
 func (b binary) common(dir string) []string {
 	args := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + dir}
 	if os.Geteuid() == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Victim is a server that its owner may kill and start again on the same data, port and socket. Durability is left as it is by
-// default. It is gone when it is closed, and also when the process of its owner is killed.
+// Victim is a server that its owner may kill and start again on the same data, port and socket. Durability is left as
+// it is by default. It is gone when it is closed, and also when the process of its owner is killed.
 type Victim struct {
 	Kind   Kind
 	server *server
@@ -24,10 +24,10 @@ type Victim struct {
 	ready  func(context.Context) error
 }
 
-// NewVictim starts a server of the kind: the binary of this machine, or for MySQL the one of test/servers/mysql when that is
-// installed or DELAYTASK_REQUIRE_DB asks for MySQL. Servers that are named or run in Docker belong to others as well, so they are
-// not used. Its folder is made inside of the given one, or where temporary folders are when that is "", and it runs with the
-// variables beside those of this process. It returns an error where there is no such server.
+// NewVictim starts a server of the kind: the binary of this machine, or for MySQL the one of test/servers/mysql when
+// that is installed or DELAYTASK_REQUIRE_DB asks for MySQL. Servers that are named or run in Docker belong to others as
+// well, so they are not used. Its folder is made inside of the given one, or where temporary folders are when that is
+// "", and it runs with the variables beside those of this process. It returns an error where there is no such server.
 func NewVictim(ctx context.Context, kind Kind, in string, env ...string) (*Victim, error) {
 	for _, b := range serverBinaries(ctx) {
 		if b.kind == kind {
@@ -77,8 +77,8 @@ func (v *Victim) Freeze() error { return v.keeper.order("freeze") }
 // Thaw sends SIGCONT.
 func (v *Victim) Thaw() error { return v.keeper.order("thaw") }
 
-// Spare sends SIGKILL and moves the server's folder, with its data and log, to the path, where Close does not remove it. Then the
-// server can only be closed.
+// Spare sends SIGKILL and moves the server's folder, with its data and log, to the path, where Close does not remove
+// it. Then the server can only be closed.
 func (v *Victim) Spare(path string) error { return v.keeper.order("spare " + path) }
 
 // A server that was started here is waited for; its exit code tells whether it was alive until it was killed.
@@ -170,8 +170,8 @@ func scriptAbove(name string) (string, error) {
 	return "", err
 }
 
-// steadyPort finds a free port below those that systems give to outgoing connections: while the server is away nobody else must
-// get it, least of all a client that dials it and would meet itself.
+// steadyPort finds a free port below those that systems give to outgoing connections: while the server is away nobody
+// else must get it, least of all a client that dials it and would meet itself.
 func steadyPort(ctx context.Context) (int, error) {
 	var err error
 	for range 100 {
@@ -187,8 +187,8 @@ func steadyPort(ctx context.Context) (int, error) {
 // Mortal is a [Victim] of one test's own. It is gone when the test ends, and also when the test process is killed.
 type Mortal struct{ *Victim }
 
-// NewMortal starts a server of the kind, as [NewVictim] does. Where there is none the test is skipped with the reason, or fails
-// when the kind is required.
+// NewMortal starts a server of the kind, as [NewVictim] does. Where there is none the test is skipped with the reason,
+// or fails when the kind is required.
 func NewMortal(tb testing.TB, kind Kind) Mortal { tb.Helper(); return NewMortalIn(tb, kind, "") }
 
 // NewMortalIn is [NewMortal] with the server's data inside of the given folder.

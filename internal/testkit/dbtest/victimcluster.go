@@ -13,8 +13,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Cluster is a cluster of servers whose members its owner may kill and bring back. It is gone when it is closed, and also when the
-// process of its owner is killed. Two members of the three have to be there at any time.
+// Cluster is a cluster of servers whose members its owner may kill and bring back. It is gone when it is closed, and
+// also when the process of its owner is killed. Two members of the three have to be there at any time.
 type Cluster struct {
 	server *server
 	keeper *obedient
@@ -44,12 +44,12 @@ func (c *Cluster) Freeze(member int) error { return c.keeper.order(fmt.Sprint("s
 // Thaw sends SIGCONT.
 func (c *Cluster) Thaw(member int) error { return c.keeper.order(fmt.Sprint("moving ", member)) }
 
-// Spare ends the members and moves their folders, with their data and logs, to the path, where Close does not remove them. Then
-// the cluster can only be closed.
+// Spare ends the members and moves their folders, with their data and logs, to the path, where Close does not remove
+// them. Then the cluster can only be closed.
 func (c *Cluster) Spare(path string) error { return c.keeper.order("spare " + path) }
 
-// steady is how long all members have to agree that they are all there. One that was away believes for some moments in what it
-// knew before, and the others may have expelled it already, or be about to.
+// steady is how long all members have to agree that they are all there. One that was away believes for some moments in
+// what it knew before, and the others may have expelled it already, or be about to.
 const steady = 3 * time.Second
 
 // Await returns when the cluster is whole again, or an error when that takes longer than the limit.
@@ -125,7 +125,8 @@ moving() { server=$(cat "$dir/$1/mysqld.pid") && thaw; }
 crash() { "$1" down "$dir"; }
 ` + obey
 
-// NewCluster starts three members by the scripts in test/servers. A group takes writes on its primary alone when single says so.
+// NewCluster starts three members by the scripts in test/servers. A group takes writes on its primary alone when single
+// says so.
 func NewCluster(ctx context.Context, kind Kind, single bool) (*Cluster, error) {
 	path, verb := "test/servers/galera", "up"
 	if kind == Group {

@@ -1,10 +1,12 @@
-// Package faultstore makes a store fail on purpose: before a call, after it, or by hanging. A test that runs a scenario with
-// the n-th call failing, for n = 1, 2, 3 … until [Store.Faults] says that no fault was met, has seen every call of it fail.
+// Package faultstore makes a store fail on purpose: before a call, after it, or by hanging. A test that runs a scenario
+// with the n-th call failing, for n = 1, 2, 3 … until [Store.Faults] says that no fault was met, has seen every call of
+// it fail.
 //
 // Over a [Line] calls also take their time, and it may be cut, held and ended.
 //
-// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call and, over a line, those
-// that go on with a call when its caller is gone or may be before its rows are unlocked. So it works in a testing/synctest bubble.
+// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call and, over a
+// line, those that go on with a call when its caller is gone or may be before its rows are unlocked. So it works in a
+// testing/synctest bubble.
 package faultstore
 
 import (
@@ -71,8 +73,8 @@ func (s *Store) Faults() int {
 	return s.faults
 }
 
-// Cut returns how many calls that the plans let pass were not done at their deadline. A test in real time whose verdict counts
-// only for the planned faults asks for it: a slow machine adds faults of its own.
+// Cut returns how many calls that the plans let pass were not done at their deadline. A test in real time whose verdict
+// counts only for the planned faults asks for it: a slow machine adds faults of its own.
 func (s *Store) Cut() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,8 @@ func (t *trip[T]) arrive() {
 	}()
 }
 
-// mayWait tells the calls that wait while somebody else holds a lock on their rows from those that a store in memory answers at once.
+// mayWait tells the calls that wait while somebody else holds a lock on their rows from those that a store in memory
+// answers at once.
 func mayWait(method string) bool {
 	switch method {
 	case "Claim", "Renew", "Update", "Adopt", "Discard":

@@ -9,8 +9,8 @@ import (
 // Line is the way between one process and its database, and what befalls it. Make one with [NewLine], and give it to
 // [Store.Over]. All of its methods may be called at any time.
 //
-// What was sent arrives, whether or not the caller still waits: a caller who gives up learns nothing, and the call is made all
-// the same.
+// What was sent arrives, whether or not the caller still waits: a caller who gives up learns nothing, and the call is
+// made all the same.
 type Line struct {
 	travel func(Call) (there, back time.Duration)
 
@@ -41,8 +41,8 @@ func NewLine(travel func(Call) (there, back time.Duration)) *Line {
 	return &Line{travel: travel, moved: make(chan struct{})}
 }
 
-// Cut loses calls and answers, as a partition of the network does. Who waits for one waits until his context ends, or the line
-// is restored: then he learns that the connection is lost.
+// Cut loses calls and answers, as a partition of the network does. Who waits for one waits until his context ends, or
+// the line is restored: then he learns that the connection is lost.
 func (l *Line) Cut() { l.set(cut) }
 
 // Hold keeps calls and answers, as they stand still in a process that is frozen, until the line is restored.

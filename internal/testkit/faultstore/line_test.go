@@ -24,8 +24,8 @@ func slow(there, back time.Duration) *faultstore.Line {
 	return faultstore.NewLine(func(faultstore.Call) (time.Duration, time.Duration) { return there, back })
 }
 
-// TestWhatBefallsALine inserts a row over a line that takes a second each way, with three seconds of patience, while something
-// happens to the line after a while and ends five seconds later.
+// TestWhatBefallsALine inserts a row over a line that takes a second each way, with three seconds of patience, while
+// something happens to the line after a while and ends five seconds later.
 func TestWhatBefallsALine(t *testing.T) {
 	for _, c := range []struct {
 		name      string

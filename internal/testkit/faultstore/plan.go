@@ -21,7 +21,8 @@ const (
 	Hang
 	// Late answers as Hang does, and makes the call [LateBy] after the caller has given up.
 	Late
-	// Twice makes the call twice and answers what the second one met: a request that was sent again although it had arrived.
+	// Twice makes the call twice and answers what the second one met: a request that was sent again although it had
+	// arrived.
 	Twice
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// trip is one call on its way there and back. Its caller carries it himself for as long as he waits, because starting a goroutine
-// for each call is what simulations would spend much of their time on. When he goes before the call is made, a goroutine carries
-// it on from where it is.
+// trip is one call on its way there and back. Its caller carries it himself for as long as he waits, because starting a
+// goroutine for each call is what simulations would spend much of their time on. When he goes before the call is made,
+// a goroutine carries it on from where it is.
 type trip[T any] struct {
 	line *Line
 	call Call

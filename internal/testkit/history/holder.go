@@ -34,8 +34,8 @@ func (r *Recorder) Claim(ctx context.Context, claim row.Claim) (row.Claimed, err
 	return claimed, nil
 }
 
-// Update implements [store.Leaser]. The store tells how many changes applied, so an answer between none and all of them says of no
-// task that it was changed.
+// Update implements [store.Leaser]. The store tells how many changes applied, so an answer between none and all of them
+// says of no task that it was changed.
 func (r *Recorder) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
 	bounded := map[int64]bool{} // by the end of a lease, which moves without a version
 	c := r.begin(asking(r, changes, func(ch row.Change) journal.Event {

@@ -1,6 +1,6 @@
-// Package history records what a process asks a store for, and what it is told: each call and each return of a claim, a settle, a
-// rescue, a cancel, a reschedule or a read, as events of package journal, one for each task. Package linear says whether some
-// order of what was done explains all that was told.
+// Package history records what a process asks a store for, and what it is told: each call and each return of a claim, a
+// settle, a rescue, a cancel, a reschedule or a read, as events of package journal, one for each task. Package linear
+// says whether some order of what was done explains all that was told.
 package history
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Recorder passes all calls on to a store and records those that change a task or see who holds it. Calls that search for tasks
-// by their due time, and what reads in a caller's transaction see, are not recorded.
+// Recorder passes all calls on to a store and records those that change a task or see who holds it. Calls that search
+// for tasks by their due time, and what reads in a caller's transaction see, are not recorded.
 type Recorder struct {
 	store.Store
 	node  string
@@ -24,13 +24,15 @@ type Recorder struct {
 	calls atomic.Int64
 }
 
-// New returns a recorder of the node's calls. One of so many tasks is recorded, by its id, the same one at every node. The calls
-// are written before they are made and the returns before they are told; what write was given must outlive the process.
+// New returns a recorder of the node's calls. One of so many tasks is recorded, by its id, the same one at every node.
+// The calls are written before they are made and the returns before they are told; what write was given must outlive
+// the process.
 func New(inner store.Store, node string, share int, write func(...journal.Event)) *Recorder {
 	return &Recorder{Store: inner, node: node, share: uint64(max(share, 1)), write: write}
 }
 
-// records reports whether the task is among those that are recorded. Ids count up in their low bits, so those are mixed.
+// records reports whether the task is among those that are recorded. Ids count up in their low bits, so those are
+// mixed.
 func (r *Recorder) records(id int64) bool {
 	const golden = 0x9e3779b97f4a7c15
 	return uint64(id)*golden>>32%r.share == 0
@@ -99,8 +101,8 @@ func failed(err error) journal.Class {
 	return journal.Refused
 }
 
-// Insert implements [store.Saver]. A duplicate is no proof that this very row was not stored: the statement may have been sent
-// twice. What a transaction stores is there when that is committed, which nobody tells the store.
+// Insert implements [store.Saver]. A duplicate is no proof that this very row was not stored: the statement may have
+// been sent twice. What a transaction stores is there when that is committed, which nobody tells the store.
 func (r *Recorder) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	c := r.begin(asking(r, rows, func(w row.Row) journal.Event { return journal.Event{Kind: journal.StoreInsert, ID: w.ID} }))
 	err := r.Store.Insert(ctx, tx, rows)

@@ -1,6 +1,6 @@
-// Package journal is what a simulated or a real run under faults leaves behind: one event for everything that a process did, was
-// told or saw, in the order in which it happened. Package judge decides from it alone whether the promises held, so it can decide
-// again at any time, on any machine.
+// Package journal is what a simulated or a real run under faults leaves behind: one event for everything that a process
+// did, was told or saw, in the order in which it happened. Package judge decides from it alone whether the promises
+// held, so it can decide again at any time, on any machine.
 package journal
 
 import "time"
@@ -27,8 +27,8 @@ type Event struct {
 
 	Due      time.Time `json:"due,omitzero"`      // by the database's clock
 	Expected time.Time `json:"expected,omitzero"` // by the database's clock
-	// Clock is the database's time at At, known without delaytask: "early" is judged by it. Zero: At is good enough, because
-	// both clocks are one.
+	// Clock is the database's time at At, known without delaytask: "early" is judged by it. Zero: At is good enough,
+	// because both clocks are one.
 	Clock time.Time `json:"clock,omitzero"`
 
 	Error  Class  `json:"error,omitempty"`

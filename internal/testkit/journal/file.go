@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// File is a journal of JSON lines, for a process that may be killed at any moment: events that were appended are on the disk.
+// File is a journal of JSON lines, for a process that may be killed at any moment: events that were appended are on the
+// disk.
 type File struct {
 	file *os.File
 

@@ -8,8 +8,8 @@ import (
 // pageSize is how many events a page of a journal in memory has room for.
 const pageSize = 256
 
-// Memory is a journal in memory. The zero value is an empty one. It is kept in pages, because events are large and a slice that
-// grows copies them again and again.
+// Memory is a journal in memory. The zero value is an empty one. It is kept in pages, because events are large and a
+// slice that grows copies them again and again.
 type Memory struct {
 	mu    sync.Mutex
 	pages [][]Event

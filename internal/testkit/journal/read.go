@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Read returns the events of a file as [File] or [WriteTo] made it. A last line that is torn is left out: its process was killed
-// while it wrote, so it had not appended the event yet. Any other line that is no event is an error.
+// Read returns the events of a file as [File] or [WriteTo] made it. A last line that is torn is left out: its process
+// was killed while it wrote, so it had not appended the event yet. Any other line that is no event is an error.
 func Read(from io.Reader) ([]Event, error) {
 	var events []Event
 	lines := bufio.NewReader(from)
@@ -51,8 +51,8 @@ func ReadFiles(paths ...string) ([]Event, error) {
 	return Merge(journals...), nil
 }
 
-// Merge puts the events of several journals into one order, by time. Events of one moment keep the order of the arguments, and
-// those of one journal their own.
+// Merge puts the events of several journals into one order, by time. Events of one moment keep the order of the
+// arguments, and those of one journal their own.
 func Merge(journals ...[]Event) []Event {
 	all := slices.Concat(journals...)
 	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })

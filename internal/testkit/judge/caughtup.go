@@ -36,8 +36,8 @@ func (c *court) caughtUp() {
 	}
 }
 
-// bounded returns the time in which the bounds of promises 7 and 8 count, on the journal's clock: from when the faults have ended
-// until the end. It is false for a journal without such a time.
+// bounded returns the time in which the bounds of promises 7 and 8 count, on the journal's clock: from when the faults
+// have ended until the end. It is false for a journal without such a time.
 func (c *court) bounded() (from, to time.Time, ok bool) {
 	if c.drain == nil || c.done == nil {
 		return from, to, false
@@ -56,8 +56,8 @@ func (t *task) next(i int) *journal.Event {
 	return nil
 }
 
-// servedFrom returns when, from the moment on, a process that serves the tag is first there: nobody else can take its tasks. It is the
-// moment itself for a tag that no process of the journal says it serves.
+// servedFrom returns when, from the moment on, a process that serves the tag is first there: nobody else can take its
+// tasks. It is the moment itself for a tag that no process of the journal says it serves.
 func (c *court) servedFrom(tag string, moment time.Time) time.Time {
 	var back time.Time
 	for _, start := range c.starts {

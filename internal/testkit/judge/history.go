@@ -25,8 +25,8 @@ type history struct {
 	rows    bool // the journal ends with the table
 }
 
-// span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil where the caller or the
-// process did not live to see it, and for a fault of a moment.
+// span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil where the
+// caller or the process did not live to see it, and for a fault of a moment.
 type span struct{ begin, end *journal.Event }
 
 // save is everything that was tried to store one task.

@@ -1,9 +1,9 @@
-// Package judge decides from a journal alone whether the promises of delaytask held. It knows neither engine nor store, so it
-// believes nobody: what callers and processors were told is held against what the database showed. Whether some order explains what
-// was told of each task is for package linear.
+// Package judge decides from a journal alone whether the promises of delaytask held. It knows neither engine nor store,
+// so it believes nobody: what callers and processors were told is held against what the database showed. Whether some
+// order explains what was told of each task is for package linear.
 //
-// Each promise has a file of its own. The journal must give every save a body of its own; saving again under the id of an unknown
-// outcome repeats the body. Nodes are named anew for each life.
+// Each promise has a file of its own. The journal must give every save a body of its own; saving again under the id of
+// an unknown outcome repeats the body. Nodes are named anew for each life.
 package judge
 
 import (
@@ -55,7 +55,8 @@ func RulesOf(events []journal.Event) (Rules, error) {
 	return r, errors.New("the journal carries no rules: an event of the kind \"rules\" is missing")
 }
 
-// Promise is the number of a promise in docs/promises.md. 0 is the one that goes without saying: nothing runs that nobody saved.
+// Promise is the number of a promise in docs/promises.md. 0 is the one that goes without saying: nothing runs that
+// nobody saved.
 type Promise int
 
 // Promises are those that are judged, and what it means that one of them is broken.

@@ -14,8 +14,8 @@ var successors = map[string][]string{
 	failed:    {pending},
 }
 
-// completedOnce (4): every transition follows from the one before, each claim has one execution, and only the execution that
-// holds the current lease completes the task.
+// completedOnce (4): every transition follows from the one before, each claim has one execution, and only the execution
+// that holds the current lease completes the task.
 func (c *court) completedOnce() {
 	for _, t := range c.byID() {
 		c.executedOncePerClaim(t)

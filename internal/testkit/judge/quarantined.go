@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// From suspectAt crashes on a task is a suspect: beside others of them it may lose its process once. From loneAt on, or when the next
-// loss is the last, it runs beside none.
+// From suspectAt crashes on a task is a suspect: beside others of them it may lose its process once. From loneAt on, or
+// when the next loss is the last, it runs beside none.
 const (
 	suspectAt = 2
 	loneAt    = 3
@@ -22,9 +22,10 @@ type hold struct {
 	claim, next *journal.Event
 }
 
-// quarantinedAlone (8): each loss that counts for a quarantine is the task's own. Once it has lost three processes none is met beside
-// another suspect in the same process, and at one of all at least the task was running. A loss that no task caused, because the process
-// was cut off or ended from outside, excuses that: a task that has only been claimed, or waits for its result to be stored, meets it as well.
+// quarantinedAlone (8): each loss that counts for a quarantine is the task's own. Once it has lost three processes none
+// is met beside another suspect in the same process, and at one of all at least the task was running. A loss that no
+// task caused, because the process was cut off or ended from outside, excuses that: a task that has only been claimed,
+// or waits for its result to be stored, meets it as well.
 func (c *court) quarantinedAlone() {
 	held := c.suspects()
 	ends := c.processEnds()
@@ -57,7 +58,8 @@ func (c *court) quarantinedAlone() {
 // alone reports whether no other suspect may run beside this one.
 func (c *court) alone(h hold) bool { return h.claim.CrashCount >= min(loneAt, c.rules.Quarantine-1) }
 
-// suspects returns the claims of suspects, by task. One that is in the hand of a caller, or of a token's holder, crashes nobody.
+// suspects returns the claims of suspects, by task. One that is in the hand of a caller, or of a token's holder,
+// crashes nobody.
 func (c *court) suspects() map[int64][]hold {
 	held := map[int64][]hold{}
 	for _, t := range c.byID() {
@@ -87,7 +89,8 @@ func (h hold) covers(at time.Time, blur time.Duration) bool {
 	return h.claim.At.Before(at.Add(-blur)) && (h.next == nil || h.next.At.After(at.Add(blur)))
 }
 
-// processEnds returns how the processes that have claimed something crashed. Those that were cut off or stuck are left out.
+// processEnds returns how the processes that have claimed something crashed. Those that were cut off or stuck are left
+// out.
 func (c *court) processEnds() map[string]*journal.Event {
 	ends := map[string]*journal.Event{}
 	for _, t := range c.byID() {
@@ -113,8 +116,8 @@ func process(claim *journal.Event) string {
 	return name[:max(strings.LastIndexByte(name, ':'), 0)]
 }
 
-// isSpent reports whether the processor had returned by the moment and the lease was over, so that the process had let go of a task whose
-// result it could not store.
+// isSpent reports whether the processor had returned by the moment and the lease was over, so that the process had let
+// go of a task whose result it could not store.
 func (c *court) isSpent(h hold, at time.Time) bool {
 	r := h.task.run(h.claim.Version)
 	return r != nil && r.end != nil && !r.end.At.After(at) && c.leaseEnd(h.task, h.claim).Before(at)

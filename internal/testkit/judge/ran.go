@@ -6,8 +6,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// ranAtLeastOnce (3): a task ends because its processor succeeded, which promise 4 looks at, because it was cancelled, or because
-// it failed as often as it may.
+// ranAtLeastOnce (3): a task ends because its processor succeeded, which promise 4 looks at, because it was cancelled,
+// or because it failed as often as it may.
 func (c *court) ranAtLeastOnce() {
 	for _, t := range c.byID() {
 		for i := 1; i < len(t.writes); i++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// rescued (8): once there are no more faults, a lease that is over is ended within the bound; none is taken from an executor
-// before it is over; and what a lost lease costs is a crash and no attempt.
+// rescued (8): once there are no more faults, a lease that is over is ended within the bound; none is taken from an
+// executor before it is over; and what a lost lease costs is a crash and no attempt.
 func (c *court) rescued() {
 	for _, t := range c.byID() {
 		for i, w := range t.writes {
@@ -79,8 +79,8 @@ func (t *task) lastLease(claim *journal.Event) *journal.Event {
 	return leases[len(leases)-1]
 }
 
-// leaseEnd is when a lease is over at the latest. Where the journal does not show how leases are moved, an executor that
-// crashed may have moved it in its last moment.
+// leaseEnd is when a lease is over at the latest. Where the journal does not show how leases are moved, an executor
+// that crashed may have moved it in its last moment.
 func (c *court) leaseEnd(t *task, claim *journal.Event) time.Time {
 	end := c.inJournal(t.lastLease(claim).Due)
 	if len(t.leases) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// stopsAreFree (11): only an attempt that has failed, or whose token was not answered in time, is spent. One that a graceful stop
-// has ended is given back, and as far as nothing was in the stop's way, before the node is gone.
+// stopsAreFree (11): only an attempt that has failed, or whose token was not answered in time, is spent. One that a
+// graceful stop has ended is given back, and as far as nothing was in the stop's way, before the node is gone.
 func (c *court) stopsAreFree() {
 	for _, t := range c.byID() {
 		for i, w := range t.writes {

@@ -60,8 +60,8 @@ func (s *story) insert(seconds float64, id int64, body, key string) *story {
 	})
 }
 
-// saveOver saves with a delay of two seconds at the moment 0 of a server whose clock is so far ahead, and stores that at 0.1 on the next
-// one, with the promise for the given second.
+// saveOver saves with a delay of two seconds at the moment 0 of a server whose clock is so far ahead, and stores that
+// at 0.1 on the next one, with the promise for the given second.
 func (s *story) saveOver(ahead, expected float64) *story {
 	s.add(0, "n", journal.CallSave, journal.Event{Op: "save a", Tag: "t", Body: "a", Clock: at(ahead), Expected: at(ahead + 2)})
 	s.add(.1, "db", journal.Write,
@@ -89,7 +89,8 @@ func (s *story) end(seconds float64, node string, id, version int64, body string
 		journal.Event{Op: node + body + string(rune('0'+version)), ID: id, Version: version, Error: class})
 }
 
-// startBehind is the first execution of task 1, on a server whose clock is behind: due there, and too early by the promise.
+// startBehind is the first execution of task 1, on a server whose clock is behind: due there, and too early by the
+// promise.
 func (s *story) startBehind() *story {
 	s.write(6.1, 1, 2, pending, 0, 1, 1.5)
 	s.write(6.5, 1, 3, executing, 1, 1, 10)
@@ -167,7 +168,8 @@ func (s *story) neighbour(node string, crashes int, until float64) *story {
 		write(until, 2, 2, pending, 0, crashes, until)
 }
 
-// outlasted is task 2, whose result the process n3 could not store before the lease ended, as it was moved to the given second.
+// outlasted is task 2, whose result the process n3 could not store before the lease ended, as it was moved to the given
+// second.
 func (s *story) outlasted(returned bool, lease float64) *story {
 	s.save(0, 2, "b")
 	s.claim(4.2, 2, 1, 2, "n3")
@@ -213,7 +215,8 @@ func (s *story) claim(seconds float64, id, version int64, crashes int, node stri
 	return s
 }
 
-// holdKey is a task with a key that is interrupted, waits until second 4 and is cancelled at 5. Another one is saved with its key.
+// holdKey is a task with a key that is interrupted, waits until second 4 and is cancelled at 5. Another one is saved
+// with its key.
 func (s *story) holdKey(again float64) *story {
 	return s.saveKey(0, 1, "a", "k").write(2.1, 1, 1, executing, 1, 0, 5).write(3, 1, 2, pending, 0, 0, 4).
 		write(4.1, 1, 3, executing, 1, 0, 8).cancel(4.95, journal.OK).write(5, 1, 4, cancelled, 1, 0, 5).

@@ -2,8 +2,8 @@ package judge
 
 import "github.com/delaytask/delaytask/internal/testkit/journal"
 
-// toldTheTruth (2): a cancel, reschedule or retry that was accepted has happened while it was asked for, and a task that was
-// accepted is found.
+// toldTheTruth (2): a cancel, reschedule or retry that was accepted has happened while it was asked for, and a task
+// that was accepted is found.
 func (c *court) toldTheTruth() {
 	for _, o := range c.ops {
 		t := c.tasks[o.begin.ID]

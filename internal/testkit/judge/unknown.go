@@ -6,8 +6,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// unknownIsSaid (2): an unknown outcome is called one and carries the id to save again with; saving again stores nothing twice,
-// and what was refused in the end is not stored.
+// unknownIsSaid (2): an unknown outcome is called one and carries the id to save again with; saving again stores
+// nothing twice, and what was refused in the end is not stored.
 func (c *court) unknownIsSaid() {
 	for _, s := range c.byBody() {
 		if len(s.stored) > 1 {
@@ -28,8 +28,9 @@ func (c *court) unknownIsSaid() {
 	}
 }
 
-// refused reports whether the last answer says that nothing is stored. A caller who never got his last one knows nothing, and a
-// duplicate speaks of its own try: when the key is free again, an earlier one of unknown outcome may still be stored.
+// refused reports whether the last answer says that nothing is stored. A caller who never got his last one knows
+// nothing, and a duplicate speaks of its own try: when the key is free again, an earlier one of unknown outcome may
+// still be stored.
 func (s *save) refused() bool {
 	unknown := false
 	for _, try := range s.tries {

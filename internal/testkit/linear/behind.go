@@ -7,9 +7,10 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Where members of a cluster are behind one another, a read is of its node's own member. It may show a state that has been
-// instead of the one that is, but one that somebody made before, and never an earlier version than its node was told of by
-// returns before the call: a member does not forget. Writes and the table at the end are as strict as on one server.
+// Where members of a cluster are behind one another, a read is of its node's own member. It may show a state that has
+// been instead of the one that is, but one that somebody made before, and never an earlier version than its node was
+// told of by returns before the call: a member does not forget. Writes and the table at the end are as strict as on one
+// server.
 
 // knower is a node that has been told of a task.
 type knower struct {

@@ -1,6 +1,7 @@
-// Package linear says whether the histories of single tasks are linearizable: whether one order of all that was done to a task,
-// which keeps every return before every later call, explains all that was told. What is of unknown outcome may have happened at
-// any time after its call, or never. The checker is porcupine; what a store may answer is the model here.
+// Package linear says whether the histories of single tasks are linearizable: whether one order of all that was done to
+// a task, which keeps every return before every later call, explains all that was told. What is of unknown outcome may
+// have happened at any time after its call, or never. The checker is porcupine; what a store may answer is the model
+// here.
 package linear
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Limit is how long the history of one task is thought about. One that takes longer is undecided: neither held nor broken.
+// Limit is how long the history of one task is thought about. One that takes longer is undecided: neither held nor
+// broken.
 const Limit = 5 * time.Second
 
 // Counts are what was looked at.
@@ -46,9 +48,9 @@ func (v Violation) String() string {
 	return fmt.Sprintf("task %d: no order of what was done to it explains what was told", v.Task)
 }
 
-// Check judges what package history recorded, and the table at the end, in a journal that is in its order. Unless the journal says
-// that its record is whole, a task may be missing, and one that a claim has left out may still be free. Where members of a cluster
-// may be behind one another, a read may show what was; see behind.go.
+// Check judges what package history recorded, and the table at the end, in a journal that is in its order. Unless the
+// journal says that its record is whole, a task may be missing, and one that a claim has left out may still be free.
+// Where members of a cluster may be behind one another, a read may show what was; see behind.go.
 func Check(events []journal.Event, behind bool) ([]Violation, Counts) {
 	var violations []Violation
 	var counts Counts

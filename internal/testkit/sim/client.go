@@ -109,8 +109,8 @@ func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) 
 	return unknown
 }
 
-// results saves one task alone, and several in one call. What ends the call before anything is sent is the answer to each of them, and
-// leaves one that is saved again as unknown as it was.
+// results saves one task alone, and several in one call. What ends the call before anything is sent is the answer to
+// each of them, and leaves one that is saved again as unknown as it was.
 func (c *client) results(ctx context.Context, tasks []processor.Save) []processor.SaveResult {
 	if len(tasks) == 1 {
 		id, _, err := c.engine.Save(ctx, tasks[0])
@@ -148,8 +148,8 @@ func (w *world) task(d die, body string) processor.Save {
 	return task
 }
 
-// call is the event of a save that is asked for. The promise of a delay is counted from now, by any clock that the process may believe
-// in; that of a moment is the moment, by whichever clock.
+// call is the event of a save that is asked for. The promise of a delay is counted from now, by any clock that the
+// process may believe in; that of a moment is the moment, by whichever clock.
 func call(op string, task processor.Save, ear *ear) journal.Event {
 	asked := journal.Event{Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: task.At}
 	if task.At.IsZero() {

@@ -11,9 +11,9 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// clocks are those of the servers that were the database, one after another: how far each was ahead of the bubble's. A process
-// learns of a failover only by an answer that it asked for afterwards. Until then it goes by an older clock, and can do no
-// better: "early" is judged by the clock that is kindest to it among those that it may believe in.
+// clocks are those of the servers that were the database, one after another: how far each was ahead of the bubble's. A
+// process learns of a failover only by an answer that it asked for afterwards. Until then it goes by an older clock,
+// and can do no better: "early" is judged by the clock that is kindest to it among those that it may believe in.
 type clocks struct {
 	mu      sync.Mutex
 	offsets []time.Duration // the first server's is 0
@@ -55,7 +55,8 @@ func (c *clocks) apart(a, b int) time.Duration {
 	return (offsets[a] - offsets[b]).Abs()
 }
 
-// ear is the end of a line at the process. It notes which server the process has heard, and gives each a machine of its own.
+// ear is the end of a line at the process. It notes which server the process has heard, and gives each a machine of its
+// own.
 type ear struct {
 	store.Store
 	clocks *clocks
@@ -129,8 +130,9 @@ func (e *ear) claimedAt(id int64) time.Time {
 	return time.Now()
 }
 
-// hear notes an answer that took so long, to a question that was asked of a server or of a later one. That another clock took over under
-// the same name shows only in an answer that comes sooner than the clocks are apart: else it may as well have been on its way for long.
+// hear notes an answer that took so long, to a question that was asked of a server or of a later one. That another
+// clock took over under the same name shows only in an answer that comes sooner than the clocks are apart: else it may
+// as well have been on its way for long.
 func (e *ear) hear(asked int, name string, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -146,8 +148,9 @@ func (e *ear) hear(asked int, name string, took time.Duration) {
 	}
 }
 
-// kindest returns the latest time of the database that the process may have gone by when it decided, at the given moment or later. What
-// was due by an older server's clock, until the process heard of the next one, stays due: it may have waited for a slot since.
+// kindest returns the latest time of the database that the process may have gone by when it decided, at the given
+// moment or later. What was due by an older server's clock, until the process heard of the next one, stays due: it may
+// have waited for a slot since.
 func (e *ear) kindest(decided time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -161,8 +164,8 @@ func (e *ear) kindest(decided time.Time) time.Time {
 	return latest
 }
 
-// strictest is the database's time by the clock furthest behind among those that the process may believe in now. What happens in the
-// very moment of an answer may still go by the older one.
+// strictest is the database's time by the clock furthest behind among those that the process may believe in now. What
+// happens in the very moment of an answer may still go by the older one.
 func (e *ear) strictest() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()

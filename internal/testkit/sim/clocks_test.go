@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/memstore"
 )
 
-// TestWhatAProcessMayHaveGoneBy has a failover to a clock that is three seconds behind, which the process hears of a second later.
+// TestWhatAProcessMayHaveGoneBy has a failover to a clock that is three seconds behind, which the process hears of a
+// second later.
 func TestWhatAProcessMayHaveGoneBy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 
 var length = flag.Duration("sim.growth", 0, "measure the last fleet for so long, in its time, and the others for an hour at most")
 
-// TestGrowth shows what the number of nodes costs the database, at the pace of 1,000,000 tasks a day. It takes long, so it wants to
-// be asked for, and says after every hour of a fleet where it is.
+// TestGrowth shows what the number of nodes costs the database, at the pace of 1,000,000 tasks a day. It takes long, so
+// it wants to be asked for, and says after every hour of a fleet where it is.
 func TestGrowth(t *testing.T) {
 	if *length == 0 {
 		t.Skip("make sim-growth runs it")
@@ -89,8 +89,9 @@ type fleet struct {
 	late  []time.Duration
 }
 
-// grow runs a fleet, and tells after every hour how many tasks it has run. The caller is in a bubble. A call takes half a millisecond in
-// all; everything else takes no time, so what is late is so because of the way that the work is divided.
+// grow runs a fleet, and tells after every hour how many tasks it has run. The caller is in a bubble. A call takes half
+// a millisecond in all; everything else takes no time, so what is late is so because of the way that the work is
+// divided.
 func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, ran int)) (growth, error) {
 	<-time.After(time.Until(begins))
 	f := &fleet{db: memstore.New(), ran: make([]int, nodes)}
@@ -166,8 +167,8 @@ func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error
 	return won, err
 }
 
-// save saves the tasks in turn at the nodes, each due four seconds later: whoever has its share runs it. The time that saves take does
-// not slow down the pace.
+// save saves the tasks in turn at the nodes, each due four seconds later: whoever has its share runs it. The time that
+// saves take does not slow down the pace.
 func (f *fleet) save(tasks int, length time.Duration, tell func(time.Duration, int)) error {
 	began, every := time.Now(), length/time.Duration(tasks)
 	told := time.Hour

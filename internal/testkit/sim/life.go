@@ -163,8 +163,8 @@ func (l *life) end() bool {
 	return true
 }
 
-// crash kills the process: nothing that it does from now on reaches anybody. The order matters: what is written down before the
-// crash may still have had an effect, and nothing after it has.
+// crash kills the process: nothing that it does from now on reaches anybody. The order matters: what is written down
+// before the crash may still have had an effect, and nothing after it has.
 func (l *life) crash(why string) {
 	if !l.end() {
 		return

@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// outsider saves tasks through any node, under ids of his own, and survives their crashes: he saves again until he knows.
+// outsider saves tasks through any node, under ids of his own, and survives their crashes: he saves again until he
+// knows.
 type outsider struct {
 	world *world
 	id    int

@@ -6,8 +6,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/judge"
 )
 
-// plan is what a seed fixes from the beginning. Some seeds are calm where others are wild, so that faults are met one by one as
-// well as together.
+// plan is what a seed fixes from the beginning. Some seeds are calm where others are wild, so that faults are met one
+// by one as well as together.
 type plan struct {
 	dice
 	slots  int           // processes that there shall be

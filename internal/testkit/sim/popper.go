@@ -41,8 +41,8 @@ func (p *popper) work() {
 	}
 }
 
-// handle is what somebody does with a task that he has popped. Nothing of it counts once the node is gone. It was handed out some
-// milliseconds before the Pop returned, and a failover may lie between.
+// handle is what somebody does with a task that he has popped. Nothing of it counts once the node is gone. It was
+// handed out some milliseconds before the Pop returned, and a failover may lie between.
 func (p *popper) handle(task *processor.Task, asked time.Time) {
 	op := p.started(task, asked)
 	d := p.world.roll("popped"+string(task.Body), int(task.Version))

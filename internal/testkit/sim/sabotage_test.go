@@ -14,8 +14,9 @@ import (
 // unexplained is what a history says that is not linearizable.
 const unexplained = "no order of what was done to it explains what was told"
 
-// TestEveryRemovedCheckIsNoticed plays the seeds once more for each of the checks that keep the promises, without it: the judge
-// has to notice within the seeds that every test run plays, and where the versions of a row are at stake, its history too.
+// TestEveryRemovedCheckIsNoticed plays the seeds once more for each of the checks that keep the promises, without it:
+// the judge has to notice within the seeds that every test run plays, and where the versions of a row are at stake, its
+// history too.
 func TestEveryRemovedCheckIsNoticed(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

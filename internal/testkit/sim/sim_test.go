@@ -70,7 +70,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// playOnce plays and judges a seed. The journal of one that broke a promise is kept, because the seed may pass the next time.
+// playOnce plays and judges a seed. The journal of one that broke a promise is kept, because the seed may pass the next
+// time.
 func playOnce(t *testing.T, seed uint64) judge.Verdict {
 	events := playIn(t, seed)
 	v := judge.Judge(events, Rules)
@@ -150,8 +151,8 @@ func TestTheDiceDependOnTheQuestionAndTheNumbersAlone(t *testing.T) {
 	}
 }
 
-// TestMain lets garbage pile up: a seed makes much and keeps little, and collecting it all the time takes long. The journals
-// of a run are some megabytes, so the limit is met only by what is wrong.
+// TestMain lets garbage pile up: a seed makes much and keeps little, and collecting it all the time takes long. The
+// journals of a run are some megabytes, so the limit is met only by what is wrong.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800)

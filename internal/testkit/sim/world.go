@@ -74,8 +74,8 @@ func play(seed uint64) []journal.Event {
 	return events
 }
 
-// repair ends the faults. What was on its way when they ended may still pause a tag, or be lost: that is a fault of before, so who
-// waits for it is told.
+// repair ends the faults. What was on its way when they ended may still pause a tag, or be lost: that is a fault of
+// before, so who waits for it is told.
 func (w *world) repair() {
 	close(w.calm)
 	w.away.Store(false)

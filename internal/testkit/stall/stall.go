@@ -1,5 +1,5 @@
-// Package stall tells a test for how long its machine stood still, so that what is promised in seconds can be tested on a
-// machine that others keep busy: what the test waited for gets so much more time.
+// Package stall tells a test for how long its machine stood still, so that what is promised in seconds can be tested on
+// a machine that others keep busy: what the test waited for gets so much more time.
 package stall
 
 import (
@@ -33,7 +33,8 @@ func (w *Watch) Sleep(ctx context.Context) {
 	}
 }
 
-// Probe notes whenever what takes next to no time takes long, until the context ends. What the probe returns is not looked at.
+// Probe notes whenever what takes next to no time takes long, until the context ends. What the probe returns is not
+// looked at.
 func (w *Watch) Probe(ctx context.Context, probe func(context.Context) error) {
 	for wait(ctx, pause) {
 		over := w.expect(quick)

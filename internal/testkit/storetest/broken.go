@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// RunBroken tests what becomes of rows that cannot be decoded. spoil makes one of a row by hand, and leaves its status, version
-// and due time as they are.
+// RunBroken tests what becomes of rows that cannot be decoded. spoil makes one of a row by hand, and leaves its status,
+// version and due time as they are.
 func RunBroken(t *testing.T, open func(t *testing.T) (store store.Store, spoil func(id int64))) {
 	run(t, brokenTests, func(t *testing.T) *tester {
 		store, spoil := open(t)

@@ -66,7 +66,8 @@ func everyColumnComesBack(t *tester) {
 	t.written(want)
 }
 
-// neighboursComeBack stores two rows at a time that differ in one thing, which a store must not take for the same in both.
+// neighboursComeBack stores two rows at a time that differ in one thing, which a store must not take for the same in
+// both.
 func neighboursComeBack(t *tester) {
 	id := int64(1)
 	for name, differ := range map[string]func(*row.Row){

@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// RunLocks tests a store whose database locks single rows. lock holds the rows in another transaction until unlock is called.
-// Most tests wait for a lock in vain, so open should call t.Parallel.
+// RunLocks tests a store whose database locks single rows. lock holds the rows in another transaction until unlock is
+// called. Most tests wait for a lock in vain, so open should call t.Parallel.
 func RunLocks(t *testing.T, open func(t *testing.T) (store store.Store, lock func(ids ...int64) (unlock func()))) {
 	run(t, lockTests, func(t *testing.T) *tester {
 		store, lock := open(t)
@@ -118,8 +118,8 @@ func (t *tester) claimMany() (rows []row.Row) {
 }
 
 // waitsOnce wants the write refused because some of the rows are locked, after one lock wait of a second, and nothing
-// changed. MySQL looks only once a second whose wait is over, and a machine may stall in between. What waits for each row
-// takes so much longer that three tries tell.
+// changed. MySQL looks only once a second whose wait is over, and a machine may stall in between. What waits for each
+// row takes so much longer that three tries tell.
 func (t *tester) waitsOnce(write func() error, rows []row.Row, held ...int64) {
 	t.Helper()
 	defer t.lock(held...)()

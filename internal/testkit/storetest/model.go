@@ -14,9 +14,9 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// Model runs random operations on a store and on a reference model, a plain map, and compares what both answer. Batches of
-// rows that differ, and filters in all combinations, are tested here alone. It uses one store for all runs and empties it
-// in between.
+// Model runs random operations on a store and on a reference model, a plain map, and compares what both answer. Batches
+// of rows that differ, and filters in all combinations, are tested here alone. It uses one store for all runs and
+// empties it in between.
 func Model(t *testing.T, open func(t *testing.T) store.Store) {
 	tester := newTester(t, open(t))
 	rapid.Check(t, func(rt *rapid.T) {
@@ -69,8 +69,8 @@ func someKeys() *rapid.Generator[string] {
 
 func someStatuses() *rapid.Generator[row.Status] { return rapid.SampledFrom(statuses) }
 
-// someOffsets are hours away from the present, so that the model need not know the time by the second. Two of them are only
-// just apart.
+// someOffsets are hours away from the present, so that the model need not know the time by the second. Two of them are
+// only just apart.
 func someOffsets() *rapid.Generator[time.Duration] {
 	return rapid.SampledFrom([]time.Duration{
 		-2 * time.Hour, -time.Hour, -time.Hour + time.Microsecond, 24 * time.Hour, 48 * time.Hour,

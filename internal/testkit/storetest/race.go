@@ -127,7 +127,8 @@ func overlappingBatches(t *tester) {
 	}
 }
 
-// storm lets actors read a row and try a transition of what they saw; whoever is told that it applied has made that version.
+// storm lets actors read a row and try a transition of what they saw; whoever is told that it applied has made that
+// version.
 func storm(t *tester) {
 	const actors, rounds = 8, 25
 	t.insertTasks(plain, 1)

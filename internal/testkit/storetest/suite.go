@@ -1,7 +1,8 @@
 // Package storetest is the conformance suite of store.Store. Whatever passes it can stand under the engine.
 //
 // [Run] holds for every store. [RunTx], [RunLocks] and [RunBroken] need a way to do what the interface cannot: open a
-// transaction, lock a row from outside, store garbage. [Model] compares a store with a reference model under random operations.
+// transaction, lock a row from outside, store garbage. [Model] compares a store with a reference model under random
+// operations.
 package storetest
 
 import (
@@ -16,8 +17,8 @@ type test struct {
 	run  func(t *tester)
 }
 
-// Run tests the contract on stores that open returns: each one empty and closed by t.Cleanup. Where stores do not disturb each
-// other, open may call t.Parallel.
+// Run tests the contract on stores that open returns: each one empty and closed by t.Cleanup. Where stores do not
+// disturb each other, open may call t.Parallel.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	topics := []struct {
 		name  string

@@ -35,8 +35,8 @@ func (t *tester) now() row.Time {
 	return reading.Time
 }
 
-// waitUntilAfter returns when the store's clock has passed the moment. It asks again and again instead of sleeping, because the
-// store's clock need not be the machine's.
+// waitUntilAfter returns when the store's clock has passed the moment. It asks again and again instead of sleeping,
+// because the store's clock need not be the machine's.
 func (t *tester) waitUntilAfter(moment row.Time) {
 	t.Helper()
 	for giveUp := time.Now().Add(time.Minute); t.now() <= moment; {

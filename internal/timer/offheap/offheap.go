@@ -1,9 +1,9 @@
-// Package offheap holds large arrays of plain values in memory that the garbage collector does not see. The collector lets its
-// heap grow to twice what lives in it before it works: a large and lasting array there costs its size a second time, as room
-// for garbage that never comes.
+// Package offheap holds large arrays of plain values in memory that the garbage collector does not see. The collector
+// lets its heap grow to twice what lives in it before it works: a large and lasting array there costs its size a second
+// time, as room for garbage that never comes.
 //
-// Nobody frees such memory but its owner, and a later use of it crashes the process. So an array belongs in a type that hands out
-// copies only. Neither GOMEMLIMIT nor the figures of the runtime count it.
+// Nobody frees such memory but its owner, and a later use of it crashes the process. So an array belongs in a type that
+// hands out copies only. Neither GOMEMLIMIT nor the figures of the runtime count it.
 package offheap
 
 import (
@@ -11,13 +11,14 @@ import (
 	"unsafe"
 )
 
-// least is the size in bytes from which on an array comes from the system, which gives whole pages: 64 KiB, where they are largest.
+// least is the size in bytes from which on an array comes from the system, which gives whole pages: 64 KiB, where they
+// are largest.
 const least = 64 << 10
 
 var mapped atomic.Int64
 
-// Make returns n zero values of a type that holds no pointers: the collector would not see what they point to. Small arrays, and
-// all where the system gives nothing, are ordinary ones; they too are to be freed, which does nothing then.
+// Make returns n zero values of a type that holds no pointers: the collector would not see what they point to. Small
+// arrays, and all where the system gives nothing, are ordinary ones; they too are to be freed, which does nothing then.
 func Make[T any](n int) []T {
 	var zero T
 	size := n * int(unsafe.Sizeof(zero))

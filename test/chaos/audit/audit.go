@@ -1,5 +1,5 @@
-// Package audit lets a database write down every transition itself, in the transaction that makes it. What a judge reads there is
-// the word of the database and of nobody else.
+// Package audit lets a database write down every transition itself, in the transaction that makes it. What a judge
+// reads there is the word of the database and of nobody else.
 package audit
 
 import (
@@ -15,15 +15,15 @@ import (
 // node is who the events say they are from.
 const node = "database"
 
-// SYSDATE is when the row is written, while other functions say when the statement began, which may have waited for a lock: only
-// the former puts the transitions of a row into their order. It knows no UTC, so the time zone is taken off.
+// SYSDATE is when the row is written, while other functions say when the statement began, which may have waited for a
+// lock: only the former puts the transitions of a row into their order. It knows no UTC, so the time zone is taken off.
 const now = "SYSDATE(6) - INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND"
 
-// Single rows of VALUES: what inserts a SELECT locks the counter of the audit until its statement ends, and would make saves and
-// results wait for each other.
+// Single rows of VALUES: what inserts a SELECT locks the counter of the audit until its statement ends, and would make
+// saves and results wait for each other.
 //
-// The port tells which member of a cluster it was: so no two members ever insert the same key, whose collision would refuse the
-// transition itself.
+// The port tells which member of a cluster it was: so no two members ever insert the same key, whose collision would
+// refuse the transition itself.
 const noted = "INSERT INTO chaos_audit (member, at, task, version, status, attempt, crash_count, executor, due, expected, moved," +
 	" tag, task_key, body) VALUES (@@port, " + now + ", "
 
@@ -59,8 +59,8 @@ func Install(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Writes returns the transitions, and the leases that were moved, in their order. Members of a cluster count for themselves, and
-// share a clock: what one makes of another's row it makes later.
+// Writes returns the transitions, and the leases that were moved, in their order. Members of a cluster count for
+// themselves, and share a clock: what one makes of another's row it makes later.
 func Writes(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 	return read(ctx, db, "SELECT at, moved, task, tag, task_key, body, version, status, attempt, crash_count, executor, due,"+
 		" expected FROM chaos_audit ORDER BY at, seq", journal.Write)

@@ -30,8 +30,8 @@ func Await(ctx context.Context, member *sql.DB) error {
 	}
 }
 
-// Agree returns when all members of a cluster show the same tasks and the same audit, or an error when ctx ends before. What one
-// of them shows can be believed then. A member that gives no answer may be on its way back.
+// Agree returns when all members of a cluster show the same tasks and the same audit, or an error when ctx ends before.
+// What one of them shows can be believed then. A member that gives no answer may be on its way back.
 func Agree(ctx context.Context, members []*sql.DB) error {
 	for {
 		seen := make([]string, len(members))

@@ -1,4 +1,5 @@
-// Package cgroup takes processor time and memory from a process that runs, by control groups of version 1. It needs root and Linux.
+// Package cgroup takes processor time and memory from a process that runs, by control groups of version 1. It needs
+// root and Linux.
 package cgroup
 
 import (
@@ -12,8 +13,8 @@ import (
 	"time"
 )
 
-// Group is a control group of one controller, below the one that its member came from: what bounds this machine's user bounds it
-// as well.
+// Group is a control group of one controller, below the one that its member came from: what bounds this machine's user
+// bounds it as well.
 type Group struct {
 	pid  string
 	home string // the group that the member came from

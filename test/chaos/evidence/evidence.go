@@ -1,4 +1,5 @@
-// Package evidence looks in the journals of a chaos run for what a fault has met: a fault that changed nothing does not count.
+// Package evidence looks in the journals of a chaos run for what a fault has met: a fault that changed nothing does not
+// count.
 package evidence
 
 import (
@@ -99,7 +100,8 @@ func (f Episode) meets(s span) bool {
 	return !s.begin.After(f.End) && (s.end.IsZero() || s.end.After(f.Begin))
 }
 
-// around is how far from a fault a transition may lie that belongs to it: statements wait for locks, and are sent again.
+// around is how far from a fault a transition may lie that belongs to it: statements wait for locks, and are sent
+// again.
 const around = 30 * time.Second
 
 // Changed: one of the tasks that the fault touched has changed at that time.

@@ -1,5 +1,5 @@
-// Package fault is what a chaos run does to its processes, its database and the network between them. Every kind of fault is a
-// small type of its own.
+// Package fault is what a chaos run does to its processes, its database and the network between them. Every kind of
+// fault is a small type of its own.
 package fault
 
 import (
@@ -32,8 +32,8 @@ type World struct {
 	Part, Join func(context.Context, *fleet.Slot) error
 }
 
-// Begin lets a fault happen once. It returns when the fault has begun, with what ends it. A fault without an end is over at once.
-// The end is called also after an error, for what had begun by then.
+// Begin lets a fault happen once. It returns when the fault has begun, with what ends it. A fault without an end is
+// over at once. The end is called also after an error, for what had begun by then.
 type Begin func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error)
 
 // End returns when the fault has ended.

@@ -10,10 +10,12 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// comesBack is how long a member may take that nobody helps. Then it is killed and started anew, as an operator would do.
+// comesBack is how long a member may take that nobody helps. Then it is killed and started anew, as an operator would
+// do.
 const comesBack = time.Minute
 
-// catchesUp is how long one may then take that applies what it has missed, while the savers go on and the machine is busy.
+// catchesUp is how long one may then take that applies what it has missed, while the savers go on and the machine is
+// busy.
 const catchesUp = 5 * time.Minute
 
 // whole returns when all members are there, so that the next fault may take one away: two have to be left at any time.
@@ -33,14 +35,14 @@ func (w *World) whole(ctx context.Context) error {
 	return nil
 }
 
-// strained tells whether a member of a cluster is away, by a fault or by itself: it was slow, and the others expelled it. What an
-// injector asks for is refused then, or not answered.
+// strained tells whether a member of a cluster is away, by a fault or by itself: it was slow, and the others expelled
+// it. What an injector asks for is refused then, or not answered.
 func (w *World) strained(ctx context.Context) bool {
 	return w.Members != nil && w.Members.Whole(context.WithoutCancel(ctx)) != nil
 }
 
-// onMember kills or freezes a member of a cluster, the primary where there is one, and brings it back. When a freeze lasts, the
-// others go on without it.
+// onMember kills or freezes a member of a cluster, the primary where there is one, and brings it back. When a freeze
+// lasts, the others go on without it.
 func onMember(hurt, heal func(*dbtest.Cluster, int) error) Begin {
 	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
 		if err := w.Members.Whole(ctx); err != nil {

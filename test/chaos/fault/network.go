@@ -105,8 +105,8 @@ const (
 	tornIn     = 2 * time.Second
 )
 
-// torn resets all connections of one process, and those that it makes then, each after some bytes. It returns when the process has
-// lost connections, which it shows by making new ones.
+// torn resets all connections of one process, and those that it makes then, each after some bytes. It returns when the
+// process has lost connections, which it shows by making new ones.
 func torn(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
 	slot := shuffled(w, r)[0]
 	before, after := slot.Proxy.Made(), r.Int64N(tornWithin)

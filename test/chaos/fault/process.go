@@ -18,8 +18,8 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// on draws a process of the role to hurt. The first worker is left alone where there are others, so that there is a process that
-// lives all through a run.
+// on draws a process of the role to hurt. The first worker is left alone where there are others, so that there is a
+// process that lives all through a run.
 func on(name string, hurt func(context.Context, *World, *fleet.Slot) (Scar, End, error)) Begin {
 	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
 		slots := w.Fleet.Of(name)
@@ -142,8 +142,8 @@ const (
 	saysSoIn    = 3 * time.Second
 )
 
-// noFiles resets the connections of a worker that may open no file any more, nor another connection. It returns when the worker
-// has said that it wanted more.
+// noFiles resets the connections of a worker that may open no file any more, nor another connection. It returns when
+// the worker has said that it wanted more.
 func noFiles(ctx context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
 	scar := Scar{Target: s.Life()}
 	before, err := os.ReadFile(s.Log())

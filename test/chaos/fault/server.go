@@ -138,7 +138,8 @@ const (
 	empty     = "TRUNCATE chaos_ballast"
 )
 
-// fullDisk fills the disk on which the server keeps its data, where that is one of its own, until the server itself says so.
+// fullDisk fills the disk on which the server keeps its data, where that is one of its own, until the server itself
+// says so.
 func fullDisk(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 	if w.Disk == "" {
 		return Scar{}, nil, ErrNothing

@@ -26,7 +26,8 @@ type Storm struct {
 	Say   func(format string, args ...any)
 }
 
-// Blow returns an error when a fault could not be ended, or an injector does not work. The other lanes end then: there will be no verdict.
+// Blow returns an error when a fault could not be ended, or an injector does not work. The other lanes end then: there
+// will be no verdict.
 func (s *Storm) Blow(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -86,12 +87,12 @@ func drawn(kinds []Kind, r *rand.Rand) Kind {
 	panic("unreachable")
 }
 
-// beginsIn is how long a fault may take to begin while others hold it up. Then it is none. It is longer than the minute that a process gets
-// for its end, because one that does not end is a failure and no fault.
+// beginsIn is how long a fault may take to begin while others hold it up. Then it is none. It is longer than the minute
+// that a process gets for its end, because one that does not end is a failure and no fault.
 const beginsIn = 75 * time.Second
 
-// happen lets one fault begin and end, and writes both down. The end of ctx shortens it, and breaks off no statement: that would
-// cost the connection on which the fault has to be ended.
+// happen lets one fault begin and end, and writes both down. The end of ctx shortens it, and breaks off no statement:
+// that would cost the connection on which the fault has to be ended.
 func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) error {
 	note := func(e journal.Event) error {
 		e.Node, e.Op, e.Detail = "injector", op, k.Name
@@ -123,8 +124,9 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: scar.Target, Body: list(scar.IDs)}))
 }
 
-// gaveWay tells whether the injector's own statement was the one that had to wait too long, was chosen to end a deadlock, lost
-// against another member of a cluster, or was given an id by AUTO_INCREMENT that a process inserted before it.
+// gaveWay tells whether the injector's own statement was the one that had to wait too long, was chosen to end a
+// deadlock, lost against another member of a cluster, or was given an id by AUTO_INCREMENT that a process inserted
+// before it.
 func gaveWay(err error) bool {
 	const lockWait, deadlock, commit, certification, duplicate = 1205, 1213, 1180, 3101, 1062
 	refused, is := errors.AsType[*mysql.MySQLError](err)

@@ -143,8 +143,8 @@ func alter(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 	}, nil
 }
 
-// byHand does what people do with a table: it inserts a row, puts one off, and deletes one. What it inserts and deletes is noted
-// as a save and a cancel whose caller got no answer.
+// byHand does what people do with a table: it inserts a row, puts one off, and deletes one. What it inserts and deletes
+// is noted as a save and a cancel whose caller got no answer.
 func byHand(ctx context.Context, w *World, r *rand.Rand) (scar Scar, _ End, _ error) {
 	for _, doomed := range []bool{false, true} {
 		op := fmt.Sprintf("hand/%d", r.Int64())

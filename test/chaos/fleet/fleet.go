@@ -1,5 +1,5 @@
-// Package fleet keeps the processes of a chaos run: it starts them, hurts them, writes down what became of them, and starts those
-// again that died.
+// Package fleet keeps the processes of a chaos run: it starts them, hurts them, writes down what became of them, and
+// starts those again that died.
 package fleet
 
 import (
@@ -217,7 +217,8 @@ func (f *Fleet) End() error {
 	return f.Err()
 }
 
-// Ask sends the process a signal that it takes for an order. It returns false while nobody is there who knows the order.
+// Ask sends the process a signal that it takes for an order. It returns false while nobody is there who knows the
+// order.
 func (s *Slot) Ask(order os.Signal) bool {
 	l := s.current()
 	select {

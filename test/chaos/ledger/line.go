@@ -1,4 +1,5 @@
-// Package ledger keeps the results of chaos runs, one line of JSON each, and makes of them the tables of docs/reliability.md.
+// Package ledger keeps the results of chaos runs, one line of JSON each, and makes of them the tables of
+// docs/reliability.md.
 package ledger
 
 import (
@@ -19,7 +20,8 @@ var Runs = record.Record[Line]{
 	Documents: map[string]func([]Line) string{"docs/reliability.md": Tables},
 }
 
-// Judged are the folders whose change makes older runs worth nothing: the engine with what it is made of, and the store.
+// Judged are the folders whose change makes older runs worth nothing: the engine with what it is made of, and the
+// store.
 var Judged = append(slices.Clone(record.Seeds), "internal/sqlstore")
 
 // Line is one finished run.
@@ -57,7 +59,8 @@ type Fault struct {
 	Confirmed int `json:"confirmed"` // of these, as the journals show that something was met
 }
 
-// mostTold is how many violations a line tells. Journals are lost, and the number of a promise does not say what was wrong.
+// mostTold is how many violations a line tells. Journals are lost, and the number of a promise does not say what was
+// wrong.
 const mostTold = 10
 
 // Count takes from the verdict and its journal what the line tells.
@@ -95,8 +98,8 @@ func clock(e *journal.Event) time.Time {
 	return e.Clock
 }
 
-// Growth is how much a process needed, by what it told every few seconds. First and last alone would show a moment; that nothing
-// grows shows by the highest of the second half, held against the highest of the first.
+// Growth is how much a process needed, by what it told every few seconds. First and last alone would show a moment;
+// that nothing grows shows by the highest of the second half, held against the highest of the first.
 type Growth struct {
 	First role.State `json:"first"`
 	Last  role.State `json:"last"`

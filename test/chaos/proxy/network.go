@@ -19,9 +19,9 @@ import (
 
 func init() { log.Logger = zerolog.Nop() } // on which toxics tell what they do
 
-// network lies between the client and what knows of packets and statements: toxiproxy's links, which know of bytes alone. They
-// stand here and not in a proxy of their own, because a proxy behind would get whole packets to slice and one before would turn
-// resets into ends.
+// network lies between the client and what knows of packets and statements: toxiproxy's links, which know of bytes
+// alone. They stand here and not in a proxy of their own, because a proxy behind would get whole packets to slice and
+// one before would turn resets into ends.
 type network struct {
 	server *toxiproxy.ApiServer
 	ways   *toxiproxy.Proxy // only its collection of toxics: it never listens
@@ -33,8 +33,8 @@ func newNetwork() *network {
 	return &network{server: server, ways: toxiproxy.NewProxy(server, "", "", "")}
 }
 
-// lay connects a client through the network. The client is reset after what is written to the end of to, and everything is over
-// when done is.
+// lay connects a client through the network. The client is reset after what is written to the end of to, and everything
+// is over when done is.
 func (n *network) lay(client *net.TCPConn) (from *io.PipeReader, to *io.PipeWriter, done *sync.WaitGroup) {
 	from, arrives := io.Pipe()
 	leaves, to := io.Pipe()

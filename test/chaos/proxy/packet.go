@@ -32,8 +32,8 @@ func readPacket(from io.Reader, buffer *[]byte) (packet, error) {
 	return p, nil
 }
 
-// command returns the text of a statement that the client sends, or "". Numbering begins anew with each command, and the packets
-// of the handshake go on from the server's, so only commands have the number 0.
+// command returns the text of a statement that the client sends, or "". Numbering begins anew with each command, and
+// the packets of the handshake go on from the server's, so only commands have the number 0.
 func (p packet) command() string {
 	if len(p) <= headSize || p[3] != 0 || p[headSize] != comQuery {
 		return ""

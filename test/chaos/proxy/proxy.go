@@ -1,6 +1,6 @@
-// Package proxy stands between a process and its MySQL server and loses what networks lose: the reply to a chosen statement, the
-// request, whole connections, or everything for a while. It reads just enough of the protocol to know which statement it carries.
-// Slow, narrow and torn networks are toxiproxy's.
+// Package proxy stands between a process and its MySQL server and loses what networks lose: the reply to a chosen
+// statement, the request, whole connections, or everything for a while. It reads just enough of the protocol to know
+// which statement it carries. Slow, narrow and torn networks are toxiproxy's.
 package proxy
 
 import (
@@ -28,8 +28,8 @@ type Proxy struct {
 	traps []*Trap
 }
 
-// New listens on an address, whose port may be 0, and carries what arrives to the target, which may be another one for each
-// connection. It returns an error when it cannot listen.
+// New listens on an address, whose port may be 0, and carries what arrives to the target, which may be another one for
+// each connection. It returns an error when it cannot listen.
 func New(ctx context.Context, listen string, target func() string) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {
@@ -92,8 +92,8 @@ func (p *Proxy) carry(client *net.TCPConn) {
 	p.mu.Unlock()
 }
 
-// Reset cuts all connections, as a firewall that forgets them does. It returns how many there were, and on how many of them a
-// statement was waiting for its reply.
+// Reset cuts all connections, as a firewall that forgets them does. It returns how many there were, and on how many of
+// them a statement was waiting for its reply.
 func (p *Proxy) Reset() (all, busy int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +119,8 @@ func (p *Proxy) Busy() (busy int) {
 	return busy
 }
 
-// Cut lets nothing through any more, without a word to either side: packets wait, as they do in a network that sends them again
-// and again. Heal delivers them.
+// Cut lets nothing through any more, without a word to either side: packets wait, as they do in a network that sends
+// them again and again. Heal delivers them.
 func (p *Proxy) Cut() { p.gate.close() }
 
 // Heal ends a Cut.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Savers that make more tasks than the machine can run would try what becomes of overload, and nothing else would show: every task would
-// be late. So they begin nothing while so many are overdue.
+// Savers that make more tasks than the machine can run would try what becomes of overload, and nothing else would show:
+// every task would be late. So they begin nothing while so many are overdue.
 const (
 	mostOverdue  = 5000
 	lookOverdue  = time.Second

@@ -44,8 +44,8 @@ type share struct {
 	most  time.Duration // of the span
 }
 
-// shares add up to 1000 with succeed. What was executing in two processes that died runs alone in its process from then on, so a
-// run that has more of such tasks than that works off takes minutes to drain.
+// shares add up to 1000 with succeed. What was executing in two processes that died runs alone in its process from then
+// on, so a run that has more of such tasks than that works off takes minutes to drain.
 var shares = []share{
 	{slow, 1, 120, 1500 * time.Millisecond}, // at a kill, a few of them are executing in each process
 	{ignore, 1, 5, 6 * time.Second},         // longer than a lease

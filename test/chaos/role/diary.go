@@ -59,8 +59,8 @@ func saved(err error) journal.Class {
 	return journal.Refused
 }
 
-// changed is the class of what a cancel, a reschedule or a retry returned. Unlike a save, none of them finds out by itself what a
-// lost reply said.
+// changed is the class of what a cancel, a reschedule or a retry returned. Unlike a save, none of them finds out by
+// itself what a lost reply said.
 func changed(err error) journal.Class {
 	for _, is := range []struct {
 		err   error

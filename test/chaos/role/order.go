@@ -1,5 +1,5 @@
-// Package role is what the processes of a chaos run do: workers that run tasks in every good and bad way, and savers that make
-// tasks and change them. Each writes down what it does, is told and sees before anything depends on it.
+// Package role is what the processes of a chaos run do: workers that run tasks in every good and bad way, and savers
+// that make tasks and change them. Each writes down what it does, is told and sees before anything depends on it.
 package role
 
 import (
@@ -56,8 +56,8 @@ const TTR = 3 * time.Second
 // MaxAttempts of a task whose processor always fails.
 const MaxAttempts = 4
 
-// Tags are what workers serve: one for each pace, so that the slow do not hinder the quick. The last one is for tasks that end
-// their process, which a worker that is to live through a run does not serve.
+// Tags are what workers serve: one for each pace, so that the slow do not hinder the quick. The last one is for tasks
+// that end their process, which a worker that is to live through a run does not serve.
 var Tags = []string{"chaos.quick", "chaos.slow", "chaos.bad", "chaos.deadly"}
 
 // Harmless are the tags whose tasks leave their process alone.

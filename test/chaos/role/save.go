@@ -41,8 +41,8 @@ type saver struct {
 	recent []int64 // ids of tasks that can still be changed, perhaps
 }
 
-// save goes on at its pace, whatever it is told, until ctx ends, and pauses while the workers do not keep up. What is under way in the end is
-// brought to its own.
+// save goes on at its pace, whatever it is told, until ctx ends, and pauses while the workers do not keep up. What is
+// under way in the end is brought to its own.
 func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Teller) (err error) {
 	db, err := pool(o.DSN)
 	if err != nil {

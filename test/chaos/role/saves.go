@@ -13,7 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// saveOne does what a caller is told to do: when the outcome is unknown it saves again with the same id, until it knows.
+// saveOne does what a caller is told to do: when the outcome is unknown it saves again with the same id, until it
+// knows.
 func (v *saver) saveOne(t *task) {
 	v.untilKnown([]*task{t}, func(tasks []*task, patience time.Duration) []delaytask.SaveResult {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -59,7 +60,8 @@ func (v *saver) untilKnown(tasks []*task, save func([]*task, time.Duration) []de
 	}
 }
 
-// unknown returns the tasks to be saved again, and remembers those that were accepted, but not the thousands of a burst.
+// unknown returns the tasks to be saved again, and remembers those that were accepted, but not the thousands of a
+// burst.
 func (v *saver) unknown(tasks []*task, answers []journal.Event) (unknown []*task) {
 	for i, t := range tasks {
 		switch {

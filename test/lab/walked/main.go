@@ -1,5 +1,5 @@
-// Command walked saves tasks and lets them run, and writes which statements that runs: of a save until its timer is armed,
-// and of a timer until the result is stored. It is built with -cover, and started by "go run ./test/lab walk".
+// Command walked saves tasks and lets them run, and writes which statements that runs: of a save until its timer is
+// armed, and of a timer until the result is stored. It is built with -cover, and started by "go run ./test/lab walk".
 package main
 
 import (
