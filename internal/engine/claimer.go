@@ -233,3 +233,136 @@ func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
 		}
 	})
 }
+
+// portion is how many rows a claim may take. A large claim costs the database the least, as long as it is back well
+// before the leases of its rows end. On a server that is slow for the moment all of it would be in vain and be claimed
+// again, and the server slower yet: many processes may keep it busy that way for ever. So the portion is halved after a
+// claim that took long, down to one row, and doubled after a full one that was quick.
+type portion struct {
+	less atomic.Int64 // rows fewer than runqueue.MaxClaim
+}
+
+// Of the shortest lease that it has won, a claim takes long that takes half, for the tasks have to find slots yet, and
+// to run. One is quick that takes a quarter. Smaller parts would punish a long way to the database, which a small claim
+// goes as slowly as a large one.
+const (
+	longPart  = 2
+	quickPart = 4
+)
+
+func (p *portion) rows() int { return runqueue.MaxClaim - int(p.less.Load()) }
+
+// took learns from a claim of so many rows.
+func (p *portion) took(rows int, d, lease time.Duration) {
+	switch {
+	case d > lease/longPart:
+		p.set(rows / 2)
+	case d < lease/quickPart && rows >= p.rows():
+		p.set(2 * rows)
+	}
+}
+
+func (p *portion) set(rows int) {
+	p.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))
+}
+
+// refusals counts the claims in a row that the database did not take. From the third on all claims wait together: rows
+// that came back one by one would make one statement each, as many as the database can refuse.
+type refusals struct {
+	mu    sync.Mutex
+	n     int
+	until time.Time
+}
+
+const patientRefusals = 3
+
+// another counts one more and returns how long claims wait now.
+func (r *refusals) another(now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	if r.n < patientRefusals {
+		return 0
+	}
+	d := lifecycle.Backoff(min(r.n, longestClaimPause))
+	r.until = now.Add(d)
+	return d
+}
+
+// longestClaimPause is the pause after which a database that is back is noticed: about half a second.
+const longestClaimPause = 6
+
+func (r *refusals) over() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n, r.until = 0, time.Time{}
+}
+
+func (r *refusals) waiting(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return now.Before(r.until)
+}
+
+// probes remembers which tags have met a locked row lately.
+type probes struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (p *probes) note(items []*runqueue.Item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.until == nil {
+		p.until = map[string]time.Time{}
+	}
+	for _, it := range items {
+		p.until[it.Tag()] = time.Now().Add(lockProbeFor)
+	}
+}
+
+func (p *probes) suspects(items []*runqueue.Item) (ids []int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.until) == 0 {
+		return nil
+	}
+	now := time.Now()
+	for _, it := range items {
+		until, ok := p.until[it.Tag()]
+		switch {
+		case !ok:
+		case now.Before(until):
+			ids = append(ids, it.ID)
+		default:
+			delete(p.until, it.Tag())
+		}
+	}
+	return ids
+}
+
+// setAsideLocked probes the rows of tags that have met a lock within the last minute, before they are claimed.
+func (c *claimer) setAsideLocked(items []*runqueue.Item) (rest []*runqueue.Item) {
+	ids := c.probes.suspects(items)
+	if len(ids) == 0 {
+		return items
+	}
+	return c.setAside(items, ids)
+}
+
+// setAside asks which of the rows somebody else's transaction holds, and leaves them out for a while.
+func (c *claimer) setAside(items []*runqueue.Item, ids []int64) (rest []*runqueue.Item) {
+	ctx, cancel := c.Call()
+	defer cancel()
+	locked, err := c.lockedAmong(ctx, ids)
+	if err != nil {
+		return items
+	}
+	held, rest := split(items, func(it *runqueue.Item) bool { return locked[it.ID] })
+	c.probes.note(held)
+	for _, it := range held {
+		it.Tries++
+		c.later([]*runqueue.Item{it}, asideFor(it.Tries))
+	}
+	return rest
+}

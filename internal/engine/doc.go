@@ -8,10 +8,8 @@
 //	poplook.go    finds what is due of a tag when a pop begins to wait for it
 //	peek.go       finds rows that have just become overdue and that nobody took
 //	timers.go     sleeps until the head of the heap is due, minus the lead
-//	portion.go    how many rows one claim may take
-//	company.go    how nodes together send about as many statements as one
 //	claimer.go    claims what has a slot, in one guarded statement
-//	apart.go      finds the row that a claim is refused for
+//	refused.go    finds the row that a claim is refused for, and what a claim did whose answer was lost
 //	dispatch.go   starts each claimed task at its exact due time
 //	run.go        runs the processor
 //	renew.go      keeps the leases of what runs, and ends what has lost its lease

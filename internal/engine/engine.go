@@ -218,3 +218,6 @@ func (e *Engine) Resume(ctx context.Context, tag string) error { return e.tags.s
 
 // Now returns the database's time as far as it is certain, zero while there is no anchor.
 func (e *Engine) Now() row.Time { return e.now() }
+
+// Version is what the node's row says of the program.
+const Version = "0.1.0"

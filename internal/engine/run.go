@@ -1,17 +1,21 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/save"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -240,3 +244,68 @@ func tooLate(u *attempt, now row.Time) (settlement, bool) {
 	}
 	return failed(u, row.Cancelled, now, reason, metrics.RunSkippedLate), true
 }
+
+// Every processor runs under these labels of runtime/pprof: they show in profiles, and find the stack of one that does
+// not return.
+const (
+	labelTag  = "delaytask_tag"
+	labelTask = "delaytask_task"
+)
+
+func labels(u *attempt) pprof.LabelSet {
+	return pprof.Labels(labelTag, u.row.Tag, labelTask, strconv.FormatInt(u.row.ID, 10))
+}
+
+// labelled calls f under the labels of the task.
+func labelled(ctx context.Context, u *attempt, f func(context.Context)) {
+	pprof.Do(ctx, labels(u), f)
+}
+
+// stackOf returns where the task's processor is, or "" when it has returned.
+func stackOf(u *attempt) string {
+	var all bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+		return ""
+	}
+	label := []byte(strconv.Quote(labelTask) + ":" + strconv.Quote(strconv.FormatInt(u.row.ID, 10)))
+	for stack := range bytes.SplitSeq(all.Bytes(), []byte("\n\n")) {
+		if bytes.Contains(stack, label) {
+			return string(stack)
+		}
+	}
+	return ""
+}
+
+// lease is what a processor's context carries.
+type lease struct {
+	runner *runner
+	run    *attempt
+}
+
+// CompleteTx implements [processor.Lease]. From here on the row leaves the renewal and settle batches: the caller's
+// transaction holds its lock.
+func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
+	u := l.run
+	if err := save.InTransaction(ctx, l.runner.store, tx); err != nil {
+		return err
+	}
+	now, err := l.runner.certain(ctx)
+	if err != nil {
+		return err
+	}
+	c := changeOf(&u.row, row.Completed)
+	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
+
+	u.completeInTx()
+	applied, err := l.runner.store.Update(ctx, tx, []row.Change{c})
+	if err != nil {
+		return err
+	}
+	if applied == 0 {
+		return processor.ErrLeaseLost
+	}
+	return nil
+}
+
+// Started implements [processor.Lease].
+func (l *lease) Started() { l.runner.start(l.run) }

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/timer"
 )
 
@@ -52,4 +54,50 @@ func (t *timers) stillMine(e timer.Entry, tag string) bool {
 		return t.arm.tags.open(tag)
 	}
 	return t.arm.mine(e.ID, e.Due, tag)
+}
+
+// lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed
+// early enough that a claim of four times the usual length is back in time, and everything due within a little more
+// travels along.
+type lead struct {
+	roundTrip atomic.Int64 // smoothed, in nanoseconds
+	last      atomic.Pointer[time.Time]
+}
+
+// strained reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
+func (l *lead) strained() bool {
+	last := l.last.Load()
+	return last != nil && time.Since(*last) < strainedFor && l.span().First >= maxLead-leadGather
+}
+
+// strainedFor is how long a slow claim counts that no other follows.
+const strainedFor = 5 * time.Second
+
+const (
+	tightFloor  = 5 * time.Millisecond
+	leadFloor   = 15 * time.Millisecond
+	leadGather  = 25 * time.Millisecond // what falls due in so much more time is claimed in the same statement
+	leadSamples = 8
+)
+
+func (l *lead) span() runqueue.Window {
+	usual := 4 * time.Duration(l.roundTrip.Load())
+	first := min(max(usual, leadFloor), maxLead-leadGather)
+	tight := first
+	if usual > 0 {
+		tight = min(max(usual, tightFloor), first)
+	}
+	return runqueue.Window{Near: tight, First: first, Last: first + leadGather}
+}
+
+// took records the round trip of a claim, and returns what it is as a rule.
+func (l *lead) took(d time.Duration) (usual time.Duration) {
+	now := time.Now()
+	l.last.Store(&now)
+	usual = d
+	if old := time.Duration(l.roundTrip.Load()); old > 0 {
+		usual = old + (d-old)/leadSamples
+	}
+	l.roundTrip.Store(int64(usual))
+	return usual
 }

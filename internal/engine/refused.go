@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -108,3 +109,109 @@ func (c *claimer) turnAway(it *runqueue.Item, err error) {
 
 // claimRefused is the pause after a claim that was refused for what somebody has to mend: about two seconds.
 const claimRefused = 8
+
+// outcasts is what is known of rows whose claim was refused.
+type outcasts struct {
+	mu    sync.Mutex
+	told  map[row.Ref]time.Time // when the log told of them
+	until time.Time             // until then they are too many to look for each
+	round time.Time             // when those that wait come back
+}
+
+const (
+	tellAgain    = time.Hour
+	mostOutcasts = 1000 // that are told of in this time
+	manyFor      = 2 * time.Second
+)
+
+// wait returns how long rows that were refused wait now. They come back together: one by one each would make a
+// statement of its own.
+func (o *outcasts) wait(now time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !now.Before(o.round) {
+		o.round = now.Add(lifecycle.Backoff(claimRefused))
+	}
+	return o.round.Sub(now)
+}
+
+// isNew reports whether the log shall tell of the row.
+func (o *outcasts) isNew(ref row.Ref, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.told == nil {
+		o.told = map[row.Ref]time.Time{}
+	}
+	if at, told := o.told[ref]; told && now.Sub(at) < tellAgain {
+		return false
+	}
+	if len(o.told) >= mostOutcasts {
+		maps.DeleteFunc(o.told, func(_ row.Ref, at time.Time) bool { return now.Sub(at) >= tellAgain })
+		if len(o.told) >= mostOutcasts {
+			return false
+		}
+	}
+	o.told[ref] = now
+	return true
+}
+
+// tooMany notes that a flight had more of them than it may look for. All wait a moment then.
+func (o *outcasts) tooMany(now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.until = now.Add(manyFor)
+}
+
+func (o *outcasts) many(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return now.Before(o.until)
+}
+
+// findOut follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be
+// applied. So the rows stay owned until a read shows what became of them. What turns out to be claimed is released: it
+// is simpler than to go on with it, and costs no attempt. Rows that stay as they were for a while are claimed anew,
+// lest they be late: the version lets only one of the two claims win, and should it be the old one after all, its rows
+// are strays of this process.
+func (c *claimer) findOut(items []*runqueue.Item, executor string, sent time.Time) {
+	open := make(map[int64]*runqueue.Item, len(items))
+	for _, it := range items {
+		open[it.ID] = it
+	}
+	for n := 0; len(open) > 0; n++ {
+		if !lifecycle.Sleep(c.Life, lifecycle.Backoff(n)) {
+			return
+		}
+		ctx, cancel := c.Call()
+		found, err := c.store.States(ctx, slices.Collect(maps.Keys(open)))
+		cancel()
+		if err != nil {
+			c.Failed("finding out what a claim did", err)
+			continue
+		}
+		states := statesByID(found)
+		var ours []row.State
+		for id, it := range open {
+			s, exists := states[id]
+			switch {
+			case exists && s.Status == row.Executing && s.Executor == executor:
+				ours = append(ours, s)
+			case !exists || s.Status != row.Pending || s.Version != it.Version:
+				delete(open, id)
+				c.runqueue.Release(it, runqueue.Ended)
+			case time.Since(sent) > openClaim:
+				delete(open, id)
+				c.runqueue.Release(it, runqueue.Unclaimed)
+			}
+		}
+		for _, r := range c.release(ours, "claim with a lost reply") {
+			it := open[r.ID]
+			delete(open, r.ID)
+			c.runqueue.Release(it, runqueue.Ended)
+			c.arm.written(r.Sighting())
+		}
+	}
+}
+
+// openClaim is how long a claim may stay of unknown outcome. It and the strays' pass keep within the bound of the scan.
+const openClaim = time.Second
