@@ -73,6 +73,6 @@ func ExampleRegistry() {
 	fmt.Println(err, registry.Tags())
 	fmt.Println(registry.Register("mail.send", send))
 	// Output:
-	// <nil> [mail.send] register "mail.send": delaytask: tag already has a processor, and a task goes to one: raise
-	// Concurrency to run more at once, take another tag for other work, or Unregister first to replace it
+	// <nil> [mail.send]
+	// register "mail.send": delaytask: tag already has a processor, and a task goes to one: raise Concurrency to run more at once, take another tag for other work, or Unregister first to replace it
 }
