@@ -29,8 +29,8 @@ type Task = processor.Task
 // TaskRow is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
 type TaskRow = processor.TaskRow
 
-// Attempt is an attempt that did not succeed.
-type Attempt = processor.FailedAttempt
+// FailedAttempt is an attempt that did not succeed.
+type FailedAttempt = processor.FailedAttempt
 
 // statusOf is the status as the table has it, and whether there is such a status.
 func statusOf(s Status) (row.Status, bool) {
@@ -67,16 +67,16 @@ func address(ip uint32) netip.Addr {
 }
 
 // attempts skips entries that are not ours, because the column is open to anybody's SQL.
-func attempts(column []byte) []Attempt {
+func attempts(column []byte) []FailedAttempt {
 	var entries []json.RawMessage
 	if json.Unmarshal(column, &entries) != nil {
 		return nil
 	}
-	var all []Attempt
+	var all []FailedAttempt
 	for _, entry := range entries {
 		var a row.Attempt
 		if json.Unmarshal(entry, &a) == nil {
-			all = append(all, Attempt(a))
+			all = append(all, FailedAttempt(a))
 		}
 	}
 	return all

@@ -154,7 +154,7 @@ func (e ending) request(t processor.Token) *request {
 	return leaseRequest(t, e.op, bodies[e.op])
 }
 
-// always is the patience with which results are sent: until they are answered, or ctx ends.
+// always is the time for which results are sent: until they are answered, or ctx ends.
 const always = 100 * 365 * 24 * time.Hour
 
 // report sends the end of an attempt until it is answered. The lease is renewed meanwhile, or the fence refuses it.

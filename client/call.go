@@ -176,14 +176,14 @@ func retryAfter(h http.Header) time.Duration {
 // pauses spread the repetitions of many clients after an outage.
 var pauses = processor.Exponential(50*time.Millisecond, 2*time.Second, 0.5)
 
-// call sends the request, and repeats it while that can help and cannot harm, as long as patience lasts. unclear says
+// call sends the request, and repeats it while that can help and cannot harm, for as long as retryFor. unclear says
 // that a try may have been carried out whose answer is missing.
 func (c *Client) call(ctx context.Context, r *request) (unclear bool, err error) {
-	return c.repeat(ctx, r, c.patience)
+	return c.repeat(ctx, r, c.retryFor)
 }
 
-func (c *Client) repeat(ctx context.Context, r *request, patience time.Duration) (unclear bool, err error) {
-	end := time.Now().Add(patience)
+func (c *Client) repeat(ctx context.Context, r *request, retryFor time.Duration) (unclear bool, err error) {
+	end := time.Now().Add(retryFor)
 	for n := 1; ; n++ {
 		err = c.try(ctx, r)
 		if err == nil {

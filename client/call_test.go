@@ -81,7 +81,7 @@ func TestAnswersOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	f := func(answer http.HandlerFunc, want string) {
 		t.Helper()
-		c, _ := scripted(t, []Option{WithPatience(0)}, answer)
+		c, _ := scripted(t, []Option{WithRetryFor(0)}, answer)
 		task, err := c.Get(t.Context(), processor.ID(1))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want an error with %q", task, err, want)
@@ -135,7 +135,7 @@ func TestWhatMayHaveHappenedIsNotRepeated(t *testing.T) {
 
 func TestTheTokenIsSentAndNeverShown(t *testing.T) {
 	t.Parallel()
-	c, s := scripted(t, []Option{WithPatience(0), WithName("shop")}, lost, refuses(401, wire.CodeUnauthorized), says(500, nil))
+	c, s := scripted(t, []Option{WithRetryFor(0), WithName("shop")}, lost, refuses(401, wire.CodeUnauthorized), says(500, nil))
 	var shown strings.Builder
 	for range 3 {
 		_, err := c.SaveDelayTask(t.Context(), "a", 1, 0)
@@ -144,7 +144,7 @@ func TestTheTokenIsSentAndNeverShown(t *testing.T) {
 	fmt.Fprintf(&shown, "%v %+v %#v\n", c, c, c)
 	_, err := New("http://" + canary + "@127.0.0.1")
 	fmt.Fprintln(&shown, err)
-	_, err = New("http://127.0.0.1", WithToken(canary+"\n"))
+	_, err = New("http://127.0.0.1", WithAccessToken(canary+"\n"))
 	fmt.Fprintln(&shown, err)
 	if strings.Contains(shown.String(), canary) {
 		t.Errorf("the token shows in\n%s", shown.String())
@@ -165,9 +165,9 @@ func TestNewRefusesWhatCannotBe(t *testing.T) {
 		}
 	}
 	for i, opt := range []Option{
-		nil, WithToken("a b"), WithToken("a\r\nX: y"), WithName("a\nb"), WithHTTPClient(nil), WithConcurrency(0),
+		nil, WithAccessToken("a b"), WithAccessToken("a\r\nX: y"), WithName("a\nb"), WithHTTPClient(nil), WithConcurrency(0),
 		WithTTR(time.Millisecond),
-		WithTimeout(-1), WithStopGrace(0), WithPatience(-1), WithBodyLimit(0),
+		WithTimeout(-1), WithStopGrace(0), WithRetryFor(-1), WithBodyLimit(0),
 	} {
 		if _, err := New("http://127.0.0.1", opt); !errors.Is(err, processor.ErrInvalidOption) {
 			t.Errorf("option %d: %v", i, err)

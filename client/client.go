@@ -28,7 +28,7 @@ type Client struct {
 	authorize func(http.Header) // a function, because a field would show when a client is printed
 	agent     string
 	log       *slog.Logger
-	patience  time.Duration
+	retryFor  time.Duration
 	bodyLimit int
 	idle      func() // closes the connections of a pool that is ours
 
@@ -51,7 +51,7 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base: base, agent: strings.TrimSpace(cfg.name + " delaytask-go"), log: cfg.log,
-		patience: cfg.patience, bodyLimit: cfg.bodyLimit, authorize: func(http.Header) {},
+		retryFor: cfg.retryFor, bodyLimit: cfg.bodyLimit, authorize: func(http.Header) {},
 	}
 	if cfg.token != "" {
 		c.authorize = func(h http.Header) { h.Set("Authorization", "Bearer "+cfg.token) }
@@ -68,7 +68,7 @@ func checkBase(s string) (string, error) {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "", fmt.Errorf("%w: want a base URL of http or https such as http://127.0.0.1:8080", processor.ErrInvalidOption)
 	case u.User != nil:
-		return "", fmt.Errorf("%w: the base URL holds a user name; pass a token with WithToken", processor.ErrInvalidOption)
+		return "", fmt.Errorf("%w: the base URL holds a user name; pass a token with WithAccessToken", processor.ErrInvalidOption)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return "", fmt.Errorf("%w: the base URL holds more than a host and a path", processor.ErrInvalidOption)
 	}

@@ -1,6 +1,6 @@
 // Package client calls the delaytask service over HTTP, with the methods and options of the library:
 //
-//	tasks, err := client.New("http://127.0.0.1:8080", client.WithToken(os.Getenv("DELAYTASK_TOKEN")))
+//	tasks, err := client.New("http://127.0.0.1:8080", client.WithAccessToken(os.Getenv("DELAYTASK_TOKEN")))
 //	…
 //	tasks.Register("order.close", processor.Typed(closeOrder))
 //	tasks.Start(ctx)

@@ -141,10 +141,10 @@ func (c *Client) FinishAll(ctx context.Context, tokens []processor.Token) ([]err
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	return c.finishAll(ctx, tokens, c.patience)
+	return c.finishAll(ctx, tokens, c.retryFor)
 }
 
-func (c *Client) finishAll(ctx context.Context, tokens []processor.Token, patience time.Duration) ([]error, error) {
+func (c *Client) finishAll(ctx context.Context, tokens []processor.Token, retryFor time.Duration) ([]error, error) {
 	if len(tokens) > processor.MaxItems {
 		return nil, fmt.Errorf("%w: got %d", processor.ErrBatchTooLarge, len(tokens))
 	}
@@ -161,7 +161,7 @@ func (c *Client) finishAll(ctx context.Context, tokens []processor.Token, patien
 	}
 	var reply wire.FinishBatchReply
 	r := &request{method: http.MethodPost, path: "/v1/tasks/finish", body: body, into: &reply, limit: batchAnswer, again: true}
-	unclear, err := c.repeat(ctx, r, patience)
+	unclear, err := c.repeat(ctx, r, retryFor)
 	if err == nil && len(reply.Results) != len(places) {
 		err = fmt.Errorf("the answer has %d results for %d tasks", len(reply.Results), len(places))
 	}

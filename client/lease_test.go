@@ -25,11 +25,11 @@ func TestAFinishWhoseAnswerWasLostIsLookedUp(t *testing.T) {
 	t.Parallel()
 	f := func(want, not error, answers ...http.HandlerFunc) {
 		t.Helper()
-		patience := 20 * time.Second
+		retryFor := 20 * time.Second
 		if len(answers) == 1 {
-			patience = 200 * time.Millisecond // the one answer is all that comes
+			retryFor = 200 * time.Millisecond // the one answer is all that comes
 		}
-		c, _ := scripted(t, []Option{WithPatience(patience)}, answers...)
+		c, _ := scripted(t, []Option{WithRetryFor(retryFor)}, answers...)
 		if err := c.Finish(t.Context(), token); !errors.Is(err, want) || not != nil && errors.Is(err, not) {
 			t.Errorf("Finish: %v, want %v and not %v", err, want, not)
 		}

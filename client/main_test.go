@@ -55,7 +55,7 @@ func scripted(t *testing.T, opts []Option, answers ...http.HandlerFunc) (*Client
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	c, err := New(server.URL, append([]Option{
-		WithLogger(slog.New(slog.DiscardHandler)), WithPatience(10 * time.Second), WithToken(canary),
+		WithLogger(slog.New(slog.DiscardHandler)), WithRetryFor(10 * time.Second), WithAccessToken(canary),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

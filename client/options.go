@@ -24,12 +24,12 @@ type config struct {
 	timeout     time.Duration
 	noTimeout   bool
 	grace       time.Duration
-	patience    time.Duration
+	retryFor    time.Duration
 	bodyLimit   int
 }
 
-// WithToken sends a bearer token with every request. It never shows in errors or logs.
-func WithToken(token string) Option {
+// WithAccessToken sends a bearer token with every request. It never shows in errors or logs.
+func WithAccessToken(token string) Option {
 	return func(c *config) error {
 		for i := range len(token) {
 			if token[i] <= ' ' || token[i] > '~' {
@@ -109,12 +109,12 @@ func WithStopGrace(d time.Duration) Option {
 	}
 }
 
-// WithPatience is how long a call is repeated that gets no answer, if its context does not end before. Default 30 s; 0
+// WithRetryFor says for how long a call without an answer is repeated, unless its context ends before. Default 30 s; 0
 // means that nothing is repeated.
-func WithPatience(d time.Duration) Option {
+func WithRetryFor(d time.Duration) Option {
 	return func(c *config) error {
-		c.patience = d
-		return within("patience", d, 0, 24*time.Hour)
+		c.retryFor = d
+		return within("retry time", d, 0, 24*time.Hour)
 	}
 }
 
@@ -136,7 +136,7 @@ func within[T cmp.Ordered](what string, value, least, most T) error {
 func newConfig(opts []Option) (config, error) {
 	c := config{
 		log: slog.Default(), concurrency: 64, ttr: 15 * time.Second, timeout: 5 * time.Minute, grace: 30 * time.Second,
-		patience: 30 * time.Second, bodyLimit: processor.DefaultBodyLimit,
+		retryFor: 30 * time.Second, bodyLimit: processor.DefaultBodyLimit,
 	}
 	for _, opt := range opts {
 		if opt == nil {

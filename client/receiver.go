@@ -205,7 +205,7 @@ func (r *Receiver) run(call *http.Request, task *processor.Task, reg *processor.
 
 // report tells the service how an attempt ended, and reports whether it knows.
 func (r *Receiver) report(t processor.Token, e ending) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), r.client.patience+answerWait)
+	ctx, cancel := context.WithTimeout(context.Background(), r.client.retryFor+answerWait)
 	defer cancel()
 	_, err := r.client.call(ctx, e.request(t))
 	switch {

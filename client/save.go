@@ -24,7 +24,7 @@ import (
 //
 // It returns an error about the arguments (nothing is sent then, or stored); [processor.ErrDuplicate] together with the
 // id of the unfinished task that carries the key; [processor.ErrOverloaded]; or [processor.ErrOutcomeUnknown] when ctx
-// or the patience ended before the outcome was known: save again with the id that [processor.OutcomeUnknownError]
+// or the retry time ended before the outcome was known: save again with the id that [processor.OutcomeUnknownError]
 // holds, which is safe.
 func (c *Client) SaveDelayTask(
 	ctx context.Context, tag string, body any, delay time.Duration, opts ...processor.Option,

@@ -44,7 +44,7 @@ func TestASaveWithoutAnAnswerTellsItsID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Whoever is refused later must not believe that nothing was stored.
-			c, s := scripted(t, []Option{WithPatience(200 * time.Millisecond)}, answer,
+			c, s := scripted(t, []Option{WithRetryFor(200 * time.Millisecond)}, answer,
 				refuses(http.StatusUnauthorized, wire.CodeUnauthorized))
 			_, err := c.SaveDelayTask(t.Context(), "a", 1, 0)
 			unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err)
@@ -82,7 +82,7 @@ func TestASaveThatNeverArrivedIsNotUnknown(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	c, err := New("http://"+address, WithPatience(100*time.Millisecond))
+	c, err := New("http://"+address, WithRetryFor(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestASaveThatNeverArrivedIsNotUnknown(t *testing.T) {
 		errors.Is(err, processor.ErrOutcomeUnknown) {
 		t.Errorf("nobody listens: %v", err)
 	}
-	over, _ := scripted(t, []Option{WithPatience(100 * time.Millisecond)}, refuses(http.StatusServiceUnavailable,
+	over, _ := scripted(t, []Option{WithRetryFor(100 * time.Millisecond)}, refuses(http.StatusServiceUnavailable,
 		wire.CodeOverloaded))
 	if _, err := over.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, processor.ErrOverloaded) ||
 		errors.Is(err, processor.ErrOutcomeUnknown) {
@@ -184,7 +184,7 @@ func TestABatchAnswersForEachOfItsTasks(t *testing.T) {
 
 func TestABatchWithoutAnAnswerTellsTheIDs(t *testing.T) {
 	t.Parallel()
-	c, _ := scripted(t, []Option{WithPatience(100 * time.Millisecond)}, lost)
+	c, _ := scripted(t, []Option{WithRetryFor(100 * time.Millisecond)}, lost)
 	results, err := c.SaveDelayTasks(t.Context(), []processor.Item{{Tag: "a"}, {Tag: "a"}})
 	if !errors.Is(err, processor.ErrOutcomeUnknown) || len(results) != 2 {
 		t.Fatalf("got %v, %v", results, err)

@@ -130,7 +130,7 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 func TestResultsAreSentUntilTheyAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
-		c := d.client(t, WithPatience(0))
+		c := d.client(t, WithRetryFor(0))
 		begin(t, c, func(context.Context, *processor.Task) error {
 			d.set(func() { d.away = true })
 			return nil

@@ -28,7 +28,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	base := cmp.Or(os.Getenv("DELAYTASK_URL"), "http://127.0.0.1:8080")
-	tasks, err := client.New(base, client.WithToken(os.Getenv("DELAYTASK_TOKEN")))
+	tasks, err := client.New(base, client.WithAccessToken(os.Getenv("DELAYTASK_TOKEN")))
 	if err != nil {
 		return err
 	}
