@@ -19,7 +19,7 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/ledger"
 	"github.com/delaytask/delaytask/test/chaos/netns"
 	"github.com/delaytask/delaytask/test/chaos/role"
-	"github.com/delaytask/delaytask/test/record"
+	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 // stage is what a run happens on.

@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/delaytask/delaytask/test/record"
+	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 // campaign is found from the root of the repository, where the program is run.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/testkit/judge"
 	"github.com/delaytask/delaytask/internal/testkit/sim"
-	"github.com/delaytask/delaytask/test/record"
+	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 // aim is how many seeds were to be played.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/delaytask/delaytask/test/record"
+	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 // aim is how often a group of faults is to be met.

@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/judge"
 	"github.com/delaytask/delaytask/internal/testkit/linear"
 	"github.com/delaytask/delaytask/test/chaos/role"
-	"github.com/delaytask/delaytask/test/record"
+	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 // Runs are those that were recorded, found from the root of the repository.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/testkit/judge"
-	"github.com/delaytask/delaytask/test/record"
+	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 // Tables are those of docs/reliability.md: the runs of the code of the last line, added up. What came before the last
