@@ -66,16 +66,15 @@ sim-growth: ## simulate 100 nodes for FOR (24h of theirs, half an hour of ours),
 
 .PHONY: lint
 lint: ## vet and golangci-lint
-	go vet ./...
-	golangci-lint run ./...
+	for module in . test/chaos test/sqlcheck; do (cd "$$module" && go vet ./... && golangci-lint run ./...); done
 
 .PHONY: fmt
 fmt: ## format all Go files
 	gofmt -w .
 
 .PHONY: tidy
-tidy: ## tidy go.mod and go.sum
-	go mod tidy
+tidy: ## tidy go.mod and go.sum of all modules
+	for module in . test/chaos test/sqlcheck; do go -C "$$module" mod tidy; done
 
 .PHONY: bench
 bench: ## run the benchmarks of single parts
@@ -86,7 +85,7 @@ SERVER ?= mariadb
 .PHONY: chaos
 chaos: FOR ?= 10m
 chaos: ## hurt real processes and a real SERVER (mariadb, mysql, galera, group, primary) for FOR (10m) by SEED (1); adds a line to docs/reliability.jsonl
-	go run ./test/chaos -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
+	go -C test/chaos run . -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
 CHECKS ?= early fence guard rescue
 
@@ -94,7 +93,7 @@ CHECKS ?= early fence guard rescue
 # failed. The runs follow each other: on a busy machine too little goes wrong to be noticed.
 .PHONY: chaos-controls
 chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless the judge of chaos notices
-	@program=$$(mktemp); trap 'rm -f "$$program"' EXIT; go build -tags sabotage -o "$$program" ./test/chaos; \
+	@program=$$(mktemp); trap 'rm -f "$$program"' EXIT; go -C test/chaos build -tags sabotage -o "$$program" .; \
 	for check in $(CHECKS); do \
 		code=0; DELAYTASK_SABOTAGE=$$check "$$program" -for 20s -rate 60 -patience 10s -forget \
 			-only 'kill worker,freeze worker,partition of a worker' >/dev/null 2>&1 || code=$$?; \
@@ -115,7 +114,7 @@ test-mariadb11: ## run what talks to a database on MariaDB 11.8, which it instal
 
 .PHONY: test-clusters
 test-clusters: ## hurt clusters of Galera and of group replication and their members, two minutes each; as root
-	for server in galera group primary; do go run ./test/chaos -for 2m -server "$$server"; done
+	for server in galera group primary; do go -C test/chaos run . -for 2m -server "$$server"; done
 
 .PHONY: mutations
 mutations: ## break the code in each of the listed ways, and fail where no test notices

@@ -75,7 +75,7 @@ func (s *stage) record(line ledger.Line) error {
 	if !s.opts.record {
 		return nil
 	}
-	return ledger.Runs.Append(".", line)
+	return ledger.Runs.Append(s.root, line)
 }
 
 // agree is how long the members of a cluster may take to show the same when nobody changes anything any more.

@@ -1,10 +1,12 @@
 // Command chaos runs real processes on a real database, hurts them with real signals and a bad network, and judges from
 // their journals whether the promises held.
 //
-//	go run ./test/chaos -for 60s -seed 7              a run on MariaDB, with a private server that it kills
-//	go run ./test/chaos -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
-//	go run ./test/chaos -server galera                on three members that are all written (or group; or primary, of which one is)
-//	go run ./test/chaos report                        make the tables of docs/reliability.md from those lines
+//	go run . -for 60s -seed 7               a run on MariaDB, with a private server that it kills
+//	go run . -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
+//	go run . -server galera                 on three members that are all written (or group; or primary, of which one is)
+//	go run . report                         make the tables of docs/reliability.md from those lines
+//
+// It is a module of its own: run it in this folder, or from the root by go -C test/chaos run.
 //
 // It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and
 // of a run that could not be judged the server's data and log as well, and it says where. go run ./test/lab judge reads
@@ -27,6 +29,7 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/fleet"
 	"github.com/delaytask/delaytask/test/chaos/ledger"
 	"github.com/delaytask/delaytask/test/chaos/role"
+	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 const (
@@ -57,7 +60,11 @@ func childMain(ctx context.Context) int {
 
 func parentMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && args[0] == "report" {
-		return exitCode(stderr, ledger.Runs.Report("."))
+		root, err := record.Root(ctx)
+		if err == nil {
+			err = ledger.Runs.Report(root)
+		}
+		return exitCode(stderr, err)
 	}
 	opts, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {

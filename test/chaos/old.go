@@ -24,8 +24,8 @@ func (s *stage) setOld(ctx context.Context) (err error) {
 	s.old.program = tree + ".chaos"
 	s.later(func() error { return os.RemoveAll(s.old.program) })
 	defer os.RemoveAll(tree)
-	const script = `mkdir "$1" && git archive "$0" | tar -x -C "$1" && cd "$1" && go build -o "$1.chaos" ./test/chaos`
-	_, err = output(exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", script, s.old.commit, tree))
+	const script = `mkdir "$1" && git -C "$2" archive "$0" | tar -x -C "$1" && go -C "$1/test/chaos" build -o "$1.chaos" .`
+	_, err = output(exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", script, s.old.commit, tree, s.root))
 	return err
 }
 

@@ -26,6 +26,7 @@ import (
 type stage struct {
 	opts     options
 	progress io.Writer
+	root     string // of the repository
 	dir      string
 	begun    time.Time
 	source   record.Source
@@ -52,8 +53,11 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if s.source, err = ledger.Runs.Source(ctx, ledger.Judged); err != nil && opts.record {
-		return s, err // who records nothing needs no repository
+	if s.root, err = record.Root(ctx); err == nil {
+		s.source, err = ledger.Runs.Source(ctx, s.root, ledger.Judged)
+	}
+	if err != nil && opts.record {
+		return s, err // a run that is not recorded needs no repository
 	}
 	if opts.record && s.source.Changed && !opts.force {
 		return s, errors.New("the tree has changes: commit them, or use -force, which the record tells")

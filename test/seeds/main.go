@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // goOn plays what the record does not hold yet. What was run is asked before it is built, so the line names what was
 // played.
 func goOn(ctx context.Context, opts options, out io.Writer) error {
-	source, err := campaign.Source(ctx, record.Seeds)
+	source, err := campaign.Source(ctx, ".", record.Seeds)
 	if err != nil {
 		return err
 	}

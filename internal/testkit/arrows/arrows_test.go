@@ -120,6 +120,8 @@ var only = map[string]struct {
 	"github.com/sony/gobreaker":          {packages: []string{"processor/webhook"}},
 	"github.com/standard-webhooks":       {}, // the reference that signatures are tested against
 	"github.com/anishathalye/porcupine":  {packages: []string{"internal/testkit/linear"}},
+	"github.com/Shopify/toxiproxy":       {packages: []string{"test/chaos"}, tests: true},
+	"github.com/rs/zerolog":              {packages: []string{"test/chaos"}, tests: true},
 	"github.com/stretchr/testify":        {},
 	"go.uber.org/goleak":                 {},
 	"pgregory.net/rapid":                 {packages: []string{"internal/testkit/storetest"}},
@@ -162,6 +164,7 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"internal/server/api", "github.com/prometheus/client_golang/prometheus", false, "only internal/metrics"},
 		{".", "github.com/testcontainers/testcontainers-go", true, "only internal/testkit/dbtest"},
 		{"internal/engine", "go.uber.org/goleak", false, "only tests"},
+		{"test/api", "github.com/Shopify/toxiproxy/v2", true, "only test/chaos"},
 		{"client", module, false, "may know only"},
 		{"client", "database/sql", false, "no database"},
 		{"internal/engine", "go.opentelemetry.io/otel/trace", false, "internal/server/traces"},

@@ -16,7 +16,7 @@ import (
 
 // Runs are those that were recorded, found from the root of the repository.
 var Runs = record.Record[Line]{
-	File: "docs/reliability.jsonl", What: "chaos", Command: "go run ./test/chaos report",
+	File: "docs/reliability.jsonl", What: "chaos", Command: "go -C test/chaos run . report",
 	Documents: map[string]func([]Line) string{"docs/reliability.md": Tables},
 }
 

@@ -20,13 +20,15 @@ var Seeds = []string{
 	"internal/row", "internal/runqueue", "internal/save", "internal/store", "internal/timer", "processor", "scanner",
 }
 
-// Source asks git, at the root of the repository, what is there. A change of the record and of its documents does not
-// count.
-func (r Record[Line]) Source(ctx context.Context, folders []string) (s Source, err error) {
-	if s.Commit, err = git(ctx, "rev-parse", "--short=12", "HEAD"); err != nil {
+// Root returns the root of the repository that the working directory is in.
+func Root(ctx context.Context) (string, error) { return git(ctx, "rev-parse", "--show-toplevel") }
+
+// Source asks git what is in the repository at root. Changes of the record and of its documents do not count.
+func (r Record[Line]) Source(ctx context.Context, root string, folders []string) (s Source, err error) {
+	if s.Commit, err = git(ctx, "-C", root, "rev-parse", "--short=12", "HEAD"); err != nil {
 		return s, err
 	}
-	asked := []string{"status", "--porcelain", "--", ".", ":!" + r.File}
+	asked := []string{"-C", root, "status", "--porcelain", "--", ".", ":!" + r.File}
 	for file := range r.Documents {
 		asked = append(asked, ":!"+file)
 	}
@@ -35,7 +37,7 @@ func (r Record[Line]) Source(ctx context.Context, folders []string) (s Source, e
 		return s, err
 	}
 	s.Changed = status != ""
-	s.Code, err = Code(".", folders)
+	s.Code, err = Code(root, folders)
 	return s, err
 }
 

@@ -76,6 +76,7 @@ func TestFoldersWithoutCodeAreRefused(t *testing.T) {
 
 func TestTheSourceNamesTheCommitAndWhatItChanged(t *testing.T) {
 	t.Chdir(t.TempDir())
+	root := "."
 	of := Record[int]{File: "record.jsonl", Documents: map[string]func([]int) string{"shown.md": nil}}
 	run := func(args ...string) {
 		t.Helper()
@@ -85,7 +86,7 @@ func TestTheSourceNamesTheCommitAndWhatItChanged(t *testing.T) {
 	}
 	now := func() Source {
 		t.Helper()
-		s, err := of.Source(t.Context(), []string{"engine", "clock"})
+		s, err := of.Source(t.Context(), root, []string{"engine", "clock"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,6 +104,16 @@ func TestTheSourceNamesTheCommitAndWhatItChanged(t *testing.T) {
 	write(t, "clock/a.go", "package clock\n\nvar a = 1\n")
 	write(t, "other/a.go", "package other\n")
 	first := commit()
+	// A program in a folder of its own finds the same source.
+	t.Chdir("other")
+	var err error
+	if root, err = Root(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now() != first {
+		t.Errorf("got %+v from a folder, want %+v", now(), first)
+	}
+	t.Chdir(root)
 	if first.Changed || first.Code == "" || first.Commit == "" {
 		t.Errorf("got %+v", first)
 	}
