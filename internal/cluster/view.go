@@ -85,9 +85,9 @@ func (v *View) Others(tags []string) bool {
 // Served reports whether a live node has announced the tag.
 func (v *View) Served(tag string) bool { return len(v.tags[tag].numbers) > 0 }
 
-// Company returns how many nodes divide the tasks that this node runs, itself among them: the most that serve any of
+// Peers returns how many nodes divide the tasks that this node runs, itself among them: the most that serve any of
 // its tags, and at least 1.
-func (v *View) Company() int {
+func (v *View) Peers() int {
 	most := 1
 	for _, s := range v.tags {
 		if s.self >= 0 {
@@ -98,7 +98,7 @@ func (v *View) Company() int {
 }
 
 // Mine reports whether this node arms a new task, decided by the row alone: a task due soon after its save belongs to
-// the node whose number its id carries, because nobody else can have seen it in time; any other is dealt out over the
+// the node whose number its id carries, because nobody else can have seen it in time; any other is assigned among the
 // nodes that serve its tag. It is false on every node for a tag that nobody serves.
 func (v *View) Mine(id int64, due row.Time, tag string) bool {
 	s := v.tags[tag]
@@ -111,16 +111,16 @@ func (v *View) Mine(id int64, due row.Time, tag string) bool {
 			return saver == s.self
 		}
 	}
-	return s.dealt(id)
+	return s.assigned(id)
 }
 
-// Dealt reports whether a row is of this node's share, whoever saved it and whenever it is due.
-func (v *View) Dealt(id int64, tag string) bool {
+// Assigned reports whether a row is of this node's share, whoever saved it and whenever it is due.
+func (v *View) Assigned(id int64, tag string) bool {
 	s := v.tags[tag]
-	return len(s.numbers) > 0 && s.dealt(id)
+	return len(s.numbers) > 0 && s.assigned(id)
 }
 
-func (s servers) dealt(id int64) bool { return int(Mix(id)%uint64(len(s.numbers))) == s.self }
+func (s servers) assigned(id int64) bool { return int(Mix(id)%uint64(len(s.numbers))) == s.self }
 
 // Mix spreads an id over all 64 bits, so that Mix(id) mod total is even for every total. The plain id is not: its low
 // bits are a sequence, and its high bits a time, that callers may use in steps.

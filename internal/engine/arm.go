@@ -19,17 +19,17 @@ type armer struct {
 // shares is who arms what, as this process sees it. The nodes look one after the other, and for a moment one of them
 // has given away what the next does not know it has got. So each keeps for a while what was its own before.
 type shares struct {
-	view    *cluster.View
-	first   bool // it is the first look: who died a moment ago still counts as alive
-	company int
-	before  *cluster.View // nil after a while
-	until   time.Time     // when that counts no more
+	view   *cluster.View
+	first  bool // it is the first look: who died a moment ago still counts as alive
+	peers  int
+	before *cluster.View // nil after a while
+	until  time.Time     // when that counts no more
 }
 
 // look takes a new look at the nodes over.
 func (a *armer) look(view *cluster.View) {
 	now := time.Now()
-	next := &shares{view: view, company: min(view.Company(), mostCompany)}
+	next := &shares{view: view, peers: min(view.Peers(), maxPaceFactor)}
 	switch s := a.shares.Load(); {
 	case s == nil:
 		next.first = true
@@ -39,7 +39,7 @@ func (a *armer) look(view *cluster.View) {
 		next.before, next.until = s.before, s.until
 	}
 	a.shares.Store(next)
-	a.runqueue.SetPeers(next.company)
+	a.runqueue.SetPeers(next.peers)
 }
 
 // written arms rows that this process has just saved or put back to pending, as far as they are due within the horizon.
@@ -71,15 +71,15 @@ func (a *armer) mine(id int64, due row.Time, tag string) bool {
 // shared reports whether an overdue row is of this node's share, whoever saved it. Up to the second look at the nodes
 // all are: a start catches up at once, whoever has died before, and claims that are in vain bring the second look.
 func (a *armer) shared(id int64, tag string) bool {
-	if a.undealt() {
+	if a.unassigned() {
 		return true
 	}
 	view := a.shares.Load().view
-	return view.Dealt(id, tag) || !view.Served(tag)
+	return view.Assigned(id, tag) || !view.Served(tag)
 }
 
-// undealt reports whether that is so yet.
-func (a *armer) undealt() bool {
+// unassigned reports whether that is so yet.
+func (a *armer) unassigned() bool {
 	s := a.shares.Load()
 	return s == nil || s.first
 }
@@ -88,13 +88,13 @@ func (a *armer) undealt() bool {
 // many as one, with an n-th of the rows in each. A statement costs the server more than a row, so n nodes claim and
 // settle at an n-th of the pace, and together about as many times as one would.
 
-// mostCompany bounds how much slower that is.
-const mostCompany = 5
+// maxPaceFactor bounds how much slower that is.
+const maxPaceFactor = 5
 
 // company is how many nodes share the work, this one among them, as far as that slows it down.
-func (a *armer) company() int {
+func (a *armer) paceFactor() int {
 	if s := a.shares.Load(); s != nil {
-		return s.company
+		return s.peers
 	}
 	return 1
 }

@@ -264,7 +264,7 @@ func (a *attempt) misdated() row.Time {
 // promised is the moment that lateness is counted from: the promise to the user until the task was first handed to a
 // processor, however often that was tried. Later attempts are late by when they are due themselves, and so is a task
 // that an operator has put back, which keeps its error.
-func (a *attempt) promised() row.Time {
+func (a *attempt) expected() row.Time {
 	if !a.row.Execution.IsZero() || a.row.Attempt == 1 && a.row.ErrorStack != "" {
 		return a.due
 	}

@@ -13,21 +13,21 @@ import (
 // has no end of its own. Each of its calls has one: a call that never got its answer would end all later passes.
 type bounded struct {
 	store.Store
-	patience *patience
-	hung     func() // is called when a call was given up
+	timeout *adaptiveTimeout
+	gaveUp  func() // is called when a call was given up
 }
 
 func (b bounded) within(ctx context.Context, method string, call func(context.Context) error) error {
-	bound, cancel := context.WithTimeout(ctx, b.patience.of(method))
+	bound, cancel := context.WithTimeout(ctx, b.timeout.of(method))
 	defer cancel()
 	sent := time.Now()
 	err := call(bound)
 	if ctx.Err() != nil {
 		return err // the pass itself has ended
 	}
-	b.patience.note(method, time.Since(sent))
+	b.timeout.note(method, time.Since(sent))
 	if err != nil && bound.Err() != nil {
-		b.hung()
+		b.gaveUp()
 	}
 	return err
 }
@@ -35,25 +35,25 @@ func (b bounded) within(ctx context.Context, method string, call func(context.Co
 // patience is how long a pass waits for an answer. A connection may be gone without a word, and what the pass looks for
 // may not wait long. So the first wait is short. The database may be slow instead, so each further wait is twice as
 // long. Once there are answers, they say how long to wait.
-type patience struct {
+type adaptiveTimeout struct {
 	least, most time.Duration
 
 	mu    sync.Mutex
 	waits map[string]time.Duration // by method: reads are quick where writes are slow
 }
 
-func newPatience(least, most time.Duration) *patience {
-	return &patience{least: min(least, most), most: most, waits: map[string]time.Duration{}}
+func newAdaptiveTimeout(least, most time.Duration) *adaptiveTimeout {
+	return &adaptiveTimeout{least: min(least, most), most: most, waits: map[string]time.Duration{}}
 }
 
-func (p *patience) of(method string) time.Duration {
+func (p *adaptiveTimeout) of(method string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(p.waits[method], p.least)
 }
 
 // note takes how long a call has lasted, until its answer or until it was given up.
-func (p *patience) note(method string, took time.Duration) {
+func (p *adaptiveTimeout) note(method string, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waits[method] = min(2*took, p.most)
@@ -83,9 +83,9 @@ func (b bounded) Expired(ctx context.Context, limit int) (rows []row.Row, broken
 	return rows, broken, err
 }
 
-func (b bounded) Strays(ctx context.Context, executorPrefix string, limit int) (states []row.State, err error) {
-	err = b.within(ctx, "Strays", func(ctx context.Context) (err error) {
-		states, err = b.Store.Strays(ctx, executorPrefix, limit)
+func (b bounded) Orphans(ctx context.Context, executorPrefix string, limit int) (states []row.State, err error) {
+	err = b.within(ctx, "Orphans", func(ctx context.Context) (err error) {
+		states, err = b.Store.Orphans(ctx, executorPrefix, limit)
 		return err
 	})
 	return states, err

@@ -51,7 +51,7 @@ func TestSlowClaimIsSentEarlier(t *testing.T) {
 }
 
 // That somebody's transaction holds a row tells nothing about the database, and costs one claim its wait.
-func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
+func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var waited atomic.Int64
 		e := w.engine(at(w.store, "Claim", func(_ context.Context, do func() error) error {
@@ -133,7 +133,7 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 		claimAndRelease := func(version int64) row.Row {
 			_, err := w.store.Claim(w.Context(), row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.passes.executor + ":1"})
 			w.must(err)
-			w.must(e.passes.strays(w.Context()))
+			w.must(e.passes.releaseOrphans(w.Context()))
 			w.standing(row.Pending, 0, 0, id)
 			return w.row(id)
 		}

@@ -16,24 +16,24 @@ import (
 // are in flight the next ones gather, so a claim is as large as the load asks for.
 type claimer struct {
 	*core
-	arm      *armer
-	lead     *lead
-	start    func(*attempt) // hands a claimed row on
-	executor string         // "host:pid:process token"
-	ip       uint32
-	number   atomic.Int64
-	timely   chan struct{} // one for each claim in flight that has not taken long
-	backlog  chan struct{}
-	open     sync.WaitGroup // claims that have no answer yet, however long they have taken, and those whose outcome is being found out
-	portion  portion
-	probes   probes
-	refusals refusals
-	outcasts outcasts
+	arm         *armer
+	ahead       *claimAhead
+	start       func(*attempt) // hands a claimed row on
+	executor    string         // "host:pid:process token"
+	ip          uint32
+	number      atomic.Int64
+	timely      chan struct{} // one for each claim in flight that has not taken long
+	backlog     chan struct{}
+	open        sync.WaitGroup // claims that have no answer yet, however long they have taken, and those whose outcome is being found out
+	batchSize   batchSize
+	lockChecks  lockChecks
+	refusals    refusals
+	unclaimable unclaimable
 }
 
-func newClaimer(c *core, arm *armer, lead *lead, start func(*attempt), executor string, ip uint32) *claimer {
+func newClaimer(c *core, arm *armer, ahead *claimAhead, start func(*attempt), executor string, ip uint32) *claimer {
 	return &claimer{
-		core: c, arm: arm, lead: lead, start: start, executor: executor, ip: ip,
+		core: c, arm: arm, ahead: ahead, start: start, executor: executor, ip: ip,
 		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
 	}
 }
@@ -77,7 +77,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	default:
 		return false
 	}
-	items := c.runqueue.Pick(c.portion.rows(), c.now(), backlog)
+	items := c.runqueue.Pick(c.batchSize.rows(), c.now(), backlog)
 	if len(items) == 0 {
 		<-inFlight
 		return false
@@ -109,7 +109,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 // claim claims the rows of one part, which are held and have their slots, and starts those that were won. It returns
 // what is to be claimed instead.
 func (c *claimer) claim(f *flight, p part) (halves []part) {
-	items := c.setAsideLocked(p.items)
+	items := c.checkLocks(p.items)
 	if len(items) == 0 {
 		return nil
 	}
@@ -130,21 +130,21 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		c.Metrics.ClaimFailed(len(items))
 		c.Failed("claiming", err)
 		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
-			c.portion.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
+			c.batchSize.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
 		}
 		if class := row.ClassOf(err); class == row.ClassCaller || class == row.ClassDuplicate {
-			return c.apart(f, part{items, p.mark}, err)
+			return c.halve(f, part{items, p.mark}, err)
 		}
 		c.refused(items, claim.Executor, sent, err)
 		return nil
 	}
 	c.refusals.over()
-	c.runqueue.SetRoundTrip(c.lead.took(received.Sub(sent)))
+	c.runqueue.SetRoundTrip(c.ahead.took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
 		f.taken = true
-		c.portion.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
+		c.batchSize.took(len(items), received.Sub(sent), shortestLease(claimed.Rows))
 	}
-	c.heard(claimed.Reading, sent, received)
+	c.observe(claimed.Reading, sent, received)
 	c.won(items, claimed, sent)
 	return nil
 }
@@ -162,7 +162,7 @@ func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Tim
 	}
 	lost := len(items) - len(won) - len(claimed.Broken)
 	c.Metrics.Claimed(len(won), lost)
-	if lost*rivalShare > len(items) {
+	if lost*contentionShare > len(items) {
 		c.runqueue.Contention.Set()
 	}
 	for _, it := range items {
@@ -194,10 +194,10 @@ func (c *claimer) refused(items []*runqueue.Item, executor string, sent time.Tim
 		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
 		c.Go(func() {
 			defer c.open.Done()
-			c.findOut(items, executor, sent)
+			c.resolveUnknown(items, executor, sent)
 		})
 	case row.ClassLocked:
-		c.later(c.setAside(items, idsOf(items, func(it *runqueue.Item) int64 { return it.ID })), 0)
+		c.later(c.leaveOutLocked(items, idsOf(items, func(it *runqueue.Item) int64 { return it.ID })), 0)
 	case row.ClassNotApplied:
 		if d := c.refusals.another(time.Now()); d > 0 {
 			c.later(items, d)
@@ -238,7 +238,7 @@ func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
 // before the leases of its rows end. On a server that is slow for the moment all of it would be in vain and be claimed
 // again, and the server slower yet: many processes may keep it busy that way for ever. So the portion is halved after a
 // claim that took long, down to one row, and doubled after a full one that was quick.
-type portion struct {
+type batchSize struct {
 	less atomic.Int64 // rows fewer than runqueue.MaxClaim
 }
 
@@ -250,20 +250,20 @@ const (
 	quickPart = 4
 )
 
-func (p *portion) rows() int { return runqueue.MaxClaim - int(p.less.Load()) }
+func (s *batchSize) rows() int { return runqueue.MaxClaim - int(s.less.Load()) }
 
 // took learns from a claim of so many rows.
-func (p *portion) took(rows int, d, lease time.Duration) {
+func (s *batchSize) took(rows int, d, lease time.Duration) {
 	switch {
 	case d > lease/longPart:
-		p.set(rows / 2)
-	case d < lease/quickPart && rows >= p.rows():
-		p.set(2 * rows)
+		s.set(rows / 2)
+	case d < lease/quickPart && rows >= s.rows():
+		s.set(2 * rows)
 	}
 }
 
-func (p *portion) set(rows int) {
-	p.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))
+func (s *batchSize) set(rows int) {
+	s.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))
 }
 
 // refusals counts the claims in a row that the database did not take. From the third on all claims wait together: rows
@@ -274,14 +274,14 @@ type refusals struct {
 	until time.Time
 }
 
-const patientRefusals = 3
+const slowRetryAfter = 3
 
 // another counts one more and returns how long claims wait now.
 func (r *refusals) another(now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n++
-	if r.n < patientRefusals {
+	if r.n < slowRetryAfter {
 		return 0
 	}
 	d := lifecycle.Backoff(min(r.n, longestClaimPause))
@@ -305,53 +305,53 @@ func (r *refusals) waiting(now time.Time) bool {
 }
 
 // probes remembers which tags have met a locked row lately.
-type probes struct {
+type lockChecks struct {
 	mu    sync.Mutex
 	until map[string]time.Time
 }
 
-func (p *probes) note(items []*runqueue.Item) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.until == nil {
-		p.until = map[string]time.Time{}
+func (k *lockChecks) note(items []*runqueue.Item) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.until == nil {
+		k.until = map[string]time.Time{}
 	}
 	for _, it := range items {
-		p.until[it.Tag()] = time.Now().Add(lockProbeFor)
+		k.until[it.Tag()] = time.Now().Add(lockCheckFor)
 	}
 }
 
-func (p *probes) suspects(items []*runqueue.Item) (ids []int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.until) == 0 {
+func (k *lockChecks) mayBeLocked(items []*runqueue.Item) (ids []int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.until) == 0 {
 		return nil
 	}
 	now := time.Now()
 	for _, it := range items {
-		until, ok := p.until[it.Tag()]
+		until, ok := k.until[it.Tag()]
 		switch {
 		case !ok:
 		case now.Before(until):
 			ids = append(ids, it.ID)
 		default:
-			delete(p.until, it.Tag())
+			delete(k.until, it.Tag())
 		}
 	}
 	return ids
 }
 
-// setAsideLocked probes the rows of tags that have met a lock within the last minute, before they are claimed.
-func (c *claimer) setAsideLocked(items []*runqueue.Item) (rest []*runqueue.Item) {
-	ids := c.probes.suspects(items)
+// checkLocks probes the rows of tags that have met a lock within the last minute, before they are claimed.
+func (c *claimer) checkLocks(items []*runqueue.Item) (rest []*runqueue.Item) {
+	ids := c.lockChecks.mayBeLocked(items)
 	if len(ids) == 0 {
 		return items
 	}
-	return c.setAside(items, ids)
+	return c.leaveOutLocked(items, ids)
 }
 
-// setAside asks which of the rows somebody else's transaction holds, and leaves them out for a while.
-func (c *claimer) setAside(items []*runqueue.Item, ids []int64) (rest []*runqueue.Item) {
+// leaveOutLocked asks which of the rows somebody else's transaction holds, and leaves them out for a while.
+func (c *claimer) leaveOutLocked(items []*runqueue.Item, ids []int64) (rest []*runqueue.Item) {
 	ctx, cancel := c.Call()
 	defer cancel()
 	locked, err := c.lockedAmong(ctx, ids)
@@ -359,10 +359,10 @@ func (c *claimer) setAside(items []*runqueue.Item, ids []int64) (rest []*runqueu
 		return items
 	}
 	held, rest := split(items, func(it *runqueue.Item) bool { return locked[it.ID] })
-	c.probes.note(held)
+	c.lockChecks.note(held)
 	for _, it := range held {
 		it.Tries++
-		c.later([]*runqueue.Item{it}, asideFor(it.Tries))
+		c.later([]*runqueue.Item{it}, lockBackoff(it.Tries))
 	}
 	return rest
 }

@@ -163,7 +163,7 @@ func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
 				reading, err := w.store.Now(w.Context())
 				w.must(err)
 				reading.Time = reading.Time.Add(time.Minute) // of a server that took over
-				e.heard(reading, time.Now(), time.Now())
+				e.observe(reading, time.Now(), time.Now())
 				time.Sleep(2 * time.Second)
 				if late := w.once(id); late > 100*time.Millisecond {
 					w.Errorf("started %v late after the anchor was lost %v before it was due", late, before)

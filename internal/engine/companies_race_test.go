@@ -3,4 +3,4 @@
 package engine
 
 // The race detector makes a node's minute ten times as long, and sees no more with twice as many of them.
-var companies = []int{3}
+var peerCounts = []int{3}

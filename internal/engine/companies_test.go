@@ -2,5 +2,5 @@
 
 package engine
 
-// companies are how many nodes divide the work in turn.
-var companies = []int{3, 6}
+// peerCounts are how many nodes divide the work in turn.
+var peerCounts = []int{3, 6}

@@ -59,20 +59,20 @@ const (
 	settleRows      = 500
 	backlogPerTag   = 1000
 	lookAheadRows   = 2000
-	rivalShare      = 8 // one lost row in so many of a claim is no accident
-	rivalsEvery     = 100 * time.Millisecond
+	contentionShare = 8 // one lost row in so many of a claim is no accident
+	contentionEvery = 100 * time.Millisecond
 	rescueEvery     = 2 * time.Second
 	watchEvery      = 2 * time.Second
 	readClockEvery  = time.Second
 	readClockBusy   = 100 * time.Millisecond // while something is due soon: each reading takes back the drift since the last one
-	peekFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
-	peekOthers      = 200 * time.Millisecond // younger rows are left to the node whose they are
-	peekBusy        = 100 * time.Millisecond
-	peekIdle        = 400 * time.Millisecond
+	pollFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
+	pollOthers      = 200 * time.Millisecond // younger rows are left to the node whose they are
+	pollBusy        = 100 * time.Millisecond
+	pollIdle        = 400 * time.Millisecond
 	minRescueHold   = 5 * time.Second
 	clockDrift      = 1000 // ppm: NTP may slew a server by 500, and this machine as well
-	maxLead         = 100 * time.Millisecond
-	lockProbeFor    = time.Minute
+	maxClaimAhead   = 100 * time.Millisecond
+	lockCheckFor    = time.Minute
 	stopReleaseWait = time.Second // how long an interrupted processor may take to return
 )
 

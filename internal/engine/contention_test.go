@@ -44,7 +44,7 @@ func TestABacklogHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
 	})
 }
 
-func TestASuspectHasItsTurnBesideAStreamOfYoungerTasks(t *testing.T) {
+func TestTaskOnProbationRunsBesideAStreamOfYoungerTasks(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.stream(8, time.Second, 250)
 		for crashes := runqueue.ProbationAt; crashes < 5; crashes++ {
@@ -189,7 +189,7 @@ func TestResultThatIsRefusedForGoodHoldsUpNoOther(t *testing.T) {
 }
 
 // Holders of popped tasks touch rows that a transaction holds; a processor elsewhere in the process keeps its lease.
-func TestTouchesOfLockedRowsCostNobodyHisLease(t *testing.T) {
+func TestTouchesOfLockedRowsCostNoOtherTaskItsLease(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(crowded(w.store, "Renew", 1), serving{"b": untilEnd(20*time.Second, nil)})
 		ids := w.saveMany(e, "p", 20, processor.WithTTR(time.Minute))

@@ -26,7 +26,7 @@ type core struct {
 	outage     outage
 	health     health
 	locks      locks
-	touching   chan struct{}  // holds one while a lease is moved for its holder
+	extending  chan struct{}  // holds one while a lease is moved for its holder
 	anchorLost chan struct{}  // the clock needs a reading at once
 	skewed     sync.Once      // the log says that this machine's clock is off
 	hooks      sync.WaitGroup // of the user's functions that run
@@ -98,9 +98,9 @@ func (c *core) lockedAmong(ctx context.Context, ids []int64) (map[int64]bool, er
 	return locked, nil
 }
 
-// asideFor is how long a row is left out that has met a lock so often: each time longer, so that one open transaction
+// lockBackoff is how long a row is left out that has met a lock so often: each time longer, so that one open transaction
 // costs little.
-func asideFor(tries int) time.Duration {
+func lockBackoff(tries int) time.Duration {
 	return min(50*time.Millisecond<<min(tries, 8), 5*time.Second)
 }
 
@@ -111,7 +111,7 @@ func (l *locks) note() { l.met.Store(new(time.Now())) }
 
 func (l *locks) lately() bool {
 	met := l.met.Load()
-	return met != nil && time.Since(*met) < lockProbeFor
+	return met != nil && time.Since(*met) < lockCheckFor
 }
 
 // errHeld is what an update would end with, after a wait.
@@ -130,10 +130,10 @@ func (c *core) update(ctx context.Context, changes []row.Change) (applied int, e
 
 // touch moves leases for their holders. They share two connections with the renewals of everything that runs here, so
 // no more than one of them waits for a lock.
-func (c *core) touch(ctx context.Context, leases []row.Lease) (states []row.State, err error) {
+func (c *core) extend(ctx context.Context, leases []row.Lease) (states []row.State, err error) {
 	select {
-	case c.touching <- struct{}{}:
-		defer func() { <-c.touching }()
+	case c.extending <- struct{}{}:
+		defer func() { <-c.extending }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -18,44 +18,44 @@ type dispatcher struct {
 	renewer *renewer
 	pops    *pops
 
-	mu    sync.Mutex
-	early startQueue
-	wake  chan struct{}
+	mu           sync.Mutex
+	claimedAhead startQueue
+	wake         chan struct{}
 }
 
 func newDispatcher(r *runner, renewer *renewer, pops *pops) *dispatcher {
 	return &dispatcher{core: r.core, runner: r, renewer: renewer, pops: pops, wake: make(chan struct{}, 1)}
 }
 
-// farAhead is more than any row is claimed ahead of its time. A row that is due later was put off by an operator who
+// tooFarAhead is more than any row is claimed ahead of its time. A row that is due later was put off by an operator who
 // did not count its version up.
-const farAhead = maxLead + time.Second
+const tooFarAhead = maxClaimAhead + time.Second
 
 // add takes a claimed row. What is due already starts at once. What is due far ahead is given back: it would keep a
 // slot until then, and a stop waiting.
-func (d *dispatcher) add(u *attempt) {
+func (d *dispatcher) add(a *attempt) {
 	now := time.Now()
-	soon := !now.Before(u.renewAt) && now.Before(u.deadline)
-	d.runner.runs.add(u)
+	soon := !now.Before(a.renewAt) && now.Before(a.deadline)
+	d.runner.attempts.add(a)
 	if soon {
-		signal(d.renewer.of(u).wake) // the lease may end before the next tick
+		signal(d.renewer.of(a).wake) // the lease may end before the next tick
 	}
-	wait, anchored := d.clock.Until(u.due)
+	wait, anchored := d.clock.Until(a.due)
 	switch {
-	case anchored && wait > farAhead:
-		d.Go(func() { d.runner.settler.add(u, released(u, d.now())) }) // not here: it may have to wait for the settler
+	case anchored && wait > tooFarAhead:
+		d.Go(func() { d.runner.settler.add(a, released(a, d.now())) }) // not here: it may have to wait for the settler
 	case anchored && wait <= 0 || sabotage.Off(sabotage.Early):
-		d.begin(u)
+		d.begin(a)
 	default:
-		d.keep(u)
+		d.keep(a)
 	}
 }
 
 // keep holds a row until it is due.
-func (d *dispatcher) keep(u *attempt) {
+func (d *dispatcher) keep(a *attempt) {
 	d.mu.Lock()
-	heap.Push(&d.early, u)
-	first := d.early[0] == u
+	heap.Push(&d.claimedAhead, a)
+	first := d.claimedAhead[0] == a
 	d.mu.Unlock()
 	if first {
 		signal(d.wake)
@@ -63,12 +63,12 @@ func (d *dispatcher) keep(u *attempt) {
 }
 
 // begin hands a row whose time has come to its processor or to a waiting pop.
-func (d *dispatcher) begin(u *attempt) {
-	if u.forPop {
-		d.Go(func() { d.pops.deliver(u) }) // not here: it may have to wait for the settler
+func (d *dispatcher) begin(a *attempt) {
+	if a.forPop {
+		d.Go(func() { d.pops.deliver(a) }) // not here: it may have to wait for the settler
 		return
 	}
-	d.runner.begin(u)
+	d.runner.begin(a)
 }
 
 // loop waits by a timer, and for the last moment by a nap: the runtime's timers fire up to a millisecond late.
@@ -96,15 +96,15 @@ func (d *dispatcher) loop(ctx context.Context) {
 func (d *dispatcher) startDue() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.early) > 0 {
-		wait, anchored := d.clock.Until(d.early[0].due)
+	for len(d.claimedAhead) > 0 {
+		wait, anchored := d.clock.Until(d.claimedAhead[0].due)
 		if !anchored {
 			return unanchoredWait
 		}
 		if wait > 0 {
 			return min(wait, insurance)
 		}
-		d.begin(heap.Pop(&d.early).(*attempt))
+		d.begin(heap.Pop(&d.claimedAhead).(*attempt))
 	}
 	return time.Hour
 }

@@ -259,7 +259,7 @@ func TestLockedRowCostsNoOtherItsEnd(t *testing.T) {
 	})
 }
 
-func TestEndThatNobodyWaitsForAnyMore(t *testing.T) {
+func TestEndWhoseCallerHasLeft(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowUpdate(time.Second)
 		e := w.engine(store, nil)
@@ -339,7 +339,7 @@ func TestTaskThatIsFinishedByItsTokenWhileItsProcessorRuns(t *testing.T) {
 		if r := w.row(id); r.Execution.Sub(r.Expected) > time.Second {
 			w.Errorf("row: %+v", r)
 		}
-		if e.runqueue.Owns(id) || e.runs.len() != 0 {
+		if e.runqueue.Owns(id) || e.attempts.len() != 0 {
 			w.Error("it is still in hand")
 		}
 		if strings.Contains(logged.all(), "WARN") || strings.Contains(logged.all(), "ERROR") {

@@ -24,7 +24,7 @@ func (p *pops) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
 			continue // what was sent may still be applied, and has to be known again
 		}
 		reg, _ := p.cfg.Registry.Lookup(e.row.Tag)
-		e.result = e.decide(p.runOf(e.row), &reg, now)
+		e.result = e.decide(p.attemptOfRow(e.row), &reg, now)
 	}
 	for len(open) > 0 {
 		n := fitting(open)
@@ -167,7 +167,7 @@ func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*endi
 		open = append(open, e)
 		e.row = nil
 		if h := p.get(e.id, e.version); h != nil && !e.unsure {
-			e.row = &h.run.row
+			e.row = &h.attempt.row
 			continue
 		}
 		ids = append(ids, e.id)

@@ -18,11 +18,11 @@ import (
 // Engine wires the parts together and starts and stops them in order: sources before sinks.
 type Engine struct {
 	*core
-	member *cluster.Member
-	ids    *ids
-	tags   *tags
-	arm    *armer
-	runs   *attempts
+	member   *cluster.Member
+	ids      *ids
+	tags     *tags
+	arm      *armer
+	attempts *attempts
 
 	saver      *save.Saver
 	commits    *commits
@@ -33,7 +33,7 @@ type Engine struct {
 	renewer    *renewer
 	timers     *timers
 	lookahead  *lookahead
-	peek       *peek
+	poll       *overduePoll
 	passes     *passes
 	pops       *pops
 
@@ -60,9 +60,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		Lifecycle: life, cfg: cfg, store: cfg.Store,
 		clock:    clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
 		runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}), anchorLost: anchorLost,
-		outage: newOutage(cfg.TTR), touching: make(chan struct{}, 1),
+		outage: newOutage(cfg.TTR), extending: make(chan struct{}, 1),
 	}
-	e := &Engine{core: c, runs: newAttempts()}
+	e := &Engine{core: c, attempts: newAttempts()}
 	if err := e.anchor(ctx); err != nil {
 		life.End()
 		return nil, err
@@ -104,24 +104,24 @@ func (e *Engine) wire(process cluster.Process) {
 	e.ids = newIDs(e.member, c.clock)
 	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) }, func() []string { return e.pops.awaited() })
 	e.arm = &armer{core: c, tags: e.tags}
-	lead := &lead{}
+	ahead := &claimAhead{}
 	e.commits = newCommits(c, e.arm)
 	e.saver = save.New(c.Lifecycle, save.Config{
 		Store: c.store, Clock: c.clock, IDs: e.ids, Registry: c.cfg.Registry, TTR: c.cfg.TTR, MaxAttempts: c.cfg.MaxAttempts,
 		Committed: e.arm.written, InTx: e.commits.add, Ended: c.health.saved,
 	})
-	e.settler = newSettler(c, e.arm, e.runs)
-	e.runner = &runner{core: c, runs: e.runs, settler: e.settler, base: processors}
+	e.settler = newSettler(c, e.arm, e.attempts)
+	e.runner = &runner{core: c, attempts: e.attempts, settler: e.settler, base: processors}
 	e.pops = newPops(e.runner, e.tags, e.arm)
-	e.renewer = newRenewer(c, e.runs, e.runner)
+	e.renewer = newRenewer(c, e.attempts, e.runner)
 	e.dispatcher = newDispatcher(e.runner, e.renewer, e.pops)
-	e.claimer = newClaimer(c, e.arm, lead, e.dispatcher.add, executor, process.IP)
-	e.runner.passer = newHandover(c, e.runs, e.pops, e.renewer.await)
-	e.timers = &timers{core: c, arm: e.arm, lead: lead}
-	e.lookahead = newLookahead(c, e.arm, e.runs, process)
+	e.claimer = newClaimer(c, e.arm, ahead, e.dispatcher.add, executor, process.IP)
+	e.runner.handover = newHandover(c, e.attempts, e.pops, e.renewer.await)
+	e.timers = &timers{core: c, arm: e.arm, ahead: ahead}
+	e.lookahead = newLookahead(c, e.arm, e.attempts, process)
 	e.pops.finders, e.pops.ahead = e.finders, e.lookahead.readWindow
-	e.peek = &peek{core: c, arm: e.arm, runs: e.runs}
-	e.passes = newPasses(c, e.arm, e.pops, e.ids, lead, executor)
+	e.poll = &overduePoll{core: c, arm: e.arm, attempts: e.attempts}
+	e.passes = newPasses(c, e.arm, e.pops, e.ids, ahead, executor)
 }
 
 // Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed]
@@ -146,7 +146,7 @@ func (e *Engine) Start(_ context.Context) error {
 	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
-	for _, loop := range []func(context.Context){e.peek.loop, e.passes.loop} {
+	for _, loop := range []func(context.Context){e.poll.loop, e.passes.loop} {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}
 	e.findersDone.Go(func() {
@@ -154,7 +154,7 @@ func (e *Engine) Start(_ context.Context) error {
 		e.lookahead.loop(e.finders)
 	})
 	e.passes.runner.Start(e.finders)
-	for _, pass := range []string{passStrays, passRescue, passScan} {
+	for _, pass := range []string{passOrphans, passRescue, passScan} {
 		e.passes.runner.Kick(pass)
 	}
 	return nil

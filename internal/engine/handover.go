@@ -18,22 +18,22 @@ import (
 // the attempt.
 type handover struct {
 	*core
-	runs    *attempts
-	pops    *pops
-	renewed func() // returns when the renewals that are under way have ended
-	queue   *batch.Coalescer[*passed]
+	attempts *attempts
+	pops     *pops
+	renewed  func() // returns when the renewals that are under way have ended
+	queue    *batch.Coalescer[*transfer]
 }
 
 // passed is a task on its way from a processor to the holder of its token.
-type passed struct {
-	run   *attempt
-	lease row.Lease
-	tries int // that met a lock
+type transfer struct {
+	attempt *attempt
+	lease   row.Lease
+	tries   int // that met a lock
 }
 
-func newHandover(c *core, runs *attempts, pops *pops, renewed func()) *handover {
-	h := &handover{core: c, runs: runs, pops: pops, renewed: renewed}
-	h.queue = batch.New(batch.Config[*passed]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
+func newHandover(c *core, attempts *attempts, pops *pops, renewed func()) *handover {
+	h := &handover{core: c, attempts: attempts, pops: pops, renewed: renewed}
+	h.queue = batch.New(batch.Config[*transfer]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
 	return h
 }
 
@@ -51,22 +51,22 @@ func askedFor(err error) (asked *processor.HandOverError) {
 
 // add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give
 // it the length of the processor's.
-func (h *handover) add(u *attempt, asked *processor.HandOverError) {
-	h.runqueue.Yield(u.item, runqueue.Slot)
-	_ = h.queue.Add(h.passed(u, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
+func (h *handover) add(a *attempt, asked *processor.HandOverError) {
+	h.runqueue.Yield(a.item, runqueue.Slot)
+	_ = h.queue.Add(h.newTransfer(a, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
 }
 
-func (h *handover) passed(u *attempt, asked *processor.HandOverError) *passed {
-	u.handOver()
-	return &passed{run: u, lease: row.Lease{
-		Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: cmp.Or(asked.TTR, u.row.TTR), Least: asked.TTR == 0,
-		Executor: row.PopMark + u.row.Executor, Execution: u.firstStart(),
+func (h *handover) newTransfer(a *attempt, asked *processor.HandOverError) *transfer {
+	a.handOver()
+	return &transfer{attempt: a, lease: row.Lease{
+		Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: cmp.Or(asked.TTR, a.row.TTR), Least: asked.TTR == 0,
+		Executor: row.PopMark + a.row.Executor, Execution: a.firstStart(),
 	}}
 }
 
 // flush writes until every row is handed over or turns out to be somebody else's. A renewal that was under way must not
 // come after it.
-func (h *handover) flush(all []*passed) {
+func (h *handover) flush(all []*transfer) {
 	h.Metrics.Batch("handover", len(all))
 	h.renewed()
 	for n := 0; len(all) > 0 && h.Life.Err() == nil; n++ {
@@ -78,7 +78,7 @@ func (h *handover) flush(all []*passed) {
 }
 
 // write sends the rows once and returns those that have to be sent again.
-func (h *handover) write(all []*passed) (again []*passed) {
+func (h *handover) write(all []*transfer) (again []*transfer) {
 	leases := make([]row.Lease, len(all))
 	for i, p := range all {
 		leases[i] = p.lease
@@ -102,59 +102,59 @@ func (h *handover) write(all []*passed) (again []*passed) {
 		s, exists := byID[p.lease.ID]
 		held := exists && s.Version == p.lease.Version && s.Status == row.Executing
 		if !held || !h.pops.adopt(p, s.Due) {
-			h.runqueue.Release(p.run.item, runqueue.Ended) // ended by then, as a rule by the holder of the token
+			h.runqueue.Release(p.attempt.item, runqueue.Ended) // ended by then, as a rule by the holder of the token
 		}
-		h.runs.remove(p.run)
+		h.attempts.remove(p.attempt)
 	}
 	return nil
 }
 
 // leaveLocked lets the rows wait that somebody else's transaction holds, and returns the others.
-func (h *handover) leaveLocked(ctx context.Context, all []*passed) (rest []*passed) {
-	isLocked, err := h.lockedAmong(ctx, idsOf(all, func(p *passed) int64 { return p.lease.ID }))
+func (h *handover) leaveLocked(ctx context.Context, all []*transfer) (rest []*transfer) {
+	isLocked, err := h.lockedAmong(ctx, idsOf(all, func(p *transfer) int64 { return p.lease.ID }))
 	if err != nil {
 		return all
 	}
-	locked, rest := split(all, func(p *passed) bool { return isLocked[p.lease.ID] })
+	locked, rest := split(all, func(p *transfer) bool { return isLocked[p.lease.ID] })
 	for _, p := range locked {
 		p.tries++
-		h.runqueue.Yield(p.run.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
+		h.runqueue.Yield(p.attempt.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
 		h.Go(func() {
-			if lifecycle.Sleep(h.Life, asideFor(p.tries)) {
-				h.flush([]*passed{p})
+			if lifecycle.Sleep(h.Life, lockBackoff(p.tries)) {
+				h.flush([]*transfer{p})
 			}
 		})
 	}
 	return rest
 }
 
-func (h *handover) panicked(all []*passed, value any) {
+func (h *handover) panicked(all []*transfer, value any) {
 	h.leave(all, "panic", value, "stack", string(debug.Stack()))
 }
 
 // leave lets go of tasks that cannot be handed over: their leases end as the processor's.
-func (h *handover) leave(all []*passed, why ...any) {
+func (h *handover) leave(all []*transfer, why ...any) {
 	h.Log.Error("tasks could not be handed over; they run again when their leases are over", why...)
 	for _, p := range all {
-		h.runs.remove(p.run)
-		h.runqueue.Release(p.run.item, runqueue.Ended)
+		h.attempts.remove(p.attempt)
+		h.runqueue.Release(p.attempt.item, runqueue.Ended)
 	}
 }
 
 // adopt keeps a row owned as one that was popped. It returns false when its holder has ended it here by now, and when
 // the pops have ended; other nodes take it then, when its lease is over.
-func (p *pops) adopt(passed *passed, leaseEnd row.Time) bool {
-	u := passed.run
-	r := u.row
-	r.Executor, r.Execution = passed.lease.Executor, passed.lease.Execution
+func (p *pops) adopt(t *transfer, leaseEnd row.Time) bool {
+	a := t.attempt
+	r := a.row
+	r.Executor, r.Execution = t.lease.Executor, t.lease.Execution
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, lease, _ := u.state(); p.closed || lease == leaseAnswered {
+	if _, lease, _ := a.state(); p.closed || lease == leaseAnswered {
 		return false
 	}
-	p.runqueue.Lend(u.item, r.Version)
+	p.runqueue.Lend(a.item, r.Version)
 	p.handed[r.ID] = &handed{
-		run: &attempt{item: u.item, row: r, due: u.due, started: u.started}, alarm: p.alarm(r.ID, leaseEnd),
+		attempt: &attempt{item: a.item, row: r, due: a.due, started: a.started}, alarm: p.alarm(r.ID, leaseEnd),
 	}
 	return true
 }

@@ -90,7 +90,7 @@ func TestHandOverAfterTheAnswerMeansNothing(t *testing.T) {
 		if r := w.row(id); r.Status != c.want || r.Version != 2 {
 			w.Errorf("row: %+v", r)
 		}
-		if e.runqueue.Owns(id) || e.runs.len() != 0 || len(e.pops.handed) != 0 {
+		if e.runqueue.Owns(id) || e.attempts.len() != 0 || len(e.pops.handed) != 0 {
 			w.Error("it is still in hand")
 		}
 		if got := logged.all(); strings.Contains(got, "lease") {
@@ -187,7 +187,7 @@ func TestRenewalUnderWayLeavesTheLeaseOfAHandOverAlone(t *testing.T) {
 	})
 }
 
-func TestStopHandsOverWhatHasBeenPassedOn(t *testing.T) {
+func TestStopWritesOpenHandovers(t *testing.T) {
 	inBubble(t, func(w *world) {
 		working := make(chan struct{})
 		e := w.engine(w.store, serving{"a": func(ctx context.Context, _ *processor.Task) error {

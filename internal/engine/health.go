@@ -141,10 +141,10 @@ type outage struct {
 	limit time.Duration // a silence from here on is an outage
 	hold  time.Duration // that the executors get afterwards
 
-	mu    sync.Mutex
-	heard time.Time // the last answer
-	back  time.Time // the first answer after the last outage; zero while there was none
-	first time.Time // that after the first one of several, none of which left the time to rescue
+	mu     sync.Mutex
+	answer time.Time // the last answer
+	back   time.Time // the first answer after the last outage; zero while there was none
+	first  time.Time // that after the first one of several, none of which left the time to rescue
 }
 
 // minSilence is the shortest outage that can be told from a slow answer: the clock is read every second.
@@ -162,12 +162,12 @@ func rescueHold(ttr time.Duration) time.Duration { return max(ttr/3, minRescueHo
 func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !now.After(o.heard) {
+	if !now.After(o.answer) {
 		return 0, false
 	}
-	silence = now.Sub(o.heard)
-	over = !o.heard.IsZero() && silence >= o.limit
-	o.heard = now
+	silence = now.Sub(o.answer)
+	over = !o.answer.IsZero() && silence >= o.limit
+	o.answer = now
 	if over {
 		if now.Sub(o.back) >= 2*o.hold {
 			o.first = now

@@ -18,7 +18,7 @@ const skewLimit = 500 * time.Millisecond
 func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
 	behind := false
 	for {
-		every, readings := e.rhythm()
+		every, readings := e.interval()
 		wait := lifecycle.Jitter(every, 0.1)
 		if _, anchored := e.clock.AtLeast(); !anchored {
 			wait = lifecycle.Backoff(2)
@@ -45,8 +45,8 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 
 // rhythm is how often the clock is read, and how many times in a row. Starts are late by what the lower bound lags
 // behind: by the drift that is allowed for since the last reading, and by the time that its reply took.
-func (e *Engine) rhythm() (every time.Duration, readings int) {
-	if e.runs.len() > 0 || e.runqueue.FiresBy(e.now().Add(readClockEvery)) {
+func (e *Engine) interval() (every time.Duration, readings int) {
+	if e.attempts.len() > 0 || e.runqueue.FiresBy(e.now().Add(readClockEvery)) {
 		return readClockBusy, readingsInARow
 	}
 	return readClockEvery, 1
@@ -124,13 +124,13 @@ func (c *core) takeReading(ctx context.Context, of store.Clock) error {
 	if err != nil {
 		return err
 	}
-	c.heard(reading, sent, time.Now())
+	c.observe(reading, sent, time.Now())
 	return nil
 }
 
 // heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock
 // its anchor.
-func (c *core) heard(reading row.Reading, sent, received time.Time) {
+func (c *core) observe(reading row.Reading, sent, received time.Time) {
 	c.answered(received)
 	if !c.clock.Add(reading, sent, received) {
 		signal(c.anchorLost)

@@ -68,7 +68,7 @@ func TestStartThatCameAfterTheClaimOutlivesACrash(t *testing.T) {
 	})
 }
 
-func TestForwardedTaskStartsWhenSomebodyTakesIt(t *testing.T) {
+func TestForwardedTaskStartsWhenAReceiverTakesIt(t *testing.T) {
 	inBubbles(t, map[string]func(context.Context) error{
 		"after snoozes":         func(context.Context) error { return processor.Snooze(time.Second) },
 		"after failed attempts": func(context.Context) error { return errors.New("connection refused") },
@@ -105,7 +105,7 @@ func TestForwardedTaskStartsWhenSomebodyTakesIt(t *testing.T) {
 	})
 }
 
-func TestForwardedTaskThatNobodyTookIsTooLateByItsPromise(t *testing.T) {
+func TestForwardedTaskThatNoReceiverTookIsTooLateByItsFirstTime(t *testing.T) {
 	inBubble(t, func(w *world) {
 		snooze := func(context.Context, *processor.Task) error { return processor.Snooze(time.Second) }
 		e := w.engine(w.store, nil, forwarding(snooze))
@@ -123,7 +123,7 @@ func TestForwardedTaskThatNobodyTookIsTooLateByItsPromise(t *testing.T) {
 }
 
 // What an operator has put back is due anew.
-func TestRetriedTaskIsNotTooLateByItsOldPromise(t *testing.T) {
+func TestRetriedTaskIsNotTooLateByItsFirstTime(t *testing.T) {
 	boom := errors.New("boom")
 	inBubbles(t, map[string]error{
 		"by an operator": processor.Permanent(boom), "by itself": processor.RetryAfter(boom, time.Minute),

@@ -51,7 +51,7 @@ func TestLeaseThatASlowClaimLeavesLittleOfIsRenewedAtOnce(t *testing.T) {
 	})
 }
 
-func TestLockedRowInARenewalBatchCostsNobodyElseHisLease(t *testing.T) {
+func TestLockedRowInARenewalBatchCostsNoOtherTaskItsLease(t *testing.T) {
 	inBubblesOf(t, []time.Duration{3 * time.Second, 15 * time.Second}, func(w *world, ttr time.Duration) {
 		var waited atomic.Int64
 		w.besideALockedRow(at(w.store, "Renew", func(_ context.Context, do func() error) error {
@@ -138,7 +138,7 @@ func TestShortLeasesAreKeptBesideALockedRow(t *testing.T) {
 	}, func(w *world, ttrs []time.Duration) { w.besideALockedRow(w.lingering(), ttrs...) })
 }
 
-func TestLeasesAreRenewedWhenNobodySaysWhatIsLocked(t *testing.T) {
+func TestLeasesAreRenewedWhenTheLockCheckFails(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var asked atomic.Int64
 		e := w.engine(at(w.store, "Locked", func(ctx context.Context, _ func() error) error {
@@ -302,8 +302,8 @@ func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
 		if got := w.series(e); got["runs_total{a,cancelled}"] != 1 || got["runs_total{a,lease_lost}"]+got["runs_total{a,released}"] != 0 {
 			w.Errorf("the task is not counted once, as cancelled: %v", got)
 		}
-		if r := w.row(id); r.Status != row.Cancelled || e.runs.len() != 0 || e.runqueue.Owns(id) {
-			w.Errorf("%d runs in the book, row %+v", e.runs.len(), r)
+		if r := w.row(id); r.Status != row.Cancelled || e.attempts.len() != 0 || e.runqueue.Owns(id) {
+			w.Errorf("%d runs in the book, row %+v", e.attempts.len(), r)
 		}
 	})
 }
@@ -369,7 +369,7 @@ func TestProcessorThatIgnoresItsContextLosesLeaseSlotAndRow(t *testing.T) {
 		if again := w.row(id); again.Version != r.Version || again.Finish != r.Finish {
 			w.Errorf("the late return changed the row: %+v", again)
 		}
-		if e.runqueue.Owns(id) || e.runs.len() != 0 {
+		if e.runqueue.Owns(id) || e.attempts.len() != 0 {
 			w.Error("the row is still in hand")
 		}
 	})

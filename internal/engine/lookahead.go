@@ -16,16 +16,16 @@ import (
 // two seconds; those that are this node's to arm go into the heap. It finds whatever other processes saved.
 type lookahead struct {
 	*core
-	arm   *armer
-	runs  *attempts
-	token string // of this node
-	gone  func(row.Node) bool
+	arm      *armer
+	attempts *attempts
+	token    string // of this node
+	gone     func(row.Node) bool
 
 	adopting atomic.Bool
 }
 
-func newLookahead(c *core, arm *armer, runs *attempts, process cluster.Process) *lookahead {
-	return &lookahead{core: c, arm: arm, runs: runs, token: process.Token, gone: process.Gone}
+func newLookahead(c *core, arm *armer, attempts *attempts, process cluster.Process) *lookahead {
+	return &lookahead{core: c, arm: arm, attempts: attempts, token: process.Token, gone: process.Gone}
 }
 
 func (l *lookahead) loop(ctx context.Context) {
@@ -34,7 +34,7 @@ func (l *lookahead) loop(ctx context.Context) {
 			l.Failed("looking ahead", err)
 		}
 		l.Metrics.SetHeap(l.runqueue.Counts().Timers)
-		l.Metrics.SetRunning(l.runs.len())
+		l.Metrics.SetRunning(l.attempts.len())
 		if !l.rest(ctx) {
 			return
 		}
@@ -53,10 +53,10 @@ func (l *lookahead) rest(ctx context.Context) bool {
 		case <-next.C:
 			return true
 		case <-l.runqueue.Contention:
-			if err := l.lookForRivals(ctx); err != nil && ctx.Err() == nil {
+			if err := l.redistribute(ctx); err != nil && ctx.Err() == nil {
 				l.Failed("looking at the nodes", err)
 			}
-			if !lifecycle.Sleep(ctx, rivalsEvery) {
+			if !lifecycle.Sleep(ctx, contentionEvery) {
 				return false
 			}
 		case <-ctx.Done():
@@ -65,7 +65,7 @@ func (l *lookahead) rest(ctx context.Context) bool {
 	}
 }
 
-func (l *lookahead) lookForRivals(ctx context.Context) error {
+func (l *lookahead) redistribute(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	defer cancel()
 	if err := l.readNodes(ctx); err != nil {

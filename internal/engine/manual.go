@@ -24,7 +24,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	life.Log = cfg.Logger // a test sees every line, at once
 	c := &core{
 		Lifecycle: life, cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)),
-		touching: make(chan struct{}, 1), runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}),
+		extending: make(chan struct{}, 1), runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}),
 	}
 	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
 	at := now()
@@ -36,7 +36,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 		life.End()
 		return nil, err
 	}
-	m := &Manual{Engine: &Engine{core: c, runs: newAttempts(), member: member, started: true}}
+	m := &Manual{Engine: &Engine{core: c, attempts: newAttempts(), member: member, started: true}}
 	m.wire(process)
 	m.tags.run(true)
 	return m, nil
@@ -91,37 +91,37 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 	return result, ran, nil
 }
 
-func (m *Manual) execute(u *attempt) (result error) {
-	m.runs.add(u)
+func (m *Manual) execute(a *attempt) (result error) {
+	m.attempts.add(a)
 	now := m.now()
-	if s, late := tooLate(u, now); late {
+	if s, late := tooLate(a, now); late {
 		m.settler.flush([]settlement{s})
 		return s.err
 	}
-	reg, _ := m.cfg.Registry.Lookup(u.row.Tag)
-	ctx, end := m.runner.context(u, &reg, now)
+	reg, _ := m.cfg.Registry.Lookup(a.row.Tag)
+	ctx, end := m.runner.context(a, &reg, now)
 	result = errGoexit
 	defer func() { // also when the processor ends the test, and its goroutine with it
 		cause := context.Cause(ctx)
 		end(nil)
-		m.settle(u, &reg, result, cause)
+		m.settle(a, &reg, result, cause)
 	}()
-	result = m.runner.process(ctx, u, reg.Processor)
+	result = m.runner.process(ctx, a, reg.Processor)
 	return result
 }
 
-func (m *Manual) settle(u *attempt, reg *processor.Registration, err, cause error) {
+func (m *Manual) settle(a *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {
-		m.runner.start(u)
+		m.runner.start(a)
 	}
-	if by, _ := u.finish(); by == byTransaction {
-		m.runner.askRow(u, reg, err, cause)
+	if by, _ := a.finish(); by == byTransaction {
+		m.runner.askRow(a, reg, err, cause)
 		return
 	}
 	if asked != nil {
-		m.runner.passer.flush([]*passed{m.runner.passer.passed(u, asked)})
+		m.runner.handover.flush([]*transfer{m.runner.handover.newTransfer(a, asked)})
 		return
 	}
-	m.settler.flush([]settlement{m.runner.judge(u, reg, m.now(), err, cause)})
+	m.settler.flush([]settlement{m.runner.judge(a, reg, m.now(), err, cause)})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// TestScanComesAgainAfterACallThatHung lets the scan ask while nobody answers, and looks for a row that only a scan can
+// TestScanComesAgainAfterACallWithoutAnAnswer lets the scan ask while nobody answers, and looks for a row that only a scan can
 // find.
-func TestScanComesAgainAfterACallThatHung(t *testing.T) {
+func TestScanComesAgainAfterACallWithoutAnAnswer(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store := newRemote(w.store, true)
 		w.engine(store, serving{"a": nothing}, func(c *Config) { c.CallTimeout = 3 * time.Second })
@@ -54,9 +54,9 @@ func TestOutageIsWaitedForWithoutSpinning(t *testing.T) {
 	})
 }
 
-// TestWhoFailedTogetherDoesNotComeBackTogether draws the waits of many processes whose calls were refused at one
+// TestTasksThatFailedTogetherDoNotComeBackTogether draws the waits of many processes whose calls were refused at one
 // moment.
-func TestWhoFailedTogetherDoesNotComeBackTogether(t *testing.T) {
+func TestTasksThatFailedTogetherDoNotComeBackTogether(t *testing.T) {
 	t.Parallel()
 	const processes = 1000
 	for n, want := range []time.Duration{10, 20, 40, 80, 160, 320, 640, 1280, 2000, 2000} {
@@ -117,7 +117,7 @@ func TestOutageLongerThanTheLeasesCostsNoCrash(t *testing.T) {
 }
 
 // Nobody could send a heartbeat in an outage. A row that is in no share after it is left to others, who are not there.
-func TestRowsOfALoneNodeAreItsOwnAfterAnOutage(t *testing.T) {
+func TestRowsOfASingleNodeAreItsOwnAfterAnOutage(t *testing.T) {
 	inBubblesOf(t, moments(), func(w *world, moment time.Duration) {
 		store := newRemote(w.store, false)
 		e := w.engine(store, serving{"a": nothing})

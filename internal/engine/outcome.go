@@ -13,45 +13,45 @@ import (
 
 // settlement is the result of an attempt, ready to be written.
 type settlement struct {
-	run    *attempt
-	change row.Change
-	kind   string // what the metrics call it
-	err    error  // why the attempt failed, nil otherwise
-	bare   bool   // its error text was dropped, because the database refused the result
+	attempt *attempt
+	change  row.Change
+	kind    string // what the metrics call it
+	err     error  // why the attempt failed, nil otherwise
+	bare    bool   // its error text was dropped, because the database refused the result
 }
 
 // outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it
 // did not.
-func (r *runner) outcome(u *attempt, reg *processor.Registration, now row.Time, err, cause error) settlement {
+func (r *runner) outcome(a *attempt, reg *processor.Registration, now row.Time, err, cause error) settlement {
 	if err == nil {
-		c := changeOf(&u.row, row.Completed)
-		c.Due, c.Finish, c.Execution = now, now, u.firstStart()
-		return settlement{run: u, change: c, kind: metrics.RunCompleted}
+		c := changeOf(&a.row, row.Completed)
+		c.Due, c.Finish, c.Execution = now, now, a.firstStart()
+		return settlement{attempt: a, change: c, kind: metrics.RunCompleted}
 	}
 	if errors.Is(cause, processor.ErrStopping) || errors.Is(cause, processor.ErrLeaseLost) {
-		return released(u, now)
+		return released(a, now)
 	}
 	if snooze, ok := errors.AsType[*processor.SnoozeError](err); ok {
-		c := releaseOf(&u.row, after(now, snooze.After))
-		c.Execution = u.firstStart()
-		return settlement{run: u, change: c, kind: metrics.RunSnoozed}
+		c := releaseOf(&a.row, after(now, snooze.After))
+		c.Execution = a.firstStart()
+		return settlement{attempt: a, change: c, kind: metrics.RunSnoozed}
 	}
 	if errors.Is(cause, processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
 		err = processor.ErrTimeout
 	}
 	if _, ok := errors.AsType[*processor.PermanentError](err); ok {
-		return r.clipped(failed(u, row.Failed, now, err, metrics.RunFailed))
+		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))
 	}
-	return r.failure(u, now, err, r.backoff(reg, err))
+	return r.failure(a, now, err, r.backoff(reg, err))
 }
 
 // failure is an attempt that ended with an error: another one follows unless attempts are used up.
-func (r *runner) failure(u *attempt, now row.Time, err error, backoff processor.Backoff) settlement {
-	if u.row.MaxAttempts > 0 && u.row.Attempt >= u.row.MaxAttempts {
-		return r.clipped(failed(u, row.Failed, now, err, metrics.RunFailed))
+func (r *runner) failure(a *attempt, now row.Time, err error, backoff processor.Backoff) settlement {
+	if a.row.MaxAttempts > 0 && a.row.Attempt >= a.row.MaxAttempts {
+		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))
 	}
-	s := failed(u, row.Pending, now, err, metrics.RunRetried)
-	s.change.Due, s.change.Finish = after(now, backoff(u.row.Attempt)), 0
+	s := failed(a, row.Pending, now, err, metrics.RunRetried)
+	s.change.Due, s.change.Finish = after(now, backoff(a.row.Attempt)), 0
 	return r.clipped(s)
 }
 
@@ -72,19 +72,19 @@ func after(now row.Time, wait time.Duration) row.Time {
 }
 
 // failed is an unsuccessful attempt: the error and the attempt are kept with the row.
-func failed(u *attempt, to row.Status, now row.Time, err error, kind string) settlement {
-	c := changeOf(&u.row, to)
-	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
+func failed(a *attempt, to row.Status, now row.Time, err error, kind string) settlement {
+	c := changeOf(&a.row, to)
+	c.Due, c.Finish, c.Execution = now, now, a.firstStart()
 	text := fmt.Sprint(err)
 	c.ErrorStack = text
 	if panicked, ok := errors.AsType[*processor.PanicError](err); ok {
 		c.ErrorStack += "\n\n" + string(panicked.Stack)
 		kind = metrics.RunPanicked
 	}
-	c.Errors = row.AppendAttempt(u.row.Errors, row.Attempt{
-		N: u.row.Attempt, Due: u.due.Std(), Started: u.started.Std(), Finished: now.Std(), Executor: u.row.Executor, Error: text,
+	c.Errors = row.AppendAttempt(a.row.Errors, row.Attempt{
+		N: a.row.Attempt, Due: a.due.Std(), Started: a.started.Std(), Finished: now.Std(), Executor: a.row.Executor, Error: text,
 	})
-	return settlement{run: u, change: c, kind: kind, err: err}
+	return settlement{attempt: a, change: c, kind: kind, err: err}
 }
 
 // clipped adds the stacks that the error carries, and bounds the text to what is kept.
@@ -95,8 +95,8 @@ func (r *runner) clipped(s settlement) settlement {
 }
 
 // released gives the task back as it was before the claim: no attempt is burned, and it is due no earlier than it was.
-func released(u *attempt, now row.Time) settlement {
-	c := releaseOf(&u.row, max(u.due, now))
-	c.Execution = u.firstStart()
-	return settlement{run: u, change: c, kind: metrics.RunReleased}
+func released(a *attempt, now row.Time) settlement {
+	c := releaseOf(&a.row, max(a.due, now))
+	c.Execution = a.firstStart()
+	return settlement{attempt: a, change: c, kind: metrics.RunReleased}
 }

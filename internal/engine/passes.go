@@ -15,7 +15,7 @@ import (
 // The names of the scanner's passes.
 const (
 	passScan    = "scan"
-	passStrays  = "strays"
+	passOrphans = "strays"
 	passRescue  = "rescue"
 	passPurge   = "purge"
 	passNumbers = "numbers"
@@ -42,13 +42,13 @@ const (
 	offerPause  = 4 * time.Millisecond // in which a quick tag runs a hundred rows: half a line is left when room for a page is seen
 )
 
-func newPasses(c *core, arm *armer, pops *pops, ids *ids, lead *lead, executor string) *passes {
+func newPasses(c *core, arm *armer, pops *pops, ids *ids, ahead *claimAhead, executor string) *passes {
 	p := &passes{core: c, store: map[string]bounded{}, arm: arm, pops: pops, ids: ids, executor: executor}
-	for _, pass := range []string{passScan, passStrays, passRescue} {
+	for _, pass := range []string{passScan, passOrphans, passRescue} {
 		again := func() { p.runner.Kick(pass) } // its next turn would be too late for the bounds of the promises
-		p.store[pass] = bounded{c.store, newPatience(lockWait, c.cfg.CallTimeout), again}
+		p.store[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
 	}
-	p.store[passPurge] = bounded{c.store, newPatience(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
+	p.store[passPurge] = bounded{c.store, newAdaptiveTimeout(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
 	p.backlog = &scanner.Compensate{
 		Due: p.store[passScan].Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast,
 		Offer: p.offer, Page: scanPage, Log: c.Log,
@@ -61,7 +61,7 @@ func newPasses(c *core, arm *armer, pops *pops, ids *ids, lead *lead, executor s
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}
 	purge := &scanner.Purge{
-		Delete: p.purge, Now: c.clock.AtLeast, Busy: lead.strained, Batch: purgeBatch, Limit: purgeRounds,
+		Delete: p.purge, Now: c.clock.AtLeast, Busy: ahead.saturated, Batch: purgeBatch, Limit: purgeRounds,
 		Keep: map[row.Status]time.Duration{
 			row.Completed: c.cfg.Retention.Completed,
 			row.Cancelled: c.cfg.Retention.Cancelled,
@@ -70,7 +70,7 @@ func newPasses(c *core, arm *armer, pops *pops, ids *ids, lead *lead, executor s
 	}
 	p.runner = scanner.NewRunner(c.Log,
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},
-		scanner.Pass{Name: passStrays, Every: c.cfg.ScanEvery, Run: p.strays},
+		scanner.Pass{Name: passOrphans, Every: c.cfg.ScanEvery, Run: p.releaseOrphans},
 		scanner.Pass{Name: passNumbers, Every: c.cfg.ScanEvery, Run: p.renumber},
 		scanner.Pass{Name: passRescue, Every: rescueEvery, Run: rescue.Pass},
 		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
@@ -103,7 +103,7 @@ func (p *passes) stop() error {
 // offer puts overdue rows into the backlog's line of their tag, and waits until there is room for them. Of those that
 // were read while all were this node's only its share is left, when they were dealt meanwhile.
 func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
-	undealt := p.arm.undealt()
+	unassigned := p.arm.unassigned()
 	for p.runqueue.Room(tag) < len(page) {
 		if !p.arm.tags.open(tag) {
 			return nil
@@ -113,7 +113,7 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 			return ctx.Err()
 		}
 	}
-	if undealt && !p.arm.undealt() {
+	if unassigned && !p.arm.unassigned() {
 		page, _ = split(page, func(d row.Due) bool { return p.arm.shared(d.ID, tag) })
 		p.runqueue.ScanWake.Set() // nobody has noted the others, whose node may be gone
 	}
@@ -129,9 +129,9 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 
 // strays releases rows that carry this process's token and are not owned here: a claim whose reply was lost was applied
 // after all, or its rows were forgotten.
-func (p *passes) strays(ctx context.Context) error {
+func (p *passes) releaseOrphans(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.store[passStrays].Strays(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
+		found, err := p.store[passOrphans].Orphans(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
 		if err != nil {
 			return err
 		}

@@ -14,29 +14,29 @@ import (
 // peek finds rows that have just become overdue and that this process does not own, its own at once and those of
 // others a moment later: their node may have died, or they were saved too late for any look-ahead. What is older than
 // a second belongs to the scan.
-type peek struct {
+type overduePoll struct {
 	*core
-	arm  *armer
-	busy time.Time // when it last found something, or something ran
-	runs *attempts
-	seen row.Time // what became due until then was looked at in time
+	arm      *armer
+	busy     time.Time // when it last found something, or something ran
+	attempts *attempts
+	seen     row.Time // what became due until then was looked at in time
 }
 
-const peekRows = 200
+const pollRows = 200
 
 // loop begins at once: what was a little overdue when the scan of the start looked would be too old for a later peek.
-func (p *peek) loop(ctx context.Context) {
+func (p *overduePoll) loop(ctx context.Context) {
 	for {
 		if err := p.runOnce(ctx); err != nil && ctx.Err() == nil {
 			p.Failed("peeking", err)
 			lifecycle.Sleep(ctx, lifecycle.Backoff(6))
 		}
-		every := peekIdle
-		if p.runs.len() > 0 {
+		every := pollIdle
+		if p.attempts.len() > 0 {
 			p.busy = time.Now()
 		}
 		if time.Since(p.busy) < time.Second {
-			every = peekBusy
+			every = pollBusy
 		}
 		if !lifecycle.Sleep(ctx, lifecycle.Jitter(every, 0.1)) {
 			return
@@ -44,7 +44,7 @@ func (p *peek) loop(ctx context.Context) {
 	}
 }
 
-func (p *peek) runOnce(ctx context.Context) error {
+func (p *overduePoll) runOnce(ctx context.Context) error {
 	tags := p.runqueue.WithTaker(p.arm.tags.list())
 	now, anchored := p.clock.AtLeast()
 	if len(tags) == 0 || !anchored {
@@ -52,7 +52,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
-	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-peekFrom), Limit: peekRows}
+	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-pollFrom), Limit: pollRows}
 	page, err := p.due(ctx, w)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 		return nil
 	}
 	p.busy = time.Now()
-	ours := now.Add(-peekOthers)
+	ours := now.Add(-pollOthers)
 	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > ours && !p.arm.mine(d.ID, d.Due, d.Tag) })
 	// Several nodes find what is left; in another order each wins some of it.
 	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
@@ -72,7 +72,7 @@ func (p *peek) runOnce(ctx context.Context) error {
 
 // looked wakes the scan when rows may have grown too old for the peek unseen: at the start, after an outage or a long
 // wait for the database, and while pages are full. They would wait for the scan's next turn otherwise.
-func (p *peek) looked(w row.Window, page []row.Due) {
+func (p *overduePoll) looked(w row.Window, page []row.Due) {
 	if p.seen < w.From {
 		p.runqueue.ScanWake.Set()
 	}

@@ -31,13 +31,13 @@ type pops struct {
 	expiries *batch.Coalescer[int64] // tasks whose leases are over
 
 	mu      sync.Mutex
-	waiting []*popper // the longest first
+	waiting []*waiter // the longest first
 	handed  map[int64]*handed
 	closed  bool
 }
 
 // popper is a caller who waits.
-type popper struct {
+type waiter struct {
 	tags  []string
 	most  int
 	want  int // of them are still wanted
@@ -101,8 +101,8 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 // claimWait is how long a pop that shall not wait gives the claim of a row that is due. Other pops may be faster.
 const claimWait = 500 * time.Millisecond
 
-func (p *pops) join(r PopRequest) (*popper, error) {
-	w := &popper{tags: r.Tags, want: r.Max, most: r.Max, ready: make(chan struct{}, 1)}
+func (p *pops) join(r PopRequest) (*waiter, error) {
+	w := &waiter{tags: r.Tags, want: r.Max, most: r.Max, ready: make(chan struct{}, 1)}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -161,7 +161,7 @@ func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*attempt, e
 
 // await waits until the popper has got something or its wait is over. It asks the table when it begins, where that may
 // know more than this process, and when it ends unless the table was read a moment ago.
-func (p *pops) await(ctx context.Context, w *popper, r PopRequest, l *look) error {
+func (p *pops) await(ctx context.Context, w *waiter, r PopRequest, l *look) error {
 	var over, ask <-chan time.Time
 	var answered chan struct{}
 	if r.Waits {
@@ -222,9 +222,9 @@ func (p *pops) awaited() (tags []string) {
 }
 
 // leave takes a popper out of the line and returns what it got.
-func (p *pops) leave(w *popper) []*attempt {
+func (p *pops) leave(w *waiter) []*attempt {
 	p.mu.Lock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(other *popper) bool { return other == w })
+	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
 	got, rest := w.got, w.want
 	p.mu.Unlock()
 	p.runqueue.Pops.Want(w.tags, -rest)
@@ -233,56 +233,56 @@ func (p *pops) leave(w *popper) []*attempt {
 
 func tasksOf(runs []*attempt) []*processor.Task {
 	tasks := make([]*processor.Task, len(runs))
-	for i, u := range runs {
-		tasks[i] = taskOf(&u.row, u.due)
+	for i, a := range runs {
+		tasks[i] = taskOf(&a.row, a.due)
 	}
 	return tasks
 }
 
 // deliver gives a claimed row to the caller who waits longest. When none waits any more it is released.
-func (p *pops) deliver(u *attempt) {
-	now := max(p.now(), u.due)
-	if s, late := tooLate(u, now); late {
-		p.runner.settler.add(u, s)
+func (p *pops) deliver(a *attempt) {
+	now := max(p.now(), a.due)
+	if s, late := tooLate(a, now); late {
+		p.runner.settler.add(a, s)
 		return
 	}
-	if !p.give(u, now) {
-		p.runner.settler.add(u, released(u, now))
+	if !p.give(a, now) {
+		p.runner.settler.add(a, released(a, now))
 		return
 	}
-	p.runner.measure(u, now)
-	p.runner.runs.remove(u)
-	p.runqueue.Yield(u.item, runqueue.Slot)
+	p.runner.measure(a, now)
+	p.runner.attempts.remove(a)
+	p.runqueue.Yield(a.item, runqueue.Slot)
 }
 
-func (p *pops) give(u *attempt, now row.Time) bool {
+func (p *pops) give(a *attempt, now row.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.waiting, func(w *popper) bool { return p.hasRoom(w, u) })
+	i := slices.IndexFunc(p.waiting, func(w *waiter) bool { return p.hasRoom(w, a) })
 	if i < 0 || p.closed {
 		return false
 	}
 	w := p.waiting[i]
-	w.got = append(w.got, u)
-	w.bytes += len(u.row.Body)
+	w.got = append(w.got, a)
+	w.bytes += len(a.row.Body)
 	w.want--
-	u.mu.Lock()
-	u.started = now
-	u.mu.Unlock()
+	a.mu.Lock()
+	a.started = now
+	a.mu.Unlock()
 	p.runqueue.Pops.Want(w.tags, -1)
-	p.runqueue.Lend(u.item, u.row.Version)
-	p.handed[u.row.ID] = &handed{run: u, alarm: p.alarm(u.row.ID, u.row.Due)}
+	p.runqueue.Lend(a.item, a.row.Version)
+	p.handed[a.row.ID] = &handed{attempt: a, alarm: p.alarm(a.row.ID, a.row.Due)}
 	signal(w.ready)
 	return true
 }
 
 // hasRoom reports whether a popper takes the row. One whose bodies would become too many wants nothing more: what was
 // claimed for it beyond that goes to the next, or back.
-func (p *pops) hasRoom(w *popper, u *attempt) bool {
-	if w.want == 0 || !slices.Contains(w.tags, u.row.Tag) {
+func (p *pops) hasRoom(w *waiter, a *attempt) bool {
+	if w.want == 0 || !slices.Contains(w.tags, a.row.Tag) {
 		return false
 	}
-	if len(w.got) > 0 && w.bytes+len(u.row.Body) > popBytes {
+	if len(w.got) > 0 && w.bytes+len(a.row.Body) > popBytes {
 		p.runqueue.Pops.Want(w.tags, -w.want)
 		w.want = 0
 		return false

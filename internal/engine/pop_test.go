@@ -25,7 +25,7 @@ func (w *world) take(e *Engine, tag string) *processor.Task {
 	return tasks[0]
 }
 
-func TestWaitingPopIsOnTimeForATagThatNobodyTookFrom(t *testing.T) {
+func TestWaitingPopIsOnTimeForATagThatHadNoTaker(t *testing.T) {
 	pop := PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 10 * time.Second}
 	popped := func(w *world, e *Engine) {
 		if got, err := e.Pop(w.Context(), PopRequest{Tags: pop.Tags, Max: 1, Waits: true}); len(got) > 0 || err != nil {

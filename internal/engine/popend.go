@@ -17,8 +17,8 @@ func (e *Engine) Finish(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version, decide: e.completed})
 }
 
-func (e *Engine) completed(u *attempt, reg *processor.Registration, now row.Time) settlement {
-	return e.runner.outcome(u, reg, now, nil, nil)
+func (e *Engine) completed(a *attempt, reg *processor.Registration, now row.Time) settlement {
+	return e.runner.outcome(a, reg, now, nil, nil)
 }
 
 // FinishAll completes many. There is one answer for each, as [Engine.Finish] gives it; of two with the same id and
@@ -38,36 +38,36 @@ func (e *Engine) FinishAll(ctx context.Context, tokens []row.Ref) []error {
 // Fail spends the attempt of a popped task, as a processor's error does.
 func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
-		decide: func(u *attempt, reg *processor.Registration, now row.Time) settlement {
-			return e.runner.judge(u, reg, now, failure, nil)
+		decide: func(a *attempt, reg *processor.Registration, now row.Time) settlement {
+			return e.runner.judge(a, reg, now, failure, nil)
 		}})
 }
 
 // Release gives a popped task back without spending its attempt.
 func (e *Engine) Release(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
-		decide: func(u *attempt, _ *processor.Registration, now row.Time) settlement { return released(u, now) }})
+		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement { return released(a, now) }})
 }
 
 // GiveBack is Release for a task that was handed to nobody after all.
 func (e *Engine) GiveBack(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
-		decide: func(u *attempt, _ *processor.Registration, now row.Time) settlement {
-			s := released(u, now)
-			s.change.Execution = u.row.Execution
+		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement {
+			s := released(a, now)
+			s.change.Execution = a.row.Execution
 			return s
 		}})
 }
 
-// touchTries are within about 200 ms: somebody may only be asking whether the row is locked.
-const touchTries = 5
+// extendTries are within about 200 ms: somebody may only be asking whether the row is locked.
+const extendTries = 5
 
 // Touch moves the lease of a popped task to now plus ttr.
 func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
 	moved := []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}}
-	states, err := e.touch(ctx, moved)
-	for n := 1; n < touchTries && err != nil && row.ClassOf(err) == row.ClassLocked && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
-		states, err = e.touch(ctx, moved)
+	states, err := e.extend(ctx, moved)
+	for n := 1; n < extendTries && err != nil && row.ClassOf(err) == row.ClassLocked && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
+		states, err = e.extend(ctx, moved)
 	}
 	if err != nil {
 		return err
@@ -96,20 +96,20 @@ func (p *pops) compare(ctx context.Context, r *row.Row) {
 	}
 }
 
-// runOf returns what is known here of the task's attempt: all of it on the node that handed it out or still runs its
+// attemptOfRow returns what is known here of the task's attempt: all of it on the node that handed it out or still runs its
 // processor. On another one it began with the last change of its row, as far as that shows.
-func (p *pops) runOf(r *row.Row) *attempt {
+func (p *pops) attemptOfRow(r *row.Row) *attempt {
 	if h := p.get(r.ID, r.Version); h != nil {
-		return h.run
+		return h.attempt
 	}
 	known := &attempt{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), p.now())}
 	if r.FirstStart() {
 		known.started = r.Execution
 	}
-	if u := p.runner.runs.get(r.ID); u != nil && u.row.Version == r.Version {
-		u.mu.Lock()
-		known.due, known.started, known.row.Execution = u.due, cmp.Or(u.started, known.started), u.row.Execution
-		u.mu.Unlock()
+	if a := p.runner.attempts.get(r.ID); a != nil && a.row.Version == r.Version {
+		a.mu.Lock()
+		known.due, known.started, known.row.Execution = a.due, cmp.Or(a.started, known.started), a.row.Execution
+		a.mu.Unlock()
 	}
 	return known
 }
@@ -119,8 +119,8 @@ func (p *pops) ended(e *ending) {
 	r, s := e.row, e.result
 	e.err = nil
 	p.Metrics.Run(r.Tag, s.kind)
-	if u := p.runner.runs.get(r.ID); u != nil && u.row.Version == e.version {
-		u.answer()
+	if a := p.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
+		a.answer()
 	}
 	if h := p.get(r.ID, e.version); h != nil { // asked for last: the task may just be changing over from runs to here
 		p.letGo(h)

@@ -14,9 +14,9 @@ import (
 
 // handed is a task in a caller's hand, and the alarm at the end of its lease.
 type handed struct {
-	run   *attempt
-	alarm *time.Timer
-	tries int // to end its lease, while somebody's transaction holds the row
+	attempt *attempt
+	alarm   *time.Timer
+	tries   int // to end its lease, while somebody's transaction holds the row
 }
 
 // newExpiries ends leases that are over at the same time in one statement. One batch at a time is under way: it may
@@ -61,9 +61,9 @@ func (p *pops) expire(ids []int64) {
 // over sorts out what the table says otherwise of: the task was ended, or its lease was moved.
 func (p *pops) over(held []*handed, states map[int64]row.State) (over []*handed) {
 	for _, h := range held {
-		s, exists := states[h.run.row.ID]
+		s, exists := states[h.attempt.row.ID]
 		switch {
-		case !exists || s.Status != row.Executing || s.Version != h.run.row.Version:
+		case !exists || s.Status != row.Executing || s.Version != h.attempt.row.Version:
 			p.letGo(h)
 		case s.Due > p.now():
 			p.again(h, s.Due)
@@ -82,9 +82,9 @@ func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askL
 	}
 	changes := make([]row.Change, len(over))
 	for i, h := range over {
-		r := h.run.row
-		r.Execution = h.run.firstStart()
-		changes[i] = scanner.Verdict(r, h.run.started, now, p.cfg.Quarantine)
+		r := h.attempt.row
+		r.Execution = h.attempt.firstStart()
+		changes[i] = scanner.Verdict(r, h.attempt.started, now, p.cfg.Quarantine)
 	}
 	applied, err := p.update(ctx, changes)
 	switch class := row.ClassOf(err); {
@@ -102,7 +102,7 @@ func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askL
 		aside, free := split(over, func(h *handed) bool { return len(locked) == 0 || locked[h.id()] })
 		for _, h := range aside {
 			h.tries++
-			p.again(h, p.now().Add(asideFor(h.tries)))
+			p.again(h, p.now().Add(lockBackoff(h.tries)))
 		}
 		p.endLeases(ctx, free, now, false)
 	case len(over) > 1 && (class == row.ClassCaller || class == row.ClassDuplicate): // for what one of the rows holds
@@ -135,11 +135,11 @@ func (p *pops) readExpired(ctx context.Context, over []*handed, changes []row.Ch
 
 // expired is what follows the end of a lease.
 func (p *pops) expired(h *handed, c row.Change) {
-	r := &h.run.row
+	r := &h.attempt.row
 	p.letGo(h)
 	if c.To == row.Failed {
 		p.Metrics.Run(r.Tag, metrics.RunFailed)
-		p.taskFailed(r, h.run.due, errLeasesLost)
+		p.taskFailed(r, h.attempt.due, errLeasesLost)
 		return
 	}
 	p.Metrics.Run(r.Tag, metrics.RunRetried)
@@ -150,7 +150,7 @@ func (p *pops) expired(h *handed, c row.Change) {
 	p.arm.written(d)
 }
 
-func (h *handed) id() int64 { return h.run.row.ID }
+func (h *handed) id() int64 { return h.attempt.row.ID }
 
 // held returns the holds of those tasks that are in a caller's hand, none when the pops have ended.
 func (p *pops) held(ids []int64) (held []*handed) {
@@ -177,18 +177,18 @@ func (p *pops) again(h *handed, at row.Time) {
 	defer p.mu.Unlock()
 	if !p.closed && p.handed[h.id()] == h {
 		h.alarm.Stop()
-		h.alarm = p.alarm(h.run.row.ID, at)
+		h.alarm = p.alarm(h.attempt.row.ID, at)
 	}
 }
 
 func (p *pops) letGo(h *handed) {
 	p.mu.Lock()
 	h.alarm.Stop()
-	if p.handed[h.run.row.ID] == h {
-		delete(p.handed, h.run.row.ID)
+	if p.handed[h.attempt.row.ID] == h {
+		delete(p.handed, h.attempt.row.ID)
 	}
 	p.mu.Unlock()
-	p.runqueue.Release(h.run.item, runqueue.Ended)
+	p.runqueue.Release(h.attempt.item, runqueue.Ended)
 }
 
 // leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is owned, nobody here takes
@@ -202,7 +202,7 @@ func (p *pops) leaseOver(id, version int64) {
 func (p *pops) get(id, version int64) *handed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.handed[id]; h != nil && h.run.row.Version == version {
+	if h := p.handed[id]; h != nil && h.attempt.row.Version == version {
 		return h
 	}
 	return nil
@@ -214,10 +214,10 @@ func (p *pops) setTTR(ctx context.Context, got []*attempt, ttr time.Duration) {
 		return
 	}
 	leases := make([]row.Lease, len(got))
-	for i, u := range got {
-		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: ttr, Execution: u.firstStart()}
+	for i, a := range got {
+		leases[i] = row.Lease{Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: ttr, Execution: a.firstStart()}
 	}
-	states, err := p.touch(ctx, leases)
+	states, err := p.extend(ctx, leases)
 	if err != nil {
 		p.Failed("setting the lease of popped tasks", err)
 		return

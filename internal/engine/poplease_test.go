@@ -17,10 +17,10 @@ import (
 func TestTaskThatWasHandedOutIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 	type way struct{ passed, crash bool }
 	inBubbles(t, map[string]way{
-		"Popped":                 {false, false},
-		"PoppedFromACrashedNode": {false, true},
-		"PassedOn":               {true, false},
-		"PassedOnByACrashedNode": {true, true},
+		"Popped":                   {false, false},
+		"PoppedFromACrashedNode":   {false, true},
+		"HandedOver":               {true, false},
+		"HandedOverByACrashedNode": {true, true},
 	}, func(w *world, c way) {
 		tokens := make(chan row.Ref, 10)
 		var tags serving

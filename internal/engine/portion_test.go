@@ -11,10 +11,10 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-func TestPortionFollowsHowLongClaimsTake(t *testing.T) {
+func TestBatchSizeFollowsHowLongClaimsTake(t *testing.T) {
 	t.Parallel()
 	const lease = 4 * time.Second
-	var p portion
+	var s batchSize
 	for _, step := range []struct {
 		rows int
 		took time.Duration
@@ -30,8 +30,8 @@ func TestPortionFollowsHowLongClaimsTake(t *testing.T) {
 		{2, time.Millisecond, 4},
 		{400, time.Millisecond, 500},
 	} {
-		p.took(step.rows, step.took, lease)
-		if got := p.rows(); got != step.want {
+		s.took(step.rows, step.took, lease)
+		if got := s.rows(); got != step.want {
 			t.Errorf("after %d rows in %v: %d, want %d", step.rows, step.took, got, step.want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-func TestSuspectsThatFailAndAreTriedAgainVouchForNone(t *testing.T) {
+func TestTasksOnProbationThatAreRetriedExonerateNone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.suspects(20)
 		running := 0
@@ -43,7 +43,7 @@ func (w *world) suspects(n int64) {
 }
 
 // An outage that has come twice leaves many tasks under suspicion. One by one they would take 10 minutes.
-func TestManySuspectsAreSoonThrough(t *testing.T) {
+func TestManyTasksOnProbationAreSoonThrough(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 600
 		w.suspects(tasks)
@@ -80,9 +80,9 @@ func (w *world) quarantine(poison int64, on store.Store, work processor.Func) {
 	}
 }
 
-// TestSuspectIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its
+// TestTaskOnProbationIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its
 // process. The result of the other must be stored by then.
-func TestSuspectIsDoneBeforeThePoisonRuns(t *testing.T) {
+func TestTaskOnProbationIsDoneBeforeThePoisonRuns(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const innocent, poison = 1, 2
 		w.suspects(2)
@@ -92,7 +92,7 @@ func TestSuspectIsDoneBeforeThePoisonRuns(t *testing.T) {
 }
 
 // The poison meets suspects that have got many slots by then. It costs them one more loss, and no other.
-func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
+func TestPoisonAmongManyOnProbationIsQuarantinedAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks, poison = 300, 100
 		w.suspects(tasks)
@@ -112,7 +112,7 @@ func TestPoisonAmongManySuspectsIsQuarantinedAlone(t *testing.T) {
 }
 
 // A crash counts no more against a task that is completed in a transaction, or whose hand-over waits for a lock.
-func TestSuspectThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
+func TestTaskOnProbationThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 	var unlock func()
 	inBubbles(t, map[string]func(*world) processor.Func{
 		"CompletedInATransaction": func(w *world) processor.Func {

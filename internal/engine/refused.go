@@ -73,33 +73,33 @@ func (f *flight) open() (items []*runqueue.Item) {
 const mostRefused = 32
 
 // apart returns the halves of a part that was refused for one of its rows. That row, once it is alone, is let go.
-func (c *claimer) apart(f *flight, p part, err error) (halves []part) {
+func (c *claimer) halve(f *flight, p part, err error) (halves []part) {
 	f.refused++
 	switch half := len(p.items) / 2; {
 	case half == 0:
-		c.turnAway(p.items[0], err)
+		c.holdBack(p.items[0], err)
 		return nil
 	case f.refused > mostRefused && !f.taken:
-		c.outcasts.tooMany(time.Now())
-		c.later(append(f.rest(p.mark), p.items...), c.outcasts.wait(time.Now()))
+		c.unclaimable.tooMany(time.Now())
+		c.later(append(f.rest(p.mark), p.items...), c.unclaimable.wait(time.Now()))
 		return nil
-	case f.refused == 1 && c.outcasts.many(time.Now()):
-		c.later(p.items, c.outcasts.wait(time.Now()))
+	case f.refused == 1 && c.unclaimable.many(time.Now()):
+		c.later(p.items, c.unclaimable.wait(time.Now()))
 		return nil
 	default:
 		return []part{{p.items[:half], p.mark}, {p.items[half:], p.mark}}
 	}
 }
 
-// turnAway lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It
+// holdBack lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It
 // is found again if it is due in the table; its timer may have been older than what is there.
-func (c *claimer) turnAway(it *runqueue.Item, err error) {
-	if c.outcasts.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
+func (c *claimer) holdBack(it *runqueue.Item, err error) {
+	if c.unclaimable.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
 		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.Tag(),
 			"version", it.Version, "err", err)
 	}
 	c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
-	d := c.outcasts.wait(time.Now())
+	d := c.unclaimable.wait(time.Now())
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
 		c.runqueue.Release(it, runqueue.Ended)
@@ -111,7 +111,7 @@ func (c *claimer) turnAway(it *runqueue.Item, err error) {
 const claimRefused = 8
 
 // outcasts is what is known of rows whose claim was refused.
-type outcasts struct {
+type unclaimable struct {
 	mu    sync.Mutex
 	told  map[row.Ref]time.Time // when the log told of them
 	until time.Time             // until then they are too many to look for each
@@ -119,14 +119,14 @@ type outcasts struct {
 }
 
 const (
-	tellAgain    = time.Hour
-	mostOutcasts = 1000 // that are told of in this time
-	manyFor      = 2 * time.Second
+	logAgain       = time.Hour
+	maxUnclaimable = 1000 // that are told of in this time
+	manyFor        = 2 * time.Second
 )
 
 // wait returns how long rows that were refused wait now. They come back together: one by one each would make a
 // statement of its own.
-func (o *outcasts) wait(now time.Time) time.Duration {
+func (o *unclaimable) wait(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !now.Before(o.round) {
@@ -136,18 +136,18 @@ func (o *outcasts) wait(now time.Time) time.Duration {
 }
 
 // isNew reports whether the log shall tell of the row.
-func (o *outcasts) isNew(ref row.Ref, now time.Time) bool {
+func (o *unclaimable) isNew(ref row.Ref, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.told == nil {
 		o.told = map[row.Ref]time.Time{}
 	}
-	if at, told := o.told[ref]; told && now.Sub(at) < tellAgain {
+	if at, told := o.told[ref]; told && now.Sub(at) < logAgain {
 		return false
 	}
-	if len(o.told) >= mostOutcasts {
-		maps.DeleteFunc(o.told, func(_ row.Ref, at time.Time) bool { return now.Sub(at) >= tellAgain })
-		if len(o.told) >= mostOutcasts {
+	if len(o.told) >= maxUnclaimable {
+		maps.DeleteFunc(o.told, func(_ row.Ref, at time.Time) bool { return now.Sub(at) >= logAgain })
+		if len(o.told) >= maxUnclaimable {
 			return false
 		}
 	}
@@ -156,24 +156,24 @@ func (o *outcasts) isNew(ref row.Ref, now time.Time) bool {
 }
 
 // tooMany notes that a flight had more of them than it may look for. All wait a moment then.
-func (o *outcasts) tooMany(now time.Time) {
+func (o *unclaimable) tooMany(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.until = now.Add(manyFor)
 }
 
-func (o *outcasts) many(now time.Time) bool {
+func (o *unclaimable) many(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return now.Before(o.until)
 }
 
-// findOut follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be
+// resolveUnknown follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be
 // applied. So the rows stay owned until a read shows what became of them. What turns out to be claimed is released: it
 // is simpler than to go on with it, and costs no attempt. Rows that stay as they were for a while are claimed anew,
 // lest they be late: the version lets only one of the two claims win, and should it be the old one after all, its rows
 // are strays of this process.
-func (c *claimer) findOut(items []*runqueue.Item, executor string, sent time.Time) {
+func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent time.Time) {
 	open := make(map[int64]*runqueue.Item, len(items))
 	for _, it := range items {
 		open[it.ID] = it

@@ -49,10 +49,10 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 
 // giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the
 // row may be executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
-func (r *runner) giveBack(waiting []*runqueue.Item) {
+func (r *runner) unclaim(waiting []*runqueue.Item) {
 	for _, it := range waiting {
-		u := attemptOf(it)
-		r.settler.add(u, released(u, r.now()))
+		a := attemptOf(it)
+		r.settler.add(a, released(a, r.now()))
 	}
 }
 

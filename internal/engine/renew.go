@@ -15,7 +15,7 @@ import (
 // within seconds whatever the TTR.
 type renewer struct {
 	*core
-	runs        *attempts
+	attempts    *attempts
 	runner      *runner
 	short, long renewals
 }
@@ -28,14 +28,14 @@ type renewals struct {
 	askAt time.Time     // nobody is asked for locks before; the loop's own
 }
 
-func newRenewer(c *core, runs *attempts, runner *runner) *renewer {
+func newRenewer(c *core, attempts *attempts, runner *runner) *renewer {
 	kind := func() renewals { return renewals{quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)} }
-	return &renewer{core: c, runs: runs, runner: runner, short: kind(), long: kind()}
+	return &renewer{core: c, attempts: attempts, runner: runner, short: kind(), long: kind()}
 }
 
 // of returns the renewals that a row belongs to.
-func (r *renewer) of(u *attempt) *renewals {
-	if u.patience() < lockWait {
+func (r *renewer) of(a *attempt) *renewals {
+	if a.renewTimeout() < lockWait {
 		return &r.short
 	}
 	return &r.long
@@ -63,7 +63,7 @@ func (r *renewer) loop(ctx context.Context, kind *renewals) {
 		case <-ctx.Done():
 			return
 		}
-		held, _ := split(r.runs.list(), func(u *attempt) bool { return r.of(u) == kind })
+		held, _ := split(r.attempts.list(), func(a *attempt) bool { return r.of(a) == kind })
 		kind.quiet <- struct{}{}
 		r.renew(kind, dueForRenewal(held, time.Now()))
 		<-kind.quiet
@@ -80,7 +80,7 @@ func (r *renewer) look(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if held := r.runs.list(); len(held) > 0 {
+		if held := r.attempts.list(); len(held) > 0 {
 			r.watch(held)
 		}
 	}
@@ -94,10 +94,10 @@ func (r *renewer) deadlines(ctx context.Context) {
 	for {
 		select {
 		case now := <-tick.C:
-			r.endLost(r.runs.list(), now)
+			r.endLost(r.attempts.list(), now)
 			isOver := func(it *runqueue.Item) bool { return attemptOf(it).isOver() }
 			if late := r.runqueue.Slots.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
-				r.Go(func() { r.runner.giveBack(late) }) // a full queue of results must not hold up the deadlines
+				r.Go(func() { r.runner.unclaim(late) }) // a full queue of results must not hold up the deadlines
 			}
 		case <-ctx.Done():
 			return
@@ -108,9 +108,9 @@ func (r *renewer) deadlines(ctx context.Context) {
 // dueForRenewal leaves out rows that a caller's transaction holds, those that are being handed over, and attempts that
 // have outlived their timeout and its grace.
 func dueForRenewal(held []*attempt, now time.Time) (due []*attempt) {
-	for _, u := range held {
-		if u.renewable(now) {
-			due = append(due, u)
+	for _, a := range held {
+		if a.renewable(now) {
+			due = append(due, a)
 		}
 	}
 	return due
@@ -122,12 +122,12 @@ const lockWait = 2500 * time.Millisecond
 // patience is how long an answer to the renewal of the row is waited for. It leaves time for another try before the
 // lease ends. It also lets the server answer that a row is locked, as far as the lease allows: a statement that is
 // given up earlier goes on holding the other rows against the next try.
-func (u *attempt) patience() time.Duration { return max(u.row.TTR/4, min(u.row.TTR/2, lockWait)) }
+func (a *attempt) renewTimeout() time.Duration { return max(a.row.TTR/4, min(a.row.TTR/2, lockWait)) }
 
 func renewTimeout(due []*attempt, most time.Duration) time.Duration {
 	shortest := most
-	for _, u := range due {
-		shortest = min(shortest, u.patience())
+	for _, a := range due {
+		shortest = min(shortest, a.renewTimeout())
 	}
 	return shortest
 }
@@ -155,9 +155,9 @@ func (r *renewer) prolong(due []*attempt) {
 		return
 	}
 	leases := make([]row.Lease, len(due))
-	for i, u := range due {
-		leases[i] = row.Lease{Ref: row.Ref{ID: u.row.ID, Version: u.row.Version}, TTR: u.row.TTR, Least: true,
-			Execution: u.misdated()}
+	for i, a := range due {
+		leases[i] = row.Lease{Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: a.row.TTR, Least: true,
+			Execution: a.misdated()}
 	}
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
 	ctx, cancel := context.WithTimeout(r.Life, timeout)
@@ -181,7 +181,7 @@ func (r *renewer) prolong(due []*attempt) {
 		}
 		return
 	}
-	r.compare(due, states, func(u *attempt) { u.renewed(sent) })
+	r.compare(due, states, func(a *attempt) { a.renewed(sent) })
 }
 
 // unlocked returns the rows that no other transaction holds, and all of them when that could not be found out. The
@@ -196,9 +196,9 @@ func (r *renewer) unlocked(due []*attempt, timeout time.Duration) (rest []*attem
 	if err != nil {
 		return due, err
 	}
-	locked, rest := split(due, func(u *attempt) bool { return isLocked[u.row.ID] })
-	for _, u := range locked {
-		u.renewLater()
+	locked, rest := split(due, func(a *attempt) bool { return isLocked[a.row.ID] })
+	for _, a := range locked {
+		a.renewLater()
 	}
 	return rest, nil
 }
@@ -218,74 +218,74 @@ func (r *renewer) watch(held []*attempt) {
 // compare ends what is no longer ours and calls confirmed for the rest.
 func (r *renewer) compare(held []*attempt, states []row.State, confirmed func(*attempt)) {
 	byID := statesByID(states)
-	for _, u := range held {
-		s, exists := byID[u.row.ID]
-		if exists && s.Version == u.row.Version && s.Status == row.Executing {
-			confirmed(u)
+	for _, a := range held {
+		s, exists := byID[a.row.ID]
+		if exists && s.Version == a.row.Version && s.Status == row.Executing {
+			confirmed(a)
 			continue
 		}
-		if u.isCompleted(s) {
-			r.runqueue.Yield(u.item, runqueue.Turn) // its processor may go on for as long as it likes
+		if a.isCompleted(s) {
+			r.runqueue.Yield(a.item, runqueue.Turn) // its processor may go on for as long as it likes
 			continue
 		}
 		cause := processor.ErrLeaseLost
 		if exists && s.Status == row.Cancelled {
 			cause = processor.ErrCancelled
 		}
-		r.lose(u, cause)
-		r.disown(u)
+		r.lose(a, cause)
+		r.disown(a)
 	}
 }
 
 // disown lets go of a row that has ended here for certain while its processor hangs: it may run in this process once
 // more, beside the hung attempt, whose result is refused.
-func (r *renewer) disown(u *attempt) {
-	if !u.disown() {
+func (r *renewer) disown(a *attempt) {
+	if !a.disown() {
 		return // it may still return; or it has, and the fence refuses its result
 	}
-	r.runs.remove(u)
-	r.runqueue.Release(u.item, runqueue.Ended)
+	r.attempts.remove(a)
+	r.runqueue.Release(a.item, runqueue.Ended)
 	r.runqueue.ScanWake.Set() // sightings were turned away while it was owned
 }
 
 // isCompleted reports whether the processor itself has completed the row, in its own transaction.
-func (u *attempt) isCompleted(s row.State) bool {
-	_, _, by := u.state()
-	return by == byTransaction && s.Status == row.Completed && s.Version == u.row.Version+1
+func (a *attempt) isCompleted(s row.State) bool {
+	_, _, by := a.state()
+	return by == byTransaction && s.Status == row.Completed && s.Version == a.row.Version+1
 }
 
 func (r *renewer) endLost(held []*attempt, now time.Time) {
-	for _, u := range held {
-		if u.expired(now) {
-			r.lose(u, processor.ErrLeaseLost)
+	for _, a := range held {
+		if a.expired(now) {
+			r.lose(a, processor.ErrLeaseLost)
 		}
 	}
 }
 
 // lose ends the context of an attempt. A processor that ignores it does not keep its slot, nor its row when that was
 // seen in other hands: until then the row stays owned, because nobody else may have it.
-func (r *renewer) lose(u *attempt, cause error) {
-	if u.lose(cause) {
-		r.Go(func() { r.expectReturn(u) })
+func (r *renewer) lose(a *attempt, cause error) {
+	if a.lose(cause) {
+		r.Go(func() { r.expectReturn(a) })
 	}
 }
 
 // expectReturn gives a processor a moment to obey its context before it is reported.
-func (r *renewer) expectReturn(u *attempt) {
+func (r *renewer) expectReturn(a *attempt) {
 	lifecycle.Sleep(r.Life, stopReleaseWait)
-	if !u.abandon() {
+	if !a.abandon() {
 		return
 	}
 	r.Metrics.IgnoredContext()
-	r.Log.Error("a processor ignores that its context has ended; its slot is given to others", "task", u.row.ID, "tag", u.row.Tag,
-		"attempt", u.row.Attempt, "stack", stackOf(u))
-	r.runqueue.Yield(u.item, runqueue.Slot)
-	r.runner.leave(u)
+	r.Log.Error("a processor ignores that its context has ended; its slot is given to others", "task", a.row.ID, "tag", a.row.Tag,
+		"attempt", a.row.Attempt, "stack", stackOf(a))
+	r.runqueue.Yield(a.item, runqueue.Slot)
+	r.runner.leave(a)
 }
 
 // cancelled ends a task that was cancelled through this process, without waiting for the next look.
 func (r *renewer) cancelled(id int64) {
-	if u := r.runs.get(id); u != nil {
-		r.lose(u, processor.ErrCancelled)
+	if a := r.attempts.get(id); a != nil {
+		r.lose(a, processor.ErrCancelled)
 	}
 }

@@ -22,41 +22,41 @@ import (
 // runner runs processors.
 type runner struct {
 	*core
-	runs    *attempts
-	settler *settler
-	passer  *handover
-	base    context.Context // of every processor; ends when the grace of a stop has ended
+	attempts *attempts
+	settler  *settler
+	handover *handover
+	base     context.Context // of every processor; ends when the grace of a stop has ended
 }
 
 // begin runs the task in a goroutine of its own, as soon as there is a slot. It is not waited for like the engine's own
 // goroutines: a processor may ignore that its context has ended, and a stop must end all the same.
-func (r *runner) begin(u *attempt) {
-	u.item.Attempt = u
-	if r.runqueue.Slots.Enter(u.item) {
-		go r.work(u)
+func (r *runner) begin(a *attempt) {
+	a.item.Attempt = a
+	if r.runqueue.Slots.Enter(a.item) {
+		go r.work(a)
 	}
 }
 
 // work runs the task, and then those that wait for its slot.
-func (r *runner) work(u *attempt) {
+func (r *runner) work(a *attempt) {
 	defer func() {
-		if u != nil { // the processor has ended its goroutine
-			r.leave(u)
+		if a != nil { // the processor has ended its goroutine
+			r.leave(a)
 		}
 	}()
-	for u != nil {
-		r.execute(u)
-		next := r.runqueue.Slots.Leave(u.item)
-		u = nil
+	for a != nil {
+		r.execute(a)
+		next := r.runqueue.Slots.Leave(a.item)
+		a = nil
 		if len(next) > 0 {
-			u = attemptOf(next[0])
+			a = attemptOf(next[0])
 			r.beginAll(next[1:])
 		}
 	}
 }
 
 // leave hands the slot of a task on that will not, by itself.
-func (r *runner) leave(u *attempt) { r.beginAll(r.runqueue.Slots.Leave(u.item)) }
+func (r *runner) leave(a *attempt) { r.beginAll(r.runqueue.Slots.Leave(a.item)) }
 
 func (r *runner) beginAll(admitted []*runqueue.Item) {
 	for _, it := range admitted {
@@ -67,83 +67,83 @@ func (r *runner) beginAll(admitted []*runqueue.Item) {
 // attemptOf returns the attempt of a row that has asked for a slot.
 func attemptOf(it *runqueue.Item) *attempt { return it.Attempt.(*attempt) }
 
-func (r *runner) execute(u *attempt) {
-	reg, ok := r.cfg.Registry.Lookup(u.row.Tag)
-	now := max(r.now(), u.due) // it was due when it was begun, also when the clock has lost its anchor since
-	if !ok || r.base.Err() != nil || u.isOver() {
-		r.settler.add(u, released(u, now))
+func (r *runner) execute(a *attempt) {
+	reg, ok := r.cfg.Registry.Lookup(a.row.Tag)
+	now := max(r.now(), a.due) // it was due when it was begun, also when the clock has lost its anchor since
+	if !ok || r.base.Err() != nil || a.isOver() {
+		r.settler.add(a, released(a, now))
 		return
 	}
-	if s, late := tooLate(u, now); late {
-		r.settler.add(u, s)
+	if s, late := tooLate(a, now); late {
+		r.settler.add(a, s)
 		return
 	}
-	ctx, end := r.context(u, &reg, now)
+	ctx, end := r.context(a, &reg, now)
 	err := errGoexit
 	defer func() {
 		cause := context.Cause(ctx)
 		end(nil)
-		r.settle(u, &reg, err, cause)
+		r.settle(a, &reg, err, cause)
 	}()
-	err = r.process(ctx, u, reg.Processor)
+	err = r.process(ctx, a, reg.Processor)
 }
 
 // start notes that the attempt was handed to a receiver that can run it, and measures how late.
-func (r *runner) start(u *attempt) {
-	if now := max(r.now(), u.due); u.start(now) {
-		r.measure(u, now)
+func (r *runner) start(a *attempt) {
+	if now := max(r.now(), a.due); a.start(now) {
+		r.measure(a, now)
 	}
 }
 
 // settle hands the result on. After CompleteTx only the row decides. The result of an attempt whose row was let go is
 // not sent: it must not travel with that of the next one.
-func (r *runner) settle(u *attempt, reg *processor.Registration, err, cause error) {
+func (r *runner) settle(a *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {
-		r.start(u)
+		r.start(a)
 	}
-	by, disowned := u.finish()
+	by, disowned := a.finish()
 	if disowned {
-		r.settler.refused(u)
+		r.settler.refused(a)
 		return
 	}
 	if by == byTransaction {
-		r.askRow(u, reg, err, cause)
+		r.askRow(a, reg, err, cause)
 		return
 	}
 	if asked != nil {
-		r.passer.add(u, asked)
+		r.handover.add(a, asked)
 		return
 	}
 	now, closed := r.certain(r.Life)
 	if closed != nil {
 		return // the lease ends, and a rescue runs the task again
 	}
-	r.settler.add(u, r.judge(u, reg, now, err, cause))
+	r.settler.add(a, r.judge(a, reg, now, err, cause))
 }
 
 // judge is outcome, guarded against what a user's error or backoff may do when it is looked at.
-func (r *runner) judge(u *attempt, reg *processor.Registration, now row.Time, err, cause error) (s settlement) {
+func (r *runner) judge(a *attempt, reg *processor.Registration, now row.Time, err, cause error) (s settlement) {
 	defer func() {
 		if v := recover(); v != nil {
 			panicked := fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v)
-			s = r.failure(u, now, panicked, processor.DefaultBackoff)
+			s = r.failure(a, now, panicked, processor.DefaultBackoff)
 		}
 	}()
-	return r.outcome(u, reg, now, err, cause)
+	return r.outcome(a, reg, now, err, cause)
 }
 
 // context makes the processor's context: it carries the lease, and ends with the attempt's timeout. With it the
 // attempt starts, unless the processor hands it to others.
-func (r *runner) context(u *attempt, reg *processor.Registration, now row.Time) (context.Context, context.CancelCauseFunc) {
-	ctx, end := context.WithCancelCause(processor.WithLease(r.base, &lease{runner: r, run: u}))
+func (r *runner) context(a *attempt, reg *processor.Registration, now row.Time) (context.Context, context.CancelCauseFunc) {
+	ctx, end := context.WithCancelCause(processor.WithLease(r.base, &lease{runner: r, attempt: a}))
 	timeout := cmp.Or(reg.Timeout, r.cfg.Timeout)
 	if reg.NoTimeout {
 		timeout = 0
 	}
-	u.began = now
+	a.began = now
 	if !reg.Forwards {
-		r.measure(u, now)
+		r.measure(a, now)
 	}
 	started, quietAt := now, time.Time{}
 	if reg.Forwards {
@@ -152,7 +152,7 @@ func (r *runner) context(u *attempt, reg *processor.Registration, now row.Time) 
 	if timeout > 0 {
 		quietAt = time.Now().Add(timeout + r.cfg.StopGrace)
 	}
-	u.call(end, quietAt, started)
+	a.call(end, quietAt, started)
 	if timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, timeout, processor.ErrTimeout)
@@ -163,13 +163,13 @@ func (r *runner) context(u *attempt, reg *processor.Registration, now row.Time) 
 
 // process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit
 // standing.
-func (r *runner) process(ctx context.Context, u *attempt, p processor.Processor) (err error) {
+func (r *runner) process(ctx context.Context, a *attempt, p processor.Processor) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &processor.PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	labelled(ctx, u, func(ctx context.Context) { err = p.Process(ctx, taskOf(&u.row, u.due)) })
+	labelled(ctx, a, func(ctx context.Context) { err = p.Process(ctx, taskOf(&a.row, a.due)) })
 	return err
 }
 
@@ -180,11 +180,11 @@ var errNotCommitted = errors.New("CompleteTx was called but its transaction was 
 
 // askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has
 // failed.
-func (r *runner) askRow(u *attempt, reg *processor.Registration, err, cause error) {
+func (r *runner) askRow(a *attempt, reg *processor.Registration, err, cause error) {
 	failure := errors.Join(errNotCommitted, err)
 	for n := 0; ; n++ {
 		ctx, cancel := r.Call()
-		states, readErr := r.store.States(ctx, []int64{u.row.ID})
+		states, readErr := r.store.States(ctx, []int64{a.row.ID})
 		cancel()
 		switch {
 		case readErr != nil:
@@ -193,33 +193,33 @@ func (r *runner) askRow(u *attempt, reg *processor.Registration, err, cause erro
 				return
 			}
 			continue
-		case len(states) == 1 && states[0].Status == row.Completed && states[0].Version == u.row.Version+1:
-			r.settler.finish(u, settlement{change: row.Change{To: row.Completed}, kind: metrics.RunCompleted})
-		case len(states) == 1 && states[0].Status == row.Executing && states[0].Version == u.row.Version:
+		case len(states) == 1 && states[0].Status == row.Completed && states[0].Version == a.row.Version+1:
+			r.settler.finish(a, settlement{change: row.Change{To: row.Completed}, kind: metrics.RunCompleted})
+		case len(states) == 1 && states[0].Status == row.Executing && states[0].Version == a.row.Version:
 			if now, err := r.certain(r.Life); err == nil {
-				r.settler.add(u, r.judge(u, reg, now, failure, cause))
+				r.settler.add(a, r.judge(a, reg, now, failure, cause))
 			}
 		default:
-			r.settler.refused(u)
+			r.settler.refused(a)
 		}
 		return
 	}
 }
 
 // measure records how late the task starts that nobody was handed before, and where the time went.
-func (r *runner) measure(u *attempt, started row.Time) {
-	if !u.row.Execution.IsZero() {
+func (r *runner) measure(a *attempt, started row.Time) {
+	if !a.row.Execution.IsZero() {
 		return
 	}
-	began := cmp.Or(u.began, started)
-	sent, ready := started.Add(-time.Since(u.sent)), began
-	if !u.item.Entered.IsZero() { // a popped task waits for no slot
-		ready = started.Add(-time.Since(u.item.Entered))
+	began := cmp.Or(a.began, started)
+	sent, ready := started.Add(-time.Since(a.sent)), began
+	if !a.item.Entered.IsZero() { // a popped task waits for no slot
+		ready = started.Add(-time.Since(a.item.Entered))
 	}
-	fired, promised := max(u.item.Fired, u.due), u.promised()
-	r.Metrics.Late(u.row.Tag, metrics.Lateness{
-		Total: started.Sub(promised), Timer: fired.Sub(u.due), Claim: max(ready.Sub(max(sent, u.due)), 0),
-		Pool: max(sent.Sub(fired), 0) + began.Sub(ready), Receiver: max(u.due.Sub(promised), 0) + started.Sub(began),
+	fired, promised := max(a.item.Fired, a.due), a.expected()
+	r.Metrics.Late(a.row.Tag, metrics.Lateness{
+		Total: started.Sub(promised), Timer: fired.Sub(a.due), Claim: max(ready.Sub(max(sent, a.due)), 0),
+		Pool: max(sent.Sub(fired), 0) + began.Sub(ready), Receiver: max(a.due.Sub(promised), 0) + started.Sub(began),
 	})
 }
 
@@ -233,16 +233,16 @@ func taskOf(r *row.Row, due row.Time) *processor.Task {
 }
 
 // tooLate decides about a task whose claim came later than it allows.
-func tooLate(u *attempt, now row.Time) (settlement, bool) {
-	late := now.Sub(u.promised())
-	if u.row.LatePolicy == row.LateRun || u.row.MaxLate == 0 || late <= u.row.MaxLate {
+func tooLate(a *attempt, now row.Time) (settlement, bool) {
+	late := now.Sub(a.expected())
+	if a.row.LatePolicy == row.LateRun || a.row.MaxLate == 0 || late <= a.row.MaxLate {
 		return settlement{}, false
 	}
-	reason := fmt.Errorf("claimed %v after it was due, over its max lateness of %v", late.Round(time.Millisecond), u.row.MaxLate)
-	if u.row.LatePolicy == row.LateFail {
-		return failed(u, row.Failed, now, reason, metrics.RunFailedLate), true
+	reason := fmt.Errorf("claimed %v after it was due, over its max lateness of %v", late.Round(time.Millisecond), a.row.MaxLate)
+	if a.row.LatePolicy == row.LateFail {
+		return failed(a, row.Failed, now, reason, metrics.RunFailedLate), true
 	}
-	return failed(u, row.Cancelled, now, reason, metrics.RunSkippedLate), true
+	return failed(a, row.Cancelled, now, reason, metrics.RunSkippedLate), true
 }
 
 // Every processor runs under these labels of runtime/pprof: they show in profiles, and find the stack of one that does
@@ -252,22 +252,22 @@ const (
 	labelTask = "delaytask_task"
 )
 
-func labels(u *attempt) pprof.LabelSet {
-	return pprof.Labels(labelTag, u.row.Tag, labelTask, strconv.FormatInt(u.row.ID, 10))
+func labels(a *attempt) pprof.LabelSet {
+	return pprof.Labels(labelTag, a.row.Tag, labelTask, strconv.FormatInt(a.row.ID, 10))
 }
 
 // labelled calls f under the labels of the task.
-func labelled(ctx context.Context, u *attempt, f func(context.Context)) {
-	pprof.Do(ctx, labels(u), f)
+func labelled(ctx context.Context, a *attempt, f func(context.Context)) {
+	pprof.Do(ctx, labels(a), f)
 }
 
 // stackOf returns where the task's processor is, or "" when it has returned.
-func stackOf(u *attempt) string {
+func stackOf(a *attempt) string {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
 		return ""
 	}
-	label := []byte(strconv.Quote(labelTask) + ":" + strconv.Quote(strconv.FormatInt(u.row.ID, 10)))
+	label := []byte(strconv.Quote(labelTask) + ":" + strconv.Quote(strconv.FormatInt(a.row.ID, 10)))
 	for stack := range bytes.SplitSeq(all.Bytes(), []byte("\n\n")) {
 		if bytes.Contains(stack, label) {
 			return string(stack)
@@ -278,14 +278,14 @@ func stackOf(u *attempt) string {
 
 // lease is what a processor's context carries.
 type lease struct {
-	runner *runner
-	run    *attempt
+	runner  *runner
+	attempt *attempt
 }
 
 // CompleteTx implements [processor.Lease]. From here on the row leaves the renewal and settle batches: the caller's
 // transaction holds its lock.
 func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
-	u := l.run
+	a := l.attempt
 	if err := save.InTransaction(ctx, l.runner.store, tx); err != nil {
 		return err
 	}
@@ -293,10 +293,10 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	if err != nil {
 		return err
 	}
-	c := changeOf(&u.row, row.Completed)
-	c.Due, c.Finish, c.Execution = now, now, u.firstStart()
+	c := changeOf(&a.row, row.Completed)
+	c.Due, c.Finish, c.Execution = now, now, a.firstStart()
 
-	u.completeInTx()
+	a.completeInTx()
 	applied, err := l.runner.store.Update(ctx, tx, []row.Change{c})
 	if err != nil {
 		return err
@@ -308,4 +308,4 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 }
 
 // Started implements [processor.Lease].
-func (l *lease) Started() { l.runner.start(l.run) }
+func (l *lease) Started() { l.runner.start(l.attempt) }

@@ -209,7 +209,7 @@ func TestSavesThatArriveDuringAStatementShareTheNextOne(t *testing.T) {
 	})
 }
 
-func TestCoalescedSaveIsEveryCallerForHimself(t *testing.T) {
+func TestCoalescedSaveAnswersEachCallerForItself(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, sizes := w.slowInsert(time.Second)
 		e := w.idle(store, nil)
@@ -249,7 +249,7 @@ func TestCoalescedSaveIsEveryCallerForHimself(t *testing.T) {
 }
 
 // Who saves again under that ID, and leaves before anything is sent, knows no more than before.
-func TestCallerWhoLeavesDuringTheStatementIsToldTheID(t *testing.T) {
+func TestCallerThatLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(time.Second)
 		e := w.idle(store, nil)
@@ -289,7 +289,7 @@ func TestCallerWhoLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 
 // A save that meets its task, stored by another try meanwhile with a later promise, keeps to the promise that is
 // stored.
-func TestSaveThatMeetsItsTaskKeepsTheStoredPromise(t *testing.T) {
+func TestSaveThatMeetsItsTaskKeepsTheStoredTime(t *testing.T) {
 	inBubble(t, func(w *world) {
 		tags := serving{"a": nothing}
 		store, _ := w.slowInsert(2 * time.Second)
@@ -399,7 +399,7 @@ func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
 	})
 }
 
-func TestKeyOfAnUndecodableTaskStopsNobodyElse(t *testing.T) {
+func TestKeyOfAnUndecodableTaskStopsNoOtherSave(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(100 * time.Millisecond)
 		e := w.idle(store, nil)

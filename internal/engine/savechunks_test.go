@@ -185,7 +185,7 @@ func TestAChunkWithALostReplyIsStoredOnceAndWhole(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesAChunkIsToldItsIDs(t *testing.T) {
+func TestCallerThatLeavesAChunkIsToldItsIDs(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store, _ := w.slowInsert(time.Second)
 		e := w.idle(store, nil)

@@ -104,7 +104,7 @@ func thief(store store.Store, least int, lost bool, twin func(row.Row) row.Row) 
 	}}, stolen
 }
 
-func TestPlainInsertThatTakesOurNextIDCostsNobody(t *testing.T) {
+func TestPlainInsertThatTakesOurNextIDFailsNoSave(t *testing.T) {
 	for name, c := range strangers {
 		for how, way := range ways {
 			t.Run(name+how, func(t *testing.T) {

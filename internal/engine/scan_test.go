@@ -34,8 +34,8 @@ func TestLostTimersAreCaughtUp(t *testing.T) {
 	})
 }
 
-// TestBusyNodePeeksOften saves in a process that serves nothing: only the peek finds what is due at once.
-func TestBusyNodePeeksOften(t *testing.T) {
+// TestBusyNodePollsOften saves in a process that serves nothing: only the peek finds what is due at once.
+func TestBusyNodePollsOften(t *testing.T) {
 	type busy struct {
 		runs  time.Duration // of a task that keeps the node busy
 		every time.Duration // between two saves
@@ -57,7 +57,7 @@ func TestBusyNodePeeksOften(t *testing.T) {
 	})
 }
 
-func TestPeekLeavesRowsOfOthersToThemForAMoment(t *testing.T) {
+func TestOverduePollLeavesRowsToOtherNodesForAMoment(t *testing.T) {
 	const rows = 20
 	type look struct {
 		overdue     time.Duration
@@ -72,7 +72,7 @@ func TestPeekLeavesRowsOfOthersToThemForAMoment(t *testing.T) {
 		e.tags.run(true)
 		e.arm.look(viewOf("a", "this", "other"))
 		w.backlog(rows, "a", e.now().Add(-c.overdue))
-		w.must(e.peek.runOnce(w.Context()))
+		w.must(e.poll.runOnce(w.Context()))
 		if n := e.runqueue.Counts().Waiting; n < c.least || n > c.most {
 			w.Errorf("took %d of %d rows of two nodes", n, rows)
 		}
@@ -95,8 +95,8 @@ func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 	})
 }
 
-// TestPeekIsNotFilledByATagWithoutAFreeSlot leaves only the peek to find anything within a second.
-func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
+// TestOverduePollIsNotFilledByATagWithoutAFreeSlot leaves only the peek to find anything within a second.
+func TestOverduePollIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"free": nothing}, func(c *Config) {
 			c.Concurrency, c.LookAhead, c.Window = 2, time.Minute, 2*time.Minute
@@ -105,7 +105,7 @@ func TestPeekIsNotFilledByATagWithoutAFreeSlot(t *testing.T) {
 		w.save(e, "full", 0)
 		time.Sleep(3 * time.Second)
 		now := time.Now()
-		w.backlog(2*peekRows, "full", row.At(now.Add(-300*time.Millisecond)))
+		w.backlog(2*pollRows, "full", row.At(now.Add(-300*time.Millisecond)))
 		id := w.plain(5000, "free", row.At(now.Add(-200*time.Millisecond)))
 		time.Sleep(15 * time.Second)
 		w.completed(id, 350*time.Millisecond)
@@ -128,7 +128,7 @@ func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
 	})
 }
 
-func TestLockedRowWithoutADueTimeHoldsUpNobody(t *testing.T) {
+func TestLockedRowWithoutADueTimeHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.engine(w.store, serving{"a": nothing})
 		other := w.idle(w.store, nil)
@@ -214,7 +214,7 @@ func TestOnlyTheTagThatIsOverloadedWaits(t *testing.T) {
 	})
 }
 
-func TestStrayRowsOfThisProcessAreReleased(t *testing.T) {
+func TestOrphanedClaimsOfThisProcessAreReleased(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": untilEnd(12*time.Second, nil)})
 		time.Sleep(time.Second)
@@ -281,7 +281,7 @@ func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
 }
 
 // Rows that are in hand fill the page of strays.
-func TestAStrayBehindManyRowsInHand(t *testing.T) {
+func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
 		w.saveMany(e, "a", scanPage+20, processor.WithTTR(time.Hour))

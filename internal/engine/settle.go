@@ -19,10 +19,10 @@ import (
 // next one. A result is kept and sent until it is stored or the fence refuses it.
 type settler struct {
 	*core
-	arm   *armer
-	runs  *attempts
-	queue *batch.Coalescer[settlement]
-	aside aside
+	arm      *armer
+	attempts *attempts
+	queue    *batch.Coalescer[settlement]
+	locked   lockedResults
 }
 
 const (
@@ -34,11 +34,11 @@ const (
 	settleQueue = 64 << 20
 )
 
-func newSettler(c *core, arm *armer, runs *attempts) *settler {
-	s := &settler{core: c, arm: arm, runs: runs}
-	s.aside.settler = s
+func newSettler(c *core, arm *armer, attempts *attempts) *settler {
+	s := &settler{core: c, arm: arm, attempts: attempts}
+	s.locked.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
-		Flush: s.flush, Panicked: s.panicked, Pace: func() time.Duration { return settlePace * time.Duration(arm.company()) },
+		Flush: s.flush, Panicked: s.panicked, Pace: func() time.Duration { return settlePace * time.Duration(arm.paceFactor()) },
 		Flushers: 2, MoreAt: settleRows, // a batch that waits for a lock holds up no more than the next
 		MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
 	})
@@ -50,12 +50,12 @@ func (s settlement) id() int64 { return s.change.ID }
 func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.change.Errors) }
 
 // add queues a result. Once it is queued its slot is free; while the queue is full the processor waits.
-func (s *settler) add(u *attempt, result settlement) {
-	result.run = u
+func (s *settler) add(a *attempt, result settlement) {
+	result.attempt = a
 	for n := 0; ; n++ {
 		err := s.queue.Add(result)
 		if err == nil {
-			s.runqueue.Yield(u.item, runqueue.Slot)
+			s.runqueue.Yield(a.item, runqueue.Slot)
 			return
 		}
 		if errors.Is(err, batch.ErrClosed) || !lifecycle.Sleep(s.Life, lifecycle.Backoff(n)) {
@@ -95,8 +95,8 @@ func finishTogether(results []settlement) {
 func (s *settler) panicked(results []settlement, value any) {
 	s.Log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, r := range results {
-		s.runs.remove(r.run)
-		s.runqueue.Release(r.run.item, runqueue.Ended)
+		s.attempts.remove(r.attempt)
+		s.runqueue.Release(r.attempt.item, runqueue.Ended)
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *settler) write(results []settlement) (again []settlement) {
 	applied, err := s.store.Update(ctx, nil, changes)
 	if err == nil && applied == len(changes) {
 		for _, r := range results {
-			s.finish(r.run, r)
+			s.finish(r.attempt, r)
 		}
 		return nil
 	}
@@ -121,7 +121,7 @@ func (s *settler) write(results []settlement) (again []settlement) {
 		case row.ClassNotApplied, row.ClassOperator:
 			return results
 		case row.ClassLocked:
-			return s.aside.leaveOut(results)
+			return s.locked.leaveOut(results)
 		case row.ClassCaller, row.ClassDuplicate:
 			return s.oneByOne(results, err)
 		}
@@ -146,9 +146,9 @@ func (s *settler) readBack(results []settlement) (again []settlement) {
 		case exists && state.Version == r.change.Version && state.Status == r.change.From:
 			again = append(again, r)
 		case exists && state.Version == r.change.Version+1 && state.Status == r.change.To && state.Executor == r.change.Executor:
-			s.finish(r.run, r)
+			s.finish(r.attempt, r)
 		default:
-			s.refused(r.run)
+			s.refused(r.attempt)
 		}
 	}
 	return again
@@ -165,7 +165,7 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 	}
 	r := results[0]
 	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
-		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait until somebody mends that
+		s.runqueue.Yield(r.attempt.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait until somebody mends that
 		s.Go(func() {
 			if lifecycle.Sleep(s.Life, refusedFor) {
 				s.flush(results)
@@ -183,48 +183,48 @@ func (s *settler) oneByOne(results []settlement, err error) (again []settlement)
 const refusedFor = 5 * time.Second
 
 // finish is what follows a stored result.
-func (s *settler) finish(u *attempt, r settlement) {
-	s.runs.remove(u)
+func (s *settler) finish(a *attempt, r settlement) {
+	s.attempts.remove(a)
 	why := runqueue.Ended
-	if u.hasRun() && r.change.To.Final() {
+	if a.hasRun() && r.change.To.Final() {
 		why = runqueue.Proven
 	}
-	s.runqueue.Release(u.item, why)
-	s.Metrics.Run(u.row.Tag, r.kind)
+	s.runqueue.Release(a.item, why)
+	s.Metrics.Run(a.row.Tag, r.kind)
 	switch r.change.To {
 	case row.Pending:
-		if r.change.Attempt == u.row.Attempt {
-			s.Metrics.Retried(u.row.Tag) // anything else that leads back to pending takes the attempt back
-			s.attemptFailed(&u.row, r.err, r.change.Due)
+		if r.change.Attempt == a.row.Attempt {
+			s.Metrics.Retried(a.row.Tag) // anything else that leads back to pending takes the attempt back
+			s.attemptFailed(&a.row, r.err, r.change.Due)
 		}
 		s.arm.written(row.Due{
-			ID: u.row.ID, Version: u.row.Version + 1, Tag: u.row.Tag, Due: r.change.Due,
-			Priority: u.row.Priority, CrashCount: u.row.CrashCount,
+			ID: a.row.ID, Version: a.row.Version + 1, Tag: a.row.Tag, Due: r.change.Due,
+			Priority: a.row.Priority, CrashCount: a.row.CrashCount,
 		})
 	case row.Failed:
-		s.taskFailed(&u.row, u.due, r.err)
+		s.taskFailed(&a.row, a.due, r.err)
 	}
 }
 
 // refused is what follows a result that the fence kept out.
-func (s *settler) refused(u *attempt) {
-	s.runs.remove(u)
-	s.runqueue.Release(u.item, runqueue.Ended)
-	switch _, lease, _ := u.state(); lease {
+func (s *settler) refused(a *attempt) {
+	s.attempts.remove(a)
+	s.runqueue.Release(a.item, runqueue.Ended)
+	switch _, lease, _ := a.state(); lease {
 	case leaseAnswered:
 		return // and counted
 	case leaseCancelled:
-		s.Metrics.Run(u.row.Tag, metrics.RunCancelled)
+		s.Metrics.Run(a.row.Tag, metrics.RunCancelled)
 		return
 	}
-	s.Metrics.Run(u.row.Tag, metrics.RunLeaseLost)
-	s.Log.Warn("lease lost: the result of a late attempt is refused", "task", u.row.ID, "tag", u.row.Tag,
-		"version", u.row.Version, "attempt", u.row.Attempt, "err", processor.ErrLeaseLost)
+	s.Metrics.Run(a.row.Tag, metrics.RunLeaseLost)
+	s.Log.Warn("lease lost: the result of a late attempt is refused", "task", a.row.ID, "tag", a.row.Tag,
+		"version", a.row.Version, "attempt", a.row.Attempt, "err", processor.ErrLeaseLost)
 }
 
 // aside keeps results whose rows somebody else's transaction holds. They are not tried but asked for, all in one
 // question, and written when they are free: a write that waits for a lock would hold up the results of others.
-type aside struct {
+type lockedResults struct {
 	settler *settler
 
 	mu      sync.Mutex
@@ -233,8 +233,8 @@ type aside struct {
 }
 
 // leaveOut takes the locked ones out of the results and returns the others.
-func (a *aside) leaveOut(results []settlement) (rest []settlement) {
-	s := a.settler
+func (l *lockedResults) leaveOut(results []settlement) (rest []settlement) {
+	s := l.settler
 	ctx, cancel := s.Call()
 	defer cancel()
 	locked, err := s.lockedAmong(ctx, idsOf(results, settlement.id))
@@ -246,27 +246,27 @@ func (a *aside) leaveOut(results []settlement) (rest []settlement) {
 		return rest
 	}
 	for _, r := range held {
-		s.runqueue.Yield(r.run.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
+		s.runqueue.Yield(r.attempt.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.waiting = append(a.waiting, held...)
-	if !a.asking {
-		a.asking = true
-		s.Go(a.ask)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, held...)
+	if !l.asking {
+		l.asking = true
+		s.Go(l.ask)
 	}
 	return rest
 }
 
 // ask asks for the rows until none is left, at growing intervals.
-func (a *aside) ask() {
-	s := a.settler
-	for n := 0; lifecycle.Sleep(s.Life, asideFor(n)); n++ {
-		a.mu.Lock()
-		waiting := a.waiting
-		a.waiting = nil
-		a.asking = len(waiting) > 0
-		a.mu.Unlock()
+func (l *lockedResults) ask() {
+	s := l.settler
+	for n := 0; lifecycle.Sleep(s.Life, lockBackoff(n)); n++ {
+		l.mu.Lock()
+		waiting := l.waiting
+		l.waiting = nil
+		l.asking = len(waiting) > 0
+		l.mu.Unlock()
 		if len(waiting) == 0 {
 			return
 		}
@@ -277,12 +277,12 @@ func (a *aside) ask() {
 		if err == nil {
 			held, free = split(waiting, func(r settlement) bool { return locked[r.id()] })
 		}
-		a.mu.Lock()
-		if len(a.waiting) > 0 {
+		l.mu.Lock()
+		if len(l.waiting) > 0 {
 			n = 0 // new ones have come, and theirs may be a short lock
 		}
-		a.waiting = append(a.waiting, held...)
-		a.mu.Unlock()
+		l.waiting = append(l.waiting, held...)
+		l.mu.Unlock()
 		if len(free) > 0 {
 			s.Go(func() { s.flush(free) })
 		}

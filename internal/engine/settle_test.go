@@ -165,7 +165,7 @@ func TestReleaseNeverMovesADueTimeForward(t *testing.T) {
 	}
 }
 
-func TestLockedRowInASettleBatchHoldsUpNobody(t *testing.T) {
+func TestLockedRowInASettleBatchHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": untilEnd(time.Second, nil)})
 		time.Sleep(time.Second)

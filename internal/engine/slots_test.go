@@ -153,7 +153,7 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 		hangs.Store(false)
 		time.Sleep(time.Minute)
 		w.allCompleted(ids, time.Minute)
-		if n := e.runs.len(); n != 0 {
+		if n := e.attempts.len(); n != 0 {
 			t.Errorf("%d rows are still in the book", n)
 		}
 	})
@@ -167,7 +167,7 @@ func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Second))
 		time.Sleep(3*time.Second - 5*time.Millisecond)
-		u := e.runs.get(id)
+		u := e.attempts.get(id)
 		if u == nil {
 			t.Fatal("the task is not claimed ahead")
 		}

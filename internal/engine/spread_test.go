@@ -59,7 +59,7 @@ func (w *world) shared(stores []*counted, tasks int) {
 
 // Each of them knows at first only those that were there before.
 func TestNodesThatStartTogetherShareABacklog(t *testing.T) {
-	inBubblesOf(t, companies, func(w *world, nodes int) {
+	inBubblesOf(t, peerCounts, func(w *world, nodes int) {
 		tasks := 4000 * nodes
 		w.backlog(tasks, "a", row.At(time.Now().Add(-time.Minute)))
 		stores := w.spread(nodes, untilEnd(10*time.Millisecond, nil))
@@ -80,7 +80,7 @@ func viewOf(tag string, tokens ...string) *cluster.View {
 
 // A page that was read before the others were known waits for room, and may get it because rows of theirs were given
 // away.
-func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
+func TestWhatWaitsForRoomIsRedistributedAsWell(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing})
 		const page = backlogPerTag / 3
@@ -99,7 +99,7 @@ func TestWhatWaitsForRoomIsDealtAsWell(t *testing.T) {
 		}
 		for picked := e.runqueue.Pick(runqueue.MaxClaim, 0, true); len(picked) > 0; picked = e.runqueue.Pick(runqueue.MaxClaim, 0, true) {
 			for _, it := range picked {
-				if !both.Dealt(it.ID, "a") {
+				if !both.Assigned(it.ID, "a") {
 					w.Fatalf("row %d of the other node waits", it.ID)
 				}
 				e.runqueue.Release(it, runqueue.Ended)
@@ -126,7 +126,7 @@ func TestNodesGoOnWithWhatGrowsOverdue(t *testing.T) {
 }
 
 func TestNodesShareWhatFallsDue(t *testing.T) {
-	inBubblesOf(t, companies, func(w *world, nodes int) {
+	inBubblesOf(t, peerCounts, func(w *world, nodes int) {
 		const tasks = 10_000
 		stores := w.spread(nodes, nothing)
 		time.Sleep(7 * time.Second)

@@ -51,7 +51,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	}
 	last, cancel := context.WithTimeout(e.Life, e.cfg.CallTimeout)
 	defer cancel()
-	err := errors.Join(findersErr, e.settler.close(last), e.runner.passer.queue.Close(last), e.pops.endings.Close(last),
+	err := errors.Join(findersErr, e.settler.close(last), e.runner.handover.queue.Close(last), e.pops.endings.Close(last),
 		e.pops.looks.Close(last), e.pops.expiries.Close(last),
 		e.saver.Close(last), e.member.Leave(last))
 	e.waitForHooks(last)
@@ -100,8 +100,8 @@ func (e *Engine) drain(ctx context.Context) error {
 	if err := wait(e.claimer.idle()); err != nil {
 		return err
 	}
-	for e.runs.len() > 0 {
-		if err := wait(e.runs.gone); err != nil {
+	for e.attempts.len() > 0 {
+		if err := wait(e.attempts.gone); err != nil {
 			return err
 		}
 	}
@@ -113,25 +113,25 @@ func (e *Engine) drain(ctx context.Context) error {
 func (e *Engine) releaseRest() {
 	until := time.NewTimer(stopReleaseWait)
 	defer until.Stop()
-	for e.runs.len() > 0 {
+	for e.attempts.len() > 0 {
 		select {
-		case <-e.runs.gone:
+		case <-e.attempts.gone:
 			continue
 		case <-until.C:
 		}
 		break
 	}
-	for _, u := range e.runs.list() {
-		if progress, _, by := u.state(); progress == claimed || progress == returned || by == byTransaction {
+	for _, a := range e.attempts.list() {
+		if progress, _, by := a.state(); progress == claimed || progress == returned || by == byTransaction {
 			continue
 		}
 		e.Metrics.IgnoredContext()
-		e.Log.Error("a processor ignores that the scheduler stops; its task is released", "task", u.row.ID, "tag", u.row.Tag,
-			"stack", stackOf(u))
-		result := settlement{run: u, change: released(u, e.now()).change, kind: metrics.RunReleased}
+		e.Log.Error("a processor ignores that the scheduler stops; its task is released", "task", a.row.ID, "tag", a.row.Tag,
+			"stack", stackOf(a))
+		result := settlement{attempt: a, change: released(a, e.now()).change, kind: metrics.RunReleased}
 		if err := e.settler.queue.Add(result); err != nil {
 			e.Log.Error("the task was not released; it runs again when its lease is over",
-				"task", u.row.ID, "tag", u.row.Tag, "err", err)
+				"task", a.row.ID, "tag", a.row.Tag, "err", err)
 		}
 	}
 }

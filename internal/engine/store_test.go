@@ -135,8 +135,8 @@ func (s around) Expired(ctx context.Context, limit int) (rows []row.Row, broken 
 	return rows, broken, err
 }
 
-func (s around) Strays(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
-	return passing(ctx, s, "Strays", func() ([]row.State, error) { return s.Store.Strays(ctx, executorPrefix, limit) })
+func (s around) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
+	return passing(ctx, s, "Orphans", func() ([]row.State, error) { return s.Store.Orphans(ctx, executorPrefix, limit) })
 }
 
 func (s around) States(ctx context.Context, ids []int64) ([]row.State, error) {

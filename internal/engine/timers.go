@@ -14,8 +14,8 @@ import (
 // still starts on its own millisecond.
 type timers struct {
 	*core
-	arm  *armer
-	lead *lead
+	arm   *armer
+	ahead *claimAhead
 }
 
 // insurance bounds a sleep: the machine may have been suspended, or the clock has found its anchor again.
@@ -45,7 +45,7 @@ func (t *timers) fire() time.Duration {
 	if !anchored {
 		return unanchoredWait
 	}
-	return min(t.runqueue.Fire(now, t.lead.span(), t.stillMine), insurance)
+	return min(t.runqueue.Fire(now, t.ahead.window(), t.stillMine), insurance)
 }
 
 // stillMine is asked once more when a timer fires: nodes come and go, and a tag may have been paused meanwhile.
@@ -59,44 +59,44 @@ func (t *timers) stillMine(e timer.Entry, tag string) bool {
 // lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed
 // early enough that a claim of four times the usual length is back in time, and everything due within a little more
 // travels along.
-type lead struct {
+type claimAhead struct {
 	roundTrip atomic.Int64 // smoothed, in nanoseconds
 	last      atomic.Pointer[time.Time]
 }
 
-// strained reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
-func (l *lead) strained() bool {
+// saturated reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
+func (l *claimAhead) saturated() bool {
 	last := l.last.Load()
-	return last != nil && time.Since(*last) < strainedFor && l.span().First >= maxLead-leadGather
+	return last != nil && time.Since(*last) < saturatedFor && l.window().First >= maxClaimAhead-gatherAhead
 }
 
-// strainedFor is how long a slow claim counts that no other follows.
-const strainedFor = 5 * time.Second
+// saturatedFor is how long a slow claim counts that no other follows.
+const saturatedFor = 5 * time.Second
 
 const (
-	tightFloor  = 5 * time.Millisecond
-	leadFloor   = 15 * time.Millisecond
-	leadGather  = 25 * time.Millisecond // what falls due in so much more time is claimed in the same statement
-	leadSamples = 8
+	tightFloor       = 5 * time.Millisecond
+	claimAheadFloor  = 15 * time.Millisecond
+	gatherAhead      = 25 * time.Millisecond // what falls due in so much more time is claimed in the same statement
+	roundTripSamples = 8
 )
 
-func (l *lead) span() runqueue.Window {
+func (l *claimAhead) window() runqueue.Window {
 	usual := 4 * time.Duration(l.roundTrip.Load())
-	first := min(max(usual, leadFloor), maxLead-leadGather)
+	first := min(max(usual, claimAheadFloor), maxClaimAhead-gatherAhead)
 	tight := first
 	if usual > 0 {
 		tight = min(max(usual, tightFloor), first)
 	}
-	return runqueue.Window{Near: tight, First: first, Last: first + leadGather}
+	return runqueue.Window{Near: tight, First: first, Last: first + gatherAhead}
 }
 
 // took records the round trip of a claim, and returns what it is as a rule.
-func (l *lead) took(d time.Duration) (usual time.Duration) {
+func (l *claimAhead) took(d time.Duration) (usual time.Duration) {
 	now := time.Now()
 	l.last.Store(&now)
 	usual = d
 	if old := time.Duration(l.roundTrip.Load()); old > 0 {
-		usual = old + (d-old)/leadSamples
+		usual = old + (d-old)/roundTripSamples
 	}
 	l.roundTrip.Store(int64(usual))
 	return usual

@@ -131,7 +131,7 @@ func TestSaveInATransactionRunsOnceItIsCommitted(t *testing.T) {
 	})
 }
 
-func TestSaveInATransactionMeetsAKeyAndAStrangersNumber(t *testing.T) {
+func TestSaveInATransactionMeetsAKeyAndAForeignNumber(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(txStore{w.store}, nil)
 		taken := w.save(e, "a", time.Hour, processor.WithKey("k"))

@@ -43,8 +43,8 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 	return page.rows, page.broken, nil
 }
 
-// Strays implements [store.Finder].
-func (s *Store) Strays(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
+// Orphans implements [store.Finder].
+func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
 	if err := s.enter(ctx, "find executing tasks"); err != nil {
 		return nil, err
 	}

@@ -128,10 +128,10 @@ func (d dialect) expired(limit int) string {
 		" ORDER BY " + table + ".due_time, id LIMIT " + fmt.Sprint(limit)
 }
 
-// Strays implements [store.Finder].
-func (s *Store) Strays(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
+// Orphans implements [store.Finder].
+func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
 	var found []row.State
-	query, args := s.dialect.strays(executorPrefix, limit)
+	query, args := s.dialect.orphans(executorPrefix, limit)
 	err := scan(ctx, s.db, query, args, func(r *record) error {
 		found = append(found, r.state())
 		return nil
@@ -139,7 +139,7 @@ func (s *Store) Strays(ctx context.Context, executorPrefix string, limit int) ([
 	return found, classify("find executing tasks", err)
 }
 
-func (d dialect) strays(prefix string, limit int) (string, []any) {
+func (d dialect) orphans(prefix string, limit int) (string, []any) {
 	return "SELECT " + d.stateList() + " FROM " + table + d.byDue +
 		fmt.Sprintf(" WHERE status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "SUBSTR(executor, 1, ?)") +
 		" ORDER BY id LIMIT " + fmt.Sprint(limit), []any{utf8.RuneCountInString(prefix), prefix}

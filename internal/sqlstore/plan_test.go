@@ -32,7 +32,7 @@ const (
 
 // sorts names the statements that may sort what they found, because that is little.
 var sorts = map[string]bool{
-	"window of many tags": true, "expired": true, "strays": true, "find by key": true, "list by finished key": true,
+	"window of many tags": true, "expired": true, "orphans": true, "find by key": true, "list by finished key": true,
 }
 
 func plannedStatements(d dialect) []planned {
@@ -86,7 +86,7 @@ func plannedStatements(d dialect) []planned {
 	add(dueKey, "backlog")(d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "backlog, next page")(d.due(row.Window{Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "expired")(d.expired(10), nil)
-	add(dueKey, "strays")(d.strays("host:1:", 10))
+	add(dueKey, "orphans")(d.orphans("host:1:", 10))
 	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
 	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
 	add(dueKey, "counts")(d.counts(table+".tag"), nil)

@@ -62,8 +62,8 @@ type Finder interface {
 	// bodies.
 	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
 
-	// Strays returns executing rows whose executor begins with the prefix.
-	Strays(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
+	// Orphans returns executing rows whose executor begins with the prefix.
+	Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
 
 	// States returns who holds the rows now. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
@@ -76,7 +76,7 @@ type Finder interface {
 type Leaser interface {
 	// Claim executes the claim and reads the winners back on the same connection, bodies included. Rows that were not won
 	// are left out. Not more than one lock wait (1 s) is spent; then the error is row.ClassLocked and nothing was claimed.
-	// After row.ClassUnknown the winners can be found with Strays and Get.
+	// After row.ClassUnknown the winners can be found with Orphans and Get.
 	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
 
 	// Renew moves the lease of every row that is still executing at the named version to now + TTR, gives it the executor

@@ -44,7 +44,7 @@ func saveTogether(t *testing.T, s *delaytask.Scheduler, n int, due time.Time, op
 	return saved
 }
 
-func TestLockedRowInAClaimBatchHoldsUpNobody(t *testing.T) {
+func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d), pool(t, d)
 		p, ran := ids()

@@ -66,9 +66,9 @@ func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken
 	})
 }
 
-func (s *Store) Strays(ctx context.Context, prefix string, limit int) ([]row.State, error) {
-	return call(ctx, s, "Strays", func(ctx context.Context) ([]row.State, error) {
-		return s.inner.Strays(ctx, prefix, limit)
+func (s *Store) Orphans(ctx context.Context, prefix string, limit int) ([]row.State, error) {
+	return call(ctx, s, "Orphans", func(ctx context.Context) ([]row.State, error) {
+		return s.inner.Orphans(ctx, prefix, limit)
 	})
 }
 

@@ -80,7 +80,7 @@ var statesTests = []test{
 			t.holds(s, t.get(s.ID))
 		}
 	}},
-	{"Strays are executing rows, found by the beginning of their executor, taken literally", func(t *tester) {
+	{"Orphans are executing rows, found by the beginning of their executor, taken literally", func(t *tester) {
 		for i, name := range []string{"host:1:ab_c:1", "host:1:abXc:1", "host:1:ab%c:2", "HOST:1:ab_c:1", `host:1:ab\c:1`,
 			"x:host:1", "host:1:done"} {
 			r := t.task(int64(i + 1))
@@ -102,7 +102,7 @@ var statesTests = []test{
 			"host:1:done":      nil,
 		} {
 			var got []int64
-			for _, s := range t.strays(prefix, 10) {
+			for _, s := range t.orphans(prefix, 10) {
 				got = append(got, s.ID)
 				t.holds(s, t.get(s.ID))
 			}
@@ -111,8 +111,8 @@ var statesTests = []test{
 				t.Errorf("prefix %q: got %v, want %v", prefix, got, want)
 			}
 		}
-		if got := t.strays("host:", 2); len(got) != 2 {
-			t.Errorf("got %d strays, want the limit of 2", len(got))
+		if got := t.orphans("host:", 2); len(got) != 2 {
+			t.Errorf("got %d orphans, want the limit of 2", len(got))
 		}
 	}},
 	{"Rows that nobody touches are not locked", func(t *tester) {
@@ -125,9 +125,9 @@ var statesTests = []test{
 	}},
 }
 
-func (t *tester) strays(prefix string, limit int) []row.State {
+func (t *tester) orphans(prefix string, limit int) []row.State {
 	t.Helper()
-	states, err := t.store.Strays(t.Context(), prefix, limit)
+	states, err := t.store.Orphans(t.Context(), prefix, limit)
 	t.must(err)
 	return states
 }
