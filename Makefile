@@ -51,7 +51,7 @@ RECORD ?= false
 .PHONY: sim
 sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times (JSON=true: totals as JSON; RECORD=true: once, into docs/simulation.jsonl, those it does not hold yet)
 ifeq ($(RECORD),true)
-	@go run ./test/seeds -seed $(SEED) -seeds $(SEEDS)
+	@go run ./test/lab seeds -seed $(SEED) -seeds $(SEEDS)
 else
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestSeeds$$' -test.timeout 0 \

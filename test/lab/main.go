@@ -6,6 +6,9 @@
 //	go run ./test/lab mutate -table       write results/mutations.md as well
 //	go run ./test/lab walk                count the files that a save, and a run, pass through
 //	go run ./test/lab judge FILE…         judge a run of the simulation or of chaos again, from the journals that it left
+//	go run ./test/lab seeds -seed 1 -seeds 100000
+//	                                      simulate these seeds, record them in docs/simulation.jsonl, and make the tables
+//	go run ./test/lab seeds report        make the tables of the documents alone
 //
 // The exit code is 1 when a mutation survived or a promise was broken, and 2 when something could not be run.
 package main
@@ -43,6 +46,8 @@ func run(ctx context.Context, args []string) error {
 		return walk(ctx, os.Stdout)
 	case len(args) > 1 && args[0] == "judge":
 		return judgeAgain(args[1:], os.Stdout)
+	case len(args) > 0 && args[0] == "seeds":
+		return seeds(ctx, args[1:], os.Stdout)
 	}
-	return fmt.Errorf("want mutate, walk, or judge and the files of journals, got %q", args)
+	return fmt.Errorf("want mutate, walk, seeds, or judge and the files of journals, got %q", args)
 }

@@ -1,58 +1,39 @@
-// Command seeds plays simulated clusters (internal/testkit/sim) in parts and records each part, so that a campaign of
-// many seeds may take many sittings: seeds that the record holds of the same code are not played again.
-//
-//	go run ./test/seeds -seed 1 -seeds 100000   play, add lines to docs/simulation.jsonl and make the tables of the documents
-//	go run ./test/seeds report                  make the tables alone
-//
-// The exit code is 1 when a promise was broken, and 2 when nothing could be played or recorded.
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
+	"os/exec"
 	"path/filepath"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/testkit/sim"
 	"github.com/delaytask/delaytask/test/lab/record"
 )
 
 // campaign is found from the root of the repository, where the program is run.
 var campaign = record.Record[Line]{
-	File: "docs/simulation.jsonl", What: "seeds", Command: "go run ./test/seeds report",
+	File: "docs/simulation.jsonl", What: "seeds", Command: "go run ./test/lab seeds report",
 	Documents: map[string]func([]Line) string{"docs/simulation.md": Tables, "docs/reliability.md": Reached},
 }
 
-var errBroken = errors.New("a promise was broken")
-
-type options struct {
+type seedOptions struct {
 	first uint64
 	seeds uint64
 	part  uint64
 	force bool // record a tree that has changes
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "seeds:", err)
-	}
-	switch {
-	case errors.Is(err, errBroken):
-		os.Exit(1)
-	case err != nil:
-		os.Exit(2)
-	}
-}
-
-func run(ctx context.Context, args []string, out io.Writer) error {
-	var opts options
+// seeds plays simulated clusters (internal/testkit/sim) in parts and records each part. Seeds that the record holds of the
+// same code are not played again, so a campaign may be interrupted and continued.
+func seeds(ctx context.Context, args []string, out io.Writer) error {
+	var opts seedOptions
 	flags := flag.NewFlagSet("seeds", flag.ContinueOnError)
 	flags.Uint64Var(&opts.first, "seed", 1, "the first seed")
 	flags.Uint64Var(&opts.seeds, "seeds", 1000, "play so many")
@@ -72,7 +53,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // goOn plays what the record does not hold yet. What was run is asked before it is built, so the line names what was
 // played.
-func goOn(ctx context.Context, opts options, out io.Writer) error {
+func goOn(ctx context.Context, opts seedOptions, out io.Writer) error {
 	source, err := campaign.Source(ctx, ".", record.Seeds)
 	if err != nil {
 		return err
@@ -90,7 +71,7 @@ func goOn(ctx context.Context, opts options, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "sim.test")
-	if err := build(ctx, program); err != nil {
+	if err := buildSim(ctx, program); err != nil {
 		return err
 	}
 	for _, p := range missing(lines, source.Code, span{opts.first, opts.first + opts.seeds}, opts.part) {
@@ -107,4 +88,38 @@ func goOn(ctx context.Context, opts options, out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+func buildSim(ctx context.Context, program string) error {
+	compile := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./internal/testkit/sim")
+	compile.Stderr = os.Stderr
+	if err := compile.Run(); err != nil {
+		return fmt.Errorf("build the simulation: %w", err)
+	}
+	return nil
+}
+
+// play plays the seeds of a span in a process of their own. A broken promise is in the totals, and is no error.
+func play(ctx context.Context, program string, s span) (totals sim.Totals, err error) {
+	run := exec.CommandContext(ctx, program, "-test.run", "^TestSeeds$", "-test.timeout", "0", "-sim.json",
+		"-sim.seed", fmt.Sprint(s.from), "-sim.seeds", fmt.Sprint(s.to-s.from))
+	said, err := run.CombinedOutput()
+	for line := range bytes.Lines(said) {
+		if bytes.HasPrefix(line, []byte("{")) {
+			if err := json.Unmarshal(line, &totals); err != nil {
+				return totals, fmt.Errorf("read the totals from seed %d on: %w", s.from, err)
+			}
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return totals, fmt.Errorf("play from seed %d on: %w", s.from, ctx.Err())
+	case uint64(totals.Seeds) != s.to-s.from:
+		return totals, fmt.Errorf("play from seed %d on: %d of %d seeds were played, %w: %s", s.from, totals.Seeds, s.to-s.from, err, said)
+	case (err != nil) != (totals.Violations > 0):
+		return totals, errors.Join(fmt.Errorf("play from seed %d on: %d violations, but: %s", s.from, totals.Violations, said), err)
+	case err != nil:
+		_, _ = os.Stderr.Write(said)
+	}
+	return totals, nil
 }
