@@ -1,3 +1,5 @@
+// Package golden holds what users, dashboards and log searches rely on: the public declarations, the log messages, the
+// description of the API and the names of the metrics. DELAYTASK_UPDATE=1 writes the files anew.
 package golden
 
 import (
@@ -120,3 +122,5 @@ func get(t *testing.T, url string) []byte {
 	}
 	return body
 }
+
+func TestMain(m *testing.M) { dbtest.Main(m) }

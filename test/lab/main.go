@@ -15,10 +15,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"os/signal"
+
+	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/testkit/judge"
+	"github.com/delaytask/delaytask/internal/testkit/linear"
 )
 
 var errSurvived = errors.New("a mutation survived")
@@ -50,4 +57,33 @@ func run(ctx context.Context, args []string) error {
 		return seeds(ctx, args[1:], os.Stdout)
 	}
 	return fmt.Errorf("want mutate, walk, seeds, or judge and the files of journals, got %q", args)
+}
+
+var errBroken = errors.New("a promise was broken")
+
+// judgeAgain shows what is wrong with journals, and then what they tell in all.
+func judgeAgain(files []string, out io.Writer) error {
+	events, err := journal.ReadFiles(files...)
+	if err != nil {
+		return err
+	}
+	rules, err := judge.RulesOf(events)
+	if err != nil {
+		return err
+	}
+	v := judge.Judge(events, rules)
+	counts, err := json.Marshal(struct {
+		judge.Counts
+		Linear linear.Counts `json:"linear"`
+	}{v.Counts, v.Linear})
+	if err := errors.Join(err, v.Show(out, math.MaxInt)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%d events, %d violations: %s\n", len(events), v.Broken(), counts); err != nil {
+		return err
+	}
+	if v.Broken() > 0 {
+		return fmt.Errorf("%w %d times", errBroken, v.Broken())
+	}
+	return nil
 }

@@ -128,3 +128,41 @@ func (p *Proxy) Heal() { p.gate.open() }
 
 // Made is how many connections the process has made so far that led to the server.
 func (p *Proxy) Made() int64 { return p.made.Load() }
+
+// gate is open, or holds everybody until it is.
+type gate struct {
+	mu     sync.Mutex
+	opened chan struct{} // nil: it is open
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened == nil {
+		g.opened = make(chan struct{})
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened != nil {
+		close(g.opened)
+		g.opened = nil
+	}
+}
+
+func (g *gate) pass(ctx context.Context) error {
+	g.mu.Lock()
+	opened := g.opened
+	g.mu.Unlock()
+	if opened == nil {
+		return nil
+	}
+	select {
+	case <-opened:
+		return nil
+	case <-ctx.Done():
+		return errClosed
+	}
+}

@@ -71,3 +71,44 @@ func (c *court) duplicateIsTrue(try *span) {
 	}
 	c.breach(2, t.id, "a duplicate names a task that was not unfinished meanwhile", try.begin, try.end)
 }
+
+// inventedNothing: whatever is stored or runs was saved by somebody, just so.
+func (c *court) inventedNothing() {
+	for _, t := range c.byID() {
+		if first := t.first(); first != nil {
+			c.saved(t, first, "is stored")
+		}
+		for _, r := range t.runs {
+			c.saved(t, r.begin, "ran")
+		}
+	}
+}
+
+func (c *court) saved(t *task, e *journal.Event, how string) {
+	s := c.saves[e.Body]
+	if s == nil {
+		c.breach(0, t.id, "it "+how+", and nobody has saved it", e)
+		return
+	}
+	asked := s.tries[0].begin
+	if asked.Tag != e.Tag || asked.Key != e.Key {
+		c.breach(0, t.id, "it "+how+" with another tag or key than it was saved with", asked, e)
+	}
+}
+
+// acceptedIsStored (1): a save that was accepted is in the table in the end, with its content.
+func (c *court) acceptedIsStored() {
+	for _, s := range c.byBody() {
+		for _, try := range s.tries {
+			if try.end == nil || try.end.Error != journal.OK {
+				continue
+			}
+			switch t := c.tasks[try.end.ID]; {
+			case t == nil || !t.exists() || c.rows && t.row == nil:
+				c.breach(1, try.end.ID, "it was accepted, and is lost", try.begin, try.end)
+			case t.body() != try.begin.Body:
+				c.breach(1, try.end.ID, "its id was given to the saver of another task", try.begin, try.end, t.first())
+			}
+		}
+	}
+}
