@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -184,56 +185,6 @@ func shortestLease(won []row.Row) time.Duration {
 	return max(shortest, row.MinTTR)
 }
 
-// refused decides what becomes of a claim that ended with an error which is not about one of its rows.
-func (c *claimer) refused(items []*runqueue.Item, executor string, sent time.Time, err error) {
-	switch row.ClassOf(err) {
-	case row.ClassUnknown:
-		for _, it := range items {
-			c.runqueue.Yield(it, runqueue.Slot)
-		}
-		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
-		c.Go(func() {
-			defer c.open.Done()
-			c.resolveUnknown(items, executor, sent)
-		})
-	case row.ClassLocked:
-		c.later(c.leaveOutLocked(items, idsOf(items, func(it *runqueue.Item) int64 { return it.ID })), 0)
-	case row.ClassNotApplied:
-		if d := c.refusals.another(time.Now()); d > 0 {
-			c.later(items, d)
-		} else {
-			c.later(items, lifecycle.Backoff(countTry(items)))
-		}
-	default:
-		c.later(items, lifecycle.Backoff(claimRefused))
-	}
-}
-
-// countTry counts a claim that failed and returns how often the unluckiest of the rows has met that.
-func countTry(items []*runqueue.Item) (most int) {
-	for _, it := range items {
-		it.Tries++
-		most = max(most, it.Tries)
-	}
-	return most
-}
-
-// later returns the rows to their ready queues after d. Until then they stay owned, without slots.
-func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
-	if len(items) == 0 {
-		return
-	}
-	for _, it := range items {
-		c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
-	}
-	c.Go(func() {
-		lifecycle.Sleep(c.Life, d)
-		for _, it := range items {
-			c.runqueue.Release(it, runqueue.Unclaimed)
-		}
-	})
-}
-
 // portion is how many rows a claim may take. A large claim costs the database the least, as long as it is back well
 // before the leases of its rows end. On a server that is slow for the moment all of it would be in vain and be claimed
 // again, and the server slower yet: many processes may keep it busy that way for ever. So the portion is halved after a
@@ -365,4 +316,106 @@ func (c *claimer) leaveOutLocked(items []*runqueue.Item, ids []int64) (rest []*r
 		c.later([]*runqueue.Item{it}, lockBackoff(it.Tries))
 	}
 	return rest
+}
+
+// flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows,
+// its halves are claimed instead, until that row is alone.
+type flight struct {
+	refused int  // parts that were
+	taken   bool // of one that was not, rows were won
+
+	mu    sync.Mutex
+	parts []part // that have no answer yet; the first is being claimed
+}
+
+// part is what one statement claims. The mark tells rows that are handed to a pop from those that a processor runs.
+type part struct {
+	items []*runqueue.Item
+	mark  string
+}
+
+// first returns the part whose turn it is, and whether there is one.
+func (f *flight) first() (part, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.parts) == 0 {
+		return part{}, false
+	}
+	return f.parts[0], true
+}
+
+// answered takes out the first part. Its halves, if there are any, are claimed after the others: of many rows that are
+// refused some may be together, and the rest shall not wait until each of them is alone.
+func (f *flight) answered(halves []part) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.parts = append(slices.Clone(f.parts[1:]), halves...)
+}
+
+// rest takes out the parts of the mark behind the first and returns their rows.
+func (f *flight) rest(mark string) (items []*runqueue.Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	like, others := split(f.parts[1:], func(p part) bool { return p.mark == mark })
+	f.parts = append(f.parts[:1:1], others...)
+	for _, p := range like {
+		items = append(items, p.items...)
+	}
+	return items
+}
+
+// open returns the rows that have no answer yet.
+func (f *flight) open() (items []*runqueue.Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.parts {
+		items = append(items, p.items...)
+	}
+	return items
+}
+
+// lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed
+// early enough that a claim of four times the usual length is back in time, and everything due within a little more
+// travels along.
+type claimAhead struct {
+	roundTrip atomic.Int64 // smoothed, in nanoseconds
+	last      atomic.Pointer[time.Time]
+}
+
+// saturated reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
+func (l *claimAhead) saturated() bool {
+	last := l.last.Load()
+	return last != nil && time.Since(*last) < saturatedFor && l.window().First >= maxClaimAhead-gatherAhead
+}
+
+// saturatedFor is how long a slow claim counts that no other follows.
+const saturatedFor = 5 * time.Second
+
+const (
+	tightFloor       = 5 * time.Millisecond
+	claimAheadFloor  = 15 * time.Millisecond
+	gatherAhead      = 25 * time.Millisecond // what falls due in so much more time is claimed in the same statement
+	roundTripSamples = 8
+)
+
+func (l *claimAhead) window() runqueue.Window {
+	usual := 4 * time.Duration(l.roundTrip.Load())
+	first := min(max(usual, claimAheadFloor), maxClaimAhead-gatherAhead)
+	tight := first
+	if usual > 0 {
+		tight = min(max(usual, tightFloor), first)
+	}
+	return runqueue.Window{Near: tight, First: first, Last: first + gatherAhead}
+}
+
+// took records the round trip of a claim, and returns what it is as a rule.
+func (l *claimAhead) took(d time.Duration) (usual time.Duration) {
+	now := time.Now()
+	l.last.Store(&now)
+	usual = d
+	if old := time.Duration(l.roundTrip.Load()); old > 0 {
+		usual = old + (d-old)/roundTripSamples
+	}
+	l.roundTrip.Store(int64(usual))
+	return usual
 }

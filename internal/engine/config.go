@@ -75,7 +75,3 @@ const (
 	lockCheckFor    = time.Minute
 	stopReleaseWait = time.Second // how long an interrupted processor may take to return
 )
-
-// shortTerm is how soon after its save a row must be due so that the saving node arms it whatever the shares say: the
-// look-ahead of another node might come too late.
-func (c *Config) shortTerm() time.Duration { return 2 * c.LookAhead }

@@ -112,10 +112,13 @@ func (d *dispatcher) startDue() time.Duration {
 // startQueue orders claimed rows by due time.
 type startQueue []*attempt
 
-func (q startQueue) Len() int           { return len(q) }
+func (q startQueue) Len() int { return len(q) }
+
 func (q startQueue) Less(i, j int) bool { return q[i].due < q[j].due }
-func (q startQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *startQueue) Push(x any)        { *q = append(*q, x.(*attempt)) }
+
+func (q startQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q *startQueue) Push(x any) { *q = append(*q, x.(*attempt)) }
 
 func (q *startQueue) Pop() any {
 	old := *q
@@ -123,12 +126,4 @@ func (q *startQueue) Pop() any {
 	old[len(old)-1] = nil
 	*q = old[:len(old)-1]
 	return r
-}
-
-// signal leaves a message in a channel of capacity one; a message that is already there says the same.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

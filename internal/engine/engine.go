@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/cluster"
@@ -167,15 +168,6 @@ func (e *Engine) running() bool {
 	return e.started && e.stopped == nil
 }
 
-// announce tells the other nodes at once which tags are served here.
-func (e *Engine) announce() {
-	ctx, cancel := context.WithTimeout(e.finders, e.cfg.CallTimeout)
-	defer cancel()
-	if err := e.member.Beat(ctx); err != nil && e.finders.Err() == nil {
-		e.Failed("announcing the node", err)
-	}
-}
-
 // Registered tells the engine that a tag has got its processor after Start.
 func (e *Engine) Registered() {
 	if e.running() {
@@ -221,3 +213,52 @@ func (e *Engine) Now() row.Time { return e.now() }
 
 // Version is what the node's row says of the program.
 const Version = "0.1.0"
+
+// core is what every part of the engine works with.
+type core struct {
+	*lifecycle.Lifecycle
+	cfg      Config
+	store    store.Store
+	clock    *clock.Clock
+	runqueue *runqueue.Queue
+
+	outage     outage
+	health     health
+	locks      locks
+	extending  chan struct{}  // holds one while a lease is moved for its holder
+	anchorLost chan struct{}  // the clock needs a reading at once
+	skewed     sync.Once      // the log says that this machine's clock is off
+	hooks      sync.WaitGroup // of the user's functions that run
+}
+
+// signal leaves a message in a channel of capacity one; a message that is already there says the same.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// ids draws ids that carry the node's number for as long as its lease holds.
+type ids struct {
+	*cluster.IDs
+	member *cluster.Member
+}
+
+func newIDs(member *cluster.Member, c *clock.Clock) *ids {
+	number, _ := member.Number()
+	now := func() time.Time {
+		if t, ok := c.AtMost(); ok {
+			return t.Std()
+		}
+		return time.Now()
+	}
+	return &ids{IDs: cluster.NewIDs(number, now), member: member}
+}
+
+// Next draws an id.
+func (i *ids) Next() int64 {
+	number, _ := i.member.Number()
+	i.SetNode(number)
+	return i.IDs.Next()
+}

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"runtime/debug"
 
 	"github.com/delaytask/delaytask/internal/batch"
@@ -35,18 +34,6 @@ func newHandover(c *core, attempts *attempts, pops *pops, renewed func()) *hando
 	h := &handover{core: c, attempts: attempts, pops: pops, renewed: renewed}
 	h.queue = batch.New(batch.Config[*transfer]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
 	return h
-}
-
-// askedFor returns what a processor asks for that has passed its task on, nil for any other error. What panics when it
-// is looked at is left to the runner.
-func askedFor(err error) (asked *processor.HandOverError) {
-	defer func() {
-		if recover() != nil {
-			asked = nil
-		}
-	}()
-	asked, _ = errors.AsType[*processor.HandOverError](err)
-	return asked
 }
 
 // add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/delaytask/delaytask/internal/row"
 )
 
 // health knows what the database lets this process do. Nothing comes to a pop either when nothing is due, or when what
@@ -68,16 +66,6 @@ func (h *health) saved(err error) {
 	h.save = failure{fault(err), time.Now()}
 }
 
-// fault returns err unless it is about rows, such as somebody's lock: then the database has answered.
-func fault(err error) error {
-	switch row.ClassOf(err) {
-	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
-		return nil
-	default:
-		return err
-	}
-}
-
 // misnumbered notes that rows had ids beyond the last one, and what ends that.
 func (h *health) misnumbered(mend string) {
 	h.mu.Lock()
@@ -90,18 +78,6 @@ func (h *health) failing() (claim, save error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.claim.lately(), h.save.lately()
-}
-
-// due reads rows of the window, and notes that this works.
-func (c *core) due(ctx context.Context, w row.Window) ([]row.Due, error) {
-	begun := time.Now()
-	page, err := c.store.Due(ctx, w)
-	if err == nil {
-		c.health.mu.Lock()
-		defer c.health.mu.Unlock()
-		c.health.looked = begun
-	}
-	return page, err
 }
 
 // Ready returns nil when the clock has an anchor, the node holds its number, the last heartbeat was written, and no
@@ -132,58 +108,4 @@ func (e *Engine) Warning() string {
 		return ""
 	}
 	return beyondLast + ": " + e.health.mend
-}
-
-// outage notices that the database did not answer for a while. Executors could not renew then either, so many a lease
-// is over when it is back whose executor lives. Rescues wait until the executors have had the time to renew, to settle
-// or to release.
-type outage struct {
-	limit time.Duration // a silence from here on is an outage
-	hold  time.Duration // that the executors get afterwards
-
-	mu     sync.Mutex
-	answer time.Time // the last answer
-	back   time.Time // the first answer after the last outage; zero while there was none
-	first  time.Time // that after the first one of several, none of which left the time to rescue
-}
-
-// minSilence is the shortest outage that can be told from a slow answer: the clock is read every second.
-const minSilence = 2 * time.Second
-
-// newOutage takes the length of a lease, which is renewed every third of it.
-func newOutage(ttr time.Duration) outage {
-	return outage{limit: max(ttr/3, minSilence), hold: rescueHold(ttr)}
-}
-
-// rescueHold is the time of a renewal interval, in which executors that live show it.
-func rescueHold(ttr time.Duration) time.Duration { return max(ttr/3, minRescueHold) }
-
-// answered notes an answer of the database, and reports for how long there had been none when that was an outage.
-func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !now.After(o.answer) {
-		return 0, false
-	}
-	silence = now.Sub(o.answer)
-	over = !o.answer.IsZero() && silence >= o.limit
-	o.answer = now
-	if over {
-		if now.Sub(o.back) >= 2*o.hold {
-			o.first = now
-		}
-		o.back = now
-	}
-	return silence, over
-}
-
-// mostHolds bounds for how many renewal intervals outages in a row put off the rescues. A database that is away again
-// and again would put them off for ever.
-const mostHolds = 3
-
-// holds reports whether the database is back for less than a renewal interval.
-func (o *outage) holds(now time.Time) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return !o.back.IsZero() && now.Sub(o.back) < o.hold && now.Sub(o.first) < mostHolds*o.hold
 }

@@ -11,62 +11,6 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows,
-// its halves are claimed instead, until that row is alone.
-type flight struct {
-	refused int  // parts that were
-	taken   bool // of one that was not, rows were won
-
-	mu    sync.Mutex
-	parts []part // that have no answer yet; the first is being claimed
-}
-
-// part is what one statement claims. The mark tells rows that are handed to a pop from those that a processor runs.
-type part struct {
-	items []*runqueue.Item
-	mark  string
-}
-
-// first returns the part whose turn it is, and whether there is one.
-func (f *flight) first() (part, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.parts) == 0 {
-		return part{}, false
-	}
-	return f.parts[0], true
-}
-
-// answered takes out the first part. Its halves, if there are any, are claimed after the others: of many rows that are
-// refused some may be together, and the rest shall not wait until each of them is alone.
-func (f *flight) answered(halves []part) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.parts = append(slices.Clone(f.parts[1:]), halves...)
-}
-
-// rest takes out the parts of the mark behind the first and returns their rows.
-func (f *flight) rest(mark string) (items []*runqueue.Item) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	like, others := split(f.parts[1:], func(p part) bool { return p.mark == mark })
-	f.parts = append(f.parts[:1:1], others...)
-	for _, p := range like {
-		items = append(items, p.items...)
-	}
-	return items
-}
-
-// open returns the rows that have no answer yet.
-func (f *flight) open() (items []*runqueue.Item) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.parts {
-		items = append(items, p.items...)
-	}
-	return items
-}
-
 // mostRefused is how many parts of a flight may be refused before rows of one are won. One row among 500 takes ten.
 // Where it is more than this it is hardly some rows that are refused but all, by a trigger for instance, and a
 // statement for each would only burden the database.
@@ -215,3 +159,53 @@ func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent t
 
 // openClaim is how long a claim may stay of unknown outcome. It and the strays' pass keep within the bound of the scan.
 const openClaim = time.Second
+
+// refused decides what becomes of a claim that ended with an error which is not about one of its rows.
+func (c *claimer) refused(items []*runqueue.Item, executor string, sent time.Time, err error) {
+	switch row.ClassOf(err) {
+	case row.ClassUnknown:
+		for _, it := range items {
+			c.runqueue.Yield(it, runqueue.Slot)
+		}
+		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
+		c.Go(func() {
+			defer c.open.Done()
+			c.resolveUnknown(items, executor, sent)
+		})
+	case row.ClassLocked:
+		c.later(c.leaveOutLocked(items, idsOf(items, func(it *runqueue.Item) int64 { return it.ID })), 0)
+	case row.ClassNotApplied:
+		if d := c.refusals.another(time.Now()); d > 0 {
+			c.later(items, d)
+		} else {
+			c.later(items, lifecycle.Backoff(countTry(items)))
+		}
+	default:
+		c.later(items, lifecycle.Backoff(claimRefused))
+	}
+}
+
+// countTry counts a claim that failed and returns how often the unluckiest of the rows has met that.
+func countTry(items []*runqueue.Item) (most int) {
+	for _, it := range items {
+		it.Tries++
+		most = max(most, it.Tries)
+	}
+	return most
+}
+
+// later returns the rows to their ready queues after d. Until then they stay owned, without slots.
+func (c *claimer) later(items []*runqueue.Item, d time.Duration) {
+	if len(items) == 0 {
+		return
+	}
+	for _, it := range items {
+		c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
+	}
+	c.Go(func() {
+		lifecycle.Sleep(c.Life, d)
+		for _, it := range items {
+			c.runqueue.Release(it, runqueue.Unclaimed)
+		}
+	})
+}

@@ -309,3 +309,82 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 
 // Started implements [processor.Lease].
 func (l *lease) Started() { l.runner.start(l.attempt) }
+
+// giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the
+// row may be executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
+func (r *runner) unclaim(waiting []*runqueue.Item) {
+	for _, it := range waiting {
+		a := attemptOf(it)
+		r.settler.add(a, released(a, r.now()))
+	}
+}
+
+// outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it
+// did not.
+func (r *runner) outcome(a *attempt, reg *processor.Registration, now row.Time, err, cause error) settlement {
+	if err == nil {
+		c := changeOf(&a.row, row.Completed)
+		c.Due, c.Finish, c.Execution = now, now, a.firstStart()
+		return settlement{attempt: a, change: c, kind: metrics.RunCompleted}
+	}
+	if errors.Is(cause, processor.ErrStopping) || errors.Is(cause, processor.ErrLeaseLost) {
+		return released(a, now)
+	}
+	if snooze, ok := errors.AsType[*processor.SnoozeError](err); ok {
+		c := releaseOf(&a.row, after(now, snooze.After))
+		c.Execution = a.firstStart()
+		return settlement{attempt: a, change: c, kind: metrics.RunSnoozed}
+	}
+	if errors.Is(cause, processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
+		err = processor.ErrTimeout
+	}
+	if _, ok := errors.AsType[*processor.PermanentError](err); ok {
+		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))
+	}
+	return r.failure(a, now, err, r.backoff(reg, err))
+}
+
+// failure is an attempt that ended with an error: another one follows unless attempts are used up.
+func (r *runner) failure(a *attempt, now row.Time, err error, backoff processor.Backoff) settlement {
+	if a.row.MaxAttempts > 0 && a.row.Attempt >= a.row.MaxAttempts {
+		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))
+	}
+	s := failed(a, row.Pending, now, err, metrics.RunRetried)
+	s.change.Due, s.change.Finish = after(now, backoff(a.row.Attempt)), 0
+	return r.clipped(s)
+}
+
+// backoff says how long the next attempt waits: what the error asks for, else what the tag does.
+func (r *runner) backoff(reg *processor.Registration, err error) processor.Backoff {
+	if asked, ok := errors.AsType[*processor.RetryAfterError](err); ok {
+		return processor.Constant(asked.After)
+	}
+	if reg.Backoff != nil {
+		return reg.Backoff
+	}
+	return r.cfg.Backoff
+}
+
+// after is a moment that the database can store, whatever wait a processor asks for.
+func after(now row.Time, wait time.Duration) row.Time {
+	return min(now.Add(max(wait, 0)), row.MaxTime-1)
+}
+
+// clipped adds the stacks that the error carries, and bounds the text to what is kept.
+func (r *runner) clipped(s settlement) settlement {
+	limit := r.cfg.ErrorLimit
+	s.change.ErrorStack = row.Clip(s.change.ErrorStack+row.Stacks(s.err, limit), limit)
+	return s
+}
+
+// askedFor returns what a processor asks for that has passed its task on, nil for any other error. What panics when it
+// is looked at is left to the runner.
+func askedFor(err error) (asked *processor.HandOverError) {
+	defer func() {
+		if recover() != nil {
+			asked = nil
+		}
+	}()
+	asked, _ = errors.AsType[*processor.HandOverError](err)
+	return asked
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -287,4 +288,52 @@ func (l *lockedResults) ask() {
 			s.Go(func() { s.flush(free) })
 		}
 	}
+}
+
+// releaseOf is the change that gives a claimed row back as it was before the claim.
+func releaseOf(r *row.Row, due row.Time) row.Change {
+	c := changeOf(r, row.Pending)
+	c.Due = due
+	c.Attempt = max(r.Attempt-1, 0)
+	return c
+}
+
+// changeOf is a transition of an executing row that keeps everything but its status.
+func changeOf(r *row.Row, to row.Status) row.Change {
+	return row.Change{
+		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt, CrashCount: r.CrashCount,
+		Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors, Executor: r.Executor, SameExecutor: true,
+	}
+}
+
+// settlement is the result of an attempt, ready to be written.
+type settlement struct {
+	attempt *attempt
+	change  row.Change
+	kind    string // what the metrics call it
+	err     error  // why the attempt failed, nil otherwise
+	bare    bool   // its error text was dropped, because the database refused the result
+}
+
+// failed is an unsuccessful attempt: the error and the attempt are kept with the row.
+func failed(a *attempt, to row.Status, now row.Time, err error, kind string) settlement {
+	c := changeOf(&a.row, to)
+	c.Due, c.Finish, c.Execution = now, now, a.firstStart()
+	text := fmt.Sprint(err)
+	c.ErrorStack = text
+	if panicked, ok := errors.AsType[*processor.PanicError](err); ok {
+		c.ErrorStack += "\n\n" + string(panicked.Stack)
+		kind = metrics.RunPanicked
+	}
+	c.Errors = row.AppendAttempt(a.row.Errors, row.Attempt{
+		N: a.row.Attempt, Due: a.due.Std(), Started: a.started.Std(), Finished: now.Std(), Executor: a.row.Executor, Error: text,
+	})
+	return settlement{attempt: a, change: c, kind: kind, err: err}
+}
+
+// released gives the task back as it was before the claim: no attempt is burned, and it is due no earlier than it was.
+func released(a *attempt, now row.Time) settlement {
+	c := releaseOf(&a.row, max(a.due, now))
+	c.Execution = a.firstStart()
+	return settlement{attempt: a, change: c, kind: metrics.RunReleased}
 }

@@ -72,21 +72,6 @@ func (e *Engine) waitForHooks(ctx context.Context) {
 	}
 }
 
-// announceLeaving lets the other nodes take this node's shares, and reports whether they can know it.
-func (e *Engine) announceLeaving() bool {
-	e.member.SetLeaving()
-	ctx, cancel := context.WithTimeout(e.Life, leaveTimeout)
-	defer cancel()
-	if err := e.member.Beat(ctx); err != nil {
-		e.Failed("announcing that the node leaves", err)
-		return false
-	}
-	return true
-}
-
-// leaveTimeout is how long a stop may be held up by a registry that does not answer.
-const leaveTimeout = time.Second
-
 // drain waits until it is known what all claims have won, and all owned rows are settled.
 func (e *Engine) drain(ctx context.Context) error {
 	wait := func(c <-chan struct{}) error {

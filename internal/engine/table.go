@@ -3,57 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/clock"
-	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/internal/store"
-	"github.com/delaytask/delaytask/processor"
 )
-
-// core is what every part of the engine works with.
-type core struct {
-	*lifecycle.Lifecycle
-	cfg      Config
-	store    store.Store
-	clock    *clock.Clock
-	runqueue *runqueue.Queue
-
-	outage     outage
-	health     health
-	locks      locks
-	extending  chan struct{}  // holds one while a lease is moved for its holder
-	anchorLost chan struct{}  // the clock needs a reading at once
-	skewed     sync.Once      // the log says that this machine's clock is off
-	hooks      sync.WaitGroup // of the user's functions that run
-}
-
-// now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due
-// at.
-func (c *core) now() row.Time {
-	t, _ := c.clock.AtLeast()
-	return t
-}
-
-// certain is now, waited for while there is no anchor: what is written into a row must not be made of a guess.
-func (c *core) certain(ctx context.Context) (row.Time, error) {
-	for {
-		if t, ok := c.clock.AtLeast(); ok {
-			return t, nil
-		}
-		select {
-		case <-c.clock.Anchored():
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-c.Life.Done():
-			return 0, processor.ErrClosed
-		}
-	}
-}
 
 // split parts a list in two, in order.
 func split[T any](all []T, first func(T) bool) (yes, no []T) {
@@ -156,4 +110,85 @@ func (c *core) askingFirst(ctx context.Context, ids []int64, write func() error)
 		c.locks.note()
 	}
 	return err
+}
+
+// due reads rows of the window, and notes that this works.
+func (c *core) due(ctx context.Context, w row.Window) ([]row.Due, error) {
+	begun := time.Now()
+	page, err := c.store.Due(ctx, w)
+	if err == nil {
+		c.health.mu.Lock()
+		defer c.health.mu.Unlock()
+		c.health.looked = begun
+	}
+	return page, err
+}
+
+// fault returns err unless it is about rows, such as somebody's lock: then the database has answered.
+func fault(err error) error {
+	switch row.ClassOf(err) {
+	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
+		return nil
+	default:
+		return err
+	}
+}
+
+// release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen.
+// It returns the rows as they are afterwards.
+func (c *core) release(seen []row.State, why string) (released []row.Row) {
+	if len(seen) == 0 {
+		return nil
+	}
+	ids, versions := make([]int64, len(seen)), make(map[int64]int64, len(seen))
+	for i, s := range seen {
+		ids[i], versions[s.ID] = s.ID, s.Version
+	}
+	ctx, cancel := c.Call()
+	defer cancel()
+	rows, broken, err := c.store.Get(ctx, nil, ids)
+	if err != nil {
+		c.Failed("releasing", err)
+		return nil
+	}
+	c.discard(broken)
+	now := c.now()
+	for _, r := range rows {
+		if r.Status != row.Executing || r.Version != versions[r.ID] {
+			continue
+		}
+		// The lease was counted from the later of the claim and the due time that it took.
+		change := releaseOf(&r, max(r.Due.Add(-r.TTR), now))
+		if r.FirstStart() { // nobody was handed it
+			change.Execution = 0
+		}
+		applied, err := c.update(ctx, []row.Change{change})
+		if err != nil {
+			c.Failed("releasing", err)
+			continue
+		}
+		if applied == 1 {
+			c.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
+			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
+			released = append(released, r)
+		}
+	}
+	return released
+}
+
+// discard fails rows that cannot be decoded, each alone.
+func (c *core) discard(broken []row.Broken) {
+	if len(broken) == 0 {
+		return
+	}
+	ctx, cancel := c.Call()
+	defer cancel()
+	if err := c.store.Discard(ctx, broken); err != nil {
+		c.Failed("failing rows that cannot be decoded", err)
+		return
+	}
+	for _, b := range broken {
+		c.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
+			"version", b.Version, "err", b.Reason)
+	}
 }

@@ -3,11 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
@@ -79,22 +81,6 @@ func (e *Engine) waitForReading(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// heartbeat keeps the node's lease of its number.
-func (e *Engine) heartbeat(ctx context.Context) {
-	for lifecycle.Sleep(ctx, lifecycle.Jitter(e.cfg.Heartbeat, 0.05)) {
-		if e.running() {
-			e.member.SetTags(e.tags.served())
-		}
-		call, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
-		if err := e.member.Beat(call); err != nil {
-			e.Failed("sending the heartbeat", err)
-		} else {
-			e.answered(time.Now())
-		}
-		cancel()
-	}
-}
-
 // readingsInARow is how many readings are taken at once where exactness matters: the quickest of them gives the
 // narrowest bounds. The first one often finds a thread asleep. With three instead of one the lower bound lagged 0.11 ms
 // behind instead of 0.26 (client and server on one machine).
@@ -144,4 +130,81 @@ func (c *core) answered(at time.Time) {
 		c.Log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
 			"silence", silence.Round(time.Millisecond), "for", c.outage.hold)
 	}
+}
+
+// now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due
+// at.
+func (c *core) now() row.Time {
+	t, _ := c.clock.AtLeast()
+	return t
+}
+
+// certain is now, waited for while there is no anchor: what is written into a row must not be made of a guess.
+func (c *core) certain(ctx context.Context) (row.Time, error) {
+	for {
+		if t, ok := c.clock.AtLeast(); ok {
+			return t, nil
+		}
+		select {
+		case <-c.clock.Anchored():
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-c.Life.Done():
+			return 0, processor.ErrClosed
+		}
+	}
+}
+
+// outage notices that the database did not answer for a while. Executors could not renew then either, so many a lease
+// is over when it is back whose executor lives. Rescues wait until the executors have had the time to renew, to settle
+// or to release.
+type outage struct {
+	limit time.Duration // a silence from here on is an outage
+	hold  time.Duration // that the executors get afterwards
+
+	mu     sync.Mutex
+	answer time.Time // the last answer
+	back   time.Time // the first answer after the last outage; zero while there was none
+	first  time.Time // that after the first one of several, none of which left the time to rescue
+}
+
+// minSilence is the shortest outage that can be told from a slow answer: the clock is read every second.
+const minSilence = 2 * time.Second
+
+// newOutage takes the length of a lease, which is renewed every third of it.
+func newOutage(ttr time.Duration) outage {
+	return outage{limit: max(ttr/3, minSilence), hold: rescueHold(ttr)}
+}
+
+// rescueHold is the time of a renewal interval, in which executors that live show it.
+func rescueHold(ttr time.Duration) time.Duration { return max(ttr/3, minRescueHold) }
+
+// answered notes an answer of the database, and reports for how long there had been none when that was an outage.
+func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !now.After(o.answer) {
+		return 0, false
+	}
+	silence = now.Sub(o.answer)
+	over = !o.answer.IsZero() && silence >= o.limit
+	o.answer = now
+	if over {
+		if now.Sub(o.back) >= 2*o.hold {
+			o.first = now
+		}
+		o.back = now
+	}
+	return silence, over
+}
+
+// mostHolds bounds for how many renewal intervals outages in a row put off the rescues. A database that is away again
+// and again would put them off for ever.
+const mostHolds = 3
+
+// holds reports whether the database is back for less than a renewal interval.
+func (o *outage) holds(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.back.IsZero() && now.Sub(o.back) < o.hold && now.Sub(o.first) < mostHolds*o.hold
 }

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
+)
+
+// heartbeat keeps the node's lease of its number.
+func (e *Engine) heartbeat(ctx context.Context) {
+	for lifecycle.Sleep(ctx, lifecycle.Jitter(e.cfg.Heartbeat, 0.05)) {
+		if e.running() {
+			e.member.SetTags(e.tags.served())
+		}
+		call, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+		if err := e.member.Beat(call); err != nil {
+			e.Failed("sending the heartbeat", err)
+		} else {
+			e.answered(time.Now())
+		}
+		cancel()
+	}
+}
+
+// announce tells the other nodes at once which tags are served here.
+func (e *Engine) announce() {
+	ctx, cancel := context.WithTimeout(e.finders, e.cfg.CallTimeout)
+	defer cancel()
+	if err := e.member.Beat(ctx); err != nil && e.finders.Err() == nil {
+		e.Failed("announcing the node", err)
+	}
+}
+
+// announceLeaving lets the other nodes take this node's shares, and reports whether they can know it.
+func (e *Engine) announceLeaving() bool {
+	e.member.SetLeaving()
+	ctx, cancel := context.WithTimeout(e.Life, leaveTimeout)
+	defer cancel()
+	if err := e.member.Beat(ctx); err != nil {
+		e.Failed("announcing that the node leaves", err)
+		return false
+	}
+	return true
+}
+
+// leaveTimeout is how long a stop may be held up by a registry that does not answer.
+const leaveTimeout = time.Second
