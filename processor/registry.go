@@ -3,6 +3,7 @@ package processor
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -93,4 +94,127 @@ func newRegistration(tag string, p Processor, opts []RegisterOption) (Registrati
 		return Registration{}, fmt.Errorf("%w: its middleware returned nil", ErrNilProcessor)
 	}
 	return reg, nil
+}
+
+// RegisterOption is a setting of one tag. Where an option is given twice, the last one counts; [Use] adds up.
+type RegisterOption func(*Registration) error
+
+// Concurrency bounds how many tasks of the tag run at once in this process. 0, the default, means as many as the
+// process runs. Where the process serves several tags it also keeps some slots free of each, whatever n. It returns
+// [ErrInvalidOption] when n is negative.
+func Concurrency(n int) RegisterOption {
+	return func(r *Registration) error {
+		if n < 0 {
+			return fmt.Errorf("%w: concurrency %d: must not be negative", ErrInvalidOption, n)
+		}
+		r.Concurrency = n
+		return nil
+	}
+}
+
+// Timeout bounds one attempt: its context ends after d. 0 means no bound. Without this option the scheduler's timeout
+// counts (default 5 min). It returns [ErrInvalidOption] when d is negative.
+func Timeout(d time.Duration) RegisterOption {
+	return func(r *Registration) error {
+		if d < 0 {
+			return fmt.Errorf("%w: timeout %v: must not be negative", ErrInvalidOption, d)
+		}
+		r.Timeout, r.NoTimeout = d, d == 0
+		return nil
+	}
+}
+
+// TTR is the lease of the tag's tasks that were saved without one of their own: so long after a process has died,
+// somebody else takes its task. 0 means the scheduler's (default 15 s); less than 1 s is raised to 1 s. It returns
+// [ErrInvalidTTR].
+func TTR(d time.Duration) RegisterOption {
+	return func(r *Registration) error {
+		ttr, err := checkTTR(d)
+		r.TTR = ttr
+		return err
+	}
+}
+
+// MaxAttempts is the number of attempts of the tag's tasks that were saved without one of their own. 0 means the
+// scheduler's (default 20). It returns [ErrInvalidMaxAttempts].
+func MaxAttempts(n int) RegisterOption {
+	return func(r *Registration) error {
+		r.MaxAttempts = n
+		return checkMaxAttempts(n)
+	}
+}
+
+// RetryBackoff replaces the scheduler's backoff between the attempts of the tag's tasks. It returns [ErrInvalidOption]
+// when b is nil.
+func RetryBackoff(b Backoff) RegisterOption {
+	return func(r *Registration) error {
+		if b == nil {
+			return fmt.Errorf("%w: the backoff is nil", ErrInvalidOption)
+		}
+		r.Backoff = b
+		return nil
+	}
+}
+
+// Use puts middleware around the processor, the first one outermost. It returns [ErrInvalidOption] when one of them is
+// nil.
+func Use(mw ...Middleware) RegisterOption {
+	return func(r *Registration) error {
+		for _, m := range mw {
+			if m == nil {
+				return fmt.Errorf("%w: a middleware is nil", ErrInvalidOption)
+			}
+		}
+		r.middleware = append(r.middleware, mw...)
+		return nil
+	}
+}
+
+// Backoff says how long to wait after the attempt with this number (1 is the first) has failed. It must be safe for
+// concurrent use. A negative answer means at once.
+type Backoff func(attempt int) time.Duration
+
+// DefaultBackoff waits 1 s, 2 s, 4 s … up to 1 h, each ± 20 %.
+func DefaultBackoff(attempt int) time.Duration { return defaultBackoff(attempt) }
+
+var defaultBackoff = Exponential(time.Second, time.Hour, 0.2)
+
+// Exponential waits base after the first attempt and doubles the wait with each further one, up to limit. Jitter is the
+// share, 0 to 1, by which a wait is moved at random either way; it comes last, so that tasks that have reached the
+// limit spread out too, and the longest wait is limit × (1 + jitter). A base or limit that is not positive takes its
+// default, 1 s and 1 h.
+func Exponential(base, limit time.Duration, jitter float64) Backoff {
+	if base <= 0 {
+		base = time.Second
+	}
+	if limit <= 0 {
+		limit = time.Hour
+	}
+	return func(attempt int) time.Duration {
+		return spread(double(base, limit, max(attempt, 1)-1), jitter)
+	}
+}
+
+// Constant waits d after every attempt.
+func Constant(d time.Duration) Backoff {
+	return func(int) time.Duration { return d }
+}
+
+// double stops before the shift can overflow, whatever the number of attempts.
+func double(base, limit time.Duration, times int) time.Duration {
+	for range times {
+		if base >= limit/2 {
+			return limit
+		}
+		base *= 2
+	}
+	return min(base, limit)
+}
+
+func spread(d time.Duration, jitter float64) time.Duration {
+	if !(jitter > 0) { // also when it is not a number
+		return d
+	}
+	moved := float64(d) * (1 + min(jitter, 1)*(2*rand.Float64()-1))
+	return time.Duration(min(moved, float64(longestDelay)))
 }

@@ -3,7 +3,11 @@
 package batch
 
 import (
+	"context"
 	"errors"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -59,4 +63,187 @@ func Split[T any](all []T, first func(T) bool) (yes, no []T) {
 		}
 	}
 	return yes, no
+}
+
+// Coalescer gathers items and hands them to Flush in batches. Its goroutines start when there is something to flush and
+// end when there is nothing left, so an idle coalescer costs nothing and needs no Close.
+type Coalescer[T any] struct {
+	cfg Config[T]
+
+	mu       sync.Mutex
+	queue    []T
+	count    int           // sum of the counts in queue
+	bytes    int           // sum of the sizes in queue
+	flushers int           // running now
+	began    time.Time     // when the last batch was taken
+	hurry    chan struct{} // a flusher that keeps the pace need not any more
+	closed   bool
+	idle     chan struct{} // closed when closed and the last flusher has ended
+}
+
+// New returns a coalescer that works as cfg says. It panics when a function that is required is missing.
+func New[T any](cfg Config[T]) *Coalescer[T] {
+	cfg.Flushers = max(cfg.Flushers, 1)
+	if cfg.Size == nil {
+		cfg.Size = func(T) int { return 0 }
+	}
+	if cfg.Count == nil {
+		cfg.Count = func(T) int { return 1 }
+	}
+	if cfg.Flush == nil || cfg.Panicked == nil {
+		panic("batch: Flush and Panicked are required")
+	}
+	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{}), hurry: make(chan struct{}, 1)}
+}
+
+// Add queues the item and returns without waiting. It returns [ErrFull] when the item would exceed the queue's bound,
+// and [ErrClosed] after Close.
+func (c *Coalescer[T]) Add(item T) error {
+	size := c.cfg.Size(item)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	if c.cfg.QueueBytes > 0 && len(c.queue) > 0 && c.bytes+size > c.cfg.QueueBytes {
+		return ErrFull
+	}
+	c.queue = append(c.queue, item)
+	c.count += c.cfg.Count(item)
+	c.bytes += size
+	c.hurryUp()
+	if c.flushers == 0 || c.flushers < c.cfg.Flushers && len(c.queue) >= c.cfg.MoreAt {
+		c.flushers++
+		go c.run()
+	}
+	return nil
+}
+
+// Close takes no further items and waits until those taken have been flushed. When ctx ends first it returns the
+// context's cause; the flushing goes on, and Close may be called again to wait for it.
+func (c *Coalescer[T]) Close(ctx context.Context) error {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		c.hurryUp()
+		c.signalIdle()
+	}
+	c.mu.Unlock()
+	select {
+	case <-c.idle:
+		return nil
+	default:
+	}
+	select {
+	case <-c.idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (c *Coalescer[T]) signalIdle() {
+	if c.closed && c.flushers == 0 {
+		close(c.idle)
+	}
+}
+
+// run flushes batch after batch until nothing is queued. When a flush breaks off, a successor takes its place.
+func (c *Coalescer[T]) run() {
+	var batch []T
+	defer func() {
+		if batch != nil {
+			c.cfg.Panicked(batch, recover())
+			go c.run()
+		}
+	}()
+	for batch = c.next(); batch != nil; batch = c.next() {
+		c.cfg.Flush(batch)
+	}
+}
+
+// next lets whoever is ready to run go first, and takes what they have added. The callers that the last batch has just
+// answered often come straight back: in one batch with those who waited they need one flush, in two crowds that take
+// turns they need two. Where nobody is ready to run, yielding costs nothing, so this is no wait.
+func (c *Coalescer[T]) next() []T {
+	runtime.Gosched()
+	for {
+		batch, wait := c.take()
+		if wait <= 0 {
+			return batch
+		}
+		select {
+		case <-time.After(wait):
+		case <-c.hurry:
+		}
+	}
+}
+
+// early returns how long it is until another batch may be taken.
+func (c *Coalescer[T]) early() time.Duration {
+	if c.cfg.Pace == nil || c.presses() {
+		return 0
+	}
+	select {
+	case <-c.hurry: // what it was about has been taken since
+	default:
+	}
+	return c.cfg.Pace() - time.Since(c.began)
+}
+
+// presses reports whether the pace does not count: a full batch waits, or everybody waits for the end.
+func (c *Coalescer[T]) presses() bool {
+	return c.closed || c.cfg.MaxItems > 0 && c.count >= c.cfg.MaxItems
+}
+
+func (c *Coalescer[T]) hurryUp() {
+	if !c.presses() {
+		return
+	}
+	select {
+	case c.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the next batch, or how long it is too early for it. A nil batch says that nothing is queued; then the
+// calling flusher counts as ended.
+func (c *Coalescer[T]) take() (batch []T, wait time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.flushers--
+		c.signalIdle()
+		return nil, 0
+	}
+	if wait := c.early(); wait > 0 {
+		return nil, wait
+	}
+	c.began = time.Now()
+	n, count, size := c.fit()
+	c.count -= count
+	c.bytes -= size
+	if n == len(c.queue) {
+		batch = c.queue
+		c.queue = make([]T, 0, n) // under load the next batch is about as large
+		return batch, 0
+	}
+	// Copied and cleared, or the rest of the queue would keep alive what this batch holds.
+	batch = slices.Clone(c.queue[:n])
+	clear(c.queue[:n])
+	c.queue = c.queue[n:]
+	return batch, 0
+}
+
+// fit returns how many items from the head of the queue make up the next batch, for how many they count, and their
+// size.
+func (c *Coalescer[T]) fit() (n, count, size int) {
+	for n < len(c.queue) {
+		more, larger := count+c.cfg.Count(c.queue[n]), size+c.cfg.Size(c.queue[n])
+		if n > 0 && (c.cfg.MaxItems > 0 && more > c.cfg.MaxItems || c.cfg.MaxBytes > 0 && larger > c.cfg.MaxBytes) {
+			break
+		}
+		n, count, size = n+1, more, larger
+	}
+	return n, count, size
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -247,3 +248,80 @@ func (m *Member) lost() {
 	defer m.mu.Unlock()
 	m.joined = false
 }
+
+// An id is 63 bits: 41 of milliseconds since 2020, 10 of node number, 12 of sequence.
+const (
+	seqBits  = 12
+	nodeBits = 10
+	msShift  = seqBits + nodeBits
+
+	seqMask  = 1<<seqBits - 1
+	nodeMask = 1<<nodeBits - 1
+
+	// LeasedNodes is how many node numbers can be leased: 0 to LeasedNodes-1. The numbers above are drawn at random, never
+	// leased.
+	LeasedNodes = 1 << (nodeBits - 1)
+)
+
+// The 41 bits last until September 2089.
+var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// IDs makes ids that are unique as long as no two processes use one node number at a time. They only grow within a
+// process, also when its time source steps back. It is safe for concurrent use.
+type IDs struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	node int64
+	seq  int64
+	last int64
+}
+
+// NewIDs returns a source of ids that carry the node number and the time that now tells.
+func NewIDs(node int, now func() time.Time) *IDs {
+	// The sequence starts anywhere, so that two processes that drew the same number at random hardly ever meet.
+	return &IDs{now: now, node: int64(node), seq: rand.Int64N(seqMask + 1)}
+}
+
+// SetNode changes the node number of the ids to come.
+func (s *IDs) SetNode(node int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.node = int64(node)
+}
+
+// Next returns a new id, larger than all before it.
+func (s *IDs) Next() int64 {
+	ms := s.now().Sub(epoch).Milliseconds()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.seq = (s.seq + 1) & seqMask
+	ms = max(ms, s.last>>msShift, 1)
+	id := ms<<msShift | s.node<<seqBits | s.seq
+	if id <= s.last {
+		// The sequence came round within the millisecond, or the node number became smaller: borrow from the next one.
+		id += 1 << msShift
+	}
+	s.last = id
+	return id
+}
+
+// RandomNode draws a node number that is never leased, for processes that hold no lease.
+func RandomNode() int { return LeasedNodes + rand.IntN(LeasedNodes) }
+
+// Split returns what an id was made of: its time (milliseconds), node number and sequence number.
+func Split(id int64) (at time.Time, node, seq int) {
+	return epoch.Add(time.Duration(id>>msShift) * time.Millisecond), int(id >> seqBits & nodeMask), int(id & seqMask)
+}
+
+// room is how many ids at the end of all are given to nobody: those of the last eight years and more.
+const room = 1 << 60
+
+// Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot. The
+// last ones before AUTO_INCREMENT has no more to give are refused too: a single row there would end all inserts that
+// name no id.
+func Valid(id int64) bool { return id >= 1<<msShift && id <= Last }
+
+// Last is the largest id that a task may have.
+const Last = math.MaxInt64 - room

@@ -1,0 +1,145 @@
+package processor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// Task is what a processor is handed. What is stored of it is a [TaskRow].
+type Task struct {
+	ID       int64
+	Tag      string
+	Key      string            // the caller's own name for the task, "" when it has none
+	Body     []byte            // as it was stored; empty when it has none
+	Attempt  int               // 1 for the first
+	Version  int64             // with ID the lease token: pass both to systems that can refuse an older one
+	Expected time.Time         // UTC; when the task was promised to start: its first due time, moved only by Reschedule
+	Due      time.Time         // UTC; when this attempt was due
+	Headers  map[string]string // nil when it has none
+	Priority int               // −100 to 100, larger first
+}
+
+// Processor runs the tasks of one tag.
+//
+// A nil error completes the task. Any other error spends the attempt: the task is tried again with backoff until its
+// attempts are used up, unless the error is made by [Permanent], [Snooze] or [RetryAfter]. A panic counts as an error
+// and its stack is kept.
+//
+// The context ends when the attempt's timeout passes, when the lease is lost, when the task is cancelled, and when the
+// grace of a stop ends; context.Cause tells which. A task may run more than once: make the work idempotent, or complete
+// it with CompleteTx.
+type Processor interface {
+	Process(ctx context.Context, task *Task) error
+}
+
+// Func lets a plain function be a [Processor].
+type Func func(ctx context.Context, task *Task) error
+
+// Process calls f.
+func (f Func) Process(ctx context.Context, task *Task) error { return f(ctx, task) }
+
+// Typed makes a processor of a function that takes the body decoded from JSON. A body that does not decode fails the
+// task at once, as by [Permanent]: it will not decode the next time either. An empty body is not JSON and does not
+// decode.
+func Typed[T any](fn func(ctx context.Context, task *Task, body T) error) Processor {
+	if fn == nil {
+		return nil // so that Register refuses it
+	}
+	return Func(func(ctx context.Context, task *Task) error {
+		var body T
+		if err := json.Unmarshal(task.Body, &body); err != nil {
+			return Permanent(fmt.Errorf("decode the body as %T: %w", body, err))
+		}
+		return fn(ctx, task, body)
+	})
+}
+
+// Forward makes a processor of p, which runs no task itself but hands each to somebody else, such as a receiver on
+// the network. A task of it has not started when p is called, but when p says so by [Started]: what is measured as
+// its lateness includes the wait for somebody who takes it, also over several attempts. A task that p completes or
+// passes on by [HandOver] has started then at the latest. Register what Forward returns as it is; middleware belongs
+// into [Use]. A nil p stays nil.
+func Forward(p Processor) Processor {
+	if isNil(p) {
+		return nil
+	}
+	return forwarder{p}
+}
+
+type forwarder struct{ Processor }
+
+// Started tells that the task of a [Forward] has been handed to somebody who can run it. ctx is the one that the
+// processor was called with, or made of it. It does nothing when that is told already, after the processor has
+// returned, and where the processor is no Forward or the context is not one that a processor was called with.
+func Started(ctx context.Context) {
+	if lease, ok := ctx.Value(leaseKey{}).(Lease); ok {
+		lease.Started()
+	}
+}
+
+// Tx is a caller's open transaction on the same database: a *sql.Tx, a *sqlx.Tx, what an ORM hands to the function
+// that it runs in a transaction, or a *sql.Conn after BEGIN. A pool has the same methods and is refused with
+// [ErrNoTransaction]. What the type does not tell is asked of the database.
+type Tx interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Lease is a running attempt's hold on its task.
+type Lease interface {
+	// CompleteTx sets the task to completed inside the caller's transaction. It returns [ErrLeaseLost] when somebody else
+	// holds the task; the caller must roll back then.
+	CompleteTx(ctx context.Context, tx Tx) error
+	// Started notes that somebody has been handed the task who can run it. Only the first call counts.
+	Started()
+}
+
+// ErrNoLease is returned by [CompleteTx] when the context is not one that a processor was called with.
+var ErrNoLease = errors.New("delaytask: the context belongs to no running task")
+
+type leaseKey struct{}
+
+// WithLease returns a context that carries the lease. The scheduler calls it; processors have no need to.
+func WithLease(ctx context.Context, lease Lease) context.Context {
+	return context.WithValue(ctx, leaseKey{}, lease)
+}
+
+// CompleteTx completes the running task inside the processor's own transaction on the same database: the task is
+// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the one that
+// the processor was called with, or made of it. Afterwards only the row decides: when the processor returns and the row
+// is not completed, because the transaction was rolled back, the attempt has failed.
+//
+// It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
+// transaction must be rolled back.
+func CompleteTx(ctx context.Context, tx Tx) error {
+	if ctx == nil {
+		return ErrNilContext
+	}
+	if isNil(tx) {
+		return ErrNilTx
+	}
+	lease, ok := ctx.Value(leaseKey{}).(Lease)
+	if !ok {
+		return ErrNoLease
+	}
+	return lease.CompleteTx(ctx, tx)
+}
+
+// isNil also sees a nil pointer or function inside an interface, which would otherwise panic at its first use, far from
+// the mistake.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		return r.IsNil()
+	default:
+		return false
+	}
+}
