@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,4 +72,63 @@ func tagState(s delaytask.TagStats) string {
 		state = append(state, "paused")
 	}
 	return strings.Join(state, ", ")
+}
+
+func (a *app) nodesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "List the processes that share the database",
+		Long: `List the processes that share the database, with the tags that each serves and its share of their tasks. One that
+died is listed as silent until its number is needed. It has no share from 2 s after its last heartbeat on, as one that leaves has
+none at once: the others have divided it.`,
+		Example: `  delaytask nodes
+  delaytask nodes --json | jq '.items[] | select(.state == "alive")'
+  delaytask nodes --json | jq '.items[] | {number, shares}'`,
+		Args: wanted(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
+				nodes, err := s.Nodes(ctx)
+				if err != nil {
+					return err
+				}
+				nodes = slices.DeleteFunc(nodes, isThisProcess)
+				if a.json {
+					return a.printJSON(list[wire.Node]{Items: view.Nodes(nodes)})
+				}
+				return a.printNodes(nodes)
+			})
+		},
+	}
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+// isThisProcess leaves out the command itself, which nobody asked about.
+func isThisProcess(n delaytask.Node) bool {
+	return n.PID == os.Getpid() && n.Name == commandNode
+}
+
+func (a *app) printNodes(nodes []delaytask.Node) error {
+	if len(nodes) == 0 {
+		return a.printf("No process shares this database.\n")
+	}
+	t := newTable(a.stdout, "NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "SHARES")
+	for _, n := range view.Nodes(nodes) {
+		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State, n.Heartbeat.String(),
+			shares(n))
+	}
+	return t.flush()
+}
+
+// shares names each tag with the node's share of it.
+func shares(n wire.Node) string {
+	texts := make([]string, len(n.Shares))
+	for i, share := range n.Shares {
+		position := "none"
+		if share.Position > 0 {
+			position = strconv.Itoa(share.Position)
+		}
+		texts[i] = fmt.Sprintf("%s (%s of %d)", share.Tag, position, share.Total)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -1,14 +1,18 @@
+// Package integration tests what only real databases and real processes can show, through the API that users have.
 package integration
 
 import (
 	"context"
 	"database/sql"
+	"flag"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
 	"github.com/delaytask/delaytask"
@@ -217,3 +221,17 @@ func columns(t *testing.T, db *sql.DB, id int64) map[string]string {
 }
 
 func nothing(context.Context, *processor.Task) error { return nil }
+
+func TestMain(m *testing.M) {
+	if dsn := os.Getenv(childDSN); dsn != "" {
+		os.Exit(beChild(dsn))
+	}
+	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are killed here on purpose
+		panic(err)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // these tests wait more than they compute
+		panic(err)
+	}
+	goleak.VerifyTestMain(watched{dbtest.WithServers(m)})
+}

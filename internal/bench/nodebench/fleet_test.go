@@ -2,11 +2,15 @@ package nodebench
 
 import (
 	"context"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/child"
@@ -105,4 +109,64 @@ func TestWhatIsStoppedBeforeItGoesHasRunNothing(t *testing.T) {
 	if ran, claims := f.Counts(); ran[0]+ran[1] != 0 || claims[0] != (Claims{}) {
 		t.Errorf("it ran %v and claimed %v", ran, claims)
 	}
+}
+
+func TestSpreadIsTheWorstOfTheShares(t *testing.T) {
+	for _, tt := range []struct {
+		ran  []int
+		want float64
+	}{
+		{[]int{100, 100, 100}, 0},
+		{[]int{90, 100, 110}, 10},
+		{[]int{120, 120, 60}, 40},
+		{[]int{0, 0, 300}, 200},
+		{[]int{300}, 0},
+		{[]int{0, 0}, 0},
+		{nil, 0},
+	} {
+		if got := Spread(tt.ran); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.ran, got, tt.want)
+		}
+	}
+}
+
+func TestWastedIsTriedAndNotWonByAll(t *testing.T) {
+	for _, tt := range []struct {
+		claims []Claims
+		want   float64
+	}{
+		{[]Claims{{Tried: 100, Won: 100}, {Tried: 100, Won: 90}}, 5},
+		{[]Claims{{}, {Tried: 4, Won: 0}}, 100},
+		{nil, 0},
+	} {
+		if got := Wasted(tt.claims); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.claims, got, tt.want)
+		}
+	}
+}
+
+const childArgument = "child"
+
+// TestMain is also the program that a fleet starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == childArgument {
+		if err := child.Serve(context.Background(), os.Stdin, os.Stdout, serveOrder); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// order is what a process of the tests is to do.
+type order struct {
+	DSN  string
+	Mute bool // end at once, without a word
+}
+
+func serveOrder(ctx context.Context, o order, t *child.Teller) error {
+	if o.Mute {
+		return nil
+	}
+	return Serve(ctx, o.DSN, tag, slog.New(slog.DiscardHandler), t)
 }

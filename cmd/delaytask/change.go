@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
+)
+
+// bulkFlags are the flags of a command that can change all tasks that match.
+type bulkFlags struct {
+	filterFlags
+	dryRun, yes bool
+}
+
+func (f *bulkFlags) addFlags(cmd *cobra.Command, older string) {
+	f.filterFlags.addFlags(cmd, older)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only count the tasks that match")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask; needed where nobody can be asked, as in a script")
+}
+
+func (f *bulkFlags) given() bool {
+	return f.tag != "" || f.status != "" || f.older != "" || f.key != "" || f.app != ""
+}
+
+// bulk is one such change.
+type bulk struct {
+	verb   string           // cancel
+	past   string           // cancelled
+	status delaytask.Status // that it changes
+	all    func(*delaytask.Scheduler, context.Context, delaytask.Bulk) (int, error)
+}
+
+// changeAll counts, asks, and changes. Counting first is what makes the question and the progress bar meaningful.
+func (a *app) changeAll(cmd *cobra.Command, f *bulkFlags, b bulk) error {
+	if f.status != "" && f.status != string(b.status) {
+		return misusedf("--status %s: only %s tasks can be %s", f.status, b.status, b.past)
+	}
+	filterAt, err := f.filter(cmd)
+	if err != nil {
+		return err
+	}
+	if !f.yes && !f.dryRun && !a.interactive {
+		return misusedf("there is nobody to ask whether to %s all tasks that match: add --yes", b.verb)
+	}
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+		filter := filterAt(s.Now())
+		matched, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, DryRun: true})
+		if err != nil {
+			return err
+		}
+		if f.dryRun || matched == 0 {
+			return a.printBulk(b, matched, 0, f.dryRun)
+		}
+		if !f.yes {
+			question := fmt.Sprintf("%s %s?", title(b.verb), counted(matched, string(b.status)+" task"))
+			if err := a.confirm(ctx, question); err != nil {
+				return err
+			}
+		}
+		bar := a.newBar(matched, time.Now)
+		changed, err := b.all(s, ctx, delaytask.Bulk{Filter: filter, Progress: bar.set})
+		bar.end()
+		if err != nil {
+			return fmt.Errorf("%s %s, then: %w", b.past, counted(changed, "task"), err)
+		}
+		return a.printBulk(b, matched, changed, false)
+	})
+}
+
+func (a *app) printBulk(b bulk, matched, changed int, dryRun bool) error {
+	switch {
+	case a.json:
+		return a.printJSON(struct {
+			Matched int  `json:"matched"`
+			Changed int  `json:"changed"`
+			DryRun  bool `json:"dry_run"`
+		}{matched, changed, dryRun})
+	case matched == 0:
+		return a.printf("No %s task matches.\n", b.status)
+	case dryRun:
+		return a.printf("%s would be %s.\n", counted(matched, string(b.status)+" task"), b.past)
+	case changed != matched:
+		return a.printf("%s %s of %s; the others changed meanwhile.\n", title(b.past), grouped(changed), counted(matched, "task"))
+	default:
+		return a.printf("%s %s.\n", title(b.past), counted(changed, "task"))
+	}
+}
+
+// outcome is what became of one task that was to be changed.
+type outcome struct {
+	ID    int64            `json:"id,string,omitempty"`
+	Tag   string           `json:"tag,omitempty"` // with Key where the task was named by them
+	Key   string           `json:"key,omitempty"`
+	App   string           `json:"app,omitempty"`
+	Met   delaytask.Status `json:"met,omitempty"` // absent when it was not changed
+	Error *failure         `json:"error,omitempty"`
+}
+
+// changeEach changes the named tasks one by one. One that cannot be changed does not keep the others from it.
+func (a *app) changeEach(
+	cmd *cobra.Command, args []string, name *taskName, past string,
+	change func(*delaytask.Scheduler, delaytask.Ref) (delaytask.Status, error),
+) error {
+	refs, outcomes, err := named(args, name)
+	if err != nil {
+		return err
+	}
+	return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+		var failures []error
+		for i, ref := range refs {
+			was, err := change(s, ref)
+			outcomes[i].Met = was
+			if err != nil {
+				outcomes[i].Met, outcomes[i].Error = "", failureOf(err)
+				failures = append(failures, err)
+			} else if !a.json {
+				if err := a.printf("%s\n", report(ref, past, was)); err != nil {
+					return err
+				}
+			}
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		if a.json {
+			if err := a.printJSON(list[outcome]{Items: outcomes}); err != nil {
+				return err
+			}
+		}
+		return a.eachFailed(failures, counted(len(refs), "task"), past)
+	})
+}
+
+// eachFailed reports one failure as it is, and several one by one. In JSON the items have told them.
+func (a *app) eachFailed(failures []error, all, past string) error {
+	if len(failures) <= 1 {
+		return errors.Join(failures...)
+	}
+	if !a.json {
+		for _, err := range failures {
+			a.note("delaytask: %s\n", sentence(err))
+		}
+	}
+	return fmt.Errorf("%d of %s were not %s, %w", len(failures), all, past, errPartly)
+}
+
+var errPartly = errors.New("each for a reason of its own")
+
+func named(args []string, name *taskName) ([]delaytask.Ref, []outcome, error) {
+	if len(args) == 0 || name.byKey() {
+		ref, err := name.ref(args)
+		return []delaytask.Ref{ref}, []outcome{{Tag: name.tag, Key: name.key, App: name.app}}, err
+	}
+	numbers, err := parseIDs(args)
+	refs, outcomes := make([]delaytask.Ref, len(numbers)), make([]outcome, len(numbers))
+	for i, n := range numbers {
+		refs[i], outcomes[i] = delaytask.ID(n), outcome{ID: n}
+	}
+	return refs, outcomes, err
+}
+
+func report(ref delaytask.Ref, past string, was delaytask.Status) string {
+	if was == delaytask.Executing {
+		return fmt.Sprintf("%s %v while it was executing: it may have done its work.", title(past), ref)
+	}
+	return fmt.Sprintf("%s %v.", title(past), ref)
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	var f bulkFlags
+	var onlyPending bool
+	cmd := &cobra.Command{
+		Use:   "cancel [ID...]",
+		Short: "Cancel tasks that are not finished",
+		Long: `Cancel tasks by id, one task by --tag and --key, or all pending tasks that match --tag, --key, --status
+and --older.
+
+A pending task will not start. A task that is executing may have done its work already: its context ends within 3 seconds and
+its result is refused. The bulk form counts first and asks; where there is no terminal it wants --yes or --dry-run.`,
+		Example: `  delaytask cancel 911619959676096449
+  delaytask cancel --tag order.close --key order-42
+  delaytask cancel --tag mail.send --older 24h --dry-run
+  delaytask cancel --tag mail.send --status pending --yes`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var options []delaytask.ChangeOption
+			if onlyPending {
+				options = append(options, delaytask.OnlyPending())
+			}
+			cancel := func(s *delaytask.Scheduler, ref delaytask.Ref) (delaytask.Status, error) {
+				return s.Cancel(cmd.Context(), ref, options...)
+			}
+			single := f.key != "" && f.status == "" && f.older == ""
+			switch {
+			case len(args) > 0 && !f.given(), single:
+				return a.changeEach(cmd, args, &taskName{f.tag, f.key, f.app}, "cancelled", cancel)
+			case len(args) == 0 && f.given():
+				return a.changeAll(cmd, &f, bulk{
+					verb: "cancel", past: "cancelled", status: delaytask.Pending, all: (*delaytask.Scheduler).CancelAll,
+				})
+			default:
+				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --key, --status, --older")
+			}
+		},
+	}
+	f.addFlags(cmd, "only tasks that were due longer ago")
+	values(cmd, "status", string(delaytask.Pending))
+	cmd.Flags().BoolVar(&onlyPending, "only-pending", false, "leave a task alone that is executing")
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) retryCommand() *cobra.Command {
+	var f bulkFlags
+	cmd := &cobra.Command{
+		Use:   "retry [ID...]",
+		Short: "Run failed tasks again",
+		Long: `Run failed tasks again, now: with all their attempts, and with the errors of the old ones kept. They are named
+by their ids, or are all that match --tag, --key, --status and --older. The bulk form counts first and asks; where there is no
+terminal it wants --yes or --dry-run.
+
+A task whose key another unfinished task carries by now stays failed.`,
+		Example: `  delaytask retry 911619959676096449
+  delaytask retry --tag mail.send --dry-run
+  delaytask retry --status failed --older 1h --yes`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 0 && !f.given():
+				return a.changeEach(cmd, args, &taskName{}, "retried",
+					func(s *delaytask.Scheduler, ref delaytask.Ref) (delaytask.Status, error) {
+						return delaytask.Failed, s.Retry(cmd.Context(), ref)
+					})
+			case len(args) == 0 && f.given():
+				return a.changeAll(cmd, &f, bulk{
+					verb: "retry", past: "retried", status: delaytask.Failed, all: (*delaytask.Scheduler).RetryAll,
+				})
+			default:
+				return misusedf("want the ids of failed tasks, or a filter: --tag, --key, --status, --older")
+			}
+		},
+	}
+	f.addFlags(cmd, "only tasks that failed longer ago")
+	values(cmd, "status", string(delaytask.Failed))
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) rescheduleCommand() *cobra.Command {
+	var name taskName
+	var due dueFlags
+	cmd := &cobra.Command{
+		Use:   "reschedule ID",
+		Short: "Move a pending task to another time",
+		Long: `Move a pending task to a delay from now, or to a time. The task's promise moves with it: lateness is counted from
+the new time. A task that is executing or finished is left alone.`,
+		Example: `  delaytask reschedule 911619959676096449 --delay 2h
+  delaytask reschedule --tag order.close --key order-42 --at 2027-01-31T08:30:00Z`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := name.ref(args)
+			if err != nil {
+				return err
+			}
+			delay, at, err := due.parse(cmd)
+			if err != nil {
+				return err
+			}
+			if due.delay == "" && due.at == "" {
+				return misusedf("say to when: --delay or --at")
+			}
+			var options []delaytask.ChangeOption
+			if !at.IsZero() {
+				options = append(options, delaytask.To(at))
+			}
+			return a.onTasks(cmd, changes, func(ctx context.Context, s *delaytask.Scheduler) error {
+				if _, err := s.Reschedule(ctx, ref, delay, options...); err != nil {
+					return err
+				}
+				task, err := s.Get(ctx, ref)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(viewOf(&task))
+				}
+				return a.printf("Task %d is now due at %s.\n", task.ID, wire.Time(task.Expected))
+			})
+		},
+	}
+	name.addFlags(cmd)
+	due.addFlags(cmd)
+	a.jsonFlag(cmd)
+	return cmd
+}

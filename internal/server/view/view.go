@@ -1,0 +1,225 @@
+// Package view turns what the library answers into the JSON of package wire, for the HTTP API and for --json of the
+// command.
+package view
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/wire"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// latePolicies are the names of the policies, in JSON and on the command line.
+var latePolicies = map[delaytask.LatePolicy]string{
+	delaytask.LateRun:  "run",
+	delaytask.LateSkip: "skip",
+	delaytask.LateFail: "fail",
+}
+
+// LatePolicy names a policy.
+func LatePolicy(p delaytask.LatePolicy) string {
+	if name, known := latePolicies[p]; known {
+		return name
+	}
+	return "unknown"
+}
+
+// ParseLatePolicy returns the policy of a name, and whether there is one.
+func ParseLatePolicy(name string) (delaytask.LatePolicy, bool) {
+	for policy, known := range latePolicies {
+		if known == name {
+			return policy, true
+		}
+	}
+	return 0, false
+}
+
+// Task is a task in JSON.
+func Task(t *delaytask.TaskRow) wire.Task {
+	v := wire.Task{
+		ID: wire.ID(t.ID), Tag: t.Tag, Key: t.Key, App: t.App(), Status: string(t.Status), Version: t.Version,
+		Attempt: t.Attempt, MaxAttempts: t.MaxAttempts, CrashCount: t.CrashCount, Priority: t.Priority,
+		DelayMS: t.Delay.Milliseconds(), TTRMS: t.TTR.Milliseconds(), MaxLateMS: t.MaxLate.Milliseconds(),
+		Expected: wire.Time(t.Expected), Due: wire.Time(t.Due), Started: wire.Time(t.Started), Finished: wire.Time(t.Finished),
+		Created: wire.Time(t.Created), Updated: wire.Time(t.Updated),
+		Executor: t.Executor, Headers: Headers(t.Headers), Body: wire.BodyOf(t.Body), Error: t.ErrorStack, Broken: t.Broken,
+	}
+	if t.MaxLate > 0 {
+		v.LatePolicy = LatePolicy(t.LatePolicy)
+	}
+	if !t.Started.IsZero() {
+		late := Milliseconds(t.Lateness())
+		v.LatenessMS = &late
+	}
+	if t.IPAddress.IsValid() {
+		v.IPAddress = t.IPAddress.String()
+	}
+	for _, a := range t.Errors {
+		v.FailedAttempts = append(v.FailedAttempts, wire.Attempt{
+			N: a.N, Due: wire.Time(a.Due), Started: wire.Time(a.Started), Finished: wire.Time(a.Finished),
+			Executor: a.Executor, Error: a.Error,
+		})
+	}
+	return v
+}
+
+// Tasks is a list of tasks in JSON: an empty one is [].
+func Tasks(tasks []delaytask.TaskRow) []wire.Task {
+	views := make([]wire.Task, len(tasks))
+	for i := range tasks {
+		views[i] = Task(&tasks[i])
+	}
+	return views
+}
+
+// Headers leaves out those that have a field of their own.
+func Headers(stored map[string]string) map[string]string {
+	if _, reserved := stored[processor.AppHeader]; !reserved {
+		return stored
+	}
+	shown := maps.Clone(stored)
+	delete(shown, processor.AppHeader)
+	return shown
+}
+
+// Popped is a task that was handed out.
+func Popped(p *delaytask.Popped) wire.Popped {
+	return wire.Popped{
+		ID: wire.ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt, Priority: p.Priority,
+		Expected: wire.Time(p.Expected), Due: wire.Time(p.Due), Headers: Headers(p.Headers), Body: wire.BodyOf(p.Body),
+	}
+}
+
+// Milliseconds is a duration as JSON has it, to the microsecond.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Nodes lists the processes that share the database.
+func Nodes(nodes []delaytask.Node) []wire.Node {
+	views := make([]wire.Node, len(nodes))
+	for i, n := range nodes {
+		views[i] = wire.Node{
+			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, State: nodeState(n),
+			Heartbeat: wire.Time(n.Heartbeat), Tags: append([]string{}, n.Tags...), Shares: make([]wire.Share, len(n.Shares)),
+		}
+		for k, share := range n.Shares {
+			views[i].Shares[k] = wire.Share(share)
+		}
+	}
+	return views
+}
+
+func nodeState(n delaytask.Node) string {
+	switch {
+	case !n.Alive:
+		return "silent"
+	case n.Leaving:
+		return "leaving"
+	default:
+		return "alive"
+	}
+}
+
+// Stats tells of every tag.
+func Stats(stats []delaytask.TagStats) []wire.TagStats {
+	views := make([]wire.TagStats, len(stats))
+	for i, s := range stats {
+		counts := make(map[string]int64, len(s.Counts))
+		for status, n := range s.Counts {
+			counts[string(status)] = n
+		}
+		views[i] = wire.TagStats{
+			Tag: s.Tag, Counts: counts, OldestPending: wire.Time(s.OldestPending), Served: s.Served, Paused: s.Paused,
+			Lateness: Lateness(s.Lateness),
+		}
+	}
+	return views
+}
+
+// Lateness is absent where nothing has run.
+func Lateness(l delaytask.Lateness) *wire.Lateness {
+	if l.Samples == 0 {
+		return nil
+	}
+	return &wire.Lateness{
+		Samples: l.Samples,
+		P50:     Milliseconds(l.P50), P95: Milliseconds(l.P95), P99: Milliseconds(l.P99), Max: Milliseconds(l.Max),
+	}
+}
+
+// problems says what each error of the library is in JSON, and over HTTP. The first that fits counts.
+var problems = []struct {
+	err    error
+	status int
+	code   string
+}{
+	{delaytask.ErrInvalidTag, http.StatusBadRequest, wire.CodeInvalidTag},
+	{delaytask.ErrInvalidKey, http.StatusBadRequest, wire.CodeInvalidKey},
+	{delaytask.ErrBodyTooLarge, http.StatusRequestEntityTooLarge, wire.CodeBodyTooLarge},
+	{delaytask.ErrInvalidBody, http.StatusBadRequest, wire.CodeInvalidBody},
+	{delaytask.ErrInvalidDelay, http.StatusBadRequest, wire.CodeInvalidDelay},
+	{delaytask.ErrDelayTooLong, http.StatusBadRequest, wire.CodeDelayTooLong},
+	{delaytask.ErrInvalidTime, http.StatusBadRequest, wire.CodeInvalidTime},
+	{delaytask.ErrInvalidID, http.StatusBadRequest, wire.CodeInvalidID},
+	{delaytask.ErrInvalidTTR, http.StatusBadRequest, wire.CodeInvalidTTR},
+	{delaytask.ErrInvalidMaxAttempts, http.StatusBadRequest, wire.CodeInvalidMaxAttempts},
+	{delaytask.ErrInvalidPriority, http.StatusBadRequest, wire.CodeInvalidPriority},
+	{delaytask.ErrInvalidHeaders, http.StatusBadRequest, wire.CodeInvalidHeaders},
+	{delaytask.ErrInvalidToken, http.StatusBadRequest, wire.CodeInvalidToken},
+	{delaytask.ErrInvalidOption, http.StatusBadRequest, wire.CodeInvalidOption},
+	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
+	{delaytask.ErrDuplicate, http.StatusConflict, wire.CodeDuplicate},
+	{delaytask.ErrConflict, http.StatusConflict, wire.CodeConflict},
+	{delaytask.ErrLeaseLost, http.StatusConflict, wire.CodeLeaseLost},
+	{delaytask.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+	{delaytask.ErrNotPending, http.StatusConflict, wire.CodeNotPending},
+	{delaytask.ErrFinished, http.StatusConflict, wire.CodeFinished},
+	{delaytask.ErrNotFailed, http.StatusConflict, wire.CodeNotFailed},
+	{delaytask.ErrContended, http.StatusConflict, wire.CodeContended},
+	{delaytask.ErrBroken, http.StatusConflict, wire.CodeBroken},
+	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
+	{delaytask.ErrChunkRefused, http.StatusConflict, wire.CodeChunkRefused},
+	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, wire.CodeOverloaded},
+	{delaytask.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
+	{delaytask.ErrNotStarted, http.StatusServiceUnavailable, wire.CodeNotReady},
+	{delaytask.ErrNotReady, http.StatusServiceUnavailable, wire.CodeNotReady},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable},
+	{context.Canceled, statusHungUp, wire.CodeUnavailable},
+}
+
+// statusHungUp is for the log and the metrics, where it is no failure of the service: nobody reads the answer. Others
+// know it as "client closed request".
+const statusHungUp = 499
+
+// Problem is an error of the library in JSON. It reports false for any other: the text of a database's error may name
+// hosts and users.
+func Problem(err error) (*wire.Problem, bool) {
+	for _, known := range problems {
+		if !errors.Is(err, known.err) {
+			continue
+		}
+		p := &wire.Problem{
+			Title: http.StatusText(known.status), Status: known.status, Code: known.code, Detail: plain(err.Error()),
+		}
+		if p.Code == wire.CodeUnavailable {
+			const inTime = "the database did not answer in time; try again"
+			p.Detail = strings.Replace(p.Detail, context.DeadlineExceeded.Error(), inTime, 1)
+		}
+		if unknown, ok := errors.AsType[*delaytask.OutcomeUnknownError](err); ok {
+			p.TaskID = wire.ID(unknown.ID)
+		}
+		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok {
+			p.TaskID = wire.ID(duplicate.ID)
+		}
+		return p, true
+	}
+	return nil, false
+}
+
+// plain leaves out the name of the package that an error of the library begins with.
+func plain(text string) string { return strings.Replace(text, "delaytask: ", "", 1) }
