@@ -84,7 +84,7 @@ func TestABulkChangeAsksAPerson(t *testing.T) {
 	}
 }
 
-func TestABulkChangeThatNobodyCanConfirmWantsYes(t *testing.T) {
+func TestABulkChangeWithoutATerminalWantsYes(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.save("tag", "x")

@@ -64,7 +64,7 @@ func TestWritingCommandsSayWhichDatabase(t *testing.T) {
 	}
 }
 
-func TestAStrangersFileIsLeftAlone(t *testing.T) {
+func TestAForeignFileIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.exec("CREATE TABLE notes (text TEXT)")

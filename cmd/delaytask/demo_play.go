@@ -16,9 +16,9 @@ import (
 // play performs the script: it starts the service, kills it, starts it again, and does what operators and other
 // programs do beside it. What it tells comes from the events of the service and from the rows.
 type play struct {
-	dsn    string
-	prefix string
-	teller *teller
+	dsn      string
+	prefix   string
+	narrator *narrator
 
 	db        *sql.DB // for plain SQL
 	operator  *delaytask.Scheduler
@@ -54,8 +54,8 @@ func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.W
 			return nil, errors.Join(err, p.close(ctx))
 		}
 	}
-	p.teller = &teller{w: out, offset: p.offset}
-	p.teller.introduce(dsn, kind)
+	p.narrator = &narrator{w: out, offset: p.offset}
+	p.narrator.introduce(dsn, kind)
 	return p, nil
 }
 
@@ -69,7 +69,7 @@ func (p *play) run(ctx context.Context) error {
 	if err := p.operate(ctx); err != nil {
 		return err
 	}
-	p.teller.runs()
+	p.narrator.runs()
 	return p.follow(ctx)
 }
 
@@ -79,7 +79,7 @@ func (p *play) start(save bool) error {
 		return err
 	}
 	p.processes = append(p.processes, process)
-	p.teller.started(process.pid(), save)
+	p.narrator.started(process.pid(), save)
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (p *play) awaitSaves(ctx context.Context) error {
 			return nil
 		case e.Kind == eventSaved:
 			p.ids[e.Name] = e.ID
-			p.teller.saved(sceneOf(e.Name))
+			p.narrator.saved(sceneOf(e.Name))
 		default:
 			p.take(e)
 		}
@@ -142,7 +142,7 @@ func (p *play) follow(ctx context.Context) error {
 
 // crash kills the service without a warning and starts it again.
 func (p *play) crash() error {
-	p.teller.killing(p.running().pid())
+	p.narrator.killing(p.running().pid())
 	if err := p.running().kill(); err != nil {
 		return err
 	}
@@ -153,10 +153,10 @@ func (p *play) take(e event) {
 	switch e.Kind {
 	case eventStarted:
 		p.starts = append(p.starts, e)
-		p.teller.start(e, p.startsOf(e.Name))
+		p.narrator.start(e, p.startsOf(e.Name))
 	case eventEnded:
 		p.finished[e.Name] = p.finished[e.Name] || e.Error == ""
-		p.teller.end(e)
+		p.narrator.end(e)
 	}
 }
 
@@ -235,12 +235,12 @@ func (p *play) operate(ctx context.Context) error {
 			if _, err := p.operator.Cancel(ctx, p.ref(scene), delaytask.OnlyPending()); err != nil {
 				return err
 			}
-			p.teller.cancelled(scene)
+			p.narrator.cancelled(scene)
 		case scene.moved != 0:
 			if _, err := p.operator.Reschedule(ctx, p.ref(scene), scene.moved); err != nil {
 				return err
 			}
-			p.teller.moved(scene)
+			p.narrator.moved(scene)
 		}
 	}
 	return p.saveAgain(ctx, sceneOf("order-1004"))
@@ -258,7 +258,7 @@ func (p *play) insert(ctx context.Context, s *scene) error {
 	if p.ids[s.Name], err = result.LastInsertId(); err != nil {
 		return fmt.Errorf("learn the id of a task: %w", err)
 	}
-	p.teller.inserted(s)
+	p.narrator.inserted(s)
 	return nil
 }
 
@@ -271,6 +271,6 @@ func (p *play) saveAgain(ctx context.Context, s *scene) error {
 		return err
 	}
 	p.refused = true
-	p.teller.duplicate(s)
+	p.narrator.duplicate(s)
 	return nil
 }

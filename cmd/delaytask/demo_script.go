@@ -67,16 +67,16 @@ func tagsOf(scenes []scene) (tags []string) {
 	return tags
 }
 
-// teller writes what happens in plain words. It knows nothing that the play did not see.
-type teller struct {
+// narrator writes what happens in plain words. It knows nothing that the play did not see.
+type narrator struct {
 	w      io.Writer
 	offset offset
 }
 
 // say writes one line. A reader who left does not end the play: its rows still have to be cleaned up.
-func (t *teller) say(format string, args ...any) { _, _ = fmt.Fprintf(t.w, format+"\n", args...) }
+func (t *narrator) say(format string, args ...any) { _, _ = fmt.Fprintf(t.w, format+"\n", args...) }
 
-func (t *teller) introduce(dsn string, kind sqlstore.Kind) {
+func (t *narrator) introduce(dsn string, kind sqlstore.Kind) {
 	t.say("A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond.")
 	if kind == sqlstore.SQLite {
 		t.say("The table is in %s: nothing but this program is needed.", config.MaskDSN(dsn))
@@ -85,7 +85,7 @@ func (t *teller) introduce(dsn string, kind sqlstore.Kind) {
 	t.say("The table is in %s; the demo's tasks are deleted at the end.", config.MaskDSN(dsn))
 }
 
-func (t *teller) started(pid int, first bool) {
+func (t *narrator) started(pid int, first bool) {
 	if first {
 		t.say("\n1. A service starts (process %d) and saves tasks. Each line is a committed row.\n", pid)
 		return
@@ -93,32 +93,32 @@ func (t *teller) started(pid int, first bool) {
 	t.say("   The service is started again (process %d). It knows nothing but what the table says.\n", pid)
 }
 
-func (t *teller) line(verb string, s *scene, rest string) {
+func (t *narrator) line(verb string, s *scene, rest string) {
 	t.say("   %-11s %-14s %-11s %s", verb, s.Tag, s.Name, rest)
 }
 
-func (t *teller) saved(s *scene) { t.line("saved", s, "due in "+span(s.Delay)) }
+func (t *narrator) saved(s *scene) { t.line("saved", s, "due in "+span(s.Delay)) }
 
-func (t *teller) inserted(s *scene) {
+func (t *narrator) inserted(s *scene) {
 	t.line("inserted", s, "due in "+span(s.Delay)+", by another program with plain SQL")
 }
 
-func (t *teller) cancelled(s *scene) { t.line("cancelled", s, "it will not start") }
+func (t *narrator) cancelled(s *scene) { t.line("cancelled", s, "it will not start") }
 
-func (t *teller) moved(s *scene) { t.line("rescheduled", s, "now due in "+span(s.moved)) }
+func (t *narrator) moved(s *scene) { t.line("rescheduled", s, "now due in "+span(s.moved)) }
 
-func (t *teller) duplicate(s *scene) {
+func (t *narrator) duplicate(s *scene) {
 	t.line("refused", s, "saved a second time, and its key is taken")
 }
 
-func (t *teller) runs() {
+func (t *narrator) runs() {
 	t.say("\n2. The tasks run. Times are UTC; the service read its clock in the first line of each processor.\n")
 	t.say("   %-14s %-14s %-9s %-14s %-11s %s", "DUE", "STARTED", "LATE", "TAG", "TASK", "")
 }
 
 const clockLayout = "15:04:05.000"
 
-func (t *teller) start(e event, nth int) {
+func (t *narrator) start(e event, nth int) {
 	s := sceneOf(e.Name)
 	note := ""
 	switch {
@@ -138,7 +138,7 @@ func (t *teller) start(e event, nth int) {
 		lateness(t.offset.late(e.At, e.Due)), s.Tag, s.Name, note)
 }
 
-func (t *teller) end(e event) {
+func (t *narrator) end(e event) {
 	s := sceneOf(e.Name)
 	switch {
 	case e.Error != "":
@@ -148,7 +148,7 @@ func (t *teller) end(e event) {
 	}
 }
 
-func (t *teller) killing(pid int) {
+func (t *narrator) killing(pid int) {
 	t.say("\n3. The service is killed (SIGKILL, process %d) in the middle of %s.", pid, "report.build")
 	t.say("   Its lease is %s long and is no longer renewed; then the task belongs to whoever is alive.", span(time.Second))
 }

@@ -46,7 +46,7 @@ func TestAnEarlyStartIsSeen(t *testing.T) {
 	}
 }
 
-func TestTheDemoTellsWhatWentWrong(t *testing.T) {
+func TestTheDemoReportsWhatWentWrong(t *testing.T) {
 	t.Parallel()
 	var s demoSummary
 	s.check(&script[0], taskWith("failed", 2, 1), 0)

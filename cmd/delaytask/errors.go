@@ -128,7 +128,7 @@ func failureOf(err error) *failure {
 }
 
 // complain writes the error: as one sentence, and after wrong use where to read more; or as JSON.
-func (a *app) complain(cmd *cobra.Command, err error) {
+func (a *app) printError(cmd *cobra.Command, err error) {
 	if a.json {
 		_ = encode(a.stderr, map[string]*failure{"error": failureOf(err)}, "") // a line, as those of the log
 		return

@@ -66,7 +66,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = errInterrupted
 	}
 	a.json = a.json || asksForJSON(args)
-	a.complain(command, err)
+	a.printError(command, err)
 	return exitCode(err)
 }
 

@@ -30,7 +30,7 @@ type order struct {
 
 // roles run until their ctx ends, which is when the parent closes their input or dies, or until they have nothing left
 // to do.
-var roles = map[string]func(context.Context, order, *child.Teller) error{
+var roles = map[string]func(context.Context, order, *child.Narrator) error{
 	"lateness": latenessChild,
 	"now":      nowChild,
 	"idle":     idleChild,
@@ -41,7 +41,7 @@ var roles = map[string]func(context.Context, order, *child.Teller) error{
 
 // Child is what the program does that [Options].Child starts: its part of a measurement.
 func Child(ctx context.Context, in io.Reader, out io.Writer) error {
-	return child.Serve(ctx, in, out, func(ctx context.Context, o order, t *child.Teller) error {
+	return child.Serve(ctx, in, out, func(ctx context.Context, o order, t *child.Narrator) error {
 		role := roles[o.Role]
 		if role == nil {
 			return fmt.Errorf("there is no role %q", o.Role)

@@ -20,7 +20,7 @@ type serveEvent struct {
 const serveLimit = 30 * time.Second // for a service to start
 
 // serveChild is the service.
-func serveChild(ctx context.Context, o order, t *child.Teller) (err error) {
+func serveChild(ctx context.Context, o order, t *child.Narrator) (err error) {
 	if o.Profile != "" {
 		w, err := os.Create(o.Profile)
 		if err != nil {

@@ -86,7 +86,7 @@ type idleEvent struct {
 
 // idleChild holds tasks in memory that are not due, and tells what that costs. Memory is read as the system counts it,
 // with what the garbage collector has not given back.
-func idleChild(ctx context.Context, o order, t *child.Teller) error {
+func idleChild(ctx context.Context, o order, t *child.Narrator) error {
 	cfg := delaytask.Config{}
 	if o.Count > 0 {
 		cfg.HeapCap = max(o.Count, leastHeapCap)

@@ -102,7 +102,7 @@ const (
 
 // nowChild saves tasks that are due at once, or runs those that it or another process saves. The moment of the call
 // travels in the body: processes on one machine have the same clock.
-func nowChild(ctx context.Context, o order, t *child.Teller) error {
+func nowChild(ctx context.Context, o order, t *child.Narrator) error {
 	return o.onScheduler(ctx, delaytask.Config{}, func(s *delaytask.Scheduler) error {
 		l := &latencies{starts: lateness.NewStarts(o.Count), called: make(map[int64]time.Time, o.Count)}
 		if o.Serving {

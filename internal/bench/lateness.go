@@ -100,7 +100,7 @@ type lateEvent struct {
 }
 
 // latenessChild saves tasks, runs them, and tells the judgement.
-func latenessChild(ctx context.Context, o order, t *child.Teller) error {
+func latenessChild(ctx context.Context, o order, t *child.Narrator) error {
 	n := max(1, int(float64(o.Rate)*o.Span.Seconds()))
 	seen := lateness.NewStarts(n)
 	// The processor does nothing but look at the clock.

@@ -60,7 +60,7 @@ func newRun(t *testing.T, o Options) *run {
 }
 
 // echo is a role that tells what it was asked.
-func echo(_ context.Context, o order, t *child.Teller) error {
+func echo(_ context.Context, o order, t *child.Narrator) error {
 	t.Tell(o)
 	return nil
 }

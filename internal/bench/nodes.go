@@ -19,7 +19,7 @@ const (
 )
 
 // nodeChild is one of several processes.
-func nodeChild(ctx context.Context, o order, t *child.Teller) error {
+func nodeChild(ctx context.Context, o order, t *child.Narrator) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	return nodebench.Serve(ctx, o.DSN, o.Tag, log, t)
 }

@@ -146,7 +146,7 @@ type restartEvent struct {
 }
 
 // restartChild serves tasks. With a backlog to catch up it watches how late the others are meanwhile.
-func restartChild(ctx context.Context, o order, t *child.Teller) error {
+func restartChild(ctx context.Context, o order, t *child.Narrator) error {
 	probes, backlog := lateness.NewStarts(0), lateness.NewStarts(o.Count)
 	noting := func(starts *lateness.Starts) processor.Func {
 		return func(_ context.Context, task *processor.Task) error {

@@ -102,7 +102,7 @@ func TestTheDatabaseThatIsNamedNeedNotBeThere(t *testing.T) {
 	})
 }
 
-func TestAUserWhoMayNotCreateIsTold(t *testing.T) {
+func TestAUserWithoutTheRightToCreateIsRefused(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) {
 		pool := connect(t, db)
 		name := "bench_" + scratchOwner(db)[len("delaytask_test_"):][:20] // users' names are short

@@ -111,7 +111,7 @@ func (p *parts) handler(stopping context.Context) (*api.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	ancestors, err := compat.New(compat.Config{
+	legacy, err := compat.New(compat.Config{
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping, Check: p.check,
 		OtherNames: names.others(), GetTopics: p.cfg.Server.GetTopics,
 	})
@@ -122,7 +122,7 @@ func (p *parts) handler(stopping context.Context) (*api.API, error) {
 		Scheduler: p.scheduler, Log: p.log, BodyLimit: p.cfg.BodyLimit, Stopping: stopping,
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
 		Requests: p.store, Receivers: p.receivers, Check: p.check, Observe: p.spans.observed(observer.observe),
-		Compat: ancestors, OpenMetrics: p.cfg.Server.Metrics == "open",
+		Compat: legacy, OpenMetrics: p.cfg.Server.Metrics == "open",
 		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
 	}
 	if p.tokens != nil {

@@ -79,7 +79,7 @@ func byHand(t *testing.T, tags ...string) *delaytasktest.Scheduler {
 	return s
 }
 
-func TestTagsAndStatsTellOfWhatIsServedPausedOrHasTasks(t *testing.T) {
+func TestTagsAndStatsShowWhatIsServedPausedOrHasTasks(t *testing.T) {
 	t.Parallel()
 	s := byHand(t, "served", "both")
 	if tags, err := s.Tags(t.Context()); len(tags) != 0 || tags == nil || err != nil {

@@ -63,10 +63,10 @@ type callers struct {
 var bulk = " " + strings.Repeat("x", 4<<10)
 
 const (
-	numCallers = 12
-	callEvery  = 40 * time.Millisecond
-	patient    = patience
-	impatient  = 300 * time.Millisecond
+	numCallers    = 12
+	callEvery     = 40 * time.Millisecond
+	patient       = patience
+	shortPatience = 300 * time.Millisecond
 )
 
 func beginCalls(t *testing.T, s *delaytask.Scheduler, d dbtest.Database) *callers {
@@ -100,7 +100,7 @@ func (c *callers) goOn(caller int) {
 		}
 		k := call{
 			kind: callKinds[caller%len(callKinds)], name: fmt.Sprintf("caller %d, call %d", caller, n),
-			delay: time.Duration(n*37%50) * 40 * time.Millisecond, patience: impatient, begun: time.Now(),
+			delay: time.Duration(n*37%50) * 40 * time.Millisecond, patience: shortPatience, begun: time.Now(),
 		}
 		if caller%2 == 0 {
 			k.patience = patient

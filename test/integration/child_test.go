@@ -30,7 +30,7 @@ const childPool = "DELAYTASK_TEST_CHILD_POOL"
 // childTTR is the lease of tasks that a child holds until it dies.
 const childTTR = 2 * time.Second
 
-// beChild obeys commands from standard input, one a line, until it ends, and then stops:
+// beChild handles commands from standard input, one a line, until it ends, and then stops:
 //
 //	save TAG MILLISECONDS   → saved ID
 //	serve TAG               → serving; then for every task: run ID ATTEMPT
@@ -45,7 +45,7 @@ func beChild(dsn string) (code int) {
 	}
 	commands := bufio.NewScanner(os.Stdin)
 	for commands.Scan() {
-		reply, err := obey(s, strings.Fields(commands.Text()))
+		reply, err := handle(s, strings.Fields(commands.Text()))
 		if err != nil {
 			fmt.Println("error", err)
 			return 1
@@ -74,7 +74,7 @@ func childScheduler(dsn string) (*delaytask.Scheduler, error) {
 	return delaytask.New(context.Background(), db, cfg)
 }
 
-func obey(s *delaytask.Scheduler, command []string) (reply string, err error) {
+func handle(s *delaytask.Scheduler, command []string) (reply string, err error) {
 	switch tag := command[1]; command[0] {
 	case "save":
 		ms, err := strconv.Atoi(command[2])
@@ -107,11 +107,11 @@ func obey(s *delaytask.Scheduler, command []string) (reply string, err error) {
 
 // child is another process that uses the same database.
 type child struct {
-	t       *testing.T
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	lines   chan string
-	unheard [][]string
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	lines  chan string
+	unread [][]string
 }
 
 // spawn starts a child. It is killed when the test ends.
@@ -158,9 +158,9 @@ func (c *child) say(command ...any) {
 // asked for.
 func (c *child) hear(word string) []string {
 	c.t.Helper()
-	for i, said := range c.unheard {
+	for i, said := range c.unread {
 		if said[0] == word {
-			c.unheard = slices.Delete(c.unheard, i, i+1)
+			c.unread = slices.Delete(c.unread, i, i+1)
 			return said[1:]
 		}
 	}
@@ -172,7 +172,7 @@ func (c *child) hear(word string) []string {
 		case "error":
 			c.t.Fatalf("child: %s", said)
 		}
-		c.unheard = append(c.unheard, said)
+		c.unread = append(c.unread, said)
 	}
 }
 
@@ -181,9 +181,9 @@ func (c *child) died() bool {
 	for {
 		select {
 		case line := <-c.lines:
-			c.unheard = append(c.unheard, strings.Fields(line))
+			c.unread = append(c.unread, strings.Fields(line))
 		default:
-			return slices.ContainsFunc(c.unheard, func(said []string) bool { return said[0] == "dies" })
+			return slices.ContainsFunc(c.unread, func(said []string) bool { return said[0] == "dies" })
 		}
 	}
 }

@@ -43,24 +43,24 @@ func killAll(t *testing.T, d dbtest.Database, server *sql.DB) int {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	var victims []int64
+	var killed []int64
 	for rows.Next() {
 		var id int64
 		if err := rows.Scan(&id); err != nil {
 			t.Fatal(err)
 		}
-		victims = append(victims, id)
+		killed = append(killed, id)
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range victims {
+	for _, id := range killed {
 		_, err := server.ExecContext(t.Context(), fmt.Sprintf("KILL %d", id))
 		if refused, ok := errors.AsType[*mysql.MySQLError](err); err != nil && (!ok || refused.Number != 1094) { // gone by itself
 			t.Fatal(err)
 		}
 	}
-	return len(victims)
+	return len(killed)
 }
 
 // Each chunk of a batch is stored as a whole or not at all, whatever happens to its connection.
@@ -96,7 +96,7 @@ func TestKilledConnectionsLoseNothingAndRunNothingTwice(t *testing.T) {
 			}
 			stored <- all
 		}()
-		runs, rounds, victims, all := map[int64]int{}, 0, 0, -1
+		runs, rounds, killed, all := map[int64]int{}, 0, 0, -1
 		kill := time.NewTicker(60 * time.Millisecond)
 		defer kill.Stop()
 		given := time.After(patience)
@@ -108,13 +108,13 @@ func TestKilledConnectionsLoseNothingAndRunNothingTwice(t *testing.T) {
 			case <-kill.C:
 				if rounds < 40 {
 					rounds++
-					victims += killAll(t, d, server)
+					killed += killAll(t, d, server)
 				}
 			case <-given:
 				t.Fatalf("only %d of %d tasks ran", len(runs), all)
 			}
 		}
-		t.Logf("%d connections were killed in %d rounds", victims, rounds)
+		t.Logf("%d connections were killed in %d rounds", killed, rounds)
 		servertest.Eventually(t, "all are completed by their first attempts", func() bool {
 			return number(t, db, allRows+" WHERE status <> 1 OR attempt <> 1 OR crash_count <> 0") == 0
 		})

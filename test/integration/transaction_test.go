@@ -99,7 +99,7 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 	})
 }
 
-func TestLongTransactionHoldsUpNobody(t *testing.T) {
+func TestLongTransactionDelaysNoOtherTask(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d), pool(t, d)
 		p, ran := ids()

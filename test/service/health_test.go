@@ -58,7 +58,7 @@ func TestReadyServiceWarnsThatPlainInsertsAreLate(t *testing.T) {
 	}
 }
 
-func TestHealthBelievesNobodyElse(t *testing.T) {
+func TestHealthTrustsItsOwnServerAlone(t *testing.T) {
 	t.Parallel()
 	f := func(status int, body, want string) {
 		t.Helper()

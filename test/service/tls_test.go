@@ -56,7 +56,7 @@ func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) 
 func TestTLSAndCertificatesOfClients(t *testing.T) {
 	t.Parallel()
 	cert, key, pair := certificate(t)
-	_, _, stranger := certificate(t)
+	_, _, foreign := certificate(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(pair.Leaf)
 	get := func(url string, certificates ...tls.Certificate) (*http.Response, error) {
@@ -80,7 +80,7 @@ func TestTLSAndCertificatesOfClients(t *testing.T) {
 	if res, err := get(mutual.URL, pair); err != nil || res.StatusCode != 200 {
 		t.Errorf("a known client: %+v, %v", res, err)
 	}
-	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "a stranger's": {stranger}} {
+	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "a foreign's": {foreign}} {
 		if res, err := get(mutual.URL, certificates...); err == nil {
 			t.Errorf("%s: %s, want a refusal", name, res.Status)
 		}

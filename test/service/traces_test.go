@@ -177,7 +177,7 @@ func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
 	}
 }
 
-func TestACollectorThatHangsHurtsNobody(t *testing.T) {
+func TestACollectorThatHangsDelaysNoCaller(t *testing.T) {
 	t.Parallel()
 	tried := make(chan struct{}, 1000)
 	hanging := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -116,7 +116,7 @@ func (p *Process[E]) Kill() error {
 // Pid is the process's number on this machine.
 func (p *Process[E]) Pid() int { return p.cmd.Process.Pid }
 
-// Go lets the process pass [Teller.Await]. It returns an error when the process has ended.
+// Go lets the process pass [Narrator.Await]. It returns an error when the process has ended.
 func (p *Process[E]) Go() error {
 	if _, err := io.WriteString(p.stdin, "{}\n"); err != nil {
 		return fmt.Errorf("let the child go: %w", err)
@@ -163,7 +163,7 @@ func (p *Process[E]) End() *time.Timer {
 // Serve is the child's side: it reads the order from in, which the parent writes there because others can read
 // arguments and a DSN may hold a password, and runs the role. The context of the role ends when the parent closes its
 // end of in, or dies. It returns an error when the order cannot be read, or that of the role.
-func Serve[O any](ctx context.Context, in io.Reader, out io.Writer, role func(context.Context, O, *Teller) error) error {
+func Serve[O any](ctx context.Context, in io.Reader, out io.Writer, role func(context.Context, O, *Narrator) error) error {
 	var order O
 	orders := json.NewDecoder(in)
 	if err := orders.Decode(&order); err != nil {
@@ -171,7 +171,7 @@ func Serve[O any](ctx context.Context, in io.Reader, out io.Writer, role func(co
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &Teller{events: json.NewEncoder(out), let: make(chan struct{})}
+	t := &Narrator{events: json.NewEncoder(out), let: make(chan struct{})}
 	go func() {
 		var word struct{}
 		if orders.Decode(&word) == nil {
@@ -183,8 +183,8 @@ func Serve[O any](ctx context.Context, in io.Reader, out io.Writer, role func(co
 	return role(ctx, order, t)
 }
 
-// Teller writes events for the parent, each whole in one write. It is safe for concurrent use.
-type Teller struct {
+// Narrator writes events for the parent, each whole in one write. It is safe for concurrent use.
+type Narrator struct {
 	mu     sync.Mutex
 	events *json.Encoder
 	let    chan struct{} // closed when the parent lets the process go
@@ -192,7 +192,7 @@ type Teller struct {
 
 // Await returns when the parent lets the process go on, as several that are to begin together. It returns the cause of
 // ctx when that ends before.
-func (t *Teller) Await(ctx context.Context) error {
+func (t *Narrator) Await(ctx context.Context) error {
 	select {
 	case <-t.let:
 		return nil
@@ -202,7 +202,7 @@ func (t *Teller) Await(ctx context.Context) error {
 }
 
 // Tell sends one event.
-func (t *Teller) Tell(event any) {
+func (t *Narrator) Tell(event any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.events.Encode(event) // a parent that no longer listens has closed the input too

@@ -164,7 +164,7 @@ type order struct {
 	Mute bool // end at once, without a word
 }
 
-func serveOrder(ctx context.Context, o order, t *child.Teller) error {
+func serveOrder(ctx context.Context, o order, t *child.Narrator) error {
 	if o.Mute {
 		return nil
 	}

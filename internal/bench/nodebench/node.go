@@ -40,7 +40,7 @@ const tellEvery = 10 * time.Millisecond
 
 // Serve is the process: a scheduler with defaults whose processor of the tag does nothing. It waits to be let go, and
 // serves until ctx ends, which stops it as a deploy does. It returns the errors of the scheduler.
-func Serve(ctx context.Context, dsn, tag string, log *slog.Logger, t *child.Teller) error {
+func Serve(ctx context.Context, dsn, tag string, log *slog.Logger, t *child.Narrator) error {
 	n := &node{}
 	metrics := delaytask.NewMetrics()
 	if err := n.serve(ctx, dsn, tag, delaytask.Config{Logger: log, Metrics: metrics}, t); err != nil {
@@ -72,7 +72,7 @@ func (n *node) Process(_ context.Context, task *processor.Task) error {
 }
 
 // serve has stopped the scheduler when it returns: what still ran has been noted.
-func (n *node) serve(ctx context.Context, dsn, tag string, cfg delaytask.Config, t *child.Teller) (err error) {
+func (n *node) serve(ctx context.Context, dsn, tag string, cfg delaytask.Config, t *child.Narrator) (err error) {
 	s, err := delaytask.Open(ctx, dsn, cfg)
 	if err != nil {
 		return err

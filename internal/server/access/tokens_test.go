@@ -183,7 +183,7 @@ func TestTokensAreAskedForOnceThereAreAny(t *testing.T) {
 	})
 }
 
-func TestWithoutAnyReadingNobodyMayCall(t *testing.T) {
+func TestWithoutAnyReadingCallsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, always, secret := start(t, 0)
 		r.set(func() { r.err = errAway })
@@ -266,7 +266,7 @@ func TestTheLastListServesWhileTheDatabaseIsAway(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatHangsHoldsNobodyForLong(t *testing.T) {
+func TestADatabaseThatHangsHoldsNoCallerForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, tokens, secret := start(t, 0)
 		check(t, tokens, secret, nil)

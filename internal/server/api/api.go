@@ -41,13 +41,13 @@ type Config struct {
 	// Observe is told of every request that was answered, with the context that it came with; nil: nobody is.
 	Observe func(context.Context, Request)
 
-	Compat      Ancestors    // nil: their routes are not served
-	Metrics     http.Handler // serves /metrics; nil: it is not served
-	OpenMetrics bool         // nobody needs a token for them
+	Compat      LegacyProtocols // nil: their routes are not served
+	Metrics     http.Handler    // serves /metrics; nil: it is not served
+	OpenMetrics bool            // nobody needs a token for them
 }
 
-// mostComplaints is how many failures of the database are logged a second.
-const mostComplaints = 5
+// mostFailureLines is how many failures of the database are logged a second.
+const mostFailureLines = 5
 
 // API serves /v1, /openapi.json, /docs, /healthz and /readyz, and what other handlers it was given.
 type API struct {
@@ -69,13 +69,13 @@ type API struct {
 	bare        *semaphore.Weighted // for pages without: they are small, and clients that are slow with bodies must not hold them up
 	requestWait time.Duration
 	roomWait    time.Duration
-	compat      Ancestors
+	compat      LegacyProtocols
 
-	complaints *rate.Limiter // lines about requests that failed
+	failureLines *rate.Limiter // lines about requests that failed
 
-	door    *door
-	spec    huma.API
-	handler http.Handler
+	inflight *inflight
+	spec     huma.API
+	handler  http.Handler
 }
 
 // New makes the API. It returns an error when a part of it is missing.
@@ -87,8 +87,8 @@ func New(c Config) (*API, error) {
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
 		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers, check: c.Check, observe: c.Observe,
-		compat:     c.Compat,
-		complaints: rate.NewLimiter(mostComplaints, mostComplaints), door: newDoor(),
+		compat:       c.Compat,
+		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
 	room := max(cmp.Or(c.Room, roomBytes), mostBatchBytes)
 	bare := max(room/4, pageBytes)
@@ -114,7 +114,7 @@ func New(c Config) (*API, error) {
 		mux.Handle("GET /metrics", c.Metrics)
 	}
 	if c.Compat != nil {
-		for _, path := range ancestral {
+		for _, path := range legacyPaths {
 			mux.Handle(path, a.admitted(a.authenticated(a.roomed(c.Compat))))
 		}
 	}

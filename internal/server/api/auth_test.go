@@ -17,7 +17,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-func TestWithoutATokenNobodyIsLetIn(t *testing.T) {
+func TestCallsWithoutATokenAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
 	old, good := s.token("old", "*", access.All), s.token("good", "*", access.All)
@@ -242,7 +242,7 @@ func (unreachable) Check(context.Context, string) (access.Caller, error) {
 	return access.Caller{}, fmt.Errorf("%w: dial tcp db.internal:3306: refused", access.ErrUnavailable)
 }
 
-func TestTokensThatCannotBeCheckedLetNobodyIn(t *testing.T) {
+func TestTokensThatCannotBeCheckedAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
 		s := newSite(t, func(c *Config) { c.Tokens = unreachable{open} })

@@ -126,7 +126,7 @@ func routed(mux *http.ServeMux) http.Handler {
 
 // refuseUnrouted asks the mux' own answer which methods the path has.
 func refuseUnrouted(w http.ResponseWriter, r *http.Request, answer http.Handler) {
-	look := &glance{header: http.Header{}}
+	look := &headersOnly{header: http.Header{}}
 	answer.ServeHTTP(look, r)
 	allowed := strings.ReplaceAll(look.header.Get("Allow"), "GET, HEAD", "GET")
 	if allowed == "" {
@@ -141,12 +141,12 @@ func noSuchRoute() *wire.Problem {
 	return problemOf(http.StatusNotFound, wire.CodeNoSuchRoute, "there is no such path; /docs lists those that there are")
 }
 
-// glance is a response that nobody reads but for its headers.
-type glance struct{ header http.Header }
+// headersOnly is a response that nobody reads but for its headers.
+type headersOnly struct{ header http.Header }
 
-func (g *glance) Header() http.Header         { return g.header }
-func (g *glance) Write(p []byte) (int, error) { return len(p), nil }
-func (g *glance) WriteHeader(int)             {}
+func (g *headersOnly) Header() http.Header         { return g.header }
+func (g *headersOnly) Write(p []byte) (int, error) { return len(p), nil }
+func (g *headersOnly) WriteHeader(int)             {}
 
 // unambiguous refuses requests of which a part would be ignored in silence: a query that cannot be read, a parameter
 // that comes twice, and a body where none is taken.

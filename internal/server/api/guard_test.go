@@ -64,7 +64,7 @@ func TestAPanicEndsItsOwnRequestOnly(t *testing.T) {
 	s.Save(`{"tag":"t"}`)
 }
 
-func TestEveryRequestIsToldByItsRouteAndTheNameOfItsToken(t *testing.T) {
+func TestEveryRequestIsObservedByRouteAndTokenName(t *testing.T) {
 	t.Parallel()
 	var seen []Request
 	s := newSite(t, guarded, func(c *Config) { c.Observe = func(_ context.Context, r Request) { seen = append(seen, r) } })

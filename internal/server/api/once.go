@@ -63,7 +63,7 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 // saveUnder saves the task under the id, or, when that was drawn for this request and a stranger has it, under its
 // twin.
 func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item, id int64) (saved int64, err error) {
-	for _, id := range []int64{id, id ^ twinBit} {
+	for _, id := range []int64{id, id ^ alternateBit} {
 		options := append(slices.Clone(item.Options), delaytask.WithID(id))
 		saved, err = a.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, options...)
 		if in.Body.ID != 0 || !errors.Is(err, delaytask.ErrConflict) {
@@ -76,9 +76,9 @@ func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item,
 	return saved, err
 }
 
-// twinBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs get
+// alternateBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs get
 // next, and whoever repeats the request, also after a crash, gets the same twin.
-const twinBit = 1 << 11
+const alternateBit = 1 << 11
 
 // isOwn reports whether a row that is not what a request wants is its task all the same, which was changed since. A row
 // of another tag or key, or one that nobody has touched yet, is a stranger's: a plain INSERT gets the next number after

@@ -165,7 +165,7 @@ func (forgetful) SaveRequest(context.Context, [32]byte, int64, bool) error {
 }
 
 // A plain INSERT took the id that was drawn for the request before its task was stored, as AUTO_INCREMENT may.
-func TestAStrangersRowIsNotTheTaskOfARequest(t *testing.T) {
+func TestAForeignRowIsNotTheTaskOfARequest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *Config) { c.Requests = forgetful{c.Requests} })
 	const request = `{"tag":"t","body":1,"delay":"1h"}`

@@ -70,7 +70,7 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 	popped, err := a.scheduler.Pop(waiting, tags[0], append(options, delaytask.PopAlso(tags[1:]...))...)
 	switch {
 	case ctx.Err() != nil:
-		reqbody.GiveBack(a.log, a.scheduler, popped)
+		reqbody.Unclaim(a.log, a.scheduler, popped)
 		return nil, a.problem(context.Cause(ctx))
 	case a.stopping.Err() != nil && len(popped) == 0:
 		return &popOutput{Status: http.StatusNoContent}, nil

@@ -22,7 +22,7 @@ func (a *API) problem(err error) error {
 	if p, known := view.Problem(err); known {
 		return p
 	}
-	if a.complaints.Allow() { // in an outage every request fails, and for one reason
+	if a.failureLines.Allow() { // in an outage every request fails, and for one reason
 		a.log.Error("a request failed", "err", cmp.Or(errors.Unwrap(err), err)) // the outermost words may name a task by its key
 	}
 	return problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable,
@@ -73,19 +73,19 @@ func init() {
 	}
 }
 
-// Ancestors serves the routes of the ancestors, whose clients read one shape of answer alone.
-type Ancestors interface {
+// LegacyProtocols serves the routes of the ancestors, whose clients read one shape of answer alone.
+type LegacyProtocols interface {
 	http.Handler
 	// Refuse says in that shape that a request was not let through.
 	Refuse(w http.ResponseWriter, status int, detail string)
 }
 
-// ancestral are their routes.
-var ancestral = []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"}
+// legacyPaths are their routes.
+var legacyPaths = []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"}
 
 // refuse answers a request that never reached its handler, or left it by a panic, as its client understands it.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
-	if a.compat != nil && slices.Contains(ancestral, r.URL.Path) {
+	if a.compat != nil && slices.Contains(legacyPaths, r.URL.Path) {
 		a.compat.Refuse(w, p.Status, p.Detail)
 		return
 	}

@@ -128,50 +128,50 @@ func (r *pageRoom) keep(tasks []delaytask.TaskRow) {
 	}
 }
 
-// door counts the requests inside, and can be closed behind them.
-type door struct {
+// inflight counts requests in flight, and can be closed behind them.
+type inflight struct {
 	mu     sync.Mutex
 	closed bool
 	inside int
-	empty  chan struct{} // closed when the door is and nobody is inside
+	empty  chan struct{} // closed when no request is in flight after close
 }
 
-func newDoor() *door { return &door{empty: make(chan struct{})} }
+func newInflight() *inflight { return &inflight{empty: make(chan struct{})} }
 
-func (d *door) enter() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.closed {
-		d.inside++
+func (f *inflight) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.inside++
 	}
-	return !d.closed
+	return !f.closed
 }
 
-func (d *door) leave() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.inside--
-	if d.closed && d.inside == 0 {
-		close(d.empty)
+func (f *inflight) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inside--
+	if f.closed && f.inside == 0 {
+		close(f.empty)
 	}
 }
 
-func (d *door) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.closed && d.inside == 0 {
-		close(d.empty)
+func (f *inflight) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed && f.inside == 0 {
+		close(f.empty)
 	}
-	d.closed = true
+	f.closed = true
 }
 
 // Close refuses what comes from now on, and waits until all that came before has been answered. /healthz, /readyz and
 // /metrics are answered on. It returns the cause of ctx when that ends first. Waiting pops end with Config.Stopping,
 // not here.
 func (a *API) Close(ctx context.Context) error {
-	a.door.close()
+	a.inflight.close()
 	select {
-	case <-a.door.empty:
+	case <-a.inflight.empty:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -181,12 +181,12 @@ func (a *API) Close(ctx context.Context) error {
 // admitted lets requests in until Close.
 func (a *API) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.door.enter() {
+		if !a.inflight.enter() {
 			w.Header().Set("Connection", "close") // the next one may meet another server
 			a.refuse(w, r, problemOf(http.StatusServiceUnavailable, wire.CodeStopping, "the service is stopping; try again"))
 			return
 		}
-		defer a.door.leave()
+		defer a.inflight.leave()
 		next.ServeHTTP(w, r)
 	})
 }

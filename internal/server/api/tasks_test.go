@@ -87,7 +87,7 @@ func TestAnswersNameWhatWasMet(t *testing.T) {
 	s.Want(404, wire.CodeNotFound, "DELETE", byKey, "")
 }
 
-func TestATagsPauseAndItsNumbersAreTold(t *testing.T) {
+func TestATagsPauseAndItsNumbersAreShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	none := ok[wire.TagLateness](s, http.StatusOK, "GET", "/v1/tags/a%2Fb/lateness", "")

@@ -28,10 +28,10 @@ type job struct {
 	Value string `json:"value"`
 }
 
-// complaint is a sentence for the caller about his request or what it met.
-type complaint string
+// clientError is a sentence for the caller about his request or what it met.
+type clientError string
 
-func (c complaint) Error() string { return string(c) }
+func (c clientError) Error() string { return string(c) }
 
 // refusal is an answer with a status of its own: about the request as such, or about a service that cannot at this
 // moment.
@@ -42,8 +42,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// told are errors of the library whose text is for the caller.
-var told = []error{
+// forCaller are errors of the library whose text is for the caller.
+var forCaller = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrInvalidDelay,
 	delaytask.ErrDelayTooLong, delaytask.ErrInvalidTTR, delaytask.ErrInvalidOption, delaytask.ErrLeaseLost, delaytask.ErrFinished,
 	delaytask.ErrContended,
@@ -67,12 +67,12 @@ func (h *Handler) fail(w http.ResponseWriter, err error) {
 		refuse(w, http.StatusRequestEntityTooLarge, err.Error())
 		return
 	}
-	if _, ok := errors.AsType[complaint](err); ok {
+	if _, ok := errors.AsType[clientError](err); ok {
 		refuse(w, http.StatusOK, err.Error())
 		return
 	}
 	isErr := func(known error) bool { return errors.Is(err, known) }
-	if slices.ContainsFunc(told, isErr) {
+	if slices.ContainsFunc(forCaller, isErr) {
 		refuse(w, http.StatusOK, err.Error())
 		return
 	}

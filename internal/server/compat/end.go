@@ -40,7 +40,7 @@ func (h *Handler) end(ctx context.Context, task *delaytask.TaskRow) (late bool, 
 		return !now.IsZero() && !task.Due.After(now), h.scheduler.Finish(ctx, token)
 	}
 	if task.Attempt == 0 && task.CrashCount == 0 {
-		return false, complaint("the job is not handed out: nobody has taken it yet. Delete it to end it")
+		return false, clientError("the job is not handed out: nobody has taken it yet. Delete it to end it")
 	}
 	return true, bridge.Complete(ctx, h.scheduler, token)
 }
@@ -60,7 +60,7 @@ func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, e
 	return answer{ID: q.id}, err
 }
 
-const errNoJob = complaint("there is no unfinished job with this id")
+const errNoJob = clientError("there is no unfinished job with this id")
 
 // find returns the unfinished task with the id, if the caller may do this to it.
 func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.TaskRow, error) {
@@ -110,7 +110,7 @@ func (h *Handler) pop(ctx context.Context, p protocol, q *request) (answer, erro
 	defer context.AfterFunc(h.stopping, cancel)()
 	popped, err := h.scheduler.Pop(waiting, q.topic, options...)
 	if ctx.Err() != nil {
-		reqbody.GiveBack(h.log, h.scheduler, popped)
+		reqbody.Unclaim(h.log, h.scheduler, popped)
 		return answer{}, context.Cause(ctx)
 	}
 	if err != nil && h.stopping.Err() == nil {

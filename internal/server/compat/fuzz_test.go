@@ -13,7 +13,7 @@ import (
 func sound(t *testing.T, r request, err error) {
 	t.Helper()
 	if err != nil {
-		if _, ok := errors.AsType[complaint](err); !ok || err.Error() == "" {
+		if _, ok := errors.AsType[clientError](err); !ok || err.Error() == "" {
 			t.Fatalf("%#v is no sentence for the caller", err)
 		}
 		return

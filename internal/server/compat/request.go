@@ -59,16 +59,16 @@ func decode(data []byte) (request, error) {
 // malformed tells where, but not what: a body may hold a secret.
 func malformed(err error) error {
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return complaint(fmt.Sprintf("the request is not well-formed JSON in UTF-8 (at byte %d)", syntactic.ByteOffset))
+		return clientError(fmt.Sprintf("the request is not well-formed JSON in UTF-8 (at byte %d)", syntactic.ByteOffset))
 	}
-	return complaint("the request is not a JSON object")
+	return clientError("the request is not a JSON object")
 }
 
 // decodeQuery reads the parameters of a GET.
 func decodeQuery(raw string) (request, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return request{}, complaint("the query cannot be read; encode its values")
+		return request{}, clientError("the query cannot be read; encode its values")
 	}
 	p := &parser{}
 	one := func(name string) string {
@@ -88,12 +88,12 @@ func decodeQuery(raw string) (request, error) {
 	})
 }
 
-// parser keeps the first complaint.
+// parser keeps the first clientError.
 type parser struct{ err error }
 
 func (p *parser) refuse(name, why string) {
 	if p.err == nil {
-		p.err = complaint(name + " " + why)
+		p.err = clientError(name + " " + why)
 	}
 }
 
@@ -102,9 +102,9 @@ func (p *parser) finish(r request) (request, error) {
 	case p.err != nil:
 		return request{}, p.err
 	case r.wait < 0:
-		return request{}, complaint("wait is negative")
+		return request{}, clientError("wait is negative")
 	case r.many && r.max < 1:
-		return request{}, complaint("max is less than 1")
+		return request{}, clientError("max is less than 1")
 	}
 	return r, nil
 }

@@ -35,7 +35,7 @@ func (h *Handler) command(w http.ResponseWriter, r *http.Request) (answer, error
 	case "delete":
 		return h.remove(r.Context(), topics, &q)
 	default:
-		return answer{}, complaint(fmt.Sprintf("command is %.20q, want add, pop, finish or delete", q.command))
+		return answer{}, clientError(fmt.Sprintf("command is %.20q, want add, pop, finish or delete", q.command))
 	}
 }
 
@@ -120,14 +120,14 @@ func (p protocol) key(id string) (string, error) {
 	}
 	switch {
 	case id == "":
-		return "", complaint("id is missing")
+		return "", clientError("id is missing")
 	case !utf8.ValidString(id):
-		return "", complaint("id is not valid UTF-8")
+		return "", clientError("id is not valid UTF-8")
 	case len(prefix)+utf8.RuneCountInString(id) > longestKey:
-		return "", complaint(fmt.Sprintf("id is longer than %d characters", longestKey-len(prefix)))
+		return "", clientError(fmt.Sprintf("id is longer than %d characters", longestKey-len(prefix)))
 	case strings.HasPrefix(id, taskID),
 		!p.global && (strings.HasPrefix(id, row.GlobalKey) || strings.HasPrefix(id, row.AppKey)):
-		return "", complaint("id begins with " + taskID + ", " + row.GlobalKey + " or " + row.AppKey + ", which is reserved")
+		return "", clientError("id begins with " + taskID + ", " + row.GlobalKey + " or " + row.AppKey + ", which is reserved")
 	}
 	return prefix + id, nil
 }
@@ -146,7 +146,7 @@ func (p protocol) ref(topic, id string) (delaytask.Ref, error) {
 	if digits, made := strings.CutPrefix(id, taskID); made {
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil || n <= 0 {
-			return delaytask.Ref{}, complaint("id begins with " + taskID + " and goes on with something else than a pop has answered")
+			return delaytask.Ref{}, clientError("id begins with " + taskID + " and goes on with something else than a pop has answered")
 		}
 		return delaytask.ID(n), nil
 	}

@@ -56,7 +56,7 @@ func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored boo
 	case err != nil:
 		return false, err
 	case !same(&task, item):
-		return false, complaint("this id is taken by an unfinished job that differs; finish or delete that one first")
+		return false, clientError("this id is taken by an unfinished job that differs; finish or delete that one first")
 	}
 	return true, nil
 }
@@ -91,7 +91,7 @@ func (h *Handler) item(ctx context.Context, p protocol, q *request) (delaytask.I
 			delaytask.WithHeader(ttrHeader, strconv.FormatInt(ttr.Milliseconds(), 10))},
 	}
 	if err := h.check(item); err != nil {
-		return delaytask.Item{}, complaint(err.Error())
+		return delaytask.Item{}, clientError(err.Error())
 	}
 	return item, nil
 }

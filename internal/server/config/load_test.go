@@ -249,7 +249,7 @@ func TestForeignVariablesAreIgnored(t *testing.T) {
 	}
 }
 
-func TestSecretsInAFileThatOthersCanReadAreTold(t *testing.T) {
+func TestSecretsInAFileThatOthersCanReadAreReported(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such modes")

@@ -74,5 +74,5 @@ func (e *Exporter) Close(ctx context.Context) {
 	_ = e.exporter.Shutdown(ctx) // so that what is still being sent ends now
 	<-e.ended
 	e.courier.close()
-	e.ledger.complain(errors.New("this process ends"))
+	e.ledger.logLost(errors.New("this process ends"))
 }

@@ -88,7 +88,7 @@ func TestAFullQueueDropsAndNeverWaits(t *testing.T) {
 	})
 }
 
-func TestALineAMinuteTellsOfACollectorThatIsNotThere(t *testing.T) {
+func TestAMissingCollectorIsLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c := exporter(t, nil)
 		e.courier.transport = roundTrip(func(*http.Request) (*http.Response, error) {

@@ -29,30 +29,30 @@ type ledger struct {
 	waiting atomic.Int64
 	count   func(result string, spans int)
 
-	log        *slog.Logger
-	complaints *rate.Limiter
-	lost       atomic.Int64 // spans, since the last complaint
+	log     *slog.Logger
+	limiter *rate.Limiter
+	lost    atomic.Int64 // spans, since the last complaint
 }
 
-// complainEvery is how often a collector that takes nothing is worth a line.
-const complainEvery = time.Minute
+// logEvery is how often a collector that takes nothing is worth a line.
+const logEvery = time.Minute
 
 func newLedger(s Settings, count func(string, int), log *slog.Logger) *ledger {
 	return &ledger{
 		host: s.Host(), most: int64(s.queue), count: count,
-		log: log, complaints: rate.NewLimiter(rate.Every(complainEvery), 1),
+		log: log, limiter: rate.NewLimiter(rate.Every(logEvery), 1),
 	}
 }
 
 func (l *ledger) drop(result string, spans int, why error) {
 	l.count(result, spans)
 	l.lost.Add(int64(spans))
-	if l.complaints.Allow() {
-		l.complain(why)
+	if l.limiter.Allow() {
+		l.logLost(why)
 	}
 }
 
-func (l *ledger) complain(why error) {
+func (l *ledger) logLost(why error) {
 	if lost := l.lost.Swap(0); lost > 0 {
 		l.log.Warn("spans are lost; the collector does not take them", "collector", l.host, "spans", lost, "err", why)
 	}

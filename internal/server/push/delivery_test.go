@@ -119,7 +119,7 @@ func TestReceiverMayFinishLater(t *testing.T) {
 	})
 }
 
-func TestTaskStartsWhenSomebodyIsCalledWithIt(t *testing.T) {
+func TestTaskStartsWhenAReceiverIsCalled(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)
 		f.register("shop", dead(t), "t")

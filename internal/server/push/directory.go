@@ -19,10 +19,10 @@ type target struct {
 
 // directory is who serves what at one moment: by tag, then by application. Under the application "" stand all of the
 // tag.
-type directory map[string]map[string]*circle
+type directory map[string]map[string]*ring
 
-// circle is those among whom one pair of tag and application goes round.
-type circle struct {
+// ring is those among whom one pair of tag and application goes round.
+type ring struct {
 	targets []*target
 	turn    *atomic.Uint64
 }
@@ -33,12 +33,12 @@ func newDirectory(targets []*target, before directory) directory {
 	for _, to := range targets {
 		for _, tag := range to.Tags {
 			if d[tag] == nil {
-				d[tag] = map[string]*circle{}
+				d[tag] = map[string]*ring{}
 			}
 			for _, app := range []string{"", to.App} {
 				c := d[tag][app]
 				if c == nil {
-					c = &circle{turn: new(atomic.Uint64)}
+					c = &ring{turn: new(atomic.Uint64)}
 					if old := before[tag][app]; old != nil {
 						c.turn = old.turn
 					}

@@ -31,7 +31,7 @@ func (s *serving) read(ctx context.Context) {
 	}
 	s.failing = false
 	targets, closed := s.targets(receivers, reading.Time)
-	s.complain(closed)
+	s.logClosed(closed)
 	d := newDirectory(targets, *s.directory.Load())
 	s.directory.Store(&d)
 	s.register(d)
@@ -39,7 +39,7 @@ func (s *serving) read(ctx context.Context) {
 }
 
 // complain says once of each receiver that it cannot be called.
-func (s *serving) complain(closed map[int64]error) {
+func (s *serving) logClosed(closed map[int64]error) {
 	for id, err := range closed {
 		if !s.closed[id] {
 			s.Log.Error("a registered receiver is not called: its secret cannot be opened", "receiver", id, "err", err)

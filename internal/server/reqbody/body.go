@@ -86,14 +86,14 @@ func HandOut(
 		err = allow(ctx, access.Work, popped[i].Tag)
 	}
 	if err != nil {
-		GiveBack(log, from, popped)
+		Unclaim(log, from, popped)
 	}
 	return err
 }
 
-// GiveBack releases tasks that their caller does not get; otherwise they would wait for the end of their leases. They
+// Unclaim releases tasks that their caller does not get; otherwise they would wait for the end of their leases. They
 // have not started then.
-func GiveBack(log *slog.Logger, to *delaytask.Scheduler, popped []*delaytask.Popped) {
+func Unclaim(log *slog.Logger, to *delaytask.Scheduler, popped []*delaytask.Popped) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWait)
 	defer cancel()
 	var releases sync.WaitGroup // those that are made together share statements

@@ -50,7 +50,7 @@ func TestABodyThatIsNotReadIsAnsweredAtOnceAndEndsItsConnection(t *testing.T) {
 	f(50*time.Millisecond, chunked+"3\r\n012\r\n", "408")
 }
 
-func TestATaskThatNobodyReceivesIsHandedOutAgainAtNoCost(t *testing.T) {
+func TestATaskWhosePopIsGoneIsHandedOutAgainAtNoCost(t *testing.T) {
 	t.Parallel()
 	s := servertest.Open(t, dbtest.New(t, dbtest.SQLite).DSN, delaytask.Config{})
 	if err := s.Start(t.Context()); err != nil {
@@ -68,8 +68,8 @@ func TestATaskThatNobodyReceivesIsHandedOutAgainAtNoCost(t *testing.T) {
 		return popped
 	}
 	first := pop()
-	GiveBack(slog.New(slog.DiscardHandler), s, first)
-	GiveBack(slog.New(slog.DiscardHandler), s, first) // a lease that is lost is only logged
+	Unclaim(slog.New(slog.DiscardHandler), s, first)
+	Unclaim(slog.New(slog.DiscardHandler), s, first) // a lease that is lost is only logged
 	if task, err := s.Get(t.Context(), delaytask.ID(first[0].ID)); err != nil || !task.Started.IsZero() ||
 		len(task.Errors) != 0 {
 		t.Errorf("nobody was handed it, and it is %+v, %v", task, err)

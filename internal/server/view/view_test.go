@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-func TestADatabaseThatIsTooSlowIsSaidInPlainWords(t *testing.T) {
+func TestATimeoutOfTheDatabaseHasPlainWords(t *testing.T) {
 	t.Parallel()
 	p, known := Problem(fmt.Errorf("finish task 5: %w", context.DeadlineExceeded))
 	if !known || p.Code != wire.CodeUnavailable || strings.Contains(p.Detail, "context") || !strings.HasSuffix(p.Detail, "try again") {

@@ -66,7 +66,7 @@ var Harmless = Tags[:3]
 const deadlyTag = 3
 
 // Serve runs the role until ctx ends, which is when the process is asked to stop or its parent has died.
-func Serve(ctx context.Context, o Order, t *child.Teller) (err error) {
+func Serve(ctx context.Context, o Order, t *child.Narrator) (err error) {
 	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
 		return err
 	}
@@ -98,7 +98,7 @@ func Serve(ctx context.Context, o Order, t *child.Teller) (err error) {
 const tellEvery = 5 * time.Second
 
 // tellState tells the parent how the process is until ctx ends.
-func tellState(ctx context.Context, t *child.Teller) {
+func tellState(ctx context.Context, t *child.Narrator) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
 	for {

@@ -44,7 +44,7 @@ type saver struct {
 
 // save goes on at its pace, whatever it is told, until ctx ends, and pauses while the workers do not keep up. What is
 // under way in the end is brought to its own.
-func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Teller) (err error) {
+func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Narrator) (err error) {
 	db, err := pool(o.DSN)
 	if err != nil {
 		return err

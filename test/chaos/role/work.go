@@ -16,7 +16,7 @@ import (
 )
 
 // work runs tasks as their bodies say.
-func work(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Teller) error {
+func work(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Narrator) error {
 	w := &worker{diary: d}
 	for _, tag := range o.Tags {
 		if err := s.Register(tag, processor.Func(w.process)); err != nil {

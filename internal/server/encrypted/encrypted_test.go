@@ -26,7 +26,7 @@ func box(t *testing.T, secret string) *Box {
 	return b
 }
 
-func TestWhatIsSealedIsOpenedInItsPlaceAlone(t *testing.T) {
+func TestWhatIsEncryptedIsOpenedInItsPlaceAlone(t *testing.T) {
 	t.Parallel()
 	b := box(t, secret)
 	for _, plaintext := range []string{"", "x", "whsec_c2VjcmV0", strings.Repeat("long", 1000)} {
@@ -35,7 +35,7 @@ func TestWhatIsSealedIsOpenedInItsPlaceAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s) != len(plaintext)+29 || len(plaintext) > 1 && bytes.Contains(s, []byte(plaintext)) {
-			t.Errorf("%.20q is sealed as %x", plaintext, s)
+			t.Errorf("%.20q is encrypted as %x", plaintext, s)
 		}
 		got, err := box(t, secret).Open(s, "shop", "http://a/") // another process
 		if err != nil || string(got) != plaintext {
@@ -106,14 +106,14 @@ func TestASecretThatCannotServeIsRefused(t *testing.T) {
 
 	var none *Box
 	if _, err := none.Seal([]byte("x")); !errors.Is(err, ErrNoSecret) {
-		t.Errorf("sealed without a secret: %v", err)
+		t.Errorf("encrypted without a secret: %v", err)
 	}
 	if _, err := none.Open([]byte("x")); !errors.Is(err, ErrNoSecret) {
 		t.Errorf("opened without a secret: %v", err)
 	}
 }
 
-// What was sealed by a release must be opened by all that follow.
+// What was encrypted by a release must be opened by all that follow.
 func TestTheWayOfSealingStays(t *testing.T) {
 	t.Parallel()
 	s, err := hex.DecodeString(before)
@@ -126,7 +126,7 @@ func TestTheWayOfSealingStays(t *testing.T) {
 	}
 }
 
-// Nothing that was not sealed for the place is opened, whatever a row holds.
+// Nothing that was not encrypted for the place is opened, whatever a row holds.
 func FuzzOpen(f *testing.F) {
 	b, err := New(secret)
 	if err != nil {
@@ -142,8 +142,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte{version}, "shop", "http://a/")
 	f.Fuzz(func(t *testing.T, s []byte, app, address string) {
 		got, err := b.Open(s, app, address)
-		sealed := app == "shop" && address == "http://a/" && bytes.Equal(s, own)
-		if sealed != (err == nil) || sealed != (string(got) == "whsec_c2VjcmV0") {
+		encrypted := app == "shop" && address == "http://a/" && bytes.Equal(s, own)
+		if encrypted != (err == nil) || encrypted != (string(got) == "whsec_c2VjcmV0") {
 			t.Errorf("%x of %q at %q: %q, %v", s, app, address, got, err)
 		}
 	})

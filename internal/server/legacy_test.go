@@ -22,8 +22,8 @@ func (judge) Asked(context.Context) (bool, error) { return true, nil }
 
 func (j judge) Check(context.Context, string) (access.Caller, error) { return access.Everyone(), j.err }
 
-// ancestral makes the API of a service anew, with its routes of the ancestors.
-func ancestral(t *testing.T, r *running, change func(*api.Config, *compat.Config)) *api.API {
+// ancestral makes the API of a service anew, with its routes of the legacy.
+func legacyAPI(t *testing.T, r *running, change func(*api.Config, *compat.Config)) *api.API {
 	t.Helper()
 	p, log := r.service.parts, slog.New(slog.DiscardHandler)
 	old := compat.Config{Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context()}
@@ -31,11 +31,11 @@ func ancestral(t *testing.T, r *running, change func(*api.Config, *compat.Config
 		Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context(), Requests: p.store, Receivers: p.receivers,
 	}
 	change(&c, &old)
-	ancestors, err := compat.New(old)
+	legacy, err := compat.New(old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Compat = ancestors
+	c.Compat = legacy
 	api, err := api.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 	r := serve(t, sqlite(t))
 	f := func(name string, want int, words string, change func(*api.Config, *compat.Config), header ...string) {
 		t.Helper()
-		api := ancestral(t, r, change)
+		api := legacyAPI(t, r, change)
 		client := servertest.Inside(t, api)
 		client.Host = "tasks.example"
 		if name == "stopping" {
@@ -115,7 +115,7 @@ func TestTokenThatIsRevokedWhileABodyArrivesSavesNothing(t *testing.T) {
 		"/compat/topics": `{"command":"add","topic":"t","id":"2"}`,
 	} {
 		who := &lastCheck{Reader: strings.NewReader(body)}
-		api := ancestral(t, r, func(c *api.Config, _ *compat.Config) { c.Tokens = who })
+		api := legacyAPI(t, r, func(c *api.Config, _ *compat.Config) { c.Tokens = who })
 		client := servertest.Inside(t, api)
 		req, err := client.Request(http.MethodPost, path, who, "Authorization", "Bearer x")
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package sealed keeps secrets in a database so that they can be read only with the secret of the service,
-// DELAYTASK_SECRET, and only in the place for which they were sealed.
+// Package encrypted keeps secrets in a database so that they can be read only with the secret of the service,
+// DELAYTASK_SECRET, and only in the place for which they were encrypted.
 package encrypted
 
 import (
@@ -13,14 +13,14 @@ import (
 )
 
 var (
-	// ErrNoSecret is returned when something is to be sealed or opened and the service has no secret.
+	// ErrNoSecret is returned when something is to be encrypted or opened and the service has no secret.
 	ErrNoSecret = errors.New("DELAYTASK_SECRET is not set: " + wanted)
 
 	// ErrShortSecret is returned when the service's secret could be guessed.
 	ErrShortSecret = errors.New("DELAYTASK_SECRET is too short: " + wanted)
 
-	// ErrNotOpened is returned when something was sealed with another secret, for another place, or is damaged.
-	ErrNotOpened = errors.New("it was sealed with another DELAYTASK_SECRET, for another place, or is damaged: " +
+	// ErrNotOpened is returned when something was encrypted with another secret, for another place, or is damaged.
+	ErrNotOpened = errors.New("it was encrypted with another DELAYTASK_SECRET, for another place, or is damaged: " +
 		"set DELAYTASK_SECRET to what it was, or store the secret anew")
 )
 
@@ -28,7 +28,7 @@ const shortest = 16
 
 const wanted = "set it to at least 16 random bytes, such as openssl rand -base64 32 prints"
 
-// version begins what is sealed, and changes with the way of sealing.
+// version begins what is encrypted, and changes with the way of sealing.
 const version = 1
 
 // Box seals and opens with one secret. A nil Box has none, and refuses both with [ErrNoSecret]. It may be used by many
@@ -68,15 +68,15 @@ func (b *Box) Seal(plaintext []byte, place ...string) ([]byte, error) {
 	return b.aead.Seal([]byte{version}, nil, plaintext, data(place)), nil
 }
 
-// Open returns what was sealed for the place. It returns [ErrNotOpened] when that is not possible.
-func (b *Box) Open(sealed []byte, place ...string) ([]byte, error) {
+// Open returns what was encrypted for the place. It returns [ErrNotOpened] when that is not possible.
+func (b *Box) Open(encrypted []byte, place ...string) ([]byte, error) {
 	if b == nil {
 		return nil, fmt.Errorf("open a secret: %w", ErrNoSecret)
 	}
-	if len(sealed) == 0 || sealed[0] != version {
+	if len(encrypted) == 0 || encrypted[0] != version {
 		return nil, fmt.Errorf("open a secret: %w", ErrNotOpened)
 	}
-	plaintext, err := b.aead.Open(nil, nil, sealed[1:], data(place))
+	plaintext, err := b.aead.Open(nil, nil, encrypted[1:], data(place))
 	if err != nil {
 		return nil, fmt.Errorf("open a secret: %w", ErrNotOpened)
 	}
