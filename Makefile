@@ -89,8 +89,8 @@ chaos: ## hurt real processes and a real SERVER (mariadb, mysql, galera, group, 
 
 CHECKS ?= early fence guard rescue
 
-# A judge that never failed proves nothing. go run would hide the exit code, which tells a broken promise from a run that
-# failed. The runs follow each other: on a busy machine too little goes wrong to be noticed.
+# A judge that never failed proves nothing. go run would hide the exit code, which tells a violation from a run that
+# failed. The runs follow each other: on a busy machine too few tasks run for a violation.
 .PHONY: chaos-controls
 chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless the judge of chaos notices
 	@program=$$(mktemp); trap 'rm -f "$$program"' EXIT; go -C test/chaos build -tags sabotage -o "$$program" .; \
@@ -98,7 +98,7 @@ chaos-controls: ## take out each of CHECKS in a run of its own, and fail unless 
 		code=0; DELAYTASK_SABOTAGE=$$check "$$program" -for 20s -rate 60 -patience 10s -forget \
 			-only 'kill worker,freeze worker,partition of a worker' >/dev/null 2>&1 || code=$$?; \
 		[[ $$code == 1 ]] || { echo "without the check \"$$check\" the judge said $$code, want 1"; exit 1; }; \
-		echo "without the check \"$$check\" a promise is broken"; \
+		echo "without the check \"$$check\" an invariant is violated"; \
 	done
 
 .PHONY: sim-controls
@@ -117,7 +117,7 @@ test-clusters: ## hurt clusters of Galera and of group replication and their mem
 	for server in galera group primary; do go -C test/chaos run . -for 2m -server "$$server"; done
 
 .PHONY: mutations
-mutations: ## break the code in each of the listed ways, and fail where no test notices
+mutations: ## apply each mutation to the code, and fail where no test notices
 	go run ./test/lab mutate
 
 .PHONY: clone

@@ -19,8 +19,8 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// rules: a machine that is slower than what is asked of it has a queue, and the bounds leave room for that. How late
-// tasks were is a figure of the run, beside them.
+// rules leave room for the queue of a machine that is too slow for the load. The lateness of tasks is a figure of the
+// run.
 func rules(o options) judge.Rules {
 	return judge.Rules{
 		MaxAttempts: role.MaxAttempts,
@@ -40,7 +40,8 @@ func rules(o options) judge.Rules {
 func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	line := ledger.Line{
 		Commit: s.source.Commit, Changed: s.source.Changed, Code: s.source.Code, Old: s.old.commit, Kind: s.opts.kind(),
-		Server: s.server, Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second), Seconds: int(s.opts.span.Seconds()),
+		Server: s.server, Seed: s.opts.seed, Began: s.begun.UTC().Truncate(time.Second),
+		Seconds: int(s.opts.span.Seconds()),
 	}
 	line.Workers = s.steady()
 	for _, slot := range s.world.Fleet.Of(role.Worker) {
@@ -61,16 +62,16 @@ func (s *stage) conclude(ctx context.Context, stdout io.Writer) error {
 	if err := s.record(line); err != nil {
 		return err
 	}
-	if s.forgotten = s.opts.forget || v.Broken() == 0 && !s.opts.keep; !s.forgotten {
+	if s.forgotten = s.opts.forget || v.Total() == 0 && !s.opts.keep; !s.forgotten {
 		s.say("the journals are in %s", s.dir)
 	}
-	if v.Broken() > 0 {
-		return fmt.Errorf("%w %d times", errBroken, v.Broken())
+	if v.Total() > 0 {
+		return fmt.Errorf("%w %d times", errViolated, v.Total())
 	}
 	return nil
 }
 
-// record appends the line, also that of a run that broke a promise, and brings the document up to date.
+// record appends the line, also that of a run with violations, and brings the document up to date.
 func (s *stage) record(line ledger.Line) error {
 	if !s.opts.record {
 		return nil
@@ -78,10 +79,10 @@ func (s *stage) record(line ledger.Line) error {
 	return ledger.Runs.Append(s.root, line)
 }
 
-// agree is how long the members of a cluster may take to show the same when nobody changes anything any more.
+// agree is how long the members of a cluster may take to show the same after the last change.
 const agree = time.Minute
 
-// join makes one journal of all, and leaves it beside them.
+// join makes one journal of all, and writes it beside them.
 func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
 	paths, err := s.world.Fleet.Journals()
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *stage) join(ctx context.Context) ([]journal.Event, error) {
 	return events, journal.WriteTo(file, events)
 }
 
-// steady is how much the first worker, which no fault ends, needed.
+// steady is the memory and the goroutines of the first worker, which no fault ends.
 func (s *stage) steady() ledger.Growth {
 	workers := s.world.Fleet.Of(role.Worker)
 	if len(workers) < 2 {
@@ -123,5 +124,5 @@ func (s *stage) steady() ledger.Growth {
 	return ledger.GrowthOf(workers[0].States())
 }
 
-// shown bounds what is printed of violations; all of them can be had again from the journal.
+// shown bounds the violations that are printed. The journal holds all of them.
 const shown = 10

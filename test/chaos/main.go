@@ -1,15 +1,15 @@
 // Command chaos runs real processes on a real database, hurts them with real signals and a bad network, and judges from
-// their journals whether the promises held.
+// their journals whether the invariants held.
 //
 //	go run . -for 60s -seed 7               a run on MariaDB, with a private server that it kills
 //	go run . -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
-//	go run . -server galera                 on three members that are all written (or group; or primary, of which one is)
+//	go run . -server galera                 on three members (or group, or primary: a group of which one is written)
 //	go run . report                         make the tables of docs/reliability.md from those lines
 //
 // It is a module of its own: run it in this folder, or from the root by go -C test/chaos run.
 //
-// It exits with 1 when a promise was broken, and with 3 when the run could not be judged. Then the journals stay, and
-// of a run that could not be judged the server's data and log as well, and it says where. go run ./test/lab judge reads
+// It exits with 1 when an invariant was violated, and with 3 when the run could not be judged. Then the journals stay,
+// and of a run that could not be judged the server's data and log too. It prints where. "go run ./test/lab judge" reads
 // the journal named all.
 package main
 
@@ -33,12 +33,12 @@ import (
 )
 
 const (
-	exitBroken   = 1 // a promise was
+	exitViolated = 1
 	exitWrongUse = 2
 	exitUnjudged = 3
 )
 
-var errBroken = errors.New("a promise was broken")
+var errViolated = errors.New("an invariant was violated")
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -46,7 +46,7 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == fleet.ChildCommand {
 		os.Exit(childMain(ctx))
 	}
-	context.AfterFunc(ctx, cancel) // a second signal ends it at once: what has begun may be long in ending
+	context.AfterFunc(ctx, cancel) // a second signal kills the program: faults may take long to end
 	os.Exit(parentMain(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -84,8 +84,8 @@ func exitCode(stderr io.Writer, err error) int {
 		return 0
 	}
 	_, _ = fmt.Fprintln(stderr, "chaos:", err)
-	if errors.Is(err, errBroken) {
-		return exitBroken
+	if errors.Is(err, errViolated) {
+		return exitViolated
 	}
 	return exitUnjudged
 }

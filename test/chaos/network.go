@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// setNetwork gives the workers networks of their own where that is possible. Elsewhere their proxies fall silent
-// instead.
+// setNetwork gives the workers networks of their own where that is possible. Elsewhere their proxies make the
+// partitions.
 func (s *stage) setNetwork(ctx context.Context) (err error) {
 	s.world.Invite = func(ctx context.Context, name string) (*fleet.Slot, error) {
 		return s.add(ctx, name, role.Order{Role: role.Worker, Tags: role.Harmless})
@@ -39,7 +39,7 @@ func (s *stage) part(ctx context.Context, slot *fleet.Slot) error {
 	return s.net.Pull(ctx, slot.Namespace)
 }
 
-// rejoin ends a part.
+// rejoin ends such a cut.
 func (s *stage) rejoin(ctx context.Context, slot *fleet.Slot) error {
 	if slot.Namespace == "" {
 		slot.Proxy.Heal()
@@ -48,8 +48,8 @@ func (s *stage) rejoin(ctx context.Context, slot *fleet.Slot) error {
 	return s.net.Plug(ctx, slot.Namespace)
 }
 
-// add fills a place with a process that has a way to the database of its own; on a cluster, to a member: those of a
-// role take turns; with one primary, to that. Guests share the machine's network.
+// add fills a place with a process that has a proxy to the database of its own. On a cluster the processes of a role
+// take turns among the members; with one primary all go to that. Guests share the machine's network.
 func (s *stage) add(ctx context.Context, name string, o role.Order) (slot *fleet.Slot, err error) {
 	o.Ahead = s.opts.ahead
 	o.Share = s.opts.share // of all processes the same: a history is of what each of them did

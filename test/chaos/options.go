@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,13 +23,13 @@ type options struct {
 	rate    int // of saves, a second, all savers together
 	record  bool
 	force   bool // record a tree that has changes
-	keep    bool // the journals also where everything held
-	forget  bool // them also where a promise was broken
+	keep    bool // the journals of a run without violations
+	forget  bool // the journals of a run with violations
 	in      string
 	patient time.Duration
-	only    string        // the faults that alone happen; "": all
-	lasts   time.Duration // that each fault with an end takes; 0: what is drawn
-	share   int           // of so many tasks one has its history recorded
+	only    string        // the faults that happen; "": all
+	lasts   time.Duration // of each fault with an end; 0: as drawn
+	share   int           // one of so many tasks has its history recorded
 	ahead   time.Duration // of the server's clock
 	old     string        // commit of every other worker's program; "": this one
 	disk    int           // MB of memory that are the server's disk; 0: the machine's
@@ -42,21 +43,28 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.DurationVar(&opts.span, "for", time.Minute, "for how `long` faults happen")
 	flags.Uint64Var(&opts.seed, "seed", 1, "fixes what happens, as far as processes let it")
-	flags.StringVar(&server, "server", string(dbtest.MariaDB), "`kind` of the server: mariadb, mysql, galera, group, or primary, which is a group with one")
+	flags.StringVar(&server, "server", string(dbtest.MariaDB),
+		"`kind` of the server: mariadb, mysql, galera, group, or primary, which is a group with one")
 	flags.IntVar(&opts.workers, "workers", 4, "processes that run tasks")
 	flags.IntVar(&opts.savers, "savers", 2, "processes that save tasks")
-	flags.IntVar(&opts.rate, "rate", 0, "operations of all savers, a second; one of 20 saves 50 tasks (default: 150; galera 100; group and primary 15)")
-	flags.DurationVar(&opts.patient, "patience", 2*time.Minute, "how much `longer` than promised a machine with a queue may take")
+	flags.IntVar(&opts.rate, "rate", 0, "operations of all savers, a second; "+
+		"one of 20 saves 50 tasks (default: 150; galera 100; group and primary 15)")
+	flags.DurationVar(&opts.patient, "patience", 2*time.Minute,
+		"how much `longer` than the bounds a machine with a queue may take")
 	flags.BoolVar(&opts.record, "record", false, "append a line to docs/reliability.jsonl")
 	flags.BoolVar(&opts.force, "force", false, "record also a tree with changes, and say so in the line")
-	flags.BoolVar(&opts.keep, "keep", false, "leave the journals of a run that held, too")
-	flags.BoolVar(&opts.forget, "forget", false, "remove the journals of a run that broke a promise, too")
+	flags.BoolVar(&opts.keep, "keep", false, "leave the journals of a run without violations, too")
+	flags.BoolVar(&opts.forget, "forget", false, "remove the journals of a run with violations, too")
 	flags.StringVar(&opts.in, "in", "", "`folder` for journals and data (default: a temporary one)")
-	flags.StringVar(&opts.only, "only", "", "the `faults` that alone happen, by their names, separated by commas")
-	flags.DurationVar(&opts.lasts, "lasts", 0, "how `long` each fault lasts that is not over at once (default: drawn for each)")
-	flags.IntVar(&opts.share, "histories", 8, "one of so `many` tasks has its history checked; all of them need memory in a long run")
-	flags.IntVar(&opts.disk, "disk", 0, "`MB` of memory to make the server's disk of, so that it can be full; wants root")
-	flags.DurationVar(&opts.ahead, "ahead", 0, "`how far` the server's clock is before this machine's, by libfaketime; only mariadb")
+	flags.StringVar(&opts.only, "only", "", "the `faults` that happen, by their names, separated by commas")
+	flags.DurationVar(&opts.lasts, "lasts", 0,
+		"how `long` each fault lasts that is not over at once (default: drawn for each)")
+	flags.IntVar(&opts.share, "histories", 8,
+		"one of so `many` tasks has its history checked; all of them need memory in a long run")
+	flags.IntVar(&opts.disk, "disk", 0,
+		"`MB` of memory to make the server's disk of, so that it can be full; wants root")
+	flags.DurationVar(&opts.ahead, "ahead", 0,
+		"`how far` the server's clock is before this machine's, by libfaketime; only mariadb")
 	flags.StringVar(&opts.old, "old", "", "the `commit` that every other worker is built from")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
@@ -80,13 +88,14 @@ func (o *options) check(rest []string) error {
 	case len(rest) > 0:
 		return fmt.Errorf("want flags or report, got %q", rest)
 	case !slices.Contains([]dbtest.Kind{dbtest.MariaDB, dbtest.MySQL, dbtest.Galera, dbtest.Group}, o.server):
-		return fmt.Errorf("there is no server %q that can be killed: want mariadb, mysql, galera, group or primary", o.server)
+		return fmt.Errorf("no server %q can be killed: want mariadb, mysql, galera, group or primary", o.server)
 	case o.disk > 0 && o.server.Cluster():
-		return fmt.Errorf("the members of a cluster get no disk of their own")
+		return errors.New("the members of a cluster get no disk of their own")
 	case o.ahead != 0 && o.server != dbtest.MariaDB:
-		return fmt.Errorf("only mariadb gets a clock of its own")
-	case o.span < time.Second, o.patient < 0, o.lasts < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0, o.share < 1:
-		return fmt.Errorf("want a second at least, a worker, a saver, a save a second of each, and a history of one in so many")
+		return errors.New("only mariadb gets a clock of its own")
+	case o.span < time.Second, o.patient < 0, o.lasts < 0, o.workers < 1, o.savers < 1, o.rate < o.savers, o.disk < 0,
+		o.share < 1:
+		return errors.New("want a second at least, a worker, a saver, a save of each a second, and a histories share")
 	}
 	for name := range strings.SplitSeq(o.only, ",") {
 		known := func(k fault.Kind) bool { return k.Name == name && k.Happens(o.site()) }
@@ -97,8 +106,8 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// bearable is how many operations a second leave a server on two cores no queue that outlasts the faults: members do
-// all work three times, on the same cores.
+// bearable is the rate of operations a second that a server on two cores bears: no queue outlasts the faults. Members
+// of a cluster do all work three times, on the same cores.
 func bearable(server dbtest.Kind) int {
 	switch server {
 	case dbtest.Galera:

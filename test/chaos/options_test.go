@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +13,10 @@ import (
 func TestWrongFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"}, {"-lasts", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
-		{"-histories", "0"}, {"-server", "mysql", "-ahead", "5s"},
-		{"-only", "member killed"}, {"-server", "group", "-only", "kill database"}, {"-server", "galera", "-disk", "600"},
+		{"-server", "sqlite"}, {"-for", "0s"}, {"-workers", "0"}, {"-rate", "1"}, {"-patience", "-1s"},
+		{"-lasts", "-1s"}, {"quick"}, {"judge"}, {"-fast"}, {"-only", "rain"},
+		{"-histories", "0"}, {"-server", "mysql", "-ahead", "5s"}, {"-only", "member killed"},
+		{"-server", "group", "-only", "kill database"}, {"-server", "galera", "-disk", "600"},
 	} {
 		var stderr bytes.Buffer
 		if _, err := parse(args, &stderr); err == nil || stderr.Len() == 0 {
@@ -25,33 +27,37 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 
 func TestFlagsSayWhatToRun(t *testing.T) {
 	t.Parallel()
-	var stderr bytes.Buffer
-	opts, err := parse([]string{"-for", "90s", "-seed", "7", "-server", "mysql", "-only", "full disk,kill worker"}, &stderr)
-	if err != nil || opts.span != 90*time.Second || opts.seed != 7 || opts.server != "mysql" || opts.rate != 150 {
-		t.Errorf("got %+v, %v", opts, err)
+	parsed := func(flags ...string) options {
+		t.Helper()
+		opts, err := parse(flags, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opts
+	}
+	opts := parsed("-for", "90s", "-seed", "7", "-server", "mysql", "-only", "full disk,kill worker")
+	if opts.span != 90*time.Second || opts.seed != 7 || opts.server != "mysql" || opts.rate != 150 {
+		t.Errorf("got %+v", opts)
 	}
 	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
 		t.Errorf("of the faults %v", kinds)
 	}
-	if opts, err = parse([]string{"-only", "kill database,kill worker", "-lasts", "1m"}, &stderr); err != nil {
-		t.Errorf("got %v", err)
-	}
-	for _, k := range (&stage{opts: opts}).kinds() {
-		if want := map[string]time.Duration{"kill database": time.Minute}[k.Name]; k.Lasts != [2]time.Duration{want, want} {
+	for _, k := range (&stage{opts: parsed("-only", "kill database,kill worker", "-lasts", "1m")}).kinds() {
+		want := map[string]time.Duration{"kill database": time.Minute}[k.Name]
+		if k.Lasts != [2]time.Duration{want, want} {
 			t.Errorf("%s lasts %v, want %v", k.Name, k.Lasts, want)
 		}
 	}
-	if opts, err = parse([]string{"-server", "galera", "-only", "member killed,kill worker"}, &stderr); err != nil {
-		t.Errorf("got %v", err)
-	}
-	if kinds := (&stage{opts: opts}).kinds(); len(kinds) != 2 {
+	kinds := (&stage{opts: parsed("-server", "galera", "-only", "member killed,kill worker")}).kinds()
+	if len(kinds) != 2 {
 		t.Errorf("of the faults on a cluster %v", kinds)
 	}
-	if opts, err = parse([]string{"-server", "primary"}, &stderr); err != nil || !opts.single || opts.kind() != primary || rules(opts).Behind {
-		t.Errorf("got %+v, %v", opts, err)
+	if opts = parsed("-server", "primary"); !opts.single || opts.kind() != primary || rules(opts).Behind {
+		t.Errorf("got %+v", opts)
 	}
-	if opts, err = parse([]string{"-server", "group"}, &stderr); err != nil || opts.single || opts.kind() != "group" || !rules(opts).Behind || opts.rate != 15 {
-		t.Errorf("got %+v, %v", opts, err)
+	opts = parsed("-server", "group")
+	if opts.single || opts.kind() != "group" || opts.rate != 15 || !rules(opts).Behind {
+		t.Errorf("got %+v", opts)
 	}
 }
 
@@ -63,7 +69,7 @@ func TestOlderProgramIsOfACommitThatIsThere(t *testing.T) {
 	}
 	s = &stage{dir: t.TempDir()}
 	if err := s.setOld(t.Context()); err != nil || s.old != (older{}) {
-		t.Errorf("got %+v, %v, where nobody asked for one", s.old, err)
+		t.Errorf("got %+v, %v, where none was asked for", s.old, err)
 	}
 }
 

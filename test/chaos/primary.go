@@ -20,8 +20,8 @@ const (
 
 func (s *stage) primaryAddr() string { return s.addrs[s.primary.Load()] }
 
-// primaryPool leads to the member that is the primary when a connection is made, as a router does. It keeps none: an
-// old primary that was frozen would go on to answer on them.
+// primaryPool connects to the member that is the primary when a connection is made, as a router does. It keeps no
+// connection: an old primary that was frozen would answer on it.
 func (s *stage) primaryPool(dsn string) (*sql.DB, error) {
 	const network = "primary"
 	mysql.RegisterDialContext(network, func(ctx context.Context, first string) (net.Conn, error) {
@@ -42,8 +42,8 @@ func (s *stage) primaryPool(dsn string) (*sql.DB, error) {
 	return db, err
 }
 
-// follow lets the processes' proxies lead to the next primary when a group has chosen one, and cuts what led to the
-// last one.
+// follow points the processes' proxies to the next primary when a group has chosen one, and resets their connections to
+// the last one.
 func (s *stage) follow(ctx context.Context) {
 	if !s.opts.single {
 		return
@@ -72,7 +72,7 @@ func (s *stage) follow(ctx context.Context) {
 	})
 }
 
-// chosen is the primary that two members agree on: one that was away may still believe in itself.
+// chosen is the primary that two members agree on: one that was away may still name itself.
 func (s *stage) chosen(ctx context.Context) (primary int64, agreed bool) {
 	const ask = "SELECT member_port FROM performance_schema.replication_group_members" +
 		" WHERE member_role = 'PRIMARY' AND member_state = 'ONLINE'"
@@ -82,7 +82,7 @@ func (s *stage) chosen(ctx context.Context) (primary int64, agreed bool) {
 		asking.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, voteIn)
 			defer cancel()
-			_ = m.QueryRowContext(ctx, ask).Scan(&said[i]) // who does not answer has no vote
+			_ = m.QueryRowContext(ctx, ask).Scan(&said[i]) // a member without an answer has no vote
 		})
 	}
 	asking.Wait()

@@ -19,8 +19,8 @@ import (
 const (
 	quietFirst = 2 * time.Second // so that every process has tasks when the first fault comes
 
-	// drainLimit is how long a run waits for its last task, beside its patience. The poison takes longest: five leases,
-	// and a rescue after each.
+	// drainLimit is how long a run waits for its last task, beside its patience. The poison task takes longest: five
+	// leases, and a rescue after each.
 	drainLimit  = time.Minute
 	drainLook   = 200 * time.Millisecond
 	drainAnswer = 10 * time.Second
@@ -35,10 +35,10 @@ func (s *stage) play(ctx context.Context) error {
 	if err := errors.Join(s.world.Fleet.Note(kept), s.phase(journal.PhaseFaults)); err != nil {
 		return err
 	}
-	storm := &fault.Storm{World: s.world, Kinds: s.kinds(), Seed: s.opts.seed, Pause: pauses, Say: s.say}
-	blowing, calm := context.WithTimeout(ctx, s.opts.span)
+	injector := &fault.Injector{World: s.world, Kinds: s.kinds(), Seed: s.opts.seed, Pause: pauses, Say: s.say}
+	faulty, calm := context.WithTimeout(ctx, s.opts.span)
 	defer calm()
-	if err := storm.Blow(blowing); err != nil {
+	if err := injector.Run(faulty); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -64,12 +64,13 @@ func (s *stage) phase(name string) error {
 	return s.world.Fleet.Note(journal.Event{Node: "injector", Kind: journal.Phase, Detail: name})
 }
 
-// drain returns when nothing is unfinished, or when it takes too long: the judge sees then what is late or lost.
+// drain returns when nothing is unfinished, or after its limit: the judge sees then what is late or lost.
 func (s *stage) drain(ctx context.Context) error {
 	overdue := time.After(drainLimit + s.opts.patient)
 	for {
 		left, err := s.unfinished(ctx)
-		excused := errors.Is(err, context.DeadlineExceeded) || s.world.Members != nil // one of which may be away: the next look is at another
+		// A member of a cluster may be away: the next look is at another one.
+		excused := errors.Is(err, context.DeadlineExceeded) || s.world.Members != nil
 		switch {
 		case err != nil && !excused:
 			return fmt.Errorf("look for what is unfinished: %w", err)
@@ -90,11 +91,12 @@ func (s *stage) drain(ctx context.Context) error {
 func (s *stage) unfinished(ctx context.Context) (left int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, drainAnswer)
 	defer cancel()
-	err = s.world.Admin.QueryRowContext(ctx, "SELECT COUNT(*) FROM delay_task_message WHERE status IN (0, 3)").Scan(&left)
+	const count = "SELECT COUNT(*) FROM delay_task_message WHERE status IN (0, 3)"
+	err = s.world.Admin.QueryRowContext(ctx, count).Scan(&left)
 	return left, err
 }
 
-// pauses make the three lanes about as busy as a machine of two cores bears.
+// pauses keep the lanes as busy as a machine of two cores bears.
 var pauses = map[fault.Lane]time.Duration{
 	fault.Processes:  1500 * time.Millisecond,
 	fault.Statements: 300 * time.Millisecond,
@@ -125,7 +127,7 @@ func campaign(ctx context.Context, opts options, stdout, stderr io.Writer) (err 
 	if err = s.play(ctx); err == nil {
 		err = s.conclude(ctx, stdout)
 	}
-	if err != nil && !errors.Is(err, errBroken) {
+	if err != nil && !errors.Is(err, errViolated) {
 		s.unjudged = true
 		return fmt.Errorf("%w (the journals and the server's data are in %s)", err, s.dir)
 	}

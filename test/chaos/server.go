@@ -18,7 +18,7 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/audit"
 )
 
-// user is whom the processes connect as: one without the power to write while the server is read-only.
+// user is the account of the processes: it may not write while the server is read-only.
 const user = "chaos"
 
 // setServer starts a server of the run's own and prepares a database on it.
@@ -49,7 +49,8 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	}
 	for _, statement := range []string{
 		"CREATE TABLE chaos_ballast (id BIGINT AUTO_INCREMENT PRIMARY KEY, content LONGTEXT NOT NULL)",
-		"CREATE USER '" + user + "'@'%' IDENTIFIED BY ''", "GRANT ALL ON `" + s.cfg.DBName + "`.* TO '" + user + "'@'%'",
+		"CREATE USER '" + user + "'@'%' IDENTIFIED BY ''",
+		"GRANT ALL ON `" + s.cfg.DBName + "`.* TO '" + user + "'@'%'",
 	} {
 		if _, err := s.world.Admin.ExecContext(ctx, statement); err != nil {
 			return err
@@ -57,13 +58,16 @@ func (s *stage) setServer(ctx context.Context) (err error) {
 	}
 	s.cfg = s.cfg.Clone()
 	s.cfg.User, s.world.User = user, user
-	if err := errors.Join(lateness.ClockAhead(ctx, s.world.Admin, s.opts.ahead), audit.Install(ctx, s.world.Admin)); err != nil {
+	if err := lateness.ClockAhead(ctx, s.world.Admin, s.opts.ahead); err != nil {
+		return err
+	}
+	if err := audit.Install(ctx, s.world.Admin); err != nil {
 		return err
 	}
 	return s.setMembers(ctx, db)
 }
 
-// admin is the pool past all proxies: on any member of a cluster, where not one of them alone is written.
+// admin is the pool past all proxies: on the primary of a group with one, otherwise on any member of a cluster.
 func (s *stage) admin(db dbtest.Database) (*sql.DB, error) {
 	if s.opts.single {
 		return s.primaryPool(db.DSN)
@@ -71,9 +75,9 @@ func (s *stage) admin(db dbtest.Database) (*sql.DB, error) {
 	return s.pool(db.Spread().DSN)
 }
 
-// hand is the pool of who changes rows by hand. It does not wait for what other members have committed: MySQL 9.7 waits
-// for that at the trigger's statement again, with the row locked, and for ever when a change of this row is what the
-// member has to apply.
+// hand is the pool for changes of rows by hand. It does not wait for what other members have committed: MySQL 9.7 waits
+// for that at the trigger's statement again, with the row locked, and for ever when the member has to apply a change of
+// this row.
 func (s *stage) hand(db dbtest.Database) (*sql.DB, error) {
 	if db.Members == nil || s.opts.single {
 		return s.world.Admin, nil
@@ -132,7 +136,7 @@ func (s *stage) startServer(ctx context.Context) (db dbtest.Database, err error)
 	return s.world.Server.Create(ctx)
 }
 
-// spare ends the servers and keeps what they leave.
+// spare ends the servers and keeps their data and logs.
 func (s *stage) spare(path string) error {
 	if s.world.Members != nil {
 		return s.world.Members.Spare(path)
@@ -145,22 +149,22 @@ func (s *stage) pool(dsn string) (*sql.DB, error) {
 	db, err := sql.Open("mysql", dsn)
 	if err == nil {
 		s.later(func() error {
-			_ = db.Close() // its connections may have died with their server
+			_ = db.Close() // its connections may have ended with their server
 			return nil
 		})
 	}
 	return db, err
 }
 
-// setDisk mounts a small disk of memory for the server's data, where the run asks for one. It returns the folder for
-// the data.
+// setDisk mounts a small disk of memory for the server's data, if the run asks for one, and returns the folder for the
+// data.
 func (s *stage) setDisk(ctx context.Context) (string, error) {
 	if s.opts.disk == 0 {
 		return s.opts.in, nil
 	}
 	in := filepath.Join(s.dir, "disk")
-	out, err := exec.CommandContext(ctx, "mount", "-o", fmt.Sprintf("X-mount.mkdir,size=%dm", s.opts.disk), "-t", "tmpfs",
-		"tmpfs", in).CombinedOutput()
+	options := fmt.Sprintf("X-mount.mkdir,size=%dm", s.opts.disk)
+	out, err := exec.CommandContext(ctx, "mount", "-o", options, "-t", "tmpfs", "tmpfs", in).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("mount a disk, which wants root: %w: %s", err, out)
 	}
@@ -169,20 +173,21 @@ func (s *stage) setDisk(ctx context.Context) (string, error) {
 	return in, nil
 }
 
-// clockEnv are the variables with which a server is started whose clock is ahead of this machine's. How long it waits
-// for things goes by another clock, which stays right.
+// clockEnv are the variables for a server whose clock is ahead of this machine's. Its monotonic clock stays right.
 func clockEnv(ahead time.Duration) ([]string, error) {
 	if ahead == 0 {
 		return nil, nil
 	}
 	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 	if err != nil || len(found) == 0 {
-		return nil, errors.Join(errors.New("a server's wrong clock wants libfaketime, which is a package of Debian"), err)
+		return nil, errors.Join(errors.New("a server's wrong clock wants Debian's package libfaketime"), err)
 	}
-	return []string{"LD_PRELOAD=" + found[0], fmt.Sprintf("FAKETIME=%+f", ahead.Seconds()), "FAKETIME_DONT_FAKE_MONOTONIC=1"}, nil
+	return []string{
+		"LD_PRELOAD=" + found[0], fmt.Sprintf("FAKETIME=%+f", ahead.Seconds()), "FAKETIME_DONT_FAKE_MONOTONIC=1",
+	}, nil
 }
 
-// clockName is what the name of such a server says of it.
+// clockName is the part of a server's name about its clock.
 func clockName(ahead time.Duration) string {
 	if ahead == 0 {
 		return ""
@@ -190,9 +195,9 @@ func clockName(ahead time.Duration) string {
 	return fmt.Sprintf(", its clock ahead by %v", ahead)
 }
 
-// onServersClock makes one journal of what the database noted by its clock and what everybody else noted by the
-// machine's: every event has its moment on the machine's, and beside it the database's time, by which is judged what
-// was early.
+// onServersClock prepares events for one journal: the database noted its own by its clock, the processes by the
+// machine's. Afterwards every event has its moment on the machine's clock, and beside it the database's time, which
+// decides what was early.
 func onServersClock(ahead time.Duration, said []journal.Event, noted ...[]journal.Event) {
 	if ahead == 0 {
 		return

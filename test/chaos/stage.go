@@ -41,10 +41,10 @@ type stage struct {
 	world    *fault.World
 	closing  []func() error
 
-	forgotten bool // nobody wants the journals
-	unjudged  bool // who wants to know why needs the server's data and log as well
+	forgotten bool // the journals are removed
+	unjudged  bool // the server's data and log are kept
 
-	old older // every other worker's program, where the run asks for that
+	old older // every other worker's program, if the run asks for one
 }
 
 // set makes a server, a database with its audit, and all the processes.
@@ -151,24 +151,26 @@ func (s *stage) say(format string, args ...any) {
 // older is this program as it was.
 type older struct{ commit, program string }
 
-// setOld builds that program from its commit, where the run asks for one.
+// setOld builds that program from its commit, if the run asks for one.
 func (s *stage) setOld(ctx context.Context) (err error) {
 	if s.opts.old == "" {
 		return nil
 	}
-	if s.old.commit, err = output(exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--short=12", s.opts.old+"^{commit}")); err != nil {
+	find := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--short=12", s.opts.old+"^{commit}")
+	if s.old.commit, err = output(find); err != nil {
 		return err
 	}
 	tree := filepath.Join(s.dir, "old")
 	s.old.program = tree + ".chaos"
 	s.later(func() error { return os.RemoveAll(s.old.program) })
 	defer os.RemoveAll(tree)
-	const script = `mkdir "$1" && git -C "$2" archive "$0" | tar -x -C "$1" && go -C "$1/test/chaos" build -o "$1.chaos" .`
+	const script = `mkdir "$1" && git -C "$2" archive "$0" | tar -x -C "$1" &&
+		go -C "$1/test/chaos" build -o "$1.chaos" .`
 	_, err = output(exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", script, s.old.commit, tree, s.root))
 	return err
 }
 
-// output returns what the command says.
+// output returns what the command writes.
 func output(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.CombinedOutput()
 	said := strings.TrimSpace(string(out))

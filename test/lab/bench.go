@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// bench is where the code is broken: a copy of the tree, and the test programs that are built of it.
+// bench is a copy of the tree that mutations are applied to, and the test programs that are built of it.
 type bench struct {
 	root   string
 	limit  time.Duration

@@ -5,12 +5,11 @@
 //	go run ./test/lab mutate -search      try all tests, the quick packages first, and name those that notice
 //	go run ./test/lab mutate -table       write results/mutations.md as well
 //	go run ./test/lab walk                count the files that a save, and a run, pass through
-//	go run ./test/lab judge FILE…         judge a run of the simulation or of chaos again, from the journals that it left
-//	go run ./test/lab seeds -seed 1 -seeds 100000
-//	                                      simulate these seeds, record them in docs/simulation.jsonl, and make the tables
-//	go run ./test/lab seeds report        make the tables of the documents alone
+//	go run ./test/lab judge FILE…         judge a run of the simulation or of chaos again, from its journals
+//	go run ./test/lab seeds -seeds 1000   simulate the seeds from -seed on, and record them in docs/simulation.jsonl
+//	go run ./test/lab seeds report        make the tables of the documents from that record
 //
-// The exit code is 1 when a mutation survived or a promise was broken, and 2 when something could not be run.
+// The exit code is 1 when a mutation survived or an invariant was violated, and 2 when something could not be run.
 package main
 
 import (
@@ -38,7 +37,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 	}
 	switch {
-	case errors.Is(err, errSurvived), errors.Is(err, errBroken):
+	case errors.Is(err, errSurvived), errors.Is(err, errViolated):
 		os.Exit(1)
 	case err != nil:
 		os.Exit(2)
@@ -59,9 +58,9 @@ func run(ctx context.Context, args []string) error {
 	return fmt.Errorf("want mutate, walk, seeds, or judge and the files of journals, got %q", args)
 }
 
-var errBroken = errors.New("a promise was broken")
+var errViolated = errors.New("an invariant was violated")
 
-// judgeAgain shows what is wrong with journals, and then what they tell in all.
+// judgeAgain shows the violations in journals, and then their totals.
 func judgeAgain(files []string, out io.Writer) error {
 	events, err := journal.ReadFiles(files...)
 	if err != nil {
@@ -79,11 +78,11 @@ func judgeAgain(files []string, out io.Writer) error {
 	if err := errors.Join(err, v.Show(out, math.MaxInt)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "%d events, %d violations: %s\n", len(events), v.Broken(), counts); err != nil {
+	if _, err := fmt.Fprintf(out, "%d events, %d violations: %s\n", len(events), v.Total(), counts); err != nil {
 		return err
 	}
-	if v.Broken() > 0 {
-		return fmt.Errorf("%w %d times", errBroken, v.Broken())
+	if v.Total() > 0 {
+		return fmt.Errorf("%w %d times", errViolated, v.Total())
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ const (
 	results   = "test/lab/results/mutations.md"
 )
 
-// suspects are the packages whose tests could notice a mutation, the quick ones first.
-var suspects = []string{
-	"internal/clock", "internal/batch", "internal/timer", "internal/runqueue", "scanner", "internal/cluster", "internal/memstore",
-	"internal/sqlstore", "internal/engine", "test/api", "internal/testkit/sim", "test/integration",
+// candidates are the packages whose tests could notice a mutation, the quick ones first.
+var candidates = []string{
+	"internal/clock", "internal/batch", "internal/timer", "internal/runqueue", "scanner", "internal/cluster",
+	"internal/memstore", "internal/sqlstore", "internal/engine", "test/api", "internal/testkit/sim", "test/integration",
 }
 
-// mutate breaks a copy of the tree in each way and runs the tests that should notice.
+// mutate applies each mutation to a copy of the tree and runs the tests that should notice.
 func mutate(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	only := flags.String("only", "", "words, separated by commas: mutations whose names hold one of them")
@@ -75,7 +75,7 @@ func mutate(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// copyTree copies what git knows of the tree, as it stands in the folder.
+// copyTree copies the files of the tree that git does not ignore, with their changes.
 func copyTree(ctx context.Context, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
@@ -89,13 +89,13 @@ func copyTree(ctx context.Context, to string) error {
 	return nil
 }
 
-// tryAll tries one mutation after the other. Each named test has to pass before anything is broken.
+// tryAll tries one mutation after the other. Each named test has to pass without them first.
 func (b *bench) tryAll(ctx context.Context, all []mutation, out io.Writer) (outcomes []outcome, err error) {
 	sources, err := readSources(b.tree())
 	if err != nil {
 		return nil, err
 	}
-	breaks := make([]broken, len(all))
+	breaks := make([]mutated, len(all))
 	for i := range all {
 		if breaks[i], err = all[i].fit(sources); err != nil {
 			return nil, err
@@ -132,14 +132,14 @@ func (b *bench) passes(ctx context.Context, all []mutation) error {
 		slices.Sort(runs)
 		failed, _, err := b.test(ctx, killer{strings.Join(slices.Compact(runs), "|"), folder})
 		if err != nil || len(failed) > 0 {
-			return fmt.Errorf("tests of %s fail although nothing is broken: %v %w", folder, failed, err)
+			return fmt.Errorf("tests of %s fail without a mutation: %v %w", folder, failed, err)
 		}
 	}
 	return nil
 }
 
-// try breaks the copy, runs the tests that should notice, and mends it.
-func (b *bench) try(ctx context.Context, m mutation, s broken) (o outcome, err error) {
+// try applies a mutation to the copy, runs the tests that should notice, and undoes it.
+func (b *bench) try(ctx context.Context, m mutation, s mutated) (o outcome, err error) {
 	o.mutation = m
 	begin := time.Now()
 	if err := write(s.path, s.by); err != nil {
@@ -149,7 +149,7 @@ func (b *bench) try(ctx context.Context, m mutation, s broken) (o outcome, err e
 	b.built = nil
 	killers := m.killers
 	if b.search {
-		killers = b.suspectsOf(s.path)
+		killers = b.candidatesOf(s.path)
 	}
 	for _, k := range killers {
 		failed, none, err := b.test(ctx, k)
@@ -168,10 +168,10 @@ func (b *bench) try(ctx context.Context, m mutation, s broken) (o outcome, err e
 	return o, nil
 }
 
-// suspectsOf returns all tests that could notice a change of the file, those of its own package first.
-func (b *bench) suspectsOf(path string) (killers []killer) {
+// candidatesOf returns all tests that could notice a change of the file, those of its own package first.
+func (b *bench) candidatesOf(path string) (killers []killer) {
 	own, _ := filepath.Rel(b.tree(), filepath.Dir(path))
-	for _, folder := range slices.Concat([]string{own}, suspects) {
+	for _, folder := range slices.Concat([]string{own}, candidates) {
 		if k := (killer{".", folder}); !slices.Contains(killers, k) {
 			killers = append(killers, k)
 		}

@@ -13,7 +13,7 @@ import (
 // survives when the code moves.
 type mutation struct {
 	name    string
-	breaks  string // what no longer holds, in a sentence
+	breaks  string // what no longer holds with it, in a sentence
 	killers []killer
 	old     []string
 	new     []string
@@ -82,7 +82,7 @@ type source struct {
 	lines []string
 }
 
-// readSources reads the product code below the root. What stands in the folder test is none.
+// readSources reads the product code below the root. The folder test holds none.
 func readSources(root string) (all []source, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -100,14 +100,14 @@ func readSources(root string) (all []source, err error) {
 	return all, err
 }
 
-// broken is a source with a mutation.
-type broken struct {
+// mutated is a source with a mutation.
+type mutated struct {
 	source
 	by []string // its lines with the mutation
 }
 
 // fit returns the one source that holds the lines of the patch.
-func (m *mutation) fit(sources []source) (b broken, err error) {
+func (m *mutation) fit(sources []source) (b mutated, err error) {
 	for _, s := range sources {
 		for at := range s.lines {
 			if !m.fitsAt(s.lines[at:]) {
@@ -116,7 +116,7 @@ func (m *mutation) fit(sources []source) (b broken, err error) {
 			if b.by != nil {
 				return b, fmt.Errorf("%s fits more than once: %s and %s", m.name, b.path, s.path)
 			}
-			b = broken{s, slices.Concat(s.lines[:at], m.new, s.lines[at+len(m.old):])}
+			b = mutated{s, slices.Concat(s.lines[:at], m.new, s.lines[at+len(m.old):])}
 		}
 	}
 	if b.by == nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A patch whose lines have changed breaks nothing, and one whose tests are gone is noticed by nobody. Without this test
-// both show only when somebody runs the mutations.
+// A patch whose lines have changed fits nowhere, and a patch whose tests are gone is not noticed. Without this test
+// both show only in a run of the mutations.
 func TestEachMutationFitsOnePlaceAndNamesItsTests(t *testing.T) {
 	t.Parallel()
 	all, err := readMutations("mutations")

@@ -69,7 +69,7 @@ func of(lines []Line, code string) []Line {
 	return slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Code != code })
 }
 
-// sum adds lines of one code up. What those have broken that do not count does.
+// sum adds lines of one code up. The violations of lines that do not count are added too.
 func sum(lines []Line) (all sim.Totals) {
 	spans := counting(lines)
 	for i := range lines {
@@ -77,7 +77,7 @@ func sum(lines []Line) (all sim.Totals) {
 			spans = spans[1:]
 			all.Add(lines[i].Totals)
 		} else {
-			all.AddBroken(lines[i].Totals)
+			all.AddViolations(lines[i].Totals)
 		}
 	}
 	slices.Sort(all.Failed)

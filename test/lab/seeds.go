@@ -30,8 +30,8 @@ type seedOptions struct {
 	force bool // record a tree that has changes
 }
 
-// seeds plays simulated clusters (internal/testkit/sim) in parts and records each part. Seeds that the record holds of the
-// same code are not played again, so a campaign may be interrupted and continued.
+// seeds plays simulated clusters (internal/testkit/sim) in parts and records each part. Seeds that the record holds of
+// the same code are not played again, so a campaign may be interrupted and continued.
 func seeds(ctx context.Context, args []string, out io.Writer) error {
 	var opts seedOptions
 	flags := flag.NewFlagSet("seeds", flag.ContinueOnError)
@@ -51,15 +51,14 @@ func seeds(ctx context.Context, args []string, out io.Writer) error {
 	return goOn(ctx, opts, out)
 }
 
-// goOn plays what the record does not hold yet. What was run is asked before it is built, so the line names what was
-// played.
+// goOn plays what the record does not hold. It asks for the source before it builds, so a line names what was played.
 func goOn(ctx context.Context, opts seedOptions, out io.Writer) error {
 	source, err := campaign.Source(ctx, ".", record.Seeds)
 	if err != nil {
 		return err
 	}
 	if source.Changed && !opts.force {
-		return errors.New("the tree has changes that are not in the commit: commit them, or record them as such with -force")
+		return errors.New("the tree has changes: commit them, or use -force, which the record tells")
 	}
 	lines, err := campaign.Lines(".")
 	if err != nil {
@@ -75,7 +74,10 @@ func goOn(ctx context.Context, opts seedOptions, out io.Writer) error {
 		return err
 	}
 	for _, p := range missing(lines, source.Code, span{opts.first, opts.first + opts.seeds}, opts.part) {
-		l := Line{Began: time.Now().UTC().Truncate(time.Second), Commit: source.Commit, Changed: source.Changed, Code: source.Code, First: p.from}
+		l := Line{
+			Began: time.Now().UTC().Truncate(time.Second), Commit: source.Commit, Changed: source.Changed,
+			Code: source.Code, First: p.from,
+		}
 		if l.Totals, err = play(ctx, program, p); err != nil {
 			return err
 		}
@@ -84,7 +86,7 @@ func goOn(ctx context.Context, opts seedOptions, out io.Writer) error {
 		}
 		_, _ = fmt.Fprintf(out, "from seed %d: %s\n", p.from, l.String())
 		if l.Violations > 0 {
-			return fmt.Errorf("%w by the seeds %d", errBroken, l.Failed)
+			return fmt.Errorf("%w by the seeds %d", errViolated, l.Failed)
 		}
 	}
 	return nil
@@ -99,7 +101,7 @@ func buildSim(ctx context.Context, program string) error {
 	return nil
 }
 
-// play plays the seeds of a span in a process of their own. A broken promise is in the totals, and is no error.
+// play plays the seeds of a span in a process of their own. A violation is in the totals, and is no error.
 func play(ctx context.Context, program string, s span) (totals sim.Totals, err error) {
 	run := exec.CommandContext(ctx, program, "-test.run", "^TestSeeds$", "-test.timeout", "0", "-sim.json",
 		"-sim.seed", fmt.Sprint(s.from), "-sim.seeds", fmt.Sprint(s.to-s.from))
@@ -111,13 +113,16 @@ func play(ctx context.Context, program string, s span) (totals sim.Totals, err e
 			}
 		}
 	}
+	wrong := func(format string, args ...any) (sim.Totals, error) {
+		return totals, fmt.Errorf("play from seed %d on: "+format, append([]any{s.from}, args...)...)
+	}
 	switch {
 	case ctx.Err() != nil:
-		return totals, fmt.Errorf("play from seed %d on: %w", s.from, ctx.Err())
+		return wrong("%w", ctx.Err())
 	case uint64(totals.Seeds) != s.to-s.from:
-		return totals, fmt.Errorf("play from seed %d on: %d of %d seeds were played, %w: %s", s.from, totals.Seeds, s.to-s.from, err, said)
+		return wrong("%d of %d seeds were played, %w: %s", totals.Seeds, s.to-s.from, err, said)
 	case (err != nil) != (totals.Violations > 0):
-		return totals, errors.Join(fmt.Errorf("play from seed %d on: %d violations, but: %s", s.from, totals.Violations, said), err)
+		return wrong("%d violations, but %v: %s", totals.Violations, err, said)
 	case err != nil:
 		_, _ = os.Stderr.Write(said)
 	}

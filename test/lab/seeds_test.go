@@ -18,9 +18,11 @@ func TestDocumentsShowWhatIsRecorded(t *testing.T) {
 }
 
 func line(code string, first uint64, seeds int, failed ...uint64) Line {
+	tasks := 10 * seeds
 	return Line{Code: code, Commit: "c", First: first, Totals: sim.Totals{
-		Seeds: seeds, Failed: failed, Violations: len(failed), Broken: map[judge.Promise]int{4: len(failed)},
-		Counts: judge.Counts{Tasks: 10 * seeds, Faults: map[string]int{"freeze": seeds}}, Linear: linear.Counts{Tasks: 10 * seeds},
+		Seeds: seeds, Failed: failed, Violations: len(failed), Broken: map[judge.Invariant]int{4: len(failed)},
+		Counts: judge.Counts{Tasks: tasks, Faults: map[string]int{"freeze": seeds}},
+		Linear: linear.Counts{Tasks: tasks},
 	}}
 }
 
@@ -28,8 +30,9 @@ func TestOnlySeedsOfTheLastCodeAreAddedUp(t *testing.T) {
 	t.Parallel()
 	got := Tables([]Line{line("old", 1, 500, 7), line("new", 1, 100), line("new", 201, 100), line("new", 101, 50)})
 	for _, want := range []string{
-		"250 seeds (1–150, 201–300) of code `new`", "| seeds that broke any | 0 | 0.01 of a seed |",
-		"| 4 completed twice, or by who did not hold it | 0 | 0.001 of a task |", "| tasks | 2500 |", "| fault: freeze | 250 |",
+		"250 seeds (1–150, 201–300) of code `new`", "| seeds with a violation | 0 | 0.01 of a seed |",
+		"| 4 completed twice, or without the lease | 0 | 0.001 of a task |", "| tasks | 2500 |",
+		"| fault: freeze | 250 |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
@@ -37,11 +40,12 @@ func TestOnlySeedsOfTheLastCodeAreAddedUp(t *testing.T) {
 	}
 }
 
-func TestASeedThatWasPlayedTwiceCountsOnceAndWhatItBrokeAlways(t *testing.T) {
+func TestASeedThatWasPlayedTwiceCountsOnceAndItsViolationsAlways(t *testing.T) {
 	t.Parallel()
 	got := Tables([]Line{line("new", 1, 100), line("new", 51, 100, 60), line("new", 51, 100, 60)})
 	for _, want := range []string{
-		"100 seeds (1–100)", "| tasks | 1000 |", "| seeds that broke any | 1 |  |", "hold it | 2 |  |", "The seeds that broke one: [60].",
+		"100 seeds (1–100)", "| tasks | 1000 |", "| seeds with a violation | 1 |  |", "without the lease | 2 |  |",
+		"Seeds with a violation: [60].",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
@@ -49,7 +53,7 @@ func TestASeedThatWasPlayedTwiceCountsOnceAndWhatItBrokeAlways(t *testing.T) {
 	}
 }
 
-func TestASeedThatBrokeAPromiseIsNotReached(t *testing.T) {
+func TestASeedWithAViolationIsNotReached(t *testing.T) {
 	t.Parallel()
 	for want, lines := range map[string][]Line{
 		"| 100000 | 0 |  |\n":                 nil,

@@ -14,7 +14,7 @@ import (
 // aim is how many seeds were to be played.
 const aim = 100_000
 
-// Reached is the line of docs/reliability.md: what [Tables] shows, beside what is aimed for.
+// Reached is the table of docs/reliability.md: the aim, and what of it [Tables] shows.
 func Reached(lines []Line) string {
 	var held int
 	var bound string
@@ -22,8 +22,8 @@ func Reached(lines []Line) string {
 		totals := sum(of(lines, lines[len(lines)-1].Code))
 		held, bound = totals.Seeds-len(totals.Failed), record.UpperBound(len(totals.Failed), totals.Seeds, "seed")
 	}
-	return fmt.Sprintf("| figure | aim | reached | 95 %% upper bound of those that break one |\n|---|---|---|---|\n"+
-		"| simulated seeds, all promises held | %d | %d | %s |\n", aim, held, bound)
+	return fmt.Sprintf("| figure | aim | reached | 95 %% upper bound of those with one |\n|---|---|---|---|\n"+
+		"| simulated seeds without a violation | %d | %d | %s |\n", aim, held, bound)
 }
 
 // Tables are those of docs/simulation.md: the seeds of the code of the last line, added up.
@@ -35,7 +35,8 @@ func Tables(lines []Line) string {
 	lines = of(lines, last.Code)
 	totals := sum(lines)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d seeds (%s) of code `%s` (last commit `%s`%s).\n\n", totals.Seeds, ranges(lines), last.Code, last.Commit, changes(lines))
+	fmt.Fprintf(&b, "%d seeds (%s) of code `%s` (last commit `%s`%s).\n\n",
+		totals.Seeds, ranges(lines), last.Code, last.Commit, changes(lines))
 	outcomes(&b, &totals)
 	b.WriteString("\n")
 	figures(&b, &totals)
@@ -58,16 +59,17 @@ func changes(lines []Line) string {
 }
 
 func outcomes(b *strings.Builder, t *sim.Totals) {
-	b.WriteString("| promise | broken | 95 % upper bound |\n|---|---|---|\n")
-	fmt.Fprintf(b, "| seeds that broke any | %d | %s |\n", len(t.Failed), record.UpperBound(len(t.Failed), t.Seeds, "seed"))
-	for _, p := range judge.Promises {
+	b.WriteString("| invariant | violations | 95 % upper bound |\n|---|---|---|\n")
+	failed := len(t.Failed)
+	fmt.Fprintf(b, "| seeds with a violation | %d | %s |\n", failed, record.UpperBound(failed, t.Seeds, "seed"))
+	for _, p := range judge.Invariants {
 		n := t.Broken[p.Number]
-		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Broken, n, record.UpperBound(n, t.Counts.Tasks, "task"))
+		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Violation, n, record.UpperBound(n, t.Counts.Tasks, "task"))
 	}
-	fmt.Fprintf(b, "| no order explains what was told of a task | %d | %s |\n",
+	fmt.Fprintf(b, "| histories that are not linearizable | %d | %s |\n",
 		t.Linear.Broken, record.UpperBound(t.Linear.Broken, t.Linear.Tasks-t.Linear.Undecided, "task"))
-	if len(t.Failed) > 0 {
-		fmt.Fprintf(b, "\nThe seeds that broke one: %d.\n", t.Failed)
+	if failed > 0 {
+		fmt.Fprintf(b, "\nSeeds with a violation: %d.\n", t.Failed)
 	}
 }
 
@@ -79,13 +81,15 @@ func figures(b *strings.Builder, t *sim.Totals) {
 		n    int
 	}{
 		{"processes", c.Nodes}, {"crashes", c.Crashes}, {"graceful stops", c.Stops},
-		{"saves accepted", c.Accepted}, {"saves of unknown outcome", c.Unknown}, {"saves that met a duplicate", c.Duplicates},
-		{"saves refused", c.Refused},
-		{"tasks", c.Tasks}, {"completed", c.Completed}, {"failed", c.Failed}, {"cancelled", c.Cancelled}, {"quarantined", c.Quarantine},
+		{"saves accepted", c.Accepted}, {"saves of unknown outcome", c.Unknown},
+		{"saves that met a duplicate", c.Duplicates}, {"saves refused", c.Refused},
+		{"tasks", c.Tasks}, {"completed", c.Completed}, {"failed", c.Failed}, {"cancelled", c.Cancelled},
+		{"quarantined", c.Quarantine},
 		{"executions", c.Executions}, {"executions that succeeded beside the one that counts", c.Extra},
 		{"leases rescued", c.Rescued}, {"of these, of leases that ended when the bound counted", c.Timed},
-		{"tasks whose history was checked to be linearizable", t.Linear.Tasks}, {"operations in these histories", t.Linear.Operations},
-		{"of these, of unknown outcome", t.Linear.Unknown}, {"histories that took too long to decide", t.Linear.Undecided},
+		{"tasks whose history was checked to be linearizable", t.Linear.Tasks},
+		{"operations in these histories", t.Linear.Operations}, {"of these, of unknown outcome", t.Linear.Unknown},
+		{"histories that took too long to decide", t.Linear.Undecided},
 	} {
 		fmt.Fprintf(b, "| %s | %d |\n", f.what, f.n)
 	}

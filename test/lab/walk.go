@@ -15,7 +15,10 @@ const module = "github.com/delaytask/delaytask/"
 
 // aside are packages and files that a walk passes without a decision: what a row is, what is counted and traced,
 // memory.
-var aside = []string{"internal/row/", "internal/metrics/", "internal/server/traces/", "internal/timer/offheap/", "spans.go", "tracing.go"}
+var aside = []string{
+	"internal/row/", "internal/metrics/", "internal/server/traces/", "internal/timer/offheap/",
+	"spans.go", "tracing.go",
+}
 
 // walk counts the files of which a statement runs between a save and its armed timer, and between the timer and the
 // stored result. What runs in the background is not in all of many walks, and so not in what they share.
@@ -26,8 +29,11 @@ func walk(ctx context.Context, out io.Writer) error {
 	}
 	defer os.RemoveAll(folder)
 	program := filepath.Join(folder, "walked")
-	build := []string{"build", "-cover", "-covermode=atomic", "-coverpkg=" + module + "...", "-o", program, "./test/lab/walked"}
-	for _, command := range [][]string{append([]string{"go"}, build...), {program, folder}} {
+	for _, command := range [][]string{
+		{"go", "build", "-cover", "-covermode=atomic", "-coverpkg=" + module + "...", "-o", program,
+			"./test/lab/walked"},
+		{program, folder},
+	} {
 		run := exec.CommandContext(ctx, command[0], command[1:]...)
 		run.Env = append(os.Environ(), "GOCOVERDIR="+folder)
 		if said, err := run.CombinedOutput(); err != nil {
@@ -45,8 +51,8 @@ func walk(ctx context.Context, out io.Writer) error {
 				inside++
 			}
 		}
-		lines := append([]string{fmt.Sprintf("%s: %d files, %d of engine and runqueue", name, len(files), inside)}, files...)
-		if _, err := fmt.Fprintln(out, strings.Join(lines, "\n  ")); err != nil {
+		head := fmt.Sprintf("%s: %d files, %d of engine and runqueue", name, len(files), inside)
+		if _, err := fmt.Fprintln(out, strings.Join(append([]string{head}, files...), "\n  ")); err != nil {
 			return err
 		}
 	}
@@ -61,7 +67,8 @@ func shared(ctx context.Context, pattern string) (files []string, err error) {
 	}
 	times := map[string]int{}
 	for _, walked := range walks {
-		text, err := exec.CommandContext(ctx, "go", "tool", "covdata", "textfmt", "-i="+walked, "-o=/dev/stdout").Output()
+		show := exec.CommandContext(ctx, "go", "tool", "covdata", "textfmt", "-i="+walked, "-o=/dev/stdout")
+		text, err := show.Output()
 		if err != nil {
 			return nil, fmt.Errorf("read what ran in %s: %w", walked, err)
 		}
@@ -83,13 +90,11 @@ func ran(profile string) (files []string) {
 	for line := range strings.Lines(profile) {
 		place, counts, _ := strings.Cut(strings.TrimSpace(line), " ")
 		file, _, _ := strings.Cut(strings.TrimPrefix(place, module), ":")
-		without := strings.HasPrefix(file, "test/") || slices.ContainsFunc(aside, func(a string) bool {
-			return strings.HasPrefix(file, a)
-		})
-		if !strings.HasSuffix(file, ".go") || without || strings.HasSuffix(counts, " 0") || slices.Contains(files, file) {
-			continue
+		without := strings.HasPrefix(file, "test/") || !strings.HasSuffix(file, ".go") ||
+			slices.ContainsFunc(aside, func(a string) bool { return strings.HasPrefix(file, a) })
+		if !without && !strings.HasSuffix(counts, " 0") && !slices.Contains(files, file) {
+			files = append(files, file)
 		}
-		files = append(files, file)
 	}
 	return files
 }

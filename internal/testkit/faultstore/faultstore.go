@@ -1,12 +1,10 @@
 // Package faultstore makes a store fail on purpose: before a call, after it, or by hanging. A test that runs a scenario
-// with the n-th call failing, for n = 1, 2, 3 … until [Store.Faults] says that no fault was met, has seen every call of
-// it fail.
+// with the n-th call failing, for n = 1, 2, 3 … until [Store.Faults] returns 0, has seen every call fail.
 //
-// Over a [Line] calls also take their time, and it may be cut, held and ended.
+// Over a [Link] calls also take their time, and the link may be cut, held and ended.
 //
-// It waits only for the caller's context, and starts no goroutine but the timer's that makes a late call and, over a
-// line, those that go on with a call when its caller is gone or may be before its rows are unlocked. So it works in a
-// testing/synctest bubble.
+// A store waits only for the caller's context. It starts no goroutine but the timer's that makes a late call and, over
+// a link, those that continue a call without its caller. So it works in a testing/synctest bubble.
 package faultstore
 
 import (
@@ -32,7 +30,7 @@ type Store struct {
 	inner store.Store
 	plans []Plan
 	late  sync.WaitGroup // calls that are still to be made
-	line  *Line          // nil: none
+	link  *Link          // nil: none
 
 	mu     sync.Mutex
 	calls  map[string]int // by method
@@ -46,9 +44,9 @@ func New(inner store.Store, plans ...Plan) *Store {
 	return &Store{inner: inner, plans: plans, calls: make(map[string]int)}
 }
 
-// Over makes the calls go over a line, and returns the store. It must be called before any other method.
-func (s *Store) Over(l *Line) *Store {
-	s.line = l
+// Over makes the calls go over a link, and returns the store. It must be called before any other method.
+func (s *Store) Over(l *Link) *Store {
+	s.link = l
 	return s
 }
 
@@ -73,8 +71,8 @@ func (s *Store) Faults() int {
 	return s.faults
 }
 
-// Cut returns how many calls that the plans let pass were not done at their deadline. A test in real time whose verdict
-// counts only for the planned faults asks for it: a slow machine adds faults of its own.
+// Cut returns how many calls that the plans let pass were not done at their deadline. A test in real time checks it,
+// because a slow machine adds faults of its own.
 func (s *Store) Cut() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +101,8 @@ func (s *Store) decide(method string) (Call, Mode) {
 func call[T any](ctx context.Context, s *Store, method string, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	this, mode := s.decide(method)
-	if s.line != nil {
-		return over(ctx, s.line, this, mode, do)
+	if s.link != nil {
+		return over(ctx, s.link, this, mode, do)
 	}
 	switch mode {
 	case Before:

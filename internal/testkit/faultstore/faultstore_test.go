@@ -45,13 +45,13 @@ func TestModesOfAnInsert(t *testing.T) {
 		{faultstore.Late, row.ClassUnknown, time.Second, false, true},
 		{faultstore.Twice, row.ClassDuplicate, 0, true, true},
 	} {
-		for _, overLine := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%v, over a line %t", c.mode, overLine), func(t *testing.T) {
+		for _, overLink := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, over a link %t", c.mode, overLink), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					inner, line := memstore.New(), slow(time.Microsecond, time.Microsecond)
+					inner, link := memstore.New(), slow(time.Microsecond, time.Microsecond)
 					s := faultstore.New(inner, faultstore.Method("Insert", 2, c.mode))
-					if overLine {
-						s.Over(line)
+					if overLink {
+						s.Over(link)
 					}
 					if err := s.Insert(t.Context(), nil, []row.Row{task(1)}); err != nil {
 						t.Fatalf("the call before the fault: %v", err)
@@ -66,7 +66,7 @@ func TestModesOfAnInsert(t *testing.T) {
 					if took := time.Since(begun).Truncate(time.Millisecond); took != c.took {
 						t.Errorf("took %v, want %v", took, c.took)
 					}
-					then := c.then || overLine && c.mode == faultstore.Late // which is late by when it was sent
+					then := c.then || overLink && c.mode == faultstore.Late // which is late by when it was sent
 					if got := stored(t, inner, 2); got != then {
 						t.Errorf("stored %v when the call returned, want %v", got, then)
 					}
@@ -81,7 +81,7 @@ func TestModesOfAnInsert(t *testing.T) {
 					if s.Faults() != 1 || s.Calls() != 3 || s.CallsOf("Insert") != 3 {
 						t.Errorf("%d faults in %d calls, %d inserts", s.Faults(), s.Calls(), s.CallsOf("Insert"))
 					}
-					line.End() // whoever waits for an answer goes home
+					link.End() // ends what waits for an answer
 				})
 			})
 		}

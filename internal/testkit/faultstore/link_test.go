@@ -13,47 +13,47 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/storetest"
 )
 
-func TestOverAnOpenLineItIsTheInnerStore(t *testing.T) {
+func TestOverAnOpenLinkItIsTheInnerStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		t.Parallel()
-		return faultstore.New(memstore.New()).Over(faultstore.NewLine(nil))
+		return faultstore.New(memstore.New()).Over(faultstore.NewLink(nil))
 	})
 }
 
-func slow(there, back time.Duration) *faultstore.Line {
-	return faultstore.NewLine(func(faultstore.Call) (time.Duration, time.Duration) { return there, back })
+func slow(there, back time.Duration) *faultstore.Link {
+	return faultstore.NewLink(func(faultstore.Call) (time.Duration, time.Duration) { return there, back })
 }
 
-// TestWhatBefallsALine inserts a row over a line that takes a second each way, with three seconds of patience, while
-// something happens to the line after a while and ends five seconds later.
-func TestWhatBefallsALine(t *testing.T) {
+// TestFaultsOfALink inserts a row over a link that takes a second each way, with a deadline of three seconds. After a
+// while something happens to the link, until five seconds after the begin.
+func TestFaultsOfALink(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		happens   func(*faultstore.Line)
+		happens   func(*faultstore.Link)
 		after     time.Duration
 		err       bool
 		took      time.Duration
 		then, now bool // stored when the call returned, and in the end
 	}{
-		{"nothing", func(*faultstore.Line) {}, 0, false, 2 * time.Second, true, true},
-		{"a cut before the call is sent", (*faultstore.Line).Cut, 0, true, 3 * time.Second, false, false},
-		{"a cut on the way", (*faultstore.Line).Cut, 500 * time.Millisecond, true, 3 * time.Second, false, false},
-		{"a cut on the way back", (*faultstore.Line).Cut, 1500 * time.Millisecond, true, 3 * time.Second, true, true},
-		{"a hold before the call is sent", (*faultstore.Line).Hold, 0, true, 3 * time.Second, false, true},
-		{"a hold on the way back", (*faultstore.Line).Hold, 1500 * time.Millisecond, true, 3 * time.Second, true, true},
-		{"a crash before the call is sent", (*faultstore.Line).End, 0, true, 0, false, false},
-		{"a crash on the way", (*faultstore.Line).End, 500 * time.Millisecond, true, 2 * time.Second, true, true},
+		{"nothing", func(*faultstore.Link) {}, 0, false, 2 * time.Second, true, true},
+		{"a cut before the call is sent", (*faultstore.Link).Cut, 0, true, 3 * time.Second, false, false},
+		{"a cut on the way", (*faultstore.Link).Cut, 500 * time.Millisecond, true, 3 * time.Second, false, false},
+		{"a cut on the way back", (*faultstore.Link).Cut, 1500 * time.Millisecond, true, 3 * time.Second, true, true},
+		{"a hold before the call is sent", (*faultstore.Link).Hold, 0, true, 3 * time.Second, false, true},
+		{"a hold on the way back", (*faultstore.Link).Hold, 1500 * time.Millisecond, true, 3 * time.Second, true, true},
+		{"a crash before the call is sent", (*faultstore.Link).End, 0, true, 0, false, false},
+		{"a crash on the way", (*faultstore.Link).End, 500 * time.Millisecond, true, 2 * time.Second, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				inner, line := memstore.New(), slow(time.Second, time.Second)
-				s := faultstore.New(inner).Over(line)
+				inner, link := memstore.New(), slow(time.Second, time.Second)
+				s := faultstore.New(inner).Over(link)
 				if c.after == 0 {
-					c.happens(line)
+					c.happens(link)
 				} else {
-					time.AfterFunc(c.after, func() { c.happens(line) })
+					time.AfterFunc(c.after, func() { c.happens(link) })
 				}
-				time.AfterFunc(5*time.Second, line.Restore)
+				time.AfterFunc(5*time.Second, link.Restore)
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				begun := time.Now()
@@ -92,18 +92,19 @@ func TestACallThatWaitsForALockOutlivesItsCaller(t *testing.T) {
 			t.Errorf("got %v after %v", err, took)
 		}
 		time.Sleep(time.Second)
-		if states, err := inner.States(t.Context(), []int64{1}); err != nil || len(states) != 1 || states[0].Executor != "e" {
+		states, err := inner.States(t.Context(), []int64{1})
+		if err != nil || len(states) != 1 || states[0].Executor != "e" {
 			t.Errorf("got %+v, %v", states, err)
 		}
 	})
 }
 
-func TestWhoWaitsAtACutIsToldWhenItEnds(t *testing.T) {
+func TestCallsThatWaitAtACutFailWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, line := memstore.New(), slow(0, 0)
-		s := faultstore.New(inner, faultstore.Method("Insert", 1, faultstore.Hang)).Over(line)
-		time.AfterFunc(time.Second, line.Cut)
-		time.AfterFunc(2*time.Second, line.Restore)
+		inner, link := memstore.New(), slow(0, 0)
+		s := faultstore.New(inner, faultstore.Method("Insert", 1, faultstore.Hang)).Over(link)
+		time.AfterFunc(time.Second, link.Cut)
+		time.AfterFunc(2*time.Second, link.Restore)
 		if err := s.Insert(t.Context(), nil, []row.Row{task(1)}); row.ClassOf(err) != row.ClassUnknown {
 			t.Errorf("got %v", err)
 		}
@@ -112,7 +113,7 @@ func TestWhoWaitsAtACutIsToldWhenItEnds(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if err := s.Insert(t.Context(), nil, []row.Row{task(3)}); err != nil {
-			t.Errorf("over the restored line: %v", err)
+			t.Errorf("over the restored link: %v", err)
 		}
 		if stored(t, inner, 1) || stored(t, inner, 2) || !stored(t, inner, 3) {
 			t.Error("want only the third row stored")

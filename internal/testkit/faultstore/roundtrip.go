@@ -8,11 +8,11 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// trip is one call on its way there and back. Its caller carries it himself for as long as he waits, because starting a
-// goroutine for each call is what simulations would spend much of their time on. When he goes before the call is made,
-// a goroutine carries it on from where it is.
-type trip[T any] struct {
-	line *Line
+// roundTrip is one call on its way there and back. The goroutine of the caller carries it while the caller waits,
+// because a goroutine for each call would slow down simulations. When the caller leaves before the call is made, a new
+// goroutine carries it on from where it is.
+type roundTrip[T any] struct {
+	link *Link
 	call Call
 	mode Mode
 	do   func(context.Context) (T, error)
@@ -29,7 +29,7 @@ type trip[T any] struct {
 	err   error
 }
 
-// place is where a trip is.
+// place is where a round trip is.
 type place int
 
 const (
@@ -43,13 +43,13 @@ const (
 	through
 )
 
-// over makes a call over a line. The caller's context ends his wait and nothing else.
-func over[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(context.Context) (T, error)) (T, error) {
+// over makes a call over a link. The end of ctx ends the caller's wait and nothing else.
+func over[T any](ctx context.Context, l *Link, c Call, mode Mode, do func(context.Context) (T, error)) (T, error) {
 	if ctx.Err() != nil {
-		return do(ctx) // who has gone before sends nothing
+		return do(ctx) // nothing is sent
 	}
-	t := &trip[T]{line: l, call: c, mode: mode, do: do, ctx: context.WithoutCancel(ctx)}
-	t.there, t.back = l.travel(c)
+	t := &roundTrip[T]{link: l, call: c, mode: mode, do: do, ctx: context.WithoutCancel(ctx)}
+	t.there, t.back = l.transit(c)
 	if t.carry(ctx.Done()) {
 		return t.value, t.err
 	}
@@ -60,8 +60,8 @@ func over[T any](ctx context.Context, l *Line, c Call, mode Mode, do func(contex
 	return none, fault(row.ClassUnknown, c.Method, ctx.Err())
 }
 
-// carry brings the trip to its end, and reports whether that came before its caller was gone.
-func (t *trip[T]) carry(gone <-chan struct{}) bool {
+// carry brings the round trip to its end, and reports whether that came before its caller was gone.
+func (t *roundTrip[T]) carry(gone <-chan struct{}) bool {
 	for t.at != through {
 		if !t.step(gone) {
 			return false
@@ -70,16 +70,16 @@ func (t *trip[T]) carry(gone <-chan struct{}) bool {
 	return true
 }
 
-// step takes the trip to its next place, unless its caller is gone before.
-func (t *trip[T]) step(gone <-chan struct{}) bool {
+// step takes the round trip to its next place, unless its caller is gone before.
+func (t *roundTrip[T]) step(gone <-chan struct{}) bool {
 	switch t.at {
 	case leaving:
 		return t.pass(going, gone)
 	case going:
-		if !t.takes(t.there, gone) {
+		if !t.transit(t.there, gone) {
 			return false
 		}
-		if s, _ := t.line.look(); s == cut {
+		if s, _ := t.link.look(); s == cut {
 			t.lose(errCut)
 		} else {
 			t.at = arrived
@@ -92,7 +92,7 @@ func (t *trip[T]) step(gone <-chan struct{}) bool {
 		}
 		t.turn()
 	case returning:
-		if !t.takes(t.back, gone) {
+		if !t.transit(t.back, gone) {
 			return false
 		}
 		t.at = home
@@ -107,9 +107,9 @@ func (t *trip[T]) step(gone <-chan struct{}) bool {
 	return true
 }
 
-// pass waits while the line is held, and goes on if it is open then.
-func (t *trip[T]) pass(next place, gone <-chan struct{}) bool {
-	switch s, moved := t.line.look(); s {
+// pass waits while the link is held, and goes on if it is open then.
+func (t *roundTrip[T]) pass(next place, gone <-chan struct{}) bool {
+	switch s, moved := t.link.look(); s {
 	case held:
 		return wait(moved, gone)
 	case cut:
@@ -122,8 +122,8 @@ func (t *trip[T]) pass(next place, gone <-chan struct{}) bool {
 	return true
 }
 
-// takes lets the time of a journey pass, also in parts.
-func (t *trip[T]) takes(d time.Duration, gone <-chan struct{}) bool {
+// transit lets the time on the way pass, also in parts.
+func (t *roundTrip[T]) transit(d time.Duration, gone <-chan struct{}) bool {
 	if d <= 0 {
 		return true
 	}
@@ -142,7 +142,7 @@ func (t *trip[T]) takes(d time.Duration, gone <-chan struct{}) bool {
 }
 
 // arrive makes the call, as far as its mode lets it.
-func (t *trip[T]) arrive() {
+func (t *roundTrip[T]) arrive() {
 	switch t.mode {
 	case Before:
 		t.err, t.at = fault(row.ClassNotApplied, t.call.Method, errFault), through
@@ -167,8 +167,8 @@ func (t *trip[T]) arrive() {
 	}()
 }
 
-// mayWait tells the calls that wait while somebody else holds a lock on their rows from those that a store in memory
-// answers at once.
+// mayWait reports whether a call waits while another transaction locks its rows. A store in memory answers the others
+// at once.
 func mayWait(method string) bool {
 	switch method {
 	case "Claim", "Renew", "Update", "Adopt", "Discard":
@@ -178,7 +178,7 @@ func mayWait(method string) bool {
 	}
 }
 
-func (t *trip[T]) perform() {
+func (t *roundTrip[T]) perform() {
 	if t.mode == Twice {
 		_, _ = t.do(t.ctx)
 	}
@@ -186,25 +186,25 @@ func (t *trip[T]) perform() {
 }
 
 // turn sends the answer on its way.
-func (t *trip[T]) turn() {
+func (t *roundTrip[T]) turn() {
 	if t.at = returning; t.mode == After {
 		t.fail(errors.Join(errFault, t.err))
 		t.at = through
 	}
 }
 
-// lose waits for what will never come, until the line moves.
-func (t *trip[T]) lose(why error) {
+// lose waits for what will never come, until the link moves.
+func (t *roundTrip[T]) lose(why error) {
 	t.fail(why)
 	var s state
-	if s, t.moved = t.line.look(); s == ended {
+	if s, t.moved = t.link.look(); s == ended {
 		t.at = through
 	} else {
 		t.at = lost
 	}
 }
 
-func (t *trip[T]) fail(why error) {
+func (t *roundTrip[T]) fail(why error) {
 	var none T
 	t.value, t.err = none, fault(row.ClassUnknown, t.call.Method, why)
 }

@@ -35,7 +35,8 @@ func expect(t *testing.T, book *journal.Memory, want ...string) {
 		if got := said(e); got != want[i] {
 			t.Errorf("event %d is %q, want %q", i, got, want[i])
 		}
-		if e.Op != events[0].Op && e.Kind != journal.StoreRead && e.Kind != journal.StoreReturn || e.Node != "n" || e.At.IsZero() {
+		joined := e.Op == events[0].Op || e.Kind == journal.StoreRead || e.Kind == journal.StoreReturn
+		if !joined || e.Node != "n" || e.At.IsZero() {
 			t.Errorf("event %d: %+v", i, e)
 		}
 	}
@@ -60,15 +61,18 @@ func TestCallsAndReturnsAreRecorded(t *testing.T) {
 	if err := s.Insert(ctx, nil, []row.Row{task(1), task(2)}); row.ClassOf(err) != row.ClassDuplicate {
 		t.Fatal(err)
 	}
-	expect(t, &book, "store.insert 1 v0   ", "store.insert 2 v0   ", "store.return 1 v0   unknown", "store.return 2 v0   unknown")
+	expect(t, &book, "store.insert 1 v0   ", "store.insert 2 v0   ",
+		"store.return 1 v0   unknown", "store.return 2 v0   unknown")
 
 	_, err := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2}}, Executor: "e"})
 	must(t, err)
-	expect(t, &book, "store.claim 1 v0  e ", "store.claim 2 v0  e ", "store.return 1 v1   ", "store.return 2 v0   wrong_status")
+	expect(t, &book, "store.claim 1 v0  e ", "store.claim 2 v0  e ",
+		"store.return 1 v1   ", "store.return 2 v0   wrong_status")
 
 	_, err = s.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: 1, Version: 1}, TTR: time.Minute, Executor: "f"}})
 	must(t, err)
-	expect(t, &book, "store.renew 1 v1  f ", "store.read 1 v0   ", "store.return 1 v1 executing f ", "store.return 1 v0   wrong_status")
+	expect(t, &book, "store.renew 1 v1  f ", "store.read 1 v0   ",
+		"store.return 1 v1 executing f ", "store.return 1 v0   wrong_status")
 
 	done := row.Change{ID: 1, Version: 1, From: row.Executing, To: row.Completed, Executor: "f"}
 	_, err = s.Update(ctx, nil, []row.Change{done})
@@ -86,7 +90,8 @@ func TestCallsAndReturnsAreRecorded(t *testing.T) {
 	must(t, err)
 	_, _, err = s.Get(ctx, nil, []int64{1})
 	must(t, err)
-	expect(t, &book, "store.read 1 v0   ", "store.read 2 v0   ", "store.return 1 v2 completed f ", "store.return 2 v0   ",
+	expect(t, &book, "store.read 1 v0   ", "store.read 2 v0   ",
+		"store.return 1 v2 completed f ", "store.return 2 v0   ",
 		"store.read 1 v0   ", "store.return 1 v2 completed f ")
 
 	must(t, s.Discard(ctx, []row.Broken{{Ref: row.Ref{ID: 1, Version: 2}, Status: row.Completed, Reason: "r"}}))

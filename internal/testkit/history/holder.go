@@ -50,7 +50,7 @@ func (r *Recorder) Update(ctx context.Context, tx store.Tx, changes []row.Change
 	case err != nil:
 		c.all(failed(err))
 	case tx != nil:
-		c.all(journal.Unknown) // whether it is committed, nobody tells the store
+		c.all(journal.Unknown) // the store does not learn whether it is committed
 	case applied == len(changes):
 		c.all(journal.OK)
 	default:
@@ -68,7 +68,8 @@ func (r *Recorder) Update(ctx context.Context, tx store.Tx, changes []row.Change
 func (r *Recorder) Discard(ctx context.Context, broken []row.Broken) error {
 	c := r.begin(asking(r, broken, func(b row.Broken) journal.Event {
 		return journal.Event{
-			Kind: journal.StoreChange, ID: b.ID, Version: b.Version, Status: b.Status.String(), Detail: row.Failed.String(),
+			Kind: journal.StoreChange, ID: b.ID, Version: b.Version, Status: b.Status.String(),
+			Detail: row.Failed.String(),
 		}
 	}))
 	err := r.Store.Discard(ctx, broken)

@@ -1,6 +1,6 @@
 // Package history records what a process asks a store for, and what it is told: each call and each return of a claim, a
-// settle, a rescue, a cancel, a reschedule or a read, as events of package journal, one for each task. Package linear
-// says whether some order of what was done explains all that was told.
+// settle, a rescue, a cancel, a reschedule or a read. They are events of package journal, one for each task. Package
+// linear checks whether the history of a task is linearizable.
 package history
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Recorder passes all calls on to a store and records those that change a task or see who holds it. Calls that search
-// for tasks by their due time, and what reads in a caller's transaction see, are not recorded.
+// Recorder passes all calls on to a store and records those that change a task or see its owner. It does not record
+// calls that search for tasks by their due time, and reads in a caller's transaction.
 type Recorder struct {
 	store.Store
 	node  string
@@ -24,9 +24,9 @@ type Recorder struct {
 	calls atomic.Int64
 }
 
-// New returns a recorder of the node's calls. One of so many tasks is recorded, by its id, the same one at every node.
-// The calls are written before they are made and the returns before they are told; what write was given must outlive
-// the process.
+// New returns a recorder of the node's calls. It records one of share tasks, by the id, the same ones at every node. It
+// writes calls before they are made and returns before the caller gets them. What write was given must outlive the
+// process.
 func New(inner store.Store, node string, share int, write func(...journal.Event)) *Recorder {
 	return &Recorder{Store: inner, node: node, share: uint64(max(share, 1)), write: write}
 }
@@ -102,9 +102,11 @@ func failed(err error) journal.Class {
 }
 
 // Insert implements [store.Saver]. A duplicate is no proof that this very row was not stored: the statement may have
-// been sent twice. What a transaction stores is there when that is committed, which nobody tells the store.
+// been sent twice. Whether a transaction is committed, the store does not learn.
 func (r *Recorder) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
-	c := r.begin(asking(r, rows, func(w row.Row) journal.Event { return journal.Event{Kind: journal.StoreInsert, ID: w.ID} }))
+	c := r.begin(asking(r, rows, func(w row.Row) journal.Event {
+		return journal.Event{Kind: journal.StoreInsert, ID: w.ID}
+	}))
 	err := r.Store.Insert(ctx, tx, rows)
 	switch {
 	case err == nil && tx == nil:
@@ -143,10 +145,12 @@ func (r *Recorder) States(ctx context.Context, ids []int64) ([]row.State, error)
 
 // look begins a read.
 func (r *Recorder) look(ids []int64) *call {
-	return r.begin(asking(r, ids, func(id int64) journal.Event { return journal.Event{Kind: journal.StoreRead, ID: id} }))
+	return r.begin(asking(r, ids, func(id int64) journal.Event {
+		return journal.Event{Kind: journal.StoreRead, ID: id}
+	}))
 }
 
-// saw writes down what a read has seen. A row that cannot be decoded shows nothing that is worth a word.
+// saw writes down what a read has seen. A row that cannot be decoded shows nothing.
 func (c *call) saw(states []row.State, broken []row.Broken, err error) {
 	if err != nil {
 		c.all(journal.Refused)

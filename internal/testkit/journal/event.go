@@ -1,5 +1,5 @@
 // Package journal is what a simulated or a real run under faults leaves behind: one event for everything that a process
-// did, was told or saw, in the order in which it happened. Package judge decides from it alone whether the promises
+// did, was told or saw, in the order in which it happened. Package judge decides from it alone whether the invariants
 // held, so it can decide again at any time, on any machine.
 package journal
 
@@ -44,7 +44,7 @@ const (
 	OK          Class = ""
 	Unknown     Class = "unknown"      // the outcome is not known: it may have happened, and may yet happen
 	Refused     Class = "refused"      // nothing happened, for a reason that no other class names
-	LeaseLost   Class = "lease_lost"   // somebody else holds the task, or it has ended
+	LeaseLost   Class = "lease_lost"   // another executor owns the task, or it has ended
 	Duplicate   Class = "duplicate"    // an unfinished task carries the key: ID
 	NotFound    Class = "not_found"    // there is no such task
 	WrongStatus Class = "wrong_status" // its status forbids what was asked for
@@ -52,8 +52,8 @@ const (
 	Permanent   Class = "permanent"    // with one that must not be tried again
 	Panicked    Class = "panicked"     // with a panic
 	Snoozed     Class = "snoozed"      // it asks to run again later
-	HandedOver  Class = "handed_over"  // the holder of the token ends it
-	Released    Class = "released"     // the holder of the token gives it back
+	HandedOver  Class = "handed_over"  // the owner of the token ends it
+	Released    Class = "released"     // the owner of the token gives it back
 	Interrupted Class = "interrupted"  // a graceful stop ended it
 	Cancelled   Class = "cancelled"    // a cancel ended it
 )
@@ -64,7 +64,8 @@ type Kind string
 // Operations of callers. The call is written before anything is sent, the return when the caller has its answer: with
 // Error, and with the ID where there is one. A call without a return is one whose process ended in between.
 const (
-	CallSave         Kind = "call.save"   // Tag, Key, Body, Expected, Clock; ID when it is saved again after an unknown outcome
+	// CallSave has Tag, Key, Body, Expected and Clock, and the ID when it is saved again after an unknown outcome.
+	CallSave         Kind = "call.save"
 	ReturnSave       Kind = "return.save" // ID
 	CallCancel       Kind = "call.cancel" // ID
 	ReturnCancel     Kind = "return.cancel"
@@ -85,7 +86,7 @@ const (
 const (
 	RunStart Kind = "run.start" // ID, Tag, Key, Body, Version, Attempt, Expected, Due, Clock
 	RunEnd   Kind = "run.end"   // ID, Version, Error: how it ends, written before the library is told
-	RunTold  Kind = "run.told"  // ID, Version, Error: what the library says of it: its context has ended, its lease is lost
+	RunTold  Kind = "run.told"  // ID, Version, Error: what the library says: the context has ended, the lease is lost
 )
 
 // What a process asked a store for about one task, as package history records it, and what it was told. Op and ID join
@@ -100,8 +101,8 @@ const (
 	// Unknown when it may have been or may yet be. A claim that was won tells the Version; a read what it saw: Version,
 	// Status, Executor, or an empty Status where there was no such task.
 	StoreReturn Kind = "store.return"
-	// StoreWhole says that these calls are all that ever touches the table, and that a claim leaves out only what others
-	// hold.
+	// StoreWhole says that these calls are all that ever touches the table, and that a claim leaves out only what
+	// others hold.
 	StoreWhole Kind = "store.whole"
 )
 
@@ -117,10 +118,12 @@ const (
 
 // What the injector does, and what the database shows.
 const (
-	FaultBegin Kind = "fault.begin" // Detail: the kind of fault; Op joins begin and end; a fault of one moment has no end
-	FaultEnd   Kind = "fault.end"   // Key: the process that it was done to, where it was one; Error where there was nothing to do it to
-	Rules      Kind = "rules"       // Detail: what the judge has to know, as package judge encodes it
-	Phase      Kind = "phase"       // Detail: PhaseFaults, PhaseDrain or PhaseDone
+	// FaultBegin has the kind of fault in Detail. Op joins begin and end; a fault of one moment has no end.
+	FaultBegin Kind = "fault.begin"
+	// FaultEnd has the process that was hurt in Key, if it was one, and an Error when there was nothing to hurt.
+	FaultEnd Kind = "fault.end"
+	Rules    Kind = "rules" // Detail: what the judge has to know, as package judge encodes it
+	Phase    Kind = "phase" // Detail: PhaseFaults, PhaseDrain or PhaseDone
 	// Write is one transition, the insert included: ID, Version, Tag, Key, Body, Status, Attempt, CrashCount, Executor,
 	// Due, Expected, all as after it, and the Clock. An update may leave out Tag, Key, Body.
 	Write Kind = "write"

@@ -109,7 +109,8 @@ func TestOnlyATornLastLineIsLeftOut(t *testing.T) {
 		{line + `{"who":1}` + "\n", 0, "who"},
 	} {
 		got, err := Read(strings.NewReader(c.text))
-		if len(got) != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		said := err != nil && strings.Contains(err.Error(), c.says)
+		if len(got) != c.want || said != (c.says != "") {
 			t.Errorf("%q: %d events, %v; want %d, %q", c.text, len(got), err, c.want, c.says)
 		}
 	}
@@ -131,7 +132,8 @@ func TestMergeKeepsTheOrderOfEachJournal(t *testing.T) {
 func TestFileThatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := ReadFiles(filepath.Join(dir, "none")); !os.IsNotExist(err) && !strings.Contains(fmt.Sprint(err), "none") {
+	_, err := ReadFiles(filepath.Join(dir, "none"))
+	if !os.IsNotExist(err) && !strings.Contains(fmt.Sprint(err), "none") {
 		t.Errorf("got %v", err)
 	}
 	bad := filepath.Join(dir, "bad")

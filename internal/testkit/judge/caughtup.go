@@ -10,7 +10,7 @@ import (
 )
 
 // caughtUp (7): once there are no more faults, everything that is due and served is claimed within the bound.
-func (c *court) caughtUp() {
+func (c *checker) caughtUp() {
 	from, to, ok := c.bounded()
 	if !ok {
 		return
@@ -26,19 +26,19 @@ func (c *court) caughtUp() {
 			}
 			bound := latest(from, w.At, c.inJournal(w.Due)).Add(c.rules.CaughtUp)
 			if !ends.After(bound) {
-				continue // nearly all of them: who serves the tag is asked for the others only
+				continue // nearly all of them: servedFrom, which is slow, is for the others
 			}
 			if bound = latest(bound, c.servedFrom(t.writes[0].Tag, from).Add(c.rules.CaughtUp)); ends.After(bound) {
-				c.breach(7, t.id, fmt.Sprintf("it was not taken for %v after it was due and there were no more faults",
+				c.report(7, t.id, fmt.Sprintf("it was not taken for %v after it was due and there were no more faults",
 					ends.Sub(bound)+c.rules.CaughtUp), w, next)
 			}
 		}
 	}
 }
 
-// bounded returns the time in which the bounds of promises 7 and 8 count, on the journal's clock: from when the faults
-// have ended until the end. It is false for a journal without such a time.
-func (c *court) bounded() (from, to time.Time, ok bool) {
+// bounded returns the time in which the bounds of invariants 7 and 8 count, on the journal's clock: from the end of the
+// faults, and the time to settle, until the end. It is false for a journal without such a time.
+func (c *checker) bounded() (from, to time.Time, ok bool) {
 	if c.drain == nil || c.done == nil {
 		return from, to, false
 	}
@@ -46,7 +46,7 @@ func (c *court) bounded() (from, to time.Time, ok bool) {
 }
 
 // inJournal converts a moment on the database's clock, as it is after the faults, to the journal's.
-func (c *court) inJournal(t time.Time) time.Time { return t.Add(-shift(c.drain)) }
+func (c *checker) inJournal(t time.Time) time.Time { return t.Add(-shift(c.drain)) }
 
 // next returns the transition after the i-th one, nil while there is none.
 func (t *task) next(i int) *journal.Event {
@@ -56,9 +56,9 @@ func (t *task) next(i int) *journal.Event {
 	return nil
 }
 
-// servedFrom returns when, from the moment on, a process that serves the tag is first there: nobody else can take its
-// tasks. It is the moment itself for a tag that no process of the journal says it serves.
-func (c *court) servedFrom(tag string, moment time.Time) time.Time {
+// servedFrom returns the first time, from the moment on, at which a process serves the tag: no other can take its
+// tasks. For a tag that no process of the journal serves it returns the moment itself.
+func (c *checker) servedFrom(tag string, moment time.Time) time.Time {
 	var back time.Time
 	for _, start := range c.starts {
 		switch {
@@ -75,7 +75,7 @@ func (c *court) servedFrom(tag string, moment time.Time) time.Time {
 }
 
 // gone is how the process stopped serving, nil while it serves.
-func (c *court) gone(node string) *journal.Event {
+func (c *checker) gone(node string) *journal.Event {
 	if crash := c.crashed[node]; crash != nil {
 		return crash
 	}

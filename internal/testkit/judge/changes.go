@@ -6,23 +6,23 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// toldTheTruth (2): a cancel, reschedule or retry that was accepted has happened while it was asked for, and a task
-// that was accepted is found.
-func (c *court) toldTheTruth() {
+// acceptedChanges (2): an accepted cancel, reschedule or retry happened between its call and its return, and an
+// accepted task is found.
+func (c *checker) acceptedChanges() {
 	for _, o := range c.ops {
-		t := c.tasks[o.begin.ID]
+		t, seen := c.tasks[o.begin.ID], o.begin.At.Add(-c.rules.Blur-c.rules.Commit)
 		switch {
 		case o.end == nil:
-		case o.end.Error == journal.NotFound && t != nil && t.exists() && t.first().At.Before(o.begin.At.Add(-c.rules.Blur-c.rules.Commit)):
-			c.breach(2, o.begin.ID, "a task that is there was not found", o.begin, o.end, t.first())
+		case o.end.Error == journal.NotFound && t != nil && t.exists() && t.first().At.Before(seen):
+			c.report(2, o.begin.ID, "a task that is there was not found", o.begin, o.end, t.first())
 		case o.end.Error == journal.OK && !c.happened(t, o):
-			c.breach(2, o.begin.ID, "a change was accepted, and has not happened", o.begin, o.end)
+			c.report(2, o.begin.ID, "a change was accepted, and has not happened", o.begin, o.end)
 		}
 	}
 }
 
 // happened reports whether the database shows the change between call and return.
-func (c *court) happened(t *task, o *span) bool {
+func (c *checker) happened(t *task, o *span) bool {
 	if t == nil {
 		return false
 	}
@@ -49,23 +49,23 @@ func (c *court) happened(t *task, o *span) bool {
 	return len(t.writes) == 0 // the journal shows no transitions
 }
 
-// ranAtLeastOnce (3): a task ends because its processor succeeded, which promise 4 looks at, because it was cancelled,
-// or because it failed as often as it may.
-func (c *court) ranAtLeastOnce() {
+// ranAtLeastOnce (3): a task ends because its processor succeeded, because it was cancelled, or because its attempts
+// are used up. Invariant 4 covers the success.
+func (c *checker) ranAtLeastOnce() {
 	for _, t := range c.byID() {
 		for i := 1; i < len(t.writes); i++ {
 			before, w := t.writes[i-1], t.writes[i]
 			switch {
 			case w.Status == cancelled && !c.cancelAsked(t.id, w):
-				c.breach(3, t.id, "it is cancelled, and nobody has asked for that", before, w)
+				c.report(3, t.id, "it is cancelled without a request", before, w)
 			case w.Status == failed && before.Status == executing && !c.mayFail(t, before, w):
-				c.breach(3, t.id, "it is failed, and may still be tried", before, w)
+				c.report(3, t.id, "it is failed although attempts are left", before, w)
 			}
 		}
 	}
 }
 
-func (c *court) cancelAsked(id int64, w *journal.Event) bool {
+func (c *checker) cancelAsked(id int64, w *journal.Event) bool {
 	for _, o := range c.cancels[id] {
 		if !o.begin.At.After(w.At.Add(c.rules.Blur)) {
 			return true
@@ -75,7 +75,7 @@ func (c *court) cancelAsked(id int64, w *journal.Event) bool {
 }
 
 // mayFail reports whether the attempts are used up, the error was permanent, or too many leases were lost.
-func (c *court) mayFail(t *task, before, w *journal.Event) bool {
+func (c *checker) mayFail(t *task, before, w *journal.Event) bool {
 	if c.rules.Quarantine > 0 && w.CrashCount >= c.rules.Quarantine && w.CrashCount > before.CrashCount {
 		return true
 	}

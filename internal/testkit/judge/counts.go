@@ -6,7 +6,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Counts says how much a journal shows: a promise that was not put to the test has not held.
+// Counts says how much a journal shows. An invariant that was not put to the test has not held.
 type Counts struct {
 	Nodes      int `json:"nodes"`    // lives of processes
 	Tasks      int `json:"tasks"`    // that the database has shown
@@ -49,8 +49,8 @@ func (c *Counts) Add(o Counts) {
 // numbers are the counts that add up.
 func (c *Counts) numbers() []*int {
 	return []*int{
-		&c.Nodes, &c.Tasks, &c.Accepted, &c.Unknown, &c.Duplicates, &c.Refused, &c.Executions, &c.Extra, &c.Completed, &c.Failed,
-		&c.Cancelled, &c.Rescued, &c.Timed, &c.Quarantine, &c.Crashes, &c.Stops,
+		&c.Nodes, &c.Tasks, &c.Accepted, &c.Unknown, &c.Duplicates, &c.Refused, &c.Executions, &c.Extra, &c.Completed,
+		&c.Failed, &c.Cancelled, &c.Rescued, &c.Timed, &c.Quarantine, &c.Crashes, &c.Stops,
 	}
 }
 

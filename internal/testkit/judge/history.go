@@ -25,8 +25,8 @@ type history struct {
 	rows    bool // the journal ends with the table
 }
 
-// span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil where the
-// caller or the process did not live to see it, and for a fault of a moment.
+// span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil when the
+// process ended before, and for a fault of a moment.
 type span struct{ begin, end *journal.Event }
 
 // save is everything that was tried to store one task.
@@ -47,7 +47,8 @@ type task struct {
 
 func read(events []journal.Event) *history {
 	h := &history{
-		saves: map[string]*save{}, tasks: map[int64]*task{}, cancels: map[int64][]*span{}, crashed: map[string]*journal.Event{},
+		saves: map[string]*save{}, tasks: map[int64]*task{}, cancels: map[int64][]*span{},
+		crashed: map[string]*journal.Event{},
 	}
 	open := map[string]*span{}
 	begin := func(name string, e *journal.Event) *span {
@@ -82,7 +83,8 @@ func read(events []journal.Event) *history {
 			t.runs = append(t.runs, begin(e.Op, e))
 		case journal.FaultBegin:
 			h.faults = append(h.faults, begin(e.Op, e))
-		case journal.ReturnSave, journal.ReturnCancel, journal.ReturnReschedule, journal.ReturnRetry, journal.RunEnd, journal.FaultEnd:
+		case journal.ReturnSave, journal.ReturnCancel, journal.ReturnReschedule, journal.ReturnRetry, journal.RunEnd,
+			journal.FaultEnd:
 			if s := open[e.Op]; s != nil {
 				s.end = e
 			}
@@ -144,10 +146,10 @@ func (h *history) sort() {
 	h.ordered = slices.SortedFunc(maps.Values(h.tasks), func(a, b *task) int { return cmp.Compare(a.id, b.id) })
 }
 
-// byID yields the tasks in the order of their ids.
+// byID returns the tasks in the order of their ids.
 func (h *history) byID() []*task { return h.ordered }
 
-// byBody yields the saves in the order of their bodies.
+// byBody returns the saves in the order of their bodies.
 func (h *history) byBody() []*save {
 	var all []*save
 	for _, body := range slices.Sorted(maps.Keys(h.saves)) {

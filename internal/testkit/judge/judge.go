@@ -1,9 +1,9 @@
-// Package judge decides from a journal alone whether the promises of delaytask held. It knows neither engine nor store,
-// so it believes nobody: what callers and processors were told is held against what the database showed. Whether some
-// order explains what was told of each task is for package linear.
+// Package judge decides from a journal alone whether the invariants of delaytask held. It imports neither the engine
+// nor a store: it compares what callers and processors were told with what the database showed. Package linear checks
+// whether the history of each task is linearizable.
 //
-// Each promise has a file of its own. The journal must give every save a body of its own; saving again under the id of
-// an unknown outcome repeats the body. Nodes are named anew for each life.
+// The journal must give every save a body of its own. A save that is repeated under the id of an unknown outcome
+// repeats the body. Nodes are named anew for each life.
 package judge
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/linear"
 )
 
-// Rules are what the promises leave to settings.
+// Rules are what the invariants leave to settings.
 type Rules struct {
 	MaxAttempts int           // of every task; 0: not judged
 	Quarantine  int           // lost leases after which a task is failed
 	TTR         time.Duration // the longest lease, for journals that do not show how leases are moved
-	Settle      time.Duration // how long after the end of the faults the bounds begin to count
-	CaughtUp    time.Duration // how long after it was due a task is claimed at the latest
-	Rescue      time.Duration // how long after its end a lease is taken at the latest
-	Hold        time.Duration // how long beyond Settle leases may be left alone, for executors that could not renew them
+	Settle      time.Duration // from the end of the faults until the bounds count
+	CaughtUp    time.Duration // from the due time of a task until it is claimed, at most
+	Rescue      time.Duration // from the end of a lease until it is taken, at most
+	Hold        time.Duration // beyond Settle: for how long executors that could not renew their leases keep them
 	Blur        time.Duration // how far apart the clocks of the journals may be
-	Commit      time.Duration // how long after its write a transition is seen by others at the latest
-	Behind      bool          // there are members, and what one has committed another may not show yet
+	Commit      time.Duration // from the write of a transition until others see it, at most
+	Behind      bool          // a read at one member of a cluster may miss what another has committed
 	Killers     []string      // the faults, by their details, that end a process from outside
 }
 
@@ -55,20 +55,20 @@ func RulesOf(events []journal.Event) (Rules, error) {
 	return r, errors.New("the journal carries no rules: an event of the kind \"rules\" is missing")
 }
 
-// Promise is the number of a promise in docs/promises.md. 0 is the one that goes without saying: nothing runs that
-// nobody saved.
-type Promise int
+// Invariant is the number of a promise in docs/promises.md. The invariant 0 is implied there: what is stored or runs
+// was saved.
+type Invariant int
 
-// Promises are those that are judged, and what it means that one of them is broken.
-var Promises = []struct {
-	Number Promise
-	Broken string
+// Invariants are those that are judged, and what a violation of each means.
+var Invariants = []struct {
+	Number    Invariant
+	Violation string
 }{
-	{0, "stored or run, and saved by nobody"},
+	{0, "phantom tasks: stored or run without a save"},
 	{1, "accepted and lost"},
-	{2, "told what is not so: saves, changes"},
+	{2, "wrong answers to saves and changes"},
 	{3, "ended without success, cancel or attempts used up"},
-	{4, "completed twice, or by who did not hold it"},
+	{4, "completed twice, or without the lease"},
 	{5, "started early"},
 	{7, "not caught up within the bound"},
 	{8, "leases rescued late, early or unfairly; tasks quarantined for others"},
@@ -76,30 +76,30 @@ var Promises = []struct {
 	{11, "attempts burned by a stop"},
 }
 
-// Violation is a promise that did not hold.
+// Violation is a case in which an invariant did not hold.
 type Violation struct {
-	Promise Promise         `json:"promise"`
-	Task    int64           `json:"task,omitempty"`
-	What    string          `json:"what"`
-	Events  []journal.Event `json:"events"` // that show it
+	Invariant Invariant       `json:"invariant"`
+	Task      int64           `json:"task,omitempty"`
+	What      string          `json:"what"`
+	Events    []journal.Event `json:"events"` // that show it
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("promise %d, task %d: %s", v.Promise, v.Task, v.What)
+	return fmt.Sprintf("invariant %d, task %d: %s", v.Invariant, v.Task, v.What)
 }
 
 // Verdict is what a journal shows.
 type Verdict struct {
-	Violations  []Violation        // of promises
-	Unexplained []linear.Violation // tasks of which no order explains what was told
+	Violations  []Violation        // of invariants
+	Unexplained []linear.Violation // tasks whose history is not linearizable
 	Counts      Counts
 	Linear      linear.Counts
 }
 
-// Broken is how many violations there are, of either kind.
-func (v Verdict) Broken() int { return len(v.Violations) + len(v.Unexplained) }
+// Total is the number of violations of either kind.
+func (v Verdict) Total() int { return len(v.Violations) + len(v.Unexplained) }
 
-// Show writes the violations with the events that show them, of each kind so many at most.
+// Show writes the violations with the events that show them, at most so many of each kind.
 func (v Verdict) Show(w io.Writer, most int) error {
 	var errs []error
 	show := func(violation fmt.Stringer, events []journal.Event) {
@@ -115,14 +115,14 @@ func (v Verdict) Show(w io.Writer, most int) error {
 	return errors.Join(errs...)
 }
 
-// Judge reads a journal in its order; those of several processes are to be merged before.
+// Judge reads a journal in its order. The caller merges the journals of several processes first.
 func Judge(events []journal.Event, rules Rules) Verdict {
 	h := read(events)
-	c := &court{history: h, rules: rules, counts: count(h)}
-	for _, rule := range []func(*court){
-		(*court).inventedNothing, (*court).acceptedIsStored, (*court).unknownIsSaid, (*court).toldTheTruth, (*court).ranAtLeastOnce,
-		(*court).completedOnce, (*court).neverEarly, (*court).caughtUp, (*court).rescued, (*court).quarantinedAlone,
-		(*court).keysUnique, (*court).stopsAreFree,
+	c := &checker{history: h, rules: rules, counts: count(h)}
+	for _, rule := range []func(*checker){
+		(*checker).noPhantoms, (*checker).acceptedIsStored, (*checker).unknownIsSaid, (*checker).acceptedChanges,
+		(*checker).ranAtLeastOnce, (*checker).completedOnce, (*checker).neverEarly, (*checker).caughtUp,
+		(*checker).rescued, (*checker).quarantinedAlone, (*checker).keysUnique, (*checker).stopsAreFree,
 	} {
 		rule(c)
 	}
@@ -131,17 +131,17 @@ func Judge(events []journal.Event, rules Rules) Verdict {
 	return v
 }
 
-// court is a history under judgement.
-type court struct {
+// checker is a history and the violations found in it.
+type checker struct {
 	*history
 	rules      Rules
 	counts     Counts
 	violations []Violation
 }
 
-// breach notes a violation with the events that show it.
-func (c *court) breach(p Promise, task int64, what string, shown ...*journal.Event) {
-	v := Violation{Promise: p, Task: task, What: what}
+// report notes a violation with the events that show it.
+func (c *checker) report(p Invariant, task int64, what string, shown ...*journal.Event) {
+	v := Violation{Invariant: p, Task: task, What: what}
 	for _, e := range shown {
 		if e != nil {
 			v.Events = append(v.Events, *e)

@@ -10,20 +10,20 @@ import (
 )
 
 // clean is the verdict of a story in which nothing is wrong.
-const clean Promise = -1
+const clean Invariant = -1
 
-// stories break a promise, or nearly do.
+// stories violate an invariant, or nearly do.
 var stories = []struct {
-	name   string
-	broken Promise
-	told   *story
+	name     string
+	violated Invariant
+	told     *story
 }{
 	{"a task is saved, runs and completes", clean, tell().save(0, 1, "a").run(1, "a").over().row(1, 2, completed, "a")},
 
-	{"somebody's task runs with another body", 0, tell().claimed(1).start(2.01, "n", 1, 1, "b")},
-	{"a row nobody saved", 0, tell().insert(0, 1, "a", "")},
+	{"a task runs with another body", 0, tell().claimed(1).start(2.01, "n", 1, 1, "b")},
+	{"a row without a save", 0, tell().insert(0, 1, "a", "")},
 	{"a row with another key", 0, tell().call(0, "a", "k", 0).insert(0, 1, "a", "")},
-	{"a row whose saver died before he was answered", clean, tell().
+	{"a row whose saver crashed before it was answered", clean, tell().
 		call(0, "a", "", 0).insert(0, 1, "a", "").run(1, "a")},
 
 	{"an accepted task is not in the table", 1, tell().save(0, 1, "a").save(0, 2, "b").row(2, 0, pending, "b")},
@@ -58,7 +58,7 @@ var stories = []struct {
 	{"a cancel is accepted and has not happened", 2, tell().save(0, 1, "a").cancel(1, journal.OK).run(1, "a")},
 	{"a cancel is accepted", clean, tell().
 		save(0, 1, "a").cancel(1, journal.OK).write(1.05, 1, 1, cancelled, 0, 0, 1.05)},
-	{"a reschedule is accepted after it happened to somebody else", 2, tell().
+	{"a reschedule is accepted after another one happened", 2, tell().
 		save(0, 1, "a").write(.5, 1, 1, pending, 0, 0, 9).reschedule(1, journal.OK)},
 	{"a retry is accepted and the task stays failed", 2, tell().
 		save(0, 1, "a").op(1, journal.CallRetry, journal.ReturnRetry, journal.OK)},
@@ -98,29 +98,29 @@ var stories = []struct {
 
 	{"a task starts a microsecond early", 5, tell().
 		save(0, 1, "a").write(2, 1, 1, executing, 1, 0, 6).start(2.009999, "n", 1, 1, "a")},
-	{"a task starts early by a promise that another clock has kept", clean, tell().claimed(1).startBehind()},
-	{"a task starts early by a promise that nobody has kept", 5, tell().
+	{"a task starts before its expected time, due by another clock", clean, tell().claimed(1).startBehind()},
+	{"a task starts before its expected time, due by no clock", 5, tell().
 		save(0, 1, "a").write(2.01, 1, 1, pending, 0, 0, 1.5).startBehind()},
 	{"a processor is told an earlier time than the table's", 5, tell().
 		save(0, 1, "a").write(1, 1, 1, pending, 0, 0, 9).reschedule(1, journal.OK).write(2, 1, 2, executing, 1, 0, 6).
 		start(2.1, "n", 1, 2, "a")},
 	{"a task starts by the database's clock, which is ahead", clean, tell().
 		save(0, 1, "a").write(1, 1, 1, executing, 1, 0, 6).
-		add(1.5, "n", journal.RunStart, journal.Event{ID: 1, Version: 1, Tag: "t", Body: "a", Due: at(2.01), Clock: at(2.01)})},
-	{"a task is tried again by another clock than it was promised by", clean, tell().
+		dueAt2(1.5, 2.01)},
+	{"a task is tried again by another clock than it was saved by", clean, tell().
 		running(1).ends(journal.Failed).write(2.2, 1, 2, pending, 1, 0, 1).write(3, 1, 3, executing, 2, 0, 5).
 		add(3, "n", journal.RunStart, journal.Event{
 			ID: 1, Version: 3, Tag: "t", Body: "a", Due: at(1), Expected: at(2.01), Clock: at(1.1),
 		})},
 	{"a task starts by the machine's clock, and the database's is behind", 5, tell().
 		save(0, 1, "a").write(1, 1, 1, executing, 1, 0, 6).
-		add(2.5, "n", journal.RunStart, journal.Event{ID: 1, Version: 1, Tag: "t", Body: "a", Due: at(2.01), Clock: at(2)})},
-	{"a promise is as long as the second try asked for, by another clock", clean, tell().
+		dueAt2(2.5, 2)},
+	{"a task is expected when the second try asked for it, by another clock", clean, tell().
 		call(3, "a", "", 0).answer(3.1, "a", 1, journal.Unknown).call(0, "a", "", 1).insert(3.2, 1, "a", "")},
 	{"a server whose clock is behind takes over during a save", clean, tell().saveOver(2, 2.1)},
-	{"a promise is shorter than asked for by the clock of the server that takes over", 5, tell().saveOver(2, 1.9)},
-	{"a promise is shorter than asked for, by the clock of both servers", 5, tell().saveOver(-2, -.1)},
-	{"a promise is shorter than asked for", 5, tell().call(0.02, "a", "", 0).insert(0.01, 1, "a", "")},
+	{"a task is expected too early by the clock of the server that takes over", 5, tell().saveOver(2, 1.9)},
+	{"a task is expected too early by the clocks of both servers", 5, tell().saveOver(-2, -.1)},
+	{"a task is expected too early", 5, tell().call(0.02, "a", "", 0).insert(0.01, 1, "a", "")},
 
 	{"a task is not taken when the faults are over", 7, tell().
 		save(0, 1, "a").over().write(27.1, 1, 1, executing, 1, 0, 31).write(28, 1, 2, cancelled, 1, 0, 28).
@@ -137,7 +137,7 @@ var stories = []struct {
 	{"a task is due when all is over", clean, tell().
 		save(0, 1, "a").write(1, 1, 1, pending, 0, 0, 59).reschedule(.9, journal.OK).over()},
 
-	{"nobody rescues the task of a node that crashed", 8, tell().
+	{"the task of a node that crashed is not rescued", 8, tell().
 		running(1).add(3, "n", journal.NodeCrash, journal.Event{}).over()},
 	{"a rescue costs an attempt", 8, tell().claimed(1).write(6.1, 1, 2, pending, 1, 1, 6.1)},
 	{"a lease is taken before it is over", 8, tell().claimed(1).write(5.9, 1, 2, pending, 0, 1, 5.9)},
@@ -146,23 +146,23 @@ var stories = []struct {
 		write(6.1, 1, 2, pending, 0, 1, 6.1)},
 	{"a task is quarantined for its own losses", clean, tell().quarantine(false)},
 	{"a task is quarantined beside one that never crashed", clean, tell().quarantine(false).neighbour("n3", 0, 20)},
-	{"a task is quarantined after a suspect whose result was stored", clean, tell().
+	{"a task is quarantined after a task on probation whose result was stored", clean, tell().
 		quarantine(false).neighbour("n3", 2, 5.4)},
-	{"a task is quarantined that met its first loss as a suspect beside another", clean, tell().
+	{"a task is quarantined that met its first loss on probation beside another", clean, tell().
 		quarantine(false).neighbour("n2", 2, 20)},
-	{"a task is quarantined that met its second loss as a suspect beside another", 8, tell().
+	{"a task is quarantined that met its second loss on probation beside another", 8, tell().
 		quarantine(false).neighbour("n3", 2, 20)},
-	{"a task is quarantined that was a suspect beside one that should have run alone", 8, tell().
+	{"a task is quarantined that was on probation beside one that should have run solo", 8, tell().
 		quarantine(false).neighbour("n2", 3, 20)},
-	{"a task is quarantined beside a suspect that had returned and whose lease was over", clean, tell().
+	{"a task is quarantined beside one on probation that had returned and whose lease was over", clean, tell().
 		quarantine(false).outlasted(true, 5.4)},
-	{"a task is quarantined beside a suspect that had returned and whose lease was not over", 8, tell().
+	{"a task is quarantined beside one on probation that had returned and whose lease was not over", 8, tell().
 		quarantine(false).outlasted(true, 5.6)},
-	{"a task is quarantined beside a suspect that had returned, and nobody knows how its lease was moved", 8, tell().
+	{"a task is quarantined beside one on probation that had returned, its lease moved without a trace", 8, tell().
 		quarantine(false).outlasted(true, 0)},
-	{"a task is quarantined beside a suspect that still ran when its lease was over", 8, tell().
+	{"a task is quarantined beside one on probation that still ran when its lease was over", 8, tell().
 		quarantine(false).outlasted(false, 5.4)},
-	{"a task is quarantined whose process was cut off, and died beside another suspect later", clean, tell().
+	{"a task is quarantined whose process was cut off, and crashed beside another later", clean, tell().
 		quarantine(false).neighbour("n3", 2, 20).outlives("n3", 8)},
 	{"a task is quarantined that had returned each time", 8, tell().quarantine(true)},
 	{"a task is quarantined that had returned each time, once as its process was killed from outside", clean, tell().
@@ -177,7 +177,7 @@ var stories = []struct {
 		claimed(1).write(28.5, 1, 2, pending, 0, 1, 28.5).completes(28.6, 29, "n", 3, 1).over()},
 	{"a lease is left alone while its executor may come back", clean, tell().
 		claimed(1).write(27.5, 1, 2, pending, 0, 1, 27.5).completes(27.6, 28, "n", 3, 1).over()},
-	{"a lease is moved long after its end, and nobody had ended it", 8, tell().moveLate(28.5)},
+	{"a lease is moved long after its end, and was not ended", 8, tell().moveLate(28.5)},
 	{"a lease is moved after its end, before it had to be ended", clean, tell().moveLate(27.5)},
 	{"a lease is taken in time after the faults", clean, tell().
 		running(1).add(20.5, "n", journal.NodeCrash, journal.Event{}).over().write(29, 1, 2, pending, 0, 1, 29).
@@ -198,7 +198,7 @@ var stories = []struct {
 
 	{"a graceful stop burns an attempt", 11, tell().
 		running(1).ends(journal.Interrupted).write(2.2, 1, 2, pending, 1, 0, 2.2)},
-	{"an attempt is spent that nobody had", 11, tell().claimed(1).write(2.2, 1, 2, pending, 1, 0, 2.2)},
+	{"an attempt is spent that was not used", 11, tell().claimed(1).write(2.2, 1, 2, pending, 1, 0, 2.2)},
 	{"an attempt is spent that failed", clean, tell().
 		running(1).ends(journal.Panicked).write(2.2, 1, 2, pending, 1, 0, 3)},
 	{"two attempts are given back for one", 11, tell().claimed(3).write(2.2, 1, 2, pending, 1, 0, 2.2)},
@@ -219,12 +219,12 @@ func TestStories(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			verdict := Judge(journal.Merge(c.told.events), rules)
-			if (len(verdict.Violations) == 0) != (c.broken == clean) {
-				t.Errorf("want promise %d broken (%d: none), got %v", c.broken, clean, verdict.Violations)
+			if (len(verdict.Violations) == 0) != (c.violated == clean) {
+				t.Errorf("want a violation of %d (%d: none), got %v", c.violated, clean, verdict.Violations)
 			}
 			for _, v := range verdict.Violations {
-				if v.Promise != c.broken || len(v.Events) == 0 {
-					t.Errorf("want promise %d broken, no other, and events that show it: %v", c.broken, v)
+				if v.Invariant != c.violated || len(v.Events) == 0 {
+					t.Errorf("want a violation of %d, no other, and events that show it: %v", c.violated, v)
 				}
 			}
 		})
@@ -235,7 +235,8 @@ func TestCounts(t *testing.T) {
 	t.Parallel()
 	s := tell().running(1).end(5, "n", 1, 1, "a", journal.OK).add(5, "n", journal.NodeCrash, journal.Event{}).
 		write(6.1, 1, 2, pending, 0, 1, 6.1).completes(6.2, 7, "m", 3, 1).
-		add(8, "m", journal.NodeStop, journal.Event{}).add(8, "m", journal.FaultBegin, journal.Event{Detail: "partition"})
+		add(8, "m", journal.NodeStop, journal.Event{}).
+		add(8, "m", journal.FaultBegin, journal.Event{Detail: "partition"})
 	got := Judge(s.events, rules).Counts
 	want := Counts{
 		Tasks: 1, Accepted: 1, Executions: 2, Extra: 1, Completed: 1, Rescued: 1, Crashes: 1, Stops: 1,

@@ -18,32 +18,32 @@ var successors = map[string][]string{
 
 // completedOnce (4): every transition follows from the one before, each claim has one execution, and only the execution
 // that holds the current lease completes the task.
-func (c *court) completedOnce() {
+func (c *checker) completedOnce() {
 	for _, t := range c.byID() {
 		c.executedOncePerClaim(t)
 		for i := 1; i < len(t.writes); i++ {
 			before, w := t.writes[i-1], t.writes[i]
 			switch {
 			case w.Version == before.Version:
-				c.breach(4, t.id, fmt.Sprintf("version %d was written twice", w.Version), before, w)
+				c.report(4, t.id, fmt.Sprintf("version %d was written twice", w.Version), before, w)
 			case w.Version != before.Version+1:
-				c.breach(4, t.id, fmt.Sprintf("version %d follows %d", w.Version, before.Version), before, w)
+				c.report(4, t.id, fmt.Sprintf("version %d follows %d", w.Version, before.Version), before, w)
 			case !slices.Contains(successors[before.Status], w.Status):
-				c.breach(4, t.id, "it went from "+describe(before, w), before, w)
+				c.report(4, t.id, "it went from "+describe(before, w), before, w)
 			case w.Status == completed && !c.completes(t, before, w):
-				c.breach(4, t.id, "it is completed by somebody who did not hold it", before, w)
+				c.report(4, t.id, "it is completed without its lease", before, w)
 			}
 		}
 		if n := len(t.writes); n > 0 && t.row != nil {
 			if w := t.writes[n-1]; w.Version != t.row.Version || w.Status != t.row.Status {
-				c.breach(4, t.id, "the table shows another row than the last transition", w, t.row)
+				c.report(4, t.id, "the table shows another row than the last transition", w, t.row)
 			}
 		}
 	}
 }
 
-// completes reports whether the holder of the lease has asked for the completion.
-func (c *court) completes(t *task, claim, w *journal.Event) bool {
+// completes reports whether the owner of the lease asked for the completion.
+func (c *checker) completes(t *task, claim, w *journal.Event) bool {
 	by := w.At.Add(c.rules.Blur)
 	if r := t.run(claim.Version); r != nil && r.end != nil && r.end.Error == journal.OK && !r.end.At.After(by) {
 		return true
@@ -53,19 +53,19 @@ func (c *court) completes(t *task, claim, w *journal.Event) bool {
 	})
 }
 
-func (c *court) executedOncePerClaim(t *task) {
+func (c *checker) executedOncePerClaim(t *task) {
 	runs := map[int64]*span{}
 	for _, r := range t.runs {
 		version := r.begin.Version
 		if other := runs[version]; other != nil {
-			c.breach(4, t.id, fmt.Sprintf("it was executed twice under version %d", version), other.begin, r.begin)
+			c.report(4, t.id, fmt.Sprintf("it was executed twice under version %d", version), other.begin, r.begin)
 		}
 		runs[version] = r
 		claimed := slices.ContainsFunc(t.writes, func(w *journal.Event) bool {
 			return w.Version == version && w.Status == executing && !w.At.After(r.begin.At.Add(c.rules.Blur))
 		})
 		if len(t.writes) > 0 && !claimed {
-			c.breach(4, t.id, fmt.Sprintf("it was executed under version %d, which nobody has claimed", version), r.begin)
+			c.report(4, t.id, fmt.Sprintf("it was executed under version %d, which was not claimed", version), r.begin)
 		}
 	}
 }
@@ -76,8 +76,8 @@ type unfinished struct {
 	from, end *journal.Event // end is nil while it holds it
 }
 
-// keysUnique (10): at no moment do two unfinished tasks carry the same tag and key.
-func (c *court) keysUnique() {
+// keysUnique (10): no two tasks with the same tag and key are unfinished at the same time.
+func (c *checker) keysUnique() {
 	held := map[[2]string][]unfinished{}
 	for _, t := range c.byID() {
 		first := t.first()
@@ -95,7 +95,7 @@ func (c *court) keysUnique() {
 		for i := 1; i < len(all); i++ {
 			before, u := all[i-1], all[i]
 			if before.task != u.task && (before.end == nil || u.from.At.Before(before.end.At.Add(-c.rules.Blur))) {
-				c.breach(10, u.task, "another unfinished task carries its key", before.from, before.end, u.from)
+				c.report(10, u.task, "another unfinished task carries its key", before.from, before.end, u.from)
 			}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// rescued (8): once there are no more faults, a lease that is over is ended within the bound; none is taken from an
-// executor before it is over; and what a lost lease costs is a crash and no attempt.
-func (c *court) rescued() {
+// rescued (8): after the faults, a lease that is over is ended within the bound. No lease is taken before it is over. A
+// lost lease costs a crash and no attempt.
+func (c *checker) rescued() {
 	for _, t := range c.byID() {
 		for i, w := range t.writes {
 			if w.Status != executing {
@@ -24,9 +24,9 @@ func (c *court) rescued() {
 	}
 }
 
-// endedInTime holds every lease of a claim against the bound. Its executor may move one that is over already: that it
-// came back does not excuse that nobody had ended the lease.
-func (c *court) endedInTime(t *task, claim, next *journal.Event) {
+// endedInTime compares every lease of a claim with the bound. An executor that comes back and moves a lease late does
+// not excuse that the lease was not ended before.
+func (c *checker) endedInTime(t *task, claim, next *journal.Event) {
 	from, to, drained := c.bounded()
 	if !drained {
 		return
@@ -45,7 +45,8 @@ func (c *court) endedInTime(t *task, claim, next *journal.Event) {
 		}
 		bound := latest(from.Add(c.rules.Hold), over).Add(c.rules.Rescue)
 		if ends.After(bound) {
-			c.breach(8, t.id, fmt.Sprintf("its lease was over for %v, and nobody ended it", ends.Sub(bound)+c.rules.Rescue), lease, next)
+			late := ends.Sub(bound) + c.rules.Rescue
+			c.report(8, t.id, fmt.Sprintf("its lease was over for %v and was not ended", late), lease, next)
 		}
 		if last && next != nil && next.CrashCount > claim.CrashCount {
 			c.counts.rescue(ends.Sub(latest(c.drain.At, over)), over.After(from.Add(c.rules.Hold)))
@@ -53,12 +54,13 @@ func (c *court) endedInTime(t *task, claim, next *journal.Event) {
 	}
 }
 
-func (c *court) crashIsFair(t *task, claim, w *journal.Event) {
+func (c *checker) crashIsFair(t *task, claim, w *journal.Event) {
 	if w.CrashCount != claim.CrashCount+1 || w.Attempt != max(claim.Attempt-1, 0) {
-		c.breach(8, t.id, "a lost lease took it from "+describe(claim, w), claim, w)
+		c.report(8, t.id, "a lost lease took it from "+describe(claim, w), claim, w)
 	}
 	if lease := t.lastLease(claim); clock(w).Before(lease.Due) {
-		c.breach(8, t.id, fmt.Sprintf("its lease was taken %v before it was over", lease.Due.Sub(clock(w))), claim, lease, w)
+		early := lease.Due.Sub(clock(w))
+		c.report(8, t.id, fmt.Sprintf("its lease was taken %v before it was over", early), claim, lease, w)
 	}
 }
 
@@ -81,7 +83,7 @@ func (t *task) lastLease(claim *journal.Event) *journal.Event {
 
 // leaseEnd is when a lease is over at the latest. Where the journal does not show how leases are moved, an executor
 // that crashed may have moved it in its last moment.
-func (c *court) leaseEnd(t *task, claim *journal.Event) time.Time {
+func (c *checker) leaseEnd(t *task, claim *journal.Event) time.Time {
 	end := c.inJournal(t.lastLease(claim).Due)
 	if len(t.leases) > 0 {
 		return end

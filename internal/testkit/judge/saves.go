@@ -6,31 +6,31 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// unknownIsSaid (2): an unknown outcome is called one and carries the id to save again with; saving again stores
-// nothing twice, and what was refused in the end is not stored.
-func (c *court) unknownIsSaid() {
+// unknownIsSaid (2): an unknown outcome is reported as one and carries the id to save again with. Saving again stores
+// nothing twice, and a save that was refused in the end is not stored.
+func (c *checker) unknownIsSaid() {
 	for _, s := range c.byBody() {
 		if len(s.stored) > 1 {
-			c.breach(2, s.stored[1], fmt.Sprintf("it was saved once and is stored as the tasks %v", s.stored), s.events()...)
+			what := fmt.Sprintf("it was saved once and is stored as the tasks %v", s.stored)
+			c.report(2, s.stored[1], what, s.events()...)
 		}
 		for _, try := range s.tries {
 			switch {
 			case try.end == nil:
 			case try.end.Error == journal.Unknown && try.end.ID == 0:
-				c.breach(2, 0, "an unknown outcome carries no id to save again with", try.begin, try.end)
+				c.report(2, 0, "an unknown outcome carries no id to save again with", try.begin, try.end)
 			case try.end.Error == journal.Duplicate:
 				c.duplicateIsTrue(try)
 			}
 		}
 		if len(s.stored) > 0 && s.refused() {
-			c.breach(2, s.stored[0], "its saver was told that it is not stored, and it is", s.events()...)
+			c.report(2, s.stored[0], "its saver was told that it is not stored, and it is", s.events()...)
 		}
 	}
 }
 
-// refused reports whether the last answer says that nothing is stored. A caller who never got his last one knows
-// nothing, and a duplicate speaks of its own try: when the key is free again, an earlier one of unknown outcome may
-// still be stored.
+// refused reports whether the last answer says that nothing is stored. A caller without a last answer knows nothing. A
+// duplicate is about its own try: when the key is free again, an earlier try of unknown outcome may still be stored.
 func (s *save) refused() bool {
 	unknown := false
 	for _, try := range s.tries {
@@ -50,17 +50,17 @@ func (s *save) events() (all []*journal.Event) {
 	return all
 }
 
-// duplicateIsTrue: the task that a duplicate names carried the key, unfinished, while the save was under way.
-func (c *court) duplicateIsTrue(try *span) {
+// duplicateIsTrue: the task that a duplicate names had the key and was unfinished during the save.
+func (c *checker) duplicateIsTrue(try *span) {
 	t := c.tasks[try.end.ID]
 	if t == nil || len(t.writes) == 0 {
 		if t == nil || t.row == nil {
-			c.breach(2, try.end.ID, "a duplicate names a task that does not exist", try.begin, try.end)
+			c.report(2, try.end.ID, "a duplicate names a task that does not exist", try.begin, try.end)
 		}
 		return
 	}
 	if first := t.first(); first.Key != try.begin.Key || first.Tag != try.begin.Tag {
-		c.breach(2, t.id, "a duplicate names a task without the key", try.begin, try.end, first)
+		c.report(2, t.id, "a duplicate names a task without the key", try.begin, try.end, first)
 		return
 	}
 	for i, w := range t.writes {
@@ -69,11 +69,11 @@ func (c *court) duplicateIsTrue(try *span) {
 			return
 		}
 	}
-	c.breach(2, t.id, "a duplicate names a task that was not unfinished meanwhile", try.begin, try.end)
+	c.report(2, t.id, "a duplicate names a task that was not unfinished meanwhile", try.begin, try.end)
 }
 
-// inventedNothing: whatever is stored or runs was saved by somebody, just so.
-func (c *court) inventedNothing() {
+// noPhantoms (0): each task that is stored or runs was saved, with the same tag and key.
+func (c *checker) noPhantoms() {
 	for _, t := range c.byID() {
 		if first := t.first(); first != nil {
 			c.saved(t, first, "is stored")
@@ -84,20 +84,20 @@ func (c *court) inventedNothing() {
 	}
 }
 
-func (c *court) saved(t *task, e *journal.Event, how string) {
+func (c *checker) saved(t *task, e *journal.Event, how string) {
 	s := c.saves[e.Body]
 	if s == nil {
-		c.breach(0, t.id, "it "+how+", and nobody has saved it", e)
+		c.report(0, t.id, "it "+how+" without a save", e)
 		return
 	}
 	asked := s.tries[0].begin
 	if asked.Tag != e.Tag || asked.Key != e.Key {
-		c.breach(0, t.id, "it "+how+" with another tag or key than it was saved with", asked, e)
+		c.report(0, t.id, "it "+how+" with another tag or key than it was saved with", asked, e)
 	}
 }
 
 // acceptedIsStored (1): a save that was accepted is in the table in the end, with its content.
-func (c *court) acceptedIsStored() {
+func (c *checker) acceptedIsStored() {
 	for _, s := range c.byBody() {
 		for _, try := range s.tries {
 			if try.end == nil || try.end.Error != journal.OK {
@@ -105,9 +105,9 @@ func (c *court) acceptedIsStored() {
 			}
 			switch t := c.tasks[try.end.ID]; {
 			case t == nil || !t.exists() || c.rows && t.row == nil:
-				c.breach(1, try.end.ID, "it was accepted, and is lost", try.begin, try.end)
+				c.report(1, try.end.ID, "it was accepted, and is lost", try.begin, try.end)
 			case t.body() != try.begin.Body:
-				c.breach(1, try.end.ID, "its id was given to the saver of another task", try.begin, try.end, t.first())
+				c.report(1, try.end.ID, "its id was given to the saver of another task", try.begin, try.end, t.first())
 			}
 		}
 	}

@@ -7,22 +7,22 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// stopsAreFree (11): only an attempt that has failed, or whose token was not answered in time, is spent. One that a
-// graceful stop has ended is given back, and as far as nothing was in the stop's way, before the node is gone.
-func (c *court) stopsAreFree() {
+// stopsAreFree (11): only an attempt that has failed, or whose token was not answered in time, is spent. An attempt
+// that a graceful stop ends is given back, and without a fault in its way, before the node is gone.
+func (c *checker) stopsAreFree() {
 	for _, t := range c.byID() {
 		for i, w := range t.writes {
 			next := t.next(i)
 			if w.Status != executing || next == nil || next.Status != pending && next.Status != failed ||
 				next.CrashCount != w.CrashCount {
-				continue // what a lost lease costs is promise 8
+				continue // what a lost lease costs is invariant 8
 			}
 			switch next.Attempt {
 			case max(w.Attempt-1, 0):
 			case w.Attempt:
 				c.spentFairly(t, w, next)
 			default:
-				c.breach(11, t.id, "it went from "+describe(w, next), w, next)
+				c.report(11, t.id, "it went from "+describe(w, next), w, next)
 			}
 		}
 	}
@@ -31,18 +31,18 @@ func (c *court) stopsAreFree() {
 	}
 }
 
-// spentFairly: somebody has had the attempt.
-func (c *court) spentFairly(t *task, claim, w *journal.Event) {
+// spentFairly: the spent attempt was used.
+func (c *checker) spentFairly(t *task, claim, w *journal.Event) {
 	if strings.HasPrefix(claim.Executor, popMark) || t.passedOn(claim.Version) {
 		return
 	}
 	r := t.run(claim.Version)
 	switch {
 	case r == nil || r.end == nil:
-		c.breach(11, t.id, "an attempt was spent that has not ended", claim, w)
+		c.report(11, t.id, "an attempt was spent that has not ended", claim, w)
 	case r.end.Error == journal.Failed, r.end.Error == journal.Permanent, r.end.Error == journal.Panicked:
 	default:
-		c.breach(11, t.id, "an attempt was spent that has not failed", claim, r.begin, r.end, w)
+		c.report(11, t.id, "an attempt was spent that has not failed", claim, r.begin, r.end, w)
 	}
 }
 
@@ -56,7 +56,7 @@ func (t *task) passedOn(version int64) bool {
 }
 
 // leavesNothing: what a node still ran when it was stopped in quiet times is not left for a rescue.
-func (c *court) leavesNothing(s *span) {
+func (c *checker) leavesNothing(s *span) {
 	if s.end == nil || s.end.Error != journal.OK || c.disturbed(s) {
 		return
 	}
@@ -64,19 +64,19 @@ func (c *court) leavesNothing(s *span) {
 		for i, w := range t.writes {
 			r := t.run(w.Version)
 			next := t.next(i)
-			if w.Status != executing || r == nil || r.begin.Node != s.begin.Node || strings.HasPrefix(w.Executor, popMark) ||
-				t.passedOn(w.Version) {
+			if w.Status != executing || r == nil || r.begin.Node != s.begin.Node ||
+				strings.HasPrefix(w.Executor, popMark) || t.passedOn(w.Version) {
 				continue
 			}
 			if next == nil || next.At.After(s.end.At.Add(c.rules.Blur)) {
-				c.breach(11, t.id, "a node has stopped and left it behind", s.begin, s.end, r.begin, next)
+				c.report(11, t.id, "a node has stopped and left it behind", s.begin, s.end, r.begin, next)
 			}
 		}
 	}
 }
 
 // disturbed reports whether a fault may have been in the way of a stop.
-func (c *court) disturbed(s *span) bool {
+func (c *checker) disturbed(s *span) bool {
 	for _, f := range c.faults {
 		last := f.begin
 		if f.end != nil {

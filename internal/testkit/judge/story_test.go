@@ -13,8 +13,8 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
 
 var rules = Rules{
-	MaxAttempts: 3, Quarantine: 5, TTR: 4 * time.Second, Settle: time.Second, CaughtUp: 6 * time.Second, Rescue: 5 * time.Second,
-	Hold: 2 * time.Second, Killers: []string{"kill"},
+	MaxAttempts: 3, Quarantine: 5, TTR: 4 * time.Second, Settle: time.Second, CaughtUp: 6 * time.Second,
+	Rescue: 5 * time.Second, Hold: 2 * time.Second, Killers: []string{"kill"},
 }
 
 // story writes a journal.
@@ -60,12 +60,14 @@ func (s *story) insert(seconds float64, id int64, body, key string) *story {
 	})
 }
 
-// saveOver saves with a delay of two seconds at the moment 0 of a server whose clock is so far ahead, and stores that
-// at 0.1 on the next one, with the promise for the given second.
+// saveOver saves with a delay of two seconds, at the moment 0 of a server whose clock is so far ahead. The next server
+// stores the task at 0.1, expected at the given second.
 func (s *story) saveOver(ahead, expected float64) *story {
-	s.add(0, "n", journal.CallSave, journal.Event{Op: "save a", Tag: "t", Body: "a", Clock: at(ahead), Expected: at(ahead + 2)})
-	s.add(.1, "db", journal.Write,
-		journal.Event{ID: 1, Tag: "t", Body: "a", Status: pending, Due: at(expected), Expected: at(expected), Clock: at(.1)})
+	s.add(0, "n", journal.CallSave,
+		journal.Event{Op: "save a", Tag: "t", Body: "a", Clock: at(ahead), Expected: at(ahead + 2)})
+	s.add(.1, "db", journal.Write, journal.Event{
+		ID: 1, Tag: "t", Body: "a", Status: pending, Due: at(expected), Expected: at(expected), Clock: at(.1),
+	})
 	s.answer(.2, "a", 1, journal.OK)
 	return s
 }
@@ -73,14 +75,15 @@ func (s *story) saveOver(ahead, expected float64) *story {
 // write is a transition, due at the given second.
 func (s *story) write(seconds float64, id, version int64, status string, attempt, crashes int, due float64) *story {
 	return s.add(seconds, "db", journal.Write, journal.Event{
-		ID: id, Version: version, Status: status, Attempt: attempt, CrashCount: crashes, Due: at(due), Executor: "h:1:token:1",
+		ID: id, Version: version, Status: status, Attempt: attempt, CrashCount: crashes, Due: at(due),
+		Executor: "h:1:token:1",
 	})
 }
 
 func (s *story) start(seconds float64, node string, id, version int64, body string) *story {
 	return s.add(seconds, node, journal.RunStart, journal.Event{
-		Op: node + body + string(rune('0'+version)), ID: id, Version: version, Tag: "t", Key: s.keys[body], Body: body, Attempt: 1,
-		Due: at(2.01), Expected: at(2.01),
+		Op: node + body + string(rune('0'+version)), ID: id, Version: version, Tag: "t", Key: s.keys[body], Body: body,
+		Attempt: 1, Due: at(2.01), Expected: at(2.01),
 	})
 }
 
@@ -89,8 +92,8 @@ func (s *story) end(seconds float64, node string, id, version int64, body string
 		journal.Event{Op: node + body + string(rune('0'+version)), ID: id, Version: version, Error: class})
 }
 
-// startBehind is the first execution of task 1, on a server whose clock is behind: due there, and too early by the
-// promise.
+// startBehind is the first execution of task 1, on a server whose clock is behind: due there, and before the expected
+// time.
 func (s *story) startBehind() *story {
 	s.write(6.1, 1, 2, pending, 0, 1, 1.5)
 	s.write(6.5, 1, 3, executing, 1, 1, 10)
@@ -98,6 +101,12 @@ func (s *story) startBehind() *story {
 		Op: "o", ID: 1, Version: 3, Tag: "t", Body: "a", Attempt: 1, Due: at(1.5), Expected: at(2.01), Clock: at(1.8),
 	})
 	return s
+}
+
+// dueAt2 is an execution of task 1, due at 2.01, that starts at the given second of the database's clock.
+func (s *story) dueAt2(seconds, clock float64) *story {
+	return s.add(seconds, "n", journal.RunStart,
+		journal.Event{ID: 1, Version: 1, Tag: "t", Body: "a", Due: at(2.01), Clock: at(clock)})
 }
 
 func (s *story) cancel(seconds float64, class journal.Class) *story {

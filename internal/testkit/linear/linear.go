@@ -1,6 +1,6 @@
-// Package linear says whether the histories of single tasks are linearizable: whether one order of all that was done to
-// a task, which keeps every return before every later call, explains all that was told. What is of unknown outcome may
-// have happened at any time after its call, or never. The checker is porcupine; what a store may answer is the model
+// Package linear checks whether the histories of single tasks are linearizable: whether one order of all operations on
+// a task, which keeps every return before every later call, explains all answers. An operation of unknown outcome may
+// have happened at any time after its call, or never. The checker is porcupine. The model of what a store may answer is
 // here.
 package linear
 
@@ -16,8 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Limit is how long the history of one task is thought about. One that takes longer is undecided: neither held nor
-// broken.
+// Limit is the time for the history of one task. A history that takes longer is undecided.
 const Limit = 5 * time.Second
 
 // Counts are what was looked at.
@@ -38,14 +37,14 @@ func (c *Counts) Add(o Counts) {
 	c.Broken += o.Broken
 }
 
-// Violation is a task whose history no order explains.
+// Violation is a task whose history is not linearizable.
 type Violation struct {
 	Task   int64           `json:"task"`
 	Events []journal.Event `json:"events"` // its history
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("task %d: no order of what was done to it explains what was told", v.Task)
+	return fmt.Sprintf("task %d: its history is not linearizable", v.Task)
 }
 
 // Check judges what package history recorded, and the table at the end, in a journal that is in its order. Unless the

@@ -75,10 +75,10 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	const completed = "completed"
 	for name, c := range map[string]struct {
-		story  func(*told)
-		broken bool
-		weaker bool // where the record is not said to be whole, it holds
-		unseen bool // the story does not begin with a save
+		story    func(*told)
+		violated bool
+		weaker   bool // where the record is not said to be whole, it holds
+		unseen   bool // the story does not begin with a save
 	}{
 		"a life": {story: did(
 			look, saw(pending, 0, ""),
@@ -96,17 +96,17 @@ func TestHistories(t *testing.T) {
 			s.back("y", won(1))
 			s.done(look, saw(executing, 1, "b"))
 		}},
-		"two claims, both win": {broken: true, story: func(s *told) {
+		"two claims, both win": {violated: true, story: func(s *told) {
 			s.call("x", claim(0, "a"))
 			s.call("y", claim(0, "b"))
 			s.back("x", won(1))
 			s.back("y", won(1))
 		}},
-		"a claim wins another version than it asked for": {broken: true, story: did(claim(0, "a"), won(2))},
-		"a claim wins what somebody else holds": {broken: true, story: did(
+		"a claim wins another version than it asked for": {violated: true, story: did(claim(0, "a"), won(2))},
+		"a claim wins what another executor owns": {violated: true, story: did(
 			claim(0, "a"), won(1), look, saw(executing, 1, "b"),
 		)},
-		"a settle after a lost lease succeeds": {broken: true, story: did(
+		"a settle after a lost lease succeeds": {violated: true, story: did(
 			claim(0, "a"), won(1),
 			change(executing, 1, pending), ok, // a rescue
 			claim(2, "b"), won(3),
@@ -119,7 +119,7 @@ func TestHistories(t *testing.T) {
 			change(executing, 1, completed), leftOut,
 			look, saw(executing, 3, "b"),
 		)},
-		"a read goes back": {broken: true, story: func(s *told) {
+		"a read goes back": {violated: true, story: func(s *told) {
 			s.call("x", claim(0, "a"))
 			s.done(look, saw(executing, 1, "a"))
 			s.done(look, saw(pending, 0, ""))
@@ -141,17 +141,17 @@ func TestHistories(t *testing.T) {
 			s.call("x", claim(0, "a"))
 			s.done(change(executing, 1, completed), ok)
 		}},
-		"an unknown claim must have happened, and then it had not": {broken: true, story: did(
+		"an unknown claim must have happened, and then it had not": {violated: true, story: did(
 			claim(0, "a"), unknown, change(executing, 1, pending), ok, claim(0, "b"), won(1),
 		)},
-		"what is unknown cannot happen before it is called": {broken: true, story: did(
+		"what is unknown cannot happen before it is called": {violated: true, story: did(
 			look, saw(executing, 1, "a"), claim(0, "a"), unknown,
 		)},
-		"what was refused happens": {broken: true, story: did(claim(0, "a"), refused, look, saw(executing, 1, "a"))},
-		"a task is changed that was never stored": {broken: true, unseen: true, story: did(
+		"what was refused happens": {violated: true, story: did(claim(0, "a"), refused, look, saw(executing, 1, "a"))},
+		"a task is changed that was never stored": {violated: true, unseen: true, story: did(
 			insert, refused, change(pending, 0, "cancelled"), ok,
 		)},
-		"a task that nobody saw being stored": {unseen: true, story: did(
+		"a task whose insert is not recorded": {unseen: true, story: did(
 			claim(4, "a"), won(5), look, saw(executing, 5, "a"),
 		)},
 		"a lease goes to another executor": {story: did(
@@ -159,24 +159,25 @@ func TestHistories(t *testing.T) {
 			journal.Event{Kind: journal.StoreRenew, Version: 1, Executor: "b"}, leftOut,
 			look, saw(executing, 1, "b"),
 		)},
-		"the table ends otherwise than it was told": {broken: true, story: func(s *told) {
+		"the table ends otherwise than the answers say": {violated: true, story: func(s *told) {
 			s.done(change(pending, 0, "cancelled"), ok)
 			s.call("", journal.Event{Kind: journal.Row, Status: pending})
 		}},
-		"a claim leaves out what is free": {broken: true, weaker: true, story: did(
+		"a claim leaves out what is free": {violated: true, weaker: true, story: did(
 			claim(0, "a"), leftOut, look, saw(pending, 0, ""),
 		)},
-		"a task is gone": {broken: true, weaker: true, story: func(s *told) { s.done(look, saw(absent, 0, "")) }},
+		"a task is gone": {violated: true, weaker: true, story: func(s *told) { s.done(look, saw(absent, 0, "")) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := saved(!c.unseen)
 			c.story(&s)
 			for whole, events := range map[bool]told{true: append(told{{Kind: journal.StoreWhole}}, s...), false: s} {
-				want := c.broken && (whole || !c.weaker)
+				want := c.violated && (whole || !c.weaker)
 				violations, counts := Check(events, false)
-				if (len(violations) == 1) != want || counts.Broken != len(violations) || counts.Undecided != 0 || counts.Tasks != 1 {
-					t.Errorf("whole %t: %v, %+v; want broken %t", whole, violations, counts, want)
+				found := len(violations)
+				if (found == 1) != want || counts.Broken != found || counts.Undecided != 0 || counts.Tasks != 1 {
+					t.Errorf("whole %t: %v, %+v; want a violation: %t", whole, violations, counts, want)
 				}
 				if want && len(violations) == 1 && (violations[0].Task != task || len(violations[0].Events) == 0) {
 					t.Errorf("a violation that shows nothing: %+v", violations[0])
@@ -211,7 +212,8 @@ func TestManyOfUnknownOutcomeAreDecided(t *testing.T) {
 	s.done(look, saw(pending, 20, "a"))
 	s.done(look, saw(pending, 19, "a"))
 	for _, behind := range []bool{false, true} {
-		if violations, counts := Check(s, behind); len(violations) != 1 || counts.Undecided != 0 || counts.Unknown != 80 {
+		violations, counts := Check(s, behind)
+		if len(violations) != 1 || counts.Undecided != 0 || counts.Unknown != 80 {
 			t.Errorf("behind %t: got %v, %+v", behind, violations, counts)
 		}
 	}

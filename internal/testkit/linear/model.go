@@ -14,7 +14,7 @@ const (
 	pending   = "pending"
 	executing = "executing"
 	absent    = ""
-	unseen    = "unseen" // nothing is known yet: somebody has made the task whom nobody recorded
+	unseen    = "unseen" // nothing is known yet: the insert of the task was not recorded
 )
 
 // state is what a task is, as far as its guards ask.
@@ -29,7 +29,7 @@ type moment struct {
 	state
 	over bool   // what has not happened by now never does
 	past string // states that have been, for reads that may be behind; empty where none may
-	dark int64  // of lower versions than this one nobody recorded what they were
+	dark int64  // what the versions below this one were is not recorded
 }
 
 // model is a task under its guards. One whose insert is part of the history is absent at first.
@@ -87,13 +87,13 @@ func (o *op) steps() int64 {
 	return 0
 }
 
-// Where members of a cluster are behind one another, a read is of its node's own member. It may show a state that has
-// been instead of the one that is, but one that somebody made before, and never an earlier version than its node was
-// told of by returns before the call: a member does not forget. Writes and the table at the end are as strict as on one
+// Where members of a cluster are behind one another, a read goes to its node's own member. It may show a former state
+// instead of the present one, but only a state that was recorded. It never shows an earlier version than its node knew
+// from returns before the call: a member does not forget. Writes and the table at the end are as strict as on one
 // server.
 
-// knower is a node that has been told of a task.
-type knower struct {
+// witness is a node that knows a version of a task.
+type witness struct {
 	node string
 	task int64
 }

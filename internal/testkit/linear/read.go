@@ -47,7 +47,7 @@ func read(events []journal.Event, behind bool) map[int64]*history {
 	}
 	histories := map[int64]*history{}
 	open := map[name]*op{}
-	known := map[knower]int64{}
+	known := map[witness]int64{}
 	whole := slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.StoreWhole })
 	for i := range events {
 		e := &events[i]
@@ -60,7 +60,7 @@ func read(events []journal.Event, behind bool) map[int64]*history {
 				histories[e.ID] = h
 			}
 			o := asked(e)
-			o.called, o.behind, o.floor = at, behind, known[knower{e.Node, e.ID}]
+			o.called, o.behind, o.floor = at, behind, known[witness{e.Node, e.ID}]
 			h.ops = append(h.ops, o)
 			h.events = append(h.events, e)
 			h.inserted = h.inserted || e.Kind == journal.StoreInsert
@@ -70,7 +70,7 @@ func read(events []journal.Event, behind bool) map[int64]*history {
 				o.told(e, whole)
 				o.returned = at
 				if !o.open && o.kind != "" {
-					k := knower{e.Node, e.ID}
+					k := witness{e.Node, e.ID}
 					known[k] = max(known[k], o.learned())
 				}
 				histories[e.ID].events = append(histories[e.ID].events, e)

@@ -175,10 +175,10 @@ func (c *Client) Task(id wire.ID) wire.Task {
 	return Ask[wire.Task](c, http.StatusOK, "GET", "/v1/tasks/"+id.String(), "")
 }
 
-// AwaitServed waits until somebody serves the tag, as a pop that has arrived does.
+// AwaitServed waits until a node serves the tag, as it does while a pop waits there.
 func (c *Client) AwaitServed(tag string) {
 	c.TB.Helper()
-	Eventually(c.TB, "somebody serves "+tag, func() bool {
+	Eventually(c.TB, "a node serves "+tag, func() bool {
 		nodes := Ask[wire.NodeList](c, http.StatusOK, "GET", "/v1/nodes", "").Nodes
 		return slices.ContainsFunc(nodes, func(n wire.Node) bool { return slices.Contains(n.Tags, tag) })
 	})

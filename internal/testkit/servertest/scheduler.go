@@ -50,7 +50,7 @@ func Stop(t testing.TB, s *delaytask.Scheduler) {
 	}
 }
 
-// SQL is a database as whoever uses it without delaytask has it.
+// SQL is a database as a program without delaytask has it.
 func SQL(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, _, err := sqlstore.Connect(t.Context(), dsn)

@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// client is code in a process that uses the library there. What it does ends with the process.
+// client is code of a program that uses the library in its own process. It ends with the process.
 type client struct {
 	*life
 	id int
@@ -22,7 +22,7 @@ type client struct {
 // poison begins the body of a task that crashes its process.
 const poison = "poison"
 
-// quiet is how long before the end nobody asks for anything new.
+// quiet is how long before the end clients stop asking for anything new.
 const quiet = 20 * time.Second
 
 func (w *world) newClient(l *life, id int) *client { return &client{life: l, id: id} }
@@ -30,7 +30,7 @@ func (w *world) newClient(l *life, id int) *client { return &client{life: l, id:
 func (c *client) work() {
 	w := c.world
 	for ; ; c.n++ {
-		d := w.roll("client", c.slot, c.number, c.id, c.n)
+		d := w.draw("client", c.slot, c.number, c.id, c.n)
 		if !wait(d.about(w.opEvery), c.gone) || time.Since(begins) > w.faults+w.drain-quiet {
 			return
 		}
@@ -46,7 +46,8 @@ func (c *client) work() {
 			})
 		case k < 86:
 			c.change(d, journal.CallReschedule, journal.ReturnReschedule, func(ctx context.Context, id int64) error {
-				_, err := c.engine.Reschedule(ctx, nil, engine.Ref{ID: id}, d.between(0, 6*time.Second), time.Time{}, nil)
+				delay := d.between(0, 6*time.Second)
+				_, err := c.engine.Reschedule(ctx, nil, engine.Ref{ID: id}, delay, time.Time{}, nil)
 				return err
 			})
 		case k < 95:
@@ -63,13 +64,13 @@ func (c *client) work() {
 func (c *client) op() string { return fmt.Sprintf("%s client %d op %d", c.name, c.id, c.n) }
 
 // save stores tasks, and saves those again whose outcome is not known.
-func (c *client) save(d die, n int) {
+func (c *client) save(d draw, n int) {
 	w := c.world
 	tasks := make([]processor.Save, n)
 	for i := range tasks {
 		tasks[i] = w.task(d, fmt.Sprintf("%s.%d", c.op(), i))
 		if d.chance(.2) {
-			tasks[i].At, tasks[i].Delay = c.ear.strictest().Add(tasks[i].Delay), 0
+			tasks[i].At, tasks[i].Delay = c.listener.earliestTime().Add(tasks[i].Delay), 0
 		}
 	}
 	if c.slot == 0 && c.id == 0 && c.number == 0 && c.n < w.poison {
@@ -92,7 +93,7 @@ func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) 
 	ops := make([]string, len(tasks))
 	for i, task := range tasks {
 		ops[i] = fmt.Sprintf("save %s try %d", task.Body, try)
-		w.note(c.name, journal.CallSave, call(ops[i], task, c.ear))
+		w.note(c.name, journal.CallSave, call(ops[i], task, c.listener))
 	}
 	for i, r := range c.results(ctx, tasks) {
 		task := tasks[i]
@@ -109,8 +110,8 @@ func (c *client) saveOnce(ctx context.Context, tasks []processor.Save, try int) 
 	return unknown
 }
 
-// results saves one task alone, and several in one call. What ends the call before anything is sent is the answer to
-// each of them, and leaves one that is saved again as unknown as it was.
+// results saves one task alone, and several in one call. An error before anything is sent is the answer to each of
+// them: the outcome of a task that is saved again stays unknown.
 func (c *client) results(ctx context.Context, tasks []processor.Save) []processor.SaveResult {
 	if len(tasks) == 1 {
 		id, _, err := c.engine.Save(ctx, tasks[0])
@@ -130,14 +131,15 @@ func (c *client) results(ctx context.Context, tasks []processor.Save) []processo
 }
 
 // task is one to be saved. Most are due within seconds.
-func (w *world) task(d die, body string) processor.Save {
-	delay := oneOf(d, 0, d.between(0, time.Second), d.between(time.Second, 3*time.Second), d.between(2*time.Second, 8*time.Second))
+func (w *world) task(d draw, body string) processor.Save {
+	delay := oneOf(d, 0, d.between(0, time.Second), d.between(time.Second, 3*time.Second),
+		d.between(2*time.Second, 8*time.Second))
 	if d.chance(.02) {
 		delay = time.Hour
 	}
 	task := processor.Save{
-		Tag: oneOf(d, tags[0], tags[0], tags[1], evenTags[0], popTags[0]), Body: []byte(body), Delay: delay.Round(time.Millisecond),
-		Priority: d.IntN(5),
+		Tag: oneOf(d, tags[0], tags[0], tags[1], evenTags[0], popTags[0]), Body: []byte(body),
+		Delay: delay.Round(time.Millisecond), Priority: d.IntN(5),
 	}
 	if d.chance(.2) {
 		task.Key = fmt.Sprintf("key %d", d.IntN(4))
@@ -148,19 +150,21 @@ func (w *world) task(d die, body string) processor.Save {
 	return task
 }
 
-// call is the event of a save that is asked for. The promise of a delay is counted from now, by any clock that the
-// process may believe in; that of a moment is the moment, by whichever clock.
-func call(op string, task processor.Save, ear *ear) journal.Event {
-	asked := journal.Event{Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: task.At}
+// call is the event of a save that is asked for. A delay counts from now, by any clock that the process may believe in.
+// A moment is the same by every clock.
+func call(op string, task processor.Save, clock *listener) journal.Event {
+	asked := journal.Event{
+		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Expected: task.At,
+	}
 	if task.At.IsZero() {
-		asked.Clock = ear.strictest().UTC()
+		asked.Clock = clock.earliestTime().UTC()
 		asked.Expected = asked.Clock.Add(task.Delay)
 	}
 	return asked
 }
 
 // change asks for a change of some task.
-func (c *client) change(d die, called, returned journal.Kind, change func(context.Context, int64) error) {
+func (c *client) change(d draw, called, returned journal.Kind, change func(context.Context, int64) error) {
 	w := c.world
 	id := w.someTask(d)
 	if id == 0 {
@@ -174,7 +178,7 @@ func (c *client) change(d die, called, returned journal.Kind, change func(contex
 }
 
 // pause pauses a tag for a moment, in good time before the faults end.
-func (c *client) pause(d die) {
+func (c *client) pause(d draw) {
 	w := c.world
 	if time.Since(begins) > w.faults-9*time.Second {
 		return
@@ -190,11 +194,11 @@ func (c *client) pause(d die) {
 }
 
 // patience is how long a caller waits.
-func patience(d die) time.Duration {
+func patience(d draw) time.Duration {
 	return oneOf(d, 20*time.Millisecond, 300*time.Millisecond, 2*time.Second, 15*time.Second)
 }
 
-// saved is what a save was answered: every error that does not say unknown says that nothing was stored.
+// saved is the answer to a save. Every error but an unknown outcome says that nothing was stored.
 func saved(id int64, err error) (int64, journal.Class) {
 	if unknown, ok := errors.AsType[*processor.OutcomeUnknownError](err); ok {
 		return unknown.ID, journal.Unknown
@@ -206,7 +210,7 @@ func saved(id int64, err error) (int64, journal.Class) {
 	return id, class
 }
 
-// classOf is what any other operation was answered.
+// classOf is the answer to any other operation.
 func classOf(err error) journal.Class {
 	switch {
 	case err == nil:
@@ -217,7 +221,8 @@ func classOf(err error) journal.Class {
 		return journal.NotFound
 	case errors.Is(err, processor.ErrLeaseLost):
 		return journal.LeaseLost
-	case errors.Is(err, processor.ErrFinished), errors.Is(err, processor.ErrNotPending), errors.Is(err, processor.ErrNotFailed):
+	case errors.Is(err, processor.ErrFinished), errors.Is(err, processor.ErrNotPending),
+		errors.Is(err, processor.ErrNotFailed):
 		return journal.WrongStatus
 	case row.ClassOf(err) != row.ClassUnknown:
 		return journal.Refused

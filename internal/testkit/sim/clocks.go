@@ -12,8 +12,8 @@ import (
 )
 
 // clocks are those of the servers that were the database, one after another: how far each was ahead of the bubble's. A
-// process learns of a failover only by an answer that it asked for afterwards. Until then it goes by an older clock,
-// and can do no better: "early" is judged by the clock that is kindest to it among those that it may believe in.
+// process learns of a failover only by an answer to a later question. Until then it goes by an older clock. So the
+// judge takes the latest time among the clocks that the process may believe in to decide what was early.
 type clocks struct {
 	mu      sync.Mutex
 	offsets []time.Duration // the first server's is 0
@@ -55,61 +55,61 @@ func (c *clocks) apart(a, b int) time.Duration {
 	return (offsets[a] - offsets[b]).Abs()
 }
 
-// ear is the end of a line at the process. It notes which server the process has heard, and gives each a machine of its
-// own.
-type ear struct {
+// listener is a store as a process sees it. It notes which server the process knows by its answers, and gives each
+// process a host of its own.
+type listener struct {
 	store.Store
 	clocks *clocks
 	host   string
 
 	mu      sync.Mutex
-	server  int                 // that an answer was surely not older than
+	server  int                 // an answer was surely not older than this one
 	name    string              // of that server
-	width   time.Duration       // of the quickest answer since it was heard: so well is its clock known
-	gone    []era               // of the servers before it
+	width   time.Duration       // of its quickest answer: so well is its clock known
+	past    []epoch             // of the servers before it
 	claimed map[int64]time.Time // when the answer to the last claim of a task came
 }
 
-// era is how long a process may have believed in a server and in those after it.
-type era struct {
+// epoch is the time until which a process may have believed in a server and in those after it.
+type epoch struct {
 	server int
 	until  time.Time
 }
 
 // Now implements [store.Clock].
-func (e *ear) Now(ctx context.Context) (row.Reading, error) {
+func (e *listener) Now(ctx context.Context) (row.Reading, error) {
 	asked, sent := e.clocks.server(), time.Now()
 	reading, err := e.Store.Now(ctx)
 	if err == nil {
-		e.hear(asked, reading.Server, time.Since(sent))
+		e.observe(asked, reading.Server, time.Since(sent))
 	}
 	return reading, err
 }
 
 // Claim implements [store.Leaser].
-func (e *ear) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
+func (e *listener) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	asked, sent := e.clocks.server(), time.Now()
 	claimed, err := e.Store.Claim(ctx, c)
 	if err == nil {
 		e.noteClaimed(claimed.Rows)
-		e.hear(asked, claimed.Reading.Server, time.Since(sent))
+		e.observe(asked, claimed.Reading.Server, time.Since(sent))
 	}
 	return claimed, err
 }
 
 // Join implements [store.Nodes].
-func (e *ear) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
+func (e *listener) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
 	n.Host = e.host
 	return e.Store.Join(ctx, n, staleAfter)
 }
 
 // Beat implements [store.Nodes].
-func (e *ear) Beat(ctx context.Context, n row.Node) (bool, error) {
+func (e *listener) Beat(ctx context.Context, n row.Node) (bool, error) {
 	n.Host = e.host
 	return e.Store.Beat(ctx, n)
 }
 
-func (e *ear) noteClaimed(rows []row.Row) {
+func (e *listener) noteClaimed(rows []row.Row) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.claimed == nil {
@@ -121,7 +121,7 @@ func (e *ear) noteClaimed(rows []row.Row) {
 }
 
 // claimedAt is the earliest moment at which the process may have decided to run a task.
-func (e *ear) claimedAt(id int64) time.Time {
+func (e *listener) claimedAt(id int64) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if at, known := e.claimed[id]; known {
@@ -130,10 +130,10 @@ func (e *ear) claimedAt(id int64) time.Time {
 	return time.Now()
 }
 
-// hear notes an answer that took so long, to a question that was asked of a server or of a later one. That another
-// clock took over under the same name shows only in an answer that comes sooner than the clocks are apart: else it may
-// as well have been on its way for long.
-func (e *ear) hear(asked int, name string, took time.Duration) {
+// observe notes an answer that took so long, from the server that was asked or from a later one. A clock that took over
+// under the same name shows only in an answer that comes sooner than the clocks are apart: otherwise the answer may have
+// been under way for as long.
+func (e *listener) observe(asked int, name string, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.name == "" {
@@ -143,20 +143,20 @@ func (e *ear) hear(asked int, name string, took time.Duration) {
 	case asked == e.server:
 		e.width = min(cmp.Or(e.width, took), took)
 	case asked > e.server && (name != e.name || took+e.width < e.clocks.apart(e.server, asked)):
-		e.gone = append(e.gone, era{e.server, time.Now()})
+		e.past = append(e.past, epoch{e.server, time.Now()})
 		e.server, e.name, e.width = asked, name, took
 	}
 }
 
-// kindest returns the latest time of the database that the process may have gone by when it decided, at the given
-// moment or later. What was due by an older server's clock, until the process heard of the next one, stays due: it may
-// have waited for a slot since.
-func (e *ear) kindest(decided time.Time) time.Time {
+// latestTime returns the latest time of the database that the process may have gone by when it decided, at the given
+// moment or later. A task that was due by an older server's clock, before the process knew of the next one, stays due:
+// it may have waited for a slot since.
+func (e *listener) latestTime(decided time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
 	latest := now.Add(slices.Max(e.clocks.since(e.server)))
-	for _, g := range e.gone {
+	for _, g := range e.past {
 		if at := g.until.Add(slices.Max(e.clocks.since(g.server))); !g.until.Before(decided) && at.After(latest) {
 			latest = at
 		}
@@ -164,14 +164,14 @@ func (e *ear) kindest(decided time.Time) time.Time {
 	return latest
 }
 
-// strictest is the database's time by the clock furthest behind among those that the process may believe in now. What
-// happens in the very moment of an answer may still go by the older one.
-func (e *ear) strictest() time.Time {
+// earliestTime is the database's time by the clock furthest behind among those that the process may believe in now. In
+// the moment of an answer the process may still go by the older one.
+func (e *listener) earliestTime() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now, server := time.Now(), e.server
-	if last := len(e.gone) - 1; last >= 0 && !e.gone[last].until.Before(now) {
-		server = e.gone[last].server
+	if last := len(e.past) - 1; last >= 0 && !e.past[last].until.Before(now) {
+		server = e.past[last].server
 	}
 	return now.Add(slices.Min(e.clocks.since(server)))
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// outsider saves tasks through any node, under ids of his own, and survives their crashes: he saves again until he
-// knows.
-type outsider struct {
+// external is a client outside of the nodes. It saves tasks through any of them, under ids of its own, and survives
+// their crashes: it saves again until it knows the outcome.
+type external struct {
 	world *world
 	id    int
 	name  string
@@ -19,20 +19,21 @@ type outsider struct {
 	n     int
 }
 
-func (w *world) newOutsider(id int) *outsider {
-	return &outsider{world: w, id: id, name: fmt.Sprintf("outsider %d", id), ids: cluster.NewIDs(cluster.RandomNode(), time.Now)}
+func (w *world) newExternal(id int) *external {
+	ids := cluster.NewIDs(cluster.RandomNode(), time.Now)
+	return &external{world: w, id: id, name: fmt.Sprintf("external client %d", id), ids: ids}
 }
 
-func (o *outsider) work() {
-	w := o.world
-	for ; ; o.n++ {
-		d := w.roll("outsider", o.id, o.n)
+func (e *external) work() {
+	w := e.world
+	for ; ; e.n++ {
+		d := w.draw("external client", e.id, e.n)
 		if !wait(d.about(w.opEvery), w.over) || time.Since(begins) > w.faults+w.drain-quiet {
 			return
 		}
-		task := w.task(d, fmt.Sprintf("%s op %d", o.name, o.n))
-		task.ID = o.ids.Next()
-		for try := 0; try < 40 && o.save(d, task, try) == journal.Unknown; try++ {
+		task := w.task(d, fmt.Sprintf("%s op %d", e.name, e.n))
+		task.ID = e.ids.Next()
+		for try := 0; try < 40 && e.save(d, task, try) == journal.Unknown; try++ {
 			if !wait(d.between(0, time.Second), w.over) {
 				return
 			}
@@ -41,24 +42,24 @@ func (o *outsider) work() {
 }
 
 // save tries once, and returns what is known then.
-func (o *outsider) save(d die, task processor.Save, try int) journal.Class {
-	w := o.world
-	l, e := w.somebody(d)
-	if e == nil {
+func (e *external) save(d draw, task processor.Save, try int) journal.Class {
+	w := e.world
+	l, eng := w.anyLife(d)
+	if eng == nil {
 		return journal.Unknown
 	}
 	ctx, cancel := w.context(l, patience(d))
 	defer cancel()
 	op := fmt.Sprintf("save %s try %d", task.Body, try)
-	w.note(o.name, journal.CallSave, call(op, task, l.ear))
-	id, _, err := e.Save(ctx, task)
+	w.note(e.name, journal.CallSave, call(op, task, l.listener))
+	id, _, err := eng.Save(ctx, task)
 	id, class := saved(id, err)
 	select {
 	case <-l.gone:
-		id, class = task.ID, journal.Unknown // whatever the node answered has not arrived
+		id, class = task.ID, journal.Unknown // the answer of the node has not arrived
 	default:
 	}
-	w.note(o.name, journal.ReturnSave, journal.Event{Op: op, ID: id, Error: class, Detail: text(err)})
+	w.note(e.name, journal.ReturnSave, journal.Event{Op: op, ID: id, Error: class, Detail: text(err)})
 	if class == journal.OK {
 		w.accepted(id)
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 // often makes something happen again and again while the faults last; every 0 is never.
-func (w *world) often(what string, slot int, every time.Duration, happen func(die, int)) {
+func (w *world) often(what string, slot int, every time.Duration, happen func(draw, int)) {
 	for n := 0; every > 0; n++ {
-		d := w.roll(what, slot, n)
+		d := w.draw(what, slot, n)
 		if !w.rest(d.about(every)) {
 			return
 		}
@@ -27,35 +27,35 @@ func (w *world) fault(kind, target string, n int) (end func()) {
 }
 
 // partition cuts a node off from the database.
-func (w *world) partition(d die, slot, n int) {
+func (w *world) partition(d draw, slot, n int) {
 	l := w.in(slot)
 	if l == nil {
 		return
 	}
 	end := w.fault("partition", l.name, n)
-	l.line.Cut()
+	l.link.Cut()
 	w.rest(d.about(2 * time.Second))
-	l.line.Restore()
+	l.link.Restore()
 	end()
 }
 
-// freeze lets a node stand still, as far as others can see.
-func (w *world) freeze(d die, slot, n int) {
+// freeze lets a node stand still, as far as the database can see.
+func (w *world) freeze(d draw, slot, n int) {
 	l := w.in(slot)
 	if l == nil {
 		return
 	}
 	end := w.fault("freeze", l.name, n)
 	w.note(l.name, journal.NodeFrozen, journal.Event{})
-	l.line.Hold()
+	l.link.Hold()
 	w.rest(d.about(2 * time.Second))
-	l.line.Restore()
+	l.link.Restore()
 	w.note(l.name, journal.NodeThawed, journal.Event{})
 	end()
 }
 
 // outage makes the database refuse everything for a while.
-func (w *world) outage(d die, n int) {
+func (w *world) outage(d draw, n int) {
 	end := w.fault("outage", "db", n)
 	w.away.Store(true)
 	w.rest(d.about(1500 * time.Millisecond))
@@ -63,8 +63,8 @@ func (w *world) outage(d die, n int) {
 	end()
 }
 
-// failover switches to a server with another clock. None happens late: the hold that follows is no fault of the drain.
-func (w *world) failover(d die, n int) {
+// failover switches to a server with another clock, but not late: the hold that follows must end before the drain.
+func (w *world) failover(d draw, n int) {
 	if time.Since(begins) > w.faults-8*time.Second {
 		return
 	}
@@ -72,14 +72,16 @@ func (w *world) failover(d die, n int) {
 	step := (offset - w.clocks.now()).Abs()
 	w.clocks.step(offset)
 	w.db.SetOffset(offset)
-	if d.chance(.6) || step < 500*time.Millisecond { // one server's step that is shorter than a call takes shows to nobody
+	// A step of one server's clock that is shorter than a call does not show.
+	if d.chance(.6) || step < 500*time.Millisecond {
 		w.db.SetServer(fmt.Sprintf("server %d", n))
 	}
-	w.note("faults", journal.FaultBegin, journal.Event{Op: fmt.Sprintf("failover %d: %v", n, offset), Detail: "failover"})
+	op := fmt.Sprintf("failover %d: %v", n, offset)
+	w.note("faults", journal.FaultBegin, journal.Event{Op: op, Detail: "failover"})
 }
 
-// lock holds a few rows as somebody else's transaction does.
-func (w *world) lock(d die, n int) {
+// lock locks a few rows as another transaction does.
+func (w *world) lock(d draw, n int) {
 	var ids []int64
 	for range 1 + d.IntN(4) {
 		if id := w.someTask(d); id != 0 {
@@ -95,7 +97,7 @@ func (w *world) lock(d die, n int) {
 	end()
 }
 
-// fate is what becomes of a call of the store.
+// fate decides the fault of a call of the store.
 func (l *life) fate(c faultstore.Call) faultstore.Mode {
 	w := l.world
 	if w.isCalm() {
@@ -122,8 +124,8 @@ func (l *life) fate(c faultstore.Call) faultstore.Mode {
 	return mode
 }
 
-// travel is how long a call is on its way.
-func (l *life) travel(c faultstore.Call) (there, back time.Duration) {
+// transit is how long a call is under way, and its answer.
+func (l *life) transit(c faultstore.Call) (there, back time.Duration) {
 	w := l.world
 	if w.isCalm() {
 		return 200 * time.Microsecond, 200 * time.Microsecond
@@ -144,6 +146,6 @@ func (l *life) travel(c faultstore.Call) (there, back time.Duration) {
 func (l *life) crashesOnTheWay() bool { return l.crashAt%2 == 0 }
 
 // call decides about one call by its kind and number.
-func (l *life) call(question string, c faultstore.Call) die {
-	return l.world.roll(question+c.Method, l.slot, l.number, c.OfKind)
+func (l *life) call(question string, c faultstore.Call) draw {
+	return l.world.draw(question+c.Method, l.slot, l.number, c.OfKind)
 }

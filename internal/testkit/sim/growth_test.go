@@ -19,10 +19,11 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-var length = flag.Duration("sim.growth", 0, "measure the last fleet for so long, in its time, and the others for an hour at most")
+var length = flag.Duration("sim.growth", 0,
+	"measure the last fleet for so long, in its time, and the others for an hour at most")
 
 // TestGrowth shows what the number of nodes costs the database, at the pace of 1,000,000 tasks a day. It takes long, so
-// it wants to be asked for, and says after every hour of a fleet where it is.
+// it runs with its flag only, and reports its progress after every hour of a fleet.
 func TestGrowth(t *testing.T) {
 	if *length == 0 {
 		t.Skip("make sim-growth runs it")
@@ -72,7 +73,7 @@ type growth struct {
 	Median  time.Duration
 	P99     time.Duration
 	Most    time.Duration
-	Least   float64 // of the tasks, that a node has run, by what would have been fair
+	Least   float64 // tasks that a node has run, divided by its fair share
 	Largest float64
 }
 
@@ -90,8 +91,7 @@ type fleet struct {
 }
 
 // grow runs a fleet, and tells after every hour how many tasks it has run. The caller is in a bubble. A call takes half
-// a millisecond in all; everything else takes no time, so what is late is so because of the way that the work is
-// divided.
+// a millisecond in all, everything else no time. So lateness comes from the division of the work alone.
 func grow(nodes, tasks int, length time.Duration, tell func(done time.Duration, ran int)) (growth, error) {
 	<-time.After(time.Until(begins))
 	f := &fleet{db: memstore.New(), ran: make([]int, nodes)}
@@ -136,12 +136,12 @@ func (f *fleet) join(i int) error {
 	if err != nil {
 		return err
 	}
-	line := faultstore.NewLine(func(faultstore.Call) (there, back time.Duration) {
+	link := faultstore.NewLink(func(faultstore.Call) (there, back time.Duration) {
 		return 250 * time.Microsecond, 250 * time.Microsecond
 	})
-	store := faultstore.New(f.db).Over(line)
+	store := faultstore.New(f.db).Over(link)
 	w := &world{plan: plan{concurrency: 64, ttr: 15 * time.Second}}
-	cfg := w.config(&claims{ear{Store: store, clocks: &w.clocks, host: fmt.Sprint(i)}, f}, registry)
+	cfg := w.config(&claims{listener{Store: store, clocks: &w.clocks, host: fmt.Sprint(i)}, f}, registry)
 	cfg.Retention = engine.Retention{Completed: 10 * time.Second}
 	e, err := engine.New(context.Background(), cfg)
 	if err != nil {
@@ -153,13 +153,13 @@ func (f *fleet) join(i int) error {
 
 // claims counts the rows of claims.
 type claims struct {
-	ear
+	listener
 	fleet *fleet
 }
 
 // Claim implements [store.Leaser].
 func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error) {
-	won, err := c.ear.Claim(ctx, claim)
+	won, err := c.listener.Claim(ctx, claim)
 	c.fleet.mu.Lock()
 	defer c.fleet.mu.Unlock()
 	c.fleet.asked += len(claim.Rows)
@@ -167,8 +167,8 @@ func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error
 	return won, err
 }
 
-// save saves the tasks in turn at the nodes, each due four seconds later: whoever has its share runs it. The time that
-// saves take does not slow down the pace.
+// save saves the tasks in turn at the nodes, each due four seconds later. The node with the share runs it. The time of
+// the saves does not slow down the pace.
 func (f *fleet) save(tasks int, length time.Duration, tell func(time.Duration, int)) error {
 	began, every := time.Now(), length/time.Duration(tasks)
 	told := time.Hour
@@ -218,9 +218,9 @@ func (f *fleet) sum(tasks int) (g growth) {
 	return g
 }
 
-// growthHead is the head of the table whose lines the fleets are.
-const growthHead = "| nodes | for | tasks | claims | wasted rows | calls/s | each | each, idle | late p50 | p99 | max | least and largest share |\n" +
-	"|---|---|---|---|---|---|---|---|---|---|---|---|"
+// growthHead is the head of the table with a line for each fleet.
+const growthHead = "| nodes | for | tasks | claims | wasted rows | calls/s | each | each, idle | late p50 | p99 |" +
+	" max | least and largest share |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 func (g growth) String() string {
 	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

@@ -20,24 +20,24 @@ import (
 
 // life is one life of a slot: a process from its start to its end.
 type life struct {
-	world   *world
-	slot    int
-	number  int
-	name    string
-	crashAt int // its last call of the store; 0: none is
-	line    *faultstore.Line
-	ear     *ear
-	engine  *engine.Engine
+	world    *world
+	slot     int
+	number   int
+	name     string
+	crashAt  int // its last call of the store; 0: none is
+	link     *faultstore.Link
+	listener *listener
+	engine   *engine.Engine
 
 	ending sync.Mutex
 	ended  bool
 	gone   chan struct{} // closed when it has crashed or begins to stop
 }
 
-// keepAlive sees to it that a slot has a process, as whoever runs a service does.
-func (w *world) keepAlive(slot int) {
+// supervise starts a process in a slot whenever it has none.
+func (w *world) supervise(slot int) {
 	for n := 0; ; n++ {
-		d := w.roll("life", slot, n)
+		d := w.draw("life", slot, n)
 		w.rest(d.about(time.Second))
 		if l := w.start(slot, n, d); l != nil {
 			w.live(l, d)
@@ -53,7 +53,7 @@ func (w *world) keepAlive(slot int) {
 }
 
 // live lets a process work until its time has come.
-func (w *world) live(l *life, d die) {
+func (w *world) live(l *life, d draw) {
 	crash, stop := d.about(w.crash), d.about(w.stop)
 	end := time.Hour
 	switch {
@@ -83,13 +83,15 @@ func (w *world) live(l *life, d die) {
 }
 
 // start begins a life. It returns nil where the process did not come up.
-func (w *world) start(slot, n int, d die) *life {
+func (w *world) start(slot, n int, d draw) *life {
 	l := &life{world: w, slot: slot, number: n, name: fmt.Sprintf("n%d.%d", slot, n), gone: make(chan struct{})}
 	if w.crash > 0 && d.chance(.4) {
 		l.crashAt = 1 + d.IntN(600)
 	}
-	l.line = faultstore.NewLine(l.travel)
-	l.ear = &ear{Store: faultstore.New(w.db, l.fate).Over(l.line), clocks: &w.clocks, host: l.name, server: w.clocks.server()}
+	l.link = faultstore.NewLink(l.transit)
+	l.listener = &listener{
+		Store: faultstore.New(w.db, l.fate).Over(l.link), clocks: &w.clocks, host: l.name, server: w.clocks.server(),
+	}
 	w.enter(l)
 	registry := &processor.Registry{}
 	served := tags
@@ -103,7 +105,7 @@ func (w *world) start(slot, n int, d die) *life {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	e, err := engine.New(ctx, w.config(history.New(l.ear, l.name, 1, w.book.Append), registry))
+	e, err := engine.New(ctx, w.config(history.New(l.listener, l.name, 1, w.book.Append), registry))
 	if err == nil {
 		err = e.Start(context.Background())
 	}
@@ -120,20 +122,21 @@ func (w *world) start(slot, n int, d die) *life {
 	for i := range w.clients {
 		w.work.Go(func() { w.newClient(l, i).work() })
 	}
-	w.work.Go(func() { w.newPopper(l).work() })
+	w.work.Go(func() { w.newPopClient(l).work() })
 	return l
 }
 
 func (w *world) config(store store.Store, registry *processor.Registry) engine.Config {
 	return engine.Config{
-		Store: store, Registry: registry, Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(), CallTimeout: callTimeout,
-		Concurrency: w.concurrency, TTR: w.ttr, Timeout: timeout, MaxAttempts: maxAttempts, Backoff: processor.Constant(time.Second),
-		ErrorLimit: 1 << 10, Quarantine: quarantine, LookAhead: time.Second, Window: 2 * time.Second, ScanEvery: 5 * time.Second,
-		Horizon: time.Hour, HeapCap: 250_000, Heartbeat: time.Second, StopGrace: 2 * time.Second,
+		Store: store, Registry: registry, Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(),
+		CallTimeout: callTimeout, Concurrency: w.concurrency, TTR: w.ttr, Timeout: timeout, MaxAttempts: maxAttempts,
+		Backoff: processor.Constant(time.Second), ErrorLimit: 1 << 10, Quarantine: quarantine, LookAhead: time.Second,
+		Window: 2 * time.Second, ScanEvery: 5 * time.Second, Horizon: time.Hour, HeapCap: 250_000,
+		Heartbeat: time.Second, StopGrace: 2 * time.Second,
 	}
 }
 
-// enter lets others find the life, leave no more.
+// enter adds the life to those that take part, leave removes it.
 func (w *world) enter(l *life) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,26 +166,26 @@ func (l *life) end() bool {
 	return true
 }
 
-// crash kills the process: nothing that it does from now on reaches anybody. The order matters: what is written down
-// before the crash may still have had an effect, and nothing after it has.
+// crash kills the process: nothing that it does from now on leaves it. The order matters: an event before the crash may
+// still have had an effect, no event after it has.
 func (l *life) crash(why string) {
 	if !l.end() {
 		return
 	}
-	l.line.End()
+	l.link.End()
 	l.world.note(l.name, journal.NodeCrash, journal.Event{Detail: why})
 	l.depart()
 }
 
-// fold ends a process that did not come up, or when all is over.
+// fold ends a process that did not come up, or a process at the end of the run.
 func (l *life) fold() {
 	if l.end() {
-		l.line.End()
+		l.link.End()
 		l.depart()
 	}
 }
 
-// depart sends everybody home who worked in the process.
+// depart ends the goroutines of the process.
 func (l *life) depart() {
 	l.world.leave(l)
 	close(l.gone)
@@ -196,11 +199,11 @@ func (l *life) running() *engine.Engine {
 	return l.engine
 }
 
-// unwind ends what is left of an engine whose line has ended.
+// unwind ends what is left of an engine whose link has ended.
 func (l *life) unwind() {
 	e := l.running()
 	if e == nil {
-		return // its start sees to it
+		return // its start does this
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -223,7 +226,7 @@ func (l *life) stop() {
 	if err != nil && !errors.Is(err, processor.ErrGraceEnded) {
 		class = journal.Failed
 	}
-	l.line.End()
+	l.link.End()
 	l.world.note(l.name, journal.NodeStopped, journal.Event{Error: class, Detail: fmt.Sprint(err)})
 	l.world.leave(l)
 	close(l.gone)

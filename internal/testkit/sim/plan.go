@@ -8,10 +8,10 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/judge"
 )
 
-// plan is what a seed fixes from the beginning. Some seeds are calm where others are wild, so that faults are met one
-// by one as well as together.
+// plan is what a seed fixes from the beginning. Some seeds have few faults and others many, so that faults happen alone
+// and together.
 type plan struct {
-	dice
+	rng
 	slots  int           // processes that there shall be
 	faults time.Duration // length of the first phase
 	drain  time.Duration // of the second
@@ -19,7 +19,8 @@ type plan struct {
 	// The mean time between two events, of each slot where it is the slot's; 0: none happen.
 	crash, stop, partition, freeze time.Duration
 	outage, failover, lock         time.Duration
-	lastCrash                      int // slot whose process ends with results unsaid when the faults are long over; -1: none does
+	// lastCrash is the slot whose process crashes with unstored results long after the faults; -1: none does.
+	lastCrash int
 
 	callFaults float64       // share of calls that fail
 	latency    time.Duration // of a call, each way, at most
@@ -28,7 +29,7 @@ type plan struct {
 	concurrency int
 	ttr         time.Duration
 	clients     int           // in each process
-	outsiders   int           // callers who survive the crashes of processes
+	externals   int           // clients that survive the crashes of processes
 	opEvery     time.Duration // mean time between two operations of a client
 	poison      int           // tasks that crash their process
 	misbehaving float64       // share of executions that go wrong
@@ -52,8 +53,8 @@ var Rules = judge.Rules{
 }
 
 func newPlan(seed uint64) plan {
-	p := plan{dice: dice(seed)}
-	d := p.roll("plan")
+	p := plan{rng: rng(seed)}
+	d := p.draw("plan")
 	often := func(share float64, from, to time.Duration) time.Duration {
 		if !d.chance(share) {
 			return 0
@@ -79,32 +80,32 @@ func newPlan(seed uint64) plan {
 	p.concurrency = oneOf(d, 2, 4, 8, 32)
 	p.ttr = d.between(time.Second, longestTTR)
 	p.clients = 1 + d.IntN(2)
-	p.outsiders = d.IntN(3)
+	p.externals = d.IntN(3)
 	p.opEvery = oneOf(d, 300*time.Millisecond, 800*time.Millisecond, 2*time.Second)
 	if d.chance(.25) {
 		p.poison = 1 + d.IntN(2)
 	}
 	p.misbehaving = oneOf(d, 0, .1, .3, .6)
 
-	last := p.roll("last crash")
+	last := p.draw("last crash")
 	p.lastCrash = oneOf(last, -1, last.IntN(p.slots))
 	return p
 }
 
-// dice decides: what it says depends on the seed, the question and the numbers, and on nothing else.
-type dice uint64
+// rng draws: the answer depends on the seed, the question and the numbers alone.
+type rng uint64
 
-// die is the answer to one question, as long as one goroutine asks.
-type die struct{ *rand.Rand }
+// draw is the generator for one question. One goroutine uses it.
+type draw struct{ *rand.Rand }
 
-func (d dice) roll(question string, numbers ...int) die {
+func (d rng) draw(question string, numbers ...int) draw {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(question))
 	a, b := uint64(d), h.Sum64()
 	for _, n := range numbers {
 		a = mix(a ^ mix(b+uint64(n)))
 	}
-	return die{rand.New(rand.NewPCG(mix(a), b))}
+	return draw{rand.New(rand.NewPCG(mix(a), b))}
 }
 
 // mix is SplitMix64's finaliser.
@@ -116,17 +117,17 @@ func mix(x uint64) uint64 {
 }
 
 // chance is true with the probability p.
-func (d die) chance(p float64) bool { return d.Float64() < p }
+func (d draw) chance(p float64) bool { return d.Float64() < p }
 
 // between returns a duration from the range.
-func (d die) between(from, to time.Duration) time.Duration {
+func (d draw) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(d.Int64N(int64(to-from)+1))
 }
 
 // about returns a duration whose mean is given, as the time between events that do not know of each other.
-func (d die) about(mean time.Duration) time.Duration {
+func (d draw) about(mean time.Duration) time.Duration {
 	return time.Duration(min(d.ExpFloat64(), 5) * float64(mean))
 }
 
 // oneOf picks one.
-func oneOf[T any](d die, all ...T) T { return all[d.IntN(len(all))] }
+func oneOf[T any](d draw, all ...T) T { return all[d.IntN(len(all))] }

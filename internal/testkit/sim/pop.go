@@ -9,20 +9,20 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// popper takes tasks that no processor serves, in a node.
-type popper struct {
+// popClient takes tasks that no processor serves, in a node.
+type popClient struct {
 	*life
 	ctx context.Context
 }
 
-func (w *world) newPopper(l *life) *popper { return &popper{life: l} }
+func (w *world) newPopClient(l *life) *popClient { return &popClient{life: l} }
 
-func (p *popper) work() {
+func (p *popClient) work() {
 	ctx, cancel := p.world.context(p.life, time.Hour)
 	defer cancel()
 	p.ctx = ctx
 	for n := 0; ctx.Err() == nil; n++ {
-		d := p.world.roll("pop", p.slot, p.number, n)
+		d := p.world.draw("pop", p.slot, p.number, n)
 		request := engine.PopRequest{Tags: popTags, Max: 1 + d.IntN(3), Waits: true, Wait: d.between(0, 3*time.Second)}
 		if d.chance(.5) {
 			request.TTR = d.between(time.Second, 4*time.Second)
@@ -35,17 +35,18 @@ func (p *popper) work() {
 		for _, task := range got {
 			p.handle(task, asked)
 		}
-		if len(got) == 0 && !wait(time.Millisecond, ctx.Done()) { // a Pop that does not wait may come back at once, for ever
+		// A Pop that does not wait may return at once, each time.
+		if len(got) == 0 && !wait(time.Millisecond, ctx.Done()) {
 			return
 		}
 	}
 }
 
-// handle is what somebody does with a task that he has popped. Nothing of it counts once the node is gone. It was
-// handed out some milliseconds before the Pop returned, and a failover may lie between.
-func (p *popper) handle(task *processor.Task, asked time.Time) {
+// handle is what a caller does with a task that it has popped. Nothing of it counts once the node is gone. The node
+// handed the task out some milliseconds before the Pop returned, and a failover may lie between.
+func (p *popClient) handle(task *processor.Task, asked time.Time) {
 	op := p.started(task, asked)
-	d := p.world.roll("popped"+string(task.Body), int(task.Version))
+	d := p.world.draw("popped"+string(task.Body), int(task.Version))
 	if p.world.isCalm() || !d.chance(p.world.misbehaving) {
 		p.finish(op, task, journal.OK, func() error { return p.engine.Finish(p.ctx, task.ID, task.Version) })
 		return
@@ -68,7 +69,7 @@ func (p *popper) handle(task *processor.Task, asked time.Time) {
 }
 
 // finish ends the task as told, and once more where the answer was not clear.
-func (p *popper) finish(op string, task *processor.Task, class journal.Class, end func() error) {
+func (p *popClient) finish(op string, task *processor.Task, class journal.Class, end func() error) {
 	p.world.note(p.name, journal.RunEnd, journal.Event{Op: op, ID: task.ID, Version: task.Version, Error: class})
 	told := classOf(end())
 	if told == journal.Unknown {

@@ -16,7 +16,7 @@ func (l *life) process(ctx context.Context, task *processor.Task) error {
 	w := l.world
 	w.work.Add(1)
 	defer w.work.Done()
-	op := l.started(task, l.ear.claimedAt(task.ID))
+	op := l.started(task, l.listener.claimedAt(task.ID))
 	class, err := l.behave(ctx, task)
 	w.note(l.name, journal.RunEnd, journal.Event{Op: op, ID: task.ID, Version: task.Version, Error: class})
 	if class == journal.Panicked {
@@ -30,15 +30,15 @@ func (l *life) started(task *processor.Task, decided time.Time) (op string) {
 	w := l.world
 	op = fmt.Sprintf("run %d", w.runs.Add(1))
 	w.note(l.name, journal.RunStart, journal.Event{
-		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Version: task.Version, Attempt: task.Attempt,
-		Due: task.Due, Expected: task.Expected, Clock: l.ear.kindest(decided),
+		Op: op, ID: task.ID, Tag: task.Tag, Key: task.Key, Body: string(task.Body), Version: task.Version,
+		Attempt: task.Attempt, Due: task.Due, Expected: task.Expected, Clock: l.listener.latestTime(decided),
 	})
 	return op
 }
 
 var errTask = errors.New("as its task wants it")
 
-// behave does what the seed wants of this version of the task. Once the faults are over everybody behaves, at once.
+// behave does what the seed wants of this version of the task. After the faults every task succeeds at once.
 func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class, error) {
 	w := l.world
 	if w.isCalm() {
@@ -49,7 +49,7 @@ func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class,
 		l.crash("task " + fmt.Sprint(task.ID))
 		return journal.Failed, errTask
 	}
-	d := w.roll("behave"+string(task.Body), int(task.Version))
+	d := w.draw("behave"+string(task.Body), int(task.Version))
 	if !d.chance(w.misbehaving) {
 		return l.workFor(ctx, oneOf(d, 0, d.between(0, 50*time.Millisecond), d.between(0, 500*time.Millisecond)))
 	}
@@ -77,7 +77,7 @@ func (l *life) behave(ctx context.Context, task *processor.Task) (journal.Class,
 	}
 }
 
-// workFor is the work of a processor that obeys its context. Nobody works on when the faults are over.
+// workFor is the work of a processor that obeys its context. It ends with the faults.
 func (l *life) workFor(ctx context.Context, d time.Duration) (journal.Class, error) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -102,11 +102,11 @@ func (l *life) workFor(ctx context.Context, d time.Duration) (journal.Class, err
 
 // answer ends a task that was handed over, by its token, at any node; or never.
 func (w *world) answer(task *processor.Task) {
-	d := w.roll("answer"+string(task.Body), int(task.Version))
+	d := w.draw("answer"+string(task.Body), int(task.Version))
 	if d.chance(.2) || !w.rest(d.between(0, 4*time.Second)) {
 		return
 	}
-	_, e := w.somebody(d)
+	_, e := w.anyLife(d)
 	if e == nil {
 		return
 	}

@@ -11,20 +11,19 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
-// unexplained is what a history says that is not linearizable.
-const unexplained = "no order of what was done to it explains what was told"
+// unexplained is the violation of a history that is not linearizable.
+const unexplained = "its history is not linearizable"
 
-// TestEveryRemovedCheckIsNoticed plays the seeds once more for each of the checks that keep the promises, without it:
-// the judge has to notice within the seeds that every test run plays, and where the versions of a row are at stake, its
-// history too.
+// TestEveryRemovedCheckIsNoticed plays the seeds of every test run again without each of the checks that keep the
+// invariants. The judge has to notice, and for a check of versions the histories too.
 func TestEveryRemovedCheckIsNoticed(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for check, want := range map[sabotage.Check][]string{
-		sabotage.Fence: {"promise 4", unexplained}, sabotage.Guard: {"promise 4", unexplained},
-		sabotage.Rescue: {"promise 8"}, sabotage.Early: {"promise 5"},
+		sabotage.Fence: {"invariant 4", unexplained}, sabotage.Guard: {"invariant 4", unexplained},
+		sabotage.Rescue: {"invariant 8"}, sabotage.Early: {"invariant 5"},
 	} {
 		t.Run(string(check), func(t *testing.T) {
 			play := exec.CommandContext(t.Context(), program, "-test.run=^TestSeeds$", "-sim.seeds=200")

@@ -14,19 +14,22 @@ import (
 
 // Totals is what many seeds have shown.
 type Totals struct {
-	Seeds      int                   `json:"seeds"`
-	Failed     []uint64              `json:"failed"` // seeds that broke a promise
-	Violations int                   `json:"violations"`
-	Broken     map[judge.Promise]int `json:"broken"` // violations by promise; those with none are not there
-	Counts     judge.Counts          `json:"counts"`
-	Linear     linear.Counts         `json:"linear"`
-	Bound      float64               `json:"bound"` // 95 % upper bound of the share of seeds that break a promise; 1 when one has
+	Seeds      int                     `json:"seeds"`
+	Failed     []uint64                `json:"failed"` // seeds with a violation
+	Violations int                     `json:"violations"`
+	Broken     map[judge.Invariant]int `json:"broken"` // violations by invariant; those with none are not there
+	Counts     judge.Counts            `json:"counts"`
+	Linear     linear.Counts           `json:"linear"`
+	// Bound is the 95 % upper bound of the share of seeds with a violation; 1 when there is one.
+	Bound float64 `json:"bound"`
 }
 
 func (t *Totals) add(seed uint64, v judge.Verdict) {
-	one := Totals{Seeds: 1, Violations: v.Broken(), Broken: map[judge.Promise]int{}, Counts: v.Counts, Linear: v.Linear}
+	one := Totals{
+		Seeds: 1, Violations: v.Total(), Broken: map[judge.Invariant]int{}, Counts: v.Counts, Linear: v.Linear,
+	}
 	for _, violation := range v.Violations {
-		one.Broken[violation.Promise]++
+		one.Broken[violation.Invariant]++
 	}
 	if one.Violations > 0 {
 		one.Failed = []uint64{seed}
@@ -39,23 +42,23 @@ func (t *Totals) Add(o Totals) {
 	t.Seeds += o.Seeds
 	t.Counts.Add(o.Counts)
 	t.Linear.Add(o.Linear)
-	t.addBreaches(o)
+	t.addFailed(o)
 }
 
-// AddBroken adds what other runs of the same seeds have broken, and nothing else.
-func (t *Totals) AddBroken(o Totals) {
+// AddViolations adds the violations of other runs of the same seeds, and nothing else.
+func (t *Totals) AddViolations(o Totals) {
 	t.Linear.Broken += o.Linear.Broken
-	t.addBreaches(o)
+	t.addFailed(o)
 }
 
-func (t *Totals) addBreaches(o Totals) {
+func (t *Totals) addFailed(o Totals) {
 	t.Violations += o.Violations
 	t.Failed = append(t.Failed, o.Failed...)
 	if t.Broken == nil {
-		t.Broken = map[judge.Promise]int{}
+		t.Broken = map[judge.Invariant]int{}
 	}
-	for promise, n := range o.Broken {
-		t.Broken[promise] += n
+	for invariant, n := range o.Broken {
+		t.Broken[invariant] += n
 	}
 	t.Bound = 1
 	if len(t.Failed) == 0 {
@@ -70,12 +73,17 @@ func (t *Totals) String() string {
 	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
 		faults = append(faults, fmt.Sprintf("%s %d", kind, c.Faults[kind]))
 	}
-	line := fmt.Sprintf("%d seeds, %d nodes, %d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, "+
-		"faults: %s, %d crashes, %d graceful stops, %d rescued (%d when the bound counted, the slowest after %v), %d quarantined, "+
+	line := fmt.Sprintf("%d seeds, %d nodes, "+
+		"%d tasks (%d completed, %d failed, %d cancelled), %d executions, %d extra, "+
+		"faults: %s, %d crashes, %d graceful stops, "+
+		"%d rescued (%d when the bound counted, the slowest after %v), %d quarantined, "+
 		"%d saves accepted, %d unknown, %d duplicate, %d refused, "+
-		"%d operations on %d tasks checked to be linearizable (%d of unknown outcome, %d tasks undecided); %d violations",
-		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra, strings.Join(faults, ", "),
-		c.Crashes, c.Stops, c.Rescued, c.Timed, c.Slowest.Round(time.Millisecond), c.Quarantine, c.Accepted, c.Unknown, c.Duplicates, c.Refused,
+		"%d operations on %d tasks checked to be linearizable (%d of unknown outcome, %d tasks undecided); "+
+		"%d violations",
+		t.Seeds, c.Nodes, c.Tasks, c.Completed, c.Failed, c.Cancelled, c.Executions, c.Extra,
+		strings.Join(faults, ", "), c.Crashes, c.Stops,
+		c.Rescued, c.Timed, c.Slowest.Round(time.Millisecond), c.Quarantine,
+		c.Accepted, c.Unknown, c.Duplicates, c.Refused,
 		t.Linear.Operations, t.Linear.Tasks, t.Linear.Unknown, t.Linear.Undecided, t.Violations)
 	if len(t.Failed) == 0 {
 		return line + fmt.Sprintf(", 95 %% bound 3/N: %.2g of the seeds", t.Bound)

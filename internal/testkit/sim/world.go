@@ -54,15 +54,15 @@ func play(seed uint64) []journal.Event {
 	w.note("sim", journal.StoreWhole, journal.Event{})
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseFaults})
 	for slot := range p.slots {
-		w.work.Go(func() { w.keepAlive(slot) })
-		w.work.Go(func() { w.often("partition", slot, p.partition, func(d die, n int) { w.partition(d, slot, n) }) })
-		w.work.Go(func() { w.often("freeze", slot, p.freeze, func(d die, n int) { w.freeze(d, slot, n) }) })
+		w.work.Go(func() { w.supervise(slot) })
+		w.work.Go(func() { w.often("partition", slot, p.partition, func(d draw, n int) { w.partition(d, slot, n) }) })
+		w.work.Go(func() { w.often("freeze", slot, p.freeze, func(d draw, n int) { w.freeze(d, slot, n) }) })
 	}
 	w.work.Go(func() { w.often("outage", 0, p.outage, w.outage) })
 	w.work.Go(func() { w.often("failover", 0, p.failover, w.failover) })
 	w.work.Go(func() { w.often("lock", 0, p.lock, w.lock) })
-	for i := range p.outsiders {
-		w.work.Go(func() { w.newOutsider(i).work() })
+	for i := range p.externals {
+		w.work.Go(func() { w.newExternal(i).work() })
 	}
 	<-time.After(p.faults)
 	w.repair()
@@ -74,8 +74,8 @@ func play(seed uint64) []journal.Event {
 	return events
 }
 
-// repair ends the faults. What was on its way when they ended may still pause a tag, or be lost: that is a fault of
-// before, so who waits for it is told.
+// repair ends the faults. A call that is under way may still pause a tag, or be lost by an earlier fault: so the links
+// are restored for some seconds more.
 func (w *world) repair() {
 	close(w.calm)
 	w.away.Store(false)
@@ -99,11 +99,11 @@ func (w *world) repair() {
 
 func (w *world) restore() {
 	for _, l := range w.alive() {
-		l.line.Restore()
+		l.link.Restore()
 	}
 }
 
-// end writes down how the table stands, and sends everybody home.
+// end writes the table into the journal and ends the goroutines of the run.
 func (w *world) end() []journal.Event {
 	w.note("sim", journal.Phase, journal.Event{Detail: journal.PhaseDone})
 	for after := int64(0); ; {
@@ -124,7 +124,7 @@ func (w *world) end() []journal.Event {
 	return events
 }
 
-// see is told of every change of the table, and writes down the transitions and the leases that are moved.
+// see is called for every change of the table. It writes transitions and moved leases into the journal.
 func (w *world) see(r row.Row, now row.Time) {
 	version, known := w.stored[r.ID]
 	w.stored[r.ID] = r.Version
@@ -140,8 +140,8 @@ func (w *world) see(r row.Row, now row.Time) {
 
 func rowEvent(r *row.Row, whole bool) journal.Event {
 	e := journal.Event{
-		ID: r.ID, Version: r.Version, Status: r.Status.String(), Attempt: r.Attempt, CrashCount: r.CrashCount, Executor: r.Executor,
-		Due: r.Due.Std(), Expected: r.Expected.Std(),
+		ID: r.ID, Version: r.Version, Status: r.Status.String(), Attempt: r.Attempt, CrashCount: r.CrashCount,
+		Executor: r.Executor, Due: r.Due.Std(), Expected: r.Expected.Std(),
 	}
 	if whole {
 		e.Tag, e.Key, e.Body = r.Tag, r.Key, string(r.Body)
@@ -187,8 +187,8 @@ func (w *world) alive() []*life {
 	return append([]*life(nil), w.lives...)
 }
 
-// somebody picks one of the lives that take part, with its engine; nil where there is none, or it is only starting.
-func (w *world) somebody(d die) (*life, *engine.Engine) {
+// anyLife picks one of the lives that take part, with its engine: nil when there is none, or when it is starting.
+func (w *world) anyLife(d draw) (*life, *engine.Engine) {
 	lives := w.alive()
 	if len(lives) == 0 {
 		return nil, nil
@@ -207,7 +207,7 @@ func (w *world) in(slot int) *life {
 	return nil
 }
 
-// accepted makes a task known to those who look for one to change.
+// accepted adds a task to those that clients change.
 func (w *world) accepted(id int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,7 +215,7 @@ func (w *world) accepted(id int64) {
 }
 
 // someTask picks a task among the latest.
-func (w *world) someTask(d die) int64 {
+func (w *world) someTask(d draw) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.tasks) == 0 {

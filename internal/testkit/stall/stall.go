@@ -1,5 +1,5 @@
-// Package stall tells a test for how long its machine stood still, so that what is promised in seconds can be tested on
-// a machine that others keep busy: what the test waited for gets so much more time.
+// Package stall measures for how long the machine of a test stood still. A test of a bound in seconds allows so much
+// more time, so it works on a machine that other programs keep busy.
 package stall
 
 import (

@@ -1,5 +1,5 @@
-// Package audit lets a database write down every transition itself, in the transaction that makes it. What a judge
-// reads there is the word of the database and of nobody else.
+// Package audit lets a database write down every transition itself, in the transaction that makes it. So what the judge
+// reads there is what the database did.
 package audit
 
 import (
@@ -15,39 +15,44 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// node is who the events say they are from.
+// node is the source of the events.
 const node = "database"
 
-// SYSDATE is when the row is written, while other functions say when the statement began, which may have waited for a
-// lock: only the former puts the transitions of a row into their order. It knows no UTC, so the time zone is taken off.
+// SYSDATE is when the row is written, while other functions return when the statement began, which may have waited for
+// a lock. So only SYSDATE gives the order of a row's transitions. It has no UTC form, so the time zone is subtracted.
 const now = "SYSDATE(6) - INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND"
 
-// Single rows of VALUES: what inserts a SELECT locks the counter of the audit until its statement ends, and would make
+// Single rows of VALUES: an INSERT of a SELECT locks the counter of the audit until its statement ends, and would make
 // saves and results wait for each other.
 //
-// The port tells which member of a cluster it was: so no two members ever insert the same key, whose collision would
-// refuse the transition itself.
-const noted = "INSERT INTO chaos_audit (member, at, task, version, status, attempt, crash_count, executor, due, expected, moved," +
-	" tag, task_key, body) VALUES (@@port, " + now + ", "
+// The port names the member of a cluster. So no two members insert the same key, whose collision would refuse the
+// transition itself.
+const noted = "INSERT INTO chaos_audit (member, at, task, version, status, attempt, crash_count, executor, due," +
+	" expected, moved, tag, task_key, body) VALUES (@@port, " + now + ", "
 
-const newRow = "NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, NEW.executor, NEW.due_time, NEW.expected_time, "
+const newRow = "NEW.id, NEW.version, NEW.status, NEW.attempt, NEW.crash_count, NEW.executor, NEW.due_time," +
+	" NEW.expected_time, "
 
 var statements = []string{
-	`CREATE TABLE chaos_audit (member INT UNSIGNED NOT NULL, seq BIGINT NOT NULL AUTO_INCREMENT, at DATETIME(6) NOT NULL,
-	moved TINYINT NOT NULL, task BIGINT UNSIGNED NOT NULL, version BIGINT UNSIGNED NOT NULL, status TINYINT UNSIGNED NOT NULL, attempt INT UNSIGNED NOT NULL,
+	`CREATE TABLE chaos_audit (member INT UNSIGNED NOT NULL, seq BIGINT NOT NULL AUTO_INCREMENT,
+	at DATETIME(6) NOT NULL, moved TINYINT NOT NULL, task BIGINT UNSIGNED NOT NULL, version BIGINT UNSIGNED NOT NULL,
+	status TINYINT UNSIGNED NOT NULL, attempt INT UNSIGNED NOT NULL,
 	crash_count INT UNSIGNED NOT NULL, executor VARCHAR(255) NOT NULL, due DATETIME(6) NULL, expected DATETIME(6) NULL,
 	tag VARCHAR(128) NOT NULL, task_key VARCHAR(255) NOT NULL, body TEXT NOT NULL,
 	PRIMARY KEY (member, seq), KEY (seq)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
 	trigger("insert", noted+newRow+"0, NEW.tag, COALESCE(NEW.task_key, ''), NEW.message_body);"),
-	trigger("update", "IF NEW.version <> OLD.version OR NEW.status <> OLD.status OR NOT NEW.due_time <=> OLD.due_time THEN "+
+	trigger("update", "IF NEW.version <> OLD.version OR NEW.status <> OLD.status"+
+		" OR NOT NEW.due_time <=> OLD.due_time THEN "+
 		noted+newRow+"NEW.version = OLD.version AND NEW.status = OLD.status, '', '', ''); END IF;"),
-	// Somebody who deletes a task that is not finished has cancelled it.
-	trigger("delete", fmt.Sprintf("IF OLD.status IN (%d, %d) THEN "+noted+"OLD.id, OLD.version + 1, %d, OLD.attempt, OLD.crash_count,"+
-		" OLD.executor, OLD.due_time, OLD.expected_time, 0, '', '', ''); END IF;", row.Pending, row.Executing, row.Cancelled)),
+	// A delete of a task that is not finished cancels it.
+	trigger("delete", fmt.Sprintf("IF OLD.status IN (%d, %d) THEN "+noted+
+		"OLD.id, OLD.version + 1, %d, OLD.attempt, OLD.crash_count, OLD.executor, OLD.due_time, OLD.expected_time, 0,"+
+		" '', '', ''); END IF;", row.Pending, row.Executing, row.Cancelled)),
 }
 
 func trigger(event, body string) string {
-	return "CREATE TRIGGER chaos_" + event + " AFTER " + event + " ON delay_task_message FOR EACH ROW BEGIN " + body + " END"
+	return "CREATE TRIGGER chaos_" + event + " AFTER " + event +
+		" ON delay_task_message FOR EACH ROW BEGIN " + body + " END"
 }
 
 const triggers = 3
@@ -62,17 +67,17 @@ func Install(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Writes returns the transitions, and the leases that were moved, in their order. Members of a cluster count for
-// themselves, and share a clock: what one makes of another's row it makes later.
+// Writes returns the transitions, and the leases that were moved, in their order. Members of a cluster count their own
+// events and share a clock, which orders the events of different members.
 func Writes(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
-	return read(ctx, db, "SELECT at, moved, task, tag, task_key, body, version, status, attempt, crash_count, executor, due,"+
-		" expected FROM chaos_audit ORDER BY at, seq", journal.Write)
+	return read(ctx, db, "SELECT at, moved, task, tag, task_key, body, version, status, attempt, crash_count,"+
+		" executor, due, expected FROM chaos_audit ORDER BY at, seq", journal.Write)
 }
 
-// Rows returns the table as it stands.
+// Rows returns the rows of the table.
 func Rows(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
-	return read(ctx, db, "SELECT UTC_TIMESTAMP(6), 0, id, tag, COALESCE(task_key, ''), message_body, version, status, attempt,"+
-		" crash_count, executor, due_time, expected_time FROM delay_task_message ORDER BY id", journal.Row)
+	return read(ctx, db, "SELECT UTC_TIMESTAMP(6), 0, id, tag, COALESCE(task_key, ''), message_body, version, status,"+
+		" attempt, crash_count, executor, due_time, expected_time FROM delay_task_message ORDER BY id", journal.Row)
 }
 
 func read(ctx context.Context, db *sql.DB, query string, kind journal.Kind) ([]journal.Event, error) {
@@ -88,8 +93,8 @@ func read(ctx context.Context, db *sql.DB, query string, kind journal.Kind) ([]j
 		var due, expected sql.NullString
 		var moved bool
 		var status row.Status
-		err := rows.Scan(&at, &moved, &e.ID, &e.Tag, &e.Key, &e.Body, &e.Version, &status, &e.Attempt, &e.CrashCount, &e.Executor,
-			&due, &expected)
+		err := rows.Scan(&at, &moved, &e.ID, &e.Tag, &e.Key, &e.Body, &e.Version, &status, &e.Attempt, &e.CrashCount,
+			&e.Executor, &due, &expected)
 		if err != nil {
 			return nil, fmt.Errorf("read the audit: %w", err)
 		}
@@ -145,8 +150,8 @@ func Await(ctx context.Context, member *sql.DB) error {
 	}
 }
 
-// Agree returns when all members of a cluster show the same tasks and the same audit, or an error when ctx ends before.
-// What one of them shows can be believed then. A member that gives no answer may be on its way back.
+// Agree returns when all members of a cluster show the same tasks and the same audit, so that each of them can be read.
+// It returns an error when ctx ends before. A member without an answer may be starting.
 func Agree(ctx context.Context, members []*sql.DB) error {
 	for {
 		seen := make([]string, len(members))
@@ -166,7 +171,9 @@ func Agree(ctx context.Context, members []*sql.DB) error {
 
 func digest(ctx context.Context, member *sql.DB) (sums string, err error) {
 	const sum = "SELECT CONCAT_WS(' '," +
-		"(SELECT SUM(CRC32(CONCAT_WS('/', id, version, status, crash_count, executor, message_body))) FROM delay_task_message)," +
+		"(SELECT SUM(CRC32(CONCAT_WS('/', id, version, status, crash_count, executor, message_body)))" +
+		" FROM delay_task_message)," +
 		"(SELECT SUM(CRC32(CONCAT_WS('/', member, seq, task, version, status, executor))) FROM chaos_audit))"
-	return sums, member.QueryRowContext(ctx, sum).Scan(&sums)
+	err = member.QueryRowContext(ctx, sum).Scan(&sums)
+	return sums, err
 }

@@ -42,7 +42,8 @@ func TestDatabaseWritesDownEveryTransition(t *testing.T) {
 		db.SetMaxOpenConns(1) // a session for all
 		for _, statement := range []string{
 			"SET time_zone = '+05:00'",
-			"INSERT INTO delay_task_message (id, tag, task_key, message_body, delay_time) VALUES (7, 't', 'k', 'b', 0), (8, 't', NULL, 'c', 0)",
+			"INSERT INTO delay_task_message (id, tag, task_key, message_body, delay_time)" +
+				" VALUES (7, 't', 'k', 'b', 0), (8, 't', NULL, 'c', 0)",
 			"UPDATE delay_task_message SET status = 3, version = version + 1, attempt = 1, executor = 'e' WHERE id = 7",
 			"UPDATE delay_task_message SET due_time = due_time + INTERVAL 1 SECOND WHERE id = 7",
 			"UPDATE delay_task_message SET update_time = UTC_TIMESTAMP(6) WHERE id = 7", // no transition
@@ -63,7 +64,8 @@ func TestDatabaseWritesDownEveryTransition(t *testing.T) {
 				t.Errorf("%+v is not in UTC", e)
 			}
 		}
-		want := "write b k pending, write c  pending, write   executing, lease   executing, write   cancelled, write   completed"
+		want := "write b k pending, write c  pending, write   executing, lease   executing, " +
+			"write   cancelled, write   completed"
 		if strings.Join(got, ", ") != want {
 			t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 		}

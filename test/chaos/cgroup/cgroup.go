@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Group is a control group of one controller, below the one that its member came from: what bounds this machine's user
-// bounds it as well.
+// Group is a control group of one controller, below the former group of its member: so the limits of that group bound
+// it too.
 type Group struct {
 	pid  string
 	home string // the group that the member came from
@@ -33,7 +33,7 @@ const (
 // mount is where systems have the trees of groups, one for each controller.
 const mount = "/sys/fs/cgroup"
 
-// New makes a group for the process, which enters it, and everything that it does from then on counts.
+// New makes a group for the process, which [Group.Enter] moves into it.
 func New(controller string, pid int) (*Group, error) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
@@ -51,7 +51,7 @@ func New(controller string, pid int) (*Group, error) {
 	return g, nil
 }
 
-// pathOf finds a controller's line in what Linux tells of a process: "number:controllers:path".
+// pathOf finds the path of a controller in /proc/PID/cgroup, which has lines "number:controllers:path".
 func pathOf(groups, controller string) (path string, found bool) {
 	for line := range strings.Lines(groups) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -72,7 +72,7 @@ func (g *Group) Set(name string, value int64) error {
 // Enter moves the process in.
 func (g *Group) Enter() error { return write(filepath.Join(g.path, "cgroup.procs"), g.pid) }
 
-// A process that was killed is in its group until the kernel has taken it apart.
+// A process that was killed stays in its group until the kernel has removed it.
 const (
 	apart = 5 * time.Second
 	look  = 5 * time.Millisecond
@@ -95,7 +95,7 @@ func (g *Group) Close() error {
 	}
 }
 
-// Count reads one of the numbers that a file of the group has by their names, one a line. It is 0 where there is none.
+// Count reads a named number from a file of the group, which has one a line. It returns 0 when there is none.
 func (g *Group) Count(file, name string) (int64, error) {
 	text, err := os.ReadFile(filepath.Join(g.path, file))
 	if err != nil {

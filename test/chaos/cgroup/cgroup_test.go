@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhatLinuxTellsIsRead(t *testing.T) {
+func TestProcFilesAreRead(t *testing.T) {
 	t.Parallel()
 	const told = "4:memory:/a:b/c\n2:cpu,cpuacct:/\n1:name=systemd:/x\n0::/\n"
 	for controller, want := range map[string]string{"memory": "/a:b/c", "cpu": "/", "cpuacct": "/", "pids": ""} {
@@ -24,7 +24,8 @@ func TestWhatLinuxTellsIsRead(t *testing.T) {
 }
 
 func TestProcessWithoutMemoryIsKilled(t *testing.T) {
-	hungry := exec.CommandContext(t.Context(), "sh", "-c", `read -r _; x=$(head -c 30000000 /dev/zero | tr '\0' x); echo "$x"`)
+	const script = `read -r _; x=$(head -c 30000000 /dev/zero | tr '\0' x); echo "$x"`
+	hungry := exec.CommandContext(t.Context(), "sh", "-c", script)
 	goOn, err := hungry.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package evidence looks in the journals of a chaos run for what a fault has met: a fault that changed nothing does not
-// count.
+// Package evidence looks in the journals of a chaos run for the effect of each fault: a fault without an effect does
+// not count.
 package evidence
 
 import (
@@ -20,7 +20,7 @@ type Episode struct {
 	End    time.Time
 }
 
-// Evidence is what the journals show, in a form to be asked.
+// Evidence is what the journals show, indexed.
 type Evidence struct {
 	Episodes []Episode
 	spans    []span
@@ -32,7 +32,7 @@ type Evidence struct {
 // span is a run of a task, or an operation of a caller.
 type span struct {
 	node       string
-	begin, end time.Time // end is zero where the process died first
+	begin, end time.Time // end is zero if the process ended before
 }
 
 // New reads the journals, which are in order.
@@ -56,8 +56,9 @@ func New(events []journal.Event) *Evidence {
 			}
 		case v.Kind == journal.Write:
 			e.writes[v.ID] = append(e.writes[v.ID], v.At)
-		case v.Kind == journal.FaultBegin && v.ID != 0: // a process that ends itself at a point of its task's life
-			e.Episodes = append(e.Episodes, Episode{Kind: v.Detail, Target: v.Node, IDs: []int64{v.ID}, Begin: v.At, End: v.At})
+		case v.Kind == journal.FaultBegin && v.ID != 0: // a process that kills itself for its task
+			e.Episodes = append(e.Episodes,
+				Episode{Kind: v.Detail, Target: v.Node, IDs: []int64{v.ID}, Begin: v.At, End: v.At})
 		case v.Kind == journal.FaultBegin:
 			faults[v.Op] = *v
 		case v.Kind == journal.FaultEnd && v.Error == journal.OK:
@@ -85,12 +86,12 @@ func ids(list string) (found []int64) {
 	return found
 }
 
-// Interrupted: the process left something unfinished behind for ever.
+// Interrupted: the process never finished something that it began.
 func Interrupted(e *Evidence, f Episode) bool {
 	return slices.ContainsFunc(e.ofNode[f.Target], func(s span) bool { return s.end.IsZero() })
 }
 
-// Busy: the process was in the middle of something while the fault lasted.
+// Busy: the process ran something while the fault lasted.
 func Busy(e *Evidence, f Episode) bool { return slices.ContainsFunc(e.ofNode[f.Target], f.meets) }
 
 // AnyBusy: some process was.
@@ -100,8 +101,8 @@ func (f Episode) meets(s span) bool {
 	return !s.begin.After(f.End) && (s.end.IsZero() || s.end.After(f.Begin))
 }
 
-// around is how far from a fault a transition may lie that belongs to it: statements wait for locks, and are sent
-// again.
+// around is how far from a fault a transition may be and still belong to it: statements wait for locks, and are
+// repeated.
 const around = 30 * time.Second
 
 // Changed: one of the tasks that the fault touched has changed at that time.
@@ -118,7 +119,7 @@ func MostChanged(e *Evidence, f Episode) bool {
 	return 2*changed > len(f.IDs)
 }
 
-// Answered: somebody who asked for one of the tasks that the fault touched was answered at that time.
+// Answered: a call for one of the tasks that the fault touched returned at that time.
 func Answered(e *Evidence, f Episode) bool { return f.near(e.answers) }
 
 func (f Episode) near(moments map[int64][]time.Time) bool {

@@ -40,8 +40,8 @@ func TestFaultCountsWhereItMetSomething(t *testing.T) {
 		{"between two runs", fault(25, 50, "w", ""), Busy, false},
 		{"until a run had begun", fault(25, 70, "w", ""), Busy, true},
 		{"of another process", fault(15, 30, "v", ""), Busy, false},
-		{"while somebody runs", fault(15, 30, "", ""), AnyBusy, true},
-		{"while nobody runs", fault(25, 30, "", ""), AnyBusy, false},
+		{"while a process runs", fault(15, 30, "", ""), AnyBusy, true},
+		{"while no process runs", fault(25, 30, "", ""), AnyBusy, false},
 		{"left a run without an end", fault(61, 62, "w", ""), Interrupted, true},
 		{"left nothing behind", fault(61, 62, "v", ""), Interrupted, false},
 		{"its task has changed", fault(20, 22, "", "9 7"), Changed, true},
@@ -62,7 +62,7 @@ func TestFaultCountsWhereItMetSomething(t *testing.T) {
 	}
 }
 
-func TestFaultThatMetNothingIsNone(t *testing.T) {
+func TestFaultWithoutAnEffectIsNone(t *testing.T) {
 	t.Parallel()
 	e := story(at(15, journal.Event{Kind: journal.FaultBegin, Op: "f", Detail: "k"}),
 		at(16, journal.Event{Kind: journal.FaultEnd, Op: "f", Detail: "k", Error: journal.Refused}))

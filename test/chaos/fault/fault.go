@@ -21,29 +21,29 @@ type World struct {
 	Server  *dbtest.Victim  // nil: it is a cluster
 	Members *dbtest.Cluster // nil: it is one server
 	Primary func() int      // the one of them that is written; nil: all are
-	Admin   *sql.DB         // on the run's database, past all proxies; of a cluster on any member, and causal
-	Hand    *sql.DB         // the same, but not causal
-	User    string          // as whom the processes connect
+	Admin   *sql.DB         // on the run's database, past all proxies; of a cluster any member, with causal reads
+	Hand    *sql.DB         // the same without causal reads
+	User    string          // the account of the processes
 	Disk    string          // where the server's disk is mounted; "": it has none of its own
 
 	// Invite adds a worker that is not one of the run's own.
 	Invite func(ctx context.Context, name string) (*fleet.Slot, error)
-	// Part and Join cut a process off from the database, in silence, and end that.
+	// Part cuts a process off from the database, without an error to either side, and Join ends that.
 	Part, Join func(context.Context, *fleet.Slot) error
 }
 
-// Begin lets a fault happen once. It returns when the fault has begun, with what ends it. A fault without an end is
-// over at once. The end is called also after an error, for what had begun by then.
-type Begin func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error)
+// Begin lets a fault happen once. It returns when the fault has begun, with the function that ends it. A fault without
+// an end is over at once. The end is called also after an error, to undo what had begun.
+type Begin func(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error)
 
 // End returns when the fault has ended.
 type End func(context.Context) error
 
-// Scar is what the injector saw of a fault.
-type Scar struct {
+// Residue is what the injector saw of a fault.
+type Residue struct {
 	Target string  // the process that was hurt; "": the database, or all
 	IDs    []int64 // tasks that were touched, as far as it knows
-	Saw    string  // for people
+	Saw    string  // for the progress report
 }
 
 // ErrNothing is returned by a [Begin] when there was nothing to hurt. Such a fault does not count.
@@ -57,12 +57,12 @@ type Kind struct {
 	Weight int              // how often it is drawn, compared with others of its lane
 	Lasts  [2]time.Duration // from its begin to its end, at least and at most; zero: it is over at once
 	Begin  Begin            // nil: processes note it themselves
-	Kills  bool             // it ends a process, whichever tasks that has
-	// Shows tells whether the journals show that it met something: a task that was executing, a statement under way.
+	Kills  bool             // it ends a process, whatever tasks that runs
+	// Shows reports whether the journals show an effect: on a task that was executing, a statement under way.
 	Shows func(*evidence.Evidence, evidence.Episode) bool
 }
 
-// Lane is where faults follow one another. Those of several lanes happen beside each other.
+// Lane is a sequence of faults. Faults of different lanes overlap.
 type Lane string
 
 // The lanes.
@@ -83,10 +83,10 @@ const (
 	Members   Site = "a cluster of members"
 )
 
-// Happens tells whether the kind is one for this site.
+// Happens reports whether the kind can happen on this site.
 func (k Kind) Happens(on Site) bool { return k.Begin != nil && (k.On == Anywhere || k.On == on) }
 
-// Count says how often each kind happened, and how often the journals show that it met something.
+// Count returns how often each kind happened, and how often the journals show an effect.
 func Count(e *evidence.Evidence) map[string]ledger.Fault {
 	shows := map[string]func(*evidence.Evidence, evidence.Episode) bool{}
 	for _, k := range Kinds {

@@ -18,7 +18,9 @@ func TestEveryKindCanHappenAndBeShown(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, k := range Kinds {
-		if names[k.Name] || k.Shows == nil || k.Lasts[0] > k.Lasts[1] || (k.Lane == "") != (k.Begin == nil) || k.Lane != "" && k.Weight == 0 {
+		happens := k.Lane != ""
+		if names[k.Name] || k.Shows == nil || k.Lasts[0] > k.Lasts[1] || happens != (k.Begin != nil) ||
+			happens && k.Weight == 0 {
 			t.Errorf("%s: %+v", k.Name, k)
 		}
 		names[k.Name] = true
@@ -30,8 +32,8 @@ func TestEveryKindCanHappenAndBeShown(t *testing.T) {
 	}
 }
 
-// blow lets faults happen until ctx ends, and returns what the journal has of them.
-func blow(ctx context.Context, t *testing.T, kinds ...Kind) ([]evidence.Episode, error) {
+// run lets faults happen until ctx ends, and returns what the journal has of them.
+func run(ctx context.Context, t *testing.T, kinds ...Kind) ([]evidence.Episode, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
 	file, err := journal.Create(path)
@@ -39,22 +41,22 @@ func blow(ctx context.Context, t *testing.T, kinds ...Kind) ([]evidence.Episode,
 		t.Fatal(err)
 	}
 	defer file.Close()
-	s := &Storm{
+	s := &Injector{
 		World: &World{Fleet: &fleet.Fleet{Journal: file}}, Kinds: kinds, Say: t.Logf,
 		Pause: map[Lane]time.Duration{Networks: time.Millisecond, Processes: time.Millisecond},
 	}
-	blown := s.Blow(ctx)
+	ran := s.Run(ctx)
 	events, err := journal.ReadFiles(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return evidence.New(events).Episodes, blown
+	return evidence.New(events).Episodes, ran
 }
 
 // scripted is a fault that begins with the error and counts its ends.
 func scripted(err error, ended *int) Begin {
-	return func(context.Context, *World, *rand.Rand) (Scar, End, error) {
-		return Scar{Target: "w", IDs: []int64{7, 8}}, func(context.Context) error {
+	return func(context.Context, *World, *rand.Rand) (Residue, End, error) {
+		return Residue{Target: "w", IDs: []int64{7, 8}}, func(context.Context) error {
 			*ended++
 			return nil
 		}, err
@@ -66,7 +68,7 @@ var (
 	anHour    = between(time.Hour, time.Hour)
 )
 
-func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
+func TestFaultsAreEndedAndCountWithAnEffectOnly(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		err, want error
@@ -74,11 +76,11 @@ func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
 	}{{nil, nil, true}, {ErrNothing, nil, false}, {errBroken, errBroken, false}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := 0
-		begin := func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+		begin := func(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 			time.AfterFunc(20*time.Millisecond, cancel) // which shortens a fault
 			return scripted(tt.err, &ended)(ctx, w, r)
 		}
-		found, err := blow(ctx, t, Kind{Name: "k", Lane: Networks, Weight: 1, Lasts: anHour, Begin: begin})
+		found, err := run(ctx, t, Kind{Name: "k", Lane: Networks, Weight: 1, Lasts: anHour, Begin: begin})
 		cancel()
 		if !errors.Is(err, tt.want) || ended == 0 || (len(found) > 0) != tt.episodes {
 			t.Errorf("%v: got %v, ended %d times, %d episodes", tt.err, err, ended, len(found))
@@ -89,11 +91,11 @@ func TestWhatHasBegunIsEndedAndCountsOnlyIfItMetSomething(t *testing.T) {
 	}
 }
 
-// An injector that does not work leaves no verdict: nobody waits for the end of the span then.
-func TestOneLaneThatFailsEndsTheStorm(t *testing.T) {
+// An injector that does not work leaves no verdict, so the other lanes end at once.
+func TestOneLaneThatFailsEndsAll(t *testing.T) {
 	t.Parallel()
 	ended, long := 0, 0
-	_, err := blow(t.Context(), t,
+	_, err := run(t.Context(), t,
 		Kind{Name: "broken", Lane: Networks, Weight: 1, Begin: scripted(errBroken, &ended)},
 		Kind{Name: "long", Lane: Processes, Weight: 1, Lasts: anHour, Begin: scripted(nil, &long)})
 	if !errors.Is(err, errBroken) || ended != 1 {
@@ -101,13 +103,13 @@ func TestOneLaneThatFailsEndsTheStorm(t *testing.T) {
 	}
 }
 
-func TestEndOfTheStormBreaksOffNoBegin(t *testing.T) {
+func TestEndOfTheFaultsInterruptsNoBegin(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	found, err := blow(ctx, t, Kind{Name: "k", Lane: Networks, Weight: 1,
-		Begin: func(ctx context.Context, _ *World, _ *rand.Rand) (Scar, End, error) {
+	found, err := run(ctx, t, Kind{Name: "k", Lane: Networks, Weight: 1,
+		Begin: func(ctx context.Context, _ *World, _ *rand.Rand) (Residue, End, error) {
 			cancel()
-			return Scar{}, nil, ctx.Err()
+			return Residue{}, nil, ctx.Err()
 		}})
 	if err != nil || len(found) != 1 {
 		t.Errorf("got %v, %d episodes, want the one that began", err, len(found))

@@ -17,8 +17,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// Storm lets faults happen until ctx ends. All that has begun has ended when it returns.
-type Storm struct {
+// Injector lets faults happen until ctx ends. All that has begun has ended when it returns.
+type Injector struct {
 	World *World
 	Kinds []Kind
 	Seed  uint64
@@ -26,9 +26,9 @@ type Storm struct {
 	Say   func(format string, args ...any)
 }
 
-// Blow returns an error when a fault could not be ended, or an injector does not work. The other lanes end then: there
+// Run returns an error when a fault could not be ended, or when a fault's code fails. The other lanes end then: there
 // will be no verdict.
-func (s *Storm) Blow(ctx context.Context) error {
+func (s *Injector) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	var wg sync.WaitGroup
@@ -39,7 +39,7 @@ func (s *Storm) Blow(ctx context.Context) error {
 			continue
 		}
 		wg.Go(func() {
-			if errs[i] = s.blow(ctx, lane, kinds, rand.New(rand.NewPCG(s.Seed, uint64(i)))); errs[i] != nil {
+			if errs[i] = s.runLane(ctx, lane, kinds, rand.New(rand.NewPCG(s.Seed, uint64(i)))); errs[i] != nil {
 				s.Say("the faults end: %v", errs[i])
 				end()
 			}
@@ -51,7 +51,7 @@ func (s *Storm) Blow(ctx context.Context) error {
 
 var lanes = []Lane{Processes, Statements, Networks, Databases}
 
-func (s *Storm) of(lane Lane) (kinds []Kind) {
+func (s *Injector) of(lane Lane) (kinds []Kind) {
 	for _, k := range s.Kinds {
 		if k.Lane == lane {
 			kinds = append(kinds, k)
@@ -60,7 +60,7 @@ func (s *Storm) of(lane Lane) (kinds []Kind) {
 	return kinds
 }
 
-func (s *Storm) blow(ctx context.Context, lane Lane, kinds []Kind, r *rand.Rand) error {
+func (s *Injector) runLane(ctx context.Context, lane Lane, kinds []Kind, r *rand.Rand) error {
 	for n := 0; ; n++ {
 		pause := s.Pause[lane]/2 + time.Duration(r.Int64N(int64(s.Pause[lane])))
 		if !wait(ctx, pause) {
@@ -87,13 +87,13 @@ func drawn(kinds []Kind, r *rand.Rand) Kind {
 	panic("unreachable")
 }
 
-// beginsIn is how long a fault may take to begin while others hold it up. Then it is none. It is longer than the minute
-// that a process gets for its end, because one that does not end is a failure and no fault.
+// beginsIn is how long a fault may take to begin beside others. A fault that takes longer does not count. It is longer
+// than the minute that a process gets for its end, because a process that does not end is a failure and no fault.
 const beginsIn = 75 * time.Second
 
-// happen lets one fault begin and end, and writes both down. The end of ctx shortens it, and breaks off no statement:
-// that would cost the connection on which the fault has to be ended.
-func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) error {
+// happen lets one fault begin and end, and notes both. The end of ctx shortens the fault, and interrupts no statement:
+// that would close the connection on which the fault has to be ended.
+func (s *Injector) happen(ctx context.Context, op string, k Kind, r *rand.Rand) error {
 	note := func(e journal.Event) error {
 		e.Node, e.Op, e.Detail = "injector", op, k.Name
 		return s.World.Fleet.Note(e)
@@ -107,26 +107,25 @@ func (s *Storm) happen(ctx context.Context, op string, k Kind, r *rand.Rand) err
 	}
 	beginning, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginsIn)
 	defer cancel()
-	scar, end, err := k.Begin(beginning, s.World, r)
+	residue, end, err := k.Begin(beginning, s.World, r)
 	if end == nil {
 		end = func(context.Context) error { return nil }
 	}
 	if err != nil {
-		if errors.Is(err, ErrNothing) || gaveWay(err) || beginning.Err() != nil || s.World.strained(ctx) {
+		if errors.Is(err, ErrNothing) || gaveWay(err) || beginning.Err() != nil || s.World.degraded(ctx) {
 			err = nil
 		}
 		return errors.Join(err, end(context.WithoutCancel(ctx)),
 			note(journal.Event{Kind: journal.FaultEnd, Error: journal.Refused}))
 	}
-	s.Say("%s %s %s", k.Name, scar.Target, scar.Saw)
+	s.Say("%s %s %s", k.Name, residue.Target, residue.Saw)
 	wait(ctx, lasts)
 	err = end(context.WithoutCancel(ctx))
-	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: scar.Target, Body: list(scar.IDs)}))
+	return errors.Join(err, note(journal.Event{Kind: journal.FaultEnd, Key: residue.Target, Body: list(residue.IDs)}))
 }
 
-// gaveWay tells whether the injector's own statement was the one that had to wait too long, was chosen to end a
-// deadlock, lost against another member of a cluster, or was given an id by AUTO_INCREMENT that a process inserted
-// before it.
+// gaveWay reports whether the injector's own statement waited too long for a lock, was chosen to end a deadlock, lost
+// against another member of a cluster, or got an id from AUTO_INCREMENT that a process had inserted.
 func gaveWay(err error) bool {
 	const lockWait, deadlock, commit, certification, duplicate = 1205, 1213, 1180, 3101, 1062
 	refused, is := errors.AsType[*mysql.MySQLError](err)

@@ -15,14 +15,25 @@ const (
 	ttr    = role.TTR
 )
 
-// Kinds are all kinds of faults. What needs more than a machine has says in Begin that there is nothing.
+var (
+	killed, rejoins = (*dbtest.Cluster).Kill, (*dbtest.Cluster).Rejoin
+	frozen, thawed  = (*dbtest.Cluster).Freeze, (*dbtest.Cluster).Thaw
+)
+
+// Kinds are all kinds of faults. A Begin that needs what the machine does not have returns [ErrNothing].
 var Kinds = slices.Concat(
 	in(Processes, []Kind{
 		{Name: "kill worker", Weight: 12, Begin: on(role.Worker, kill), Kills: true, Shows: evidence.Interrupted},
 		{Name: "kill saver", Weight: 3, Begin: on(role.Saver, kill), Kills: true, Shows: evidence.Interrupted},
 		{Name: "stop worker", Weight: 2, Begin: on(role.Worker, stop), Shows: evidence.Busy},
-		{Name: "freeze worker", Weight: 1, Lasts: between(2*ttr, 3*ttr), Begin: on(role.Worker, freeze), Shows: evidence.Busy},
-		{Name: "no processor time", Weight: 1, Lasts: between(ttr, 3*ttr), Begin: on(role.Worker, starve), Shows: evidence.Busy},
+		{
+			Name: "freeze worker", Weight: 1, Lasts: between(2*ttr, 3*ttr),
+			Begin: on(role.Worker, freeze), Shows: evidence.Busy,
+		},
+		{
+			Name: "no processor time", Weight: 1, Lasts: between(ttr, 3*ttr),
+			Begin: on(role.Worker, starve), Shows: evidence.Busy,
+		},
 		{Name: "out of memory", Weight: 2, Begin: on(role.Worker, noMemory), Kills: true, Shows: evidence.Interrupted},
 		{
 			Name: "out of file descriptors", Weight: 1, Lasts: between(1*second, 2*ttr),
@@ -33,7 +44,7 @@ var Kinds = slices.Concat(
 			Begin: on(role.Saver, burst), Shows: evidence.MostChanged,
 		},
 	}),
-	[]Kind{ // The deaths that tasks ask for: the processes note them themselves.
+	[]Kind{ // The crashes that tasks ask for: the processes note them themselves.
 		{Name: role.KillAfterClaim, Shows: evidence.Interrupted},
 		{Name: role.KillBeforeSettle, Shows: evidence.Changed},
 		{Name: role.KillAfterReturn, Shows: evidence.Changed},
@@ -46,7 +57,10 @@ var Kinds = slices.Concat(
 		{Name: "kill busy connections", Weight: 1, Begin: killAll(true), Shows: evidence.AnyBusy},
 	}),
 	in(Networks, []Kind{
-		{Name: "partition of a worker", Weight: 4, Lasts: between(ttr/2, 3*ttr), Begin: on(role.Worker, cut), Shows: evidence.Busy},
+		{
+			Name: "partition of a worker", Weight: 4, Lasts: between(ttr/2, 3*ttr),
+			Begin: on(role.Worker, cut), Shows: evidence.Busy,
+		},
 		{
 			Name: "partition that heals as the lease ends", Weight: 4, Lasts: between(ttr*8/10, ttr*13/10),
 			Begin: on(role.Worker, cut), Shows: evidence.Busy,
@@ -66,40 +80,28 @@ var Kinds = slices.Concat(
 		{Name: "torn connections", Weight: 1, Lasts: between(1*second, 4*second), Begin: torn, Shows: evidence.Busy},
 	}),
 	in(Databases, []Kind{
-		{Name: "20 workers join and leave", Weight: 1, Lasts: between(3*second, 6*second), Begin: crowd, Shows: evidence.AnyBusy},
-		{
-			Name: "kill database", On: OneServer, Weight: 16, Lasts: between(0, 3*second),
-			Begin: crash, Shows: evidence.AnyBusy,
-		},
-		{
-			Name: "database hangs", On: OneServer, Weight: 2, Lasts: between(1*second, 12*second),
-			Begin: hang, Shows: evidence.AnyBusy,
-		},
-		{
-			Name: "member killed", On: Members, Weight: 8, Lasts: between(0, 5*second),
-			Begin: onMember((*dbtest.Cluster).Kill, (*dbtest.Cluster).Rejoin), Shows: evidence.AnyBusy,
-		},
+		{Name: "20 workers join and leave", Weight: 1, Lasts: between(3*second, 6*second), Begin: crowd},
+		{Name: "kill database", On: OneServer, Weight: 16, Lasts: between(0, 3*second), Begin: crash},
+		{Name: "database hangs", On: OneServer, Weight: 2, Lasts: between(1*second, 12*second), Begin: hang},
+		{Name: "member killed", On: Members, Weight: 8, Lasts: between(0, 5*second), Begin: onMember(killed, rejoins)},
 		{
 			Name: "member frozen", On: Members, Weight: 3, Lasts: between(1*second, 20*second),
-			Begin: onMember((*dbtest.Cluster).Freeze, (*dbtest.Cluster).Thaw), Shows: evidence.AnyBusy,
+			Begin: onMember(frozen, thawed),
 		},
-		{Name: "nobody reaches the database", Weight: 1, Lasts: between(2*second, 12*second), Begin: away, Shows: evidence.AnyBusy},
-		{Name: "freeze all workers", Weight: 1, Lasts: between(2*ttr, 3*ttr), Begin: freezeAll, Shows: evidence.AnyBusy},
-		{Name: "read-only database", Weight: 2, Lasts: between(1*second, 5*second), Begin: readOnly, Shows: evidence.AnyBusy},
-		{Name: "too many connections", Weight: 2, Lasts: between(2*second, 6*second), Begin: few, Shows: evidence.AnyBusy},
-		{Name: "kill all connections", Weight: 2, Begin: killAll(false), Shows: evidence.AnyBusy},
+		{Name: "database out of reach", Weight: 1, Lasts: between(2*second, 12*second), Begin: away},
+		{Name: "freeze all workers", Weight: 1, Lasts: between(2*ttr, 3*ttr), Begin: freezeAll},
+		{Name: "read-only database", Weight: 2, Lasts: between(1*second, 5*second), Begin: readOnly},
+		{Name: "too many connections", Weight: 2, Lasts: between(2*second, 6*second), Begin: few},
+		{Name: "kill all connections", Weight: 2, Begin: killAll(false)},
 		{Name: "locked rows", Weight: 2, Lasts: between(2*second, 8*second), Begin: lockSome, Shows: evidence.Changed},
-		{Name: "deadlocks", Weight: 2, Lasts: between(2*second, 6*second), Begin: quarrel, Shows: evidence.Changed},
-		{Name: "long snapshot", Weight: 1, Lasts: between(5*second, 20*second), Begin: snapshot, Shows: evidence.AnyBusy},
 		{
-			Name: "alter table", On: OneServer, Weight: 2, Lasts: between(0, 2*second),
-			Begin: alter, Shows: evidence.AnyBusy,
+			Name: "deadlocks", Weight: 2, Lasts: between(2*second, 6*second),
+			Begin: lockConflicts, Shows: evidence.Changed,
 		},
+		{Name: "long snapshot", Weight: 1, Lasts: between(5*second, 20*second), Begin: snapshot},
+		{Name: "alter table", On: OneServer, Weight: 2, Lasts: between(0, 2*second), Begin: alter},
 		{Name: "rows changed by hand", Weight: 2, Begin: byHand, Shows: evidence.Changed},
-		{
-			Name: "full disk", On: OneServer, Weight: 2, Lasts: between(4*second, 12*second),
-			Begin: fullDisk, Shows: evidence.AnyBusy,
-		},
+		{Name: "full disk", On: OneServer, Weight: 2, Lasts: between(4*second, 12*second), Begin: fullDisk},
 	}),
 )
 
@@ -113,9 +115,13 @@ func Killers() (names []string) {
 	return names
 }
 
+// in puts kinds into a lane. Those of the database show by a busy process, unless they say otherwise.
 func in(lane Lane, kinds []Kind) []Kind {
 	for i := range kinds {
 		kinds[i].Lane = lane
+		if kinds[i].Shows == nil && lane == Databases {
+			kinds[i].Shows = evidence.AnyBusy
+		}
 	}
 	return kinds
 }

@@ -10,15 +10,13 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// comesBack is how long a member may take that nobody helps. Then it is killed and started anew, as an operator would
-// do.
+// comesBack is how long a member may take by itself. Then it is killed and started anew, as an operator would do.
 const comesBack = time.Minute
 
-// catchesUp is how long one may then take that applies what it has missed, while the savers go on and the machine is
-// busy.
+// catchesUp is how long a member may then take to apply what it has missed, on a busy machine.
 const catchesUp = 5 * time.Minute
 
-// whole returns when all members are there, so that the next fault may take one away: two have to be left at any time.
+// whole returns when all members are there, so that the next fault may take one away: two must remain at any time.
 func (w *World) whole(ctx context.Context) error {
 	away := w.Members.Await(ctx, comesBack)
 	if away == nil {
@@ -35,18 +33,18 @@ func (w *World) whole(ctx context.Context) error {
 	return nil
 }
 
-// strained tells whether a member of a cluster is away, by a fault or by itself: it was slow, and the others expelled
-// it. What an injector asks for is refused then, or not answered.
-func (w *World) strained(ctx context.Context) bool {
+// degraded reports whether a member of a cluster is away, by a fault or because it was slow and the others expelled it.
+// Then statements of the injector may fail.
+func (w *World) degraded(ctx context.Context) bool {
 	return w.Members != nil && w.Members.Whole(context.WithoutCancel(ctx)) != nil
 }
 
-// onMember kills or freezes a member of a cluster, the primary where there is one, and brings it back. When a freeze
-// lasts, the others go on without it.
+// onMember kills or freezes a member of a cluster, the primary if there is one, and brings it back. During a long
+// freeze the others go on without it.
 func onMember(hurt, heal func(*dbtest.Cluster, int) error) Begin {
-	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+	return func(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 		if err := w.Members.Whole(ctx); err != nil {
-			return Scar{}, w.whole, errors.Join(ErrNothing, err) // one is away by itself
+			return Residue{}, w.whole, errors.Join(ErrNothing, err) // one is away by itself
 		}
 		var member int
 		if w.Primary != nil {
@@ -55,9 +53,9 @@ func onMember(hurt, heal func(*dbtest.Cluster, int) error) Begin {
 			member = r.IntN(w.Members.Size())
 		}
 		if err := hurt(w.Members, member); err != nil {
-			return Scar{}, w.whole, err
+			return Residue{}, w.whole, err
 		}
-		return Scar{Saw: fmt.Sprint("member ", member)}, func(ctx context.Context) error {
+		return Residue{Saw: fmt.Sprint("member ", member)}, func(ctx context.Context) error {
 			away := heal(w.Members, member)
 			if err := w.whole(ctx); err != nil {
 				return errors.Join(away, err)

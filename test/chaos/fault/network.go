@@ -15,71 +15,73 @@ import (
 // lostIn is how long a trap waits for its statement.
 const lostIn = 2 * time.Second
 
-// loss loses the reply to a statement, or the statement, of one of those who send such.
+// loss loses a statement of a process, or the reply to it.
 func loss(kind proxy.Kind, loses proxy.Loss) Begin {
 	sender := role.Worker
 	if kind == proxy.Insert || kind == proxy.Commit {
 		sender = role.Saver
 	}
-	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+	return func(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 		slots := w.Fleet.Of(sender)
 		if len(slots) == 0 {
-			return Scar{}, nil, ErrNothing
+			return Residue{}, nil, ErrNothing
 		}
 		p := slots[r.IntN(len(slots))].Proxy
 		trap := p.Set(kind, loses, 1+r.IntN(3))
-		scar := func(hit proxy.Hit) Scar { return Scar{IDs: hit.IDs, Saw: fmt.Sprintf("of %d tasks", len(hit.IDs))} }
+		residue := func(hit proxy.Hit) Residue {
+			return Residue{IDs: hit.IDs, Saw: fmt.Sprintf("of %d tasks", len(hit.IDs))}
+		}
 		select {
 		case hit := <-trap.Hits:
-			return scar(hit), nil, nil
+			return residue(hit), nil, nil
 		case <-time.After(lostIn):
 		case <-ctx.Done():
 		}
 		p.Unset(trap)
 		select {
 		case hit := <-trap.Hits: // at the last moment
-			return scar(hit), nil, nil
+			return residue(hit), nil, nil
 		default:
-			return Scar{}, nil, ErrNothing
+			return Residue{}, nil, ErrNothing
 		}
 	}
 }
 
 // reset cuts all connections of one process with a statement under way.
-func reset(_ context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+func reset(_ context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 	for _, s := range shuffled(w, r) {
 		if s.Proxy.Busy() == 0 {
 			continue
 		}
 		if all, busy := s.Proxy.Reset(); busy > 0 {
-			return Scar{Target: s.Life(), Saw: fmt.Sprintf("%d connections, %d of them busy", all, busy)}, nil, nil
+			return Residue{Target: s.Life(), Saw: fmt.Sprintf("%d connections, %d of them busy", all, busy)}, nil, nil
 		}
 	}
-	return Scar{}, nil, ErrNothing
+	return Residue{}, nil, ErrNothing
 }
 
 func shuffled(w *World, r *rand.Rand) []*fleet.Slot {
-	slots := everybody(w)
+	slots := everyProcess(w)
 	r.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
 	return slots
 }
 
-func everybody(w *World) []*fleet.Slot {
+func everyProcess(w *World) []*fleet.Slot {
 	return slices.Concat(w.Fleet.Of(role.Worker), w.Fleet.Of(role.Saver))
 }
 
 // cut parts one process from the database while all others keep it.
-func cut(ctx context.Context, w *World, s *fleet.Slot) (Scar, End, error) {
-	return Scar{Target: s.Life()}, func(ctx context.Context) error { return w.Join(ctx, s) }, w.Part(ctx, s)
+func cut(ctx context.Context, w *World, s *fleet.Slot) (Residue, End, error) {
+	return Residue{Target: s.Life()}, func(ctx context.Context) error { return w.Join(ctx, s) }, w.Part(ctx, s)
 }
 
 // away parts all processes from the server.
-func away(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
-	for _, s := range everybody(w) {
+func away(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
+	for _, s := range everyProcess(w) {
 		s.Proxy.Cut()
 	}
-	return Scar{}, func(context.Context) error {
-		for _, s := range everybody(w) {
+	return Residue{}, func(context.Context) error {
+		for _, s := range everyProcess(w) {
 			s.Proxy.Heal()
 		}
 		return nil
@@ -88,13 +90,13 @@ func away(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
 
 // bad makes the network of one process bad.
 func bad(what ...proxy.Toxic) Begin {
-	return func(_ context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+	return func(_ context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 		return degrade(shuffled(w, r)[0], what...)
 	}
 }
 
-func degrade(s *fleet.Slot, what ...proxy.Toxic) (Scar, End, error) {
-	return Scar{Target: s.Life()}, func(context.Context) error {
+func degrade(s *fleet.Slot, what ...proxy.Toxic) (Residue, End, error) {
+	return Residue{Target: s.Life()}, func(context.Context) error {
 		s.Proxy.Recover()
 		return nil
 	}, s.Proxy.Degrade(what...)
@@ -107,13 +109,13 @@ const (
 
 // torn resets all connections of one process, and those that it makes then, each after some bytes. It returns when the
 // process has lost connections, which it shows by making new ones.
-func torn(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+func torn(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 	slot := shuffled(w, r)[0]
 	before, after := slot.Proxy.Made(), r.Int64N(tornWithin)
-	scar, end, err := degrade(slot, proxy.Break(after))
+	residue, end, err := degrade(slot, proxy.Break(after))
 	if err == nil && !until(ctx, tornIn, func() bool { return slot.Proxy.Made() > before }) {
 		err = ErrNothing
 	}
-	scar.Saw = fmt.Sprintf("after %d bytes", after)
-	return scar, end, err
+	residue.Saw = fmt.Sprintf("after %d bytes", after)
+	return residue, end, err
 }

@@ -18,48 +18,48 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// on draws a process of the role to hurt. The first worker is left alone where there are others, so that there is a
-// process that lives all through a run.
-func on(name string, hurt func(context.Context, *World, *fleet.Slot) (Scar, End, error)) Begin {
-	return func(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+// on draws a process of the role to hurt. It spares the first worker if there are others, so that one process lives
+// through a whole run.
+func on(name string, hurt func(context.Context, *World, *fleet.Slot) (Residue, End, error)) Begin {
+	return func(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 		slots := w.Fleet.Of(name)
 		if len(slots) > 1 && name == role.Worker {
 			slots = slots[1:]
 		}
 		if len(slots) == 0 {
-			return Scar{}, nil, ErrNothing
+			return Residue{}, nil, ErrNothing
 		}
 		return hurt(ctx, w, slots[r.IntN(len(slots))])
 	}
 }
 
 // kill ends a process as a power cut would.
-func kill(_ context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
+func kill(_ context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
 	life, err := s.Kill()
-	return Scar{Target: life}, nil, err
+	return Residue{Target: life}, nil, err
 }
 
 // stop is a deploy of one process.
-func stop(_ context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
+func stop(_ context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
 	life, err := s.Restart()
-	return Scar{Target: life}, nil, err
+	return Residue{Target: life}, nil, err
 }
 
 // freeze stops a worker for longer than its leases last.
-func freeze(_ context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
+func freeze(_ context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
 	life, err := s.Freeze()
-	return Scar{Target: life}, thaw(s), err
+	return Residue{Target: life}, thaw(s), err
 }
 
 // freezeAll stops all workers.
-func freezeAll(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+func freezeAll(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	slots := w.Fleet.Of(role.Worker)
 	for i, s := range slots {
 		if _, err := s.Freeze(); err != nil {
-			return Scar{}, thaw(slots[:i+1]...), err
+			return Residue{}, thaw(slots[:i+1]...), err
 		}
 	}
-	return Scar{}, thaw(slots...), nil
+	return Residue{}, thaw(slots...), nil
 }
 
 func thaw(slots ...*fleet.Slot) End {
@@ -82,27 +82,27 @@ const (
 )
 
 // starve leaves a worker a twentieth of a processor. It returns when the worker has wanted more than it got.
-func starve(ctx context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
-	scar := Scar{Target: s.Life(), Saw: fmt.Sprintf("%d%% of a processor", 100*quota/period)}
+func starve(ctx context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
+	residue := Residue{Target: s.Life(), Saw: fmt.Sprintf("%d%% of a processor", 100*quota/period)}
 	group, end, err := confine(cgroup.CPU, s, limit{"cpu.cfs_period_us", period}, limit{"cpu.cfs_quota_us", quota})
 	if err == nil && !until(ctx, starveIn, counts(group, "cpu.stat", "nr_throttled")) {
 		err = ErrNothing
 	}
-	return scar, end, err
+	return residue, end, err
 }
 
-// noMemory lets a worker have hardly any memory beside what it has, until the kernel kills it for that.
-func noMemory(ctx context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
-	scar := Scar{Target: s.Life(), Saw: "killed by the kernel"}
+// noMemory limits a worker to little more memory than it has, until the kernel kills it.
+func noMemory(ctx context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
+	residue := Residue{Target: s.Life(), Saw: "killed by the kernel"}
 	group, end, err := confine(cgroup.Memory, s, limit{"memory.limit_in_bytes", more})
 	if err != nil {
-		return scar, end, err
+		return residue, end, err
 	}
 	killed := counts(group, "memory.oom_control", "oom_kill")
-	if !until(ctx, noMemoryIn, func() bool { return killed() || s.Life() != scar.Target }) || !killed() {
-		return scar, end, ErrNothing
+	if !until(ctx, noMemoryIn, func() bool { return killed() || s.Life() != residue.Target }) || !killed() {
+		return residue, end, ErrNothing
 	}
-	return scar, end, nil
+	return residue, end, nil
 }
 
 // limit is what is written to a file of a control group.
@@ -111,7 +111,7 @@ type limit struct {
 	value int64
 }
 
-// confine moves a process into a control group of its own. Where that cannot be, there is nothing to hurt.
+// confine moves a process into a control group of its own. Without control groups it returns [ErrNothing].
 func confine(controller string, s *fleet.Slot, limits ...limit) (*cgroup.Group, End, error) {
 	g, err := cgroup.New(controller, s.Pid())
 	if err != nil {
@@ -129,7 +129,7 @@ func confine(controller string, s *fleet.Slot, limits ...limit) (*cgroup.Group, 
 	return g, end, nil
 }
 
-// counts tells whether a group's number is more than 0.
+// counts reports whether a group's number is more than 0.
 func counts(g *cgroup.Group, file, name string) func() bool {
 	return func() bool {
 		n, err := g.Count(file, name)
@@ -138,51 +138,51 @@ func counts(g *cgroup.Group, file, name string) func() bool {
 }
 
 const (
-	fewestFiles = 3 // every process has so many open, so none is left
+	fewestFiles = 3 // every process has so many open
 	saysSoIn    = 3 * time.Second
 )
 
-// noFiles resets the connections of a worker that may open no file any more, nor another connection. It returns when
-// the worker has said that it wanted more.
-func noFiles(ctx context.Context, _ *World, s *fleet.Slot) (Scar, End, error) {
-	scar := Scar{Target: s.Life()}
+// noFiles resets the connections of a worker that may open no more files or connections. It returns when the worker has
+// logged the error.
+func noFiles(ctx context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
+	residue := Residue{Target: s.Life()}
 	before, err := os.ReadFile(s.Log())
 	if errors.Is(err, fs.ErrNotExist) {
-		return scar, nil, ErrNothing // it has just been started
+		return residue, nil, ErrNothing // it has just been started
 	}
 	if err != nil {
-		return scar, nil, err
+		return residue, nil, err
 	}
 	var were unix.Rlimit
 	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, nil, &were) != nil {
-		return scar, nil, ErrNothing // it has ended by itself
+		return residue, nil, ErrNothing // it has ended by itself
 	}
 	end := func(context.Context) error {
-		if s.Life() == scar.Target {
+		if s.Life() == residue.Target {
 			_ = unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, &were, nil) // it may have ended
 		}
 		return nil
 	}
 	none := unix.Rlimit{Cur: fewestFiles, Max: were.Max}
 	if unix.Prlimit(s.Pid(), unix.RLIMIT_NOFILE, &none, nil) != nil {
-		return scar, end, ErrNothing
+		return residue, end, ErrNothing
 	}
 	all, _ := s.Proxy.Reset()
-	scar.Saw = fmt.Sprintf("%d connections reset", all)
+	residue.Saw = fmt.Sprintf("%d connections reset", all)
 	saysSo := func() bool {
 		text, err := os.ReadFile(s.Log())
 		return err == nil && bytes.Contains(text[len(before):], []byte(unix.EMFILE.Error()))
 	}
 	if !until(ctx, saysSoIn, saysSo) {
-		return scar, end, ErrNothing
+		return residue, end, ErrNothing
 	}
-	return scar, end, nil
+	return residue, end, nil
 }
 
 const guests = 20
 
 // crowd lets many workers join at once and leave again, some of them by a power cut.
-func crowd(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
+func crowd(ctx context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 	var joined []*fleet.Slot
 	end := func(context.Context) error {
 		errs := make([]error, len(joined))
@@ -190,7 +190,7 @@ func crowd(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
 		for i, s := range joined {
 			leaving.Go(func() {
 				if i%4 == 0 {
-					_, errs[i] = s.Kill() // another one takes the place, and leaves well
+					_, errs[i] = s.Kill() // the next process takes the place, and stops gracefully
 				}
 				_, err := s.Leave()
 				errs[i] = errors.Join(errs[i], err)
@@ -202,11 +202,11 @@ func crowd(ctx context.Context, w *World, r *rand.Rand) (Scar, End, error) {
 	for i := range guests {
 		s, err := w.Invite(ctx, fmt.Sprintf("guest%d.%d", r.IntN(1e9), i))
 		if err != nil {
-			return Scar{}, end, err
+			return Residue{}, end, err
 		}
 		joined = append(joined, s)
 	}
-	return Scar{Saw: fmt.Sprintf("%d workers join", guests)}, end, nil
+	return Residue{Saw: fmt.Sprintf("%d workers join", guests)}, end, nil
 }
 
 const (
@@ -216,26 +216,27 @@ const (
 )
 
 // burst lets thousands of tasks be due in the same millisecond. It returns when all of them are in the table at once.
-func burst(ctx context.Context, w *World, s *fleet.Slot) (Scar, End, error) {
+func burst(ctx context.Context, w *World, s *fleet.Slot) (Residue, End, error) {
 	life := s.Life()
 	if !s.Ask(role.BurstSignal) {
-		return Scar{}, nil, ErrNothing
+		return Residue{}, nil, ErrNothing
 	}
 	ctx, cancel := context.WithTimeout(ctx, burstIn)
 	defer cancel()
 	for wait(ctx, burstLook) {
 		ids, all, err := dueAtOnce(ctx, w)
-		if err == nil && all >= role.Burst { // others may have put the server out of reach
-			return Scar{IDs: ids, Saw: fmt.Sprintf("%d of %s", all, life)}, nil, nil
+		if err == nil && all >= role.Burst { // another fault may have put the server out of reach
+			return Residue{IDs: ids, Saw: fmt.Sprintf("%d of %s", all, life)}, nil, nil
 		}
 	}
-	return Scar{}, nil, ErrNothing
+	return Residue{}, nil, ErrNothing
 }
 
 // dueAtOnce returns some of the tasks that are due in the moment in which most are, and how many there are.
 func dueAtOnce(ctx context.Context, w *World) (ids []int64, all int, err error) {
-	const query = "SELECT id, most.n FROM delay_task_message JOIN (SELECT due_time AS at, COUNT(*) AS n FROM delay_task_message" +
-		" WHERE status = 0 GROUP BY due_time ORDER BY n DESC LIMIT 1) AS most ON due_time = most.at WHERE status = 0 LIMIT ?"
+	const query = "SELECT id, most.n FROM delay_task_message JOIN (" +
+		"SELECT due_time AS at, COUNT(*) AS n FROM delay_task_message WHERE status = 0 GROUP BY due_time" +
+		" ORDER BY n DESC LIMIT 1) AS most ON due_time = most.at WHERE status = 0 LIMIT ?"
 	rows, err := w.Admin.QueryContext(ctx, query, sample)
 	if err != nil {
 		return nil, 0, err

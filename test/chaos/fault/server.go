@@ -15,42 +15,42 @@ import (
 )
 
 // crash kills the server and starts it again on its data.
-func crash(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+func crash(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	if err := w.Server.Kill(); err != nil {
-		return Scar{}, nil, err
+		return Residue{}, nil, err
 	}
-	return Scar{}, w.Server.Start, nil
+	return Residue{}, w.Server.Start, nil
 }
 
 // hang lets the server take connections and answer nothing.
-func hang(_ context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+func hang(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	if err := w.Server.Freeze(); err != nil {
-		return Scar{}, nil, err
+		return Residue{}, nil, err
 	}
-	return Scar{}, func(context.Context) error { return w.Server.Thaw() }, nil
+	return Residue{}, func(context.Context) error { return w.Server.Thaw() }, nil
 }
 
-// readOnly is what a demoted primary says.
-func readOnly(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+// readOnly makes the server refuse writes, as a demoted primary does.
+func readOnly(ctx context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	admin, err := w.Admin.Conn(ctx) // one: another may lead to another member
 	if err != nil {
-		return Scar{}, nil, err
+		return Residue{}, nil, err
 	}
 	_, err = admin.ExecContext(ctx, "SET GLOBAL read_only = 1")
-	return Scar{}, func(ctx context.Context) error {
+	return Residue{}, func(ctx context.Context) error {
 		defer admin.Close()
 		_, err := admin.ExecContext(ctx, "SET GLOBAL read_only = 0")
 		return err
 	}, err
 }
 
-const fewest = 10 // connections; servers know no less
+const fewest = 10 // connections; servers allow no lower limit
 
-// few lets the server refuse connections, after all that there were have been killed.
-func few(ctx context.Context, w *World, _ *rand.Rand) (scar Scar, end End, err error) {
-	admin, err := w.Admin.Conn(ctx) // which the server would refuse as well
+// few lets the server refuse connections, after it has killed all.
+func few(ctx context.Context, w *World, _ *rand.Rand) (residue Residue, end End, err error) {
+	admin, err := w.Admin.Conn(ctx) // a later one the server would refuse
 	if err != nil {
-		return scar, nil, err
+		return residue, nil, err
 	}
 	set := func(ctx context.Context, most int) error {
 		_, err := admin.ExecContext(ctx, fmt.Sprintf("SET GLOBAL max_connections = %d", most))
@@ -58,42 +58,42 @@ func few(ctx context.Context, w *World, _ *rand.Rand) (scar Scar, end End, err e
 	}
 	var most int
 	if err := admin.QueryRowContext(ctx, "SELECT @@GLOBAL.max_connections").Scan(&most); err != nil {
-		return scar, nil, errors.Join(err, admin.Close())
+		return residue, nil, errors.Join(err, admin.Close())
 	}
 	end = func(ctx context.Context) error {
 		defer admin.Close()
 		return set(ctx, most)
 	}
 	if err := set(ctx, fewest); err != nil {
-		return scar, end, err
+		return residue, end, err
 	}
 	all, _, err := killConnections(ctx, admin, w.User, false)
-	return Scar{Saw: fmt.Sprintf("%d connections killed, %d allowed", all, fewest)}, end, err
+	return Residue{Saw: fmt.Sprintf("%d connections killed, %d allowed", all, fewest)}, end, err
 }
 
 // killAll kills the connections of all processes, on the server.
 func killAll(busyOnly bool) Begin {
-	return func(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+	return func(ctx context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 		conn, err := w.Admin.Conn(ctx)
 		if err != nil {
-			return Scar{}, nil, errors.Join(ErrNothing, err) // the server is away
+			return Residue{}, nil, errors.Join(ErrNothing, err) // the server is away
 		}
 		defer conn.Close()
 		all, busy, err := killConnections(ctx, conn, w.User, busyOnly)
 		if busy == 0 || err != nil && busyOnly { // beside which a server may go away
 			err = errors.Join(ErrNothing, err)
 		}
-		return Scar{Saw: fmt.Sprintf("%d connections, %d of them busy", all, busy)}, nil, err
+		return Residue{Saw: fmt.Sprintf("%d connections, %d of them busy", all, busy)}, nil, err
 	}
 }
 
-// killConnections kills connections of the user, and says how many, and how many of them had a statement under way.
+// killConnections kills connections of the user, and returns how many, and how many of them had a statement under way.
 func killConnections(ctx context.Context, admin *sql.Conn, user string, busyOnly bool) (all, busy int, err error) {
-	victims, err := connections(ctx, admin, user)
+	found, err := connections(ctx, admin, user)
 	if err != nil {
 		return 0, 0, err
 	}
-	for id, isBusy := range victims {
+	for id, isBusy := range found {
 		if busyOnly && !isBusy {
 			continue
 		}
@@ -114,7 +114,8 @@ func killConnections(ctx context.Context, admin *sql.Conn, user string, busyOnly
 }
 
 func connections(ctx context.Context, admin *sql.Conn, user string) (map[int64]bool, error) {
-	rows, err := admin.QueryContext(ctx, "SELECT id, command <> 'Sleep' FROM information_schema.processlist WHERE user = ?", user)
+	const query = "SELECT id, command <> 'Sleep' FROM information_schema.processlist WHERE user = ?"
+	rows, err := admin.QueryContext(ctx, query, user)
 	if err != nil {
 		return nil, err
 	}
@@ -131,38 +132,37 @@ func connections(ctx context.Context, admin *sql.Conn, user string) (map[int64]b
 	return found, rows.Err()
 }
 
-// The server is given so much to store that it asks for more space at once: in all, more than it takes at a time.
+// The ballast is more than the space that the server allocates at a time, so the server asks for more space at once.
 const (
 	fill      = "INSERT INTO chaos_ballast (content) VALUES (REPEAT('x', 65536))"
 	fillTimes = 1000
 	empty     = "TRUNCATE chaos_ballast"
 )
 
-// fullDisk fills the disk on which the server keeps its data, where that is one of its own, until the server itself
-// says so.
-func fullDisk(ctx context.Context, w *World, _ *rand.Rand) (Scar, End, error) {
+// fullDisk fills the server's own disk, if it has one, until the server reports it.
+func fullDisk(ctx context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	if w.Disk == "" {
-		return Scar{}, nil, ErrNothing
+		return Residue{}, nil, ErrNothing
 	}
 	path := filepath.Join(w.Disk, "full")
 	end := func(ctx context.Context) error { return emptyDisk(ctx, w, path) }
 	file, err := os.Create(path)
 	if err != nil {
-		return Scar{}, end, err
+		return Residue{}, end, err
 	}
 	defer file.Close()
 	for block := make([]byte, 64<<10); err == nil; {
 		_, err = file.Write(block)
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
-		return Scar{}, end, err
+		return Residue{}, end, err
 	}
 	for range fillTimes {
 		if _, err := w.Admin.ExecContext(ctx, fill); err != nil {
-			return Scar{Saw: err.Error()}, end, nil
+			return Residue{Saw: err.Error()}, end, nil
 		}
 	}
-	return Scar{}, end, ErrNothing
+	return Residue{}, end, ErrNothing
 }
 
 func emptyDisk(ctx context.Context, w *World, path string) error {

@@ -1,5 +1,5 @@
-// Package fleet keeps the processes of a chaos run: it starts them, hurts them, writes down what became of them, and
-// starts those again that died.
+// Package fleet supervises the processes of a chaos run: it starts them, signals them, notes how they end, and starts
+// the next ones.
 package fleet
 
 import (
@@ -37,7 +37,7 @@ func (f *Fleet) Note(e journal.Event) error {
 	return f.Journal.Append(e)
 }
 
-// Slot is the place of one process. When that dies, another one takes the place, with another name.
+// Slot is the place of one process. When the process ends, the next one takes the place, with another name.
 type Slot struct {
 	Name      string
 	Proxy     *proxy.Proxy // between the process and its database
@@ -45,7 +45,7 @@ type Slot struct {
 
 	fleet *Fleet
 	order role.Order
-	done  chan struct{} // closed when nobody takes the place any more
+	done  chan struct{} // closed when no process takes the place any more
 
 	mu     sync.Mutex
 	wanted bool
@@ -53,7 +53,7 @@ type Slot struct {
 	life   *life
 }
 
-// Add fills a new place. The process has begun when Await says so.
+// Add fills a new place. [Slot.Await] returns when the process has begun.
 func (f *Fleet) Add(ctx context.Context, s *Slot, o role.Order) {
 	s.fleet, s.order, s.done, s.wanted = f, o, make(chan struct{}), true
 	f.mu.Lock()
@@ -75,7 +75,7 @@ func (f *Fleet) Journals() ([]string, error) {
 	return filepath.Glob(filepath.Join(f.Dir, "*.journal"))
 }
 
-// Err tells what made keeping the processes impossible.
+// Err returns the errors of the supervision.
 func (f *Fleet) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +88,7 @@ func (f *Fleet) failed(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// startAgain is how soon a process that died is followed by another one, as a supervisor does it.
+// startAgain is how soon the next process follows, as with a supervisor.
 const startAgain = 200 * time.Millisecond
 
 func (s *Slot) keep(ctx context.Context) {
@@ -107,7 +107,7 @@ func (s *Slot) keep(ctx context.Context) {
 	}
 }
 
-// begin starts the next process of the place, unless nobody wants one any more.
+// begin starts the next process of the place, unless the place is to be empty.
 func (s *Slot) begin(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *Slot) Restart() (string, error) { return s.end(syscall.SIGTERM) }
 
 func (s *Slot) end(sig os.Signal) (string, error) {
 	l := s.current()
-	_ = l.signal(sig) // it may have died by itself
+	_ = l.signal(sig) // it may have ended by itself
 	select {
 	case <-l.noted:
 		return l.name, nil
@@ -217,8 +217,7 @@ func (f *Fleet) End() error {
 	return f.Err()
 }
 
-// Ask sends the process a signal that it takes for an order. It returns false while nobody is there who knows the
-// order.
+// Ask sends the process a signal that it takes for an order. It returns false while the process is not ready for it.
 func (s *Slot) Ask(order os.Signal) bool {
 	l := s.current()
 	select {
@@ -238,7 +237,7 @@ func (s *Slot) Thaw() (string, error) { return s.tell(syscall.SIGCONT, journal.N
 func (s *Slot) tell(sig os.Signal, kind journal.Kind) (string, error) {
 	l := s.current()
 	if l.signal(sig) != nil {
-		return l.name, nil // it has died, and that is noted
+		return l.name, nil // it has ended, and that is noted
 	}
 	return l.name, s.fleet.Note(journal.Event{Node: l.name, Kind: kind})
 }

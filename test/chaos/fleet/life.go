@@ -29,7 +29,7 @@ type life struct {
 	err   error                      // how it ended; read it after gone
 
 	mu     sync.Mutex
-	states []role.State // as it told them
+	states []role.State // as reported
 }
 
 func start(ctx context.Context, namespace string, o role.Order) *life {
@@ -86,7 +86,7 @@ func (l *life) pid() int {
 	return l.proc.Pid()
 }
 
-// noteEnd writes down a process that did not end well; what ends well says so itself.
+// noteEnd notes a process that did not end well. One that ends well notes that itself.
 func (l *life) noteEnd(f *Fleet) error {
 	if l.proc == nil {
 		return fmt.Errorf("start %s: %w", l.name, l.err)
@@ -97,7 +97,7 @@ func (l *life) noteEnd(f *Fleet) error {
 	return f.Note(journal.Event{Node: l.name, Kind: journal.NodeCrash, Detail: l.err.Error()})
 }
 
-// States returns what the process that has the place now told of itself.
+// States returns the reports of the process that has the place now.
 func (s *Slot) States() []role.State {
 	l := s.current()
 	l.mu.Lock()

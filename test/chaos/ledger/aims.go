@@ -49,7 +49,7 @@ var clusters = []struct{ kind, name, written string }{
 	{"primary", "group with one primary", "the primary written"},
 }
 
-// reached holds what was reached beside what is aimed for.
+// reached writes what was reached beside the aims.
 func reached(b *strings.Builder, lines []Line) {
 	b.WriteString("| figure | aim | reached | injected | 95 % upper bound |\n|---|---|---|---|---|\n")
 	for _, a := range aims {
@@ -57,9 +57,10 @@ func reached(b *strings.Builder, lines []Line) {
 		fmt.Fprintf(b, "| %s | %d | %d | %d | |\n", a.what, a.least, n.Confirmed, n.Injected)
 	}
 	tasks := sum(lines, func(l Line) int { return l.Tasks })
-	fmt.Fprintf(b, "| saves accepted under faults | %d | %d | | |\n", tasksAimed, sum(lines, func(l Line) int { return l.Accepted }))
+	accepted := sum(lines, func(l Line) int { return l.Accepted })
+	fmt.Fprintf(b, "| saves accepted under faults | %d | %d | | |\n", tasksAimed, accepted)
 	for _, p := range []struct{ number, what string }{{"1", "lost"}, {"4", "completed twice"}, {"5", "started early"}} {
-		zero(b, "of these "+p.what, brokenIn(lines, p.number), tasks)
+		zero(b, "of these "+p.what, violations(lines, p.number), tasks)
 	}
 	fmt.Fprintf(b, "| executions that succeeded beside the one that counts | counted | %d | | |\n",
 		sum(lines, func(l Line) int { return l.Extra }))
@@ -69,26 +70,27 @@ func reached(b *strings.Builder, lines []Line) {
 		fmt.Fprintf(b, "| %s, %s: faults for | %d s | %d s | | |\n", c.name, c.written, clusterSeconds,
 			sum(on, func(l Line) int { return l.Seconds }))
 		fmt.Fprintf(b, "| %s: members killed | some | %d | %d | |\n", c.name, n.Confirmed, n.Injected)
-		zero(b, c.name+": completed twice", brokenIn(on, "4"), sum(on, func(l Line) int { return l.Tasks }))
+		zero(b, c.name+": completed twice", violations(on, "4"), sum(on, func(l Line) int { return l.Tasks }))
 	}
 	steady(b, lines)
 }
 
-// zero is a row of what must not happen. Where nothing was tried it shows none: a zero of nothing says nothing.
-func zero(b *strings.Builder, what string, broken, n int) {
+// zero is a row of what must not happen. Without tasks it shows no zero.
+func zero(b *strings.Builder, what string, violations, n int) {
 	reached := "not run"
 	if n > 0 {
-		reached = fmt.Sprint(broken)
+		reached = fmt.Sprint(violations)
 	}
-	fmt.Fprintf(b, "| %s | 0 | %s | | %s |\n", what, reached, record.UpperBound(broken, n, "task"))
+	fmt.Fprintf(b, "| %s | 0 | %s | | %s |\n", what, reached, record.UpperBound(violations, n, "task"))
 }
 
 // steady shows the longest run.
 func steady(b *strings.Builder, lines []Line) {
 	longest := slices.MaxFunc(lines, func(a, b Line) int { return a.Seconds - b.Seconds })
 	g := longest.Workers
-	fmt.Fprintf(b, "| the steady worker's memory at most, in the first and second half of the longest run | no growth in %d s |"+
-		" %d and %d MiB in %d s | | |\n", growthSeconds, g.Early.Memory/mega, g.Late.Memory/mega, longest.Seconds)
+	fmt.Fprintf(b, "| the steady worker's memory at most, in the first and second half of the longest run |"+
+		" no growth in %d s | %d and %d MiB in %d s | | |\n",
+		growthSeconds, g.Early.Memory/mega, g.Late.Memory/mega, longest.Seconds)
 	fmt.Fprintf(b, "| its goroutines at most, likewise | no growth in %d s | %d and %d in %d s | | |\n", growthSeconds,
 		g.Early.Goroutines, g.Late.Goroutines, longest.Seconds)
 }
@@ -103,6 +105,6 @@ func faultsOf(lines []Line, kinds ...string) (n Fault) {
 	return n
 }
 
-func brokenIn(lines []Line, promise string) int {
-	return sum(lines, func(l Line) int { return l.Broken[promise] })
+func violations(lines []Line, invariant string) int {
+	return sum(lines, func(l Line) int { return l.Broken[invariant] })
 }

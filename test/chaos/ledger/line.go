@@ -20,8 +20,7 @@ var Runs = record.Record[Line]{
 	Documents: map[string]func([]Line) string{"docs/reliability.md": Tables},
 }
 
-// Judged are the folders whose change makes older runs worth nothing: the engine with what it is made of, and the
-// store.
+// Judged are the folders whose change makes older runs worthless: the engine, its parts, and the store.
 var Judged = append(slices.Clone(record.Seeds), "internal/sqlstore")
 
 // Line is one finished run.
@@ -44,12 +43,12 @@ type Line struct {
 	Unknown    int              `json:"unknown"` // saves of unknown outcome
 	Rescued    int              `json:"rescued"`
 	Quarantine int              `json:"quarantined"`
-	Slowest    float64          `json:"slowest,omitempty"`    // seconds after its lease's end and the faults that the latest rescue came
-	Broken     map[string]int   `json:"broken"`               // violations by promise; those with none are not there
-	Violations []string         `json:"violations,omitempty"` // what the first of them were
+	Slowest    float64          `json:"slowest,omitempty"`    // seconds of a rescue after lease and faults
+	Broken     map[string]int   `json:"broken"`               // violations by invariant; those with none are not there
+	Violations []string         `json:"violations,omitempty"` // the first of them
 	Linear     linear.Counts    `json:"linear"`               // histories of single tasks
-	Latest     float64          `json:"latest"`               // seconds that a first start was late at most after the faults
-	Drained    float64          `json:"drained"`              // seconds from the end of the faults until everything was done
+	Latest     float64          `json:"latest"`               // first start after the faults was so many seconds late
+	Drained    float64          `json:"drained"`              // seconds from the end of the faults until all was done
 	Workers    Growth           `json:"steady_worker"`        // of the worker that no fault ends
 }
 
@@ -59,11 +58,11 @@ type Fault struct {
 	Confirmed int `json:"confirmed"` // of these, as the journals show that something was met
 }
 
-// mostTold is how many violations a line tells. Journals are lost, and the number of a promise does not say what was
+// mostKept is how many violations a line holds. Journals are lost, and the number of an invariant does not say what was
 // wrong.
-const mostTold = 10
+const mostKept = 10
 
-// Count takes from the verdict and its journal what the line tells.
+// Count fills the line from the verdict and its journal.
 func (l *Line) Count(v judge.Verdict, events []journal.Event) {
 	c := v.Counts
 	l.Linear = v.Linear
@@ -71,8 +70,8 @@ func (l *Line) Count(v judge.Verdict, events []journal.Event) {
 	l.Rescued, l.Quarantine, l.Slowest = c.Rescued, c.Quarantine, c.Slowest.Seconds()
 	l.Broken = map[string]int{}
 	for _, violation := range v.Violations {
-		l.Broken[fmt.Sprint(violation.Promise)]++
-		if len(l.Violations) < mostTold {
+		l.Broken[fmt.Sprint(violation.Invariant)]++
+		if len(l.Violations) < mostKept {
 			l.Violations = append(l.Violations, violation.String())
 		}
 	}
@@ -98,8 +97,8 @@ func clock(e *journal.Event) time.Time {
 	return e.Clock
 }
 
-// Growth is how much a process needed, by what it told every few seconds. First and last alone would show a moment;
-// that nothing grows shows by the highest of the second half, held against the highest of the first.
+// Growth is how much a process needed, by its report every few seconds. First and last alone would show two moments.
+// The highest of the second half, compared with the highest of the first, shows whether anything grows.
 type Growth struct {
 	First role.State `json:"first"`
 	Last  role.State `json:"last"`
@@ -107,13 +106,15 @@ type Growth struct {
 	Late  role.State `json:"late"`  // and of the second
 }
 
-// GrowthOf reads what a process told, in its order.
+// GrowthOf reads the reports of a process, in their order.
 func GrowthOf(states []role.State) (g Growth) {
 	if len(states) == 0 {
 		return g
 	}
 	half := (len(states) + 1) / 2
-	return Growth{First: states[0], Last: states[len(states)-1], Early: highest(states[:half]), Late: highest(states[half:])}
+	return Growth{
+		First: states[0], Last: states[len(states)-1], Early: highest(states[:half]), Late: highest(states[half:]),
+	}
 }
 
 func highest(states []role.State) (h role.State) {

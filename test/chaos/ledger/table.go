@@ -51,14 +51,15 @@ func hours(lines []Line) string {
 
 func outcomes(b *strings.Builder, lines []Line) {
 	tasks := sum(lines, func(l Line) int { return l.Tasks })
-	b.WriteString("| promise | broken | 95 % upper bound |\n|---|---|---|\n")
-	for _, p := range judge.Promises {
-		n := brokenIn(lines, fmt.Sprint(p.Number))
-		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Broken, n, record.UpperBound(n, tasks, "task"))
+	b.WriteString("| invariant | violations | 95 % upper bound |\n|---|---|---|\n")
+	for _, p := range judge.Invariants {
+		n := violations(lines, fmt.Sprint(p.Number))
+		fmt.Fprintf(b, "| %d %s | %d | %s |\n", p.Number, p.Violation, n, record.UpperBound(n, tasks, "task"))
 	}
 	histories := sum(lines, func(l Line) int { return l.Linear.Tasks - l.Linear.Undecided })
 	n := sum(lines, func(l Line) int { return l.Linear.Broken })
-	fmt.Fprintf(b, "| no order explains what was told of a task | %d | %s |\n", n, record.UpperBound(n, histories, "task"))
+	bound := record.UpperBound(n, histories, "task")
+	fmt.Fprintf(b, "| histories that are not linearizable | %d | %s |\n", n, bound)
 	b.WriteString("\n| figure | |\n|---|---|\n")
 	for _, f := range []struct {
 		what string
@@ -78,11 +79,13 @@ func outcomes(b *strings.Builder, lines []Line) {
 	} {
 		fmt.Fprintf(b, "| %s | %d |\n", f.what, sum(lines, f.of))
 	}
-	fmt.Fprintf(b, "| latest first start of what was due after the faults | %.2f s |\n", most(lines, func(l Line) float64 { return l.Latest }))
+	fmt.Fprintf(b, "| latest first start of what was due after the faults | %.2f s |\n",
+		most(lines, func(l Line) float64 { return l.Latest }))
 	if slowest := most(lines, func(l Line) float64 { return l.Slowest }); slowest > 0 {
 		fmt.Fprintf(b, "| latest rescue after the end of its lease and of the faults | %.2f s |\n", slowest)
 	}
-	fmt.Fprintf(b, "| longest time from the last fault until all was done | %.1f s |\n", most(lines, func(l Line) float64 { return l.Drained }))
+	fmt.Fprintf(b, "| longest time from the last fault until all was done | %.1f s |\n",
+		most(lines, func(l Line) float64 { return l.Drained }))
 }
 
 func faults(b *strings.Builder, lines []Line) {
@@ -102,7 +105,8 @@ func faults(b *strings.Builder, lines []Line) {
 const mega = 1 << 20
 
 func runs(b *strings.Builder, lines []Line) {
-	b.WriteString("| run | server | commit | seed | faults for | tasks | memory of the steady worker: first, highest of each half, last | its goroutines |\n" +
+	b.WriteString("| run | server | commit | seed | faults for | tasks |" +
+		" memory of the steady worker: first, highest of each half, last | its goroutines |\n" +
 		"|---|---|---|---|---|---|---|---|\n")
 	for _, l := range lines {
 		commit := l.Commit
@@ -116,8 +120,9 @@ func runs(b *strings.Builder, lines []Line) {
 			}
 		}
 		g := l.Workers
-		fmt.Fprintf(b, "| %s | %s | %s | %d | %d s | %d | %d, %d, %d, %d MiB | %d, %d, %d, %d |\n", l.Began.Format("2006-01-02 15:04"),
-			server, commit, l.Seed, l.Seconds, l.Tasks, g.First.Memory/mega, g.Early.Memory/mega, g.Late.Memory/mega, g.Last.Memory/mega,
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %d s | %d | %d, %d, %d, %d MiB | %d, %d, %d, %d |\n",
+			l.Began.Format("2006-01-02 15:04"), server, commit, l.Seed, l.Seconds, l.Tasks,
+			g.First.Memory/mega, g.Early.Memory/mega, g.Late.Memory/mega, g.Last.Memory/mega,
 			g.First.Goroutines, g.Early.Goroutines, g.Late.Goroutines, g.Last.Goroutines)
 	}
 }

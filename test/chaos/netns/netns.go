@@ -1,5 +1,5 @@
-// Package netns gives processes networks of their own, whose cables can be pulled: no packet passes then and nobody is
-// told, which is what a partition is. It needs root and Linux.
+// Package netns gives processes networks of their own, whose cables can be pulled: then no packet passes, and neither
+// side gets an error, as in a partition. It needs root and Linux.
 package netns
 
 import (

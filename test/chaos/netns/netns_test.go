@@ -34,9 +34,10 @@ func TestPulledCableIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The shell's exit code is 0 when it is connected, 1 when it is refused, and 124 when nobody answers.
+	// The shell's exit code is 0 when it is connected, 1 when it is refused, and 124 without an answer.
 	dial := func(limit string) int {
-		cmd := exec.CommandContext(ctx, "ip", "netns", "exec", name, "timeout", limit, "bash", "-c", "</dev/tcp/"+n.Addr()+"/"+port)
+		cmd := exec.CommandContext(ctx, "ip", "netns", "exec", name, "timeout", limit,
+			"bash", "-c", "</dev/tcp/"+n.Addr()+"/"+port)
 		_ = cmd.Run() // its code tells
 		return cmd.ProcessState.ExitCode()
 	}

@@ -22,8 +22,7 @@ type link struct {
 	ids  []int64 // that it names, or for a commit the statements since the one before
 }
 
-// requests carries what the client sends. That the client is gone is something the server learns through the network,
-// too.
+// requests carries what the client sends, and its end, through the network.
 func (l *link) requests() {
 	defer func() {
 		_ = l.from.Close() // a pipe's never fails
@@ -86,8 +85,8 @@ func (l *link) replies() {
 	}
 }
 
-// receive looks at a packet of a reply, and returns false when it must not arrive. The reply of a statement that failed
-// does: the trap is then set again, for losing it would prove nothing.
+// receive looks at a packet of a reply, and returns false when it must not arrive. An error reply arrives, and the trap
+// is set again: the loss of it would prove nothing.
 func (l *link) receive(p packet) bool {
 	l.busy.Store(false)
 	l.mu.Lock()

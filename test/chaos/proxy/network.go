@@ -17,11 +17,11 @@ import (
 	"github.com/rs/zerolog/log"
 )
 
-func init() { log.Logger = zerolog.Nop() } // on which toxics tell what they do
+func init() { log.Logger = zerolog.Nop() } // toxics log to it
 
-// network lies between the client and what knows of packets and statements: toxiproxy's links, which know of bytes
-// alone. They stand here and not in a proxy of their own, because a proxy behind would get whole packets to slice and
-// one before would turn resets into ends.
+// network is toxiproxy's links, which know bytes alone, between the client and the code that knows packets and
+// statements. A separate proxy would not do: behind this one it would get whole packets to slice, before it would turn
+// resets into ends.
 type network struct {
 	server *toxiproxy.ApiServer
 	ways   *toxiproxy.Proxy // only its collection of toxics: it never listens
@@ -33,20 +33,20 @@ func newNetwork() *network {
 	return &network{server: server, ways: toxiproxy.NewProxy(server, "", "", "")}
 }
 
-// lay connects a client through the network. The client is reset after what is written to the end of to, and everything
-// is over when done is.
+// lay connects a client through the network. At the end of to the client is reset. Everything has ended when done has.
 func (n *network) lay(client *net.TCPConn) (from *io.PipeReader, to *io.PipeWriter, done *sync.WaitGroup) {
 	from, arrives := io.Pipe()
 	leaves, to := io.Pipe()
 	done = new(sync.WaitGroup)
 	done.Add(2)
-	id := fmt.Sprint(n.laid.Add(1)) // the client's address may be another one's before all is over
-	n.ways.Toxics.StartLink(n.server, id+"up", client, sink{arrives, func() { _ = arrives.Close() }, done}, stream.Upstream)
-	n.ways.Toxics.StartLink(n.server, id+"down", leaves, sink{client, func() { reset(client) }, done}, stream.Downstream)
+	id := fmt.Sprint(n.laid.Add(1)) // the client's address may be used again before all has ended
+	up, down := sink{arrives, func() { _ = arrives.Close() }, done}, sink{client, func() { reset(client) }, done}
+	n.ways.Toxics.StartLink(n.server, id+"up", client, up, stream.Upstream)
+	n.ways.Toxics.StartLink(n.server, id+"down", leaves, down, stream.Downstream)
 	return from, to, done
 }
 
-// sink takes also what nobody wants any more: a link whose end refuses bytes never ends.
+// sink takes all bytes, also after the end: a link whose end refuses bytes never ends.
 type sink struct {
 	to    io.Writer
 	close func()

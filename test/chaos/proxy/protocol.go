@@ -55,7 +55,7 @@ const (
 	Insert Kind = "insert" // saves tasks
 	Claim  Kind = "claim"
 	Settle Kind = "settle" // any other transition: results, retries, rescues, cancels
-	Commit Kind = "commit" // of somebody's transaction
+	Commit Kind = "commit" // of a transaction
 	Other  Kind = ""
 )
 

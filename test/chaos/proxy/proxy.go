@@ -1,5 +1,5 @@
-// Package proxy stands between a process and its MySQL server and loses what networks lose: the reply to a chosen
-// statement, the request, whole connections, or everything for a while. It reads just enough of the protocol to know
+// Package proxy is a connection between a process and its MySQL server that loses what networks lose: the reply to a
+// chosen statement, the request, whole connections, or everything for a while. It reads enough of the protocol to know
 // which statement it carries. Slow, narrow and torn networks are toxiproxy's.
 package proxy
 
@@ -119,8 +119,8 @@ func (p *Proxy) Busy() (busy int) {
 	return busy
 }
 
-// Cut lets nothing through any more, without a word to either side: packets wait, as they do in a network that sends
-// them again and again. Heal delivers them.
+// Cut lets nothing through, without an error to either side: packets wait, as in a network that sends them again and
+// again. Heal delivers them.
 func (p *Proxy) Cut() { p.gate.close() }
 
 // Heal ends a Cut.
@@ -129,7 +129,7 @@ func (p *Proxy) Heal() { p.gate.open() }
 // Made is how many connections the process has made so far that led to the server.
 func (p *Proxy) Made() int64 { return p.made.Load() }
 
-// gate is open, or holds everybody until it is.
+// gate is open, or blocks until it is.
 type gate struct {
 	mu     sync.Mutex
 	opened chan struct{} // nil: it is open

@@ -40,7 +40,8 @@ func through(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
 	cfg.Addr = p.Addr()
 	cfg.InterpolateParams = true
 	db = open(t, cfg)
-	exec(t, direct, "CREATE TABLE delay_task_message (id BIGINT PRIMARY KEY, status INT DEFAULT 0, version INT DEFAULT 0)")
+	exec(t, direct, "CREATE TABLE delay_task_message"+
+		" (id BIGINT PRIMARY KEY, status INT DEFAULT 0, version INT DEFAULT 0)")
 	return p, db, direct
 }
 
@@ -64,6 +65,16 @@ func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
 	}
 }
 
+func number(t *testing.T, db *sql.DB, query string) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+const insert = "INSERT INTO delay_task_message (id) VALUES (?)"
+
 const (
 	first  = int64(913_000_000_000_000_001)
 	second = int64(913_000_000_000_000_002)
@@ -72,7 +83,7 @@ const (
 func TestReplyIsLostAfterTheServerHasAppliedTheStatement(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		p, db, direct := through(t, d)
-		exec(t, db, "INSERT INTO delay_task_message (id) VALUES (?)", first)
+		exec(t, db, insert, first)
 		trap := p.Set(Claim, Reply, 2)
 		const claim = "UPDATE delay_task_message SET status = 3, version = version + 1 WHERE id = ?"
 		exec(t, db, claim, first)
@@ -82,9 +93,8 @@ func TestReplyIsLostAfterTheServerHasAppliedTheStatement(t *testing.T) {
 		if hit := <-trap.Hits; hit.Kind != Claim || !slices.Equal(hit.IDs, []int64{first}) {
 			t.Errorf("hit %+v", hit)
 		}
-		var version int
-		if err := direct.QueryRowContext(t.Context(), "SELECT version FROM delay_task_message").Scan(&version); err != nil || version != 2 {
-			t.Errorf("version %d, %v; want both claims applied", version, err)
+		if version := number(t, direct, "SELECT version FROM delay_task_message"); version != 2 {
+			t.Errorf("version %d; want both claims applied", version)
 		}
 		exec(t, db, claim, first) // the trap is gone
 	})
@@ -94,13 +104,12 @@ func TestLostRequestIsNeverApplied(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		p, db, direct := through(t, d)
 		trap := p.Set(Insert, Request, 1)
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", first); err == nil {
+		if _, err := db.ExecContext(t.Context(), insert, first); err == nil {
 			t.Error("nothing was lost")
 		}
 		<-trap.Hits
-		var n int
-		if err := direct.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM delay_task_message").Scan(&n); err != nil || n != 0 {
-			t.Errorf("%d rows, %v; want none", n, err)
+		if n := number(t, direct, "SELECT COUNT(*) FROM delay_task_message"); n != 0 {
+			t.Errorf("%d rows; want none", n)
 		}
 	})
 }
@@ -108,13 +117,13 @@ func TestLostRequestIsNeverApplied(t *testing.T) {
 func TestStatementThatFailsSpringsNoTrap(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		p, db, _ := through(t, d)
-		exec(t, db, "INSERT INTO delay_task_message (id) VALUES (?)", first)
+		exec(t, db, insert, first)
 		trap := p.Set(Insert, Reply, 1)
-		_, err := db.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", first)
+		_, err := db.ExecContext(t.Context(), insert, first)
 		if refused, ok := errors.AsType[*mysql.MySQLError](err); !ok || refused.Number != 1062 {
 			t.Errorf("got %v, want the server's own error", err)
 		}
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", second); err == nil {
+		if _, err := db.ExecContext(t.Context(), insert, second); err == nil {
 			t.Error("the reply that says yes was not lost")
 		}
 		<-trap.Hits
@@ -129,7 +138,7 @@ func TestLostCommitNamesTheTasksOfItsTransaction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.ExecContext(t.Context(), "INSERT INTO delay_task_message (id) VALUES (?)", second); err != nil {
+		if _, err := tx.ExecContext(t.Context(), insert, second); err != nil {
 			t.Fatal(err)
 		}
 		if err := tx.Commit(); err == nil {
@@ -149,7 +158,7 @@ func TestCutNetworkIsSilentAndDeliversWhenItHeals(t *testing.T) {
 		p.Cut()
 		said := make(chan error, 1)
 		go func() {
-			_, err := db.ExecContext(context.WithoutCancel(t.Context()), "INSERT INTO delay_task_message (id) VALUES (?)", first)
+			_, err := db.ExecContext(context.WithoutCancel(t.Context()), insert, first)
 			said <- err
 		}()
 		select {
@@ -245,11 +254,12 @@ func TestClientMayGoAmidAReply(t *testing.T) {
 	})
 }
 
-const times = 10 // for what is wrong here depends on the moment
+const times = 10 // errors here depend on the moment
 
 // read reads many rows, more than all buffers on the way take, and calls first after the first one.
 func read(ctx context.Context, db *sql.DB, first func()) (n int, err error) {
-	const many = "SELECT REPEAT('ab', 5000) FROM information_schema.collations a JOIN information_schema.collations b LIMIT 5000"
+	const many = "SELECT REPEAT('ab', 5000)" +
+		" FROM information_schema.collations a JOIN information_schema.collations b LIMIT 5000"
 	rows, err := db.QueryContext(ctx, many)
 	if err != nil {
 		return 0, err

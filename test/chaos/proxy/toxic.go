@@ -35,8 +35,8 @@ func Slices(size int, pause time.Duration) Toxic {
 	}}
 }
 
-// Break resets each connection after so many bytes, those that are open and new ones. It stands for toxiproxy's own
-// toxics that end connections, which leave goroutines behind when there is more to send.
+// Break resets each connection after so many bytes, those that are open and new ones. Toxiproxy's own
+// toxics that end connections leave goroutines behind when there is more to send.
 func Break(after int64) Toxic { return Toxic{Type: breaking, Attributes: breaks{after}} }
 
 const breaking = "break"
@@ -64,7 +64,7 @@ func (b *breaks) Pipe(stub *toxics.ToxicStub) {
 			}
 			if left -= n; left <= 0 {
 				stub.Close()
-				for range stub.Input { // until whoever sends has seen that there is nobody
+				for range stub.Input { // until the sender has seen the end
 					continue
 				}
 				return

@@ -27,7 +27,7 @@ type Trap struct {
 	hits  chan Hit
 }
 
-// Set makes the n-th statement of the kind from now on meet the loss; 1 is the next one.
+// Set lets the n-th statement of the kind from now on meet the loss; 1 is the next one.
 func (p *Proxy) Set(kind Kind, loses Loss, n int) *Trap {
 	hits := make(chan Hit, 1)
 	t := &Trap{Hits: hits, hits: hits, kind: kind, loses: loses, left: n - 1}

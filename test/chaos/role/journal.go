@@ -12,41 +12,41 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// diary is a process's journal.
-type diary struct {
+// nodeJournal is the journal of this process.
+type nodeJournal struct {
 	node string
 	file *journal.File
 	ops  atomic.Int64
 }
 
-// op is a name for an operation that no other one of the run has.
-func (d *diary) op() string { return fmt.Sprintf("%s/%d", d.node, d.ops.Add(1)) }
+// op returns a name that no other operation of the run has.
+func (j *nodeJournal) op() string { return fmt.Sprintf("%s/%d", j.node, j.ops.Add(1)) }
 
 // write returns when the events are on the disk.
-func (d *diary) write(events ...journal.Event) {
+func (j *nodeJournal) write(events ...journal.Event) {
 	now := time.Now()
 	for i := range events {
 		e := &events[i]
-		e.Node = d.node
+		e.Node = j.node
 		if e.At.IsZero() {
 			e.At = now
 		}
 	}
-	d.keep(d.file.Append(events...))
+	j.keep(j.file.Append(events...))
 }
 
-// record returns when the events outlive the process. There are many more of them than of those that wait for the disk.
-func (d *diary) record(events ...journal.Event) { d.keep(d.file.Write(events...)) }
+// record returns when the events outlive the process. They are too many to wait for the disk.
+func (j *nodeJournal) record(events ...journal.Event) { j.keep(j.file.Write(events...)) }
 
-// keep ends a process that cannot keep its diary.
-func (d *diary) keep(err error) {
+// keep ends a process that cannot write its journal.
+func (j *nodeJournal) keep(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, d.node+":", err)
+		fmt.Fprintln(os.Stderr, j.node+":", err)
 		os.Exit(1)
 	}
 }
 
-// saved is the class of what a save returned. What is not known to be unknown did not happen.
+// saved is the class of what a save returned. An error that does not say unknown says that nothing was stored.
 func saved(err error) journal.Class {
 	switch {
 	case err == nil:
@@ -59,8 +59,8 @@ func saved(err error) journal.Class {
 	return journal.Refused
 }
 
-// changed is the class of what a cancel, a reschedule or a retry returned. Unlike a save, none of them finds out by
-// itself what a lost reply said.
+// changed is the class of what a cancel, a reschedule or a retry returned. Unlike a save, none of them resolves a lost
+// reply.
 func changed(err error) journal.Class {
 	for _, is := range []struct {
 		err   error
@@ -93,14 +93,14 @@ func returned(err error) journal.Class {
 	if _, is := errors.AsType[*processor.PermanentError](err); is {
 		return journal.Permanent
 	}
-	if c := told(err); c != journal.OK {
+	if c := ended(err); c != journal.OK {
 		return c
 	}
 	return journal.Failed
 }
 
-// told is the class of what ended a processor's context, OK when that is none.
-func told(cause error) journal.Class {
+// ended is the class of what ended a processor's context, OK for any other cause.
+func ended(cause error) journal.Class {
 	switch {
 	case errors.Is(cause, delaytask.ErrLeaseLost):
 		return journal.LeaseLost

@@ -19,8 +19,10 @@ import (
 // openEvery is how often a process tries to begin while the database is away.
 const openEvery = 300 * time.Millisecond
 
-// open waits for a database that is away. The scheduler is to be stopped before what it stands on is released.
-func open(ctx context.Context, o Order, d *diary, log *os.File) (*delaytask.Scheduler, func() error, error) {
+// open waits for a database that is away. The caller stops the scheduler before it calls release.
+func open(ctx context.Context, o Order, j *nodeJournal, log *os.File) (
+	_ *delaytask.Scheduler, release func() error, err error,
+) {
 	cfg := delaytask.Config{
 		Logger:      slog.New(slog.NewTextHandler(log, nil)).With("process", o.Name),
 		NodeName:    "chaos", // all the same, as after a careless deploy
@@ -31,7 +33,7 @@ func open(ctx context.Context, o Order, d *diary, log *os.File) (*delaytask.Sche
 		StopGrace:   5 * time.Second,
 	}
 	for {
-		s, release, err := try(ctx, o, cfg, d)
+		s, release, err := try(ctx, o, cfg, j)
 		if err == nil {
 			return s, release, nil
 		}
@@ -46,7 +48,9 @@ func open(ctx context.Context, o Order, d *diary, log *os.File) (*delaytask.Sche
 }
 
 // try does what delaytask.Open does, with a recorder between the engine and its store.
-func try(ctx context.Context, o Order, cfg delaytask.Config, d *diary) (_ *delaytask.Scheduler, release func() error, err error) {
+func try(ctx context.Context, o Order, cfg delaytask.Config, j *nodeJournal) (
+	_ *delaytask.Scheduler, release func() error, err error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	db, kind, err := sqlstore.Connect(ctx, o.DSN)
@@ -55,7 +59,7 @@ func try(ctx context.Context, o Order, cfg delaytask.Config, d *diary) (_ *delay
 	}
 	st := sqlstore.New(db, kind)
 	release = func() error { return errors.Join(st.Close(context.WithoutCancel(ctx)), db.Close()) }
-	made, err := bridge.NewScheduler(cfg, history.New(st, o.Name, o.Share, d.record),
+	made, err := bridge.NewScheduler(cfg, history.New(st, o.Name, o.Share, j.record),
 		func(built engine.Config) (*engine.Engine, error) { return engine.New(ctx, built) })
 	if err != nil {
 		return nil, nil, errors.Join(err, release())

@@ -1,5 +1,5 @@
-// Package role is what the processes of a chaos run do: workers that run tasks in every good and bad way, and savers
-// that make tasks and change them. Each writes down what it does, is told and sees before anything depends on it.
+// Package role is what the processes of a chaos run do: workers run tasks that succeed and fail in many ways, savers
+// make and change tasks. Each writes what it does and sees to its journal before anything depends on it.
 package role
 
 import (
@@ -28,7 +28,7 @@ type Order struct {
 	Seed    uint64 `json:"seed"`
 	Share   int    `json:"share"` // of so many tasks one has its history recorded
 
-	Ahead time.Duration `json:"ahead"` // of the database's clock, by which promises are noted
+	Ahead time.Duration `json:"ahead"` // of the database's clock, by which expected times are noted
 
 	Tags []string `json:"tags"` // of workers
 
@@ -38,7 +38,7 @@ type Order struct {
 	Poisons    int           `json:"poisons"`     // tasks that kill their process always
 }
 
-// State is what a process tells when it has begun, and every few seconds from then on.
+// State is what a process reports when it has begun, and every few seconds from then on.
 type State struct {
 	Memory     int64 `json:"memory"` // resident bytes
 	Goroutines int   `json:"goroutines"`
@@ -50,14 +50,14 @@ const (
 	Saver  = "save"
 )
 
-// TTR is short, so that a run sees many rescues. Twice of it is how long a frozen process sleeps through.
+// TTR is short, so that a run sees many rescues. Freezes last twice as long or longer.
 const TTR = 3 * time.Second
 
 // MaxAttempts of a task whose processor always fails.
 const MaxAttempts = 4
 
-// Tags are what workers serve: one for each pace, so that the slow do not hinder the quick. The last one is for tasks
-// that end their process, which a worker that is to live through a run does not serve.
+// Tags are what workers serve: one for each pace, so that slow tasks do not delay quick ones. The last one is for tasks
+// that end their process. The worker that lives through the run does not serve it.
 var Tags = []string{"chaos.quick", "chaos.slow", "chaos.bad", "chaos.deadly"}
 
 // Harmless are the tags whose tasks leave their process alone.
@@ -65,8 +65,8 @@ var Harmless = Tags[:3]
 
 const deadlyTag = 3
 
-// Serve runs the role until ctx ends, which is when the process is asked to stop or its parent has died.
-func Serve(ctx context.Context, o Order, t *child.Narrator) (err error) {
+// Serve runs the role until ctx ends: when the process is asked to stop or its parent has ended.
+func Serve(ctx context.Context, o Order, n *child.Narrator) (err error) {
 	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are lost here on purpose
 		return err
 	}
@@ -80,30 +80,30 @@ func Serve(ctx context.Context, o Order, t *child.Narrator) (err error) {
 		return err
 	}
 	defer file.Close()
-	d := &diary{node: o.Name, file: file}
-	s, release, err := open(ctx, o, d, log)
+	j := &nodeJournal{node: o.Name, file: file}
+	s, release, err := open(ctx, o, j, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	switch o.Role {
 	case Worker:
-		return work(ctx, s, d, o, t)
+		return work(ctx, s, j, o, n)
 	case Saver:
-		return save(ctx, s, d, o, t)
+		return save(ctx, s, j, o, n)
 	}
 	return fmt.Errorf("there is no role %q", o.Role)
 }
 
 const tellEvery = 5 * time.Second
 
-// tellState tells the parent how the process is until ctx ends.
-func tellState(ctx context.Context, t *child.Narrator) {
+// tellState reports the state of the process to the parent until ctx ends.
+func tellState(ctx context.Context, n *child.Narrator) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
 	for {
 		resident, _, _ := usage.Memory() // 0 where it cannot be measured
-		t.Tell(State{Memory: resident, Goroutines: runtime.NumGoroutine()})
+		n.Tell(State{Memory: resident, Goroutines: runtime.NumGoroutine()})
 		select {
 		case <-ctx.Done():
 			return

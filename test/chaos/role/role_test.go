@@ -33,29 +33,29 @@ func TestBodySaysWhatToDo(t *testing.T) {
 			t.Errorf("%s never happens", s.verb)
 		}
 	}
-	if got := parse("what others wrote"); got.verb != succeed {
+	if got := parse("another text"); got.verb != succeed {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestDeeds(t *testing.T) {
+func TestOperations(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancelCause(t.Context())
 	end(delaytask.ErrStopping)
 	for _, tt := range []struct {
-		d    deed
+		d    operation
 		task processor.Task
 		want journal.Class
 	}{
-		{deed{verb: succeed}, processor.Task{Attempt: 1}, journal.OK},
-		{deed{slow, time.Hour}, processor.Task{Attempt: 1}, journal.Interrupted},
-		{deed{ignore, time.Millisecond}, processor.Task{Attempt: 1}, journal.OK},
-		{deed{verb: failOnce}, processor.Task{Attempt: 1}, journal.Failed},
-		{deed{verb: failOnce}, processor.Task{Attempt: 2}, journal.OK},
-		{deed{verb: fail}, processor.Task{Attempt: 3}, journal.Failed},
-		{deed{verb: permanent}, processor.Task{Attempt: 1}, journal.Permanent},
-		{deed{snooze, time.Second}, processor.Task{Version: 1}, journal.Snoozed},
-		{deed{snooze, time.Second}, processor.Task{Version: 3}, journal.OK},
+		{operation{verb: succeed}, processor.Task{Attempt: 1}, journal.OK},
+		{operation{slow, time.Hour}, processor.Task{Attempt: 1}, journal.Interrupted},
+		{operation{ignore, time.Millisecond}, processor.Task{Attempt: 1}, journal.OK},
+		{operation{verb: failOnce}, processor.Task{Attempt: 1}, journal.Failed},
+		{operation{verb: failOnce}, processor.Task{Attempt: 2}, journal.OK},
+		{operation{verb: fail}, processor.Task{Attempt: 3}, journal.Failed},
+		{operation{verb: permanent}, processor.Task{Attempt: 1}, journal.Permanent},
+		{operation{snooze, time.Second}, processor.Task{Version: 1}, journal.Snoozed},
+		{operation{snooze, time.Second}, processor.Task{Version: 3}, journal.OK},
 	} {
 		if got := returned(tt.d.do(ended, &tt.task)); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.d, got, tt.want)
@@ -100,9 +100,12 @@ func TestWhatIsOverdueIsCountedUpToABound(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if _, err := db.ExecContext(t.Context(), `INSERT INTO delay_task_message (id, tag, message_body, status, delay_time, due_time) VALUES
-			(1, 'a', '', 0, 0, UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE), (2, 'b', '', 0, 0, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR),
-			(3, 'a', '', 0, 0, UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE), (4, 'a', '', 1, 0, UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE)`); err != nil {
+		const insert = `INSERT INTO delay_task_message (id, tag, message_body, status, delay_time, due_time) VALUES
+			(1, 'a', '', 0, 0, UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE),
+			(2, 'b', '', 0, 0, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR),
+			(3, 'a', '', 0, 0, UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE),
+			(4, 'a', '', 1, 0, UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE)`
+		if _, err := db.ExecContext(t.Context(), insert); err != nil {
 			t.Fatal(err)
 		}
 		for most, want := range []int{0, 1, 2, 2} {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	inFlight  = 64 // operations of a saver at once; over it the pace falls behind
+	inFlight  = 64 // operations of a saver at once; beyond that it falls behind its pace
 	patient   = 20 * time.Second
 	impatient = 300 * time.Millisecond
 	longest   = 8 * time.Second // delay
@@ -32,48 +32,49 @@ const (
 // saver makes tasks and changes them.
 type saver struct {
 	*delaytask.Scheduler
-	diary *diary
-	db    *sql.DB // for transactions of a caller
-	rand  *rand.Rand
-	ahead time.Duration // of the database's clock
+	journal *nodeJournal
+	db      *sql.DB // for transactions of a caller
+	rand    *rand.Rand
+	ahead   time.Duration // of the database's clock
 	backlog
 
 	mu     sync.Mutex
 	recent []int64 // ids of tasks that can still be changed, perhaps
 }
 
-// save goes on at its pace, whatever it is told, until ctx ends, and pauses while the workers do not keep up. What is
-// under way in the end is brought to its own.
-func save(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Narrator) (err error) {
+// save makes tasks at its pace until ctx ends, whatever the answers are, and pauses while the workers do not keep up.
+// It finishes what is under way at the end.
+func save(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, n *child.Narrator) (err error) {
 	db, err := pool(o.DSN)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)), db.Close()) }()
-	v := &saver{Scheduler: s, diary: d, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1)), ahead: o.Ahead}
-	d.write(journal.Event{Kind: journal.NodeStart})
+	v := &saver{Scheduler: s, journal: j, db: db, rand: rand.New(rand.NewPCG(o.Seed, 1)), ahead: o.Ahead}
+	j.write(journal.Event{Kind: journal.NodeStart})
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, BurstSignal)
 	var telling sync.WaitGroup
 	defer telling.Wait()
-	telling.Go(func() { tellState(ctx, t) })
+	telling.Go(func() { tellState(ctx, n) })
 	telling.Go(func() { v.watch(ctx, db) })
 	var bursting sync.WaitGroup
 	bursting.Go(func() { v.burst(ctx, asked) })
 	v.goOn(ctx, o)
 	bursting.Wait()
-	d.write(journal.Event{Kind: journal.NodeStop})
-	d.write(journal.Event{Kind: journal.NodeStopped})
+	j.write(journal.Event{Kind: journal.NodeStop})
+	j.write(journal.Event{Kind: journal.NodeStopped})
 	return nil
 }
 
-// pool is as an application would have it, but for a bound on the wait for a Commit, which listens to no context.
+// pool is as an application would have it, but for timeouts, because a Commit takes no context.
 func pool(dsn string) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}
-	cfg.InterpolateParams, cfg.ReadTimeout, cfg.WriteTimeout, cfg.Timeout = true, 5*time.Second, 5*time.Second, 5*time.Second
+	cfg.InterpolateParams = true
+	cfg.ReadTimeout, cfg.WriteTimeout, cfg.Timeout = 5*time.Second, 5*time.Second, 5*time.Second
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, err
@@ -107,14 +108,14 @@ func (v *saver) goOn(ctx context.Context, o Order) {
 	}
 	for n := 0; ; n++ {
 		if n < o.Poisons {
-			p := v.task(Tags[deadlyTag], deed{verb: poison}, fmt.Sprint("poison", n))
+			p := v.task(Tags[deadlyTag], operation{verb: poison}, fmt.Sprint("poison", n))
 			do(func() { v.saveOne(p) })
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-deadly:
-			tag, d := deaths[v.rand.IntN(len(deaths))].with(v.rand)
+			tag, d := crashes[v.rand.IntN(len(crashes))].with(v.rand)
 			p := v.task(tag, d, fmt.Sprint("death", n))
 			do(func() { v.saveOne(p) })
 		case <-pace.C:
@@ -125,7 +126,7 @@ func (v *saver) goOn(ctx context.Context, o Order) {
 	}
 }
 
-// next draws the n-th operation. It draws all that it needs, for operations run beside each other.
+// next draws the n-th operation. It draws all of it at once, because operations run concurrently.
 func (v *saver) next(n int) func() {
 	unique := fmt.Sprint(n)
 	tag, d := drawn(v.rand)
@@ -170,9 +171,9 @@ type task struct {
 	delay, patience    time.Duration
 }
 
-func (v *saver) task(tag string, d deed, unique string) *task {
-	t := &task{op: v.diary.op(), tag: tag, patience: patient}
-	t.body = d.body(v.diary.node + "." + unique)
+func (v *saver) task(tag string, d operation, unique string) *task {
+	t := &task{op: v.journal.op(), tag: tag, patience: patient}
+	t.body = d.body(v.journal.node + "." + unique)
 	if v.rand.IntN(2) == 0 {
 		t.patience = impatient
 	}
@@ -202,7 +203,9 @@ func (v *saver) call(t *task) journal.Event {
 	if expected.IsZero() {
 		expected = time.Now().Add(v.ahead + t.delay).Truncate(time.Microsecond)
 	}
-	return journal.Event{Kind: journal.CallSave, Op: t.op, ID: t.id, Tag: t.tag, Key: t.key, Body: t.body, Expected: expected}
+	return journal.Event{
+		Kind: journal.CallSave, Op: t.op, ID: t.id, Tag: t.tag, Key: t.key, Body: t.body, Expected: expected,
+	}
 }
 
 // saveAnswer is what is written down after it, before anything depends on it.
@@ -213,8 +216,8 @@ func saveAnswer(op string, id int64, err error) journal.Event {
 	return journal.Event{Kind: journal.ReturnSave, Op: op, ID: id, Error: saved(err), Detail: text(err)}
 }
 
-// Savers that make more tasks than the machine can run would try what becomes of overload, and nothing else would show:
-// every task would be late. So they begin nothing while so many are overdue.
+// Savers that make more tasks than the machine can run would test overload alone: every task would be late. So they
+// begin nothing while so many are overdue.
 const (
 	mostOverdue  = 5000
 	lookOverdue  = time.Second
@@ -225,7 +228,7 @@ const (
 // backlog knows whether too many tasks are overdue.
 type backlog struct{ large atomic.Bool }
 
-// watch looks once a second until ctx ends. While the database gives no answer, what it said before holds.
+// watch looks once a second until ctx ends. Without an answer of the database the last one holds.
 func (b *backlog) watch(ctx context.Context, db *sql.DB) {
 	next := time.NewTicker(lookOverdue)
 	defer next.Stop()
@@ -241,7 +244,7 @@ func (b *backlog) watch(ctx context.Context, db *sql.DB) {
 	}
 }
 
-// overdue counts up to most tasks that nobody has begun although they are overdue.
+// overdue counts up to most tasks that are overdue and not begun.
 func overdue(ctx context.Context, db *sql.DB, most int) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookOverdue)
 	defer cancel()

@@ -13,8 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// saveOne does what a caller is told to do: when the outcome is unknown it saves again with the same id, until it
-// knows.
+// saveOne does what callers should: it saves again with the same id while the outcome is unknown.
 func (v *saver) saveOne(t *task) {
 	v.untilKnown([]*task{t}, func(tasks []*task, patience time.Duration) []delaytask.SaveResult {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -48,11 +47,11 @@ func (v *saver) untilKnown(tasks []*task, save func([]*task, time.Duration) []de
 		for i, t := range tasks {
 			calls[i] = v.call(t)
 		}
-		v.diary.write(calls...)
+		v.journal.write(calls...)
 		for i, r := range save(tasks, patience) {
 			answers[i] = saveAnswer(tasks[i].op, r.ID, r.Err)
 		}
-		v.diary.write(answers...)
+		v.journal.write(answers...)
 		if tasks = v.unknown(tasks, answers); len(tasks) == 0 {
 			return
 		}
@@ -67,7 +66,7 @@ func (v *saver) unknown(tasks []*task, answers []journal.Event) (unknown []*task
 		switch {
 		case answers[i].Error == journal.Unknown:
 			next := *t
-			next.op, next.id = v.diary.op(), answers[i].ID
+			next.op, next.id = v.journal.op(), answers[i].ID
 			unknown = append(unknown, &next)
 		case answers[i].Error == journal.OK && len(tasks) <= bulk:
 			v.remember(answers[i].ID)
@@ -76,11 +75,13 @@ func (v *saver) unknown(tasks []*task, answers []journal.Event) (unknown []*task
 	return unknown
 }
 
-// saveTx saves in a transaction of the caller's. When its commit has no answer, nobody but the table knows.
+// saveTx saves in a transaction of the caller's. When its commit has no answer, only the table shows the outcome.
 func (v *saver) saveTx(t *task) {
-	v.diary.write(v.call(t))
+	v.journal.write(v.call(t))
 	id, err := v.inTransaction(t)
-	v.diary.write(journal.Event{Kind: journal.ReturnSave, Op: t.op, ID: id, Error: txSaved(err), Detail: text(err)})
+	v.journal.write(journal.Event{
+		Kind: journal.ReturnSave, Op: t.op, ID: id, Error: txSaved(err), Detail: text(err),
+	})
 }
 
 var errCommit = errors.New("commit")
@@ -103,7 +104,7 @@ func (v *saver) inTransaction(t *task) (int64, error) {
 	return id, nil
 }
 
-// txSaved: what was not committed is not there, whatever the library said of the statement.
+// txSaved is the class of a save in a transaction: without a commit nothing is stored.
 func txSaved(err error) journal.Class {
 	switch {
 	case err == nil:
@@ -132,13 +133,13 @@ func (v *saver) change(call, answer journal.Kind, do func(context.Context, int64
 	if len(v.recent) == 0 {
 		return func() {}
 	}
-	id, op := v.recent[v.rand.IntN(len(v.recent))], v.diary.op()
+	id, op := v.recent[v.rand.IntN(len(v.recent))], v.journal.op()
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patient)
 		defer cancel()
-		v.diary.write(journal.Event{Kind: call, Op: op, ID: id})
+		v.journal.write(journal.Event{Kind: call, Op: op, ID: id})
 		err := do(ctx, id)
-		v.diary.write(journal.Event{Kind: answer, Op: op, ID: id, Error: changed(err), Detail: text(err)})
+		v.journal.write(journal.Event{Kind: answer, Op: op, ID: id, Error: changed(err), Detail: text(err)})
 	}
 }
 
@@ -151,7 +152,7 @@ const (
 // burstIn is when they are due: after the last of them has been stored, where nothing is in the way.
 const burstIn = 4 * time.Second
 
-// burst saves that many tasks as often as it is asked, until ctx ends; what is under way then is brought to its end.
+// burst saves that many tasks whenever it is asked, until ctx ends. It finishes the last burst.
 func (v *saver) burst(ctx context.Context, asked <-chan os.Signal) {
 	for n := 0; ; n++ {
 		select {
@@ -162,8 +163,8 @@ func (v *saver) burst(ctx context.Context, asked <-chan os.Signal) {
 		due := time.Now().Add(v.ahead + burstIn).Truncate(time.Millisecond)
 		tasks := make([]*task, Burst)
 		for i := range tasks {
-			body := deed{verb: succeed}.body(fmt.Sprintf("%s.burst%d.%d", v.diary.node, n, i))
-			tasks[i] = &task{op: v.diary.op(), tag: Tags[0], body: body, due: due, patience: patient}
+			body := operation{verb: succeed}.body(fmt.Sprintf("%s.burst%d.%d", v.journal.node, n, i))
+			tasks[i] = &task{op: v.journal.op(), tag: Tags[0], body: body, due: due, patience: patient}
 		}
 		v.saveAll(tasks)
 	}

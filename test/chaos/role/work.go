@@ -16,63 +16,68 @@ import (
 )
 
 // work runs tasks as their bodies say.
-func work(ctx context.Context, s *delaytask.Scheduler, d *diary, o Order, t *child.Narrator) error {
-	w := &worker{diary: d}
+func work(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, n *child.Narrator) error {
+	w := &worker{journal: j}
 	for _, tag := range o.Tags {
 		if err := s.Register(tag, processor.Func(w.process)); err != nil {
 			return err
 		}
 	}
-	d.write(journal.Event{Kind: journal.NodeStart, Detail: strings.Join(o.Tags, " ")})
+	j.write(journal.Event{Kind: journal.NodeStart, Detail: strings.Join(o.Tags, " ")})
 	if err := s.Start(ctx); err != nil {
 		return errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
 	}
-	tellState(ctx, t)
-	d.write(journal.Event{Kind: journal.NodeStop})
+	tellState(ctx, n)
+	j.write(journal.Event{Kind: journal.NodeStop})
 	err := s.Stop(context.WithoutCancel(ctx))
-	if errors.Is(err, delaytask.ErrGraceEnded) && !errors.Is(err, context.DeadlineExceeded) { // else a result could not be stored
+	// With a deadline exceeded a result could not be stored.
+	if errors.Is(err, delaytask.ErrGraceEnded) && !errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
-	d.write(journal.Event{Kind: journal.NodeStopped, Detail: text(err)})
+	j.write(journal.Event{Kind: journal.NodeStopped, Detail: text(err)})
 	return err
 }
 
 type worker struct {
-	diary *diary
-	dying sync.Mutex // held for ever by what has decided to end this process
+	journal  *nodeJournal
+	crashing sync.Mutex // held for ever by the crash of this process
 }
 
 // process notes its start before anything else, and what it returns before it returns.
 func (w *worker) process(ctx context.Context, task *processor.Task) error {
 	e := journal.Event{
-		At: time.Now(), Kind: journal.RunStart, Op: w.diary.op(), ID: task.ID, Tag: task.Tag, Key: task.Key,
+		At: time.Now(), Kind: journal.RunStart, Op: w.journal.op(), ID: task.ID, Tag: task.Tag, Key: task.Key,
 		Body: string(task.Body), Version: task.Version, Attempt: task.Attempt, Expected: task.Expected, Due: task.Due,
 	}
-	w.diary.write(e)
-	deed := parse(e.Body)
-	first := task.Version == 1 // nobody has lost this task yet
+	w.journal.write(e)
+	asked := parse(e.Body)
+	first := task.Version == 1 // no process has lost this task
 	switch {
-	case deed.verb == poison:
+	case asked.verb == poison:
 		os.Exit(exitPoison)
-	case deed.verb == dieAtStart && first:
-		w.die(KillAfterClaim, task)
+	case asked.verb == crashAtStart && first:
+		w.crash(KillAfterClaim, task)
 	}
-	err := deed.do(ctx, task)
-	end := journal.Event{Kind: journal.RunEnd, Op: e.Op, ID: e.ID, Version: e.Version, Error: returned(err), Detail: text(err)}
-	if deed.verb == explode && task.Attempt == 1 {
+	err := asked.do(ctx, task)
+	end := journal.Event{
+		Kind: journal.RunEnd, Op: e.Op, ID: e.ID, Version: e.Version, Error: returned(err), Detail: text(err),
+	}
+	if asked.verb == explode && task.Attempt == 1 {
 		end.Error = journal.Panicked
 	}
-	if cause := context.Cause(ctx); cause != nil && told(cause) != journal.OK {
-		w.diary.write(journal.Event{Kind: journal.RunTold, Op: e.Op, ID: e.ID, Version: e.Version, Error: told(cause), Detail: text(cause)})
+	if cause := context.Cause(ctx); ended(cause) != journal.OK {
+		w.journal.write(journal.Event{
+			Kind: journal.RunTold, Op: e.Op, ID: e.ID, Version: e.Version, Error: ended(cause), Detail: text(cause),
+		})
 	}
-	w.diary.write(end)
+	w.journal.write(end)
 	switch {
 	case end.Error == journal.Panicked:
 		panic("as the task's body says")
-	case deed.verb == dieBeforeSettle && first:
-		w.die(KillBeforeSettle, task)
-	case deed.verb == dieAfterReturn && first:
-		time.AfterFunc(deed.span, func() { w.die(KillAfterReturn, task) })
+	case asked.verb == crashBeforeSettle && first:
+		w.crash(KillBeforeSettle, task)
+	case asked.verb == crashAfterReturn && first:
+		time.AfterFunc(asked.span, func() { w.crash(KillAfterReturn, task) })
 	}
 	return err
 }
@@ -86,10 +91,12 @@ const (
 
 const exitPoison = 7
 
-// die ends this process as a power cut would.
-func (w *worker) die(point string, task *processor.Task) {
-	w.dying.Lock()
-	w.diary.write(journal.Event{Kind: journal.FaultBegin, Op: w.diary.op(), Detail: point, ID: task.ID, Version: task.Version})
+// crash ends this process as a power cut would.
+func (w *worker) crash(point string, task *processor.Task) {
+	w.crashing.Lock()
+	w.journal.write(journal.Event{
+		Kind: journal.FaultBegin, Op: w.journal.op(), Detail: point, ID: task.ID, Version: task.Version,
+	})
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }

@@ -103,7 +103,7 @@ func (r Record[Line]) fill(document, tables string) (string, error) {
 	before, rest, ok := strings.Cut(document, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		return "", fmt.Errorf("there is no place for the tables: want %q and %q", strings.TrimSpace(begin), strings.TrimSpace(end))
+		return "", fmt.Errorf("there is no place for the tables: want %q and %q", begin, end)
 	}
 	return before + begin + "\n" + tables + "\n" + end + after, nil
 }

@@ -37,7 +37,8 @@ func TestDocumentsShowTheLines(t *testing.T) {
 	if err := r.Report(root); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("garbage: %v", err)
 	}
-	if err := r.Append(tree(t, map[string]string{"shown.md": "no marks"}), 7); err == nil || !strings.Contains(err.Error(), "shown.md") {
+	err = r.Append(tree(t, map[string]string{"shown.md": "no marks"}), 7)
+	if err == nil || !strings.Contains(err.Error(), "shown.md") {
 		t.Errorf("a document without a place: %v", err)
 	}
 }
@@ -81,10 +82,12 @@ func TestOnlyWhatDecidesChangesTheHash(t *testing.T) {
 		same  bool
 	}{
 		{"comments and layout", map[string]string{
-			"a/a.go": "// Package a.\npackage a\n\nimport \"fmt\"\n\nfunc F() {\n\n\t// two\n\tfmt.Println(1)\n}\n\nvar x = 1\n",
+			"a/a.go": "// Package a.\npackage a\n\nimport \"fmt\"\n\n" +
+				"func F() {\n\n\t// two\n\tfmt.Println(1)\n}\n\nvar x = 1\n",
 		}, true},
 		{"a declaration in another file", map[string]string{
-			"a/a.go": "package a\n\nvar x = 1\n", "a/f.go": "package a\n\nimport \"fmt\"\n\nfunc F() {\n\tfmt.Println(1)\n}\n",
+			"a/a.go": "package a\n\nvar x = 1\n",
+			"a/f.go": "package a\n\nimport \"fmt\"\n\nfunc F() {\n\tfmt.Println(1)\n}\n",
 		}, true},
 		{"a test", map[string]string{"a/a_test.go": "package a\n\nvar y = 1\n"}, true},
 		{"another folder", map[string]string{"c/c.go": "package c\n\nvar y = 1\n"}, true},

@@ -46,7 +46,8 @@ func run(ctx context.Context, out string) error {
 	}
 	wait(2 * time.Second) // what a start does is over
 	for i := range walks {
-		if err := walk(ctx, s, ran, func(name string) string { return filepath.Join(out, fmt.Sprintf("%s.%d", name, i)) }); err != nil {
+		folder := func(name string) string { return filepath.Join(out, fmt.Sprintf("%s.%d", name, i)) }
+		if err := walk(ctx, s, ran, folder); err != nil {
 			return err
 		}
 	}
