@@ -3,7 +3,10 @@
 // types.
 package row
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Status is where a task stands. The numbers are stored.
 type Status uint8
@@ -129,4 +132,73 @@ type Reading struct {
 // Sighting is the row as a look at the table would find it.
 func (r *Row) Sighting() Due {
 	return Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}
+}
+
+// TagKey names the unfinished task that carries a key, as the key is stored.
+type TagKey struct{ Tag, Key string }
+
+const (
+	// GlobalKey begins the keys that share one namespace over all tags.
+	GlobalKey = "s3:"
+	// AppKey begins the keys that belong to an application, see [ScopedKey]. Callers can use neither beginning.
+	AppKey = "delaytask-app:"
+)
+
+// Scope is what the key must be unique in, and so what rows are compared by: the tag is left out of a [GlobalKey].
+func (k TagKey) Scope() TagKey {
+	if strings.HasPrefix(k.Key, GlobalKey) {
+		k.Tag = ""
+	}
+	return k
+}
+
+// ScopedKey is how a caller's key is stored: with the application that it belongs to, or as it is where that is "". No
+// name of an application holds the character between the two, so no two pairs are stored alike.
+func ScopedKey(app, key string) string {
+	if app == "" || key == "" {
+		return key
+	}
+	return AppKey + app + "|" + key
+}
+
+// OwnKey is the caller's key of a stored one. A key that was stored without the application of its task is shown as it
+// is.
+func OwnKey(app, stored string) string {
+	if app == "" {
+		return stored
+	}
+	return strings.TrimPrefix(stored, AppKey+app+"|")
+}
+
+// Request is one row of delay_task_request: a request that came with an Idempotency-Key, and what became of it. It is
+// forgotten 24 hours after it came.
+type Request struct {
+	Hash      [32]byte // of the caller and the key
+	Content   [32]byte // of the request: another one under the same key is refused
+	TaskID    int64    // the task that it saves; the one that it met when Duplicate
+	Saved     bool     // the task is stored
+	Duplicate bool     // the key of the task was taken
+}
+
+// AccessToken is one row of delay_task_token. The token itself is stored nowhere.
+type AccessToken struct {
+	Name    string
+	Hash    [32]byte // SHA-256 of the token
+	Tags    []string // each exact, or a prefix that ends in "*"
+	Verbs   []string
+	Created Time // written by the store
+	Expires Time // zero: never
+}
+
+// Receiver is one row of delay_task_worker: an address that is called back with tasks. There is one for each pair of
+// application and address.
+type Receiver struct {
+	ID      int64 // written by the store
+	App     string
+	Address string
+	Tags    []string
+	Secret  []byte // sealed; nil: calls are not signed
+	TTL     time.Duration
+	Created Time // written by the store
+	Expires Time // written by the store: TTL after it was saved, or after its last heartbeat
 }

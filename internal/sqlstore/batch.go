@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // batch builds one UPDATE of many rows of delay_task_message, which is entered by its primary key. What is the same for
@@ -22,11 +20,6 @@ type batch struct {
 type column struct {
 	name, bind string
 	values     []any
-}
-
-type clause struct {
-	sql  string
-	args []any
 }
 
 // newBatch takes the ids in ascending order: all writers lock rows in the same order.
@@ -116,16 +109,6 @@ func (b *batch) statement() (string, []any) {
 	return fmt.Sprintf(b.dialect.updateJoined, names, rows.sql.String(), sets.sql, guards.sql), append(rows.args, args...)
 }
 
-func joined(clauses []clause, sep string) clause {
-	texts := make([]string, len(clauses))
-	var args []any
-	for i, c := range clauses {
-		texts[i] = c.sql
-		args = append(args, c.args...)
-	}
-	return clause{strings.Join(texts, sep), args}
-}
-
 // rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own,
 // and a server that takes it for text would compare ids as floating point.
 func (b *batch) rows() *text {
@@ -144,17 +127,4 @@ func (b *batch) rows() *text {
 	}
 	t.write(d.rowsClose)
 	return t
-}
-
-// idList renders ids for an IN list. They are numbers, so nothing has to be bound, and the text of a batch is half as
-// long.
-func idList(ids []int64) string {
-	var list strings.Builder
-	for i, id := range ids {
-		if i > 0 {
-			list.WriteString(", ")
-		}
-		list.WriteString(strconv.FormatInt(id, 10))
-	}
-	return list.String()
 }

@@ -3,10 +3,13 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -18,24 +21,164 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Kind says which of the two SQL dialects a database speaks.
-type Kind uint8
+// DefaultDSN names an embedded database in the working directory: what a newcomer gets without a server.
+const DefaultDSN = "sqlite:delaytask.db"
 
-const (
-	MySQL  Kind = iota + 1 // MySQL, MariaDB, and what speaks like them
-	SQLite                 // embedded
-)
+// ErrInvalidDSN is wrapped by every error of [ParseDSN].
+var ErrInvalidDSN = errors.New("invalid DSN")
 
-func (k Kind) String() string {
-	switch k {
-	case MySQL:
-		return "mysql"
-	case SQLite:
-		return "sqlite"
+// Target is a database that a DSN names. Printing it never shows a password.
+type Target struct {
+	kind Kind
+	file string        // SQLite: absolute path
+	cfg  *mysql.Config // MySQL: with our own session settings in place
+}
+
+// ParseDSN reads one of
+//
+//	sqlite:PATH                                  an embedded database; takes no parameters
+//	user:password@tcp(host:3306)/database        as in go-sql-driver/mysql, with its parameters
+//	mysql://user:password@host:3306/database     special characters of the password percent-encoded
+//
+// Parameters that would change what is stored or how failures look (parseTime, loc, charset, sql_mode, …) are
+// overridden. No error repeats any part of the DSN that may hold the password.
+func ParseDSN(dsn string) (Target, error) {
+	scheme, rest, _ := strings.Cut(dsn, ":")
+	switch {
+	case dsn == "":
+		return Target{}, fmt.Errorf("%w: it is empty; the embedded database is %s", ErrInvalidDSN, DefaultDSN)
+	case scheme == "sqlite":
+		return parseSQLite(rest)
+	case scheme == "mysql" && strings.HasPrefix(rest, "//"):
+		return parseURL(dsn)
+	case strings.HasPrefix(rest, "//"):
+		return Target{}, fmt.Errorf("%w: only sqlite: and mysql:// are known schemes", ErrInvalidDSN)
 	default:
-		return "unknown"
+		return parseMySQL(dsn)
 	}
 }
+
+// Kind says which SQL the database speaks.
+func (t Target) Kind() Kind { return t.kind }
+
+// Redacted names the database without its password or parameters, for logs and errors.
+func (t Target) Redacted() string {
+	switch {
+	case t.kind == SQLite:
+		return "sqlite:" + t.file
+	case t.cfg == nil:
+		return ""
+	case t.cfg.User == "":
+		return fmt.Sprintf("%s(%s)/%s", t.cfg.Net, t.cfg.Addr, t.cfg.DBName)
+	default:
+		return fmt.Sprintf("%s@%s(%s)/%s", t.cfg.User, t.cfg.Net, t.cfg.Addr, t.cfg.DBName)
+	}
+}
+
+// WithDatabase returns the DSN of another database on the same server, with the same user and parameters; it holds the
+// password. An embedded database has no server, and so no others: the answer is its own DSN.
+func (t Target) WithDatabase(name string) string {
+	if t.kind == SQLite {
+		return t.Redacted()
+	}
+	cfg := t.cfg.Clone()
+	cfg.DBName = name
+	return cfg.FormatDSN()
+}
+
+func (t Target) String() string { return t.Redacted() }
+
+// GoString keeps %#v from reaching into the driver's configuration.
+func (t Target) GoString() string { return t.Redacted() }
+
+func parseSQLite(path string) (Target, error) {
+	switch {
+	case path == "":
+		return Target{}, fmt.Errorf("%w: sqlite: names no file, as in %s", ErrInvalidDSN, DefaultDSN)
+	case strings.HasPrefix(path, ":memory:"):
+		return Target{}, fmt.Errorf("%w: a database in memory would lose accepted tasks; name a file", ErrInvalidDSN)
+	case strings.HasPrefix(path, "//") && !strings.HasPrefix(path, "///"):
+		return Target{}, fmt.Errorf("%w: write sqlite:PATH without slashes before a relative path", ErrInvalidDSN)
+	case strings.ContainsAny(path, "?\x00"):
+		return Target{}, fmt.Errorf("%w: sqlite:PATH takes no parameters", ErrInvalidDSN)
+	}
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return Target{}, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+	}
+	return Target{kind: SQLite, file: file}, nil
+}
+
+// parseURL never wraps the error of url.Parse: that error repeats the URL, password included.
+func parseURL(dsn string) (Target, error) {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Fragment != "" {
+		return Target{}, fmt.Errorf("%w: want mysql://user:password@host:3306/database, "+
+			"special characters of the password percent-encoded", ErrInvalidDSN)
+	}
+	host := u.Host
+	switch {
+	case u.Hostname() == "" && u.Port() == "":
+		host = "127.0.0.1:3306"
+	case u.Port() == "":
+		host = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	cfg, err := driverConfig("tcp(" + host + ")/?" + u.RawQuery)
+	if err != nil {
+		return Target{}, err
+	}
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	cfg.DBName = strings.TrimPrefix(u.Path, "/")
+	return mysqlTarget(cfg)
+}
+
+func parseMySQL(dsn string) (Target, error) {
+	cfg, err := driverConfig(dsn)
+	if err != nil {
+		return Target{}, err
+	}
+	return mysqlTarget(cfg)
+}
+
+func mysqlTarget(cfg *mysql.Config) (Target, error) {
+	if cfg.DBName == "" {
+		return Target{}, fmt.Errorf("%w: it names no database, as in /delaytask at its end", ErrInvalidDSN)
+	}
+	if err := ownSession(cfg); err != nil {
+		return Target{}, err
+	}
+	return Target{kind: MySQL, cfg: cfg}, nil
+}
+
+// driverConfig lets the driver read its own form. The driver's errors can repeat what it takes for a database name or a
+// parameter, and that is a piece of the password when a slash in it was not escaped: they are not passed on.
+func driverConfig(dsn string) (*mysql.Config, error) {
+	slash := strings.LastIndexByte(dsn, '/')
+	_, params, _ := strings.Cut(dsn[slash+1:], "?")
+	for param := range strings.SplitSeq(params, "&") {
+		name, _, found := strings.Cut(param, "=")
+		if !found {
+			continue
+		}
+		if !parameterName.MatchString(name) || name == "strict" { // the driver panics on this one
+			return nil, fmt.Errorf("%w: a parameter after the question mark is not one of the driver's or a session variable",
+				ErrInvalidDSN)
+		}
+		if _, err := mysql.ParseDSN("/?" + param); err != nil {
+			return nil, fmt.Errorf("%w: the value of parameter %s is not valid", ErrInvalidDSN, name)
+		}
+	}
+	if slash >= 0 {
+		if cfg, err := mysql.ParseDSN(dsn); err == nil {
+			return cfg, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: want user:password@tcp(host:3306)/database, mysql://… or sqlite:PATH", ErrInvalidDSN)
+}
+
+// parameterName keeps SQL out of a session variable's name: the driver copies it into a SET statement as it is.
+var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Limits of a pool of our own. A caller who wants other numbers sets them on the pool that Connect returns.
 const (

@@ -3,13 +3,38 @@ package sqlstore
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
+
+// Kind says which of the two SQL dialects a database speaks.
+type Kind uint8
+
+const (
+	MySQL  Kind = iota + 1 // MySQL, MariaDB, and what speaks like them
+	SQLite                 // embedded
+)
+
+func (k Kind) String() string {
+	switch k {
+	case MySQL:
+		return "mysql"
+	case SQLite:
+		return "sqlite"
+	default:
+		return "unknown"
+	}
+}
 
 // dialect holds what differs between the two kinds of database. Expressions with a verb take the expression they work
 // on.
@@ -194,4 +219,142 @@ func sqliteAdd(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, er
 	}
 	millis, _ := args[1].(int64)
 	return (t + row.Time(millis*1000)).String(), nil
+}
+
+// mysqlInTransaction sets a savepoint and releases it. Outside of a transaction none lasts longer than its statement.
+func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT delaytask_looks_for_a_transaction"); err != nil {
+		return false, err
+	}
+	const noSuchSavepoint = 1305
+	_, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT delaytask_looks_for_a_transaction")
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == noSuchSavepoint {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// sqliteInTransaction makes use of a setting that SQLite refuses to take inside of a transaction, and that means
+// nothing for the database of temporary tables. A savepoint would begin a transaction.
+func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
+	_, err := tx.ExecContext(ctx, "PRAGMA temp.synchronous = FULL")
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
+		return true, nil
+	}
+	return false, err
+}
+
+// text is a statement that is being written. Numbers and moments are written out, which is safe and costs the server
+// and the driver less than a parameter; everything else is bound.
+type text struct {
+	sql     strings.Builder
+	args    []any
+	scratch [32]byte // of a number or a moment, no longer than 26 bytes
+}
+
+// grow makes room for so many bytes and parameters.
+func (t *text) grow(bytes, args int) {
+	t.sql.Grow(bytes)
+	t.args = slices.Grow(t.args, args)
+}
+
+func (t *text) write(sql string) { t.sql.WriteString(sql) }
+
+func (t *text) number(n int64) { t.sql.Write(strconv.AppendInt(t.scratch[:0], n, 10)) }
+
+func (t *text) bind(mark string, value any) {
+	t.write(mark)
+	t.args = append(t.args, value)
+}
+
+// moment writes NULL for a time that is not set.
+func (t *text) moment(m row.Time) {
+	if m.IsZero() {
+		t.write("NULL")
+		return
+	}
+	t.sql.WriteByte('\'')
+	t.sql.Write(m.Append(t.scratch[:0]))
+	t.sql.WriteByte('\'')
+}
+
+// value writes one of the values that a batch carries: an int64, a [row.Time], or something that is bound.
+func (t *text) value(mark string, value any) {
+	switch v := value.(type) {
+	case nil:
+		t.write("NULL")
+	case int64:
+		t.number(v)
+	case row.Time:
+		t.moment(v)
+	default:
+		t.bind(mark, v)
+	}
+}
+
+// orNull returns nil for the zero value, which is stored as NULL.
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// momentOrNull is nil for a time that is not set: a value that a batch compares.
+func momentOrNull(t row.Time) any { return orNull(t) }
+
+func textOrNull(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return string(b)
+}
+
+func anys[T any](items []T) []any {
+	all := make([]any, len(items))
+	for i, item := range items {
+		all[i] = item
+	}
+	return all
+}
+
+type clause struct {
+	sql  string
+	args []any
+}
+
+func joined(clauses []clause, sep string) clause {
+	texts := make([]string, len(clauses))
+	var args []any
+	for i, c := range clauses {
+		texts[i] = c.sql
+		args = append(args, c.args...)
+	}
+	return clause{strings.Join(texts, sep), args}
+}
+
+// unionAll combines queries that have a LIMIT of their own each. One alone is not wrapped: a server would copy what it
+// finds.
+func unionAll(branches []clause) clause {
+	if len(branches) == 1 {
+		return branches[0]
+	}
+	for i := range branches {
+		branches[i].sql = "SELECT * FROM (" + branches[i].sql + ") AS t" + fmt.Sprint(i)
+	}
+	return joined(branches, " UNION ALL ")
+}
+
+// idList renders ids for an IN list. They are numbers, so nothing has to be bound, and the text of a batch is half as
+// long.
+func idList(ids []int64) string {
+	var list strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			list.WriteString(", ")
+		}
+		list.WriteString(strconv.FormatInt(id, 10))
+	}
+	return list.String()
 }

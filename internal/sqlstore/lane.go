@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
@@ -206,4 +207,50 @@ func repeat(ctx context.Context, write func() error) error {
 		}
 	}
 	return err
+}
+
+// statementTimeout bounds every statement whose context brings no deadline.
+const statementTimeout = 10 * time.Second
+
+// withDeadline makes sure that no statement waits for ever.
+func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, statementTimeout)
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func execute(ctx context.Context, on execer, query string, args []any) (int, error) {
+	result, err := on.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// classify gives every error of a database its class, by number and never by text, and says what was tried. It returns
+// nil for nil; sql.ErrNoRows, which is an answer, and what has its class already come back as they are.
+func classify(op string, err error) error {
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if _, ok := errors.AsType[*row.Error](err); ok {
+		return err
+	}
+	f := faultOf(err)
+	return &row.Error{Class: f.class, Op: op, Hint: f.hint, Err: err}
+}
+
+// afterWrite marks an error of a read that followed a write on the same connection: the write was applied, so whatever
+// the error says of the read, the outcome as a whole is not known.
+func afterWrite(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &row.Error{Class: row.ClassUnknown, Op: op, Err: err}
 }

@@ -1,188 +1,262 @@
-package sqlstore_test
+package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/delaytask/delaytask/internal/row"
-	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-func claimOne(ctx context.Context, s *sqlstore.Store, executor string) error {
-	_, err := s.Claim(ctx, row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: executor})
-	return err
-}
-
-func TestReservedConnectionsWaitASecondForALockAndNeverGoBackToTheCallersPool(t *testing.T) {
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		_, own := open(t, d)
-		callers := callersPool(t, d, "innodb_lock_wait_timeout", "49")
-		s := sqlstore.New(callers, sqlstore.MySQL)
-		insert(t, s, task(1, ""))
-		unlock := lock(t, own, []int64{1})
-		if err := claimOne(t.Context(), s, "e"); row.ClassOf(err) != row.ClassLocked {
-			t.Errorf("error %v of class %s, want locked", err, row.ClassOf(err))
-		}
-		unlock()
-		if err := s.Close(t.Context()); err != nil {
+// The pool is a caller's, whose driver does not give up a connection to a read-only server by itself.
+func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
+	type test struct {
+		name   string
+		last   func(context.Context, *sql.Conn) error // what the connection was used for
+		reused bool
+	}
+	tests := []test{
+		{"done", run("DO 1"), true},
+		{"not understood", run("no SQL"), true},
+		{"a lock was waited for in vain", answered(1205), true},
+		{"a deadlock", answered(1213), true},
+		{"no access to the database", answered(1044), false},
+		{"no database", answered(1046), false},
+		{"a privilege is missing", answered(1142), false},
+		{"a password that is to be changed first", answered(1820), false},
+		{"the server is read-only", answered(1290), false},
+		{"the server is in read-only mode", answered(1836), false},
+		{"transactions are read-only", run("SET SESSION TRANSACTION READ ONLY", "INSERT INTO written VALUES (1)"), false},
+		{"the reply was cut off", func(context.Context, *sql.Conn) error { return io.ErrUnexpectedEOF }, false},
+		{"given up by its caller", givenUp, false},
+	}
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		callers, err := sqlx.Open("mysql", d.DSN)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if open := callers.Stats().InUse; open != 0 {
-			t.Errorf("%d connections are in use after Close", open)
-		}
-		for range 20 {
-			conn, err := callers.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			var wait int
-			err = conn.QueryRowContext(t.Context(), "SELECT @@innodb_lock_wait_timeout").Scan(&wait)
-			if err != nil || wait != 49 {
-				t.Fatalf("a connection of the pool waits %d s for locks (%v), want the caller's 49", wait, err)
-			}
-		}
-		if err := s.Insert(t.Context(), nil, []row.Row{{ID: 2}}); row.ClassOf(err) != row.ClassNotApplied {
-			t.Errorf("a closed store answers %v, want not applied", err)
+		defer callers.Close()
+		mustExec(t, callers, "CREATE TABLE written (id INT)")
+		for _, tt := range append(tests, test{"killed in the midst of a statement", killed(callers), false}) {
+			t.Run(tt.name, func(t *testing.T) {
+				l := newLane(callers, mysqlDialect, 1, nil)
+				defer func() { _ = l.close(t.Context()) }()
+				before := laneConnection(t, l)
+				err := l.do(t.Context(), "test", tt.last)
+				if failed := err != nil; failed != (tt.name != "done") {
+					t.Errorf("it ended with %v", err)
+				}
+				if after := laneConnection(t, l); (after == before) != tt.reused {
+					t.Errorf("after %v: connection %d, then %d; want the same: %t", err, before, after, tt.reused)
+				}
+			})
 		}
 	})
 }
 
-func TestConnectionThatTheServerClosedIsReplaced(t *testing.T) {
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
-		for id := range int64(4) {
-			insert(t, s, task(id+1, ""))
-			killOthers(t, pool)
-		}
-		if rows, _, err := s.List(t.Context(), row.Filter{Limit: 10}, false); err != nil || len(rows) != 4 {
-			t.Errorf("stored %d tasks (%v), want 4", len(rows), err)
-		}
-	})
-}
-
-func killOthers(t *testing.T, pool *sqlx.DB) {
+// laneConnection returns the server's number of the connection that the lane uses next.
+func laneConnection(t *testing.T, l *lane) (id int64) {
 	t.Helper()
-	var ids []int64
-	query := "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
-	if err := pool.SelectContext(t.Context(), &ids, query); err != nil {
+	err := l.do(t.Context(), "test", func(ctx context.Context, conn *sql.Conn) error {
+		return conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range ids {
-		_, _ = pool.ExecContext(t.Context(), fmt.Sprint("KILL ", id)) // it may be gone by now
-	}
+	return id
 }
 
-func TestStatementThatWasInterruptedLeavesNoConnectionBehind(t *testing.T) {
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
-		insert(t, s, task(1, ""))
-		unlock := lock(t, pool, []int64{1})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- claimOne(ctx, s, "e1") }()
-		waitForWrite(t, pool)
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) || row.ClassOf(err) != row.ClassUnknown {
-			t.Errorf("error %v of class %s, want the context's and an unknown outcome", err, row.ClassOf(err))
-		}
-		unlock()
-		if err := claimOne(t.Context(), s, "e2"); err != nil {
-			t.Errorf("the next claim: %v", err)
-		}
-	})
-}
-
-// An open transaction makes one kind of write wait for a second. What cannot meet its lock goes on meanwhile. The
-// machine may stand still for the second that the wait lasts, so there are several tries.
-func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
-	const held = 1
-	renew := func(ctx context.Context, s *sqlstore.Store, id int64) error {
-		_, err := s.Renew(ctx, []row.Lease{{Ref: row.Ref{ID: id}, TTR: time.Minute}})
-		return err
-	}
-	renewsHeld := func(ctx context.Context, s *sqlstore.Store, _ int64) error { return renew(ctx, s, held) }
-	keyed := func(key string) func(context.Context, *sqlstore.Store, int64) error {
-		return func(ctx context.Context, s *sqlstore.Store, n int64) error {
-			return s.Insert(ctx, nil, []row.Row{task(100+n, ""), task(200+n, key)})
-		}
-	}
-	saves := func(ctx context.Context, s *sqlstore.Store) error { // in statements of their own
-		for id := range int64(20) {
-			if err := s.Insert(ctx, nil, []row.Row{task(300+id, "")}); err != nil {
+func run(statements ...string) func(context.Context, *sql.Conn) error {
+	return func(ctx context.Context, conn *sql.Conn) error {
+		for _, statement := range statements {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	tests := []struct {
-		name    string
-		waiters int64 // more than the lane has connections, if what goes on is of another lane
-		waits   func(context.Context, *sqlstore.Store, int64) error
-		goesOn  func(context.Context, *sqlstore.Store) error
-	}{
-		{"a plain save behind saves with a key", 8, keyed("held"), saves},
-		{"a plain save behind saves with a key that is being given up", 8, keyed("given up"), saves},
-		{"a renewal behind another", 1, renewsHeld,
-			func(ctx context.Context, s *sqlstore.Store) error { return renew(ctx, s, 4) }},
-		{"a heartbeat behind renewals", 2, renewsHeld,
-			func(ctx context.Context, s *sqlstore.Store) error {
-				joined, err := s.Join(ctx, row.Node{Number: 1, Token: "x"}, time.Hour)
-				if err != nil || !joined {
-					return fmt.Errorf("joined %v: %w", joined, err)
-				}
-				_, err = s.Beat(ctx, row.Node{Number: 1, Token: "x"})
-				return err
-			}},
-		{"a look for locked tasks behind the repair of one", 2,
-			func(ctx context.Context, s *sqlstore.Store, _ int64) error {
-				return s.Discard(ctx, []row.Broken{{Ref: row.Ref{ID: held}}})
-			},
-			func(ctx context.Context, s *sqlstore.Store) error {
-				_, err := s.Locked(ctx, []int64{held})
-				return err
-			}},
+}
+
+// answered lets the server answer with an error of that number.
+func answered(number int) func(context.Context, *sql.Conn) error {
+	return run(fmt.Sprintf("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = %d", number))
+}
+
+func givenUp(ctx context.Context, conn *sql.Conn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := conn.ExecContext(ctx, "DO 1")
+	return err
+}
+
+// killed lets another connection kill this one in the midst of a statement.
+func killed(others *sqlx.DB) func(context.Context, *sql.Conn) error {
+	return func(ctx context.Context, conn *sql.Conn) error {
+		var id int64
+		if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+			return err
+		}
+		ended := make(chan error)
+		go func() { ended <- run("DO SLEEP(60)")(ctx, conn) }()
+		const sleeping = "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ? AND state = 'User sleep'"
+		for n := 0; n == 0; {
+			_ = others.GetContext(ctx, &n, sleeping, id)
+		}
+		others.MustExecContext(ctx, fmt.Sprint("KILL ", id))
+		return <-ended
 	}
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
-		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
-				for range 5 {
-					exec(t, pool.DB, "DELETE FROM delay_task_message")
-					insert(t, s, task(held, ""), task(3, "given up"), task(4, ""))
-					tx := begin(t, pool, "UPDATE delay_task_message SET priority = 1 WHERE id = 1",
-						"UPDATE delay_task_message SET status = 4 WHERE id = 3")
-					if err := s.Insert(t.Context(), tx, []row.Row{task(2, "held")}); err != nil {
-						t.Fatal(err)
-					}
-					ended := make(chan struct{}, tt.waiters)
-					for n := range tt.waiters {
-						go func() {
-							_ = tt.waits(t.Context(), s, n) // it ends as it may
-							ended <- struct{}{}
-						}()
-					}
-					waitForWrite(t, pool)
-					err, beside := tt.goesOn(t.Context(), s), len(ended) == 0
-					_ = tx.Rollback()
-					for range tt.waiters {
-						<-ended
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
-					if beside {
-						return
-					}
-				}
-				t.Error("every write came after one that waits")
+}
+
+func TestWritesToASQLiteFileTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
+	path := "sqlite:" + filepath.Join(t.TempDir(), "turns.db")
+	synctest.Test(t, func(t *testing.T) {
+		db, kind, err := Connect(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		s := New(db, kind)
+		begin, end := make(chan struct{}), make(chan struct{})
+		go func() {
+			_ = s.keep.do(t.Context(), "test", func(context.Context, *sql.Conn) error {
+				close(begin)
+				<-end
+				return nil
 			})
+		}()
+		<-begin
+		var came []int
+		lanes := []*lane{s.save, s.save, s.save, s.save, s.claim, s.settle, s.saveKeyed, s.renew}
+		for i, l := range lanes {
+			go func() {
+				_ = l.do(t.Context(), "test", func(context.Context, *sql.Conn) error {
+					came = append(came, i) // by itself, as the race detector sees
+					return nil
+				})
+			}()
+			synctest.Wait()
+		}
+		late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		err = s.probe.do(late, "test", func(context.Context, *sql.Conn) error { return nil })
+		if row.ClassOf(err) != row.ClassNotApplied {
+			t.Errorf("a write that waits too long for others ends with %v, want not applied", err)
+		}
+		close(end)
+		synctest.Wait()
+		// The three that queue in their lane let one of each other lane go before.
+		if want := []int{0, 4, 5, 6, 7, 1, 2, 3}; !slices.Equal(came, want) {
+			t.Errorf("they came in the order %v, want %v", came, want)
 		}
 	})
+}
+
+func TestReadHoldsUpNoWriteToASQLiteFile(t *testing.T) {
+	db, kind, err := Connect(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "beside.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mustExec(t, db, "CREATE TABLE written (id INTEGER)")
+	mustExec(t, db, "INSERT INTO written VALUES (1), (2)")
+	rows, err := db.QueryContext(t.Context(), "SELECT id FROM written")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		t.Fatal(rows.Err())
+	}
+	if err := New(db, kind).save.do(t.Context(), "test", run("INSERT INTO written VALUES (3)")); err != nil {
+		t.Errorf("a write beside a read that goes on: %v", err)
+	}
+}
+
+func TestAWriteIsRepeatedUntilItsOutcomeIsKnown(t *testing.T) {
+	f := func(want int, classes ...row.Class) {
+		t.Helper()
+		calls := 0
+		err := repeat(t.Context(), func() error {
+			calls++
+			if calls > len(classes) {
+				return nil
+			}
+			return &row.Error{Class: classes[calls-1], Op: "write", Err: errors.New("failed")}
+		})
+		if known := calls > len(classes); calls != want || known != (err == nil) {
+			t.Errorf("%v: %d calls, %v; want %d", classes, calls, err, want)
+		}
+	}
+	f(1)
+	f(2, row.ClassUnknown)
+	f(2, row.ClassNotApplied)
+	f(3, row.ClassUnknown, row.ClassDuplicate)
+	f(3, row.ClassUnknown, row.ClassUnknown, row.ClassUnknown)
+	f(1, row.ClassCaller)
+	f(1, row.ClassLocked) // it has waited for a second by then
+	f(2, row.ClassUnknown, row.ClassOperator)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	err := repeat(ctx, func() error {
+		calls++
+		cancel()
+		return context.Canceled
+	})
+	if calls != 1 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d calls after the context has ended, %v", calls, err)
+	}
+}
+
+// Between the read of a purge and its DELETE an operator may retry the task, or the retried task may fail anew.
+func TestPurgeDeletesNoTaskThatHasChangedMeanwhile(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		db, kind := migrated(t, d)
+		s := New(db, kind)
+		t.Cleanup(func() { _ = s.Close(context.Background()) })
+		due := row.MinTime + 1
+		if err := s.Insert(t.Context(), nil, []row.Row{{ID: 1 << 40, Tag: "a", Expected: due, Due: due}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			status row.Status
+			before row.Time
+			want   int
+		}{{row.Failed, due + 1, 0}, {row.Pending, due, 0}, {row.Pending, due + 1, 1}} {
+			query, args := s.own.purge(c.status, c.before, []int64{1 << 40})
+			if n, err := execute(t.Context(), db, query, args); n != c.want || err != nil {
+				t.Errorf("a purge of %v tasks before %v deletes %d, %v; want %d", c.status, c.before, n, err, c.want)
+			}
+		}
+	})
+}
+
+func TestEveryKindOfWriteHasAConnection(t *testing.T) {
+	for n := fewest; n <= len(turns); n++ {
+		open := 0
+		for kind, l := range share(n, func(size int) *lane { open += size; return &lane{slots: make(chan *sql.Conn, size)} }) {
+			if l == nil {
+				t.Errorf("of %d connections none is for kind %d", n, kind)
+			}
+		}
+		if open != n {
+			t.Errorf("%d connections are shared out, want %d", open, n)
+		}
+	}
+	sizes := map[use]int{saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, probes: 1, chores: 1}
+	for kind, l := range share(len(turns), func(size int) *lane { return &lane{slots: make(chan *sql.Conn, size)} }) {
+		if want := sizes[use(kind)]; cap(l.slots) != want {
+			t.Errorf("kind %d has %d connections, want %d", kind, cap(l.slots), want)
+		}
+	}
 }

@@ -1,14 +1,18 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
@@ -127,57 +131,6 @@ func readClock(ctx context.Context, d dialect, q queryer) (reading row.Reading, 
 	return reading, err
 }
 
-// Get implements [store.Saver].
-func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
-	if len(ids) == 0 {
-		return nil, nil, nil
-	}
-	var found page
-	query := "SELECT " + s.dialect.selectList(true) + " FROM " + table + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
-	err := scan(ctx, s.from(tx), query, nil, found.add)
-	return found.rows, found.broken, classify("read tasks", err)
-}
-
-// FindActive implements [store.Saver].
-func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) ([]row.Row, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	var found page
-	query, args := s.dialect.findActive(keys)
-	err := scan(ctx, s.from(tx), query, args, found.add)
-	return found.rows, classify("find tasks by key", err)
-}
-
-func (d dialect) findActive(keys []row.TagKey) (string, []any) {
-	args := make([]any, len(keys))
-	for i, k := range keys {
-		args[i] = d.activeKey(k)
-	}
-	return "SELECT " + d.selectList(true) + " FROM " + table + d.byKey +
-		" WHERE active_key IN (" + marks(len(keys), "UNHEX(?)") + ") ORDER BY id", args
-}
-
-// activeKey computes the column active_key as the server does, in hexadecimal.
-func (d dialect) activeKey(k row.TagKey) string {
-	k = k.Scope()
-	plain := []byte(k.Tag + "\x00" + k.Key)
-	if !d.hashesKeys {
-		return hex.EncodeToString(plain)
-	}
-	sum := sha256.Sum256(plain)
-	return hex.EncodeToString(sum[:])
-}
-
-// States implements [store.Finder].
-func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	states, err := statesOf(ctx, s.dialect, s.db, ids)
-	return states, classify("read who holds tasks", err)
-}
-
 func sortedIDs[T any](items []T, id func(T) int64) []int64 {
 	ids := make([]int64, len(items))
 	for i, item := range items {
@@ -231,3 +184,219 @@ func (d dialect) reading() string {
 func (d dialect) text(name string) string { return fmt.Sprintf(d.readText, name) + " AS " + name }
 
 func (d dialect) time(name string) string { return "CAST(" + name + " AS CHAR) AS " + name }
+
+func selectIDs(ctx context.Context, q queryer, query string, args ...any) ([]int64, error) {
+	var ids []int64
+	err := scan(ctx, q, query, args, func(r *struct {
+		ID int64 `db:"id"`
+	}) error {
+		ids = append(ids, r.ID)
+		return nil
+	})
+	return ids, err
+}
+
+// record is a row as the driver hands it over: bytes, whatever the column's type, because a value that somebody wrote
+// by hand must not fail the page that it is on. It is valid until the next row is read.
+type record struct {
+	ID          sql.RawBytes `db:"id"`
+	Tag         sql.RawBytes `db:"tag"`
+	Key         sql.RawBytes `db:"task_key"`
+	Body        sql.RawBytes `db:"message_body"`
+	Status      sql.RawBytes `db:"status"`
+	Version     sql.RawBytes `db:"version"`
+	Attempt     sql.RawBytes `db:"attempt"`
+	MaxAttempts sql.RawBytes `db:"max_attempts"`
+	CrashCount  sql.RawBytes `db:"crash_count"`
+	TTR         sql.RawBytes `db:"ttr"`
+	Priority    sql.RawBytes `db:"priority"`
+	Headers     sql.RawBytes `db:"headers"`
+	MaxLate     sql.RawBytes `db:"max_late_ms"`
+	LatePolicy  sql.RawBytes `db:"late_policy"`
+	IPAddress   sql.RawBytes `db:"ip_address"`
+	Executor    sql.RawBytes `db:"executor"`
+	Delay       sql.RawBytes `db:"delay_time"`
+	Expected    sql.RawBytes `db:"expected_time"`
+	Execution   sql.RawBytes `db:"execution_time"`
+	Finish      sql.RawBytes `db:"finish_time"`
+	Due         sql.RawBytes `db:"due_time"`
+	ErrorStack  sql.RawBytes `db:"error_stack"`
+	Errors      sql.RawBytes `db:"errors"`
+	Created     sql.RawBytes `db:"create_time"`
+	Updated     sql.RawBytes `db:"update_time"`
+
+	DBTime   sql.RawBytes `db:"db_time"`
+	DBServer sql.RawBytes `db:"db_server"`
+}
+
+const maxMillis = int64(math.MaxInt64 / time.Millisecond)
+
+// row decodes a whole row. The error says what is wrong with it; id, version and status are then as good as they could
+// be read.
+func (r *record) row() (row.Row, error) {
+	var d decoder
+	decoded := r.attempt(&d)
+	decoded.Status = row.Status(d.int("status", r.Status, 0, math.MaxUint8))
+	decoded.IPAddress = uint32(d.optional("ip_address", r.IPAddress, math.MaxUint32))
+	decoded.Executor = string(d.notNull("executor", r.Executor))
+	decoded.Delay = d.millis("delay_time", r.Delay)
+	decoded.Created = d.time("create_time", d.notNull("create_time", r.Created))
+	decoded.Updated = d.time("update_time", d.notNull("update_time", r.Updated))
+	if decoded.Status > row.Cancelled {
+		d.fail("status", fmt.Errorf("%d is not known", decoded.Status))
+	}
+	return decoded, d.err
+}
+
+// claimed decodes a row that a claim has won, as far as an attempt needs it.
+func (r *record) claimed(by row.Claim) (row.Row, error) {
+	var d decoder
+	decoded := r.attempt(&d)
+	decoded.Status, decoded.Executor, decoded.IPAddress = row.Executing, by.Executor, by.IP
+	return decoded, d.err
+}
+
+// attempt decodes what an attempt needs of a row.
+func (r *record) attempt(d *decoder) row.Row {
+	return row.Row{
+		ID:          d.int("id", r.ID, 1, math.MaxInt64),
+		Version:     d.version(r.Version),
+		Tag:         string(d.notNull("tag", r.Tag)),
+		Key:         string(r.Key),
+		Body:        bytes.Clone(r.Body),
+		Attempt:     int(d.int("attempt", r.Attempt, 0, math.MaxInt32)),
+		MaxAttempts: int(d.optional("max_attempts", r.MaxAttempts, math.MaxInt32)),
+		CrashCount:  int(d.int("crash_count", r.CrashCount, 0, math.MaxInt32)),
+		TTR:         max(d.millis("ttr", r.TTR), row.MinTTR),
+		Priority:    int(d.int("priority", r.Priority, math.MinInt16, math.MaxInt16)),
+		Headers:     d.json("headers", r.Headers, &map[string]json.RawMessage{}),
+		MaxLate:     d.millis("max_late_ms", r.MaxLate),
+		LatePolicy:  row.LatePolicy(d.int("late_policy", r.LatePolicy, 0, int64(row.LateFail))),
+		Expected:    d.time("expected_time", d.notNull("expected_time", r.Expected)),
+		Execution:   d.time("execution_time", r.Execution),
+		Finish:      d.time("finish_time", r.Finish),
+		Due:         d.time("due_time", r.Due),
+		ErrorStack:  string(r.ErrorStack),
+		Errors:      d.json("errors", r.Errors, &[]json.RawMessage{}),
+	}
+}
+
+// state decodes what tells who holds a row. It cannot fail: a due time that is none counts as not set.
+func (r *record) state() row.State {
+	var d decoder
+	return row.State{
+		ID:       d.int("id", r.ID, 1, math.MaxInt64),
+		Tag:      string(r.Tag),
+		Version:  d.version(r.Version),
+		Status:   row.Status(d.int("status", r.Status, 0, math.MaxUint8)),
+		Due:      d.time("due_time", r.Due),
+		Executor: string(r.Executor),
+	}
+}
+
+// due decodes what arms or claims a row. What cannot be read is left zero: the claim reads the row again, and reports
+// it as broken.
+func (r *record) due() row.Due {
+	var d decoder
+	return row.Due{
+		ID:         d.int("id", r.ID, 1, math.MaxInt64),
+		Version:    d.version(r.Version),
+		Tag:        string(r.Tag),
+		Due:        d.time("due_time", r.Due),
+		Priority:   int(d.int("priority", r.Priority, math.MinInt16, math.MaxInt16)),
+		CrashCount: int(d.int("crash_count", r.CrashCount, 0, math.MaxInt32)),
+	}
+}
+
+func (r *record) reading() (row.Reading, error) {
+	var d decoder
+	reading := row.Reading{Time: d.time("the server's time", r.DBTime), Server: string(r.DBServer)}
+	return reading, d.err
+}
+
+// decoder keeps the first thing that is wrong with a row.
+type decoder struct{ err error }
+
+var errNull = errors.New("is NULL")
+
+func (d *decoder) fail(column string, err error) {
+	if d.err == nil {
+		d.err = fmt.Errorf("column %s: %w", column, err)
+	}
+}
+
+func (d *decoder) notNull(column string, raw []byte) []byte {
+	if raw == nil {
+		d.fail(column, errNull)
+	}
+	return raw
+}
+
+func (d *decoder) int(column string, raw []byte, least, most int64) int64 {
+	if raw == nil {
+		d.fail(column, errNull)
+		return 0
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err == nil && (n < least || n > most) {
+		err = fmt.Errorf("%d is out of range", n)
+	}
+	if err != nil {
+		d.fail(column, err)
+		return 0
+	}
+	return n
+}
+
+// usedUp is a version that no task reaches. One more than such a version may be more than the column takes.
+const usedUp = 1 << 62
+
+// version stays what it is where it is used up, as far as an int64 can tell, so that the row can be named.
+func (d *decoder) version(raw []byte) int64 {
+	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil && n >= usedUp {
+		d.fail("version", fmt.Errorf("%d is out of range", n))
+		return int64(min(n, math.MaxInt64))
+	}
+	return d.int("version", raw, 0, usedUp)
+}
+
+// optional is int for a column where NULL means zero.
+func (d *decoder) optional(column string, raw []byte, most int64) int64 {
+	if raw == nil {
+		return 0
+	}
+	return d.int(column, raw, 0, most)
+}
+
+func (d *decoder) millis(column string, raw []byte) time.Duration {
+	return time.Duration(d.int(column, raw, 0, maxMillis)) * time.Millisecond
+}
+
+func (d *decoder) time(column string, raw []byte) row.Time {
+	if raw == nil {
+		return 0
+	}
+	var t row.Time
+	if err := t.Scan([]byte(raw)); err != nil {
+		d.fail(column, err)
+		return 0
+	}
+	return t
+}
+
+// json checks that raw decodes into shape. A server may store JSON in a form of its own; what is returned is compact.
+func (d *decoder) json(column string, raw []byte, shape any) []byte {
+	if raw == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, shape); err != nil {
+		d.fail(column, err)
+		return nil
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, raw); err != nil {
+		d.fail(column, err)
+		return nil
+	}
+	return out.Bytes()
+}

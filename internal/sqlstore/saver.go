@@ -2,14 +2,12 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
-
-	"github.com/go-sql-driver/mysql"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -17,10 +15,6 @@ import (
 
 // maxInsert bounds the rows of one INSERT: up to four parameters each must stay far below SQLite's limit of 32,766.
 const maxInsert = 2000
-
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
 
 // Insert implements [store.Saver]. More rows than one statement takes go in a transaction, so that still all are stored
 // or none; in a caller's transaction that is for the caller to see to, by rolling back.
@@ -184,25 +178,6 @@ const (
 	insertArgs  = 2
 )
 
-// orNull returns nil for the zero value, which is stored as NULL.
-func orNull[T comparable](v T) any {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return v
-}
-
-// momentOrNull is nil for a time that is not set: a value that a batch compares.
-func momentOrNull(t row.Time) any { return orNull(t) }
-
-func textOrNull(b []byte) any {
-	if b == nil {
-		return nil
-	}
-	return string(b)
-}
-
 // InTransaction implements [store.Saver].
 func (s *Store) InTransaction(ctx context.Context, tx store.Tx) (bool, error) {
 	ctx, cancel := withDeadline(ctx)
@@ -215,25 +190,44 @@ func (s *Store) InTransaction(ctx context.Context, tx store.Tx) (bool, error) {
 	return inside, err
 }
 
-// mysqlInTransaction sets a savepoint and releases it. Outside of a transaction none lasts longer than its statement.
-func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT delaytask_looks_for_a_transaction"); err != nil {
-		return false, err
+// Get implements [store.Saver].
+func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
 	}
-	const noSuchSavepoint = 1305
-	_, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT delaytask_looks_for_a_transaction")
-	if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == noSuchSavepoint {
-		return false, nil
-	}
-	return err == nil, err
+	var found page
+	query := "SELECT " + s.dialect.selectList(true) + " FROM " + table + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
+	err := scan(ctx, s.from(tx), query, nil, found.add)
+	return found.rows, found.broken, classify("read tasks", err)
 }
 
-// sqliteInTransaction makes use of a setting that SQLite refuses to take inside of a transaction, and that means
-// nothing for the database of temporary tables. A savepoint would begin a transaction.
-func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
-	_, err := tx.ExecContext(ctx, "PRAGMA temp.synchronous = FULL")
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
-		return true, nil
+// FindActive implements [store.Saver].
+func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) ([]row.Row, error) {
+	if len(keys) == 0 {
+		return nil, nil
 	}
-	return false, err
+	var found page
+	query, args := s.dialect.findActive(keys)
+	err := scan(ctx, s.from(tx), query, args, found.add)
+	return found.rows, classify("find tasks by key", err)
+}
+
+func (d dialect) findActive(keys []row.TagKey) (string, []any) {
+	args := make([]any, len(keys))
+	for i, k := range keys {
+		args[i] = d.activeKey(k)
+	}
+	return "SELECT " + d.selectList(true) + " FROM " + table + d.byKey +
+		" WHERE active_key IN (" + marks(len(keys), "UNHEX(?)") + ") ORDER BY id", args
+}
+
+// activeKey computes the column active_key as the server does, in hexadecimal.
+func (d dialect) activeKey(k row.TagKey) string {
+	k = k.Scope()
+	plain := []byte(k.Tag + "\x00" + k.Key)
+	if !d.hashesKeys {
+		return hex.EncodeToString(plain)
+	}
+	sum := sha256.Sum256(plain)
+	return hex.EncodeToString(sum[:])
 }

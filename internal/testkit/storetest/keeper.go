@@ -1,0 +1,237 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+)
+
+var purgeTests = []test{
+	{"Only final rows of the status that finished before the bound are deleted", func(t *tester) {
+		bound := t.start.Add(-time.Hour)
+		var left []int64
+		for i, status := range statuses {
+			old := t.insertAs(t.task(int64(2*i+1)), status, bound-1)
+			left = append(left, t.insertAs(t.task(int64(2*i+2)), status, bound).ID)
+			if !status.Final() {
+				left = append(left, old.ID)
+			}
+		}
+		for _, status := range statuses {
+			deleted, err := t.store.Purge(t.Context(), status, bound, 100)
+			if status.Final() { // whether else the question is an error is the store's own affair
+				t.must(err)
+			}
+			if (deleted == 1) != status.Final() {
+				t.Errorf("deleted %d %v tasks", deleted, status)
+			}
+		}
+		slices.Sort(left)
+		t.lists(row.Filter{Limit: 100}, left...)
+	}},
+	{"The limit bounds what is deleted, and ids and keys of deleted rows are free", func(t *tester) {
+		rows := make([]row.Row, 5)
+		for i, id := range upTo(5) {
+			rows[i] = t.keyed(id, []string{"a", "b"}[i%2], "k"+string(rune('0'+i)))
+			t.insertAs(rows[i], row.Completed, t.start.Add(-time.Hour))
+		}
+		for _, want := range []int{2, 2, 1, 0} {
+			t.purges(row.Completed, t.start, 2, want)
+		}
+		t.insert(rows...)
+	}},
+}
+
+func (t *tester) purges(status row.Status, before row.Time, limit, want int) {
+	t.Helper()
+	deleted, err := t.store.Purge(t.Context(), status, before, limit)
+	t.must(err)
+	if deleted != want {
+		t.Fatalf("deleted %d %v tasks, want %d", deleted, status, want)
+	}
+}
+
+var listTests = []test{
+	{"Pages follow each other by id, up to the largest", func(t *tester) {
+		const largest = 1<<63 - 1
+		t.insertTasks(plain, 5, 3, largest, 1, 7)
+		t.lists(row.Filter{Limit: 2}, 1, 3)
+		t.lists(row.Filter{Limit: 2, AfterID: 3}, 5, 7)
+		t.lists(row.Filter{Limit: 2, AfterID: 4, Tag: "order.close"}, 5, 7)
+		t.lists(row.Filter{Limit: 2, AfterID: 7}, largest)
+		t.lists(row.Filter{Limit: 2, AfterID: largest})
+	}},
+	{"A page ends with the row that fills it", func(t *tester) {
+		for id := range int64(4) {
+			r := t.task(id + 1)
+			r.Body = []byte(strings.Repeat("b", 10_000))
+			t.insert(r)
+		}
+		page := func(f row.Filter, bodies bool, want ...int64) {
+			rows, broken, err := t.store.List(t.Context(), f, bodies)
+			t.must(err)
+			if got := idsOf(rows); !slices.Equal(got, want) || f.Full(rows, broken) != (len(want) < 4) {
+				t.Errorf("filter %+v, bodies %t: %v, full %t, want %v", f, bodies, got, f.Full(rows, broken), want)
+			}
+		}
+		page(row.Filter{Limit: 10, MaxBytes: 25_000}, true, 1, 2, 3)
+		page(row.Filter{Limit: 10, MaxBytes: 1, AfterID: 2}, true, 3)
+		page(row.Filter{Limit: 10, MaxBytes: 25_000}, false, 1, 2, 3, 4)
+	}},
+	{"Bodies come only when asked for", func(t *tester) {
+		t.insert(t.task(1))
+		without, _, err := t.store.List(t.Context(), row.Filter{Limit: 1}, false)
+		t.must(err)
+		if len(without) != 1 || len(without[0].Body) != 0 {
+			t.Fatalf("got %+v, want one row without its body", without)
+		}
+		with, _, err := t.store.List(t.Context(), row.Filter{Limit: 1}, true)
+		t.must(err)
+		if len(with) != 1 {
+			t.Fatalf("got %d rows of one", len(with))
+		}
+		t.unchanged(with[0])
+		without[0].Body = with[0].Body
+		t.same(without[0], with[0])
+	}},
+}
+
+func (t *tester) list(f row.Filter) []row.Row {
+	t.Helper()
+	rows, broken, err := t.store.List(t.Context(), f, false)
+	t.must(err)
+	if len(broken) != 0 {
+		t.Fatalf("broken %v, want none", broken)
+	}
+	return rows
+}
+
+func (t *tester) lists(f row.Filter, want ...int64) {
+	t.Helper()
+	if got := idsOf(t.list(f)); !slices.Equal(got, want) {
+		t.Errorf("filter %+v: got %v, want %v", f, got, want)
+	}
+}
+
+var adoptTests = []test{
+	{"Rows that lack a due time are due when they were expected, and no others change", func(t *tester) {
+		t.insertTasks(withoutDue, 1, 2, 3, 4)
+		t.insert(t.dueAt(5, 7))
+		t.apply(change(t.get(3), row.Pending)) // is at the next version
+		t.claim(row.Ref{ID: 4})
+		var before []row.Row
+		for id := range int64(5) {
+			before = append(before, t.get(id+1))
+		}
+		t.adopt(row.Ref{ID: 1}, row.Ref{ID: 3}, row.Ref{ID: 4, Version: 1}, row.Ref{ID: 5}, row.Ref{ID: 9})
+		adopted := t.get(1)
+		before[0].Due, before[0].Updated = before[0].Expected, adopted.Updated
+		for _, r := range before {
+			t.unchanged(r)
+		}
+	}},
+}
+
+func (t *tester) adopt(refs ...row.Ref) {
+	t.Helper()
+	t.must(t.store.Adopt(t.Context(), refs))
+}
+
+var discardTests = []test{
+	{"A discarded row has failed, with the reason", func(t *tester) {
+		t.insert(t.keyed(1, "a", "k"))
+		held := t.take(t.keyed(2, "a", "l"))
+		early := t.now()
+		t.discard(row.Broken{Ref: row.Ref{ID: 1}, Status: row.Pending, Reason: "headers: no object"},
+			row.Broken{Ref: ref(held), Status: row.Executing, Reason: "unknown late policy 'x'"})
+		late := t.now()
+		for id, reason := range map[int64]string{1: "headers: no object", 2: "unknown late policy 'x'"} {
+			got := t.get(id)
+			if got.Status != row.Failed || got.Version != id || !strings.Contains(got.ErrorStack, reason) {
+				t.Errorf("got %s, want it failed at the next version because of %q", show(got), reason)
+			}
+			t.within("finish_time", got.Finish, early, late)
+			t.within("due_time", got.Due, early, late)
+		}
+		t.insert(t.keyed(3, "a", "k"), t.keyed(4, "a", "l"))
+	}},
+	{"A row of another version or status is left alone", func(t *tester) {
+		t.insert(t.task(1))
+		t.apply(change(t.get(1), row.Pending))
+		before := t.get(1)
+		for _, b := range []row.Broken{
+			{Ref: row.Ref{ID: 1}, Status: row.Pending}, {Ref: ref(before), Status: row.Executing},
+			{Ref: ref(before), Status: 77}, {Ref: row.Ref{ID: 9}},
+		} {
+			b.Reason = "stale"
+			t.discard(b)
+		}
+		t.unchanged(before)
+	}},
+}
+
+func (t *tester) discard(broken ...row.Broken) {
+	t.Helper()
+	t.must(t.store.Discard(t.Context(), broken))
+}
+
+// RunBroken tests what becomes of rows that cannot be decoded. spoil makes one of a row by hand, and leaves its status,
+// version and due time as they are.
+func RunBroken(t *testing.T, open func(t *testing.T) (store store.Store, spoil func(id int64))) {
+	run(t, brokenTests, func(t *testing.T) *tester {
+		store, spoil := open(t)
+		tt := newTester(t, store)
+		tt.spoil = spoil
+		return tt
+	})
+}
+
+var brokenTests = []test{
+	{"A broken row is due and claimed like any other, is set apart by every read, and fails alone", func(t *tester) {
+		t.insertTasks(plain, 1, 2, 3)
+		t.spoil(2)
+		t.sees(everything("order.close"), 1, 2, 3)
+		t.apart(row.Ref{ID: 2}, row.Pending)(t.store.Get(t.Context(), nil, []int64{1, 2, 3}))
+		t.apart(row.Ref{ID: 2}, row.Pending)(t.store.List(t.Context(), row.Filter{Limit: 10}, true))
+		claimed := t.claim(row.Ref{ID: 1}, row.Ref{ID: 2}, row.Ref{ID: 3})
+		t.apart(row.Ref{ID: 2, Version: 1}, row.Executing)(claimed.Rows, claimed.Broken, nil)
+		t.discard(claimed.Broken...)
+		states, err := t.store.States(t.Context(), []int64{1, 2, 3})
+		t.must(err)
+		for _, s := range states {
+			want := row.Executing
+			if s.ID == 2 {
+				want = row.Failed
+			}
+			if s.Status != want {
+				t.Errorf("task %d is %v, want %v", s.ID, s.Status, want)
+			}
+		}
+		t.purges(row.Failed, row.MaxTime, 10, 1)
+	}},
+	{"An expired row that is broken comes apart", func(t *tester) {
+		for _, id := range []int64{1, 2, 3} {
+			t.insertAs(t.task(id), row.Executing, t.start.Add(-time.Hour))
+		}
+		t.spoil(2)
+		t.apart(row.Ref{ID: 2, Version: 1}, row.Executing)(t.store.Expired(t.Context(), 10))
+	}},
+}
+
+// apart wants tasks 1 and 3 read and the broken one beside them, with a reason.
+func (t *tester) apart(ref row.Ref, status row.Status) func([]row.Row, []row.Broken, error) {
+	return func(rows []row.Row, broken []row.Broken, err error) {
+		t.Helper()
+		t.must(err)
+		if got := slices.Sorted(slices.Values(idsOf(rows))); !slices.Equal(got, []int64{1, 3}) {
+			t.Errorf("read %v, want 1 and 3", got)
+		}
+		if len(broken) != 1 || broken[0].Ref != ref || broken[0].Status != status || broken[0].Reason == "" {
+			t.Errorf("broken %+v, want %+v as %v with a reason", broken, ref, status)
+		}
+	}
+}
