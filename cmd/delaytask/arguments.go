@@ -66,7 +66,8 @@ func parseTime(flag, s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return time.Time{}, misusedf("--%s %q: want a time with its zone, as in 2027-01-31T08:30:00Z or "+
-			"2027-01-31T08:30:00.250+02:00, or the seconds (10 digits), milliseconds (13) or microseconds (16) since 1970", flag, s)
+			"2027-01-31T08:30:00.250+02:00, or the seconds (10 digits), milliseconds (13) or microseconds (16) "+
+			"since 1970", flag, s)
 	}
 	return t, nil
 }
@@ -111,7 +112,8 @@ type dueFlags struct{ delay, at string }
 
 func (f *dueFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.delay, "delay", "", "due after this long, such as 500ms, 30m or 7d")
-	cmd.Flags().StringVar(&f.at, "at", "", "due at this time, such as 2027-01-31T08:30:00Z or 1801384200000 (since 1970); a past one means now")
+	cmd.Flags().StringVar(&f.at, "at", "",
+		"due at this time, such as 2027-01-31T08:30:00Z or 1801384200000 (since 1970); a past one means now")
 	noFiles(cmd, "delay", "at")
 }
 

@@ -70,7 +70,8 @@ func FuzzArguments(f *testing.F) {
 				t.Errorf("%q gave %v; written again %v, %v", s, at, again, err)
 			}
 		}
-		if status, err := parseStatus(s); read(err) && (string(status) != s || s != "" && !slices.Contains(statuses, s)) {
+		if status, err := parseStatus(s); read(err) && (string(status) != s || s != "" &&
+			!slices.Contains(statuses, s)) {
 			t.Errorf("%q was taken as %q", s, status)
 		}
 		if n, err := parseID(s); read(err) && n <= 0 {
@@ -83,7 +84,8 @@ func TestFiguresAreForPeople(t *testing.T) {
 	t.Parallel()
 	for _, f := range [][2]string{
 		{span(0), "0s"}, {span(1500 * time.Microsecond), "1ms"}, {span(1500 * time.Millisecond), "1.5s"},
-		{span(90 * time.Second), "1m30s"}, {span(30 * time.Minute), "30m"}, {span(25*time.Hour + 59*time.Minute), "1d1h"},
+		{span(90 * time.Second), "1m30s"}, {span(30 * time.Minute), "30m"},
+		{span(25*time.Hour + 59*time.Minute), "1d1h"},
 		{span(-time.Minute), "-1m"}, {lateness(1234 * time.Microsecond), "1.2 ms"},
 		{lateness(3 * time.Second), "3000.0 ms"}, {lateness(time.Minute), "60.0 s"},
 		{grouped(0), "0"}, {grouped(999), "999"}, {grouped(1000), "1,000"}, {grouped(1234567), "1,234,567"},

@@ -47,7 +47,8 @@ Measurements: ` + measurements() + `.`,
 	flags.BoolVar(&o.Quick, "quick", false, "the most important figures, in about a minute")
 	flags.BoolVar(&o.Full, "full", false, "with 10,000,000 rows in the large tables")
 	flags.IntVar(&o.Rows, "rows", 0, "rows of the large tables (default 1,000,000, with --full 10,000,000)")
-	flags.IntVar(&o.Repeats, "repeats", 0, "turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
+	flags.IntVar(&o.Repeats, "repeats", 0,
+		"turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
 	flags.StringSliceVar(&o.Only, "only", nil, "measure these instead, as raw,save,drain")
 	flags.StringVar(&profile, "cpuprofile", "", "write a CPU profile of this process to the file, for go tool pprof")
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
@@ -109,7 +110,8 @@ func (a *app) benchChildCommand() *cobra.Command {
 
 // bench shows also what was measured before something went wrong.
 func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
-	for flag, value := range map[string]float64{"rows": float64(o.Rows), "repeats": float64(o.Repeats), "scale": o.Scale} {
+	for flag, value := range map[string]float64{"rows": float64(o.Rows), "repeats": float64(o.Repeats),
+		"scale": o.Scale} {
 		if cmd.Flags().Changed(flag) && value <= 0 {
 			return misusedf("--%s: want more than 0", flag)
 		}
@@ -146,7 +148,8 @@ func (a *app) benchPart(part string, o *bench.Options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range o.Only {
 				if name != part && !strings.HasPrefix(name, part+".") {
-					return misusedf("--only: bench %s does not measure %q; it measures %s", part, name, benchPartList(part))
+					return misusedf("--only: bench %s does not measure %q; it measures %s", part, name,
+						benchPartList(part))
 				}
 			}
 			c, err := a.settings(cmd)
@@ -198,8 +201,10 @@ Measurements: ` + benchPartList("http") + `.`
   delaytask bench http --dsn 'user:password@tcp(127.0.0.1:3306)/test' --json | jq .http.pop
   delaytask bench http --only http.pop.5000 --cpuprofile service.pprof`
 	flags := cmd.Flags()
-	flags.IntVar(&o.Repeats, "repeats", 0, "turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
-	flags.StringVar(&o.ServiceProfile, "cpuprofile", "", "write a CPU profile of the service to the file, that of the last one measured")
+	flags.IntVar(&o.Repeats, "repeats", 0,
+		"turns of each measurement; figures are medians (default 3, and 1 for what takes long)")
+	flags.StringVar(&o.ServiceProfile, "cpuprofile", "",
+		"write a CPU profile of the service to the file, that of the last one measured")
 	return cmd
 }
 
@@ -223,6 +228,7 @@ Measurements: ` + benchPartList("nodes") + `.`
 	cmd.Example = `  delaytask bench nodes --quick
   delaytask bench nodes --dsn 'user:password@tcp(127.0.0.1:3306)/test' --json | jq .nodes
   delaytask bench nodes --only nodes.rolling`
-	cmd.Flags().IntVar(&o.Repeats, "repeats", 0, "turns of each measurement; figures are medians (default 5, and 1 for what takes long)")
+	cmd.Flags().IntVar(&o.Repeats, "repeats", 0,
+		"turns of each measurement; figures are medians (default 5, and 1 for what takes long)")
 	return cmd
 }

@@ -28,8 +28,9 @@ func TestBenchPrintsATableAndItsProgress(t *testing.T) {
 	contains(t, r.stderr, "raw.insert_single, turn 1 of 2", "#] done")
 	out := regexp.MustCompile(`[0-9][0-9.,]*`).ReplaceAllString(r.stdout, "#")
 	lines := strings.Split(strings.TrimSpace(regexp.MustCompile(` +`).ReplaceAllString(out, " ")), "\n")
-	if len(lines) < 6 || !strings.HasPrefix(lines[0], "SQLite #; # CPUs, ") || !strings.Contains(lines[0], "; default run in ") ||
-		lines[1] != "journal_mode=wal synchronous=FULL" || lines[2] != "" || lines[3] != "FIGURE MEDIAN LOWEST HIGHEST OF" {
+	if len(lines) < 6 || !strings.HasPrefix(lines[0], "SQLite #; # CPUs, ") ||
+		!strings.Contains(lines[0], "; default run in ") || lines[1] != "journal_mode=wal synchronous=FULL" ||
+		lines[2] != "" || lines[3] != "FIGURE MEDIAN LOWEST HIGHEST OF" {
 		t.Fatalf("it prints\n%s", out)
 	}
 	for _, want := range []string{

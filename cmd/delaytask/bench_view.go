@@ -58,8 +58,8 @@ func (a *app) printBench(r *bench.Report) error {
 		return err
 	}
 	if lost := m.StolenInAll(); lost >= benchStolen {
-		if err := a.printf("\nThe host of this virtual machine gave %.0f %% of its CPU time to others meanwhile: rates are too low, and worst"+
-			" cases too bad. Ratios hold.\n", lost); err != nil {
+		if err := a.printf("\nThe host of this virtual machine gave %.0f %% of its CPU time to others meanwhile: "+
+			"rates are too low, and worst cases too bad. Ratios hold.\n", lost); err != nil {
 			return err
 		}
 	}

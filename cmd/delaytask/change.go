@@ -86,7 +86,8 @@ func (a *app) printBulk(b bulk, matched, changed int, dryRun bool) error {
 	case dryRun:
 		return a.printf("%s would be %s.\n", counted(matched, string(b.status)+" task"), b.past)
 	case changed != matched:
-		return a.printf("%s %s of %s; the others changed meanwhile.\n", title(b.past), grouped(changed), counted(matched, "task"))
+		return a.printf("%s %s of %s; the others changed meanwhile.\n", title(b.past), grouped(changed),
+			counted(matched, "task"))
 	default:
 		return a.printf("%s %s.\n", title(b.past), counted(changed, "task"))
 	}
@@ -205,7 +206,8 @@ its result is refused. The bulk form counts first and asks; where there is no te
 					verb: "cancel", past: "cancelled", status: delaytask.Pending, all: (*delaytask.Scheduler).CancelAll,
 				})
 			default:
-				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --key, --status, --older")
+				return misusedf("want the ids of tasks, or --tag and --key, or a filter: --tag, --key, --status, " +
+					"--older")
 			}
 		},
 	}

@@ -19,9 +19,10 @@ import (
 type use int
 
 const (
-	reads   use = iota // the default database will do
-	changes            // a typing error must not change another one, so it wants a database that is named, and says which it is
-	creates            // as changes, and an embedded database that is not there is made
+	reads use = iota // the default database will do
+	// A typing error must not change another one, so it wants a database that is named, and says which it is.
+	changes
+	creates // as changes, and an embedded database that is not there is made
 )
 
 var errNoDatabase = errors.New("there is no database")
@@ -64,8 +65,8 @@ func (a *app) admit(ctx context.Context, c config.Config, u use) error {
 		return misused(err)
 	}
 	if u != reads && c.DSNFrom == "" {
-		return misusedf("say which database, by --dsn, DELAYTASK_DSN or dsn in config.yaml; that of serve without settings is "+
-			"--dsn %s", sqlstore.DefaultDSN)
+		return misusedf("say which database, by --dsn, DELAYTASK_DSN or dsn in config.yaml; that of serve without "+
+			"settings is --dsn %s", sqlstore.DefaultDSN)
 	}
 	state, err := embeddedState(ctx, target, u)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 
 var (
 	readingCommands = []string{"list", "stats", "nodes", "get 1", "explain 1", "migrate status", "token list"}
-	writingCommands = []string{"save t x", "cancel 1", "cancel --tag t --yes", "retry 1", "reschedule 1 --delay 1s", "pause t",
-		"resume t", "migrate up", "migrate down --yes", "token create a --tags * --verbs all", "token revoke a"}
+	writingCommands = []string{"save t x", "cancel 1", "cancel --tag t --yes", "retry 1", "reschedule 1 --delay 1s",
+		"pause t", "resume t", "migrate up", "migrate down --yes", "token create a --tags * --verbs all",
+		"token revoke a"}
 )
 
 func TestOnlyWritingCommandsWantADatabaseThatIsNamed(t *testing.T) {
@@ -77,7 +78,8 @@ func TestAForeignFileIsLeftAlone(t *testing.T) {
 		if strings.HasPrefix(command, "save") || command == "migrate up" {
 			continue // which are asked to make tables
 		}
-		if r := s.run(strings.Fields(command)...); r.code != exitFailed || !strings.Contains(r.stderr, "delaytask migrate up") {
+		if r := s.run(strings.Fields(command)...); r.code != exitFailed ||
+			!strings.Contains(r.stderr, "delaytask migrate up") {
 			t.Errorf("%s: code %d, %s", command, r.code, r.stderr)
 		}
 	}

@@ -251,7 +251,8 @@ func (p *play) ref(s *scene) delaytask.Ref { return delaytask.ID(p.ids[s.Name]) 
 const plainInsert = "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES (?, ?, ?)"
 
 func (p *play) insert(ctx context.Context, s *scene) error {
-	result, err := p.db.ExecContext(ctx, plainInsert, p.prefix+s.Tag, fmt.Sprintf(`{"name":%q}`, s.Name), s.Delay.Milliseconds())
+	result, err := p.db.ExecContext(ctx, plainInsert, p.prefix+s.Tag, fmt.Sprintf(`{"name":%q}`, s.Name),
+		s.Delay.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("insert a task with plain SQL: %w", err)
 	}

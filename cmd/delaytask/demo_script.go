@@ -150,5 +150,6 @@ func (t *narrator) end(e event) {
 
 func (t *narrator) killing(pid int) {
 	t.say("\n3. The service is killed (SIGKILL, process %d) in the middle of %s.", pid, "report.build")
-	t.say("   Its lease is %s long and is no longer renewed; then the task belongs to whoever is alive.", span(time.Second))
+	t.say("   Its lease is %s long and is no longer renewed; then the task belongs to whoever is alive.",
+		span(time.Second))
 }

@@ -173,7 +173,8 @@ func (w *worker) run(ctx context.Context, log *slog.Logger, rest io.Reader) erro
 
 func (w *worker) serve(ctx context.Context, s *delaytask.Scheduler, rest io.Reader) error {
 	for _, tag := range tagsOf(script) {
-		err := s.Register(w.order.Prefix+tag, processor.Func(w.process), processor.RetryBackoff(processor.Constant(mailBackoff)))
+		err := s.Register(w.order.Prefix+tag, processor.Func(w.process),
+			processor.RetryBackoff(processor.Constant(mailBackoff)))
 		if err != nil {
 			return err
 		}

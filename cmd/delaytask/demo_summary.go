@@ -156,8 +156,8 @@ func (s *demoSummary) print(w io.Writer) error {
 	out.WriteString("\n4. What the table says now. LATE is execution_time - expected_time of the rows.\n\n")
 	t := newTable(&out, "   TAG", "SAVED", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P99", "MAX")
 	for _, tag := range s.Tags {
-		t.row(append([]string{"   " + tag.Tag, strconv.Itoa(tag.Saved), strconv.Itoa(tag.Completed), strconv.Itoa(tag.Failed),
-			strconv.Itoa(tag.Cancelled)}, tag.Lateness.cells(len(tag.late))...)...)
+		t.row(append([]string{"   " + tag.Tag, strconv.Itoa(tag.Saved), strconv.Itoa(tag.Completed),
+			strconv.Itoa(tag.Failed), strconv.Itoa(tag.Cancelled)}, tag.Lateness.cells(len(tag.late))...)...)
 	}
 	if err := t.flush(); err != nil {
 		return err

@@ -16,8 +16,9 @@ func TestTheDemoHappensAsItSays(t *testing.T) {
 	s := newShell(t)
 	var d demoSummary
 	s.decode(&d, "demo")
-	if d.Saved != len(script) || d.Completed != 7 || d.Cancelled != 1 || d.Failed != 0 || d.Retries != 2 || d.Rescheduled != 1 ||
-		d.Rescued != 1 || d.Duplicates != 1 || d.Lost != 0 || d.Early != 0 || len(d.Tags) != 5 || len(d.Wrong) != 0 {
+	if d.Saved != len(script) || d.Completed != 7 || d.Cancelled != 1 || d.Failed != 0 || d.Retries != 2 ||
+		d.Rescheduled != 1 || d.Rescued != 1 || d.Duplicates != 1 || d.Lost != 0 || d.Early != 0 || len(d.Tags) != 5 ||
+		len(d.Wrong) != 0 {
 		t.Errorf("the summary is %+v", d)
 	}
 }
@@ -36,7 +37,8 @@ func TestAnEarlyStartIsSeen(t *testing.T) {
 	t.Parallel()
 	due := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	ahead := offset{least: 90 * time.Millisecond, most: 110 * time.Millisecond} // the server's clock
-	for wait, early := range map[time.Duration]bool{-111 * time.Millisecond: true, -109 * time.Millisecond: false, 0: false} {
+	for wait, early := range map[time.Duration]bool{-111 * time.Millisecond: true, -109 * time.Millisecond: false,
+		0: false} {
 		if ahead.early(due.Add(wait), due) != early {
 			t.Errorf("%v after due: early is not %t", wait, early)
 		}

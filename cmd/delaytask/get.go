@@ -18,7 +18,8 @@ func (a *app) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show everything about a task",
-		Long:  "Show everything about a task: its times, its body, and the errors of its last ten unsuccessful attempts.",
+		Long: "Show everything about a task: its times, its body, and the errors of its last ten unsuccessful " +
+			"attempts.",
 		Example: `  delaytask get 911619959676096449
   delaytask get --tag order.close --key order-42
   delaytask get 911619959676096449 --json | jq .failed_attempts`,
@@ -112,7 +113,8 @@ func (a *app) printTexts(t *delaytask.TaskRow) error {
 	}
 	attempts := newTable(a.stdout, "  N", "STARTED", "FINISHED", "EXECUTOR", "ERROR")
 	for _, e := range t.Errors {
-		attempts.row("  "+strconv.Itoa(e.N), wire.Time(e.Started).String(), wire.Time(e.Finished).String(), e.Executor, e.Error)
+		attempts.row("  "+strconv.Itoa(e.N), wire.Time(e.Started).String(), wire.Time(e.Finished).String(), e.Executor,
+			e.Error)
 	}
 	return attempts.flush()
 }
@@ -195,7 +197,8 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 				if e.Task.Tag != "" { // that of a row that cannot be read is not known
 					tag = " (" + e.Task.Tag + ")"
 				}
-				return a.printf("%s\n", oneLine(fmt.Sprintf("Task %d%s is %s. %s", e.Task.ID, tag, e.Task.Status, e.Text)))
+				return a.printf("%s\n", oneLine(fmt.Sprintf("Task %d%s is %s. %s", e.Task.ID, tag, e.Task.Status,
+					e.Text)))
 			})
 		},
 	}

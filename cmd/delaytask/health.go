@@ -128,7 +128,8 @@ func (a *app) serviceToAsk(cmd *cobra.Command, named string) (*askedService, err
 	}
 	if named != "" {
 		u, err := url.Parse(named)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			u.RawQuery != "" {
 			return nil, misusedf("the service's URL must be http:// or https:// with a host, without user or query")
 		}
 		s.base = strings.TrimRight(named, "/")

@@ -31,7 +31,8 @@ func commands(t *testing.T) (all []*cobra.Command) {
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	t.Parallel()
-	printsNoData := []string{"delaytask", "migrate", "token", "config", "serve"} // groups, and what prints where it serves
+	// Groups, and what prints where it serves.
+	printsNoData := []string{"delaytask", "migrate", "token", "config", "serve"}
 	for _, c := range commands(t) {
 		if c.Short == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s has the short help %q and the example %q", c.CommandPath(), c.Short, c.Example)
@@ -54,15 +55,17 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 
 func anyHas(c *cobra.Command, flag string) bool {
 	has := func(flags *pflag.FlagSet) bool { return flags.Lookup(flag) != nil }
-	return has(c.Flags()) || has(c.PersistentFlags()) || slices.ContainsFunc(c.Commands(), func(child *cobra.Command) bool {
-		return anyHas(child, flag)
-	})
+	return has(c.Flags()) || has(c.PersistentFlags()) ||
+		slices.ContainsFunc(c.Commands(), func(child *cobra.Command) bool {
+			return anyHas(child, flag)
+		})
 }
 
 func TestHelpGoesToStandardOutput(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"help", "save"}, {"save", "--help"}, {"migrate", "up", "-h"}} {
+	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"help", "save"}, {"save", "--help"},
+		{"migrate", "up", "-h"}} {
 		if r := s.run(args...); r.code != exitDone || !strings.Contains(r.stdout, "Usage:") || r.stderr != "" {
 			t.Errorf("%v: code %d, stderr %q", args, r.code, r.stderr)
 		}

@@ -135,7 +135,8 @@ func (a *app) printPage(page delaytask.Page) error {
 			t.row(id(task.ID), "", "", string(task.Status), "", "", "cannot be read: "+task.Broken)
 			continue
 		}
-		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), wire.Time(task.Expected).String(), late)
+		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), wire.Time(task.Expected).String(),
+			late)
 	}
 	if err := t.flush(); err != nil {
 		return err

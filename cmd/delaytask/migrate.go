@@ -27,9 +27,10 @@ func (a *app) migrateCommand() *cobra.Command {
 
 func (a *app) migrateUpCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "up",
-		Short:   "Bring the tables up to date",
-		Long:    "Bring the tables up to date. Any number of processes may do so at once, and doing it again changes nothing.",
+		Use:   "up",
+		Short: "Bring the tables up to date",
+		Long: "Bring the tables up to date. Any number of processes may do so at once, and doing it again " +
+			"changes nothing.",
 		Example: "  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,7 +62,8 @@ first. On a terminal it asks.`,
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !a.interactive {
-				return misusedf("there is nobody to ask whether to take back a migration with all that it stores: add --yes")
+				return misusedf("there is nobody to ask whether to take back a migration with all that it stores: " +
+					"add --yes")
 			}
 			return a.onDatabase(cmd, changes, func(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 				before, err := migrations.Status(ctx, db, kind)

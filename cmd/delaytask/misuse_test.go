@@ -16,30 +16,34 @@ func TestWrongUseIsTwo(t *testing.T) {
 	s.ok("migrate", "up")
 	for _, line := range []string{
 		"nosuch", "help nosuch", "completion nosuch", "completion bash more", "migrate", "migrate sideways", "config",
-		"config prnt", "--nosuch", "list --nosuch", "list more", "list --status waiting", "list --limit 0", "migrate down",
-		"list --limit x", "list --after x", "list --older -1h", "list --tag bad!",
-		"save", "save a b c", "save bad! x", "save t x --delay 1", "save t x --delay -1s", "save t x --at tomorrow", "save t x --at 86400",
-		"save t x --delay 1s --at 2030-01-01T00:00:00Z", "save t x --ttr 25h", "save t x --ttr soon", "save t x --priority 101",
-		"save t x --priority high", "save t x --max-attempts -1", "save t x --header novalue", "save t x --header =v",
-		"save t x --max-lateness 10m", "save t x --max-lateness 10m:drop", "save t x --max-lateness :skip", "save t x --key s3:k",
-		"save t x --id 5", "save t x --id five", "save t x --at 1960-01-01T00:00:00Z", "save t x --at 9999-12-31T00:00:00Z",
-		"get", "get x", "get -- -1", "get 1 2", "get --tag t", "get --key k", "get 1 --tag t --key k", "get 1 --app a",
-		"get --tag t --app a", "get --tag t --key k --app bad!", "save t x --app bad!", "list --app a",
+		"config prnt", "--nosuch", "list --nosuch", "list more", "list --status waiting", "list --limit 0",
+		"migrate down", "list --limit x", "list --after x", "list --older -1h", "list --tag bad!",
+		"save", "save a b c", "save bad! x", "save t x --delay 1", "save t x --delay -1s", "save t x --at tomorrow",
+		"save t x --at 86400", "save t x --delay 1s --at 2030-01-01T00:00:00Z", "save t x --ttr 25h",
+		"save t x --ttr soon", "save t x --priority 101", "save t x --priority high",
+		"save t x --max-attempts -1", "save t x --header novalue", "save t x --header =v",
+		"save t x --max-lateness 10m", "save t x --max-lateness 10m:drop", "save t x --max-lateness :skip",
+		"save t x --key s3:k", "save t x --id 5", "save t x --id five", "save t x --at 1960-01-01T00:00:00Z",
+		"save t x --at 9999-12-31T00:00:00Z", "get", "get x", "get -- -1", "get 1 2", "get --tag t",
+		"get --key k", "get 1 --tag t --key k", "get 1 --app a", "get --tag t --app a",
+		"get --tag t --key k --app bad!", "save t x --app bad!", "list --app a",
 		"list --key k --app bad!", "cancel 1 --app a",
 		"explain", "explain 0", "reschedule 1", "reschedule --delay 1s", "reschedule 1 --delay later",
-		"cancel", "cancel 1 --tag t", "cancel x", "cancel 1 x", "cancel --status failed", "cancel --older x", "cancel --key k",
-		"cancel --tag t", "retry --tag t",
-		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more", "nodes more",
-		"version more", "demo more", "health more", "health --timeout soon", "health --url ftp://h",
+		"cancel", "cancel 1 --tag t", "cancel x", "cancel 1 x", "cancel --status failed", "cancel --older x",
+		"cancel --key k", "cancel --tag t", "retry --tag t",
+		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more",
+		"nodes more", "version more", "demo more", "health more", "health --timeout soon", "health --url ftp://h",
 		"config print --workers none", "config print --ttr 1ms",
-		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch", "bench --dsn nonsense",
-		"token", "token more", "token list more", "token revoke", "token revoke a b", "token create",
-		"token create a b --tags * --verbs all", "token create a", "token create a --tags *", "token create a --verbs all",
-		"token create a --tags * --verbs pop", "token create a --tags a*b --verbs all", "token create bad! --tags * --verbs all",
+		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch",
+		"bench --dsn nonsense", "token", "token more", "token list more", "token revoke", "token revoke a b",
+		"token create", "token create a b --tags * --verbs all", "token create a", "token create a --tags *",
+		"token create a --verbs all", "token create a --tags * --verbs pop",
+		"token create a --tags a*b --verbs all", "token create bad! --tags * --verbs all",
 		"token create a --tags * --verbs all --expires never", "token create a --tags * --verbs all --expires 0s",
 		"token create a --tags * --verbs all --expires -1h", "token create a --tags * --verbs all --expires 999999999d",
 		"token create a --tags * --verbs all,", "token create a --tags \" --verbs all",
-		"migrate up more", "migrate sql --for oracle", "list --dsn nonsense", "list --dsn sqlite:", "demo --dsn nonsense",
+		"migrate up more", "migrate sql --for oracle", "list --dsn nonsense", "list --dsn sqlite:",
+		"demo --dsn nonsense",
 	} {
 		r := s.run(strings.Fields(line)...)
 		if r.code != exitWrongUse {
@@ -131,8 +135,8 @@ func TestNoMessageShowsAPassword(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	for _, dsn := range []string{
-		"user:s3cret@tcp(127.0.0.1:1)/db", "mysql://user:s3cret@127.0.0.1:1/db", "user:s3cret@tcp(127.0.0.1:1", "user:s3cret@",
-		"mysql://user:s3cret@127.0.0.1:x/db", "user:s3cret@tcp(127.0.0.1:1)/db?parseTime=x",
+		"user:s3cret@tcp(127.0.0.1:1)/db", "mysql://user:s3cret@127.0.0.1:1/db", "user:s3cret@tcp(127.0.0.1:1",
+		"user:s3cret@", "mysql://user:s3cret@127.0.0.1:x/db", "user:s3cret@tcp(127.0.0.1:1)/db?parseTime=x",
 	} {
 		for _, command := range [][]string{{"list"}, {"migrate", "up"}, {"demo"}, {"config", "print"}} {
 			r := s.run(append(command, "--dsn", dsn)...)
@@ -146,8 +150,8 @@ func TestNoMessageShowsAPassword(t *testing.T) {
 func TestATypingErrorLeavesNoDatabaseBehind(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	for _, command := range []string{"list", "stats", "nodes", "get 1", "cancel 1", "retry 1", "pause t", "migrate status",
-		"migrate down", "token list", "token revoke a", "token create a --tags * --verbs all"} {
+	for _, command := range []string{"list", "stats", "nodes", "get 1", "cancel 1", "retry 1", "pause t",
+		"migrate status", "migrate down", "token list", "token revoke a", "token create a --tags * --verbs all"} {
 		s.run(strings.Fields(command)...)
 	}
 	for command, want := range map[string]string{

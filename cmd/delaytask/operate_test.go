@@ -61,8 +61,9 @@ func TestStatsShowHowLateTasksStarted(t *testing.T) {
 	s.serve("print", 3, nil)
 	var stats []wire.TagStats
 	s.items(&stats, "stats")
-	if len(stats) != 1 || stats[0].Counts["completed"] != 3 || stats[0].Lateness == nil || stats[0].Lateness.Samples != 3 ||
-		stats[0].Lateness.Max <= 0 || stats[0].Lateness.Max < stats[0].Lateness.P50 || !time.Time(stats[0].OldestPending).IsZero() {
+	if len(stats) != 1 || stats[0].Counts["completed"] != 3 || stats[0].Lateness == nil ||
+		stats[0].Lateness.Samples != 3 || stats[0].Lateness.Max <= 0 || stats[0].Lateness.Max < stats[0].Lateness.P50 ||
+		!time.Time(stats[0].OldestPending).IsZero() {
 		t.Errorf("stats are %+v", stats)
 	}
 	contains(t, s.ok("stats"), "LATE P50", "print", " ms")
@@ -176,7 +177,8 @@ func TestConfigPrintShowsWhatIsInForce(t *testing.T) {
 	contains(t, s.ok("config", "print", "--concurrency", "7"), "concurrency: 7")
 	contains(t, s.ok("config", "print", "--json", "--ttr", "30s"), `"ttr_ms": 30000`)
 	missing := filepath.Join(t.TempDir(), "none.yaml")
-	if r := s.run("config", "print", "--config", missing); r.code != exitWrongUse || !strings.Contains(r.stderr, missing) {
+	if r := s.run("config", "print", "--config", missing); r.code != exitWrongUse ||
+		!strings.Contains(r.stderr, missing) {
 		t.Errorf("code %d, %s", r.code, r.stderr)
 	}
 }
@@ -208,7 +210,8 @@ func TestStatsSayThatPlainInsertsAreLate(t *testing.T) {
 	s := newShell(t)
 	s.ok("migrate", "up")
 	s.exec("INSERT INTO delay_task_message (id, tag, message_body) VALUES (9223372036854775807, 't', '')")
-	const mend = "run: UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM delay_task_message) WHERE name = 'delay_task_message'"
+	const mend = "run: UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM delay_task_message) WHERE name = " +
+		"'delay_task_message'"
 	contains(t, s.run("stats").stderr, "level=WARN", mend)
 	var line struct{ Level, Warning string }
 	if err := json.Unmarshal([]byte(s.run("stats", "--json").stderr), &line); err != nil || line.Level != "WARN" ||

@@ -51,8 +51,10 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 
 	flags := root.PersistentFlags()
 	config.AddFlags(flags, "dsn")
-	flags.Lookup("dsn").Usage = "database: sqlite:PATH, user:password@tcp(host:3306)/name or mysql://…; also DELAYTASK_DSN"
-	flags.StringVar(&a.configPath, "config", "", "settings file, also DELAYTASK_CONFIG (default config.yaml if there is one)")
+	flags.Lookup("dsn").Usage = "database: sqlite:PATH, user:password@tcp(host:3306)/name or mysql://…; also " +
+		"DELAYTASK_DSN"
+	flags.StringVar(&a.configPath, "config", "",
+		"settings file, also DELAYTASK_CONFIG (default config.yaml if there is one)")
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml") // the flag was added in the line above
 
 	root.AddGroup(

@@ -53,8 +53,10 @@ of that task, with "duplicate": true. With --app the key is unique within that a
 	flags := cmd.Flags()
 	flags.StringVar(&f.key, "key", "", "name of the task, unique among the unfinished tasks of the tag")
 	flags.StringVar(&f.app, "app", "", "application that the task belongs to, and that its key is unique within")
-	flags.StringVar(&f.id, "id", "", "save under this id, from a save whose outcome was unknown: it is not stored twice")
-	flags.StringVar(&f.ttr, "ttr", "", "how long after its process has died another takes the task (default: as configured)")
+	flags.StringVar(&f.id, "id", "",
+		"save under this id, from a save whose outcome was unknown: it is not stored twice")
+	flags.StringVar(&f.ttr, "ttr", "",
+		"how long after its process has died another takes the task (default: as configured)")
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "how often the task is tried (default: as configured)")
 	flags.IntVar(&f.priority, "priority", 0, "-100 to 100, larger first among tasks that are due")
 	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
@@ -107,7 +109,9 @@ type savedView struct {
 
 // options translates the settings of the tag, and the flags, which win over them. The id is drawn outside of any node's
 // numbers, because this process will be gone when the task is due.
-func (f *saveFlags) options(cmd *cobra.Command, tag config.Tag) (delay time.Duration, options []delaytask.Option, err error) {
+func (f *saveFlags) options(
+	cmd *cobra.Command, tag config.Tag,
+) (delay time.Duration, options []delaytask.Option, err error) {
 	number := delaytask.NewID()
 	if f.id != "" {
 		if number, err = parseID(f.id); err != nil {

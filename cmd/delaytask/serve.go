@@ -26,7 +26,8 @@ Traces are sent where OTEL_EXPORTER_OTLP_ENDPOINT says, and nowhere without it.`
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, insecure) },
 	}
 	config.AddFlags(cmd.Flags(), config.Keys()[1:]...) // the first is dsn, which every command has
-	cmd.Flags().BoolVar(&insecure, "insecure", false, "the same as --server-insecure: listen beyond loopback without tokens")
+	cmd.Flags().BoolVar(&insecure, "insecure", false,
+		"the same as --server-insecure: listen beyond loopback without tokens")
 	return cmd
 }
 
@@ -42,8 +43,8 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 	}
 	log := a.logger(c.Log)
 	if len(c.Exposed) > 0 {
-		log.Warn("others can read secrets in the settings file; take that right away (chmod o-r), or set them by environment variables",
-			"secrets", c.Exposed)
+		log.Warn("others can read secrets in the settings file; take that right away (chmod o-r), or set them by "+
+			"environment variables", "secrets", c.Exposed)
 	}
 	s, err := server.Open(cmd.Context(), c, log, server.Traced(traces))
 	if err != nil {

@@ -46,8 +46,8 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 	if len(stats) == 0 {
 		return a.printf("There are no tasks, and no node serves a tag.\n")
 	}
-	t := newTable(a.stdout, "TAG", "PENDING", "EXECUTING", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P95", "P99", "MAX",
-		"OLDEST PENDING", "STATE")
+	t := newTable(a.stdout, "TAG", "PENDING", "EXECUTING", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P95", "P99",
+		"MAX", "OLDEST PENDING", "STATE")
 	for _, s := range stats {
 		count := func(status delaytask.Status) string { return grouped(int(s.Counts[status])) }
 		late := func(d time.Duration) string {
@@ -56,9 +56,9 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 			}
 			return lateness(d)
 		}
-		t.row(s.Tag, count(delaytask.Pending), count(delaytask.Executing), count(delaytask.Completed), count(delaytask.Failed),
-			count(delaytask.Cancelled), late(s.Lateness.P50), late(s.Lateness.P95), late(s.Lateness.P99), late(s.Lateness.Max),
-			wire.Time(s.OldestPending).String(), tagState(s))
+		t.row(s.Tag, count(delaytask.Pending), count(delaytask.Executing), count(delaytask.Completed),
+			count(delaytask.Failed), count(delaytask.Cancelled), late(s.Lateness.P50), late(s.Lateness.P95),
+			late(s.Lateness.P99), late(s.Lateness.Max), wire.Time(s.OldestPending).String(), tagState(s))
 	}
 	return t.flush()
 }

@@ -13,16 +13,17 @@ import (
 func TestSavePrintsTheIDOfACommittedTask(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	id := s.save("order.close", `{"order":42}`, "--delay", "30m", "--key", "order-42", "--ttr", "20s", "--max-attempts", "3",
-		"--priority", "5", "--header", "trace=a=b", "--header", "user=7", "--max-lateness", "10m:skip")
+	id := s.save("order.close", `{"order":42}`, "--delay", "30m", "--key", "order-42", "--ttr", "20s", "--max-attempts",
+		"3", "--priority", "5", "--header", "trace=a=b", "--header", "user=7", "--max-lateness", "10m:skip")
 	if n, err := parseID(id); err != nil || n>>12&1023 < 512 {
 		t.Fatalf("printed %q, whose node number a node can lease", id)
 	}
 	var v taskView
 	s.decode(&v, "get", id)
-	if v.ID.String() != id || v.Tag != "order.close" || v.Key != "order-42" || *v.Body != `{"order":42}` || v.Status != "pending" ||
-		v.DelayMS != 1_800_000 || v.TTRMS != 20_000 || v.MaxAttempts != 3 || v.Priority != 5 || v.MaxLateMS != 600_000 ||
-		v.LatePolicy != "skip" || v.Headers["trace"] != "a=b" || v.Headers["user"] != "7" {
+	if v.ID.String() != id || v.Tag != "order.close" || v.Key != "order-42" || *v.Body != `{"order":42}` ||
+		v.Status != "pending" || v.DelayMS != 1_800_000 || v.TTRMS != 20_000 || v.MaxAttempts != 3 || v.Priority != 5 ||
+		v.MaxLateMS != 600_000 || v.LatePolicy != "skip" || v.Headers["trace"] != "a=b" ||
+		v.Headers["user"] != "7" {
 		t.Errorf("stored %+v", v)
 	}
 	if time.Until(time.Time(v.Due)) > 30*time.Minute || v.Due != v.Expected {
@@ -103,10 +104,12 @@ func TestGetShowsTheErrorsOfTheAttempts(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	id := s.serve("print", 1, errOnFire)[0]
-	contains(t, s.ok("get", id), "failed", "1 of 20", "unsuccessful attempts", "the printer is on fire", `{"n":1}`, "late)")
+	contains(t, s.ok("get", id), "failed", "1 of 20", "unsuccessful attempts", "the printer is on fire", `{"n":1}`,
+		"late)")
 	var v taskView
 	s.decode(&v, "get", id)
-	if len(v.FailedAttempts) != 1 || v.FailedAttempts[0].Error != "the printer is on fire" || v.LatenessMS == nil || time.Time(v.Finished).IsZero() {
+	if len(v.FailedAttempts) != 1 || v.FailedAttempts[0].Error != "the printer is on fire" || v.LatenessMS == nil ||
+		time.Time(v.Finished).IsZero() {
 		t.Errorf("got %+v", v)
 	}
 }
@@ -117,16 +120,19 @@ func TestNoOutputSendsControlCharactersToTheTerminal(t *testing.T) {
 	const shown = `\x1b[31m\x07\x0d\u007f\u009b2J\u202e\udb40\udc41\u200b\u2028é`
 	s := newShell(t)
 	id := s.save("tag", evil+"\nsecond line", "--header", "h="+evil, "--delay", "1h", "--key", "k\ttab")
-	attempts, err := json.Marshal([]map[string]any{{"n": 1, "finished": time.Now(), "executor": evil, "error": evil + "\nforged"}})
+	attempts, err := json.Marshal([]map[string]any{{"n": 1, "finished": time.Now(), "executor": evil,
+		"error": evil + "\nforged"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.exec("UPDATE delay_task_message SET executor = ?, error_stack = ?, errors = ?, attempt = 1", evil, evil+"\nforged\xff", attempts)
+	s.exec("UPDATE delay_task_message SET executor = ?, error_stack = ?, errors = ?, attempt = 1", evil,
+		evil+"\nforged\xff", attempts)
 	other := s.save("tag2", "1", "--key", "k", "--delay", "1h")
 	s.exec("UPDATE delay_task_message SET tag = ?, task_key = ? WHERE id = ?", evil, evil+"\nforged", other)
 	s.exec(`INSERT INTO delay_task_node (number, token, name, address, tags, version, heartbeat)
 		VALUES (7, 't', ?, ?, '[]', ?, strftime('%Y-%m-%d %H:%M:%f000', 'now'))`, evil, evil, evil)
-	for _, command := range [][]string{{"get", id}, {"get", other}, {"list"}, {"explain", id}, {"explain", other}, {"stats"}, {"nodes"}} {
+	for _, command := range [][]string{{"get", id}, {"get", other}, {"list"}, {"explain", id}, {"explain", other},
+		{"stats"}, {"nodes"}} {
 		out := s.ok(command...)
 		if i := strings.IndexFunc(out, unseen); i >= 0 || !utf8.ValidString(out) || strings.Contains(out, "\nforged") {
 			t.Errorf("%v printed %q", command, out)
@@ -143,7 +149,8 @@ func TestNoOutputSendsControlCharactersToTheTerminal(t *testing.T) {
 		Body    string
 		Headers map[string]string
 	}
-	if err := json.Unmarshal([]byte(s.ok("get", id, "--json")), &v); err != nil || v.Body != evil+"\nsecond line" || v.Headers["h"] != evil {
+	if err := json.Unmarshal([]byte(s.ok("get", id, "--json")), &v); err != nil || v.Body != evil+"\nsecond line" ||
+		v.Headers["h"] != evil {
 		t.Errorf("JSON holds %+q, %v", v, err)
 	}
 	for _, args := range [][]string{{"get", evil}, {"pause", evil}, {"get", "--tag", "tag", "--key", evil}} {

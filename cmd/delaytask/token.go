@@ -73,7 +73,8 @@ func (a *app) tokenListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the access tokens",
-		Long:  "List the tokens, expired ones too: by name, and what each may do. The tokens themselves cannot be shown again.",
+		Long: "List the tokens, expired ones too: by name, and what each may do. The tokens themselves cannot be " +
+			"shown again.",
 		Example: `  delaytask token list
   delaytask token list --json | jq -r '.items[] | select(.expired) | .name'`,
 		Args: wanted(0, 0, "no arguments"),

@@ -29,15 +29,17 @@ func TestTokensAreCreatedListedAndRevoked(t *testing.T) {
 		tokenView
 	}
 	s.decode(&passing, "token", "create", "ci", "--tags", "*", "--verbs", "all", "--expires", "30d")
-	if !tokenShape.MatchString(passing.Token) || passing.Token == secret || time.Time(passing.Expires).IsZero() || passing.Expired {
+	if !tokenShape.MatchString(passing.Token) || passing.Token == secret || time.Time(passing.Expires).IsZero() ||
+		passing.Expired {
 		t.Errorf("created %+v", passing)
 	}
 
 	var list []tokenView
 	s.items(&list, "token", "list")
 	if len(list) != 2 || list[0].Name != "ci" || list[0].Expires != passing.Expires || list[1].Name != "shop" ||
-		!slices.Equal(list[1].Tags, []string{"order.*", "mail", "sms"}) || !slices.Equal(list[1].Verbs, []string{"save", "work"}) ||
-		time.Time(list[1].Created).IsZero() || !time.Time(list[1].Expires).IsZero() || list[1].Expired {
+		!slices.Equal(list[1].Tags, []string{"order.*", "mail", "sms"}) ||
+		!slices.Equal(list[1].Verbs, []string{"save", "work"}) || time.Time(list[1].Created).IsZero() ||
+		!time.Time(list[1].Expires).IsZero() || list[1].Expired {
 		t.Errorf("listed %+v", list)
 	}
 	contains(t, s.ok("token", "list"), "NAME", "order.* mail sms", "save work", "never")

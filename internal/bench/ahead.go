@@ -38,8 +38,8 @@ func saveAhead(ctx context.Context, n int, span, rest time.Duration, save saveAt
 		return begin, err
 	}
 	if ahead := time.Until(begin); ahead < rest-latenessSlack {
-		return begin, &leftOut{fmt.Errorf("this machine is too busy to be measured: saving %d tasks took longer than was to be"+
-			" expected, and ended only %v before the first was due", n, ahead.Round(time.Millisecond))}
+		return begin, &leftOut{fmt.Errorf("this machine is too busy to be measured: saving %d tasks took longer "+
+			"than was to be expected, and ended only %v before the first was due", n, ahead.Round(time.Millisecond))}
 	}
 	return begin, nil
 }

@@ -184,7 +184,8 @@ const (
 var purge = measurement{
 	name: "purge", once: true,
 	figures: []figure{
-		{"purge.lateness_p99_ms", "99 of 100 tasks are at most so late at 500 a second while a million old ones are deleted"},
+		{"purge.lateness_p99_ms",
+			"99 of 100 tasks are at most so late at 500 a second while a million old ones are deleted"},
 		{"purge.per_s", "finished tasks deleted meanwhile"},
 	},
 	takes: func(w workload) time.Duration {

@@ -79,7 +79,9 @@ var (
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // judge compares what arrived with the tasks in the table, and adds the figures of that.
-func (r *run) judge(ctx context.Context, d *database, tag, name string, seen *lateness.Starts) (lateness.Judgement, error) {
+func (r *run) judge(
+	ctx context.Context, d *database, tag, name string, seen *lateness.Starts,
+) (lateness.Judgement, error) {
 	tasks, err := r.tasks(ctx, d, tag)
 	if err != nil {
 		return lateness.Judgement{}, err

@@ -126,7 +126,8 @@ func (r *run) scanOn(ctx context.Context, d *database) (time.Duration, error) {
 	var took []time.Duration
 	for range growthScans {
 		began := time.Now()
-		found, err := st.Due(ctx, row.Window{Tags: []string{benchTag}, To: row.At(began.Add(-time.Second)), Limit: scanPage})
+		found, err := st.Due(ctx, row.Window{Tags: []string{benchTag}, To: row.At(began.Add(-time.Second)),
+			Limit: scanPage})
 		if err != nil {
 			return 0, err
 		}

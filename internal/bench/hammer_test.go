@@ -18,7 +18,8 @@ func TestHammerCountsWhatIsDoneInItsSpan(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return 5, nil
 		})
-		if err != nil || done.count != 3*10*5 || done.took != time.Second || len(done.calls) != 30 || done.perSecond() != 150 {
+		if err != nil || done.count != 3*10*5 || done.took != time.Second || len(done.calls) != 30 ||
+			done.perSecond() != 150 {
 			t.Errorf("%d tasks in %v by %d calls, %v", done.count, done.took, len(done.calls), err)
 		}
 		if p := lateness.Percentile(done.calls, 99); p != 100*time.Millisecond {

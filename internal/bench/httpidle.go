@@ -45,10 +45,11 @@ var httpIdle = measurement{
 				{"http.idle.waiting_1000.queries_per_s", idleClients},
 			} {
 				var perSecond float64
-				err := c.Wait(ctx, latenessTag, step.clients, min(idlePullWait, r.workload.idle/2), func(ctx context.Context) (err error) {
-					perSecond, err = queriesPerSecond(ctx, pool, idleRest(r.workload), r.workload.idle)
-					return err
-				})
+				err := c.Wait(ctx, latenessTag, step.clients, min(idlePullWait, r.workload.idle/2),
+					func(ctx context.Context) (err error) {
+						perSecond, err = queriesPerSecond(ctx, pool, idleRest(r.workload), r.workload.idle)
+						return err
+					})
 				if err != nil {
 					return err
 				}

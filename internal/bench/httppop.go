@@ -23,7 +23,8 @@ func httpPopAt(rate int) measurement {
 	return measurement{
 		name: name, apart: true, once: true,
 		figures: []figure{
-			{name + ".per_s", fmt.Sprintf("tasks that 200 clients get by long polls and finish, due at %d a second", rate)},
+			{name + ".per_s", fmt.Sprintf("tasks that 200 clients get by long polls and finish, due at %d a second",
+				rate)},
 			{name + ".p50_ms", "from the due time until half of the tasks had been received"},
 			{name + ".p99_ms", "99 of 100 tasks are received at most so late"},
 			{name + ".max_ms", "all"},
@@ -80,9 +81,10 @@ var pollKinds = []struct {
 }{
 	{"due", "a task that is due already, of a tag that nobody took from", freshTag("due"), true, -pollAhead},
 	{"soon", "a task that falls due in 20 ms, of a tag that nobody took from", freshTag("soon"), true, pollAhead},
-	{"saved", "a task that is saved while the poll waits, of a tag that nobody took from", freshTag("saved"), false, pollAhead},
-	{"known", "a task that falls due in 20 ms, of a tag that was taken from before", func(int) string { return "bench:known" },
-		true, pollAhead},
+	{"saved", "a task that is saved while the poll waits, of a tag that nobody took from", freshTag("saved"), false,
+		pollAhead},
+	{"known", "a task that falls due in 20 ms, of a tag that was taken from before",
+		func(int) string { return "bench:known" }, true, pollAhead},
 }
 
 func freshTag(kind string) func(int) string {

@@ -38,8 +38,9 @@ const batchClients = 4
 
 var httpSaveBatch = measurement{
 	name: "http.save_batch", apart: true,
-	figures: []figure{{"http.save_batch.per_s", "tasks by 4 clients that call POST /v1/tasks/batch with 1,000 at a time"}},
-	takes:   func(w workload) time.Duration { return httpTakes + w.warm + w.span },
+	figures: []figure{{"http.save_batch.per_s",
+		"tasks by 4 clients that call POST /v1/tasks/batch with 1,000 at a time"}},
+	takes: func(w workload) time.Duration { return httpTakes + w.warm + w.span },
 	measure: func(ctx context.Context, r *run) error {
 		return r.onService(ctx, func(ctx context.Context, _ *database, c *httpbench.Client) error {
 			save := byClientAt(c)

@@ -21,7 +21,9 @@ func httpWebhookAt(rate int) measurement {
 	return measurement{
 		name: name, apart: true, once: true,
 		figures: []figure{
-			{name + ".p50_ms", fmt.Sprintf("from the due time until the call has reached a receiver here, at %d tasks a second", rate)},
+			{name + ".p50_ms",
+				fmt.Sprintf("from the due time until the call has reached a receiver here, at %d tasks a second",
+					rate)},
 			{name + ".p99_ms", "99 of 100 calls arrive at most so late"},
 			{name + ".max_ms", "all"},
 			{name + ".early", "calls that arrived before their tasks were due"},

@@ -20,7 +20,8 @@ const nowRate = 200
 var latencyNow = measurement{
 	name: "latency_now.same_process", quick: true, once: true,
 	figures: []figure{
-		{"latency_now.p50_ms", "from the call of SaveDelayTask with delay 0 to the start of the processor, at 200 a second"},
+		{"latency_now.p50_ms",
+			"from the call of SaveDelayTask with delay 0 to the start of the processor, at 200 a second"},
 		{"latency_now.p99_ms", "99 of 100 take at most"},
 		{"latency_now.max_ms", "all take at most"},
 	},
@@ -82,7 +83,8 @@ func (r *run) addLatency(key string, p *child.Process[nowEvent]) error {
 		return err
 	}
 	if len(e.Latencies) < e.Want {
-		return fmt.Errorf("%d of %d tasks that were due at once did not start within %v", e.Want-len(e.Latencies), e.Want, nowLimit)
+		return fmt.Errorf("%d of %d tasks that were due at once did not start within %v", e.Want-len(e.Latencies),
+			e.Want, nowLimit)
 	}
 	r.figures.addPercentiles(key, e.Latencies, p50, p99, most)
 	return nil

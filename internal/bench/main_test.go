@@ -67,7 +67,8 @@ func echo(_ context.Context, o order, t *child.Narrator) error {
 
 func TestAChildPlaysItsRole(t *testing.T) {
 	r := newRun(t, Options{DSN: "sqlite:unused.db"})
-	if _, err := startChild[order](t.Context(), r, order{}); err == nil || !strings.Contains(err.Error(), "how to start") {
+	if _, err := startChild[order](t.Context(), r, order{}); err == nil ||
+		!strings.Contains(err.Error(), "how to start") {
 		t.Errorf("without arguments: %v", err)
 	}
 	r.Child = []string{childArgument}

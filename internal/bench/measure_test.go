@@ -16,7 +16,8 @@ import (
 func measure(t *testing.T, o Options, excused ...string) (*Report, map[string]float64) {
 	t.Helper()
 	report, err := Run(t.Context(), o)
-	for tries := 1; err != nil && tries < 3; tries++ { // a machine may stand still for longer than a measurement may take
+	// A machine may stand still for longer than a measurement may take.
+	for tries := 1; err != nil && tries < 3; tries++ {
 		t.Log(err)
 		report, err = Run(t.Context(), o)
 	}
@@ -80,8 +81,9 @@ func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 			!near(values["drain.ratio"], values["drain.per_s"]/(1/(1/claim+1/settle))) {
 			t.Errorf("ratios are not those of the medians: %v", values)
 		}
-		if m := report.Meta; m.Server == "" || m.Version == "" || m.Machine.CPUs < 1 || m.Duration <= 0 || m.Repeats != o.Repeats ||
-			m.Rows != 1000 || (m.Forms["raw.settle_batch"] == "") != (db.Kind == dbtest.SQLite) || len(m.Settings) < 2 {
+		if m := report.Meta; m.Server == "" || m.Version == "" || m.Machine.CPUs < 1 || m.Duration <= 0 ||
+			m.Repeats != o.Repeats || m.Rows != 1000 ||
+			(m.Forms["raw.settle_batch"] == "") != (db.Kind == dbtest.SQLite) || len(m.Settings) < 2 {
 			t.Errorf("meta is %+v", m)
 		}
 	})
@@ -118,7 +120,8 @@ func TestWhatSeveralProcessesMeasure(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(t, db, "nodes")
 		if db.Kind != dbtest.SQLite {
-			o.Only = []string{"nodes.drain.1", "nodes.drain.3", "nodes.flood.1", "nodes.flood.3", "nodes.punctual"} // to be done soon
+			// To be done soon.
+			o.Only = []string{"nodes.drain.1", "nodes.drain.3", "nodes.flood.1", "nodes.flood.3", "nodes.punctual"}
 		}
 		o.Repeats = 1
 		measure(t, o, "nodes.punctual")

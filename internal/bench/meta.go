@@ -30,8 +30,8 @@ type Meta struct {
 	Run      string            `json:"run"` // quick, default or full
 	// Forms names the statements that raw measurements use where there is a choice.
 	Forms map[string]string `json:"forms,omitempty"`
-	// Stolen is how much of its CPU time the host of a virtual machine gave to others, in percent, during each measurement
-	// and, as "all", during the run. Absent where nobody can say.
+	// Stolen is how much of its CPU time the host of a virtual machine gave to others, in percent, during each
+	// measurement and, as "all", during the run. Absent where nobody can say.
 	Stolen map[string]float64 `json:"stolen_pct,omitempty"`
 	// LeftOut says why measurements could not be taken here, by their names.
 	LeftOut map[string]string `json:"left_out,omitempty"`

@@ -64,7 +64,8 @@ const punctualRate = 2000
 var nodesPunctual = measurement{
 	name: "nodes.punctual", apart: true, once: true,
 	figures: []figure{
-		{"nodes.punctual.p50_ms", fmt.Sprintf("start behind the due time at %d tasks a second in %d processes", punctualRate, fleetSize)},
+		{"nodes.punctual.p50_ms", fmt.Sprintf("start behind the due time at %d tasks a second in %d processes",
+			punctualRate, fleetSize)},
 		{"nodes.punctual.p99_ms", "99 of 100 tasks are at most so late"},
 		{"nodes.punctual.max_ms", "all"},
 		{"nodes.punctual.early", "tasks that started before they were due"},

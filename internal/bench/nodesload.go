@@ -32,7 +32,8 @@ var nodesDrain = load{
 
 // nodesFlood meets processes that have divided the tasks among themselves before these are due.
 var nodesFlood = load{
-	name: "nodes.flood", about: "tasks that fall due at one moment until the last is completed, by running processes, here %d",
+	name:  "nodes.flood",
+	about: "tasks that fall due at one moment until the last is completed, by running processes, here %d",
 	takes: func(w workload) time.Duration { return filledIn(w.drain) + w.ahead() },
 	begin: func(ctx context.Context, r *run, d *database, fleet *nodebench.Fleet) (time.Time, error) {
 		if err := fleet.Serve(ctx); err != nil {
@@ -44,7 +45,8 @@ var nodesFlood = load{
 			return time.Time{}, err
 		}
 		if late := time.Since(due); late > 0 {
-			return time.Time{}, fmt.Errorf("the tasks were not there before they were due, but %v later; is the machine busy?", late)
+			return time.Time{}, fmt.Errorf("the tasks were not there before they were due, but %v later; is the "+
+				"machine busy?", late)
 		}
 		return due, nil
 	},

@@ -26,8 +26,9 @@ const (
 var nodesRolling = measurement{
 	name: "nodes.rolling", apart: true, once: true,
 	figures: []figure{
-		{"nodes.rolling.p50_ms", fmt.Sprintf("start behind the due time at %d a second while %d processes are restarted in turn",
-			rollingRate, fleetSize)},
+		{"nodes.rolling.p50_ms",
+			fmt.Sprintf("start behind the due time at %d a second while %d processes are restarted in turn",
+				rollingRate, fleetSize)},
 		{"nodes.rolling.p99_ms", "99 of 100 tasks are at most so late"},
 		{"nodes.rolling.max_ms", "all"},
 		{"nodes.rolling.early", "tasks that started before they were due"},

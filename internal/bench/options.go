@@ -16,8 +16,8 @@ var ErrInvalidOptions = errors.New("invalid options of the benchmark")
 
 // Options say what to measure, and where.
 type Options struct {
-	// DSN names the server whose user may create databases, or a SQLite file in whose folder there is room. The database
-	// itself is neither read nor changed.
+	// DSN names the server whose user may create databases, or a SQLite file in whose folder there is room. The
+	// database itself is neither read nor changed.
 	DSN string
 
 	// Quick takes about a minute: fewer measurements, and shorter ones.
@@ -53,8 +53,8 @@ type Options struct {
 	// without.
 	Child []string
 
-	// ServiceProfile names a file that services which are measured write a CPU profile to, the last one's staying. May be
-	// empty.
+	// ServiceProfile names a file that services which are measured write a CPU profile to, the last one's staying. May
+	// be empty.
 	ServiceProfile string
 
 	// scratch is how the names of the databases begin. Default: with something drawn at random.

@@ -69,8 +69,9 @@ const updateConns = 2
 
 var rawClaimBatch = measurement{
 	name: "raw.claim_batch", quick: true,
-	figures: []figure{{"raw.claim_batch_per_s", "rows claimed by guarded UPDATEs of 500 rows on 2 connections (SQLite: 1)"}},
-	takes:   updatesTake,
+	figures: []figure{{"raw.claim_batch_per_s",
+		"rows claimed by guarded UPDATEs of 500 rows on 2 connections (SQLite: 1)"}},
+	takes: updatesTake,
 	measure: func(ctx context.Context, r *run) error {
 		return r.rawUpdates(ctx, "raw.claim_batch", row.Pending, claimForms)
 	},
@@ -153,7 +154,9 @@ func (r *raw) update(ctx context.Context, ids []int64, form updateForm) (hammere
 const formTrials = 6
 
 // fastest tries the forms in turn, once in a run, and remembers the fastest.
-func (r *run) fastest(ctx context.Context, name string, from row.Status, forms []updateForm) (best updateForm, err error) {
+func (r *run) fastest(
+	ctx context.Context, name string, from row.Status, forms []updateForm,
+) (best updateForm, err error) {
 	forms = slices.DeleteFunc(slices.Clone(forms), func(f updateForm) bool { return f.kind != r.place.target.Kind() })
 	if len(forms) == 1 {
 		return forms[0], nil

@@ -39,7 +39,8 @@ func TestFilledRowsAreTasks(t *testing.T) {
 				first, err := s.Get(ctx, delaytask.ID(ids[0]))
 				last, also := s.Get(ctx, delaytask.ID(ids[n-1]))
 				if string(last.Status) != f.status.String() || last.Finished.IsZero() == done ||
-					last.Tag != cmp.Or(f.tag, benchTag) || last.Due.Sub(first.Due) != (n-1)*apart || len(last.Body) != 100 || last.TTR != 15*time.Second {
+					last.Tag != cmp.Or(f.tag, benchTag) || last.Due.Sub(first.Due) != (n-1)*apart ||
+					len(last.Body) != 100 || last.TTR != 15*time.Second {
 					t.Errorf("%v: the last task is %+v", f.status, last)
 				}
 				return errors.Join(err, also)
@@ -84,7 +85,8 @@ func TestEveryFormWritesTheSame(t *testing.T) {
 				}
 				var rows int
 				err = raw.conns[0].QueryRowContext(ctx, "SELECT COUNT(DISTINCT execution_time) FROM delay_task_message"+
-					" WHERE id IN ("+list(ids)+") AND status = 1 AND version = 2 AND attempt = 1 AND due_time = finish_time").Scan(&rows)
+					" WHERE id IN ("+list(ids)+
+					") AND status = 1 AND version = 2 AND attempt = 1 AND due_time = finish_time").Scan(&rows)
 				if err != nil || rows != len(ids) {
 					t.Errorf("%s, %s: %d rows are as they should be, %v", claim.name, settle.name, rows, err)
 				}
@@ -109,7 +111,9 @@ func onFresh(t *testing.T, f func(context.Context, *run, *database) error) {
 	t.Helper()
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		r := newRun(t, tiny(t, db))
-		if err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error { return f(ctx, r, d) }); err != nil {
+		if err := r.onFresh(t.Context(), func(ctx context.Context, d *database) error {
+			return f(ctx, r, d)
+		}); err != nil {
 			t.Error(err)
 		}
 	})

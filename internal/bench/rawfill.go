@@ -15,7 +15,8 @@ import (
 type filling struct {
 	tag    string // default: benchTag
 	status row.Status
-	due    func(i int) row.Time // when the i-th row is or was due; execution and finish of what has run are the same moment
+	// When the i-th row is or was due; execution and finish of what has run are the same moment.
+	due func(i int) row.Time
 }
 
 const (
@@ -27,8 +28,9 @@ const (
 )
 
 // fillColumns are those of a save and, for rows that were claimed or have finished, of that.
-const fillColumns = "INSERT INTO delay_task_message (id, tag, message_body, status, version, attempt, max_attempts, ttr," +
-	" ip_address, executor, delay_time, expected_time, execution_time, finish_time, due_time, create_time, update_time) VALUES "
+const fillColumns = "INSERT INTO delay_task_message (id, tag, message_body, status, version, attempt, max_attempts, " +
+	"ttr, ip_address, executor, delay_time, expected_time, execution_time, finish_time, due_time, create_time, " +
+	"update_time) VALUES "
 
 // fill inserts n rows as fast as it goes, and returns their ids in ascending order.
 func (d *database) fill(ctx context.Context, n int, f filling) ([]int64, error) {

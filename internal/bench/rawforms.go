@@ -21,8 +21,9 @@ const (
 	settleGuard = "t.version = 1 AND t.status = 3"
 
 	// All rows of a batch are finished when it is sent, each was started at a time of its own.
-	settleSets = "status = 1, version = t.version + 1, attempt = 1, crash_count = 0, error_stack = NULL, errors = NULL," +
-		" executor = '" + rawExecutor + "', due_time = '%[1]s', finish_time = '%[1]s', update_time = %[2]s, execution_time = %[3]s"
+	settleSets = "status = 1, version = t.version + 1, attempt = 1, crash_count = 0, error_stack = NULL, errors = " +
+		"NULL, executor = '" + rawExecutor +
+		"', due_time = '%[1]s', finish_time = '%[1]s', update_time = %[2]s, execution_time = %[3]s"
 
 	mysqlTable = "delay_task_message t FORCE INDEX (PRIMARY)"
 )
@@ -44,7 +45,8 @@ var claimForms = []updateForm{
 var settleForms = []updateForm{
 	{"ELT(INTERVAL(id, …), …)", sqlstore.MySQL, func(ids []int64) string {
 		pick := "ELT(INTERVAL(t.id, " + list(ids) + "), '" + strings.Join(starts(ids), "', '") + "')"
-		return "UPDATE " + mysqlTable + " SET " + mysqlSettleSets(pick) + " WHERE t.id IN (" + list(ids) + ") AND " + settleGuard
+		return "UPDATE " + mysqlTable + " SET " + mysqlSettleSets(pick) + " WHERE t.id IN (" + list(ids) + ") AND " +
+			settleGuard
 	}},
 	{"JOIN (SELECT … UNION ALL SELECT …)", sqlstore.MySQL, func(ids []int64) string {
 		return joined("(" + selects(ids, starts(ids)) + ")")
@@ -69,8 +71,9 @@ var settleForms = []updateForm{
 	}},
 	{"FROM (VALUES …)", sqlstore.SQLite, func(ids []int64) string {
 		now := row.At(time.Now()).String()
-		return "WITH v(id, execution) AS (VALUES " + values(ids, starts(ids), "(") + ") UPDATE delay_task_message AS t" +
-			" NOT INDEXED SET " + fmt.Sprintf(settleSets, now, "'"+now+"'", "v.execution") + " FROM v WHERE t.id = v.id AND " + settleGuard
+		return "WITH v(id, execution) AS (VALUES " + values(ids, starts(ids), "(") +
+			") UPDATE delay_task_message AS t NOT INDEXED SET " + fmt.Sprintf(settleSets, now, "'"+now+"'",
+			"v.execution") + " FROM v WHERE t.id = v.id AND " + settleGuard
 	}},
 }
 

@@ -18,8 +18,8 @@ const (
 	batchConns  = 4
 	batchRows   = 500
 
-	// What is built beforehand for a second of inserts is more than two cores can take. On a machine that takes it sooner,
-	// the measurement is shorter.
+	// What is built beforehand for a second of inserts is more than two cores can take. On a machine that takes it
+	// sooner, the measurement is shorter.
 	stockedInserts = 50_000
 	stockedRows    = 150_000
 	leastStock     = 8 // INSERTs for each connection, however short the measurement
@@ -27,8 +27,9 @@ const (
 
 var rawInsertSingle = measurement{
 	name: "raw.insert_single", quick: true,
-	figures: []figure{{"raw.insert_single_per_s", "rows by single-row autocommit INSERTs on 64 connections (SQLite: 1)"}},
-	takes:   func(w workload) time.Duration { return w.warm + w.span + onFreshTakes },
+	figures: []figure{{"raw.insert_single_per_s",
+		"rows by single-row autocommit INSERTs on 64 connections (SQLite: 1)"}},
+	takes: func(w workload) time.Duration { return w.warm + w.span + onFreshTakes },
 	measure: func(ctx context.Context, r *run) error {
 		return r.rawInserts(ctx, "raw.insert_single_per_s", singleConns, 1)
 	},
@@ -127,8 +128,8 @@ func (s *stock) insert(ctx context.Context, conn int) (n int, err error) {
 
 const (
 	// insertHead names the columns that a save of delaytask writes.
-	insertHead = "INSERT INTO delay_task_message (id, tag, task_key, message_body, max_attempts, ttr, priority, headers," +
-		" max_late_ms, late_policy, delay_time, expected_time, due_time, create_time, update_time) VALUES "
+	insertHead = "INSERT INTO delay_task_message (id, tag, task_key, message_body, max_attempts, ttr, priority, " +
+		"headers, max_late_ms, late_policy, delay_time, expected_time, due_time, create_time, update_time) VALUES "
 
 	insertTag      = ", '" + benchTag + "', NULL, "
 	insertSettings = ", 20, 15000, 0, NULL, 0, 0, 86400000, "

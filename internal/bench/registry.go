@@ -50,7 +50,10 @@ func Names() []string {
 // it adds to.
 func (m measurement) called(name string) bool {
 	return m.name == name || strings.HasPrefix(m.name, name+".") ||
-		slices.ContainsFunc(m.figures, func(f figure) bool { return f.key == name || strings.HasPrefix(f.key, name+".") })
+		slices.ContainsFunc(m.figures, func(f figure) bool {
+			return f.key == name ||
+				strings.HasPrefix(f.key, name+".")
+		})
 }
 
 // chosen lists what is to be measured.

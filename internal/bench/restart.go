@@ -33,13 +33,16 @@ const (
 var restart = measurement{
 	name: "restart", once: true,
 	figures: []figure{
-		{"restart.first_on_time_ms", "after kill -9 beside 100,000 overdue tasks: from the new process's start until tasks are on time"},
-		{"restart.lateness_p99_ms", "99 of 100 tasks are at most so late from its start on, until it has caught up and for 2 s more"},
+		{"restart.first_on_time_ms",
+			"after kill -9 beside 100,000 overdue tasks: from the new process's start until tasks are on time"},
+		{"restart.lateness_p99_ms",
+			"99 of 100 tasks are at most so late from its start on, until it has caught up and for 2 s more"},
 		{"restart.lateness_max_ms", "all"},
 		{"restart.drain_per_s", "overdue tasks that it catches up meanwhile"},
 	},
 	takes: func(w workload) time.Duration {
-		return onFreshTakes + filledIn(w.million()+w.count(backlogTasks)) + w.lasting(beforeKill+leastObserved+4*time.Second)
+		return onFreshTakes + filledIn(w.million()+w.count(backlogTasks)) +
+			w.lasting(beforeKill+leastObserved+4*time.Second)
 	},
 	measure: func(ctx context.Context, r *run) error {
 		return r.onFresh(ctx, func(ctx context.Context, d *database) error {

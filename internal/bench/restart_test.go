@@ -51,7 +51,8 @@ func TestOnTimeIsWhatIsNeverLateAgain(t *testing.T) {
 func TestWhatIsBurnedAndLostIsCounted(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tasks := []delaytask.TaskRow{
-		{ID: 1, Attempt: 1, Expected: began}, {ID: 2, Attempt: 3, Expected: began}, {ID: 3, Attempt: 1, CrashCount: 1, Expected: began},
+		{ID: 1, Attempt: 1, Expected: began}, {ID: 2, Attempt: 3, Expected: began},
+		{ID: 3, Attempt: 1, CrashCount: 1, Expected: began},
 		{ID: 4, Attempt: 0, Expected: began},
 	}
 	if got := burned(tasks); got != 3 {
@@ -60,7 +61,8 @@ func TestWhatIsBurnedAndLostIsCounted(t *testing.T) {
 	f := newFigures()
 	const saved = 6
 	f.addRolling(tasks, saved, began, began, nodebench.NewFleet(0, nil))
-	if lost, _ := f.median("nodes.rolling.lost"); lost != saved { // four that no process started, and two that are not in the table
+	// Four that no process started, and two that are not in the table.
+	if lost, _ := f.median("nodes.rolling.lost"); lost != saved {
 		t.Errorf("lost are %v, want %d", lost, saved)
 	}
 }

@@ -108,7 +108,9 @@ type Progress struct {
 const progressEvery = 200 * time.Millisecond
 
 // during calls f and tells of its progress meanwhile: it is expected to take so long.
-func (p Progress) during(ctx context.Context, tell func(Progress), takes time.Duration, f func(context.Context) error) error {
+func (p Progress) during(
+	ctx context.Context, tell func(Progress), takes time.Duration, f func(context.Context) error,
+) error {
 	result := make(chan error, 1)
 	began := time.Now()
 	go func() { result <- f(ctx) }()

@@ -107,7 +107,8 @@ func TestAUserWithoutTheRightToCreateIsRefused(t *testing.T) {
 		pool := connect(t, db)
 		name := "bench_" + scratchOwner(db)[len("delaytask_test_"):][:20] // users' names are short
 		for _, statement := range []string{
-			"CREATE USER " + name + " IDENTIFIED BY 'Few-rights-1'", "GRANT ALL ON " + scratchOwner(db) + ".* TO " + name,
+			"CREATE USER " + name + " IDENTIFIED BY 'Few-rights-1'",
+			"GRANT ALL ON " + scratchOwner(db) + ".* TO " + name,
 		} {
 			if _, err := pool.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
@@ -121,7 +122,8 @@ func TestAUserWithoutTheRightToCreateIsRefused(t *testing.T) {
 		o := tiny(t, db, "save")
 		o.DSN = name + ":Few-rights-1@" + db.DSN[strings.LastIndex(db.DSN, "@")+1:]
 		_, err := Run(t.Context(), o)
-		if err == nil || !strings.Contains(err.Error(), "may not create") || strings.Contains(err.Error(), "Few-rights") {
+		if err == nil || !strings.Contains(err.Error(), "may not create") ||
+			strings.Contains(err.Error(), "Few-rights") {
 			t.Errorf("it ended with %v", err)
 		}
 	})
@@ -131,7 +133,8 @@ func TestAUserWithoutTheRightToCreateIsRefused(t *testing.T) {
 func scratches(t *testing.T, db dbtest.Database) (names []string) {
 	t.Helper()
 	if db.Kind == dbtest.SQLite {
-		found, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(db.DSN, "sqlite:")), "delaytask-bench-*"))
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(db.DSN, "sqlite:")),
+			"delaytask-bench-*"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +151,8 @@ func scratches(t *testing.T, db dbtest.Database) (names []string) {
 		}
 		return names
 	}
-	rows, err := connect(t, db).QueryContext(context.WithoutCancel(t.Context()), `SHOW DATABASES LIKE '`+scratchOwner(db)+`\_%'`)
+	rows, err := connect(t, db).QueryContext(context.WithoutCancel(t.Context()),
+		`SHOW DATABASES LIKE '`+scratchOwner(db)+`\_%'`)
 	if err != nil {
 		t.Fatal(err)
 	}

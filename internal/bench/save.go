@@ -117,8 +117,9 @@ const txCallers = 32
 
 var saveTx = measurement{
 	name: "save_tx", quick: true,
-	figures: []figure{{"save_tx.per_s", "tasks by 32 goroutines, each with SaveDelayTaskTx in a transaction of its own"}},
-	takes:   func(w workload) time.Duration { return onFreshTakes + w.warm + w.span },
+	figures: []figure{{"save_tx.per_s",
+		"tasks by 32 goroutines, each with SaveDelayTaskTx in a transaction of its own"}},
+	takes: func(w workload) time.Duration { return onFreshTakes + w.warm + w.span },
 	measure: func(ctx context.Context, r *run) error {
 		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
 			pool, err := d.connect(ctx, txCallers)

@@ -46,8 +46,8 @@ func newPlace(dsn, name string) (*place, error) {
 		beside = os.TempDir()
 	}
 	if p.folder, err = os.MkdirTemp(beside, "delaytask-bench-"); err != nil {
-		return nil, fmt.Errorf("make a folder for the databases of the benchmark; name a file in a folder that can be written"+
-			" with --dsn sqlite:PATH: %w", err)
+		return nil, fmt.Errorf("make a folder for the databases of the benchmark; name a file in a folder that can "+
+			"be written with --dsn sqlite:PATH: %w", err)
 	}
 	return p, nil
 }
@@ -137,7 +137,8 @@ func creating(err error) error {
 	refused, ok := errors.AsType[*mysql.MySQLError](err)
 	if ok && (refused.Number == 1044 || refused.Number == 1142 || refused.Number == 1227) {
 		return fmt.Errorf("the benchmark works in databases of its own, which this user may not create;"+
-			" as an administrator: GRANT ALL ON `%s%%`.* TO that user: %w", strings.ReplaceAll(scratchPrefix, "_", `\_`), err)
+			" as an administrator: GRANT ALL ON `%s%%`.* TO that user: %w",
+			strings.ReplaceAll(scratchPrefix, "_", `\_`), err)
 	}
 	return fmt.Errorf("create a database for the benchmark: %w", err)
 }

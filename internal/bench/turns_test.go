@@ -35,7 +35,8 @@ func TestWhatTakesLongHasOneTurnAtTheEnd(t *testing.T) {
 		var order []string
 		tt.o.DSN = "sqlite:unused.db"
 		err := newRun(t, tt.o).turns(t.Context(), []measurement{
-			counting("raw", false, &order, nil), counting("long", true, &order, nil), counting("save", false, &order, nil),
+			counting("raw", false, &order, nil), counting("long", true, &order, nil),
+			counting("save", false, &order, nil),
 		})
 		if got := strings.Join(order, " "); err != nil || got != tt.want {
 			t.Errorf("%+v: turns %s, %v", tt.o, got, err)
@@ -57,7 +58,8 @@ func TestWhatCannotBeMeasuredIsLeftOut(t *testing.T) {
 	if len(r.meta.LeftOut) != 1 || r.meta.LeftOut["clock"] != "another clock" {
 		t.Errorf("left out: %v", r.meta.LeftOut)
 	}
-	if err := r.turns(t.Context(), []measurement{counting("save", false, &order, errOnFire)}); !errors.Is(err, errOnFire) {
+	err = r.turns(t.Context(), []measurement{counting("save", false, &order, errOnFire)})
+	if !errors.Is(err, errOnFire) {
 		t.Errorf("any other error: %v", err)
 	}
 }
@@ -119,10 +121,11 @@ func TestProgressGoesOnWhileSomethingIsMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []time.Duration
 		p := Progress{Name: "save", Done: time.Minute, Total: time.Hour}
-		err := p.during(t.Context(), func(p Progress) { told = append(told, p.Done) }, time.Second, func(context.Context) error {
-			time.Sleep(2100 * time.Millisecond) // longer than expected
-			return nil
-		})
+		err := p.during(t.Context(), func(p Progress) { told = append(told, p.Done) }, time.Second,
+			func(context.Context) error {
+				time.Sleep(2100 * time.Millisecond) // longer than expected
+				return nil
+			})
 		if err != nil || len(told) != 11 || told[0] != time.Minute || told[10] != time.Minute+time.Second {
 			t.Errorf("told %v, %v", told, err)
 		}

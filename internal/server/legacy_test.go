@@ -28,7 +28,8 @@ func legacyAPI(t *testing.T, r *running, change func(*api.Config, *compat.Config
 	p, log := r.service.parts, slog.New(slog.DiscardHandler)
 	old := compat.Config{Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context()}
 	c := api.Config{
-		Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context(), Requests: p.store, Receivers: p.receivers,
+		Scheduler: p.scheduler, Log: log, BodyLimit: 1000, Stopping: t.Context(), Requests: p.store,
+		Receivers: p.receivers,
 	}
 	change(&c, &old)
 	legacy, err := compat.New(old)
@@ -83,7 +84,8 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 	f("no token", http.StatusUnauthorized, "send a token", judged(nil))
 	f("unknown token", http.StatusUnauthorized, "unknown", judged(access.ErrUnauthorized), bearer...)
 	f("two tokens", http.StatusBadRequest, "more than one", judged(nil), append(bearer, bearer...)...)
-	f("tokens that cannot be read", http.StatusServiceUnavailable, "try again", judged(access.ErrUnavailable), bearer...)
+	f("tokens that cannot be read", http.StatusServiceUnavailable, "try again", judged(access.ErrUnavailable),
+		bearer...)
 	f("a page of another origin", http.StatusForbidden, "another origin", nothing, "Sec-Fetch-Site", "cross-site")
 	f("another host", http.StatusMisdirectedRequest, "not known by that name",
 		func(c *api.Config, _ *compat.Config) { c.CheckHost = true })

@@ -47,7 +47,8 @@ func newObserver(log *slog.Logger, registry prometheus.Registerer) (*observer, e
 }
 
 // methods that are counted by name; anybody can make up others.
-var methods = map[string]bool{"GET": true, "POST": true, "PATCH": true, "DELETE": true, "HEAD": true, "PUT": true, "OPTIONS": true}
+var methods = map[string]bool{"GET": true, "POST": true, "PATCH": true, "DELETE": true, "HEAD": true, "PUT": true,
+	"OPTIONS": true}
 
 func (o *observer) observe(ctx context.Context, r api.Request) {
 	route, method := r.Route, r.Method
@@ -76,8 +77,8 @@ func (o *observer) observe(ctx context.Context, r api.Request) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", method), slog.String("route", route), slog.Int("status", r.Status), slog.Int64("bytes", r.Bytes),
-		slog.Duration("took", r.Took), slog.String("remote", r.Remote),
+		slog.String("method", method), slog.String("route", route), slog.Int("status", r.Status),
+		slog.Int64("bytes", r.Bytes), slog.Duration("took", r.Took), slog.String("remote", r.Remote),
 	}
 	if r.Token != "" {
 		attrs = append(attrs, slog.String("token", r.Token))

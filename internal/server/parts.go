@@ -47,7 +47,8 @@ type parts struct {
 func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings) (*parts, error) {
 	p := &parts{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
 	metrics := delaytask.NewMetrics()
-	p.registry.MustRegister(metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.registry.MustRegister(metrics, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var err error
 	if p.spans, err = newSpans(ctx, to, log, p.registry); err != nil {
 		return nil, err
@@ -123,7 +124,8 @@ func (p *parts) handler(stopping context.Context) (*api.API, error) {
 		CheckHost: !names.any, Addresses: names.addresses, Hosts: names.hosts,
 		Requests: p.store, Receivers: p.receivers, Check: p.check, Observe: p.spans.observed(observer.observe),
 		Compat: legacy, OpenMetrics: p.cfg.Server.Metrics == "open",
-		Metrics: promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
+		Metrics: promhttp.HandlerFor(p.registry,
+			promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}),
 	}
 	if p.tokens != nil {
 		c.Tokens = p.tokens
@@ -194,15 +196,15 @@ func (p *parts) admit(ctx context.Context) error {
 	asked := c.Auth == "token" || c.Auth == "auto" && (!loopback && !c.Insecure || len(tokens) > 0)
 	switch {
 	case !asked && !loopback && !c.Insecure:
-		return fmt.Errorf("server.listen is %s, where others can reach it, and server.auth is none: everybody could do everything; "+
-			"ask for tokens, listen on 127.0.0.1, or insist with --insecure", c.Listen)
+		return fmt.Errorf("server.listen is %s, where others can reach it, and server.auth is none: everybody could "+
+			"do everything; ask for tokens, listen on 127.0.0.1, or insist with --insecure", c.Listen)
 	case asked && len(tokens) == 0 && !loopback:
 		create := "delaytask token create NAME --tags '*' --verbs all"
 		if p.cfg.DSNFrom == "" { // commands that write want it named
 			create += " --dsn " + p.cfg.DSN
 		}
-		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one with: %s; "+
-			"or listen on 127.0.0.1, or insist with --insecure", c.Listen, create)
+		return fmt.Errorf("server.listen is %s, where others can reach it, and there is no token yet: make one "+
+			"with: %s; or listen on 127.0.0.1, or insist with --insecure", c.Listen, create)
 	case asked:
 		p.tokens, p.asked = access.NewTokens(p.store), true
 	case c.Auth == "auto":

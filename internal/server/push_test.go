@@ -57,7 +57,8 @@ func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 		r := serve(t, c)
 		called(t, calls, call{"POST", "/mail", "", `{"to":1}`}, call{"POST", "/mail", "", `{"to":1}`})
 		servertest.Eventually(t, "it is completed", func() bool {
-			return len(servertest.Ask[wire.Page](&r.Client, 200, "GET", "/v1/tasks?tag=mail&status=completed", "").Tasks) == 1
+			return len(servertest.Ask[wire.Page](&r.Client, 200, "GET", "/v1/tasks?tag=mail&status=completed",
+				"").Tasks) == 1
 		})
 
 		send := func(route, format, url, request string) {
@@ -72,7 +73,8 @@ func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 			`{"url":"%s/hook","method":"post","headers":{"X-Token":"t"},"body":{"n":1},"passrule":{"code":1}}`)
 		began := time.Now()
 		called(t, calls, call{"POST", "/hook", "t", `{"n":1}`}, call{"POST", "/hook", "t", `{"n":1}`})
-		if wait := time.Since(began); wait < 500*time.Millisecond { // the clock's bounds are wide while a machine stalls
+		// The clock's bounds are wide while a machine stalls.
+		if wait := time.Since(began); wait < 500*time.Millisecond {
 			t.Errorf("sent again after %v, want its TTR of 1 s", wait)
 		}
 		url, calls = receiver(t, `{}`)
@@ -100,7 +102,8 @@ func TestARequestThatCannotBeSentIsRefused(t *testing.T) {
 		}
 		for _, old := range []servertest.Answer{
 			r.Want(200, "", "POST", "/o/add", fmt.Sprintf(`{"topic":"http","id":"1","body":%q}`, body)),
-			r.Want(200, "", "POST", "/compat/topics", fmt.Sprintf(`{"command":"add","topic":"http","id":"1","body":%q}`, body)),
+			r.Want(200, "", "POST", "/compat/topics", fmt.Sprintf(`{"command":"add","topic":"http","id":"1","body":%q}`,
+				body)),
 		} {
 			if !strings.HasPrefix(old.Text, `{"success":false`) || !strings.Contains(old.Text, want[1]) {
 				t.Errorf("%s: %s, want %q", body, old.Text, want[1])

@@ -44,9 +44,10 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 	task := `{"tag":"t","delay":"1h"}` // 24 bytes
 	f := func(text string, want ...string) {
 		t.Helper()
-		// Where the server would wait for more, it is told that nothing comes. Elsewhere it would take that for a caller who
-		// is gone, and end what it does for him.
-		shut := len(want) == 0 || slices.Contains([]string{"400 unreadable_body", "400 invalid_json"}, want[len(want)-1])
+		// Where the server would wait for more, it is told that nothing comes. Elsewhere it would take that for a
+		// caller who is gone, and end what it does for him.
+		shut := len(want) == 0 || slices.Contains([]string{"400 unreadable_body", "400 invalid_json"},
+			want[len(want)-1])
 		got := answers(t, servertest.Speak(t, r.URL, text, shut))
 		if strings.Join(got, ", ") != strings.Join(want, ", ") {
 			t.Errorf("%.150q is answered %q, want %q", text, got, want)
@@ -61,7 +62,8 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 	f(post+"Content-Length: -1\r\n\r\n"+task, "400")
 	f(post+"Content-Length: 99999999999999999999\r\n\r\n"+task, "400")
 	f(post+"Content-Length: 2000000000\r\n\r\n"+task, "400 unreadable_body")
-	f(post+"\r\n"+task+"\r\n\r\n", "400 invalid_json", "400") // no length is a length of 0, and what follows is the next request
+	// No length is a length of 0, and what follows is the next request.
+	f(post+"\r\n"+task+"\r\n\r\n", "400 invalid_json", "400")
 
 	// Chunks.
 	f(last+"Transfer-Encoding: chunked\r\n\r\n18\r\n"+task+"\r\n0\r\n\r\n", "201")

@@ -25,8 +25,8 @@ const (
 	idleWait   = 2 * time.Minute
 	// mostHeaderBytes bounds the headers of a request; a longer one is answered with 431.
 	mostHeaderBytes = 16 << 10
-	// answerWait is how long requests that are in flight have to be answered when the service stops. Waiting pops end at
-	// once.
+	// answerWait is how long requests that are in flight have to be answered when the service stops. Waiting pops end
+	// at once.
 	answerWait = 10 * time.Second
 	// lastWait is for the last answers about the health of a service that has stopped.
 	lastWait = time.Second

@@ -28,7 +28,8 @@ func newSpans(ctx context.Context, to otlp.Settings, log *slog.Logger, registry 
 	}
 	counted := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "delaytask_trace_spans_total",
-		Help: "Spans that ended, by what became of them: sent to the collector, or lost because the queue was full or it took none.",
+		Help: "Spans that ended, by what became of them: sent to the collector, or lost because the queue was full " +
+			"or it took none.",
 	}, []string{"result"})
 	for _, result := range []string{otlp.Sent, otlp.Overflow, otlp.Failed} {
 		counted.WithLabelValues(result) // visible before the first event: a rate from nothing to one cannot be seen
@@ -43,7 +44,8 @@ func newSpans(ctx context.Context, to otlp.Settings, log *slog.Logger, registry 
 	if err != nil {
 		return nil, err
 	}
-	tracer := exporter.Provider().Tracer("github.com/delaytask/delaytask/service", trace.WithInstrumentationVersion(delaytask.Version))
+	tracer := exporter.Provider().Tracer("github.com/delaytask/delaytask/service",
+		trace.WithInstrumentationVersion(delaytask.Version))
 	return &spans{exporter, tracer}, nil
 }
 

@@ -63,5 +63,6 @@ func (d *Duration) setMillis(ms uint64) error {
 }
 
 func badDuration(s string) error {
-	return fmt.Errorf("want a duration such as \"30s\", \"1h30m\" or \"7d\", or a whole number of milliseconds, got %.40q", s)
+	return fmt.Errorf("want a duration such as \"30s\", \"1h30m\" or \"7d\", or a whole number of milliseconds, got "+
+		"%.40q", s)
 }

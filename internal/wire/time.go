@@ -76,8 +76,8 @@ func (m *Moment) UnmarshalText(text []byte) error {
 	if (*Time)(m).UnmarshalText(text) == nil {
 		return nil
 	}
-	return fmt.Errorf("want a time of RFC 3339 with its zone such as 2027-01-31T08:30:00Z, or the seconds (10 digits), "+
-		"milliseconds (13) or microseconds (16) since 1970, got %.40q", text)
+	return fmt.Errorf("want a time of RFC 3339 with its zone such as 2027-01-31T08:30:00Z, or the seconds (10 "+
+		"digits), milliseconds (13) or microseconds (16) since 1970, got %.40q", text)
 }
 
 // Epoch reads a whole number of seconds, milliseconds or microseconds since 1970 in UTC. The number of digits tells

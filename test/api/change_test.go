@@ -42,8 +42,8 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 		}
 		if task := now(); task.ID != id || task.Tag != "a/b" || task.Key != ".." || task.Delay != time.Hour ||
 			task.TTR != time.Minute || task.MaxAttempts != 3 || task.Priority != 5 || task.MaxLate != time.Minute ||
-			task.LatePolicy != processor.LateFail || task.Status != processor.Pending || task.Headers["trace"] != "abc" ||
-			task.Version != 0 || task.Created.IsZero() || !task.Started.IsZero() {
+			task.LatePolicy != processor.LateFail || task.Status != processor.Pending ||
+			task.Headers["trace"] != "abc" || task.Version != 0 || task.Created.IsZero() || !task.Started.IsZero() {
 			t.Errorf("got %+v", task)
 		}
 		e, err := s.Explain(ctx, key)
@@ -73,8 +73,9 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 			`{"n":7}`: map[string]int{"n": 7}, `"as it is, 🚀"`: `"as it is, 🚀"`, "[1]": []byte("[1]"),
 		} {
 			before, after := change(func() (processor.Status, error) { return s.SetBody(ctx, key, body) })
-			if string(after.Body) != want || after.Headers["trace"] != "abc" || !after.Expected.Equal(before.Expected) ||
-				after.Delay != before.Delay || after.Attempt != 0 || after.Status != processor.Pending {
+			if string(after.Body) != want || after.Headers["trace"] != "abc" ||
+				!after.Expected.Equal(before.Expected) || after.Delay != before.Delay || after.Attempt != 0 ||
+				after.Status != processor.Pending {
 				t.Errorf("got %+v, want %s and else %+v", after, want, before)
 			}
 		}
@@ -146,21 +147,25 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 			return err
 		}
 		for name, c := range map[string]struct{ err, want error }{
-			"a reschedule by -1 ns":         {move(-1), processor.ErrInvalidDelay},
-			"a reschedule by 292 years":     {move(math.MaxInt64), processor.ErrDelayTooLong},
-			"a reschedule to no time":       {move(0, processor.To(time.Time{})), processor.ErrInvalidTime},
-			"a reschedule to both":          {move(time.Second, processor.To(time.Now())), processor.ErrInvalidOption},
-			"a cancel with a time":          {cancel(processor.To(time.Now())), processor.ErrInvalidOption},
-			"a cancel with an empty body":   {cancel(processor.Body(nil)), processor.ErrInvalidOption},
-			"a cancel with a nil option":    {cancel(nil), processor.ErrInvalidOption},
-			"a new body that is not UTF-8":  {body("\xff"), processor.ErrInvalidBody},
-			"a new body that is no JSON":    {body(math.NaN()), processor.ErrInvalidBody},
-			"a new body over the limit":     {body(make([]byte, processor.DefaultBodyLimit+1)), processor.ErrBodyTooLarge},
-			"a pause of no tag":             {s.Pause(ctx, ""), processor.ErrInvalidTag},
-			"a resume of a bad tag":         {s.Resume(ctx, "a b"), processor.ErrInvalidTag},
-			"a list of an unknown status":   {list(processor.Filter{Status: "done"}), processor.ErrInvalidOption},
-			"a list of a bad tag":           {list(processor.Filter{Tag: "\xff"}), processor.ErrInvalidTag},
-			"a page of -1":                  {list(processor.Filter{Limit: -1}), processor.ErrInvalidOption},
+			"a reschedule by -1 ns":        {move(-1), processor.ErrInvalidDelay},
+			"a reschedule by 292 years":    {move(math.MaxInt64), processor.ErrDelayTooLong},
+			"a reschedule to no time":      {move(0, processor.To(time.Time{})), processor.ErrInvalidTime},
+			"a reschedule to both":         {move(time.Second, processor.To(time.Now())), processor.ErrInvalidOption},
+			"a cancel with a time":         {cancel(processor.To(time.Now())), processor.ErrInvalidOption},
+			"a cancel with an empty body":  {cancel(processor.Body(nil)), processor.ErrInvalidOption},
+			"a cancel with a nil option":   {cancel(nil), processor.ErrInvalidOption},
+			"a new body that is not UTF-8": {body("\xff"), processor.ErrInvalidBody},
+			"a new body that is no JSON":   {body(math.NaN()), processor.ErrInvalidBody},
+			"a new body over the limit": {body(make([]byte, processor.DefaultBodyLimit+1)),
+				processor.ErrBodyTooLarge}, "a pause of no tag": {s.Pause(ctx, ""),
+				processor.ErrInvalidTag}, "a resume of a bad tag": {s.Resume(ctx, "a b"),
+				processor.ErrInvalidTag},
+			"a list of an unknown status": {list(processor.Filter{Status: "done"}),
+				processor.ErrInvalidOption},
+			"a list of a bad tag": {list(processor.Filter{Tag: "\xff"}),
+				processor.ErrInvalidTag},
+			"a page of -1": {list(processor.Filter{Limit: -1}),
+				processor.ErrInvalidOption},
 			"a page of a thousand millions": {list(processor.Filter{Limit: 1e9}), nil},
 			"a negative cursor":             {list(processor.Filter{After: -1}), processor.ErrInvalidOption},
 		} {
@@ -192,7 +197,8 @@ func TestATaskThatRunsIsCancelledAndNotChanged(t *testing.T) {
 		if met, err := s.Cancel(t.Context(), ref); met != processor.Executing || err != nil {
 			t.Errorf("cancelled as %v, %v", met, err)
 		}
-		if cause := wait(t, ended); !errors.Is(cause, processor.ErrCancelled) && !errors.Is(cause, processor.ErrLeaseLost) {
+		if cause := wait(t, ended); !errors.Is(cause, processor.ErrCancelled) &&
+			!errors.Is(cause, processor.ErrLeaseLost) {
 			t.Errorf("the processor's context ended with %v", cause)
 		}
 		if task, err := s.Get(t.Context(), ref); err != nil || task.Status != processor.Cancelled {

@@ -135,7 +135,8 @@ func TestNoKeyMeetsThatOfAnotherApp(t *testing.T) {
 			{strings.Repeat("a", 129), "k", delaytask.ErrInvalidOption},
 			{strings.Repeat("a", 128), longest + "x", delaytask.ErrInvalidKey},
 		} {
-			_, err := s.SaveDelayTask(t.Context(), "t", nil, 0, delaytask.WithApp(refused.app), delaytask.WithKey(refused.key))
+			_, err := s.SaveDelayTask(t.Context(), "t", nil, 0, delaytask.WithApp(refused.app),
+				delaytask.WithKey(refused.key))
 			if !errors.Is(err, refused.want) {
 				t.Errorf("save of %q in %q: %v, want %v", refused.key, refused.app, err, refused.want)
 			}
@@ -146,14 +147,16 @@ func TestNoKeyMeetsThatOfAnotherApp(t *testing.T) {
 
 		// Rows of an older version, and of plain SQL.
 		for _, key := range []string{"old", row.ScopedKey("shop", "plain")} {
-			servertest.Exec(t, d.DSN, "INSERT INTO delay_task_message (tag, task_key, message_body, delay_time, headers)"+
-				" VALUES ('t', ?, '1', 3600000, '{\"delaytask-app\": \"shop\"}')", key)
+			servertest.Exec(t, d.DSN,
+				"INSERT INTO delay_task_message (tag, task_key, message_body, delay_time, headers)"+
+					" VALUES ('t', ?, '1', 3600000, '{\"delaytask-app\": \"shop\"}')", key)
 		}
 		task, err := s.Get(t.Context(), delaytask.Key("t", "old"))
 		if err != nil || task.Key != "old" || task.App() != "shop" {
 			t.Errorf("a key outside of its app: %+v, %v", task, err)
 		}
-		if task, err := s.Get(t.Context(), delaytask.Key("t", "plain").InApp("shop")); err != nil || task.Key != "plain" {
+		if task, err := s.Get(t.Context(), delaytask.Key("t", "plain").InApp("shop")); err != nil ||
+			task.Key != "plain" {
 			t.Errorf("a key within its app: %+v, %v", task, err)
 		}
 		_, err = s.SaveDelayTask(t.Context(), "t", nil, 0, delaytask.WithKey("plain"), delaytask.WithApp("shop"))
@@ -171,7 +174,8 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 		}
 		again, err := s.SaveDelayTasks(ctx, []processor.Item{
 			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("mall")}},
-			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("zoo")}, Delay: time.Hour},
+			{Tag: "t", Options: []processor.Option{processor.WithKey("order-1"), processor.WithApp("zoo")},
+				Delay: time.Hour},
 		})
 		if err != nil || again[0].ID != ids["mall"] || !errors.Is(again[0].Err, processor.ErrDuplicate) ||
 			again[1].Err != nil {
@@ -199,7 +203,8 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 		_, gone := s.Get(ctx, mall)
 		wantError(t, "a cancelled one", gone, processor.ErrNotFound)
 		for _, app := range []string{"shop", ""} {
-			if task, err := s.Get(ctx, key.InApp(app)); err != nil || task.Status != processor.Pending || task.Version != 0 {
+			if task, err := s.Get(ctx, key.InApp(app)); err != nil || task.Status != processor.Pending ||
+				task.Version != 0 {
 				t.Errorf("the app %q was changed: %+v, %v", app, task, err)
 			}
 		}

@@ -52,7 +52,8 @@ func TestAPageWithBodiesIsShort(t *testing.T) {
 	t.Parallel()
 	s, _ := embedded(t)
 	const most = 100
-	if _, err := s.SaveDelayTasks(t.Context(), slices.Repeat([]delaytask.Item{{Tag: "t", Body: 1}}, most+1)); err != nil {
+	if _, err := s.SaveDelayTasks(t.Context(), slices.Repeat([]delaytask.Item{{Tag: "t", Body: 1}},
+		most+1)); err != nil {
 		t.Fatal(err)
 	}
 	list := func(filter delaytask.Filter, want int) (next int64) {
@@ -80,7 +81,8 @@ func TestRowsThatWereWrittenByHandAreShown(t *testing.T) {
 	first, broken, last := save(t, s, "t", time.Hour), save(t, s, "t", time.Hour), save(t, s, "t", time.Hour)
 	servertest.Exec(t, d.DSN, `UPDATE delay_task_message SET ip_address = ?, headers = '{"trace":"abc","number":7}',`+
 		" execution_time = '2026-05-04 12:00:00.002000', expected_time = '2026-05-04 12:00:00.000000', status = 2,"+
-		` errors = '[{"n":1,"finished":"2026-05-04T12:00:00Z","executor":"e","error":"no"},7]' WHERE id = ?`, 10<<24|1, first)
+		` errors = '[{"n":1,"finished":"2026-05-04T12:00:00Z","executor":"e","error":"no"},7]' WHERE id = ?`, 10<<24|1,
+		first)
 	servertest.Exec(t, d.DSN, "UPDATE delay_task_message SET headers = 'no' WHERE id = ?", broken)
 
 	if task := get(t, s, first); task.Status != delaytask.Failed || task.IPAddress != netip.MustParseAddr("10.0.0.1") ||

@@ -78,7 +78,8 @@ func serve(t *testing.T) (url string) {
 	go func() { ended <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) { // a test may end before the service has begun
+		// A test may end before the service has begun.
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})

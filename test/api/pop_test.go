@@ -84,7 +84,8 @@ func TestTasksArePoppedAndEnded(t *testing.T) {
 		wantError(t, "another Retry", s.Retry(ctx, processor.ID(second.ID)), processor.ErrNotFailed)
 		third := pop(t, s, "a", processor.PopAlso("b"))
 		wantError(t, "Finish", third.Finish(ctx), nil)
-		if task := get(t, s, third.ID); task.Status != processor.Completed || task.Attempt != 1 || len(task.Errors) != 2 {
+		if task := get(t, s, third.ID); task.Status != processor.Completed || task.Attempt != 1 ||
+			len(task.Errors) != 2 {
 			t.Errorf("got %+v", task)
 		}
 	})
@@ -97,7 +98,8 @@ func TestPopThatShallNotWaitReturnsWhatIsDue(t *testing.T) {
 		}
 		id := save(t, s, "a", 0)
 		popped, err := s.Pop(t.Context(), "a", processor.PopWait(0))
-		for tries := 1; err == nil && len(popped) == 0 && tries < 10; tries++ { // the machine stood still during the claim
+		// The machine stood still during the claim.
+		for tries := 1; err == nil && len(popped) == 0 && tries < 10; tries++ {
 			popped, err = s.Pop(t.Context(), "a", processor.PopWait(0))
 		}
 		if err != nil || len(popped) != 1 || popped[0].ID != id {
@@ -138,8 +140,8 @@ func TestPopsAndTokensAreChecked(t *testing.T) {
 		token := processor.Token{ID: 1, Version: 1}
 		wantError(t, "failed with nil", s.Fail(ctx, token, nil), processor.ErrInvalidOption)
 		wantError(t, "touched for nothing", s.Touch(ctx, token, 0), processor.ErrInvalidTTR)
-		if answers, err := s.FinishAll(ctx, make([]processor.Token, processor.MaxItems+1)); !errors.Is(err,
-			processor.ErrBatchTooLarge) || answers != nil {
+		answers, err := s.FinishAll(ctx, make([]processor.Token, processor.MaxItems+1))
+		if !errors.Is(err, processor.ErrBatchTooLarge) || answers != nil {
 			t.Errorf("%d answers, %v", len(answers), err)
 		}
 		if answers, err := s.FinishAll(ctx, nil); err != nil || len(answers) != 0 {

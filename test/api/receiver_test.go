@@ -102,7 +102,8 @@ func TestAReceiverThatStopsFinishesWhatRunsAndIsCalledNoMore(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.Stop(context.Background()) }()
 	for tick := time.Tick(5 * time.Millisecond); ; <-tick { // until it has left, which it does first
-		e, err := c.Explain(t.Context(), processor.ID(save(t, c, "t", 0, processor.WithKey("k"), processor.WithApp("shop"))))
+		e, err := c.Explain(t.Context(), processor.ID(save(t, c, "t", 0, processor.WithKey("k"),
+			processor.WithApp("shop"))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,8 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 	r := receive(t, c, nothing, client.ReceiverTTL(5*time.Second))
 	h := servertest.Client{TB: t, URL: url}
 	registered := servertest.Ask[wire.ReceiverList](&h, http.StatusOK, "GET", "/v1/receivers", "").Receivers[0]
-	h.Want(http.StatusNoContent, "", "DELETE", "/v1/receivers/"+registered.ID.String(), "") // as if it had expired long ago
+	// As if it had expired long ago.
+	h.Want(http.StatusNoContent, "", "DELETE", "/v1/receivers/"+registered.ID.String(), "")
 	if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed {
 		t.Errorf("after it was forgotten: %s", task.LastError())
 	}
@@ -140,7 +142,8 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 		t.Errorf("of a tag that was added: %s", task.LastError())
 	}
 	stop(t, r)
-	if left := servertest.Ask[wire.ReceiverList](&h, http.StatusOK, "GET", "/v1/receivers", "").Receivers; len(left) != 0 {
+	if left := servertest.Ask[wire.ReceiverList](&h, http.StatusOK, "GET", "/v1/receivers",
+		"").Receivers; len(left) != 0 {
 		t.Errorf("after the stop there are %+v", left)
 	}
 }

@@ -24,34 +24,35 @@ func TestBadSavesAreRefusedAndStoreNothing(t *testing.T) {
 			item processor.Item
 			want error
 		}{
-			"an empty tag":                   {tag(""), processor.ErrInvalidTag},
-			"a tag with SQL":                 {tag("'; DROP TABLE delay_task_message; --"), processor.ErrInvalidTag},
-			"a body that is not UTF-8":       {body("\xff"), processor.ErrInvalidBody},
-			"a body that does not marshal":   {body(make(chan int)), processor.ErrInvalidBody},
-			"a body one byte over the limit": {body(make([]byte, processor.DefaultBodyLimit+1)), processor.ErrBodyTooLarge},
-			"a delay of -1 ns":               {delay(-1), processor.ErrInvalidDelay},
-			"the longest duration":           {delay(math.MaxInt64), processor.ErrDelayTooLong},
-			"a time that is not set":         {with(processor.WithTime(time.Time{})), processor.ErrInvalidTime},
+			"an empty tag":                 {tag(""), processor.ErrInvalidTag},
+			"a tag with SQL":               {tag("'; DROP TABLE delay_task_message; --"), processor.ErrInvalidTag},
+			"a body that is not UTF-8":     {body("\xff"), processor.ErrInvalidBody},
+			"a body that does not marshal": {body(make(chan int)), processor.ErrInvalidBody},
+			"a body one byte over the limit": {body(make([]byte, processor.DefaultBodyLimit+1)),
+				processor.ErrBodyTooLarge}, "a delay of -1 ns": {delay(-1), processor.ErrInvalidDelay},
+			"the longest duration":   {delay(math.MaxInt64), processor.ErrDelayTooLong},
+			"a time that is not set": {with(processor.WithTime(time.Time{})), processor.ErrInvalidTime},
 			"a time and a delay": {processor.Item{Tag: "t", Delay: 1, Options: []processor.Option{
 				processor.WithTime(time.Now()),
 			}}, processor.ErrInvalidOption},
-			"a key of the reserved space":     {with(processor.WithKey("s3:7")), processor.ErrInvalidKey},
-			"an app that cannot be one":       {with(processor.WithApp("a b")), processor.ErrInvalidOption},
-			"an id that NewID never makes":    {with(processor.WithID(7)), processor.ErrInvalidID},
-			"an id that is the last one":      {with(processor.WithID(math.MaxInt64)), processor.ErrInvalidID},
-			"a TTR of ten years":              {with(processor.WithTTR(87_600 * time.Hour)), processor.ErrInvalidTTR},
-			"negative max attempts":           {with(processor.WithMaxAttempts(-1)), processor.ErrInvalidMaxAttempts},
-			"a priority over 100":             {with(processor.WithPriority(101)), processor.ErrInvalidPriority},
-			"a header that is not UTF-8":      {with(processor.WithHeader("h", "\xff")), processor.ErrInvalidHeaders},
-			"a late policy that is not there": {with(processor.WithMaxLateness(time.Second, 7)), processor.ErrInvalidOption},
-			"an option that is nil":           {with(nil), processor.ErrInvalidOption},
+			"a key of the reserved space":  {with(processor.WithKey("s3:7")), processor.ErrInvalidKey},
+			"an app that cannot be one":    {with(processor.WithApp("a b")), processor.ErrInvalidOption},
+			"an id that NewID never makes": {with(processor.WithID(7)), processor.ErrInvalidID},
+			"an id that is the last one":   {with(processor.WithID(math.MaxInt64)), processor.ErrInvalidID},
+			"a TTR of ten years":           {with(processor.WithTTR(87_600 * time.Hour)), processor.ErrInvalidTTR},
+			"negative max attempts":        {with(processor.WithMaxAttempts(-1)), processor.ErrInvalidMaxAttempts},
+			"a priority over 100":          {with(processor.WithPriority(101)), processor.ErrInvalidPriority},
+			"a header that is not UTF-8":   {with(processor.WithHeader("h", "\xff")), processor.ErrInvalidHeaders},
+			"a late policy that is not there": {with(processor.WithMaxLateness(time.Second, 7)),
+				processor.ErrInvalidOption}, "an option that is nil": {with(nil), processor.ErrInvalidOption},
 		} {
 			id, err := s.SaveDelayTask(t.Context(), c.item.Tag, c.item.Body, c.item.Delay, c.item.Options...)
 			if id != 0 || !errors.Is(err, c.want) {
 				t.Errorf("%s: got %d, %v, want %v", name, id, err, c.want)
 			}
 			_, err = s.SaveDelayTasks(t.Context(), []processor.Item{{Tag: "good"}, c.item})
-			if refused, ok := errors.AsType[*processor.BatchError](err); !ok || refused.Index != 1 || !errors.Is(err, c.want) {
+			if refused, ok := errors.AsType[*processor.BatchError](err); !ok || refused.Index != 1 ||
+				!errors.Is(err, c.want) {
 				t.Errorf("%s, second in a batch: got %v, want %v for index 1", name, err, c.want)
 			}
 		}
@@ -94,10 +95,12 @@ func TestWhatIsUnusualAndRightIsStored(t *testing.T) {
 		want("a time in a zone", stored(0, processor.WithTime(time.Date(2190, 10, 28, 2, 30, 0, 0, zone))).Expected,
 			time.Date(2190, 10, 28, 0, 30, 0, 0, time.UTC))
 		later := time.Now().Add(time.Hour) // with a monotonic reading
-		if got := stored(0, processor.WithTime(later)).Expected; got.Before(later) || got.Sub(later) > time.Millisecond {
+		if got := stored(0, processor.WithTime(later)).Expected; got.Before(later) ||
+			got.Sub(later) > time.Millisecond {
 			t.Errorf("expected at %v, want %v", got, later)
 		}
-		want("a key of 255 letters", stored(0, processor.WithKey(strings.Repeat("é", 255))).Key, strings.Repeat("é", 255))
+		want("a key of 255 letters", stored(0, processor.WithKey(strings.Repeat("é", 255))).Key,
+			strings.Repeat("é", 255))
 		want("no TTR", stored(0).TTR, 15*time.Second)
 		want("a TTR of 1 ms", stored(0, processor.WithTTR(time.Millisecond)).TTR, time.Second)
 		want("no max attempts", stored(0).MaxAttempts, 20)

@@ -34,7 +34,8 @@ func TestTagsArePaused(t *testing.T) {
 			t.Errorf("got %+v, %v", stats, err)
 		}
 		tags, err := s.Tags(ctx)
-		if !slices.ContainsFunc(tags, func(s processor.TagState) bool { return s.Tag == "a" && s.Paused }) || err != nil {
+		if !slices.ContainsFunc(tags, func(s processor.TagState) bool { return s.Tag == "a" && s.Paused }) ||
+			err != nil {
 			t.Errorf("got %+v, %v", tags, err)
 		}
 		if err := s.Resume(ctx, "a"); err != nil {
@@ -45,7 +46,8 @@ func TestTagsArePaused(t *testing.T) {
 			t.Errorf("got %+v", task)
 		}
 		if n := serving(t, s, "a"); n.Name != "blue" || !n.Alive || n.Leaving || n.PID == 0 || n.Heartbeat.IsZero() ||
-			len(n.Shares) != len(n.Tags) || !slices.Contains(n.Shares, processor.Share{Tag: "a", Position: 1, Total: 1}) {
+			len(n.Shares) != len(n.Tags) || !slices.Contains(n.Shares,
+			processor.Share{Tag: "a", Position: 1, Total: 1}) {
 			t.Errorf("got %+v", n)
 		}
 	})
@@ -227,7 +229,8 @@ func TestExplainSaysWhatBecameOfATask(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Advance(0)
-	explained(t, s.Scheduler, ids["ok"], delaytask.ReasonFinished, "completed at 2026-05-04T12:00:00.000Z, in attempt 1")
+	explained(t, s.Scheduler, ids["ok"], delaytask.ReasonFinished,
+		"completed at 2026-05-04T12:00:00.000Z, in attempt 1")
 	explained(t, s.Scheduler, ids["bad"], delaytask.ReasonFinished, "no such account")
 	explained(t, s.Scheduler, ids["cancelled"], delaytask.ReasonFinished, "cancelled at 2026-05-04T12:00:00.000Z")
 	explained(t, s.Scheduler, ids["orphan"], delaytask.ReasonUnserved, "No live node serves the tag orphan.")

@@ -36,9 +36,9 @@ func TestSpansOfSavesThatFail(t *testing.T) {
 	}{
 		"a tag that there cannot be": {[]delaytask.Item{{Tag: "not a tag"}}, delaytask.ErrInvalidTag, "send"},
 		"a negative delay":           {[]delaytask.Item{negative}, delaytask.ErrInvalidDelay, "send mail"},
-		"one of many":                {[]delaytask.Item{{Tag: "mail"}, negative}, delaytask.ErrInvalidDelay, "send mail"},
-		"a key that is taken": {[]delaytask.Item{{Tag: "mail", Options: []delaytask.Option{delaytask.WithKey("7")}}},
-			delaytask.ErrDuplicate, "send mail"},
+		"one of many": {[]delaytask.Item{{Tag: "mail"}, negative}, delaytask.ErrInvalidDelay,
+			"send mail"}, "a key that is taken": {[]delaytask.Item{{Tag: "mail",
+			Options: []delaytask.Option{delaytask.WithKey("7")}}}, delaytask.ErrDuplicate, "send mail"},
 	} {
 		before := len(f.spans(tt.span))
 		var err error
@@ -65,7 +65,8 @@ func TestBulkSaveHasOneSpanWhoseContextGoesIntoEveryTask(t *testing.T) {
 	t.Parallel()
 	f := newTraced(t)
 	own := delaytask.WithHeader("color", "red")
-	same := []delaytask.Item{{Tag: "a", Delay: time.Hour}, {Tag: "a", Delay: time.Hour, Options: []delaytask.Option{own}}}
+	same := []delaytask.Item{{Tag: "a", Delay: time.Hour},
+		{Tag: "a", Delay: time.Hour, Options: []delaytask.Option{own}}}
 	mixed := []delaytask.Item{{Tag: "a", Delay: time.Hour}, {Tag: "b", Delay: time.Hour}, {Tag: "a", Delay: time.Hour}}
 	for name, items := range map[string][]delaytask.Item{"send a": same, "send": mixed} {
 		results, err := f.SaveDelayTasks(f.ctx, items)
@@ -154,8 +155,9 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 		return both
 	}
 	only := func(name, value string) map[string]string { return map[string]string{name: value} }
-	full := strings.Repeat("x", 16<<10-len(`{"a":""}`))                              // not a byte is left
-	fits := full[:len(full)-len(`,"traceparent":"","tracestate":"vendor=seven"`)-55] // as much as the trace takes is left
+	full := strings.Repeat("x", 16<<10-len(`{"a":""}`)) // not a byte is left
+	// As much as the trace takes is left.
+	fits := full[:len(full)-len(`,"traceparent":"","tracestate":"vendor=seven"`)-55]
 	for name, tt := range map[string]struct {
 		ctx     context.Context
 		headers map[string]string

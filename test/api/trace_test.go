@@ -130,9 +130,10 @@ func TestAttemptsLinkToTheSpanOfTheirSave(t *testing.T) {
 			t.Errorf("attempt %d: parent %v, kind %v, links %v", i+1, span.Parent.IsValid(), span.SpanKind, span.Links)
 		}
 		wantAttributes(t, span, map[attribute.Key]any{
-			"messaging.system": "delaytask", "messaging.operation.name": "process", "messaging.operation.type": "process",
-			"messaging.destination.name": "mail", "messaging.message.id": strconv.FormatInt(id, 10),
-			"messaging.delaytask.attempt": int64(i + 1), "messaging.delaytask.lateness_ms": 0.0,
+			"messaging.system": "delaytask", "messaging.operation.name": "process",
+			"messaging.operation.type": "process", "messaging.destination.name": "mail",
+			"messaging.message.id": strconv.FormatInt(id, 10), "messaging.delaytask.attempt": int64(i + 1),
+			"messaging.delaytask.lateness_ms": 0.0,
 		})
 		failed := i < 2
 		if (span.Status.Code == codes.Error) != failed || (len(span.Events) == 1) != failed {
@@ -188,7 +189,8 @@ func TestSpansOfAttemptsSayWhatBecameOfThem(t *testing.T) {
 			if (span.Status.Code == codes.Error) != tt.failed || len(span.Status.Description) > 1024 {
 				t.Errorf("status %v", span.Status)
 			}
-			wantAttributes(t, span, map[attribute.Key]any{"error.type": tt.typ, "messaging.delaytask.outcome": tt.outcome})
+			wantAttributes(t, span, map[attribute.Key]any{"error.type": tt.typ,
+				"messaging.delaytask.outcome": tt.outcome})
 			if name == "panic" && (span.Status.Description != "panic: out of order" ||
 				!strings.Contains(get(t, f, id).ErrorStack, "trace_test.go")) {
 				t.Errorf("status %v, and the task's error is %s", span.Status, get(t, f, id).ErrorStack)
@@ -236,7 +238,8 @@ func TestSpanOfAnAttemptIsOutermostAndReachesWhatItSaves(t *testing.T) {
 	f.Advance(0)
 	process := f.one(t, "process first").SpanContext.SpanID()
 	if parent := f.one(t, "send second").Parent.SpanID(); outside.SpanID() != process || parent != process {
-		t.Errorf("middleware sees %v, the save's parent is %v; want the attempt's %v", outside.SpanID(), parent, process)
+		t.Errorf("middleware sees %v, the save's parent is %v; want the attempt's %v", outside.SpanID(), parent,
+			process)
 	}
 }
 

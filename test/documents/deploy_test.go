@@ -17,7 +17,8 @@ import (
 func TestDeployFilesSetWhatIsThere(t *testing.T) {
 	t.Parallel()
 	settings := regexp.MustCompile(`(DELAYTASK_[A-Z_]+)(?:=|: )("[^"]*"|\S+)`)
-	for path, want := range map[string]int{"deploy/Dockerfile": 2, "deploy/delaytask.service": 1, "docker-compose.yml": 5} {
+	for path, want := range map[string]int{"deploy/Dockerfile": 2, "deploy/delaytask.service": 1,
+		"docker-compose.yml": 5} {
 		var environ []string
 		for line := range strings.Lines(read(t, filepath.Join(root, path))) {
 			if strings.HasPrefix(strings.TrimSpace(line), "#") {
@@ -30,7 +31,8 @@ func TestDeployFilesSetWhatIsThere(t *testing.T) {
 		if len(environ) != want {
 			t.Errorf("%s sets %q, want %d variables", path, environ, want)
 		}
-		if _, err := config.Load(config.Source{Path: filepath.Join(root, "config.yaml"), Environ: environ}); err != nil {
+		if _, err := config.Load(config.Source{Path: filepath.Join(root, "config.yaml"),
+			Environ: environ}); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -44,7 +46,8 @@ func TestContainersAreHealthyWithoutRights(t *testing.T) {
 	}
 	for name, service := range compose["services"].(map[string]any) {
 		said := fmt.Sprint(service)
-		for _, want := range []string{"cap_drop:[ALL]", "read_only:true", "[no-new-privileges:true]", "healthcheck:map["} {
+		for _, want := range []string{"cap_drop:[ALL]", "read_only:true", "[no-new-privileges:true]",
+			"healthcheck:map["} {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s lacks %s: %s", name, want, said)
 			}
@@ -75,7 +78,8 @@ func TestDeployFilesFitTheProgram(t *testing.T) {
 			t.Errorf("%s is not there", path)
 		}
 	}
-	if command := one(image, `^CMD \["(\w+)"\]`); command != "serve" || !strings.Contains(one(unit, `^ExecStart=(.*)$`), " serve ") {
+	if command := one(image, `^CMD \["(\w+)"\]`); command != "serve" ||
+		!strings.Contains(one(unit, `^ExecStart=(.*)$`), " serve ") {
 		t.Errorf("the image runs %q", command)
 	}
 	const requests = 15 * time.Second // that are in flight

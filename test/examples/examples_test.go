@@ -16,7 +16,8 @@ import (
 
 func TestInProcess(t *testing.T) {
 	t.Parallel()
-	p := run(t, []string{"DELAYTASK_DSN=sqlite:" + filepath.Join(t.TempDir(), "tasks.db")}, build(t, "examples/inprocess"))
+	p := run(t, []string{"DELAYTASK_DSN=sqlite:" + filepath.Join(t.TempDir(), "tasks.db")},
+		build(t, "examples/inprocess"))
 	p.says(t, "^hello Go$")
 	p.stops(t)
 }
@@ -61,7 +62,8 @@ func TestReceiver(t *testing.T) {
 	late := save(t, c, `{"name":"late"}`)
 	third := run(t, env, build(t, "examples/receiver"))
 	third.says(t, "^hello late$")
-	if task := settled(t, c, late); task.Status != processor.Completed { // perhaps after a try at the one that was killed
+	// Perhaps after a try at the one that was killed.
+	if task := settled(t, c, late); task.Status != processor.Completed {
 		t.Errorf("got %+v", task)
 	}
 	third.stops(t)
@@ -102,7 +104,8 @@ func worker(t *testing.T, interpreter, file string) {
 	completed(t, c, id)
 
 	id = save(t, c, `{"fail":"no such user"}`, processor.WithMaxAttempts(1))
-	if task := settled(t, c, id); task.Status != processor.Failed || !strings.Contains(task.LastError(), "no such user") {
+	if task := settled(t, c, id); task.Status != processor.Failed ||
+		!strings.Contains(task.LastError(), "no such user") {
 		t.Errorf("got %+v", task)
 	}
 

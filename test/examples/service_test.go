@@ -139,7 +139,8 @@ func service(t *testing.T) (env []string, c *client.Client) {
 	program := build(t, "cmd/delaytask")
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
 	server := run(t, []string{
-		"DELAYTASK_SERVER_LISTEN=127.0.0.1:0", "DELAYTASK_DSN=" + dsn, "DELAYTASK_SECRET=a secret of this test, long enough",
+		"DELAYTASK_SERVER_LISTEN=127.0.0.1:0", "DELAYTASK_DSN=" + dsn,
+		"DELAYTASK_SECRET=a secret of this test, long enough",
 	}, program, "serve")
 	base := server.says(t, `serves at (http://[\d.:]+)`)
 	ready(t, base+"/readyz")

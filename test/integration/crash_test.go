@@ -82,7 +82,8 @@ func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 		processes := []*child{serving(t, d), serving(t, d), serving(t, d)}
 		var good []int64
 		for i := range 200 {
-			good = append(good, save(t, s, "t", time.Second+time.Duration(i)*50*time.Millisecond, delaytask.WithTTR(childTTR)))
+			good = append(good, save(t, s, "t", time.Second+time.Duration(i)*50*time.Millisecond,
+				delaytask.WithTTR(childTTR)))
 		}
 		bad, err := s.SaveDelayTask(t.Context(), "t", "die", 2*time.Second, delaytask.WithTTR(childTTR))
 		if err != nil {

@@ -63,7 +63,8 @@ func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 func connected(t *testing.T, server *sql.DB) (n int) {
 	t.Helper()
 	var name string
-	if err := server.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &n); err != nil {
+	if err := server.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name,
+		&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

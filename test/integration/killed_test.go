@@ -51,8 +51,8 @@ const (
 	outageTTR    = 3 * time.Second
 	callsBetween = 100 // accepted of each kind before and after every outage
 
-	// After an outage the leases that ran when it began end, and their rescue takes up to 5 s; what nobody took is found
-	// by a scan within 6 s.
+	// After an outage the leases that ran when it began end, and their rescue takes up to 5 s; what nobody took is
+	// found by a scan within 6 s.
 	caughtUp = outageTTR + 5*time.Second
 	servedIn = 3 * time.Second // until saves are accepted again
 	startsIn = 6 * time.Second // lateness of what is saved then
@@ -220,7 +220,8 @@ func judgeAnswers(t *testing.T, calls []call, stored map[string]storedTask) {
 func judgeTransactions(t *testing.T, db *sql.DB) {
 	t.Helper()
 	torn := number(t, db, "SELECT (SELECT COUNT(*) FROM marker WHERE task NOT IN (SELECT id FROM delay_task_message))"+
-		" + (SELECT COUNT(*) FROM delay_task_message WHERE tag = ? AND id NOT IN (SELECT task FROM marker))", string(txCall))
+		" + (SELECT COUNT(*) FROM delay_task_message WHERE tag = ? AND id NOT IN (SELECT task FROM marker))",
+		string(txCall))
 	if torn != 0 {
 		t.Errorf("%d transactions are stored by half", torn)
 	}
@@ -285,7 +286,8 @@ const linesPerRescue = 2
 // millisecond, so what spins counts thousands.
 func judgeNoise(t *testing.T, away time.Duration, databaseErrors, lines int) {
 	t.Helper()
-	t.Logf("%d errors of the database were counted, %d lines were logged beside those of rescues", databaseErrors, max(0, lines))
+	t.Logf("%d errors of the database were counted, %d lines were logged beside those of rescues", databaseErrors,
+		max(0, lines))
 	if perSecond := float64(databaseErrors) / away.Seconds(); perSecond > 500 {
 		t.Errorf("%.0f errors of the database a second, want at most 500", perSecond)
 	}

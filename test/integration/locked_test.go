@@ -74,7 +74,9 @@ func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 
 // saveAndLock saves tasks and locks one of them before they are due; later ones where the machine was too slow for
 // that.
-func saveAndLock(t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan int64) (tasks []int64, held int64, tx *sql.Tx) {
+func saveAndLock(
+	t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan int64,
+) (tasks []int64, held int64, tx *sql.Tx) {
 	t.Helper()
 	for _, wait := range []time.Duration{soon, 4 * soon, 16 * soon} {
 		due := time.Now().Add(wait)
@@ -109,8 +111,8 @@ func holding() (p processor.Func, running chan int64, letGo chan struct{}) {
 
 func TestLockedRowHoldsUpNeitherRenewalsNorResultsOfOthers(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
-		// A quarter of the first is hardly more than the wait for a lock. The others are for a machine that stood still for
-		// so long that leases ended by that.
+		// A quarter of the first is hardly more than the wait for a lock. The others are for a machine that stood still
+		// for so long that leases ended by that.
 		for _, ttr := range []time.Duration{5 * time.Second, 15 * time.Second, 45 * time.Second} {
 			begun := time.Now()
 			err := renewBesideALock(t, d, ttr)
@@ -172,7 +174,8 @@ func renewBesideALock(t *testing.T, d dbtest.Database, ttr time.Duration) (lost 
 	within(t, 6*time.Second, unlocked, time.Now(), "the locked result after its lock")
 	for _, id := range tasks {
 		if task := reaches(t, s, id, delaytask.Completed); task.Attempt != 1 || task.CrashCount != 0 {
-			lost = errors.Join(lost, fmt.Errorf("task %d: attempt %d, crash count %d; want 1 and 0", id, task.Attempt, task.CrashCount))
+			lost = errors.Join(lost, fmt.Errorf("task %d: attempt %d, crash count %d; want 1 and 0", id, task.Attempt,
+				task.CrashCount))
 		}
 	}
 	if n := len(running); n > 0 {

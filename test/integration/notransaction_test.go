@@ -76,7 +76,8 @@ func TestOnlyATransactionIsTakenForOne(t *testing.T) {
 			return nil
 		})
 		id := save(t, s, "complete", 0)
-		if err := servertest.Receive(t, answer, "the completion is refused"); !errors.Is(err, delaytask.ErrNoTransaction) {
+		err = servertest.Receive(t, answer, "the completion is refused")
+		if !errors.Is(err, delaytask.ErrNoTransaction) {
 			t.Errorf("complete: got %v, want %v", err, delaytask.ErrNoTransaction)
 		}
 		reaches(t, s, id, delaytask.Completed) // by its result: the refusal has handed nothing over

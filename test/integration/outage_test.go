@@ -56,7 +56,8 @@ func killAll(t *testing.T, d dbtest.Database, server *sql.DB) int {
 	}
 	for _, id := range killed {
 		_, err := server.ExecContext(t.Context(), fmt.Sprintf("KILL %d", id))
-		if refused, ok := errors.AsType[*mysql.MySQLError](err); err != nil && (!ok || refused.Number != 1094) { // gone by itself
+		// Gone by itself.
+		if refused, ok := errors.AsType[*mysql.MySQLError](err); err != nil && (!ok || refused.Number != 1094) {
 			t.Fatal(err)
 		}
 	}

@@ -86,11 +86,13 @@ func TestPlainInsertRuns(t *testing.T) {
 		execute(t, db, insert+"delay_time) VALUES ('t', '{}', 700)")
 		execute(t, db, insert+"expected_time) VALUES ('t', 'text', "+now(d, "2")+")")
 		execute(t, db, insert+"delay_time, due_time) VALUES ('t', 'no due time', 700, NULL)")
-		execute(t, db, "INSERT INTO delay_task_message (tag, message_body, status, error_stack, version, ip_address, delay_time,"+
-			" expected_time, execution_time, create_time, update_time) VALUES ('t', NULL, 0, NULL, 0, NULL, 2000,"+
-			now(d, "2")+", NULL, "+now(d, "0")+", "+now(d, "0")+")") // a table of old has all of these
+		execute(t, db,
+			"INSERT INTO delay_task_message (tag, message_body, status, error_stack, version, ip_address, delay_time,"+
+				" expected_time, execution_time, create_time, update_time) VALUES ('t', NULL, 0, NULL, 0, NULL, 2000,"+
+				now(d, "2")+", NULL, "+now(d, "0")+", "+now(d, "0")+")") // a table of old has all of these
 		page, err := s.List(t.Context(), delaytask.Filter{Tag: "t", Bodies: true})
-		if err != nil || slices.ContainsFunc(page.Tasks, func(task delaytask.TaskRow) bool { return task.Broken != "" }) {
+		if err != nil || slices.ContainsFunc(page.Tasks,
+			func(task delaytask.TaskRow) bool { return task.Broken != "" }) {
 			t.Errorf("listed %+v, %v", page, err)
 		}
 		for range 4 {
@@ -138,13 +140,15 @@ func TestTaskParkedByHandHoldsUpNoNeighbour(t *testing.T) {
 		warm(t, s, "t")
 		var neighbours []int64
 		var parked int64
-		for delay := 5 * time.Second; parked == 0; delay *= 2 { // on a machine that stands still they may be claimed before
+		// On a machine that stands still they may be claimed before.
+		for delay := 5 * time.Second; parked == 0; delay *= 2 {
 			at := time.Now().Add(delay)
 			neighbours = neighbours[:0]
 			for range 20 {
 				neighbours = append(neighbours, save(t, s, "t", 0, delaytask.WithTime(at)))
 			}
-			const park = "UPDATE delay_task_message SET due_time = '9999-12-31 23:59:59.000000' WHERE status = 0 AND id = ?"
+			const park = "UPDATE delay_task_message SET due_time = '9999-12-31 23:59:59.000000' WHERE status = 0 " +
+				"AND id = ?"
 			execute(t, db, park, neighbours[7])
 			if strings.HasPrefix(columns(t, db, neighbours[7])["due_time"], "9999") {
 				parked = neighbours[7]

@@ -176,8 +176,10 @@ func wantOwnSessions(t *testing.T, db *sql.DB, n int) {
 			lockWait, autocommit int
 		}
 		want.mode, want.zone, want.charset, want.lockWait, want.autocommit = "ANSI_QUOTES", "+09:00", "latin1", 33, 1
-		const session = "SELECT @@sql_mode, @@time_zone, @@character_set_client, @@innodb_lock_wait_timeout, @@autocommit"
-		err = conn.QueryRowContext(ctx, session).Scan(&got.mode, &got.zone, &got.charset, &got.lockWait, &got.autocommit)
+		const session = "SELECT @@sql_mode, @@time_zone, @@character_set_client, " +
+			"@@innodb_lock_wait_timeout, @@autocommit"
+		err = conn.QueryRowContext(ctx, session).Scan(&got.mode, &got.zone, &got.charset,
+			&got.lockWait, &got.autocommit)
 		if err != nil || got != want {
 			t.Errorf("a session of the pool is %+v, %v; want %+v", got, err, want)
 		}

@@ -65,7 +65,8 @@ func probe(t *testing.T, d dbtest.Database) {
 func within(t *testing.T, limit time.Duration, from, to time.Time, what string) {
 	t.Helper()
 	took, most := to.Sub(from), allowed(limit, from, to)
-	t.Logf("%s took %v of %v, allowed here %v", what, took.Round(100*time.Microsecond), limit, most.Round(time.Millisecond))
+	t.Logf("%s took %v of %v, allowed here %v", what, took.Round(100*time.Microsecond), limit,
+		most.Round(time.Millisecond))
 	if took < 0 || took > most {
 		t.Errorf("%s took %v, want 0 to %v, and on this machine at most %v", what, took, limit, most)
 	}

@@ -80,7 +80,10 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 			}
 			return id
 		}
-		cancel := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status, error) { return s.CancelTx(t.Context(), tx, ref) }
+		cancel := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status,
+			error) {
+			return s.CancelTx(t.Context(), tx, ref)
+		}
 		toNow := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status, error) {
 			return s.RescheduleTx(t.Context(), tx, ref, 0)
 		}
@@ -88,7 +91,8 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 			after((*sql.Tx).Rollback, cancel): delaytask.Pending, after((*sql.Tx).Rollback, toNow): delaytask.Pending,
 			after((*sql.Tx).Commit, cancel): delaytask.Cancelled,
 		}
-		if moved, got := after((*sql.Tx).Commit, toNow), servertest.Receive(t, ran, "rescheduled task runs"); got != moved {
+		if moved, got := after((*sql.Tx).Commit, toNow),
+			servertest.Receive(t, ran, "rescheduled task runs"); got != moved {
 			t.Errorf("task %d ran, want %d", got, moved)
 		}
 		for id, status := range want {

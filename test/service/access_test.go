@@ -101,7 +101,8 @@ func TestWaitingPopOfWhoMayNoLongerGetsNothing(t *testing.T) {
 					strings.Contains(a.Text, saved.ID.String()) {
 					t.Errorf("%s is answered %d %s", tag, a.Status, a.Text)
 				}
-				again := servertest.Ask[wire.PopReply](&s.Client, 200, "POST", "/v1/tags/"+tag+"/pop?wait=20s", "", may...)
+				again := servertest.Ask[wire.PopReply](&s.Client, 200, "POST", "/v1/tags/"+tag+"/pop?wait=20s", "",
+					may...)
 				if p := again.Tasks[0]; p.ID != saved.ID || p.Attempt != 1 {
 					t.Errorf("%s comes again as %+v", tag, p)
 				}

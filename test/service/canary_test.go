@@ -35,7 +35,8 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			if strings.HasPrefix(r.URL.Path, "/collector/") {
 				spans.Add(1)
 				sent, _ := io.ReadAll(r.Body)
-				sent = bytes.ReplaceAll(sent, []byte(`"`+canary+`!"`), nil) // no tag, which the error of its save quotes
+				// No tag, which the error of its save quotes.
+				sent = bytes.ReplaceAll(sent, []byte(`"`+canary+`!"`), nil)
 				if bytes.Contains(sent, []byte(canary)) {
 					t.Errorf("a span holds it: %q", sent)
 				}
@@ -59,8 +60,10 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			"DELAYTASK_SERVER_GET_TOPICS=*",
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
 			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=api-key="+canary,
-			"OTEL_EXPORTER_OTLP_HEADERS="+canary, "OTEL_BSP_SCHEDULE_DELAY=100", // which are no headers, and are not asked for
-			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver, "//", "//user:"+canary+"@", 1)+"/collector?token="+canary)
+			// Which are no headers, and are not asked for.
+			"OTEL_EXPORTER_OTLP_HEADERS="+canary, "OTEL_BSP_SCHEDULE_DELAY=100",
+			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver, "//", "//user:"+canary+"@", 1)+"/collector?token="+
+				canary)
 		bearer := token(t, db, "a", "*", "all")
 		s.becomes(200, "GET", "/v1/stats", bearer...)
 		c := canaries{s, bearer, receiver}
@@ -159,8 +162,8 @@ func (c canaries) calls() {
 		c.must(201, "POST", "/v1/receivers", register)
 		c.must(201, "POST", "/v1/tasks", fmt.Sprintf(`{"tag":"called","app":"a%d","body":%q}`, i, canary))
 		c.send("POST", "/v1/tasks",
-			fmt.Sprintf(`{"tag":"http","body":{"url":%q,"headers":{"authorization":%q},"passrule":{"a":%q}}}`, url, canary,
-				canary))
+			fmt.Sprintf(`{"tag":"http","body":{"url":%q,"headers":{"authorization":%q},"passrule":{"a":%q}}}`, url,
+				canary, canary))
 	}
 	c.send("POST", "/v1/tasks", `{"tag":"http","body":{"url":"http://user:`+canary+`@10.0.0.1/?`+canary+`"}}`)
 	c.send("POST", "/v1/receivers",
@@ -213,8 +216,8 @@ func withPassword(t *testing.T, db dbtest.Database) string {
 	user := "canary" + cfg.DBName[len(cfg.DBName)-12:]
 	pool := servertest.SQL(t, db.DSN)
 	for _, statement := range []string{
-		"CREATE USER '" + user + "'@'%' IDENTIFIED BY '" + canary + "'", "GRANT ALL ON `" + cfg.DBName + "`.* TO '" + user +
-			"'@'%'",
+		"CREATE USER '" + user + "'@'%' IDENTIFIED BY '" + canary + "'",
+		"GRANT ALL ON `" + cfg.DBName + "`.* TO '" + user + "'@'%'",
 	} {
 		if _, err := pool.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)

@@ -66,7 +66,8 @@ func TestHealthTrustsItsOwnServerAlone(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
 		})
-		if out, errs, code := run(t, nil, "health", "--json", "--url", other); code != 1 || !strings.Contains(errs, want) {
+		if out, errs, code := run(t, nil, "health", "--json", "--url", other); code != 1 ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%d %s: exit code %d, %s%s", status, body, code, out, errs)
 		}
 	}

@@ -65,7 +65,8 @@ func TestTasksOfAKilledServerAreDeliveredAgain(t *testing.T) {
 			again[task.ID] = true
 		}
 		stored := second.Want(200, "", "GET", "/v1/stats", "").Text
-		if len(again) != all-finished || !strings.Contains(stored, fmt.Sprintf(`"tag":"t","counts":{"completed":%d}`, all)) {
+		if len(again) != all-finished || !strings.Contains(stored,
+			fmt.Sprintf(`"tag":"t","counts":{"completed":%d}`, all)) {
 			t.Errorf("%d were delivered again, stored are %s", len(again), stored)
 		}
 	})

@@ -53,7 +53,8 @@ func TestTheDatabaseIsAwayForAWhile(t *testing.T) {
 		mortal.Start(t)
 		s.becomes(200, "GET", "/readyz")
 		if refused.Code == wire.CodeOutcomeUnknown {
-			if saved := s.Save(`{"tag":"other","key":"k","id":"` + refused.TaskID.String() + `"}`); saved.ID != refused.TaskID {
+			if saved := s.Save(`{"tag":"other","key":"k","id":"` + refused.TaskID.String() +
+				`"}`); saved.ID != refused.TaskID {
 				t.Errorf("saved again as %s, want %s", saved.ID, refused.TaskID)
 			}
 		} else {
@@ -106,9 +107,11 @@ func (s *server) failsWhile(t *testing.T, what string, begin, end func()) {
 	} {
 		for _, wait := range []string{"0", "1"} {
 			all.Go(func() {
-				a, err := s.Try(pop[0], strings.ReplaceAll(pop[1], "WAIT", wait), strings.ReplaceAll(pop[2], "WAIT", wait))
+				a, err := s.Try(pop[0], strings.ReplaceAll(pop[1], "WAIT", wait),
+					strings.ReplaceAll(pop[2], "WAIT", wait))
 				old := strings.Contains(a.Text, `"success":false`)
-				if err != nil || a.Status != 503 || a.Header.Get("Retry-After") == "" || old == strings.HasPrefix(pop[1], "/v1") {
+				if err != nil || a.Status != 503 || a.Header.Get("Retry-After") == "" ||
+					old == strings.HasPrefix(pop[1], "/v1") {
 					t.Errorf("%s: %s that waits %s s is answered %d %s, %v", what, pop[1], wait, a.Status, a.Text, err)
 				}
 			})

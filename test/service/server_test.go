@@ -71,7 +71,8 @@ func (s *server) serves() {
 func launch(t *testing.T, environ []string, args ...string) *server {
 	t.Helper()
 	s := &server{
-		Client: servertest.Client{TB: t}, said: &servertest.Log{}, logged: &servertest.Log{}, ended: make(chan struct{}),
+		Client: servertest.Client{TB: t}, said: &servertest.Log{}, logged: &servertest.Log{},
+		ended: make(chan struct{}),
 	}
 	s.cmd = exec.Command(program, append([]string{"serve"}, args...)...)
 	s.cmd.Dir, s.cmd.Env = t.TempDir(), environ

@@ -19,7 +19,8 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	env := []string{"DELAYTASK_CONFIG=" + file, "DELAYTASK_DSN=root:canary1@tcp(db:3306)/shop",
 		"DELAYTASK_SECRET=canary2-canary2-canary2"}
 	for format, wants := range map[string][]string{
-		"--json=false": {"dsn: root:***@tcp(db:3306)/shop\n", "secret: '***'\n", "secrets: '***'\n"}, "--json": {`"***"`},
+		"--json=false": {"dsn: root:***@tcp(db:3306)/shop\n", "secret: '***'\n", "secrets: '***'\n"},
+		"--json":       {`"***"`},
 	} {
 		out, errs, code := run(t, env, "config", "print", format)
 		for _, want := range wants {

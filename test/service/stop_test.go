@@ -76,7 +76,8 @@ func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
 		s.stopping()
 		for tag, poll := range polls {
 			a := servertest.Receive(t, poll, "the pop is answered")
-			if a.Status != 204 && (a.Status != 200 || !strings.HasPrefix(a.Text, `{"success":true,"error":"","id":""`)) {
+			if a.Status != 204 && (a.Status != 200 || !strings.HasPrefix(a.Text,
+				`{"success":true,"error":"","id":""`)) {
 				t.Errorf("the pop of %s is answered %d %s", tag, a.Status, a.Text)
 			}
 		}

@@ -101,13 +101,16 @@ func tracedTo(url string, more ...string) []string {
 func TestATraceGoesFromTheCallerThroughTheDelayToTheReceiver(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := newCollector(t)
-		s := serve(t, db, tracedTo(c.url, "OTEL_EXPORTER_OTLP_HEADERS=api-key=of%20mine", "OTEL_SERVICE_NAME=shop-tasks")...)
+		s := serve(t, db, tracedTo(c.url, "OTEL_EXPORTER_OTLP_HEADERS=api-key=of%20mine",
+			"OTEL_SERVICE_NAME=shop-tasks")...)
 		if want := "traces     sent to " + strings.TrimPrefix(c.url, "http://") +
 			"\n"; !strings.Contains(s.said.String(), want) {
 			t.Errorf("it says\n%s", s.said)
 		}
 		seen := make(chan string, 10)
-		receiver := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Traceparent") })
+		receiver := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {
+			seen <- r.Header.Get("Traceparent")
+		})
 		const caller, callers = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 		s.Want(201, "", "POST", "/v1/tasks", `{"tag":"http","delay":"300ms","body":{"url":"`+receiver+`/secret-path"}}`,
 			"traceparent", "00-"+caller+"-"+callers+"-01")
@@ -118,7 +121,8 @@ func TestATraceGoesFromTheCallerThroughTheDelayToTheReceiver(t *testing.T) {
 			return len(c.named("POST")) > 0 && len(c.named("process http")) > 0 &&
 				len(c.named("GET /v1/tags/{tag}/keys/{key}")) > 0
 		})
-		request, save, attempt, call := c.one("POST /v1/tasks"), c.one("send http"), c.one("process http"), c.one("POST")
+		request, save, attempt, call := c.one("POST /v1/tasks"), c.one("send http"), c.one("process http"),
+			c.one("POST")
 		hex := func(id []byte) string { return fmt.Sprintf("%x", id) }
 		if hex(request.TraceId) != caller || hex(request.ParentSpanId) != callers ||
 			request.Kind != tracepb.Span_SPAN_KIND_SERVER ||

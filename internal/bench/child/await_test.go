@@ -12,7 +12,9 @@ func TestAChildWaitsUntilItIsLetGo(t *testing.T) {
 	in, parent := io.Pipe()
 	awaited := make(chan error)
 	go func() {
-		awaited <- Serve(t.Context(), in, io.Discard, func(ctx context.Context, _ struct{}, t *Narrator) error { return t.Await(ctx) })
+		awaited <- Serve(t.Context(), in, io.Discard, func(ctx context.Context, _ struct{}, t *Narrator) error {
+			return t.Await(ctx)
+		})
 	}()
 	for _, word := range []string{"{}\n", "{}\n"} { // the order, and that it may go
 		if _, err := io.WriteString(parent, word); err != nil {
@@ -26,9 +28,10 @@ func TestAChildWaitsUntilItIsLetGo(t *testing.T) {
 }
 
 func TestAChildThatIsNeverLetGoEnds(t *testing.T) {
-	err := Serve(t.Context(), strings.NewReader("{}\n"), io.Discard, func(ctx context.Context, _ struct{}, t *Narrator) error {
-		return t.Await(ctx)
-	})
+	err := Serve(t.Context(), strings.NewReader("{}\n"), io.Discard,
+		func(ctx context.Context, _ struct{}, t *Narrator) error {
+			return t.Await(ctx)
+		})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("it went: %v", err)
 	}

@@ -163,7 +163,9 @@ func (p *Process[E]) End() *time.Timer {
 // Serve is the child's side: it reads the order from in, which the parent writes there because others can read
 // arguments and a DSN may hold a password, and runs the role. The context of the role ends when the parent closes its
 // end of in, or dies. It returns an error when the order cannot be read, or that of the role.
-func Serve[O any](ctx context.Context, in io.Reader, out io.Writer, role func(context.Context, O, *Narrator) error) error {
+func Serve[O any](
+	ctx context.Context, in io.Reader, out io.Writer, role func(context.Context, O, *Narrator) error,
+) error {
 	var order O
 	orders := json.NewDecoder(in)
 	if err := orders.Decode(&order); err != nil {

@@ -144,15 +144,16 @@ func Receive(ctx context.Context, note func(id int64, at time.Time), f func(url 
 	if err != nil {
 		return err
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at := time.Now()
-		id, err := strconv.ParseInt(r.Header.Get("Delaytask-Id"), 10, 64)
-		if err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		note(id, at)
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			at := time.Now()
+			id, err := strconv.ParseInt(r.Header.Get("Delaytask-Id"), 10, 64)
+			if err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			note(id, at)
+		})}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	err = f("http://" + listener.Addr().String())

@@ -50,7 +50,8 @@ func TestWhatIsRefusedIsAnError(t *testing.T) {
 	one := against(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"results":[{"id":"1"},{"code":"outcome_unknown","detail":"it ended"}]}`)
 	})
-	if err := one.SaveBatch(t.Context(), []Task{task, task}); err == nil || !strings.Contains(err.Error(), "outcome_unknown") {
+	if err := one.SaveBatch(t.Context(), []Task{task, task}); err == nil ||
+		!strings.Contains(err.Error(), "outcome_unknown") {
 		t.Errorf("a batch of which one was not stored: %v", err)
 	}
 }
@@ -115,7 +116,8 @@ func TestWhoWaitsForNothingSaysWhatCame(t *testing.T) {
 		t.Error(err)
 	}
 	busy := against(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"tasks":[{"id":"1","token":"1.1","expected":"2026-03-01T12:00:00Z","due":"2026-03-01T12:00:00Z"}]}`)
+		_, _ = io.WriteString(w,
+			`{"tasks":[{"id":"1","token":"1.1","expected":"2026-03-01T12:00:00Z","due":"2026-03-01T12:00:00Z"}]}`)
 	})
 	err = busy.Wait(t.Context(), "t", 1, time.Second, func(ctx context.Context) error {
 		<-ctx.Done()

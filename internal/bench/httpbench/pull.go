@@ -19,7 +19,9 @@ type Pull struct {
 
 // Run notes in seen when each task arrived, until seen has all or the limit is over: what is missing then is for the
 // judge. It returns when the last task was finished.
-func (p Pull) Run(ctx context.Context, c *Client, seen *lateness.Starts, limit time.Duration) (last time.Time, err error) {
+func (p Pull) Run(
+	ctx context.Context, c *Client, seen *lateness.Starts, limit time.Duration,
+) (last time.Time, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	waiting, hangUp := context.WithCancel(ctx)
@@ -69,7 +71,9 @@ func (p Pull) turn(ctx, waiting context.Context, c *Client, seen *lateness.Start
 var errTask = errors.New("a task came, and none was saved")
 
 // Wait lets clients poll for a tag that has no tasks, one poll after the other, while f runs.
-func (c *Client) Wait(ctx context.Context, tag string, clients int, wait time.Duration, f func(context.Context) error) error {
+func (c *Client) Wait(
+	ctx context.Context, tag string, clients int, wait time.Duration, f func(context.Context) error,
+) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	waiting, hangUp := context.WithCancel(ctx)

@@ -70,7 +70,8 @@ func Percentile(durations []time.Duration, p float64) time.Duration {
 	if n == 0 {
 		return 0
 	}
-	rank := int(math.Ceil(float64(n) * p / 100 * (1 - 1e-12))) // a float makes a little more than 40,959 of 99.9 % of 41,000
+	// A float makes a little more than 40,959 of 99.9 % of 41,000.
+	rank := int(math.Ceil(float64(n) * p / 100 * (1 - 1e-12)))
 	return slices.Sorted(slices.Values(durations))[max(rank, 1)-1]
 }
 

@@ -37,7 +37,8 @@ func TestJudgeSeesWhatIsWrong(t *testing.T) {
 		t.Errorf("%d tasks ran exactly once, want 1 and 2", j.Once)
 	}
 	if j.Lost != 2 || j.Extra != 2 {
-		t.Errorf("%d tasks were lost, want 4 and 5, with %d starts too many, want one of 3 and one of 5", j.Lost, j.Extra)
+		t.Errorf("%d tasks were lost, want 4 and 5, with %d starts too many, want one of 3 and one of 5", j.Lost,
+			j.Extra)
 	}
 	if j.Early != 1 {
 		t.Errorf("%d tasks were early, want only 2", j.Early)
@@ -104,7 +105,8 @@ func TestAnotherClockIsSeen(t *testing.T) {
 		if strings.Contains(db.DSN, "?") {
 			separator = "&"
 		}
-		for parameter, want := range map[string]error{"": nil, "timestamp=1772366400": ErrOtherClock} { // stands still in 2026
+		// Stands still in 2026.
+		for parameter, want := range map[string]error{"": nil, "timestamp=1772366400": ErrOtherClock} {
 			pool, err := sql.Open("mysql", db.DSN+separator+parameter)
 			if err != nil {
 				t.Fatal(err)

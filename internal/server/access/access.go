@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// ErrUnauthorized is returned when nobody may call with this token: it is unknown, revoked or expired, or no token at
-	// all.
+	// ErrUnauthorized is returned when nobody may call with this token: it is unknown, revoked or expired, or no token
+	// at all.
 	ErrUnauthorized = errors.New("the bearer token is unknown or has expired; delaytask token create makes one")
 
 	// ErrUnavailable is returned when the tokens cannot be read, and were not read in the last minutes either. Calling
@@ -94,16 +94,16 @@ func ParseTags(patterns []string) ([]string, error) {
 		pattern = strings.TrimSpace(pattern)
 		prefix, open := strings.CutSuffix(pattern, "*")
 		if all := open && prefix == ""; !all && !processor.ValidTag(prefix) {
-			return nil, fmt.Errorf("%w: %.140q stands for no tag: want a tag, the beginning of tags as in order.*, or * for all",
-				ErrInvalid, pattern)
+			return nil, fmt.Errorf("%w: %.140q stands for no tag: want a tag, the beginning of tags as in order.*, "+
+				"or * for all", ErrInvalid, pattern)
 		}
 		if !slices.Contains(tags, pattern) {
 			tags = append(tags, pattern)
 		}
 	}
 	if len(tags) == 0 {
-		return nil, fmt.Errorf("%w: a token without tags may use none: want tags such as order.close or order.*, or * for all",
-			ErrInvalid)
+		return nil, fmt.Errorf("%w: a token without tags may use none: want tags such as order.close or order.*, or "+
+			"* for all", ErrInvalid)
 	}
 	return tags, nil
 }

@@ -49,14 +49,16 @@ func TestACallerMayWhatItsVerbsAndTagsSay(t *testing.T) {
 
 	all := Caller{verbs: []Verb{Read}, tags: []string{"mail", "*"}}
 	f(all, Read, "anything", true)
-	if !all.AnyTag(Read) || all.AnyTag(Work) || c.AnyTag(Save) || (Caller{}).AnyTag(Read) || !Everyone().AnyTag(Operate) {
+	if !all.AnyTag(Read) || all.AnyTag(Work) || c.AnyTag(Save) || (Caller{}).AnyTag(Read) ||
+		!Everyone().AnyTag(Operate) {
 		t.Error("any tag")
 	}
 }
 
 func TestSavingWhatSaysWhereToCallIsAVerbOfItsOwn(t *testing.T) {
 	t.Parallel()
-	for tag, want := range map[string]Verb{"http": SaveHTTP, "HTTP": Save, "http.": Save, "order.http": Save, "": Save} {
+	for tag, want := range map[string]Verb{"http": SaveHTTP, "HTTP": Save, "http.": Save, "order.http": Save,
+		"": Save} {
 		if got := ToSave(tag); got != want {
 			t.Errorf("%q: %s, want %s", tag, got, want)
 		}

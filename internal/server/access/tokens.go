@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	fresh = 2 * time.Second // how long a list is used without looking at the table again: a revoked token is refused after that
+	// How long a list is used without looking at the table again: a revoked token is refused after that.
+	fresh = 2 * time.Second
 	kept  = 5 * time.Minute // how long a list is used while the database is away
 
 	readTimeout = 5 * time.Second        // of one reading
@@ -195,7 +196,8 @@ const tokenBytes = 32
 // ever when that is zero. New returns [ErrInvalid] when the name, a tag or a verb makes no sense.
 func New(name string, tags []string, verbs []Verb, expires row.Time) (secret string, token row.AccessToken, err error) {
 	if !processor.ValidTag(name) {
-		return "", token, fmt.Errorf("%w: the name %.140q of a token: want 1-128 bytes of A-Z a-z 0-9 . _ - : /", ErrInvalid, name)
+		return "", token, fmt.Errorf("%w: the name %.140q of a token: want 1-128 bytes of A-Z a-z 0-9 . _ - : /",
+			ErrInvalid, name)
 	}
 	if tags, err = ParseTags(tags); err != nil {
 		return "", token, err

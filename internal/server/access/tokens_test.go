@@ -302,7 +302,8 @@ func TestACheckEndsWithItsContextAlone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := tokens.Check(ctx, secret); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+			if _, err := tokens.Check(ctx, secret); !errors.Is(err, ErrUnavailable) ||
+				!errors.Is(err, context.Canceled) {
 				t.Errorf("the one that was cancelled: %v", err)
 			}
 		})

@@ -26,9 +26,11 @@ type Config struct {
 	// RequestWait is how long a request waits for the database, so that its caller hears how it stands while it still
 	// listens: most clients give up after 30 s. Pops have a wait of their own. The default is 15 s.
 	RequestWait time.Duration
-	Room        int64           // bytes of large requests, and of pages, that are in memory at a time; default 256 MiB each, at least one batch fits
-	RoomWait    time.Duration   // how long a large request, and one for a page, waits for room; default 10 s
-	Stopping    context.Context // when it ends, waiting pops return at once
+	// Bytes of large requests, and of pages, that are in memory at a time; default 256 MiB each, at least one batch
+	// fits.
+	Room     int64
+	RoomWait time.Duration   // how long a large request, and one for a page, waits for room; default 10 s
+	Stopping context.Context // when it ends, waiting pops return at once
 
 	Tokens    Authenticator // nil: no tokens are asked for
 	CheckHost bool          // refuse requests whose Host is neither a loopback name nor one of Hosts
@@ -51,22 +53,23 @@ const mostFailureLines = 5
 
 // API serves /v1, /openapi.json, /docs, /healthz and /readyz, and what other handlers it was given.
 type API struct {
-	scheduler   *delaytask.Scheduler
-	log         *slog.Logger
-	bodyLimit   int
-	bodyWait    time.Duration
-	stopping    context.Context
-	tokens      Authenticator
-	checkHost   bool
-	addresses   bool
-	hosts       []string
-	requests    Requests
-	receivers   Receivers
-	check       func(delaytask.Item) error
-	observe     func(context.Context, Request)
-	room        *semaphore.Weighted // for requests
-	pages       *semaphore.Weighted // for pages with bodies
-	bare        *semaphore.Weighted // for pages without: they are small, and clients that are slow with bodies must not hold them up
+	scheduler *delaytask.Scheduler
+	log       *slog.Logger
+	bodyLimit int
+	bodyWait  time.Duration
+	stopping  context.Context
+	tokens    Authenticator
+	checkHost bool
+	addresses bool
+	hosts     []string
+	requests  Requests
+	receivers Receivers
+	check     func(delaytask.Item) error
+	observe   func(context.Context, Request)
+	room      *semaphore.Weighted // for requests
+	pages     *semaphore.Weighted // for pages with bodies
+	// For pages without: they are small, and clients that are slow with bodies must not hold them up.
+	bare        *semaphore.Weighted
 	requestWait time.Duration
 	roomWait    time.Duration
 	compat      LegacyProtocols
@@ -86,7 +89,8 @@ func New(c Config) (*API, error) {
 	a := &API{
 		scheduler: c.Scheduler, log: c.Log, bodyLimit: c.BodyLimit, stopping: c.Stopping, tokens: c.Tokens,
 		bodyWait: cmp.Or(c.BodyWait, reqbody.BodyWait), requestWait: cmp.Or(c.RequestWait, requestWait),
-		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers, check: c.Check, observe: c.Observe,
+		checkHost: c.CheckHost, addresses: c.Addresses, hosts: c.Hosts, requests: c.Requests, receivers: c.Receivers,
+		check: c.Check, observe: c.Observe,
 		compat:       c.Compat,
 		failureLines: rate.NewLimiter(mostFailureLines, mostFailureLines), inflight: newInflight(),
 	}
@@ -102,7 +106,8 @@ func New(c Config) (*API, error) {
 	a.spec.UseMiddleware(unambiguous)
 	a.describe()
 	mux.Handle("/v1/", a.admitted(a.authenticated(a.roomed(a.readBodies(routed(versioned))))))
-	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) }) // and no redirect to /v1/
+	// And no redirect to /v1/.
+	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) })
 	mux.HandleFunc("GET /openapi.json", a.openAPI())
 	mux.HandleFunc("GET /docs", a.docs())
 	mux.HandleFunc("GET /healthz", a.healthz)
@@ -144,8 +149,9 @@ func document() huma.Config {
 	config.CreateHooks = nil // no links to schemas in answers
 	config.Formats = map[string]huma.Format{mediaJSON: strictJSON, "json": strictJSON}
 	config.RejectUnknownQueryParameters = true
-	config.Info.Description = "Durable, punctual delayed tasks. Ids and tokens are strings, times are RFC 3339 in UTC, durations " +
-		`are texts such as "30m" or numbers of milliseconds. What is refused comes as application/problem+json with a code.`
+	config.Info.Description = "Durable, punctual delayed tasks. Ids and tokens are strings, times are RFC 3339 in " +
+		"UTC, durations are texts such as \"30m\" or numbers of milliseconds. What is refused comes as " +
+		"application/problem+json with a code."
 	config.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
 	config.Servers = []*huma.Server{{URL: "/"}}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{

@@ -18,8 +18,8 @@ type Authenticator interface {
 	// Asked reports whether callers need a token at this moment. It returns access.ErrUnavailable when that cannot be
 	// told.
 	Asked(ctx context.Context) (bool, error)
-	// Check returns access.ErrUnauthorized for a token that is unknown or over, and access.ErrUnavailable when that cannot
-	// be told.
+	// Check returns access.ErrUnauthorized for a token that is unknown or over, and access.ErrUnavailable when that
+	// cannot be told.
 	Check(ctx context.Context, bearer string) (access.Caller, error)
 }
 
@@ -51,8 +51,9 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 func metered(metrics http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := access.From(r.Context()); !c.AnyTag(access.Metrics) && !c.AnyTag(access.Operate) {
-			refused(w, problemOf(http.StatusForbidden, wire.CodeForbidden, "this token may not see the metrics of all tags; "+
-				"make one with: delaytask token create prometheus --tags '*' --verbs metrics"))
+			refused(w, problemOf(http.StatusForbidden, wire.CodeForbidden,
+				"this token may not see the metrics of all tags; make one with: delaytask token create prometheus "+
+					"--tags '*' --verbs metrics"))
 			return
 		}
 		metrics.ServeHTTP(w, r)
@@ -69,7 +70,8 @@ func (a *API) callerOf(ctx context.Context, given []string) (access.Caller, erro
 		return access.Everyone(), nil
 	}
 	if len(given) > 1 {
-		return access.Caller{}, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader, "there is more than one Authorization header")
+		return access.Caller{}, problemOf(http.StatusBadRequest, wire.CodeInvalidHeader,
+			"there is more than one Authorization header")
 	}
 	if len(given) == 0 {
 		return access.Caller{}, unauthorized("send a token: Authorization: Bearer …")
@@ -105,7 +107,8 @@ func allow(ctx context.Context, verb access.Verb, tag string) error {
 	if tag == "" {
 		return problemOf(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf("this token may not %s", verb))
 	}
-	return problemOf(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf("this token may not %s tasks of tag %.128s", verb, tag))
+	return problemOf(http.StatusForbidden, wire.CodeForbidden,
+		fmt.Sprintf("this token may not %s tasks of tag %.128s", verb, tag))
 }
 
 // seen refuses a caller who may not do this to a task that was named otherwise than by its tag. The answer is that to a

@@ -34,8 +34,8 @@ func TestCallsWithoutATokenAreRefused(t *testing.T) {
 		}
 	}
 	for _, route := range []string{
-		"POST /v1/tasks", "POST /v1/tasks/batch", "GET /v1/tasks/1", "POST /v1/tags/t/pop", "GET /v1/nowhere", "GET /v1/",
-		"PUT /v1/tasks",
+		"POST /v1/tasks", "POST /v1/tasks/batch", "GET /v1/tasks/1", "POST /v1/tags/t/pop", "GET /v1/nowhere",
+		"GET /v1/", "PUT /v1/tasks",
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		if p := s.Want(401, wire.CodeUnauthorized, method, path, ""); p.Header.Get("WWW-Authenticate") == "" {
@@ -176,7 +176,8 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 	calls := map[access.Verb][][3]string{
 		access.Save:     {{"POST", "/v1/tasks", `{"tag":"t"}`}, {"POST", batchPath, `[{"tag":"t"}]`}},
 		access.SaveHTTP: {{"POST", "/v1/tasks", `{"tag":"http"}`}, {"POST", batchPath, `[{"tag":"http"}]`}},
-		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"}, {"GET", "/v1/tags"},
+		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"},
+			{"GET", "/v1/tags"},
 			{"GET", "/v1/tags/t/lateness"}},
 		access.Change: {{"PATCH", "/v1/tasks/ID", `{"delay":"2h"}`}, {"POST", "/v1/tasks/ID/retry"}},
 		access.Work: {{"POST", "/v1/tags/t/pop"}, {"POST", "/v1/pop?tag=t"},
@@ -194,7 +195,8 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 	for _, may := range access.Verbs {
 		for verb, requests := range calls {
 			for _, c := range requests {
-				got := s.Call(c[0], strings.ReplaceAll(c[1], "ID", id), strings.ReplaceAll(c[2], "ID", id), tokens[may]...)
+				got := s.Call(c[0], strings.ReplaceAll(c[1], "ID", id), strings.ReplaceAll(c[2], "ID", id),
+					tokens[may]...)
 				if (got.Status == 403) != (verb != may) {
 					t.Errorf("%s with %s: %s %s: %d %.200s", verb, may, c[0], c[1], got.Status, got.Text)
 				}
@@ -220,8 +222,8 @@ func TestWhoMayOnlySaveSeesNoOthersTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
 	all, save := s.token("all", "*", access.All), s.token("save", "*", access.Save)
-	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks", `{"tag":"t","key":"k","body":"secret","headers":{"a":"secret"}}`,
-		all...)
+	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks",
+		`{"tag":"t","key":"k","body":"secret","headers":{"a":"secret"}}`, all...)
 	got := s.Want(200, "", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, save...)
 	if strings.Contains(got.Text, "secret") || !strings.Contains(got.Text, first.ID.String()) {
 		t.Errorf("got %s", got.Text)
@@ -291,16 +293,18 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 	all, mine := s.token("all", "*", access.Save, access.Work), s.token("mine", "mine", access.Work)
 	const n = 200
 	s.Want(200, "", "POST", batchPath, "["+strings.Repeat(`{"tag":"mine"},`, n)+`{"tag":"theirs"}]`, all...)
-	tokens := []string{"1.1", ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "", all...).Tasks[0].Token}
+	tokens := []string{"1.1", ok[wire.PopReply](s, 200, "POST", "/v1/tags/theirs/pop?wait=20s", "",
+		all...).Tasks[0].Token}
 	for len(tokens) < 2+n {
-		for _, p := range ok[wire.PopReply](s, 200, "POST", "/v1/tags/mine/pop?wait=20s&max=1000&ttr=1h", "", mine...).Tasks {
+		for _, p := range ok[wire.PopReply](s, 200, "POST", "/v1/tags/mine/pop?wait=20s&max=1000&ttr=1h", "",
+			mine...).Tasks {
 			tokens = append(tokens, p.Token)
 		}
 	}
 	reads := func() int { return counted.CallsOf("Get") + counted.CallsOf("States") + counted.CallsOf("List") }
 	before := reads()
-	done := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish", `{"tokens":["`+strings.Join(tokens, `","`)+`"]}`,
-		mine...)
+	done := ok[wire.FinishBatchReply](s, 200, "POST", "/v1/tasks/finish",
+		`{"tokens":["`+strings.Join(tokens, `","`)+`"]}`, mine...)
 	if more := reads() - before; more > n/4 {
 		t.Errorf("%d reads for %d tokens", more, len(tokens))
 	}

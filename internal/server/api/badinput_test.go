@@ -39,20 +39,21 @@ var (
 func badSaves() []bad {
 	return []bad{
 		{400, wire.CodeInvalidTag, around(`POST /v1/tasks {"tag":`, `}`,
-			`""`, `null`, `"`+strings.Repeat("x", 129)+`"`, `"a\u0000"`, `"a\r"`, `"a\n"`, `"a\t"`, `"a\u007f"`, `"\ufffd"`,
-			`"a "`, `" a"`,
+			`""`, `null`, `"`+strings.Repeat("x", 129)+`"`, `"a\u0000"`, `"a\r"`, `"a\n"`, `"a\t"`, `"a\u007f"`,
+			`"\ufffd"`, `"a "`, `" a"`,
 			`"'; DROP TABLE delay_task_message"`, `"%"`, `"a\\b"`, `"😀"`, `"\u202etag"`, `"é"`, `"e\u0301"`)},
 		{400, wire.CodeInvalidTag, bodies(`{"body":1}`, `{}`, `null`)},
-		{400, wire.CodeInvalidJSON, bodies("{\"tag\":\"\xff\xfe\"}", `{"tag":"\ud800"}`, "{\"tag\":\"t\",\"body\":\"\x00\"}",
-			"{\"tag\":\"t\",\"body\":\"\xc3\x28\"}", `[]`, `123`, `"x"`, `true`, `{"tag":"t"}{"tag":"t"}`, `{"tag":"t"} x`,
-			`{"tag":"t"},`,
+		{400, wire.CodeInvalidJSON, bodies("{\"tag\":\"\xff\xfe\"}", `{"tag":"\ud800"}`,
+			"{\"tag\":\"t\",\"body\":\"\x00\"}", "{\"tag\":\"t\",\"body\":\"\xc3\x28\"}", `[]`, `123`, `"x"`, `true`,
+			`{"tag":"t"}{"tag":"t"}`, `{"tag":"t"} x`, `{"tag":"t"},`,
 			`{`, `{"tag":"t"`, ` `, "\ufeff"+`{"tag":"t"}`, ``)},
 		{400, wire.CodeInvalidJSON, saves(
 			`"body":{a:1}`, `"body":`, `"body":'x'`, `"body":NaN`, `"body":{"a":1,"a":2}`,
-			`"dealy":"1h"`, `"delay":"1h","delay":"2h"`, `"Delay":"1h"`, `"tag":"u"`, `"":1`, `"delay":"1h","d\u0065lay":"1h"`,
-			`"delay":-1`, `"delay":null`, `"delay":1e309`, `"at":null`, `"at":"2037-03-29T02:30:00"`, `"at":0`,
-			`"id":0`, `"id":null`, `"id":1.0`, `"id":9007199254740993.0`, `"ttr":-1`, `"ttr":null`,
-			`"max_attempts":9223372036854775808`, `"max_attempts":1.5`, `"max_attempts":"3"`, `"priority":1e1`,
+			`"dealy":"1h"`, `"delay":"1h","delay":"2h"`, `"Delay":"1h"`, `"tag":"u"`, `"":1`,
+			`"delay":"1h","d\u0065lay":"1h"`, `"delay":-1`, `"delay":null`, `"delay":1e309`, `"at":null`,
+			`"at":"2037-03-29T02:30:00"`, `"at":0`, `"id":0`, `"id":null`, `"id":1.0`,
+			`"id":9007199254740993.0`, `"ttr":-1`, `"ttr":null`, `"max_attempts":9223372036854775808`,
+			`"max_attempts":1.5`, `"max_attempts":"3"`, `"priority":1e1`,
 			`"no_attempt_limit":1`,
 			`"headers":{"a":1}`, `"headers":[]`)},
 		{400, wire.CodeDelayTooLong, saves(`"delay":"2562047h47m16.854775807s"`, `"at":"9999-12-31T23:59:59Z"`)},
@@ -107,11 +108,11 @@ func badCalls() (rows []bad) {
 	pop := func(queries ...string) []string { return around("POST /v1/tags/t/pop?", "", queries...) }
 	list := func(queries ...string) []string { return around("GET /v1/tasks?", "", queries...) }
 	return append(rows,
-		bad{404, wire.CodeNoSuchRoute, []string{"POST /v1/tags/../../etc/pop", "POST /v1/tags//pop", "POST /v1/tags/a/b/pop",
-			"GET /v1", "GET /",
+		bad{404, wire.CodeNoSuchRoute, []string{"POST /v1/tags/../../etc/pop", "POST /v1/tags//pop",
+			"POST /v1/tags/a/b/pop", "GET /v1", "GET /",
 			"GET /v1/tasks/", "GET /v2/tasks"}},
-		bad{405, wire.CodeMethodNotAllowed, around("", " /v1/tasks", "PUT", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND",
-			"get")},
+		bad{405, wire.CodeMethodNotAllowed, around("", " /v1/tasks", "PUT", "HEAD", "OPTIONS", "TRACE", "CONNECT",
+			"PROPFIND", "get")},
 		bad{405, wire.CodeMethodNotAllowed, []string{"HEAD /v1/tasks/1", "DELETE /healthz", "POST /docs"}},
 		bad{404, wire.CodeNotFound, []string{"GET /v1/tasks/1", "DELETE /v1/tasks/1", "DELETE /v1/tags/t/keys/none",
 			"POST /v1/tasks/1/retry",
@@ -126,25 +127,29 @@ func badCalls() (rows []bad) {
 		bad{400, wire.CodeInvalidJSON, []string{`POST /v1/tasks/1/finish {"token":1.1}`, `POST /v1/tasks/finish {}`,
 			`POST /v1/tags/t/pop {"max":5}`,
 			`POST /v1/tasks/1/touch {"token":"1.1","ttr":-1}`}},
-		bad{400, wire.CodeInvalidTTR, around("POST /v1/tasks/1/touch ", "", `{"token":"1.1"}`, `{"token":"1.1","ttr":0}`)},
+		bad{400, wire.CodeInvalidTTR, around("POST /v1/tasks/1/touch ", "", `{"token":"1.1"}`,
+			`{"token":"1.1","ttr":0}`)},
 		bad{400, wire.CodeInvalidTTR, pop("ttr=-1", "ttr=25h")},
 		bad{400, wire.CodeInvalidOption, pop("wait=-1", "wait=-1s", "wait=soon", "wait=1.5", "max=0", "max=-1")},
 		bad{400, wire.CodeInvalidParameter, pop("max=x", "max=1.0", "max=99999999999999999999", "max=1&max=2", "n=1",
 			"max=1;wait=2", "max=%zz")},
 		bad{400, wire.CodeInvalidOption, append(list("limit=-1", "status=done", "status=Pending", "tag=t&app=mall"),
 			"GET /v1/tags/t/lateness?window=-1")},
-		bad{400, wire.CodeInvalidParameter, append(list("limit=many", "bodies=maybe", "tags=t"), "POST /v1/receivers {}")},
+		bad{400, wire.CodeInvalidParameter, append(list("limit=many", "bodies=maybe", "tags=t"),
+			"POST /v1/receivers {}")},
 		bad{400, wire.CodeInvalidTime, list("due_before=yesterday")},
-		bad{400, wire.CodeInvalidOption, around("PATCH /v1/tasks/1 ", "", `{}`, `{"delay":1,"at":"2037-01-01T00:00:00Z"}`)},
+		bad{400, wire.CodeInvalidOption, around("PATCH /v1/tasks/1 ", "", `{}`,
+			`{"delay":1,"at":"2037-01-01T00:00:00Z"}`)},
 		bad{400, wire.CodeInvalidJSON, around("PATCH /v1/tasks/1 ", "", ``, `{"delay":null}`, `{"priority":1}`)},
 		bad{400, wire.CodeInvalidParameter, []string{"GET /v1/tags/t/keys/k?app=%20"}},
 		bad{400, wire.CodeInvalidKey, []string{"GET /v1/tags/t/keys/delaytask-app:shop%7Corder-1"}},
 		bad{400, wire.CodeInvalidCursor, list("cursor=x", "cursor=%00", "cursor=AAAAAAAAAAEAAAAAAAAAAA",
 			"cursor="+strings.Repeat("A", 4096))},
 		bad{400, wire.CodeInvalidID, []string{"GET " + batchPath}},
-		bad{400, wire.CodeInvalidTag, around("POST "+batchPath+" ", "", `[{"tag":"t"},{"tag":""}]`, `[{"tag":"t"},null]`)},
-		bad{400, wire.CodeInvalidJSON, around("POST "+batchPath+" ", "", `[{"tag":"t"},[]]`, `{"tag":"t"}`, `[{"tag":"t"}`,
-			`null`)},
+		bad{400, wire.CodeInvalidTag, around("POST "+batchPath+" ", "", `[{"tag":"t"},{"tag":""}]`,
+			`[{"tag":"t"},null]`)},
+		bad{400, wire.CodeInvalidJSON, around("POST "+batchPath+" ", "", `[{"tag":"t"},[]]`, `{"tag":"t"}`,
+			`[{"tag":"t"}`, `null`)},
 	)
 }
 
@@ -160,7 +165,8 @@ func TestBadInputGetsItsAnswerAndNothingIsStored(t *testing.T) {
 		if len(got.Text) > 1500 {
 			t.Errorf("%.160s: the answer has %d bytes: %.200s", request, len(got.Text), got.Text)
 		}
-		for _, word := range []string{"wire.", "json:", "jsontext", "strconv", "Go ", "int64", "runtime", "huma", "reflect"} {
+		for _, word := range []string{"wire.", "json:", "jsontext", "strconv", "Go ", "int64", "runtime", "huma",
+			"reflect"} {
 			if strings.Contains(got.Text, word) {
 				t.Errorf("%.160s: the answer speaks of %q: %s", request, word, got.Text)
 			}

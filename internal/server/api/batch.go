@@ -31,10 +31,12 @@ type batchOutput struct{ Body wire.BatchSaved }
 
 func (a *API) batchOperation() {
 	op := a.operation(http.MethodPost, batchPath, "saveTasks", "Save up to 10,000 tasks",
-		"A JSON array of tasks, or one task a line (application/x-ndjson). All are checked first: when one of them is wrong, nothing "+
-			"is stored and the answer names its line, or its place in the array. Then they are stored in chunks of up to 500 tasks and "+
-			"4 MiB, each as a whole or not at all; the answer says for every chunk and every task what became of it. A duplicate key "+
-			"refuses nothing, an id of another task refuses its chunk. To repeat a batch is safe where its tasks have keys or ids.",
+		"A JSON array of tasks, or one task a line (application/x-ndjson). All are checked first: when one of them "+
+			"is wrong, nothing is stored and the answer names its line, or its place in the array. Then they are "+
+			"stored in chunks of up to 500 tasks and 4 MiB, each as a whole or not at all; the answer says for "+
+			"every chunk and every task what became of it. A duplicate key "+
+			"refuses nothing, an id of another task refuses its chunk. To repeat a batch is safe where its tasks "+
+			"have keys or ids.",
 		groupTasks)
 	huma.Register(a.spec, op, a.saveBatch)
 }
@@ -118,7 +120,8 @@ func readLines(body []byte) (saves []wire.Save, place func(int) string, err erro
 
 // misfit is JSON that is well-formed and not what was asked for.
 func misfit(err error) error {
-	return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "the request's body does not fit: "+plainly(err).Error())
+	return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+		"the request's body does not fit: "+plainly(err).Error())
 }
 
 // located says which of many tasks a problem is about.

@@ -104,7 +104,8 @@ func TestARefusedTaskOfABatchNamesItsLineAndItsChunkIsNotStored(t *testing.T) {
 			count   int
 			outcome string
 		}{{500, wire.ChunkStored}, {500, wire.ChunkRefused}, {1, wire.ChunkStored}} {
-			if c := saved.Chunks[i]; c.Count != want.count || c.Outcome != want.outcome || (len(c.Errors) != 0) != (i == 1) {
+			if c := saved.Chunks[i]; c.Count != want.count || c.Outcome != want.outcome ||
+				(len(c.Errors) != 0) != (i == 1) {
 				t.Errorf("chunk %d: %+v", i, c)
 			}
 		}

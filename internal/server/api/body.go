@@ -114,11 +114,13 @@ func checkSyntax(data []byte) *wire.Problem {
 			return invalidJSON(err)
 		}
 		if decoder.StackDepth() > deepest {
-			return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, fmt.Sprintf("the JSON is nested deeper than %d", deepest))
+			return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+				fmt.Sprintf("the JSON is nested deeper than %d", deepest))
 		}
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "something follows the JSON value; send one value")
+		return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+			"something follows the JSON value; send one value")
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 		t.Error(err)
 	}
 
-	if p := s.Want(503, wire.CodeOverloaded, "POST", batchPath, batchOf(2*smallBody)); p.Header.Get("Retry-After") == "" {
+	if p := s.Want(503, wire.CodeOverloaded, "POST", batchPath,
+		batchOf(2*smallBody)); p.Header.Get("Retry-After") == "" {
 		t.Error("a second large request is not told when to come again")
 	}
 	s.Save(`{"tag":"t","delay":"1h"}`)

@@ -46,7 +46,8 @@ func (a *API) docs() http.HandlerFunc {
 			panic(err) // a mistake of ours, seen by every test of the page
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(text)
 	}
@@ -81,8 +82,9 @@ func docsOf(api *huma.OpenAPI) docsPage {
 			for method, op := range operationsOf(item) {
 				if slices.Contains(op.Tags, name) {
 					group.Operations = append(group.Operations, docsOperation{
-						Method: method, Path: path, ID: op.OperationID, Summary: op.Summary, Description: op.Description,
-						Parameters: op.Parameters, Fields: fieldsOf(api, op),
+						Method: method, Path: path, ID: op.OperationID, Summary: op.Summary,
+						Description: op.Description,
+						Parameters:  op.Parameters, Fields: fieldsOf(api, op),
 					})
 				}
 			}
@@ -98,7 +100,8 @@ func docsOf(api *huma.OpenAPI) docsPage {
 // operationsOf returns what a path offers, by its methods.
 func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	all := map[string]*huma.Operation{
-		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
+		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch,
+		http.MethodDelete: item.Delete,
 	}
 	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
 	return all
@@ -130,7 +133,8 @@ func fieldsOf(api *huma.OpenAPI, op *huma.Operation) (fields []docsField) {
 	}
 	for name, field := range schema.Properties {
 		fields = append(fields, docsField{
-			Name: name, Type: typeText(field), Text: field.Description, Required: slices.Contains(schema.Required, name),
+			Name: name, Type: typeText(field), Text: field.Description,
+			Required: slices.Contains(schema.Required, name),
 		})
 	}
 	slices.SortFunc(fields, func(x, y docsField) int { return cmp.Compare(x.Name, y.Name) })

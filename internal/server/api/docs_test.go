@@ -85,7 +85,8 @@ func TestAnswersFitTheDocument(t *testing.T) {
 		}
 		return got.Text
 	}
-	f("Saved", "POST", "/v1/tasks", `{"tag":"t","key":"k","app":"a","body":[1],"headers":{"a":"b"},"max_lateness":"1h"}`)
+	f("Saved", "POST", "/v1/tasks",
+		`{"tag":"t","key":"k","app":"a","body":[1],"headers":{"a":"b"},"max_lateness":"1h"}`)
 	f("Saved", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`)
 	var popped struct{ Tasks []struct{ ID, Token string } }
 	if err := json.Unmarshal([]byte(f("PopReply", "POST", "/v1/tags/t/pop?wait=20s", "")), &popped); err != nil {

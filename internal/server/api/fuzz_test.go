@@ -47,7 +47,8 @@ func (tb table) holds(t *testing.T, r *http.Request) {
 		}
 	case w.Code >= 400 && w.Code < 500:
 		var p wire.Problem
-		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Code == "" || p.Detail == "" || p.Status != w.Code {
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Code == "" || p.Detail == "" ||
+			p.Status != w.Code {
 			t.Fatalf("%d without a problem: %q (%v)", w.Code, w.Body, err)
 		}
 		if rows > 0 {
@@ -72,7 +73,8 @@ func FuzzSave(f *testing.F) {
 			f.Add([]byte(strings.TrimPrefix(request, "POST /v1/tasks ")))
 		}
 	}
-	f.Add([]byte(`{"tag":"t","app":"a","body":[1,{"x":"\u00e9"}],"delay":"1h","key":"k","ttr":1000,"max_attempts":3,"priority":1,
+	f.Add([]byte(`{"tag":"t","app":"a","body":[1,{"x":"\u00e9"}],"delay":"1h","key":"k","ttr":1000,
+		"max_attempts":3,"priority":1,
 		"headers":{"a":"b"},"max_lateness":"1s","late_policy":"run"}`))
 	f.Add([]byte(`{"tag":"t","at":"2037-01-01T00:00:00Z","no_attempt_limit":true,"id":"911763588963419769"}`))
 	tb := fuzzed(f)
@@ -80,8 +82,8 @@ func FuzzSave(f *testing.F) {
 }
 
 func FuzzChange(f *testing.F) {
-	for _, body := range []string{`{}`, `{"delay":"1h"}`, `{"at":"2037-01-01T00:00:00Z","body":null}`, `{"body":{"a":1}}`,
-		`{"delay":1,"delay":2}`, `null`, `[`} {
+	for _, body := range []string{`{}`, `{"delay":"1h"}`, `{"at":"2037-01-01T00:00:00Z","body":null}`,
+		`{"body":{"a":1}}`, `{"delay":1,"delay":2}`, `null`, `[`} {
 		f.Add([]byte(body))
 	}
 	tb := fuzzed(f)
@@ -132,8 +134,8 @@ func FuzzList(f *testing.F) {
 }
 
 func FuzzPop(f *testing.F) {
-	for _, query := range []string{"", "max=1&wait=0&ttr=1m", "max=0", "wait=-1", "tag=a&tag=b", "ttr=%zz", "max=1;wait=1",
-		"max=1&max=2", "=", "&&", "wait=1e9"} {
+	for _, query := range []string{"", "max=1&wait=0&ttr=1m", "max=0", "wait=-1", "tag=a&tag=b", "ttr=%zz",
+		"max=1;wait=1", "max=1&max=2", "=", "&&", "wait=1e9"} {
 		f.Add("t", query)
 	}
 	f.Add("a/b", "")
@@ -162,8 +164,8 @@ func FuzzHeaders(f *testing.F) {
 		"Authorization: Bearer x",
 		"Idempotency-Key: k", "Accept: text/html;q=0.1, */*", "Accept: application/cbor", "Origin: null",
 		"Sec-Fetch-Site: cross-site",
-		"If-Match: *", "Content-Type: application/json\nContent-Type: text/plain", "Expect: 100-continue", "Accept: ;;;",
-		"Prefer: return=minimal",
+		"If-Match: *", "Content-Type: application/json\nContent-Type: text/plain", "Expect: 100-continue",
+		"Accept: ;;;", "Prefer: return=minimal",
 	} {
 		f.Add("POST", "/v1/tasks", h)
 	}

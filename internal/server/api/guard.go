@@ -33,7 +33,8 @@ func (a *API) recovered(next http.Handler) http.Handler {
 			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(v) // the server's own way to cut a connection
 			}
-			a.log.Error("a request panicked", "method", r.Method, "route", r.Pattern, "panic", v, "stack", string(debug.Stack()))
+			a.log.Error("a request panicked", "method", r.Method, "route", r.Pattern, "panic", v, "stack",
+				string(debug.Stack()))
 			a.refuse(w, r, problemOf(http.StatusInternalServerError, wire.CodeInternal,
 				"something unexpected happened; the log of the service says more"))
 		}()
@@ -51,7 +52,8 @@ func (a *API) bounded(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Now().Add(a.bodyWait + answerWait))
 		if r.Body != nil && r.Body != http.NoBody {
-			// The server waits for what is left of a body before it answers, also for that of a request which is refused.
+			// The server waits for what is left of a body before it answers, also for that of a request which is
+			// refused.
 			_ = control.SetReadDeadline(time.Now().Add(a.bodyWait))
 		}
 		next.ServeHTTP(w, r)
@@ -63,13 +65,15 @@ func (a *API) bounded(next http.Handler) http.Handler {
 func (a *API) sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.refuse(w, r, problemOf(http.StatusForbidden, wire.CodeCrossOrigin, "a web page of another origin may not call this server"))
+		a.refuse(w, r, problemOf(http.StatusForbidden, wire.CodeCrossOrigin,
+			"a web page of another origin may not call this server"))
 	}))
 	guarded := protection.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.checkHost && !a.knownHost(r.Host) {
 			a.refuse(w, r, problemOf(http.StatusMisdirectedRequest, wire.CodeMisdirected,
-				"this server is not known by that name; call it by a loopback address, or add the name to server.hosts"))
+				"this server is not known by that name; call it by a loopback address, or add the name to "+
+					"server.hosts"))
 			return
 		}
 		guarded.ServeHTTP(w, r)
@@ -102,7 +106,8 @@ func routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.URL.Path == "*" { // neither is about a path
 			w.Header().Set("Allow", "GET, POST, PATCH, DELETE")
-			refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "this server is no proxy; /docs lists what it takes"))
+			refused(w, problemOf(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
+				"this server is no proxy; /docs lists what it takes"))
 			return
 		}
 		if clean := path.Clean(r.URL.EscapedPath()); clean != r.URL.EscapedPath() && clean+"/" != r.URL.EscapedPath() {
@@ -138,7 +143,8 @@ func refuseUnrouted(w http.ResponseWriter, r *http.Request, answer http.Handler)
 }
 
 func noSuchRoute() *wire.Problem {
-	return problemOf(http.StatusNotFound, wire.CodeNoSuchRoute, "there is no such path; /docs lists those that there are")
+	return problemOf(http.StatusNotFound, wire.CodeNoSuchRoute,
+		"there is no such path; /docs lists those that there are")
 }
 
 // headersOnly is a response that nobody reads but for its headers.
@@ -162,7 +168,8 @@ func unambiguous(ctx huma.Context, next func(huma.Context)) {
 func ambiguity(r *http.Request, op *huma.Operation) *wire.Problem {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter, "the query cannot be read: write special characters as %XX")
+		return problemOf(http.StatusBadRequest, wire.CodeInvalidParameter,
+			"the query cannot be read: write special characters as %XX")
 	}
 	for name, values := range query {
 		if len(values) > 1 && !repeatable(op, name) {
@@ -176,7 +183,8 @@ func ambiguity(r *http.Request, op *huma.Operation) *wire.Problem {
 	if op.RequestBody == nil && r.ContentLength > 0 {
 		// Some clients send an empty object with every POST.
 		if body, err := io.ReadAll(r.Body); err != nil || string(bytes.TrimSpace(body)) != "{}" {
-			return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "this call takes no body; its parameters go into the query")
+			return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+				"this call takes no body; its parameters go into the query")
 		}
 	}
 	return nil

@@ -13,7 +13,10 @@ import (
 func TestAServerWithoutTokensIsCalledByItsOwnNames(t *testing.T) {
 	t.Parallel()
 	for _, addresses := range []bool{false, true} {
-		s := newSite(t, func(c *Config) { c.CheckHost, c.Addresses, c.Hosts = true, addresses, []string{"tasks.internal"} })
+		s := newSite(t, func(c *Config) {
+			c.CheckHost, c.Addresses, c.Hosts = true, addresses,
+				[]string{"tasks.internal"}
+		})
 		f := func(known bool, hosts ...string) {
 			t.Helper()
 			for _, s.Host = range hosts {
@@ -28,8 +31,8 @@ func TestAServerWithoutTokensIsCalledByItsOwnNames(t *testing.T) {
 		}
 		f(true, "localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:80", "[::1]", "[::1]:8080", "tasks.internal",
 			"Tasks.Internal:8080")
-		f(false, "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "localhost@evil",
-			"tasks.internal.evil")
+		f(false, "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
+			"localhost@evil", "tasks.internal.evil")
 		f(addresses, "10.0.0.1", "10.1.2.3:8080", "0.0.0.0", "[2001:db8::1]", "[::ffff:127.0.0.1]:8080", "[::]")
 	}
 }
@@ -53,7 +56,9 @@ func TestAWebPageOfAnotherOriginIsRefused(t *testing.T) {
 func TestAPanicEndsItsOwnRequestOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	broken := s.api.recovered(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret of the panic") }))
+	broken := s.api.recovered(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic("secret of the panic")
+	}))
 	healthy := s.api.handler
 	s.api.handler = broken
 	p := s.Want(500, wire.CodeInternal, "GET", "/v1/tags", "")
@@ -67,7 +72,11 @@ func TestAPanicEndsItsOwnRequestOnly(t *testing.T) {
 func TestEveryRequestIsObservedByRouteAndTokenName(t *testing.T) {
 	t.Parallel()
 	var seen []Request
-	s := newSite(t, guarded, func(c *Config) { c.Observe = func(_ context.Context, r Request) { seen = append(seen, r) } })
+	s := newSite(t, guarded, func(c *Config) {
+		c.Observe = func(_ context.Context, r Request) {
+			seen = append(seen, r)
+		}
+	})
 	mine := s.token("mine", "*", access.All)
 	f := func(method, target, body string, status int, route, name string, header ...string) {
 		t.Helper()

@@ -66,7 +66,8 @@ func (a *API) leaseOperations() {
 			})
 		})
 	huma.Register(a.spec, op("/v1/tasks/{id}/fail", "fail", "Say that an attempt has failed",
-		"The task is tried again after its backoff or retry_after, until its attempts are used up; permanent fails it at once."),
+		"The task is tried again after its backoff or retry_after, until its attempts are used up; permanent fails "+
+			"it at once."),
 		func(ctx context.Context, in *failInput) (*struct{}, error) {
 			failure, err := failureOf(&in.Body)
 			if err != nil {
@@ -127,7 +128,8 @@ func (a *API) finishAll(ctx context.Context, in *finishAllInput) (*finishAllOutp
 		return nil, a.problem(err)
 	}
 	if in.Body.Tokens == nil {
-		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidJSON, "the request's body does not fit: /tokens is missing")
+		return nil, problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
+			"the request's body does not fit: /tokens is missing")
 	}
 	if len(in.Body.Tokens) > mostBatch {
 		return nil, a.problem(delaytask.ErrBatchTooLarge)

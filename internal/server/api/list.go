@@ -28,7 +28,8 @@ type listOutput struct{ Body wire.Page }
 
 func (a *API) listOperation() {
 	pages := a.operation(http.MethodGet, "/v1/tasks", "listTasks", "List tasks",
-		"Page by page, in the order of their ids. A page ends at 16 MiB of bodies and errors, but has at least one task.", groupTasks)
+		"Page by page, in the order of their ids. A page ends at 16 MiB of bodies and errors, but has at least one "+
+			"task.", groupTasks)
 	pages.Middlewares = append(pages.Middlewares, a.paged)
 	huma.Register(a.spec, pages, a.list)
 }
@@ -38,7 +39,8 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		return nil, a.problem(err)
 	}
 	if in.Tag == "" && !access.From(ctx).AnyTag(access.Read) {
-		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this token may read some tags only: name one with tag=")
+		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden,
+			"this token may read some tags only: name one with tag=")
 	}
 	if err := checkApp(in.App); err != nil {
 		return nil, err
@@ -91,5 +93,6 @@ func (in *listInput) after() (int64, error) {
 
 func badCursor() error {
 	return problemOf(http.StatusBadRequest, wire.CodeInvalidCursor,
-		"the cursor is not one of this list: take next from the page before, with the same parameters, or begin without one")
+		"the cursor is not one of this list: take next from the page before, with the same parameters, or begin "+
+			"without one")
 }

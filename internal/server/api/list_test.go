@@ -27,7 +27,8 @@ func TestACursorOfAnotherListIsRefused(t *testing.T) {
 		t.Errorf("another size of pages: %d tasks", len(got.Tasks))
 	}
 	for _, query := range []string{
-		"", "tag=u&", "tag=t&status=pending&", "tag=t&key=k&", "tag=t&key=k&app=a&", "tag=t&due_before=2037-01-01T00:00:00Z&",
+		"", "tag=u&", "tag=t&status=pending&", "tag=t&key=k&", "tag=t&key=k&app=a&",
+		"tag=t&due_before=2037-01-01T00:00:00Z&",
 	} {
 		s.Want(400, wire.CodeInvalidCursor, "GET", "/v1/tasks?"+query+"cursor="+cursor, "")
 	}
@@ -42,8 +43,8 @@ func TestPagesEndAt16MiBAndTheNextGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servertest.Exec(t, s.dsn, "UPDATE delay_task_message SET message_body = ? WHERE id = ?", strings.Repeat("b", bytes),
-			id)
+		servertest.Exec(t, s.dsn, "UPDATE delay_task_message SET message_body = ? WHERE id = ?",
+			strings.Repeat("b", bytes), id)
 		want = append(want, wire.ID(id))
 	}
 	for range 5 {

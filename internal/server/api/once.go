@@ -76,8 +76,8 @@ func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item,
 	return saved, err
 }
 
-// alternateBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs get
-// next, and whoever repeats the request, also after a crash, gets the same twin.
+// alternateBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs
+// get next, and whoever repeats the request, also after a crash, gets the same twin.
 const alternateBit = 1 << 11
 
 // isOwn reports whether a row that is not what a request wants is its task all the same, which was changed since. A row

@@ -47,7 +47,8 @@ func TestAnIdempotencyKeyServesARequestOnce(t *testing.T) {
 func TestAnIdempotencyKeyOutlivesItsTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	saves := map[int]string{http.StatusCreated: `{"tag":"t","key":"k"}`, http.StatusOK: `{"tag":"t","key":"k","body":2}`}
+	saves := map[int]string{http.StatusCreated: `{"tag":"t","key":"k"}`,
+		http.StatusOK: `{"tag":"t","key":"k","body":2}`}
 	first := s.once(201, "201", saves[201])
 	second := s.once(200, "200", saves[200])
 	if second.ID != first.ID || !second.Duplicate || second.Gone {
@@ -55,7 +56,8 @@ func TestAnIdempotencyKeyOutlivesItsTask(t *testing.T) {
 	}
 	servertest.Exec(t, s.dsn, "DELETE FROM delay_task_message")
 	for status, save := range saves {
-		want := wire.Saved{Task: wire.Task{ID: first.ID, Tag: "t", Key: "k"}, Gone: true, Duplicate: status == http.StatusOK}
+		want := wire.Saved{Task: wire.Task{ID: first.ID, Tag: "t", Key: "k"}, Gone: true,
+			Duplicate: status == http.StatusOK}
 		if got := s.once(status, map[int]string{200: "200", 201: "201"}[status], save); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", save, got, want)
 		}
@@ -85,8 +87,8 @@ func TestARefusedRequestLeavesItsIdempotencyKeyFree(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, wrong := range []string{
-		`{"tag":""}`, `{"tag":"t","ttr":"48h"}`, `{"tag":"t","at":"1969-01-01T00:00:00Z"}`, `{"tag":"t","priority":1000}`,
-		`{"tag":"t","id":"1"}`,
+		`{"tag":""}`, `{"tag":"t","ttr":"48h"}`, `{"tag":"t","at":"1969-01-01T00:00:00Z"}`,
+		`{"tag":"t","priority":1000}`, `{"tag":"t","id":"1"}`,
 		`{"tag":"t","body":"` + strings.Repeat("x", testBodyLimit) + `"}`,
 	} {
 		if got := s.Call("POST", "/v1/tasks", wrong, "Idempotency-Key", "k"); got.Status != 400 && got.Status != 413 {

@@ -36,14 +36,15 @@ const (
 func (a *API) tagOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags", "listTags", "List the tags that are served or paused",
 		"It counts nothing and is cheap; /v1/stats counts.", groupOperate), a.tags)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags/{tag}/lateness", "lateness", "Tell how late a tag's tasks started",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/tags/{tag}/lateness", "lateness",
+		"Tell how late a tag's tasks started",
 		"Percentiles over the first starts of tasks that completed within the window.", groupOperate), a.lateness)
 
 	const cluster = "On all nodes, within 2 s."
-	pause := a.operation(http.MethodPost, "/v1/tags/{tag}/pause", "pauseTag", "Start no tasks of a tag", cluster+" What runs goes on.",
-		groupOperate)
-	resume := a.operation(http.MethodPost, "/v1/tags/{tag}/resume", "resumeTag", "End a pause", cluster+" What is due starts at once.",
-		groupOperate)
+	pause := a.operation(http.MethodPost, "/v1/tags/{tag}/pause", "pauseTag", "Start no tasks of a tag",
+		cluster+" What runs goes on.", groupOperate)
+	resume := a.operation(http.MethodPost, "/v1/tags/{tag}/resume", "resumeTag", "End a pause",
+		cluster+" What is due starts at once.", groupOperate)
 	pause.DefaultStatus, resume.DefaultStatus = http.StatusNoContent, http.StatusNoContent
 	huma.Register(a.spec, pause, a.operate(a.scheduler.Pause))
 	huma.Register(a.spec, resume, a.operate(a.scheduler.Resume))
@@ -93,7 +94,8 @@ func (a *API) lateness(ctx context.Context, in *windowInput) (*latenessOutput, e
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	return &latenessOutput{wire.TagLateness{Tag: in.Tag, WindowMS: window.Std().Milliseconds(), Lateness: view.Lateness(late)}}, nil
+	return &latenessOutput{wire.TagLateness{Tag: in.Tag, WindowMS: window.Std().Milliseconds(),
+		Lateness: view.Lateness(late)}}, nil
 }
 
 type nodesOutput struct{ Body wire.NodeList }
@@ -101,9 +103,11 @@ type nodesOutput struct{ Body wire.NodeList }
 type statsOutput struct{ Body wire.Stats }
 
 func (a *API) clusterOperations() {
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/nodes", "listNodes", "List the processes that share the database",
-		"With the tags that each serves, and its share of their tasks.", groupOperate), a.nodes)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats", "Count tasks and show how punctual they are, per tag",
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/nodes", "listNodes",
+		"List the processes that share the database", "With the tags that each serves, and its share of their tasks.",
+		groupOperate), a.nodes)
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/stats", "stats",
+		"Count tasks and show how punctual they are, per tag",
 		"It counts the whole table; for monitoring there is /metrics.", groupOperate), a.stats)
 }
 
@@ -133,6 +137,9 @@ func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	stats = slices.DeleteFunc(stats, func(t delaytask.TagStats) bool { return !access.From(ctx).May(access.Operate, t.Tag) })
+	stats = slices.DeleteFunc(stats, func(t delaytask.TagStats) bool {
+		return !access.From(ctx).May(access.Operate,
+			t.Tag)
+	})
 	return &statsOutput{wire.Stats{Tags: view.Stats(stats)}}, nil
 }

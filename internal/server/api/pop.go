@@ -37,8 +37,8 @@ type popOutput struct {
 }
 
 func (a *API) popOperations() {
-	const text = "Answers the moment a task is due, with up to max tasks, each with the lease token that ends it; 204 when the wait " +
-		"is over. Whatever is not finished before its lease ends is handed out again."
+	const text = "Answers the moment a task is due, with up to max tasks, each with the lease token that ends it; " +
+		"204 when the wait is over. Whatever is not finished before its lease ends is handed out again."
 	one := a.operation(http.MethodPost, "/v1/tags/{tag}/pop", "pop", "Take due tasks of a tag", text, groupPull)
 	one.Middlewares = nil // it waits as long as it was asked to
 	huma.Register(a.spec, one, func(ctx context.Context, in *popInput) (*popOutput, error) {

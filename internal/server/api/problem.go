@@ -23,7 +23,8 @@ func (a *API) problem(err error) error {
 		return p
 	}
 	if a.failureLines.Allow() { // in an outage every request fails, and for one reason
-		a.log.Error("a request failed", "err", cmp.Or(errors.Unwrap(err), err)) // the outermost words may name a task by its key
+		// The outermost words may name a task by its key.
+		a.log.Error("a request failed", "err", cmp.Or(errors.Unwrap(err), err))
 	}
 	return problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable,
 		"the database did not answer as it should; the log of the service says why. Try again")

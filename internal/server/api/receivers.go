@@ -36,25 +36,31 @@ type receiverInput struct {
 }
 
 func (a *API) receiverOperations() {
-	register := a.operation(http.MethodPost, "/v1/receivers", "registerReceiver", "Register an address that is called with tasks",
+	register := a.operation(http.MethodPost, "/v1/receivers", "registerReceiver",
+		"Register an address that is called with tasks",
 		"Registering the same app and address again replaces it; a secret and a ttl that are left out stay. "+
 			"Without heartbeats it is not called after its ttl, and forgotten an hour later.", groupPush)
 	register.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, register, a.register)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers", "listReceivers", "List the addresses that are called", "",
-		groupPush), a.listReceivers)
-	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them", "", groupPush),
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers", "listReceivers",
+		"List the addresses that are called", "", groupPush), a.listReceivers)
+	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them", "",
+		groupPush),
 		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
-			return a.onReceiver(ctx, in, func(_ context.Context, w wire.Receiver) (wire.Receiver, error) { return w, nil })
+			return a.onReceiver(ctx, in, func(_ context.Context, w wire.Receiver) (wire.Receiver, error) {
+				return w,
+					nil
+			})
 		})
-	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat", "Say that a receiver is alive",
-		"It stays registered for its ttl from now.", groupPush),
+	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat",
+		"Say that a receiver is alive", "It stays registered for its ttl from now.", groupPush),
 		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
 			return a.onReceiver(ctx, in, func(ctx context.Context, w wire.Receiver) (wire.Receiver, error) {
 				return a.receivers.Heartbeat(ctx, int64(w.ID))
 			})
 		})
-	remove := a.operation(http.MethodDelete, "/v1/receivers/{id}", "removeReceiver", "Call an address no more", "", groupPush)
+	remove := a.operation(http.MethodDelete, "/v1/receivers/{id}", "removeReceiver", "Call an address no more", "",
+		groupPush)
 	remove.DefaultStatus = http.StatusNoContent
 	huma.Register(a.spec, remove, func(ctx context.Context, in *receiverInput) (*struct{}, error) {
 		_, err := a.onReceiver(ctx, in, func(ctx context.Context, w wire.Receiver) (wire.Receiver, error) {
@@ -76,8 +82,9 @@ func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput,
 		return nil, a.problem(err)
 	}
 	if there && !mayServe(ctx, before) {
-		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden, "this app and address are registered for tags that this "+
-			"token may not register; remove it with a token that may, or wait until it is forgotten, an hour after its ttl")
+		return nil, problemOf(http.StatusForbidden, wire.CodeForbidden,
+			"this app and address are registered for tags that this token may not register; remove it with a token "+
+				"that may, or wait until it is forgotten, an hour after its ttl")
 	}
 	receiver, err := a.receivers.Register(ctx, &in.Body)
 	if err != nil {

@@ -32,7 +32,8 @@ func (a *API) roomed(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		body := &roomedBody{ReadCloser: r.Body, ctx: r.Context(), room: a.room, wait: a.roomWait, weight: mostBatchBytes}
+		body := &roomedBody{ReadCloser: r.Body, ctx: r.Context(), room: a.room, wait: a.roomWait,
+			weight: mostBatchBytes}
 		if r.ContentLength >= 0 { // what is longer than any request may be is refused as it is read
 			body.weight = min(r.ContentLength, mostBatchBytes)
 		}
@@ -183,7 +184,8 @@ func (a *API) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.inflight.enter() {
 			w.Header().Set("Connection", "close") // the next one may meet another server
-			a.refuse(w, r, problemOf(http.StatusServiceUnavailable, wire.CodeStopping, "the service is stopping; try again"))
+			a.refuse(w, r, problemOf(http.StatusServiceUnavailable, wire.CodeStopping,
+				"the service is stopping; try again"))
 			return
 		}
 		defer a.inflight.leave()

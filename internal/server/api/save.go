@@ -34,8 +34,8 @@ type savedOutput struct {
 
 func (a *API) saveOperations() {
 	op := a.operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
-		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task of the tag "+
-			"and the app that carries the key.",
+		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task of "+
+			"the tag and the app that carries the key.",
 		groupTasks)
 	op.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, op, a.save)
@@ -82,7 +82,8 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 // learns that it is there, and not what is in it.
 func shownTo(ctx context.Context, task *delaytask.TaskRow, duplicate bool) wire.Task {
 	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
-		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(), Status: string(task.Status)}
+		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
+			Status: string(task.Status)}
 	}
 	return view.Task(task)
 }
@@ -106,7 +107,8 @@ func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) 
 func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
 	for name := range s.Headers {
 		if strings.HasPrefix(strings.ToLower(name), reservedHeaders) {
-			return nil, fmt.Errorf("%w: names that begin with %s are reserved", delaytask.ErrInvalidHeaders, reservedHeaders)
+			return nil, fmt.Errorf("%w: names that begin with %s are reserved", delaytask.ErrInvalidHeaders,
+				reservedHeaders)
 		}
 	}
 	options := []delaytask.Option{
@@ -152,11 +154,13 @@ func latenessOption(s *wire.Save) ([]delaytask.Option, error) {
 	if s.LatePolicy != "" {
 		known := false
 		if policy, known = view.ParseLatePolicy(s.LatePolicy); !known {
-			return nil, fmt.Errorf("%w: late_policy is %.20q, want run, skip or fail", delaytask.ErrInvalidOption, s.LatePolicy)
+			return nil, fmt.Errorf("%w: late_policy is %.20q, want run, skip or fail", delaytask.ErrInvalidOption,
+				s.LatePolicy)
 		}
 	}
 	if s.MaxLateness < wire.Duration(time.Millisecond) {
-		return nil, fmt.Errorf("%w: max_lateness must be at least 1 ms where there is a late_policy", delaytask.ErrInvalidOption)
+		return nil, fmt.Errorf("%w: max_lateness must be at least 1 ms where there is a late_policy",
+			delaytask.ErrInvalidOption)
 	}
 	return []delaytask.Option{delaytask.WithMaxLateness(s.MaxLateness.Std(), policy)}, nil
 }

@@ -16,8 +16,10 @@ func TestEveryMemberOfASaveIsStored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	id := wire.ID(delaytask.NewID())
-	saved := s.Save(`{"id":` + id.String() + `,"tag":"order.close","app":"shop","body":{"n":1.50, "x":"<é>"},"delay":"1h30m",
-		"key":"k","ttr":60000,"max_attempts":7,"priority":-5,"headers":{"a":"b"},"max_lateness":"10s","late_policy":"fail"}`)
+	saved := s.Save(`{"id":` + id.String() + `,"tag":"order.close","app":"shop","body":{"n":1.50, "x":"<é>"},
+		"delay":"1h30m",
+		"key":"k","ttr":60000,"max_attempts":7,"priority":-5,"headers":{"a":"b"},
+		"max_lateness":"10s","late_policy":"fail"}`)
 	got := s.Task(saved.ID)
 	want := wire.Task{
 		ID: id, Tag: "order.close", Key: "k", App: "shop", Status: "pending", MaxAttempts: 7, Priority: -5,
@@ -48,7 +50,8 @@ func TestAKeyThatIsTakenIsAnsweredWithItsTask(t *testing.T) {
 	s.Save(`{"tag":"T","key":"k","app":"shop"}`)
 	s.Save(`{"tag":"t","key":"K","app":"shop"}`)
 	for range 2 { // the repetition of a request, too, tells the applications apart
-		if once := s.once(201, "1", `{"tag":"t","app":"x","key":"k"}`); once.Duplicate || once.App != "x" || once.Key != "k" {
+		if once := s.once(201, "1", `{"tag":"t","app":"x","key":"k"}`); once.Duplicate || once.App != "x" ||
+			once.Key != "k" {
 			t.Errorf("under an idempotency key: %+v", once)
 		}
 	}

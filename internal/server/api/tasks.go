@@ -85,15 +85,18 @@ func (a *API) taskOperations() {
 	const withErrors = "With its body and the errors of its attempts."
 	huma.Register(a.spec, a.operation(http.MethodGet, byID, "getTask", "Show a task", withErrors, groupTasks),
 		func(ctx context.Context, in *IDInput) (*taskOutput, error) { return a.get(ctx, in) })
-	huma.Register(a.spec, a.operation(http.MethodGet, byKey, "getTaskByKey", "Show the unfinished task with a key", withErrors, groupTasks),
+	huma.Register(a.spec, a.operation(http.MethodGet, byKey, "getTaskByKey", "Show the unfinished task with a key",
+		withErrors, groupTasks),
 		func(ctx context.Context, in *KeyInput) (*taskOutput, error) { return a.get(ctx, in) })
 
 	const pendingOnly = "Reschedules it with delay or at, replaces its body, or both, while it is pending."
-	huma.Register(a.spec, a.operation(http.MethodPatch, byID, "changeTask", "Change a pending task", pendingOnly, groupTasks),
+	huma.Register(a.spec, a.operation(http.MethodPatch, byID, "changeTask", "Change a pending task", pendingOnly,
+		groupTasks),
 		func(ctx context.Context, in *idChange) (*metOutput, error) {
 			return a.change(ctx, &in.IDInput, &in.Body)
 		})
-	huma.Register(a.spec, a.operation(http.MethodPatch, byKey, "changeTaskByKey", "Change the pending task with a key", pendingOnly, groupTasks),
+	huma.Register(a.spec, a.operation(http.MethodPatch, byKey, "changeTaskByKey", "Change the pending task with a key",
+		pendingOnly, groupTasks),
 		func(ctx context.Context, in *keyChange) (*metOutput, error) {
 			return a.change(ctx, &in.KeyInput, &in.Body)
 		})
@@ -103,7 +106,8 @@ func (a *API) taskOperations() {
 		func(ctx context.Context, in *idCancel) (*metOutput, error) {
 			return a.cancel(ctx, &in.IDInput, in.OnlyPending)
 		})
-	huma.Register(a.spec, a.operation(http.MethodDelete, byKey, "cancelTaskByKey", "Cancel the unfinished task with a key", mayRun, groupTasks),
+	huma.Register(a.spec, a.operation(http.MethodDelete, byKey, "cancelTaskByKey",
+		"Cancel the unfinished task with a key", mayRun, groupTasks),
 		func(ctx context.Context, in *keyCancel) (*metOutput, error) {
 			return a.cancel(ctx, &in.KeyInput, in.OnlyPending)
 		})
@@ -113,7 +117,8 @@ func (a *API) taskOperations() {
 		func(ctx context.Context, in *IDInput) (*metOutput, error) { return a.retry(ctx, in) })
 
 	const whyNot = "Not due, paused, nobody serves it, waiting for a retry, leased …"
-	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/explain", "explainTask", "Say why a task has not run", whyNot, groupTasks),
+	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/explain", "explainTask", "Say why a task has not run",
+		whyNot, groupTasks),
 		func(ctx context.Context, in *IDInput) (*explainOutput, error) { return a.explain(ctx, in) })
 	huma.Register(a.spec, a.operation(http.MethodGet, byKey+"/explain", "explainTaskByKey",
 		"Say why the task with a key has not run", whyNot, groupTasks),

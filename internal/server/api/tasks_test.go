@@ -100,7 +100,8 @@ func TestATagsPauseAndItsNumbersAreShown(t *testing.T) {
 	saved := s.Save(`{"tag":"a/b","app":"shop"}`)
 	s.Want(204, "", "POST", "/v1/tags/a%2Fb/pop", "")
 	e := ok[wire.Explanation](s, http.StatusOK, "GET", "/v1/tasks/"+saved.ID.String()+"/explain", "")
-	if e.Reason == "" || !strings.Contains(e.Text, "shop") { // it has no receiver, which is a nearer hurdle than the pause
+	// It has no receiver, which is a nearer hurdle than the pause.
+	if e.Reason == "" || !strings.Contains(e.Text, "shop") {
 		t.Errorf("got %+v", e)
 	}
 	if tags := ok[wire.TagList](s, http.StatusOK, "GET", "/v1/tags", "").Tags; len(tags) != 1 || tags[0].Tag != "a/b" ||
@@ -132,11 +133,12 @@ func TestAPopHandsOutWhatIsDue(t *testing.T) {
 		popped <- ok[wire.PopReply](s, http.StatusOK, "POST", "/v1/pop?tag=u&tag=a%2Fb&wait=1h&max=1000000", "")
 	}() // clamped
 	s.AwaitServed("a/b")
-	saved := s.Save(`{"tag":"a/b","key":"k","app":"shop","priority":3,"headers":{"a":"b"},"body":{"n":1},"delay":"50ms"}`)
+	saved := s.Save(`{"tag":"a/b","key":"k","app":"shop","priority":3,"headers":{"a":"b"},
+		"body":{"n":1},"delay":"50ms"}`)
 	got := (<-popped).Tasks[0]
 	if got.ID != saved.ID || got.Tag != "a/b" || got.Key != "k" || got.Attempt != 1 || got.Priority != 3 ||
-		len(got.Headers) != 1 || got.Headers["a"] != "b" || got.App != "shop" || string(got.Body.Body) != `{"n":1}` || got.Expected != saved.Expected ||
-		got.Token == "" {
+		len(got.Headers) != 1 || got.Headers["a"] != "b" || got.App != "shop" || string(got.Body.Body) != `{"n":1}` ||
+		got.Expected != saved.Expected || got.Token == "" {
 		t.Errorf("popped %+v of %+v", got, saved)
 	}
 	s.Want(204, "", "POST", "/v1/tags/t/pop", "")
@@ -189,7 +191,8 @@ func TestALongDelayDoesNotWrap(t *testing.T) {
 		s.Save(`{"tag":"t"}`)
 		popped := s.Pop("t", "")
 		got := s.lease(popped, verb, members)
-		if task := s.Task(popped.ID); got.Status != 400 && (got.Status != 204 || time.Until(task.Due.Std()) < 24*time.Hour) {
+		if task := s.Task(popped.ID); got.Status != 400 &&
+			(got.Status != 204 || time.Until(task.Due.Std()) < 24*time.Hour) {
 			t.Errorf("%s: %d %s, due %v", verb, got.Status, got.Text, task.Due)
 		}
 	}

@@ -46,8 +46,8 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 	}{
 		{"add to another topic", theirs, post(`{"command":"add","topic":"a","id":"1"}`), false},
 		{"add", ours, post(`{"command":"add","topic":"a","id":"1"}`), true},
-		{"add to http with save alone", caller(t, "http", access.Save), post(`{"command":"add","topic":"http","id":"h"}`),
-			false},
+		{"add to http with save alone", caller(t, "http", access.Save),
+			post(`{"command":"add","topic":"http","id":"h"}`), false},
 		{"add to http", caller(t, "http", access.SaveHTTP), post(`{"command":"add","topic":"http","id":"h"}`), true},
 		{"pop of another topic", theirs, post(`{"command":"pop","topic":"a"}`), false},
 		{"get of another topic", theirs, get("/o/get?topic=a"), false},
@@ -95,7 +95,8 @@ func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", q.URL}} {
+	for _, header := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"},
+		{"Origin", q.URL}} {
 		q.Want(200, "", http.MethodGet, "/o/complete?topic=t&id=2", "", header...)
 	}
 	q.is(q.get("t", "&wait=20000"), "1", "")

@@ -45,8 +45,8 @@ func (r *refusal) Error() string { return r.text }
 // forCaller are errors of the library whose text is for the caller.
 var forCaller = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrInvalidDelay,
-	delaytask.ErrDelayTooLong, delaytask.ErrInvalidTTR, delaytask.ErrInvalidOption, delaytask.ErrLeaseLost, delaytask.ErrFinished,
-	delaytask.ErrContended,
+	delaytask.ErrDelayTooLong, delaytask.ErrInvalidTTR, delaytask.ErrInvalidOption, delaytask.ErrLeaseLost,
+	delaytask.ErrFinished, delaytask.ErrContended,
 }
 
 // unable are errors of a service that cannot at this moment.

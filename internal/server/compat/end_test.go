@@ -23,7 +23,8 @@ func TestFinishAfterTheTTREndsTheJob(t *testing.T) {
 		jobs := []delaytask.TaskRow{q.task("t", "1"), q.task("t", "s3:1")}
 		servertest.Stop(t, q.scheduler) // nobody is left who would give the jobs back
 		late := stopped(t, db.DSN)
-		servertest.Exec(t, db.DSN, "UPDATE delay_task_message SET due_time = '2020-01-01 00:00:00.000000' WHERE status = 3")
+		servertest.Exec(t, db.DSN,
+			"UPDATE delay_task_message SET due_time = '2020-01-01 00:00:00.000000' WHERE status = 3")
 		for i, a := range []answer{late.complete("t", "1"), late.command(`{"command":"finish","id":"1"}`)} {
 			after := late.byID(jobs[i].ID)
 			if !late.ok(a).Late || after.Status != delaytask.Completed || after.Version != jobs[i].Version+1 {
@@ -58,7 +59,8 @@ func TestFinishEndsAJobThatWaitsAgain(t *testing.T) {
 			}
 		}
 		after := q.byID(before.ID)
-		if ended != 1 || after.Status != delaytask.Completed || after.Version != before.Version+1 || after.Finished.IsZero() {
+		if ended != 1 || after.Status != delaytask.Completed || after.Version != before.Version+1 ||
+			after.Finished.IsZero() {
 			t.Errorf("%d of them ended it, and the job is %+v", ended, after)
 		}
 	})
@@ -68,7 +70,8 @@ func TestWhoHoldsAJobThatAnotherFinishesHasLostItsLease(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
 		q.is(q.command(`{"command":"pop","topic":"t","wait":20}`), "1", "")
-		if err := q.scheduler.Release(t.Context(), tokenOf(q.task("t", "s3:1"))); err != nil { // as if the TTR had ended
+		// As if the TTR had ended.
+		if err := q.scheduler.Release(t.Context(), tokenOf(q.task("t", "s3:1"))); err != nil {
 			t.Fatal(err)
 		}
 		popped, err := q.scheduler.Pop(t.Context(), "t")

@@ -57,7 +57,8 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		again, err := json.Marshal(map[string]any{
-			"command": r.command, "topic": r.topic, "id": r.id, "body": r.body, "delay": r.delay, "ttr": r.ttr, "wait": r.wait,
+			"command": r.command, "topic": r.topic, "id": r.id, "body": r.body, "delay": r.delay, "ttr": r.ttr,
+			"wait": r.wait,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -23,8 +23,8 @@ type Config struct {
 	BodyLimit int             // bytes of a task's body, as the scheduler has it; 0: its default
 	Stopping  context.Context // when it ends, waiting pops return at once
 
-	// OtherNames says that the server answers other names than those of loopback. Over plain HTTP a browser does not say
-	// there which page sends a GET, so GETs are answered for the topics of GetTopics alone.
+	// OtherNames says that the server answers other names than those of loopback. Over plain HTTP a browser does not
+	// say there which page sends a GET, so GETs are answered for the topics of GetTopics alone.
 	OtherNames bool
 	GetTopics  []string // patterns, as [access.ParseTags] returns them
 
@@ -58,8 +58,9 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("compat: a part of the configuration is missing")
 	}
 	h := &Handler{
-		scheduler: c.Scheduler, log: c.Log, bodyLimit: cmp.Or(c.BodyLimit, processor.DefaultBodyLimit), stopping: c.Stopping,
-		check: c.Check, origin: http.NewCrossOriginProtection(), otherNames: c.OtherNames, getTopics: c.GetTopics,
+		scheduler: c.Scheduler, log: c.Log, bodyLimit: cmp.Or(c.BodyLimit, processor.DefaultBodyLimit),
+		stopping: c.Stopping,
+		check:    c.Check, origin: http.NewCrossOriginProtection(), otherNames: c.OtherNames, getTopics: c.GetTopics,
 	}
 	if h.check == nil {
 		h.check = func(delaytask.Item) error { return nil }
@@ -122,13 +123,15 @@ func (h *Handler) crossOrigin(r *http.Request) bool {
 func (h *Handler) checkGet(r *http.Request, topic string) error {
 	switch {
 	case h.otherNames && !access.Match(h.getTopics, topic):
-		return &refusal{http.StatusForbidden, "GET is off for this topic: this server is called by other names than loopback, " +
-			"where any web page can send a GET. Use POST /v1/tags/{tag}/pop, or let the operator add the topic to server.get_topics"}
+		return &refusal{http.StatusForbidden,
+			"GET is off for this topic: this server is called by other names than loopback, " +
+				"where any web page can send a GET. Use POST /v1/tags/{tag}/pop, or let the operator add the topic " +
+				"to server.get_topics"}
 	case r.Header.Get(clientHeader) != "":
 		return nil
 	case h.otherNames && access.From(r.Context()).Name() == "", silentBrowser(r):
-		return &refusal{http.StatusForbidden, "a web page may have sent this GET: send the header " + clientHeader + ": 1 with it, " +
-			"which no web page can add"}
+		return &refusal{http.StatusForbidden, "a web page may have sent this GET: send the header " + clientHeader +
+			": 1 with it, which no web page can add"}
 	}
 	return nil
 }

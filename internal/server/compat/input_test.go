@@ -17,31 +17,35 @@ func TestWrongJobIsRefusedInASentence(t *testing.T) {
 	q := onSQLite(t)
 	// Each request is sent to both protocols: the fields are the same.
 	for name, c := range map[string]struct{ fields, why string }{
-		"no topic":                   {`"id":"1"`, "invalid tag"},
-		"a topic with a newline":     {`"topic":"a\n","id":"1"`, "invalid tag"},
-		"a topic that is too long":   {`"topic":"` + strings.Repeat("a", 129) + `","id":"1"`, "invalid tag"},
-		"a topic that is a list":     {`"topic":["a"],"id":"1"`, "topic is not a string"},
-		"no id":                      {`"topic":"a"`, "id is missing"},
-		"an id that is null":         {`"topic":"a","id":null`, "id is missing"},
-		"an id that is no integer":   {`"topic":"a","id":1.5`, "id is not a string"},
-		"an id that is too long":     {`"topic":"a","id":"` + strings.Repeat("é", 256) + `"`, "longer than"},
-		"an id of ours":              {`"topic":"a","id":"delaytask:1"`, "reserved"},
-		"half a character":           {`"topic":"a","id":"1","body":"\ud83d"`, "UTF-8"},
-		"bytes that are not UTF-8":   {"\"topic\":\"a\",\"id\":\"1\",\"body\":\"\xff\xfe\"", "UTF-8"},
-		"a body over the limit":      {`"topic":"a","id":"1","body":"` + strings.Repeat("x", 1<<20+1) + `"`, "too large"},
-		"a delay with a unit":        {`"topic":"a","id":"1","delay":"1h"`, "delay is not a whole number"},
-		"a delay with a fraction":    {`"topic":"a","id":"1","delay":1.5`, "delay is not a whole number"},
-		"a delay that is true":       {`"topic":"a","id":"1","delay":true`, "delay is not a whole number"},
-		"a delay of an object":       {`"topic":"a","id":"1","delay":{}`, "delay is not a whole number"},
-		"a delay beyond 64 bits":     {`"topic":"a","id":"1","delay":9223372036854775808`, "delay is out of range"},
-		"a delay of 64 bits":         {`"topic":"a","id":"1","delay":9223372036854775807`, "delay too long"},
-		"a delay of 5,000 years":     {`"topic":"a","id":"1","delay":157680000000000`, "delay too long"},
-		"a TTR below zero":           {`"topic":"a","id":"1","ttr":-1`, "invalid TTR"},
-		"a TTR of ten years":         {`"topic":"a","id":"1","ttr":315360000000`, "invalid TTR"},
-		"a TTR of 64 bits":           {`"topic":"a","id":"1","TTR":"9223372036854775807"`, "invalid TTR"},
-		"digits of another script":   {`"topic":"a","id":"1","delay":"٣"`, "delay is not a whole number"},
-		"nesting that does not end":  {`"x":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "well-formed"},
-		"nesting in the body itself": {`"body":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "well-formed"},
+		"no topic":                 {`"id":"1"`, "invalid tag"},
+		"a topic with a newline":   {`"topic":"a\n","id":"1"`, "invalid tag"},
+		"a topic that is too long": {`"topic":"` + strings.Repeat("a", 129) + `","id":"1"`, "invalid tag"},
+		"a topic that is a list":   {`"topic":["a"],"id":"1"`, "topic is not a string"},
+		"no id":                    {`"topic":"a"`, "id is missing"},
+		"an id that is null":       {`"topic":"a","id":null`, "id is missing"},
+		"an id that is no integer": {`"topic":"a","id":1.5`, "id is not a string"},
+		"an id that is too long":   {`"topic":"a","id":"` + strings.Repeat("é", 256) + `"`, "longer than"},
+		"an id of ours":            {`"topic":"a","id":"delaytask:1"`, "reserved"},
+		"half a character":         {`"topic":"a","id":"1","body":"\ud83d"`, "UTF-8"},
+		"bytes that are not UTF-8": {"\"topic\":\"a\",\"id\":\"1\",\"body\":\"\xff\xfe\"", "UTF-8"},
+		"a body over the limit": {`"topic":"a","id":"1","body":"` + strings.Repeat("x", 1<<20+1) + `"`,
+			"too large"}, "a delay with a unit": {`"topic":"a","id":"1","delay":"1h"`,
+			"delay is not a whole number"}, "a delay with a fraction": {`"topic":"a","id":"1","delay":1.5`,
+			"delay is not a whole number"}, "a delay that is true": {`"topic":"a","id":"1","delay":true`,
+			"delay is not a whole number"},
+		"a delay of an object": {`"topic":"a","id":"1","delay":{}`,
+			"delay is not a whole number"},
+		"a delay beyond 64 bits": {`"topic":"a","id":"1","delay":9223372036854775808`,
+			"delay is out of range"},
+		"a delay of 64 bits":       {`"topic":"a","id":"1","delay":9223372036854775807`, "delay too long"},
+		"a delay of 5,000 years":   {`"topic":"a","id":"1","delay":157680000000000`, "delay too long"},
+		"a TTR below zero":         {`"topic":"a","id":"1","ttr":-1`, "invalid TTR"},
+		"a TTR of ten years":       {`"topic":"a","id":"1","ttr":315360000000`, "invalid TTR"},
+		"a TTR of 64 bits":         {`"topic":"a","id":"1","TTR":"9223372036854775807"`, "invalid TTR"},
+		"digits of another script": {`"topic":"a","id":"1","delay":"٣"`, "delay is not a whole number"},
+		"nesting that does not end": {`"x":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
+			"well-formed"}, "nesting in the body itself": {`"body":` + strings.Repeat("[", 10_000) + strings.Repeat("]",
+			10_000), "well-formed"},
 	} {
 		for path, body := range map[string]string{
 			"/o/add": "{" + c.fields + "}", "/compat/topics": `{"command":"add",` + c.fields + "}",
@@ -168,7 +172,8 @@ func TestAnyContentTypeIsTaken(t *testing.T) {
 	for n, media := range []string{
 		"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "no type",
 	} {
-		a := q.Want(200, "", http.MethodPost, "/o/add", fmt.Sprintf(`{"topic":"t","id":"%d"}`, n), "Content-Type", media)
+		a := q.Want(200, "", http.MethodPost, "/o/add", fmt.Sprintf(`{"topic":"t","id":"%d"}`, n), "Content-Type",
+			media)
 		if !strings.Contains(a.Text, `"success":true`) {
 			t.Errorf("%q: got %s", media, a.Text)
 		}

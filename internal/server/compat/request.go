@@ -59,7 +59,8 @@ func decode(data []byte) (request, error) {
 // malformed tells where, but not what: a body may hold a secret.
 func malformed(err error) error {
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return clientError(fmt.Sprintf("the request is not well-formed JSON in UTF-8 (at byte %d)", syntactic.ByteOffset))
+		return clientError(fmt.Sprintf("the request is not well-formed JSON in UTF-8 (at byte %d)",
+			syntactic.ByteOffset))
 	}
 	return clientError("the request is not a JSON object")
 }

@@ -18,13 +18,14 @@ func TestFailedJobRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 		process processor.Func
 		want    time.Duration // -1: the error is left as it was
 	}{
-		"its own TTR":   {map[string]string{ttrHeader: "5000"}, fails(300*time.Millisecond, broken), 4700 * time.Millisecond},
-		"the usual one": {map[string]string{ttrHeader: "0"}, fails(0, broken), 15 * time.Second},
-		"a small one":   {map[string]string{ttrHeader: "10"}, fails(0, broken), time.Second},
+		"its own TTR": {map[string]string{ttrHeader: "5000"}, fails(300*time.Millisecond, broken),
+			4700 * time.Millisecond}, "the usual one": {map[string]string{ttrHeader: "0"}, fails(0, broken),
+			15 * time.Second}, "a small one": {map[string]string{ttrHeader: "10"}, fails(0, broken), time.Second},
 		"an attempt that took longer": {
 			map[string]string{ttrHeader: "5000"}, fails(time.Minute, broken), 0},
 		"a panic": {
-			map[string]string{ttrHeader: "5000"}, func(context.Context, *processor.Task) error { panic("oh") }, 5 * time.Second},
+			map[string]string{ttrHeader: "5000"}, func(context.Context, *processor.Task) error { panic("oh") },
+			5 * time.Second},
 		"a task of another kind": {map[string]string{"x": "5000"}, fails(0, broken), -1},
 		"no headers":             {nil, fails(0, broken), -1},
 		"a success":              {map[string]string{ttrHeader: "5000"}, fails(0, nil), -1},
@@ -59,9 +60,11 @@ func TestAttemptThatTimesOutRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		err := RetryAfterTTR(15*time.Second)(waits).Process(ctx, &processor.Task{Headers: map[string]string{ttrHeader: "5000"}})
+		err := RetryAfterTTR(15*time.Second)(waits).Process(ctx,
+			&processor.Task{Headers: map[string]string{ttrHeader: "5000"}})
 		retry, ok := errors.AsType[*processor.RetryAfterError](err)
-		if !ok || retry.After != 4*time.Second || !errors.Is(err, processor.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		if !ok || retry.After != 4*time.Second || !errors.Is(err, processor.ErrTimeout) ||
+			errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %#v", err)
 		}
 	})

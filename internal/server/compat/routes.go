@@ -58,7 +58,9 @@ func (h *Handler) complete(_ http.ResponseWriter, r *http.Request) (answer, erro
 	return h.queried(r, h.finish)
 }
 
-func (h *Handler) queried(r *http.Request, do func(context.Context, protocol, *request) (answer, error)) (answer, error) {
+func (h *Handler) queried(
+	r *http.Request, do func(context.Context, protocol, *request) (answer, error),
+) (answer, error) {
 	q, err := decodeQuery(r.URL.RawQuery)
 	if err == nil {
 		err = h.checkGet(r, q.topic)
@@ -127,7 +129,8 @@ func (p protocol) key(id string) (string, error) {
 		return "", clientError(fmt.Sprintf("id is longer than %d characters", longestKey-len(prefix)))
 	case strings.HasPrefix(id, taskID),
 		!p.global && (strings.HasPrefix(id, row.GlobalKey) || strings.HasPrefix(id, row.AppKey)):
-		return "", clientError("id begins with " + taskID + ", " + row.GlobalKey + " or " + row.AppKey + ", which is reserved")
+		return "", clientError("id begins with " + taskID + ", " + row.GlobalKey + " or " + row.AppKey +
+			", which is reserved")
 	}
 	return prefix + id, nil
 }
@@ -146,7 +149,8 @@ func (p protocol) ref(topic, id string) (delaytask.Ref, error) {
 	if digits, made := strings.CutPrefix(id, taskID); made {
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil || n <= 0 {
-			return delaytask.Ref{}, clientError("id begins with " + taskID + " and goes on with something else than a pop has answered")
+			return delaytask.Ref{}, clientError("id begins with " + taskID +
+				" and goes on with something else than a pop has answered")
 		}
 		return delaytask.ID(n), nil
 	}

@@ -78,7 +78,8 @@ func TestS33ProtocolIsOneCommandObject(t *testing.T) {
 				`{"success":false,"error":"there is no unfinished job with this id","id":"","value":""}`},
 			{`{"command":"add","topic":"t","id":2,"delay":"0","TTR":"60","body":{"n":[1, 2]},"ttl":3,"x":{"y":null}}`,
 				`{"success":true,"error":"","id":"2","value":""}`},
-			{`{"command":"pop","topic":"t","wait":20}`, `{"success":true,"error":"","id":"2","value":"{\"n\":[1, 2]}"}`},
+			{`{"command":"pop","topic":"t","wait":20}`,
+				`{"success":true,"error":"","id":"2","value":"{\"n\":[1, 2]}"}`},
 			{`{"command":"finish","id":"2","topic":"ignored"}`, `{"success":true,"error":"","id":"2","value":""}`},
 		} {
 			if got := q.Want(200, "", http.MethodPost, "/compat/topics", step.body).Text; got != step.want+"\n" {
@@ -138,7 +139,8 @@ func TestS35PopWaitsAndTakesSeveralJobs(t *testing.T) {
 		}
 		const all = 7
 		for n := range all {
-			q.ok(q.command(fmt.Sprintf(`{"command":"add","topic":"a","id":"%d","delay":0,"TTR":60,"body":"b%d"}`, n, n)))
+			q.ok(q.command(fmt.Sprintf(`{"command":"add","topic":"a","id":"%d","delay":0,"TTR":60,"body":"b%d"}`, n,
+				n)))
 		}
 		var ids []string
 		for len(ids) < all {

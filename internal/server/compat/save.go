@@ -63,7 +63,8 @@ func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored boo
 
 // same reports whether the task is the one that would have been stored. A TTR that was not asked for fits any.
 func same(task *delaytask.TaskRow, item delaytask.Item) bool {
-	save, err := processor.NewSave(item.Tag, item.Body, item.Delay, processor.Limits{Body: math.MaxInt}, item.Options...)
+	save, err := processor.NewSave(item.Tag, item.Body, item.Delay, processor.Limits{Body: math.MaxInt},
+		item.Options...)
 	return err == nil && task.Tag == save.Tag && bytes.Equal(task.Body, save.Body) && task.Delay == save.Delay &&
 		(save.TTR == 0 || task.TTR == save.TTR)
 }

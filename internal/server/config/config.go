@@ -40,12 +40,13 @@ type Config struct {
 
 // Server says where the service listens and whom it lets in.
 type Server struct {
-	Listen         string
-	Hosts          []string // names that it is called by, besides those of loopback
-	Auth           string   // auto, token, none
-	Insecure       bool     // listen beyond loopback without tokens
-	GetTopics      []string // topics that GET /o/get and /o/complete serve where other names than loopback are answered; patterns
-	Metrics        string   // auto: with a token where tokens are asked for; open: without
+	Listen   string
+	Hosts    []string // names that it is called by, besides those of loopback
+	Auth     string   // auto, token, none
+	Insecure bool     // listen beyond loopback without tokens
+	// Topics that GET /o/get and /o/complete serve where other names than loopback are answered; patterns.
+	GetTopics      []string
+	Metrics        string // auto: with a token where tokens are asked for; open: without
 	MaxConnections int
 	TLS            TLS
 }

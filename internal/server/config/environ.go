@@ -15,9 +15,10 @@ const envPrefix = "DELAYTASK_"
 var (
 	notAlphanumeric = regexp.MustCompile(`[^A-Za-z0-9]`)
 
-	// foreign variables begin like ours but are no settings: those of tests and of clients of the service, the path of the
-	// file itself, and what Kubernetes adds for every service whose name begins with delaytask.
-	foreign = regexp.MustCompile(`^DELAYTASK_(TEST_.*|REQUIRE_.*|CONFIG|URL|TOKEN|(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT(_\d+_.*)?)$`)
+	// foreign variables begin like ours but are no settings: those of tests and of clients of the service, the path of
+	// the file itself, and what Kubernetes adds for every service whose name begins with delaytask.
+	foreign = regexp.MustCompile(`^DELAYTASK_(TEST_.*|REQUIRE_.*|CONFIG|URL|TOKEN|` +
+		`(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT(_\d+_.*)?)$`)
 )
 
 // EnvName returns the environment variable of a key: log.level is DELAYTASK_LOG_LEVEL.
@@ -41,7 +42,8 @@ func (c *Config) readEnviron(environ []string) error {
 			if !known {
 				errs = append(errs, unknownVariable(name))
 			} else if len(path) == 0 {
-				errs = append(errs, fmt.Errorf("%s: more than one tag of the file can be meant; set it in the file", name))
+				errs = append(errs, fmt.Errorf("%s: more than one tag of the file can be meant; set it in the file",
+					name))
 			}
 			return strings.Join(path, pathSeparator), value
 		},
@@ -83,7 +85,8 @@ func (c *Config) variables() map[string][]string {
 
 func unknownVariable(name string) error {
 	if strings.HasPrefix(name, EnvName("tags.")) || strings.HasPrefix(name, EnvName("receivers.")) {
-		return fmt.Errorf("%s: name the tag in the file first: a variable's name cannot tell order.close from ORDER_CLOSE", name)
+		return fmt.Errorf("%s: name the tag in the file first: a variable's name cannot tell order.close from "+
+			"ORDER_CLOSE", name)
 	}
 	names := make([]string, len(settings))
 	for i, key := range Keys() {

@@ -9,8 +9,8 @@ import (
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(readFile(f, example)), "DELAYTASK_CONCURRENCY=3")
 	for _, seed := range []string{
-		"", "a", "- 1", "receivers:", "concurrency: {a: 1}", "tags: {t: {ttr: 1m}}", "tags: {1: 2}", "log.level: info", "? [a]\n: 1",
-		"a: &a [*a]", "backoff: {jitter: .nan}", "dsn: !!binary aGk=", "\x00",
+		"", "a", "- 1", "receivers:", "concurrency: {a: 1}", "tags: {t: {ttr: 1m}}", "tags: {1: 2}", "log.level: info",
+		"? [a]\n: 1", "a: &a [*a]", "backoff: {jitter: .nan}", "dsn: !!binary aGk=", "\x00",
 	} {
 		f.Add([]byte(seed), "DELAYTASK_TAGS_T_TTR=2m")
 	}

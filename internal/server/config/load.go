@@ -60,8 +60,8 @@ func (c *Config) readFile(path string) error {
 		c.Exposed = c.secretKeys(path + ": ")
 	}
 	if err != nil && !named {
-		return fmt.Errorf("%w\n(%s was read because it lies in this folder; if it belongs to something else, name another file)",
-			err, path)
+		return fmt.Errorf("%w\n(%s was read because it lies in this folder; if it belongs to something else, name "+
+			"another file)", err, path)
 	}
 	return err
 }

@@ -113,8 +113,10 @@ func TestFlagsOfACommandAreNoSettings(t *testing.T) {
 func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 	t.Parallel()
 	other := Config{
-		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Concurrency: 2, TTR: 2 * time.Second,
-		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second, Jitter: 0.5},
+		DSN: "u:p@tcp(h)/db", Migrate: true, Log: Log{Level: "warn", Format: "json"}, Concurrency: 2,
+		TTR:     2 * time.Second,
+		Timeout: 2 * time.Second, MaxAttempts: 2, Backoff: Backoff{Base: 2 * time.Second, Cap: 3 * time.Second,
+			Jitter: 0.5},
 		Lookahead: Lookahead{Every: 2 * time.Second, Window: 5 * time.Second},
 		Scan:      Scan{Every: 7 * time.Second},
 		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
@@ -122,7 +124,8 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
 		Secret: "0123456789abcdef",
 		Server: Server{
-			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, GetTopics: []string{"a", "b.*"}, Metrics: "open",
+			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, GetTopics: []string{"a", "b.*"},
+			Metrics:        "open",
 			MaxConnections: 2,
 			TLS:            TLS{Cert: "c", Key: "k", ClientCA: "a"},
 		},
@@ -201,7 +204,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"text for a number", "concurrency: many", "", `concurrency: want a whole number from 1 to 100000, got "many"`},
 		{"number out of range", "concurrency: 0", "", "concurrency: want a whole number"},
 		{"fraction for a number", "concurrency: 1.5", "", "concurrency: want a whole number"},
-		{"duration without a unit", "ttr: 30", "", `ttr: want a duration such as 500ms, 30s, 5m, 1h30m or 7d, got "30"`},
+		{"duration without a unit", "ttr: 30", "",
+			`ttr: want a duration such as 500ms, 30s, 5m, 1h30m or 7d, got "30"`},
 		{"duration out of range", "ttr: 2d", "", "ttr: want a duration from 1s to 1d, got 2d"},
 		{"negative duration", "timeout: -1s", "", "timeout: want a duration"},
 		{"unknown level", "log: {level: loud}", "", "log.level: want one of debug, info, warn, error"},
@@ -217,10 +221,13 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"value for a tag", "tags: {mail: 5}", "", "tags.mail: want the settings of tags"},
 		{"value for all tags", "tags: mail", "", "tags: want the settings of tags"},
 		{"wrong setting of a tag", "tags: {mail: {concurrency: 0}}", "", "tags.mail.concurrency: want a whole number"},
-		{"wrong variable", "", "DELAYTASK_CONCURRENCY=x", `DELAYTASK_CONCURRENCY: want a whole number from 1 to 100000, got "x"`},
-		{"misspelt variable", "", "DELAYTASK_LOGLEVEL=info", "DELAYTASK_LOGLEVEL: unknown; did you mean DELAYTASK_LOG_LEVEL?"},
+		{"wrong variable", "", "DELAYTASK_CONCURRENCY=x",
+			`DELAYTASK_CONCURRENCY: want a whole number from 1 to 100000, got "x"`},
+		{"misspelt variable", "", "DELAYTASK_LOGLEVEL=info",
+			"DELAYTASK_LOGLEVEL: unknown; did you mean DELAYTASK_LOG_LEVEL?"},
 		{"variable of a tag the file lacks", "", "DELAYTASK_TAGS_MAIL_TTR=5s", "name the tag in the file first"},
-		{"variable of two tags", "tags: {a.b: {ttr: 5s}, a-b: {ttr: 5s}}", "DELAYTASK_TAGS_A_B_TTR=5s", "more than one tag"},
+		{"variable of two tags", "tags: {a.b: {ttr: 5s}, a-b: {ttr: 5s}}", "DELAYTASK_TAGS_A_B_TTR=5s",
+			"more than one tag"},
 	} {
 		_, err := Load(Source{Path: writeFile(t, tt.file), Environ: []string{tt.environ}})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -254,7 +261,8 @@ func TestSecretsInAFileThatOthersCanReadAreReported(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such modes")
 	}
-	const secrets = `{dsn: "u:p@tcp(h)/db", secret: 0123456789abcdef, receivers: {t: {url: "https://u:p@h", secrets: [s]}, u: {url: "https://h"}}}`
+	const secrets = `{dsn: "u:p@tcp(h)/db", secret: 0123456789abcdef, receivers: {
+		t: {url: "https://u:p@h", secrets: [s]}, u: {url: "https://h"}}}`
 	for _, c := range []struct {
 		mode    os.FileMode
 		content string

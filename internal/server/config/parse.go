@@ -119,8 +119,8 @@ func duration(low, high time.Duration) func(any) (time.Duration, error) {
 			return 0, err
 		}
 		if d < low || d > high {
-			return 0, fmt.Errorf("want a duration from %s to %s, got %s", wire.FormatDuration(low), wire.FormatDuration(high),
-				wire.FormatDuration(d))
+			return 0, fmt.Errorf("want a duration from %s to %s, got %s", wire.FormatDuration(low),
+				wire.FormatDuration(high), wire.FormatDuration(d))
 		}
 		return d, nil
 	}

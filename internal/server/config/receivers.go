@@ -23,7 +23,8 @@ var receiverSettings = []receiverSetting{
 		},
 		get: func(w Receiver) (any, bool) { return maskURL(w.URL), w.URL != "" },
 	},
-	receiverOf("method", choice("get", "post", "put", "patch", "delete"), func(w *Receiver) *string { return &w.Method }),
+	receiverOf("method", choice("get", "post", "put", "patch", "delete"),
+		func(w *Receiver) *string { return &w.Method }),
 	{
 		name: "secrets",
 		set: func(w *Receiver, value any) (err error) {
@@ -56,8 +57,8 @@ func (c *Config) setReceiver(path []string, value any) error {
 		if isEmpty(value) {
 			return nil
 		}
-		return fmt.Errorf("want tags, and below each the address that is called; the number %v of tasks at once is called "+
-			"concurrency", value)
+		return fmt.Errorf("want tags, and below each the address that is called; the number %v of tasks at once is "+
+			"called concurrency", value)
 	}
 	if !processor.ValidTag(path[0]) {
 		return processor.ErrInvalidTag

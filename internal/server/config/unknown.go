@@ -38,7 +38,8 @@ func unknown(known []string, word string) error {
 // nearest finds the word whose last part is the same, or else the one with the fewest typing errors, if they are not
 // too many for the word's length.
 func nearest(known []string, word string) (string, bool) {
-	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasSuffix(k, "."+word) }); i >= 0 && word != "" {
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasSuffix(k, "."+word) }); i >= 0 &&
+		word != "" {
 		return known[i], true
 	}
 	best, fewest := "", len(word)/3+2

@@ -41,7 +41,8 @@ func TestWhatIsEncryptedIsOpenedInItsPlaceAlone(t *testing.T) {
 		if err != nil || string(got) != plaintext {
 			t.Errorf("%.20q is opened as %.20q, %v", plaintext, got, err)
 		}
-		for _, place := range [][]string{nil, {"shop"}, {"shop", "http://b/"}, {"shophttp://a/"}, {"shop", "http://a/", ""},
+		for _, place := range [][]string{nil, {"shop"}, {"shop", "http://b/"}, {"shophttp://a/"},
+			{"shop", "http://a/", ""},
 			{"shophttp", "://a/"}, {"http://a/", "shop"}} {
 			refuses(t, b, s, place...)
 		}

@@ -40,7 +40,8 @@ func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 		value = defaultEndpoint
 	}
 	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" { // the error of the parser quotes it
+	// The error of the parser quotes it.
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		*errs = append(*errs, fmt.Errorf("%s must be the URL of a collector, http://HOST:PORT or https://HOST:PORT; "+
 			"OTLP over HTTP has port 4318 by default", name))
 		return nil
@@ -54,7 +55,8 @@ func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 	if user := u.User; user != nil {
 		password, _ := user.Password()
 		if header.Get("Authorization") == "" {
-			header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+			header.Set("Authorization", "Basic "+
+				base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
 		}
 		u.User = nil
 	}
@@ -116,20 +118,23 @@ func (e environment) compressed(errs *[]error) bool {
 
 func (e environment) checkProtocol(errs *[]error) {
 	if name, value := e.exporter("PROTOCOL"); value != "" && value != "http/protobuf" {
-		*errs = append(*errs, fmt.Errorf("%s is %.80q: spans are sent by http/protobuf alone; set it to that, and the endpoint to the "+
+		*errs = append(*errs, fmt.Errorf("%s is %.80q: spans are sent by http/protobuf alone; set it to that, "+
+			"and the endpoint to the "+
 			"port where the collector takes OTLP over HTTP, 4318 by default", name, value))
 	}
 }
 
 // samplers are those that the SDK makes; it would take another one for its default, and say so when it is too late.
 var samplers = []string{
-	"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
+	"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
+	"parentbased_traceidratio",
 }
 
 func (e environment) checkSampler(errs *[]error) {
 	sampler, share := strings.ToLower(e.get("OTEL_TRACES_SAMPLER")), e.get("OTEL_TRACES_SAMPLER_ARG")
 	if sampler != "" && !slices.Contains(samplers, sampler) {
-		*errs = append(*errs, fmt.Errorf("OTEL_TRACES_SAMPLER is %.80q: it must be one of %s", sampler, strings.Join(samplers, ", ")))
+		*errs = append(*errs, fmt.Errorf("OTEL_TRACES_SAMPLER is %.80q: it must be one of %s", sampler,
+			strings.Join(samplers, ", ")))
 	}
 	if !strings.HasSuffix(sampler, "traceidratio") || share == "" {
 		return

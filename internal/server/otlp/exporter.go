@@ -43,10 +43,12 @@ type Exporter struct {
 // environment.
 func New(ctx context.Context, c Config) (*Exporter, error) {
 	if _, err := http.ProxyFromEnvironment(&http.Request{URL: c.Settings.to}); err != nil {
-		return nil, errors.New("the proxy of the environment (HTTPS_PROXY, HTTP_PROXY) is no URL") // the error quotes its password
+		// The error quotes its password.
+		return nil, errors.New("the proxy of the environment (HTTPS_PROXY, HTTP_PROXY) is no URL")
 	}
 	what, err := resource.New(ctx, resource.WithTelemetrySDK(),
-		resource.WithAttributes(semconv.ServiceName(c.Service), semconv.ServiceVersion(c.Version)), resource.WithFromEnv())
+		resource.WithAttributes(semconv.ServiceName(c.Service), semconv.ServiceVersion(c.Version)),
+		resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES must be name=value pairs between commas: %w", err)
 	}
@@ -58,7 +60,8 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 		return nil, err
 	}
 	queue := sdktrace.NewBatchSpanProcessor(settling{e}, sdktrace.WithMaxQueueSize(c.Settings.queue))
-	e.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(what), sdktrace.WithSpanProcessor(admitting{queue, e.ledger}))
+	e.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(what),
+		sdktrace.WithSpanProcessor(admitting{queue, e.ledger}))
 	return e, nil
 }
 

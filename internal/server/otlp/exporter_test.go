@@ -46,7 +46,8 @@ func TestSpansReachTheCollector(t *testing.T) {
 					t.Errorf("the resource is %v", attributes)
 				}
 				for name, want := range map[string]string{
-					"Content-Type": "application/x-protobuf", "Api-Key": "secret", "Authorization": "Basic bWU6cGFzc3dvcmQ=", "User-Agent": "delaytask/v1",
+					"Content-Type": "application/x-protobuf", "Api-Key": "secret",
+					"Authorization": "Basic bWU6cGFzc3dvcmQ=", "User-Agent": "delaytask/v1",
 				} {
 					if header.Get(name) != want {
 						t.Errorf("%s is %q", name, header.Get(name))
@@ -141,7 +142,8 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, c := exporter(t, variables{
-					"OTEL_EXPORTER_OTLP_TIMEOUT": "1500", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector/canary?canary",
+					"OTEL_EXPORTER_OTLP_TIMEOUT":         "1500",
+					"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector/canary?canary",
 				})
 				tried := 0
 				e.courier.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -150,7 +152,8 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 					}
 					return transport(r)
 				})
-				ctx, cancel := context.WithTimeout(t.Context(), sdktrace.DefaultExportTimeout*time.Millisecond) // as the SDK does
+				// As the SDK does.
+				ctx, cancel := context.WithTimeout(t.Context(), sdktrace.DefaultExportTimeout*time.Millisecond)
 				defer cancel()
 				began := time.Now()
 				if err := (settling{e}).ExportSpans(ctx, tracetest.SpanStubs{{}}.Snapshots()); err != nil {

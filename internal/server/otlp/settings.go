@@ -47,7 +47,8 @@ func FromEnv(getenv func(string) string) (Settings, error) {
 			return Settings{}, nil
 		}
 	default:
-		return Settings{}, fmt.Errorf("OTEL_TRACES_EXPORTER is %.80q: spans are sent by otlp alone; set it to that, or to none", exporter)
+		return Settings{}, fmt.Errorf("OTEL_TRACES_EXPORTER is %.80q: spans are sent by otlp alone; set it to that, "+
+			"or to none", exporter)
 	}
 	var s Settings
 	var errs []error

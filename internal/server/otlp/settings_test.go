@@ -32,7 +32,8 @@ func TestSpansAreSentWhereTheEnvironmentSays(t *testing.T) {
 		}
 	}
 	f("", nil)
-	f("", variables{"OTEL_SERVICE_NAME": "shop", "OTEL_EXPORTER_OTLP_HEADERS": "a=b", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+	f("", variables{"OTEL_SERVICE_NAME": "shop", "OTEL_EXPORTER_OTLP_HEADERS": "a=b",
+		"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
 	f("http://c:4318/v1/traces", variables{all: "http://c:4318"})
 	f("http://c:4318/v1/traces", variables{all: " http://c:4318/ "})
 	f("https://c/otlp/v1/traces?k=v", variables{all: "https://c/otlp?k=v"})
@@ -90,7 +91,8 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 		env := variables{endpoint: "http://c", "OTEL_TRACES_SAMPLER": "traceidratio"}
 		env[name] = value
 		s, err := FromEnv(env.get)
-		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), want) || s.Host() != "" {
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), want) ||
+			s.Host() != "" {
 			t.Errorf("%s=%s: %v, %v", name, value, s, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "canary") {
@@ -99,7 +101,8 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	}
 	f("OTEL_TRACES_EXPORTER", "zipkin", "otlp alone")
 	f("OTEL_TRACES_EXPORTER", "otlp,console", "otlp alone")
-	for _, wrong := range []string{"canary:4318", "ftp://canary", "http://", "http://canary:pass@:80", "http://c/%zzcanary", ":canary"} {
+	for _, wrong := range []string{"canary:4318", "ftp://canary", "http://", "http://canary:pass@:80",
+		"http://c/%zzcanary", ":canary"} {
 		f(endpoint, wrong, "http://HOST:PORT")
 	}
 	f("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "canary", "http://HOST:PORT")

@@ -137,11 +137,13 @@ func TestTaskStartsWhenAReceiverIsCalled(t *testing.T) {
 		before := f.Now()
 		f.register("shop", answer(t, 200, nil), "t")
 		f.register("mail", answer(t, 202, nil), "t")
-		for id, status := range map[int64]delaytask.Status{refused: delaytask.Completed, unserved: delaytask.Executing} {
+		for id, status := range map[int64]delaytask.Status{refused: delaytask.Completed,
+			unserved: delaytask.Executing} {
 			var task delaytask.TaskRow
 			servertest.Eventually(t, "somebody is called", func() bool {
 				task = f.get(id)
-				return task.Status == status && (status == delaytask.Completed || strings.HasPrefix(task.Executor, "pop:"))
+				return task.Status == status && (status == delaytask.Completed ||
+					strings.HasPrefix(task.Executor, "pop:"))
 			})
 			var late float64
 			err := servertest.SQL(t, d.DSN).QueryRowContext(t.Context(),

@@ -111,7 +111,8 @@ func TestTaskOfAnAbsentApplicationWaits(t *testing.T) {
 		if e, err := f.registry.Explain(t.Context(), &task); err != nil || e.Reason != "" {
 			t.Errorf("with a receiver it is explained as %+v, %v", e, err)
 		}
-		_, _ = f.Reschedule(t.Context(), delaytask.ID(id), 0) // unless it has come back by itself, which it does within 5 s
+		// Unless it has come back by itself, which it does within 5 s.
+		_, _ = f.Reschedule(t.Context(), delaytask.ID(id), 0)
 		servertest.Receive(t, called, "the call")
 		if task := f.awaitStatus(id, delaytask.Completed); task.Attempt != 1 {
 			t.Errorf("it took %d attempts", task.Attempt)

@@ -63,7 +63,8 @@ func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
 	w := row.Receiver{App: asked.App, Address: asked.Address, TTL: asked.TTL.Std()}
 	switch {
 	case !processor.ValidTag(w.App):
-		return w, refused(wire.CodeInvalidParameter, "body.app", "an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
+		return w, refused(wire.CodeInvalidParameter, "body.app",
+			"an app has 1 to 128 characters of A–Z a–z 0–9 . _ - : /")
 	case w.TTL != 0 && (w.TTL < minTTL || w.TTL > maxTTL):
 		return w, refused(wire.CodeInvalidTTR, "body.ttl", fmt.Sprintf("a ttl is %v to %v", minTTL, maxTTL))
 	case len(asked.Tags) == 0 || len(asked.Tags) > maxTags:
@@ -89,7 +90,8 @@ func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
 
 func (r *Registry) checkAddress(address string) error {
 	if len(address) > maxAddress {
-		return refused(wire.CodeInvalidAddress, "body.address", fmt.Sprintf("an address has at most %d bytes", maxAddress))
+		return refused(wire.CodeInvalidAddress, "body.address",
+			fmt.Sprintf("an address has at most %d bytes", maxAddress))
 	}
 	err := r.Client.CheckURL(address)
 	switch {
@@ -133,14 +135,17 @@ func (r *Registry) checkRoom(ctx context.Context, w row.Receiver, live []row.Rec
 	const wait = "remove those that are not needed, or let them expire"
 	switch {
 	case ofApp >= mostOfApp:
-		return tooMany("body.app", fmt.Sprintf("the application has %d live receivers, and may have no more; %s", ofApp, wait))
+		return tooMany("body.app", fmt.Sprintf("the application has %d live receivers, and may have no more; %s", ofApp,
+			wait))
 	case len(live) >= mostLive:
-		return tooMany("body", fmt.Sprintf("there are %d live receivers, and there may be no more; %s", len(live), wait))
+		return tooMany("body", fmt.Sprintf("there are %d live receivers, and there may be no more; %s", len(live),
+			wait))
 	}
 	stored, err := r.Store.CountReceivers(ctx)
 	if err == nil && stored >= mostStored {
-		err = tooMany("body", fmt.Sprintf("%d receivers were registered within the last hour; use longer ttls, remove those that end, "+
-			"or wait until expired ones are forgotten", stored))
+		err = tooMany("body",
+			fmt.Sprintf("%d receivers were registered within the last hour; use longer ttls, remove those that end, "+
+				"or wait until expired ones are forgotten", stored))
 	}
 	return err
 }

@@ -153,8 +153,8 @@ func shown(w row.Receiver) wire.Receiver {
 
 // NotFound is the answer to an id that no receiver has, and to one whose receiver the caller may not know of.
 func NotFound() *wire.Problem {
-	return problem(http.StatusNotFound, wire.CodeNotFound, "there is no such receiver: it was removed, or forgotten because its "+
-		"heartbeats stayed away; register it again")
+	return problem(http.StatusNotFound, wire.CodeNotFound,
+		"there is no such receiver: it was removed, or forgotten because its heartbeats stayed away; register it again")
 }
 
 func problem(status int, code, detail string) *wire.Problem {

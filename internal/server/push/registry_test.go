@@ -74,9 +74,9 @@ func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
 	}
 	t.Cleanup(f.registry.Client.Close)
 	for address, allowed := range map[string]bool{
-		"http://10.2.0.1/": false, "https://[::1]/": false, "http://LOCALHOST.:8080/": false, "https://api.localhost/": false,
-		"http://10.1.0.1:8080/": true, "http://hooks.internal/": true, "https://shop.example.com/": true,
-		"http://localhost.example/": true,
+		"http://10.2.0.1/": false, "https://[::1]/": false, "http://LOCALHOST.:8080/": false,
+		"https://api.localhost/": false, "http://10.1.0.1:8080/": true, "http://hooks.internal/": true,
+		"https://shop.example.com/": true, "http://localhost.example/": true,
 	} {
 		_, err := f.registry.Register(t.Context(), &wire.Register{App: "shop", Address: address, Tags: []string{"t"}})
 		if allowed && err != nil || !allowed && (err == nil || !strings.Contains(err.Error(), "push.allow")) {
@@ -144,7 +144,8 @@ func TestThereAreOnlySoManyReceivers(t *testing.T) {
 	shops := func(int) string { return "shop" }
 	check("one less of the application", fullStore{live: others(mostOfApp-3, shops)})
 	check("of the application", fullStore{live: others(mostOfApp-3, shops)}, "shop")
-	check("of all", fullStore{live: others(mostLive, func(n int) string { return fmt.Sprint(n % 100) })}, "shop", "mail")
+	check("of all", fullStore{live: others(mostLive, func(n int) string { return fmt.Sprint(n % 100) })}, "shop",
+		"mail")
 	check("with the expired", fullStore{stored: mostStored - 1}, "shop", "mail")
 }
 
@@ -158,8 +159,8 @@ func TestReceiverIsShownKeptAndRemoved(t *testing.T) {
 		before := f.Now()
 		w := f.register("shop", "http://127.0.0.1/", "b", "a")
 		life := w.Expires.Std().Sub(w.Created.Std())
-		if w.ID == 0 || w.App != "shop" || w.Address != "http://127.0.0.1/" || fmt.Sprint(w.Tags) != "[a b]" || w.Signed ||
-			w.TTLMS != 30_000 || life < 30*time.Second || life > 50*time.Second ||
+		if w.ID == 0 || w.App != "shop" || w.Address != "http://127.0.0.1/" || fmt.Sprint(w.Tags) != "[a b]" ||
+			w.Signed || w.TTLMS != 30_000 || life < 30*time.Second || life > 50*time.Second ||
 			w.Created.Std().Before(before.Add(-time.Second)) {
 			t.Errorf("registered as %+v", w)
 		}
@@ -175,8 +176,9 @@ func TestReceiverIsShownKeptAndRemoved(t *testing.T) {
 		if err != nil || !beaten.Expires.Std().After(w.Expires.Std()) || beaten.ID != w.ID {
 			t.Errorf("after a heartbeat %+v, %v", beaten, err)
 		}
-		again, err := r.Register(t.Context(), &wire.Register{App: "shop", Address: "http://127.0.0.1/", Tags: []string{"c"},
-			TTL: wire.Duration(time.Minute)})
+		again, err := r.Register(t.Context(), &wire.Register{App: "shop", Address: "http://127.0.0.1/",
+			Tags: []string{"c"},
+			TTL:  wire.Duration(time.Minute)})
 		if err != nil || again.ID != w.ID || fmt.Sprint(again.Tags) != "[c]" || again.TTLMS != 60_000 {
 			t.Errorf("registered again as %+v, %v", again, err)
 		}
@@ -204,7 +206,8 @@ func TestTagIsServedWhileItsReceiversLive(t *testing.T) {
 		f.awaitServed("t", false)
 		id := f.save("t", nil)
 		e, err := f.Explain(t.Context(), delaytask.ID(id))
-		if err != nil || !strings.Contains(e.Text, "No live node serves the tag t") { // the clock may say first that it is not due
+		// The clock may say first that it is not due.
+		if err != nil || !strings.Contains(e.Text, "No live node serves the tag t") {
 			t.Errorf("explained as %s: %s, %v", e.Reason, e.Text, err)
 		}
 
@@ -247,7 +250,8 @@ func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {
 	called := make(chan *http.Request, 9)
 	w := f.register("shop", answer(t, 200, called), "own", "t")
 	f.awaitServed("t", true)
-	servertest.Exec(t, d.DSN, `UPDATE delay_task_worker SET tags = '["http","own","t"]'`) // as a process with another configuration would
+	// As a process with another configuration would.
+	servertest.Exec(t, d.DSN, `UPDATE delay_task_worker SET tags = '["http","own","t"]'`)
 	servertest.Eventually(t, "both tags are refused", func() bool {
 		return f.count("tag=own") == 1 && f.count("tag=http") == 1
 	})

@@ -54,8 +54,9 @@ func (r *Registry) sealSecret(w row.Receiver, secret string, before row.Receiver
 		return nil, nil
 	}
 	if r.Secrets == nil {
-		return nil, refused(wire.CodeSecretsImpossible, "body.secret", "this server cannot keep secrets: its operator has to set "+
-			"DELAYTASK_SECRET; without a secret the calls are not signed")
+		return nil, refused(wire.CodeSecretsImpossible, "body.secret",
+			"this server cannot keep secrets: its operator has to set DELAYTASK_SECRET; without a secret the calls "+
+				"are not signed")
 	}
 	if _, err := webhook.ParseSecret(secret); err != nil {
 		return nil, refused(wire.CodeInvalidParameter, "body.secret", err.Error())
@@ -78,7 +79,8 @@ func (r *Registry) open(w row.Receiver) (s secrets, err error) {
 		return s, err
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return secrets{}, fmt.Errorf("a receiver's secret is not what was sealed: %T", err) // the error itself quotes the text
+		// The error itself quotes the text.
+		return secrets{}, fmt.Errorf("a receiver's secret is not what was sealed: %T", err)
 	}
 	return s, nil
 }

@@ -128,7 +128,8 @@ func TestReceiverIsNotCalledUnsigned(t *testing.T) {
 	g := start(t, d, func(c *Config) { c.Secrets = newBox(t, "fedcba9876543210") })
 	g.register("other", answer(t, 200, nil), "t") // so that the tag is served
 	id := g.save("t", nil, delaytask.WithApp("shop"))
-	servertest.Eventually(t, "it is complained about", func() bool { return g.count("its secret cannot be opened") > 0 })
+	servertest.Eventually(t, "it is complained about",
+		func() bool { return g.count("its secret cannot be opened") > 0 })
 	task := g.get(id)
 	e, err := g.registry.Explain(t.Context(), &task)
 	if err != nil || e.Reason != delaytask.ReasonUnserved || !strings.Contains(e.Text, "DELAYTASK_SECRET") {

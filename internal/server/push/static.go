@@ -23,7 +23,8 @@ type Static struct {
 
 	Rule     webhook.Rule // what the answer must hold to mean done
 	Statuses []int        // those that mean done; default 200–299
-	// Later lets an answer of 202 mean that the receiver ends the task by its token. Default: it means done, as any other.
+	// Later lets an answer of 202 mean that the receiver ends the task by its token. Default: it means done, as any
+	// other.
 	Later bool
 
 	Concurrency int // tasks at once in this process; 0: as many as the process runs

@@ -36,7 +36,8 @@ type BodyError struct {
 func (e *BodyError) Error() string { return e.text }
 
 // NoRoom is what a body may end with instead of going on: too many large ones are in memory.
-var NoRoom = &BodyError{http.StatusServiceUnavailable, "other large requests fill the memory that there is for them; try again"}
+var NoRoom = &BodyError{http.StatusServiceUnavailable,
+	"other large requests fill the memory that there is for them; try again"}
 
 // Body reads the whole body of a request, at most limit bytes and for as long as wait. It returns a *[BodyError] when
 // the body is too large, too slow, or ends before it is complete; the answer to that is sent at once and ends the
@@ -100,7 +101,8 @@ func Unclaim(log *slog.Logger, to *delaytask.Scheduler, popped []*delaytask.Popp
 	for _, p := range popped {
 		releases.Go(func() {
 			if err := bridge.GiveBack(ctx, to, p.Token()); err != nil {
-				log.Warn("a task that its caller does not get could not be released; its lease returns it", "task", p.ID, "err", err)
+				log.Warn("a task that its caller does not get could not be released; its lease returns it", "task",
+					p.ID, "err", err)
 			}
 		})
 	}

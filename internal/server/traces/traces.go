@@ -41,7 +41,8 @@ func Answered(ctx context.Context, method, route string, status int) {
 	}
 	name := method
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 	default: // anybody can make up others
 		name, method = "HTTP", "_OTHER"
 	}
@@ -75,9 +76,12 @@ func Extracted(p propagation.TextMapPropagator, next http.Handler) http.Handler 
 
 // Called returns what makes a span of each call to an address: it begins the span, and returns the end of it. Addresses
 // are told without their paths, which are often secret.
-func Called(tracer trace.Tracer) func(ctx context.Context, method, host string) (context.Context, func(status int, err error)) {
+func Called(
+	tracer trace.Tracer,
+) func(ctx context.Context, method, host string) (context.Context, func(status int, err error)) {
 	return func(ctx context.Context, method, host string) (context.Context, func(status int, err error)) {
-		ctx, span := tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(called(method, host)...))
+		ctx, span := tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindClient),
+			trace.WithAttributes(called(method, host)...))
 		return ctx, func(status int, err error) {
 			defer span.End()
 			if status != 0 {

@@ -48,7 +48,8 @@ func TestARequestIsASpanOfItsCallersTrace(t *testing.T) {
 		attributes := attributesOf(got)
 		if got.Name() != wantName || got.SpanKind() != trace.SpanKindServer || got.Status().Code != wantStatus ||
 			got.Parent().SpanID().String() != "b7ad6b7169203331" || !got.Parent().IsRemote() {
-			t.Errorf("%s %s %d: %s, %v, %v, of %v", method, route, status, got.Name(), got.SpanKind(), got.Status(), got.Parent())
+			t.Errorf("%s %s %d: %s, %v, %v, of %v", method, route, status, got.Name(), got.SpanKind(), got.Status(),
+				got.Parent())
 		}
 		if attributes["http.request.method"] != wantMethod || attributes["http.route"] != route {
 			t.Errorf("%s %s %d: %v", method, route, status, attributes)
@@ -83,7 +84,9 @@ func TestWatchersMakeNoSpans(t *testing.T) {
 func TestASpanEndsWithARequestThatIsCut(t *testing.T) {
 	t.Parallel()
 	tracer, spans := recorder()
-	handler := Served(tracer, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	handler := Served(tracer, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 	defer func() {
 		if cut := recover(); cut == nil || len(spans.Ended()) != 1 {
 			t.Errorf("%v: %d spans have ended", cut, len(spans.Ended()))
@@ -104,12 +107,13 @@ func TestACallIsASpanThatItsReceiverSees(t *testing.T) {
 		end(status, err)
 		attempt.End()
 		got := spans.Ended()[0]
-		if got.Name() != "PUT" || got.SpanKind() != trace.SpanKindClient || got.Parent().SpanID() != attempt.SpanContext().SpanID() ||
-			got.Status().Code != wantStatus {
+		if got.Name() != "PUT" || got.SpanKind() != trace.SpanKindClient ||
+			got.Parent().SpanID() != attempt.SpanContext().SpanID() || got.Status().Code != wantStatus {
 			t.Errorf("%s, %v, %v, of %v", got.Name(), got.SpanKind(), got.Status(), got.Parent())
 		}
 		sc := got.SpanContext()
-		if want := "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-01"; header.Get("traceparent") != want {
+		if want := "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() +
+			"-01"; header.Get("traceparent") != want {
 			t.Errorf("the receiver sees %q, want %q", header.Get("traceparent"), want)
 		}
 		attributes := attributesOf(got)
@@ -123,10 +127,12 @@ func TestACallIsASpanThatItsReceiverSees(t *testing.T) {
 		}
 	}
 	f("shop.example:443", 200, nil, map[string]string{
-		"http.request.method": "PUT", "server.address": "shop.example", "server.port": "443", "http.response.status_code": "200",
+		"http.request.method": "PUT", "server.address": "shop.example", "server.port": "443",
+		"http.response.status_code": "200",
 	}, codes.Unset)
 	f("[::1]:80", 503, errors.New("refused"), map[string]string{
-		"http.request.method": "PUT", "server.address": "::1", "server.port": "80", "http.response.status_code": "503", "error.type": "503",
+		"http.request.method": "PUT", "server.address": "::1", "server.port": "80", "http.response.status_code": "503",
+		"error.type": "503",
 	}, codes.Error)
 	f("shop.example", 0, context.DeadlineExceeded, map[string]string{
 		"http.request.method": "PUT", "server.address": "shop.example", "error.type": "context.deadlineExceededError",
@@ -175,7 +181,8 @@ func TestRequestsCarryTheTraceOfTheirCaller(t *testing.T) {
 		{"nothing", nil, false, ""},
 		{"a state alone", map[string]string{"tracestate": "vendor=seven"}, false, ""},
 		{"rubbish", map[string]string{"traceparent": "00-rubbish"}, false, ""},
-		{"zeros", map[string]string{"traceparent": "00-00000000000000000000000000000000-b7ad6b7169203331-01"}, false, ""},
+		{"zeros", map[string]string{"traceparent": "00-00000000000000000000000000000000-b7ad6b7169203331-01"}, false,
+			""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +198,8 @@ func TestPropagatorOfTheCallerCounts(t *testing.T) {
 	t.Parallel()
 	headers := map[string]string{"traceparent": parent, "baggage": "tenant=7"}
 	ctx := serve(t, propagation.Baggage{}, headers)
-	if got := baggage.FromContext(ctx).Member("tenant").Value(); got != "7" || trace.SpanContextFromContext(ctx).IsValid() {
+	if got := baggage.FromContext(ctx).Member("tenant").Value(); got != "7" ||
+		trace.SpanContextFromContext(ctx).IsValid() {
 		t.Errorf("tenant %q, trace %v", got, trace.SpanContextFromContext(ctx))
 	}
 }

@@ -46,9 +46,11 @@ func Task(t *delaytask.TaskRow) wire.Task {
 		ID: wire.ID(t.ID), Tag: t.Tag, Key: t.Key, App: t.App(), Status: string(t.Status), Version: t.Version,
 		Attempt: t.Attempt, MaxAttempts: t.MaxAttempts, CrashCount: t.CrashCount, Priority: t.Priority,
 		DelayMS: t.Delay.Milliseconds(), TTRMS: t.TTR.Milliseconds(), MaxLateMS: t.MaxLate.Milliseconds(),
-		Expected: wire.Time(t.Expected), Due: wire.Time(t.Due), Started: wire.Time(t.Started), Finished: wire.Time(t.Finished),
-		Created: wire.Time(t.Created), Updated: wire.Time(t.Updated),
-		Executor: t.Executor, Headers: Headers(t.Headers), Body: wire.BodyOf(t.Body), Error: t.ErrorStack, Broken: t.Broken,
+		Expected: wire.Time(t.Expected), Due: wire.Time(t.Due), Started: wire.Time(t.Started),
+		Finished: wire.Time(t.Finished),
+		Created:  wire.Time(t.Created), Updated: wire.Time(t.Updated),
+		Executor: t.Executor, Headers: Headers(t.Headers), Body: wire.BodyOf(t.Body), Error: t.ErrorStack,
+		Broken: t.Broken,
 	}
 	if t.MaxLate > 0 {
 		v.LatePolicy = LatePolicy(t.LatePolicy)
@@ -91,7 +93,8 @@ func Headers(stored map[string]string) map[string]string {
 // Popped is a task that was handed out.
 func Popped(p *delaytask.Popped) wire.Popped {
 	return wire.Popped{
-		ID: wire.ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt, Priority: p.Priority,
+		ID: wire.ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt,
+		Priority: p.Priority,
 		Expected: wire.Time(p.Expected), Due: wire.Time(p.Due), Headers: Headers(p.Headers), Body: wire.BodyOf(p.Body),
 	}
 }
@@ -105,7 +108,8 @@ func Nodes(nodes []delaytask.Node) []wire.Node {
 	for i, n := range nodes {
 		views[i] = wire.Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, State: nodeState(n),
-			Heartbeat: wire.Time(n.Heartbeat), Tags: append([]string{}, n.Tags...), Shares: make([]wire.Share, len(n.Shares)),
+			Heartbeat: wire.Time(n.Heartbeat), Tags: append([]string{}, n.Tags...),
+			Shares: make([]wire.Share, len(n.Shares)),
 		}
 		for k, share := range n.Shares {
 			views[i].Shares[k] = wire.Share(share)
