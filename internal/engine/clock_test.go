@@ -53,6 +53,24 @@ func TestFailoverToAnotherClock(t *testing.T) {
 	})
 }
 
+// TestRescueIsHeldAfterAFailoverToAClockAhead lets another node look for leases in the moment in which the step has ended
+// one: its executor has had no time to renew it.
+func TestRescueIsHeldAfterAFailoverToAClockAhead(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"long": untilEnd(9*time.Second, nil)})
+		other := w.engine(w.store, nil)
+		time.Sleep(3 * time.Second)
+		id := w.save(e, "long", 0)
+		time.Sleep(5111 * time.Millisecond) // no renewal is due now
+		w.setClock(20 * time.Second)
+		w.store.SetServer("other")
+		other.passes.runner.Kick(passRescue)
+		time.Sleep(time.Minute)
+		w.ran(id, 1)
+		w.standing(row.Completed, 1, 0, id)
+	})
+}
+
 // A claim may be the first to hear of the server that took over: there is no anchor when its rows are to start. Or it
 // is lost after that.
 func TestClaimThatCostsTheClockItsAnchorStartsNothingEarly(t *testing.T) {
