@@ -53,7 +53,7 @@ func (s *Scheduler) explain(ctx context.Context, t *TaskRow) (Reason, string, er
 		reason, text := s.explainFinal(t)
 		return reason, text, nil
 	}
-	now, err := s.situation(ctx)
+	now, err := s.clusterState(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -94,7 +94,7 @@ func explainLease(t *TaskRow, now time.Time) (Reason, string) {
 }
 
 // explainPending names the first hurdle, and besides it what would hold the task up later.
-func explainPending(t *TaskRow, now situation, locked bool) (Reason, string) {
+func explainPending(t *TaskRow, now clusterState, locked bool) (Reason, string) {
 	var reasons []Reason
 	var text string
 	hurdle := func(met bool, reason Reason, sentence string) {

@@ -20,7 +20,7 @@ func (s *Scheduler) Tags(ctx context.Context) ([]TagState, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	now, err := s.situation(ctx)
+	now, err := s.clusterState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,23 +95,23 @@ func shares(view *cluster.View, n row.Node) []Share {
 
 func alive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
 
-// situation is what the tables of nodes and tags say at one moment.
-type situation struct {
+// clusterState is what the tables of nodes and tags say at one moment.
+type clusterState struct {
 	now    row.Time
 	served map[string]bool // by a live node that is not leaving
 	paused map[string]bool
 }
 
-func (s *Scheduler) situation(ctx context.Context) (situation, error) {
+func (s *Scheduler) clusterState(ctx context.Context) (clusterState, error) {
 	nodes, reading, err := s.store.Nodes(ctx)
 	if err != nil {
-		return situation{}, fmt.Errorf("read the nodes: %w", err)
+		return clusterState{}, fmt.Errorf("read the nodes: %w", err)
 	}
 	tags, err := s.store.Tags(ctx)
 	if err != nil {
-		return situation{}, fmt.Errorf("read the tags: %w", err)
+		return clusterState{}, fmt.Errorf("read the tags: %w", err)
 	}
-	now := situation{now: reading.Time, served: map[string]bool{}, paused: map[string]bool{}}
+	now := clusterState{now: reading.Time, served: map[string]bool{}, paused: map[string]bool{}}
 	for _, n := range nodes {
 		if n.Leaving || !alive(n, reading.Time) {
 			continue

@@ -41,7 +41,7 @@ func (s *Scheduler) save(
 	if err != nil {
 		return 0, nil, err
 	}
-	s.tracing.promise(span, &save)
+	s.tracing.noteDelay(span, &save)
 	return s.engine.Save(ctx, save)
 }
 
@@ -64,7 +64,7 @@ func (s *Scheduler) SaveDelayTaskTx(
 	if err != nil {
 		return 0, err
 	}
-	s.tracing.promise(span, &save)
+	s.tracing.noteDelay(span, &save)
 	return s.engine.SaveTx(ctx, tx, save)
 }
 

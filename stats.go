@@ -27,7 +27,7 @@ func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err != nil {
 		return nil, fmt.Errorf("count tasks: %w", err)
 	}
-	now, err := s.situation(ctx)
+	now, err := s.clusterState(ctx)
 	if err != nil {
 		return nil, err
 	}

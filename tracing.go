@@ -69,8 +69,8 @@ func commonTag(items []Item) string {
 	return items[0].Tag
 }
 
-// promise tells the span of a save, if there is one, how long the task is put off.
-func (t *tracing) promise(span trace.Span, save *processor.Save) {
+// noteDelay tells the span of a save, if there is one, how long the task is put off.
+func (t *tracing) noteDelay(span trace.Span, save *processor.Save) {
 	if span == nil {
 		return
 	}

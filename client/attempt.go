@@ -31,8 +31,8 @@ type attempt struct {
 
 // work runs a task and reports its result. Its slot is free when that is stored, or some time after the lease was lost
 // to a processor that does not return.
-func (w *worker) work(l *line, p *processor.Popped, until time.Time) {
-	free := sync.OnceFunc(func() { l.put(1) })
+func (w *worker) work(from *poller, p *processor.Popped, until time.Time) {
+	free := sync.OnceFunc(func() { from.put(1) })
 	defer free()
 	reg, known := w.registry.Lookup(p.Tag)
 	if !known {

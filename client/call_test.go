@@ -77,7 +77,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func TestAnswersOfSomebodyElse(t *testing.T) {
+func TestAnswersThatAreNotTheServices(t *testing.T) {
 	t.Parallel()
 	f := func(answer http.HandlerFunc, want string) {
 		t.Helper()

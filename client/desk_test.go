@@ -163,8 +163,8 @@ func (d *desk) end(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// told returns what has come back so far.
-func (d *desk) told() string {
+// reported returns what has come back so far.
+func (d *desk) reported() string {
 	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()

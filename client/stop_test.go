@@ -23,7 +23,7 @@ func TestStopWaitsForWhatRuns(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		err := c.Stop(t.Context())
-		if got := d.told(); err != nil || got != "finish 1.1" || time.Since(start) != 20*time.Second {
+		if got := d.reported(); err != nil || got != "finish 1.1" || time.Since(start) != 20*time.Second {
 			t.Errorf("after %v: %v, %s", time.Since(start), err, got)
 		}
 		if err := c.Stop(t.Context()); err != nil {
@@ -51,7 +51,7 @@ func TestStopReleasesWhatOutlivesTheGrace(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		err := c.Stop(t.Context())
-		if got := d.told(); !errors.Is(err, processor.ErrGraceEnded) || got != "release 1.1, release 2.1" ||
+		if got := d.reported(); !errors.Is(err, processor.ErrGraceEnded) || got != "release 1.1, release 2.1" ||
 			time.Since(start) != 15*time.Second {
 			t.Errorf("after %v: %v, %s", time.Since(start), err, got)
 		}
@@ -69,7 +69,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := c.Stop(ctx)
-		if got := d.told(); !errors.Is(err, context.DeadlineExceeded) || got != "finish 1.1" {
+		if got := d.reported(); !errors.Is(err, context.DeadlineExceeded) || got != "finish 1.1" {
 			t.Errorf("got %v, %s", err, got)
 		}
 	})
@@ -89,7 +89,7 @@ func TestASlotIsNotLostToAProcessorThatGoesOn(t *testing.T) {
 		d.lost["1.1"] = true
 		d.hand("1.1", "2.1")
 		time.Sleep(time.Minute)
-		if got := d.told(); got != "finish 2.1" {
+		if got := d.reported(); got != "finish 2.1" {
 			t.Errorf("got %q", got)
 		}
 		close(leave)
@@ -106,7 +106,7 @@ func TestALeaseIsNotRenewedForEver(t *testing.T) {
 		begin(t, c, func(context.Context, *processor.Task) error { <-leave; return nil }, processor.Timeout(20*time.Second))
 		d.hand("1.1")
 		time.Sleep(time.Hour)
-		d.told()
+		d.reported()
 		if n := d.touched["1.1"]; n != 5 {
 			t.Errorf("%d renewals within 30 s, want 5", n)
 		}
@@ -123,7 +123,7 @@ func TestWhatArrivesTooLateIsGivenBack(t *testing.T) {
 		synctest.Wait()
 		d.set(func() { d.late = []string{"1.1", "2.1"} })
 		err := c.Stop(t.Context())
-		if got := d.told(); err != nil || got != "release 1.1, release 2.1" && got != "release 2.1, release 1.1" {
+		if got := d.reported(); err != nil || got != "release 1.1, release 2.1" && got != "release 2.1, release 1.1" {
 			t.Errorf("got %v, %s", err, got)
 		}
 	})

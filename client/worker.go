@@ -34,16 +34,16 @@ type worker struct {
 
 	mu      sync.Mutex
 	started bool
-	shared  *line            // of the tags without a concurrency of their own
-	byTag   map[string]*line // those that are served
-	lines   sync.WaitGroup
+	shared  *poller            // of the tags without a concurrency of their own
+	byTag   map[string]*poller // those that are served
+	pollers sync.WaitGroup
 	running sync.WaitGroup
 }
 
 func newWorker(c *Client, cfg *config) *worker {
 	w := &worker{
 		client: c, log: cfg.log, concurrency: cfg.concurrency, ttr: cfg.ttr, timeout: cfg.timeout, grace: cfg.grace,
-		byTag: map[string]*line{},
+		byTag: map[string]*poller{},
 	}
 	if cfg.noTimeout {
 		w.timeout = 0
@@ -51,7 +51,7 @@ func newWorker(c *Client, cfg *config) *worker {
 	w.polls, w.stopPolls = context.WithCancel(context.Background())
 	w.base, w.interrupt = context.WithCancelCause(context.Background())
 	w.reports, w.stopAll = context.WithCancel(context.Background())
-	w.shared = newLine(w, cfg.concurrency)
+	w.shared = newPoller(w, cfg.concurrency)
 	w.leases = newLeases(w)
 	w.finishes = batch.New(batch.Config[*finish]{Flush: w.flush, MaxItems: mostFinished, Panicked: w.flushPanicked})
 	return w
@@ -121,22 +121,22 @@ func (w *worker) serve(tag string) {
 	if !w.started || !known || w.byTag[tag] != nil || w.polls.Err() != nil {
 		return
 	}
-	l := w.shared
+	p := w.shared
 	if reg.Concurrency > 0 {
-		l = newLine(w, reg.Concurrency)
+		p = newPoller(w, reg.Concurrency)
 	}
-	w.byTag[tag] = l
-	if rests := l.add(tag, w.leaseOf(&reg)); rests {
-		w.lines.Go(l.run)
+	w.byTag[tag] = p
+	if rests := p.add(tag, w.leaseOf(&reg)); rests {
+		w.pollers.Go(p.run)
 	}
 }
 
 func (w *worker) leave(tag string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l := w.byTag[tag]; l != nil {
+	if p := w.byTag[tag]; p != nil {
 		delete(w.byTag, tag)
-		l.remove(tag)
+		p.remove(tag)
 	}
 }
 
@@ -184,7 +184,7 @@ func (w *worker) stop(ctx context.Context) error {
 	w.mu.Lock() // no line begins any more
 	w.stopPolls()
 	w.mu.Unlock()
-	w.lines.Wait()
+	w.pollers.Wait()
 
 	over := make(chan struct{})
 	go func() {

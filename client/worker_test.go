@@ -52,11 +52,11 @@ func TestATagThatIsRegisteredLaterIsAskedForAtOnce(t *testing.T) {
 		if err := c.Register("b", nothing); err != nil {
 			t.Fatal(err)
 		}
-		if got := d.told(); got != "finish 1.1" || len(d.tags) != 2 {
+		if got := d.reported(); got != "finish 1.1" || len(d.tags) != 2 {
 			t.Errorf("got %q, asked for %v", got, d.tags)
 		}
 		c.Unregister("a")
-		if d.told(); len(d.tags) != 1 || d.tags[0] != "b" {
+		if d.reported(); len(d.tags) != 1 || d.tags[0] != "b" {
 			t.Errorf("asked for %v", d.tags)
 		}
 		stopOK(t, c)
@@ -86,7 +86,7 @@ func TestLeasesAreRenewedWhileTheirTasksRun(t *testing.T) {
 		}, processor.TTR(30*time.Second))
 		d.hand("1.1")
 		time.Sleep(2 * time.Minute)
-		if got := d.told(); got != "finish 1.1" || d.touched["1.1"] != 6 {
+		if got := d.reported(); got != "finish 1.1" || d.touched["1.1"] != 6 {
 			t.Errorf("got %s after %d renewals, want 6", got, d.touched["1.1"])
 		}
 		stopOK(t, c)
@@ -118,7 +118,7 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 				time.Sleep(time.Minute)
 				d.set(func() { d.away = false })
 				time.Sleep(10 * time.Second)
-				if got := d.told(); !errors.Is(cause, processor.ErrLeaseLost) || ended != tt.after || got != "release 1.1" {
+				if got := d.reported(); !errors.Is(cause, processor.ErrLeaseLost) || ended != tt.after || got != "release 1.1" {
 					t.Errorf("the context ended after %v with %v; %s", ended, cause, got)
 				}
 				stopOK(t, c)
@@ -139,7 +139,7 @@ func TestResultsAreSentUntilTheyAreAnswered(t *testing.T) {
 		time.Sleep(time.Hour)
 		d.set(func() { d.away = false })
 		time.Sleep(time.Minute)
-		if got := d.told(); got != "finish 1.1" {
+		if got := d.reported(); got != "finish 1.1" {
 			t.Errorf("got %q", got)
 		}
 		stopOK(t, c)
@@ -160,7 +160,7 @@ func TestFinishesThatWaitTravelTogether(t *testing.T) {
 		time.Sleep(time.Second)
 		d.finishes <- struct{}{}
 		d.finishes <- struct{}{}
-		d.told()
+		d.reported()
 		if got := fmt.Sprint(d.batches); got != "[1 3]" {
 			t.Errorf("batches of %s", got)
 		}
@@ -195,7 +195,7 @@ func TestEveryOutcomeIsReported(t *testing.T) {
 				begin(t, c, tt.p, tt.opts...)
 				d.hand("1.1")
 				time.Sleep(4 * time.Second)
-				if got := d.told(); got != tt.want || name == "handed over" && d.touched["1.1"] != 1 {
+				if got := d.reported(); got != tt.want || name == "handed over" && d.touched["1.1"] != 1 {
 					t.Errorf("got %q, want %q", got, tt.want)
 				}
 				stopOK(t, c)

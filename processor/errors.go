@@ -44,20 +44,20 @@ var (
 	ErrInvalidToken = errors.New("delaytask: invalid token: want \"<id>.<version>\", as the task was handed out with")
 	// ErrNilTx is returned when the transaction is nil.
 	ErrNilTx = errors.New("delaytask: transaction is nil")
-	// ErrNoTransaction is returned when what is passed as a transaction commits each statement by itself: a pool, or
+	// ErrNoTransaction is returned when the value passed as a transaction commits each statement by itself: a pool, or
 	// a connection without BEGIN.
 	ErrNoTransaction = errors.New("delaytask: not inside of a transaction: pass the *sql.Tx, " +
 		"or what your ORM hands to the function that it runs in a transaction, and no pool")
 	// ErrNilProcessor is returned when a nil processor is registered.
 	ErrNilProcessor = errors.New("delaytask: processor is nil")
-	// ErrTagRegistered is returned when a tag already has a processor. A task goes to one processor, and nothing in it
-	// says to which of two. To run more tasks of the tag at once, raise [Concurrency]. For other work take another tag, or
-	// let one processor choose by the task's body or headers. To replace a processor, unregister the tag first.
+	// ErrTagRegistered is returned when a tag already has a processor. A task goes to one processor. To run more tasks
+	// of the tag at once, raise [Concurrency]. For other work take another tag, or let one processor choose by the
+	// task's body or headers. To replace a processor, unregister the tag first.
 	ErrTagRegistered = errors.New("delaytask: tag already has a processor, and a task goes to one: raise Concurrency to run more " +
 		"at once, take another tag for other work, or Unregister first to replace it")
 )
 
-// Errors about what was met.
+// Errors about the state of a task, of the scheduler or of the database.
 var (
 	// ErrDuplicate is returned when an unfinished task of the tag carries the key. [DuplicateError] holds its id.
 	ErrDuplicate = errors.New("delaytask: an unfinished task carries this key")
@@ -66,15 +66,15 @@ var (
 	// ErrChunkRefused is returned for a task of a bulk save that is not stored because another one of its chunk was
 	// refused. [ChunkError] names that one.
 	ErrChunkRefused = errors.New("delaytask: not stored, because another task of its chunk was refused")
-	// ErrOutcomeUnknown is returned when it could not be learnt in time whether the task was stored. Saving again with the
-	// id that [OutcomeUnknownError] holds is safe.
+	// ErrOutcomeUnknown is returned when it is not known in time whether the task was stored. Saving again with the id
+	// that [OutcomeUnknownError] holds is safe.
 	ErrOutcomeUnknown = errors.New("delaytask: outcome unknown: the task may or may not be stored")
-	// ErrLeaseLost is returned when the caller no longer holds the task: its lease ended and somebody else took it, or it
-	// was cancelled. Nothing was changed.
+	// ErrLeaseLost is returned when the caller no longer holds the task: its lease ended and another process took it,
+	// or it was cancelled. Nothing was changed.
 	ErrLeaseLost = errors.New("delaytask: lease lost")
 	// ErrNotFound is returned when no task has the id, or no unfinished task has the key.
 	ErrNotFound = errors.New("delaytask: task not found")
-	// ErrBroken is returned, with the reason, when the task's row cannot be read: somebody wrote it by hand. Nothing was
+	// ErrBroken is returned, with the reason, when the task's row cannot be read: it was written by hand. Nothing was
 	// changed.
 	ErrBroken = errors.New("delaytask: the task's row cannot be read; repair it first")
 	// ErrNotPending is returned when the task is no longer pending and the call asked for that.
@@ -98,7 +98,7 @@ var (
 	ErrOverloaded = errors.New("delaytask: too much is asked for at once; slow down and try again")
 )
 
-// Causes with which a processor's context ends, told by context.Cause. Losing the lease is [ErrLeaseLost].
+// Causes with which a processor's context ends, as context.Cause returns them. Losing the lease is [ErrLeaseLost].
 var (
 	// ErrTimeout is the cause when the attempt's timeout has passed.
 	ErrTimeout = errors.New("delaytask: the attempt's timeout has passed")
@@ -146,5 +146,5 @@ func (e *ChunkError) Error() string {
 	return fmt.Sprintf("%v: task %d: %v", ErrChunkRefused, e.Index, e.Err)
 }
 
-// Is reports only what the task itself has met, which is not what the other one has.
+// Is matches ErrChunkRefused alone: the other task's error is not this task's.
 func (e *ChunkError) Is(target error) bool { return target == ErrChunkRefused }

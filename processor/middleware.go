@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Middleware puts something around a processor.
+// Middleware wraps a processor.
 type Middleware func(Processor) Processor
 
 // Chain makes one middleware of many. The first one is outermost.
@@ -52,11 +52,11 @@ func logAttempt(ctx context.Context, log *slog.Logger, task *Task, took time.Dur
 }
 
 // TraceHook is called before each attempt. It returns the context that the processor gets and a function that is called
-// with the attempt's error when it is over. It is all that a tracing library has to be connected to; task.Headers
-// carries what [WithHeaders] stored. Neither result may be nil.
+// with the attempt's error when it is over. A tracing library needs no other hook. task.Headers holds what
+// [WithHeaders] stored. Neither result may be nil.
 type TraceHook func(ctx context.Context, task *Task) (context.Context, func(err error))
 
-// errGoexit is how an attempt ends whose processor does not return.
+// errGoexit is the error of an attempt whose processor does not return.
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
 
 // Tracing calls the hook around each attempt. A panic reaches the hook's function as a [PanicError], and a call of
@@ -80,7 +80,7 @@ type PanicError struct {
 	Stack []byte // as runtime/debug.Stack writes it
 }
 
-// Error leaves the stack out: it goes to logs and messages, while Stack is stored with the task.
+// Error leaves the stack out. Stack is stored with the task.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Unwrap returns the panic's value when that is an error.
@@ -89,7 +89,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// Recovery turns a panic into a [PanicError]. The scheduler does so anyway; here it lets middleware further out see the
+// Recovery turns a panic into a [PanicError]. The scheduler does so anyway. Recovery lets outer middleware see the
 // error.
 func Recovery() Middleware {
 	return func(next Processor) Processor {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Option is a setting of one task, given when it is saved. Where an option is given twice, the last one counts; headers
+// Option is a setting of one task, given when it is saved. If an option is given twice, the last one counts. Headers
 // add up.
 type Option func(*Save) error
 
@@ -30,8 +30,9 @@ func WithTime(t time.Time) Option {
 	}
 }
 
-// WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate].
-// Letter case counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
+// WithKey names the task: while a task of the tag with this key is unfinished, saving another one returns
+// [ErrDuplicate]. Keys are case-sensitive. "" means no key. A key belongs to the application of [WithApp]. It returns
+// [ErrInvalidKey].
 func WithKey(key string) Option {
 	return func(s *Save) error {
 		s.Key = key
@@ -39,9 +40,10 @@ func WithKey(key string) Option {
 	}
 }
 
-// WithID saves under an id from NewID or from an [OutcomeUnknownError]; doing so twice stores the task once, and with
-// another content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while
-// nothing is known of its task, errors of the database, of the context and of a stop come as [ErrOutcomeUnknown] too.
+// WithID saves under an id from NewID or from an [OutcomeUnknownError]. Saving twice under an id stores the task once.
+// With another content the second save returns [ErrConflict]. WithID returns [ErrInvalidID]. A save under an id may
+// repeat an earlier one. While the outcome of that is not known, errors of the database, of the context and of a stop
+// are returned as [ErrOutcomeUnknown] too.
 func WithID(id int64) Option {
 	return func(s *Save) error {
 		if id <= 0 {
@@ -70,9 +72,9 @@ func WithNoAttemptLimit() Option {
 	}
 }
 
-// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of
-// the tag, then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative
-// or over 24 h.
+// WithTTR sets the task's lease: how long after the death of a process another process takes its task. 0 means the
+// default of the tag, then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d
+// is negative or over 24 h.
 func WithTTR(d time.Duration) Option {
 	return func(s *Save) error {
 		ttr, err := checkTTR(d)
@@ -110,9 +112,9 @@ func WithHeaders(headers map[string]string) Option {
 	}
 }
 
-// WithMaxLateness says what happens when the task is claimed more than d after it was due: after its promise until
-// somebody was first handed it, and after the due time of the attempt later. 0 means no limit. It returns
-// [ErrInvalidOption] when d is negative or over 290 years, or the policy is unknown.
+// WithMaxLateness sets what happens when the task is claimed more than d late. Until its first start, lateness counts
+// from Task.Expected, and later from the due time of the attempt. 0 means no limit. It returns [ErrInvalidOption] when
+// d is negative or over 290 years, or the policy is unknown.
 func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	return func(s *Save) error {
 		if d < 0 || d > longestDelay {
@@ -129,7 +131,7 @@ func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 // AppHeader is the header that holds the application of a task. [WithApp] sets it.
 const AppHeader = "delaytask-app"
 
-// WithApp says to which application the task belongs. The service calls back only receivers of this application. The
+// WithApp sets the application that the task belongs to. The service calls back only receivers of this application. The
 // task's key is unique within the tag and the application: another application may use the same key. "" means no
 // application. It returns [ErrInvalidOption] when app is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
 func WithApp(app string) Option {

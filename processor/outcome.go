@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Permanent says that trying again cannot help: the task fails at once, whatever attempts are left. Permanent(nil) is
-// nil, so that `return processor.Permanent(work())` completes the task when the work succeeded.
+// Permanent marks an error that trying again cannot help. The task fails at once, however many attempts are left.
+// Permanent(nil) is nil, so that `return processor.Permanent(work())` completes the task when the work succeeded.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -14,12 +14,12 @@ func Permanent(err error) error {
 	return &PermanentError{Err: err}
 }
 
-// Snooze puts the task back for d without spending an attempt: there was nothing to do yet. A negative d means at once.
+// Snooze puts the task back for d without spending an attempt. A negative d means at once.
 func Snooze(d time.Duration) error { return &SnoozeError{After: max(d, 0)} }
 
-// RetryAfter spends the attempt and asks for the next one after d instead of the tag's backoff, as when a remote system
-// said how long to stay away. A negative d means at once. RetryAfter(nil, d) is nil: without an error the task is
-// completed.
+// RetryAfter spends the attempt and asks for the next one after d instead of the tag's backoff, for instance when a
+// remote system said when to come again. A negative d means at once. RetryAfter(nil, d) is nil: without an error the
+// task is completed.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -27,13 +27,13 @@ func RetryAfter(err error, d time.Duration) error {
 	return &RetryAfterError{Err: err, After: max(d, 0)}
 }
 
-// HandOver says that the task was passed on to somebody who will end it by its lease token, Task.ID and Task.Version:
-// what has accepted it and answers later. The processor's slot is free at once. The lease lasts ttr from now, at least
-// 1 s and at most 24 h, or the task's own TTR when that is 0 or negative; it is not renewed, and when it ends without
-// an answer the attempt is spent and the task is handed out again, without backoff, as after a Pop.
+// HandOver says that the task was passed on to a party that accepted it and will end it later by its lease token,
+// Task.ID and Task.Version. The processor's slot is free at once. The lease lasts ttr from now, at least 1 s and at
+// most 24 h, or the task's own TTR when ttr is 0 or negative. It is not renewed. When it ends without an answer, the
+// attempt is spent and the task is handed out again without backoff, as after a Pop.
 //
-// The token is good from the beginning: an answer that comes before the processor has returned counts, and HandOver
-// means nothing then.
+// The token is valid from the beginning. An answer that comes before the processor has returned counts, and HandOver
+// has no effect then.
 func HandOver(ttr time.Duration) error {
 	return &HandOverError{TTR: min(max(ttr, 0), maxTTR)}
 }

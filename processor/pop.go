@@ -55,7 +55,7 @@ func PopTTR(d time.Duration) PopOption {
 	}
 }
 
-// mostTags bounds the tags of one Pop: whoever serves it looks after each of them from then on.
+// mostTags bounds the tags of one Pop. The process that serves it looks for tasks of each of them from then on.
 const mostTags = 100
 
 // PopAlso takes tasks of further tags as well, of up to 100 in all. It returns [ErrInvalidTag], and [ErrInvalidOption]

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Task is what a processor is handed. What is stored of it is a [TaskRow].
+// Task is the task as a processor gets it. [TaskRow] is the task as it is stored.
 type Task struct {
 	ID       int64
 	Tag      string
@@ -18,7 +18,7 @@ type Task struct {
 	Body     []byte            // as it was stored; empty when it has none
 	Attempt  int               // 1 for the first
 	Version  int64             // with ID the lease token: pass both to systems that can refuse an older one
-	Expected time.Time         // UTC; when the task was promised to start: its first due time, moved only by Reschedule
+	Expected time.Time         // UTC; its first due time, which only Reschedule moves
 	Due      time.Time         // UTC; when this attempt was due
 	Headers  map[string]string // nil when it has none
 	Priority int               // −100 to 100, larger first
@@ -44,8 +44,7 @@ type Func func(ctx context.Context, task *Task) error
 func (f Func) Process(ctx context.Context, task *Task) error { return f(ctx, task) }
 
 // Typed makes a processor of a function that takes the body decoded from JSON. A body that does not decode fails the
-// task at once, as by [Permanent]: it will not decode the next time either. An empty body is not JSON and does not
-// decode.
+// task at once, as [Permanent] does. An empty body is not JSON and does not decode.
 func Typed[T any](fn func(ctx context.Context, task *Task, body T) error) Processor {
 	if fn == nil {
 		return nil // so that Register refuses it
@@ -59,11 +58,10 @@ func Typed[T any](fn func(ctx context.Context, task *Task, body T) error) Proces
 	})
 }
 
-// Forward makes a processor of p, which runs no task itself but hands each to somebody else, such as a receiver on
-// the network. A task of it has not started when p is called, but when p says so by [Started]: what is measured as
-// its lateness includes the wait for somebody who takes it, also over several attempts. A task that p completes or
-// passes on by [HandOver] has started then at the latest. Register what Forward returns as it is; middleware belongs
-// into [Use]. A nil p stays nil.
+// Forward wraps a processor that runs no task itself but hands each one on, for instance to a receiver on the network.
+// Its tasks have not started when p is called. They start when p calls [Started], so their measured lateness includes
+// the wait for a receiver, also over several attempts. A task that p completes or passes on by [HandOver] has started
+// then at the latest. Register the result as it is, and pass middleware to [Use]. Forward(nil) is nil.
 func Forward(p Processor) Processor {
 	if isNil(p) {
 		return nil
@@ -73,18 +71,18 @@ func Forward(p Processor) Processor {
 
 type forwarder struct{ Processor }
 
-// Started tells that the task of a [Forward] has been handed to somebody who can run it. ctx is the one that the
-// processor was called with, or made of it. It does nothing when that is told already, after the processor has
-// returned, and where the processor is no Forward or the context is not one that a processor was called with.
+// Started marks the task of a [Forward] as started: a receiver that can run it has it. ctx is the processor's context
+// or derived from it. Only the first call counts. Started does nothing after the processor has returned, for a
+// processor that is no Forward, and with any other context.
 func Started(ctx context.Context) {
 	if lease, ok := ctx.Value(leaseKey{}).(Lease); ok {
 		lease.Started()
 	}
 }
 
-// Tx is a caller's open transaction on the same database: a *sql.Tx, a *sqlx.Tx, what an ORM hands to the function
-// that it runs in a transaction, or a *sql.Conn after BEGIN. A pool has the same methods and is refused with
-// [ErrNoTransaction]. What the type does not tell is asked of the database.
+// Tx is a caller's open transaction on the same database: a *sql.Tx, a *sqlx.Tx, what an ORM hands to the function that
+// it runs in a transaction, or a *sql.Conn after BEGIN. A pool has the same methods and is refused with
+// [ErrNoTransaction]. The database is asked where the type does not show what it is.
 type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -92,10 +90,10 @@ type Tx interface {
 
 // Lease is a running attempt's hold on its task.
 type Lease interface {
-	// CompleteTx sets the task to completed inside the caller's transaction. It returns [ErrLeaseLost] when somebody else
-	// holds the task; the caller must roll back then.
+	// CompleteTx sets the task to completed inside the caller's transaction. It returns [ErrLeaseLost] when the task is
+	// no longer held; the caller must roll back then.
 	CompleteTx(ctx context.Context, tx Tx) error
-	// Started notes that somebody has been handed the task who can run it. Only the first call counts.
+	// Started marks the task as started. Only the first call counts.
 	Started()
 }
 
@@ -110,9 +108,9 @@ func WithLease(ctx context.Context, lease Lease) context.Context {
 }
 
 // CompleteTx completes the running task inside the processor's own transaction on the same database: the task is
-// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the one that
-// the processor was called with, or made of it. Afterwards only the row decides: when the processor returns and the row
-// is not completed, because the transaction was rolled back, the attempt has failed.
+// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the
+// processor's context or derived from it. Afterwards only the row decides. If the processor returns and the row is not
+// completed, because the transaction was rolled back, the attempt has failed.
 //
 // It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
 // transaction must be rolled back.
@@ -130,8 +128,7 @@ func CompleteTx(ctx context.Context, tx Tx) error {
 	return lease.CompleteTx(ctx, tx)
 }
 
-// isNil also sees a nil pointer or function inside an interface, which would otherwise panic at its first use, far from
-// the mistake.
+// isNil also sees a nil pointer or function inside an interface. It would otherwise panic at its first use.
 func isNil(v any) bool {
 	if v == nil {
 		return true

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Registration is what a tag was registered with. Zero fields take what the scheduler was configured with.
+// Registration is what a tag was registered with. Zero fields mean the scheduler's defaults.
 type Registration struct {
 	Tag         string
 	Processor   Processor // with its middleware around it
@@ -96,11 +96,11 @@ func newRegistration(tag string, p Processor, opts []RegisterOption) (Registrati
 	return reg, nil
 }
 
-// RegisterOption is a setting of one tag. Where an option is given twice, the last one counts; [Use] adds up.
+// RegisterOption is a setting of one tag. If an option is given twice, the last one counts. [Use] adds up.
 type RegisterOption func(*Registration) error
 
 // Concurrency bounds how many tasks of the tag run at once in this process. 0, the default, means as many as the
-// process runs. Where the process serves several tags it also keeps some slots free of each, whatever n. It returns
+// process runs. A process that serves several tags also keeps some slots free of each tag, whatever n is. It returns
 // [ErrInvalidOption] when n is negative.
 func Concurrency(n int) RegisterOption {
 	return func(r *Registration) error {
@@ -124,8 +124,8 @@ func Timeout(d time.Duration) RegisterOption {
 	}
 }
 
-// TTR is the lease of the tag's tasks that were saved without one of their own: so long after a process has died,
-// somebody else takes its task. 0 means the scheduler's (default 15 s); less than 1 s is raised to 1 s. It returns
+// TTR is the lease of the tag's tasks that were saved without one of their own: how long after the death of a process
+// another process takes its task. 0 means the scheduler's (default 15 s); less than 1 s is raised to 1 s. It returns
 // [ErrInvalidTTR].
 func TTR(d time.Duration) RegisterOption {
 	return func(r *Registration) error {
@@ -170,8 +170,8 @@ func Use(mw ...Middleware) RegisterOption {
 	}
 }
 
-// Backoff says how long to wait after the attempt with this number (1 is the first) has failed. It must be safe for
-// concurrent use. A negative answer means at once.
+// Backoff returns how long to wait after the attempt with this number (1 is the first) has failed. It must be safe for
+// concurrent use. A negative duration means at once.
 type Backoff func(attempt int) time.Duration
 
 // DefaultBackoff waits 1 s, 2 s, 4 s … up to 1 h, each ± 20 %.
@@ -180,9 +180,9 @@ func DefaultBackoff(attempt int) time.Duration { return defaultBackoff(attempt) 
 var defaultBackoff = Exponential(time.Second, time.Hour, 0.2)
 
 // Exponential waits base after the first attempt and doubles the wait with each further one, up to limit. Jitter is the
-// share, 0 to 1, by which a wait is moved at random either way; it comes last, so that tasks that have reached the
-// limit spread out too, and the longest wait is limit × (1 + jitter). A base or limit that is not positive takes its
-// default, 1 s and 1 h.
+// share, 0 to 1, by which a wait is moved at random in either direction. It is applied last, so that tasks that have
+// reached the limit spread out too: the longest wait is limit × (1 + jitter). A base or limit that is not positive
+// takes its default, 1 s and 1 h.
 func Exponential(base, limit time.Duration, jitter float64) Backoff {
 	if base <= 0 {
 		base = time.Second

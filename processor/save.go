@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Save is one task to be stored, checked and complete but for what only the scheduler knows: its defaults and its
-// clock.
+// Save is one task to be stored. It is checked, and complete except for the scheduler's defaults and its clock.
 type Save struct {
 	Tag         string
 	Body        []byte            // never nil
@@ -34,11 +33,11 @@ type Limits struct {
 // DefaultBodyLimit is how long a body may be where nothing else is configured: 1 MiB.
 const DefaultBodyLimit = 1 << 20
 
-// longestDelay stays clear of where a time.Duration ends (292 years), so that rounding and adding cannot wrap.
+// longestDelay is below the largest time.Duration (292 years), so that rounding and adding cannot overflow.
 const longestDelay = 290 * 365 * 24 * time.Hour
 
-// NewSave checks everything that can be known to be wrong before a database is asked: first the tag, then the body, the
-// delay, and the options in their order.
+// NewSave checks all that can be checked without a database: first the tag, then the body, the delay, and the options
+// in their order.
 //
 // A body that is a []byte, a string or a json.RawMessage is stored as it is and need not be JSON; nil and nil slices
 // are stored as an empty body; anything else is marshalled to JSON. What is stored is a copy. The delay is rounded up
@@ -73,7 +72,7 @@ func NewSave(tag string, body any, delay time.Duration, limits Limits, opts ...O
 	return s, nil
 }
 
-// check looks at what only the options together can break.
+// check finds contradictions between options.
 func (s *Save) check() error {
 	if !s.At.IsZero() && s.Delay != 0 {
 		return fmt.Errorf("%w: a time and a delay contradict each other; pass the delay 0 with a time", ErrInvalidOption)
@@ -113,8 +112,7 @@ type SaveResult struct {
 // MaxItems is how many tasks one bulk save takes.
 const MaxItems = 10_000
 
-// encodeBody copies: a caller whose context ended may reuse its slice while the statement that stores it is still under
-// way.
+// encodeBody copies the body. A caller whose context has ended may reuse its slice while a statement still stores it.
 func encodeBody(body any, limit int) ([]byte, error) {
 	switch b := body.(type) {
 	case nil:

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Scheduler is what both forms of delaytask offer: *delaytask.Scheduler, which works on the program's own database, and
-// *client.Client, which calls the service. A program that keeps to it moves from one to the other by changing one
-// constructor.
+// Scheduler is what the library and the client of the service have in common: *delaytask.Scheduler, which works on the
+// program's own database, and *client.Client, which calls the service. A program that uses this interface moves from
+// one to the other by changing one constructor.
 //
-// Only the embedded form can save, change and complete tasks inside a transaction of the caller's database.
+// Only the library can save, change and complete tasks inside a transaction of the caller's database.
 type Scheduler interface {
 	Register(tag string, p Processor, opts ...RegisterOption) error
 	Unregister(tag string) bool
@@ -48,12 +48,12 @@ type Node struct {
 	Tags      []string // that it serves; none when it was not started
 	Shares    []Share  // of each of these tags, in the same order
 	Leaving   bool     // it is stopping
-	Alive     bool     // it was heard of within the last 5 s
+	Alive     bool     // its heartbeat is at most 5 s old
 	Heartbeat time.Time
 }
 
-// Share is which part of a tag's new tasks a node has timers for. A node that leaves, or that was not heard of for 2 s,
-// has none; the others have divided its share between them.
+// Share is which part of a tag's new tasks a node has timers for. A node that leaves, or whose heartbeat is older than
+// 2 s, has none: the others divide its share.
 type Share struct {
 	Tag      string
 	Position int // from 1 to Total; 0 when the node has no share
@@ -77,7 +77,7 @@ type TagStats struct {
 	Paused        bool
 }
 
-// Lateness tells how late the first attempts of completed tasks started. All is zero when there are none.
+// Lateness is how late the first attempts of completed tasks started. All is zero when there are none.
 type Lateness struct {
 	Samples            int // completed tasks that it was taken of
 	P50, P95, P99, Max time.Duration
@@ -92,12 +92,12 @@ const (
 	ReasonRetry       Reason = "waiting_for_retry" // an attempt failed and the next one is not due
 	ReasonPaused      Reason = "paused"
 	ReasonUnserved    Reason = "unserved"   // no live node has a processor for the tag
-	ReasonLocked      Reason = "locked"     // somebody else's transaction holds the row
+	ReasonLocked      Reason = "locked"     // another transaction holds the row
 	ReasonWaiting     Reason = "waiting"    // due, and waiting for a free slot
 	ReasonLeased      Reason = "leased"     // it is executing
 	ReasonLeaseOver   Reason = "lease_over" // its executor is gone; a rescue will end the lease
 	ReasonFinished    Reason = "finished"
-	ReasonQuarantined Reason = "quarantined" // failed because it lost its process too often
+	ReasonQuarantined Reason = "quarantined" // failed because it lost its executor too often
 	ReasonBroken      Reason = "broken"      // its row cannot be read
 )
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TaskRow is a task as it is stored; a processor is handed a [Task]. Times are UTC on the database's clock. One that is
-// not set is the zero time.
+// TaskRow is a task as it is stored; a processor gets a [Task]. Times are UTC on the database's clock. A time that is
+// not set is zero.
 type TaskRow struct {
 	ID      int64
 	Tag     string
@@ -26,8 +26,8 @@ type TaskRow struct {
 	LatePolicy  LatePolicy
 
 	Delay    time.Duration // as asked for
-	Expected time.Time     // when it was promised to start; changes only by Reschedule
-	Started  time.Time     // when it was first handed to somebody who could run it
+	Expected time.Time     // its first due time, which only Reschedule moves
+	Started  time.Time     // when its first attempt started
 	Finished time.Time     // when it reached a final status
 	Due      time.Time     // the next attempt while pending, the lease's end while executing, the finish time when final
 	Created  time.Time
@@ -38,8 +38,8 @@ type TaskRow struct {
 	ErrorStack string          // the last error, with the stack of a panic
 	Errors     []FailedAttempt // the last ten unsuccessful attempts, oldest first
 
-	// Broken says why the row cannot be read; then only ID, Version and Status are set. Somebody wrote it by hand: repair
-	// it, or let a node that serves its tag fail it.
+	// Broken says why the row cannot be read; then only ID, Version and Status are set. The row was written by hand:
+	// repair it, or let a node that serves its tag fail it.
 	Broken string
 }
 

@@ -71,7 +71,7 @@ func (c *Compensate) Pass(ctx context.Context) error {
 	}
 	// One tag may have filled the page and hide the others, so each is asked for itself.
 	for _, tag := range tags {
-		c.turn(ctx, tag, func() error { return c.drain(ctx, tag, new(sieve)) })
+		c.turn(ctx, tag, func() error { return c.drain(ctx, tag, new(shareFilter)) })
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (c *Compensate) turn(ctx context.Context, tag string, work func() error) {
 			if ended = !c.asked(tag); ended {
 				return
 			}
-			err = c.drain(ctx, tag, new(sieve))
+			err = c.drain(ctx, tag, new(shareFilter))
 		}
 		if !row.Ended(err) {
 			c.Log.Warn("could not hand over overdue tasks; the next scan tries again", "tag", tag, "err", err)
@@ -146,7 +146,7 @@ func (c *Compensate) end(tag string) {
 
 // finish hands over the only page of a tag.
 func (c *Compensate) finish(ctx context.Context, tag string, rows []row.Due) error {
-	s := new(sieve)
+	s := new(shareFilter)
 	if err := c.hand(ctx, tag, rows, s); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (c *Compensate) finish(ctx context.Context, tag string, rows []row.Due) err
 }
 
 // drain hands over one tag's overdue rows until there are none, the tag is paused, or the clock is lost.
-func (c *Compensate) drain(ctx context.Context, tag string, s *sieve) error {
+func (c *Compensate) drain(ctx context.Context, tag string, s *shareFilter) error {
 	for {
 		now, ok := c.Now()
 		if !ok {
@@ -174,7 +174,7 @@ func (c *Compensate) drain(ctx context.Context, tag string, s *sieve) error {
 }
 
 // next reports whether there has to be another turn, after the time that the other nodes get to take their rows.
-func (c *Compensate) next(ctx context.Context, s *sieve, more bool) (again bool, err error) {
+func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again bool, err error) {
 	again, wait := s.next(more)
 	if wait == 0 {
 		return again, nil
@@ -190,7 +190,7 @@ func (c *Compensate) next(ctx context.Context, s *sieve, more bool) (again bool,
 }
 
 // drainTurn reads on through the window, so that no row is read twice, and reports whether there may be more to read.
-func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *sieve) (more bool, err error) {
+func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *shareFilter) (more bool, err error) {
 	for range pagesPerTurn {
 		if !slices.Contains(c.Tags(), w.Tags[0]) {
 			s.forget()
@@ -228,7 +228,7 @@ func (c *Compensate) read(ctx context.Context, w row.Window) ([]row.Due, error) 
 
 // hand offers the rows of one tag that are this node's to run. Rows without a due time are not known to be due: they
 // get one, and are found again by it.
-func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due, s *sieve) error {
+func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due, s *shareFilter) error {
 	var lacking []row.Ref
 	for len(rows) > 0 && rows[0].Due.IsZero() {
 		lacking = append(lacking, row.Ref{ID: rows[0].ID, Version: rows[0].Version})
@@ -239,7 +239,7 @@ func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due, s *si
 			return err
 		}
 	}
-	rows = s.sift(rows, c.Mine)
+	rows = s.filter(rows, c.Mine)
 	if len(rows) == 0 {
 		return nil
 	}
@@ -264,11 +264,11 @@ const stuckAfter = 3 * overdue
 // soon is long enough for rows that were handed over to be claimed, so that they are not read again.
 const soon = 100 * time.Millisecond
 
-// sieve parts the rows that a node finds overdue from those that it leaves to others. Were all nodes to claim what all
+// shareFilter parts the rows that a node finds overdue from those that it leaves to others. Were all nodes to claim what all
 // of them read, most claims would be in vain. A node's own share comes first. A row of others that was still there a
 // moment later is run by whoever sees it, and one whose own share is used up helps with what the others will not get to
 // soon.
-type sieve struct {
+type shareFilter struct {
 	helps bool           // it has no more rows of its own
 	left  map[int64]left // rows that were left to others in the last turn; no more than are spared
 
@@ -283,8 +283,8 @@ type left struct {
 	since   time.Time
 }
 
-// sift returns the rows that this node runs.
-func (s *sieve) sift(rows []row.Due, mine func(id int64, tag string) bool) []row.Due {
+// filter returns the rows that this node runs.
+func (s *shareFilter) filter(rows []row.Due, mine func(id int64, tag string) bool) []row.Due {
 	now := time.Now()
 	var taken []row.Due
 	for _, d := range rows {
@@ -316,9 +316,9 @@ func (s *sieve) sift(rows []row.Due, mine func(id int64, tag string) bool) []row
 // the time that these get, and helps with what is still there. When that one came to the end of the rows and has met
 // some of its own, it comes soon: others of its own may have grown overdue meanwhile. In the middle of the rows it
 // comes at once.
-func (s *sieve) next(more bool) (again bool, wait time.Duration) {
+func (s *shareFilter) next(more bool) (again bool, wait time.Duration) {
 	last := *s
-	*s = sieve{}
+	*s = shareFilter{}
 	switch {
 	case last.others > 0 && last.own == 0:
 		s.helps, s.left = true, last.leave
@@ -331,4 +331,4 @@ func (s *sieve) next(more bool) (again bool, wait time.Duration) {
 }
 
 // forget begins anew.
-func (s *sieve) forget() { *s = sieve{} }
+func (s *shareFilter) forget() { *s = shareFilter{} }

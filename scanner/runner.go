@@ -107,7 +107,7 @@ func (r *Runner) spawn(f func(ctx context.Context)) {
 
 func (r *Runner) schedule(j *job) {
 	phase := rand.N(j.pass.Every)
-	j.entry = r.cron.Schedule(rhythm{j.pass.Every, phase}, cron.FuncJob(func() {
+	j.entry = r.cron.Schedule(interval{j.pass.Every, phase}, cron.FuncJob(func() {
 		r.spawn(func(ctx context.Context) { j.tick(ctx, r.log) })
 	}))
 }
@@ -144,10 +144,10 @@ func (r *Runner) reschedule(j *job) {
 	r.schedule(j)
 }
 
-// rhythm is a cron schedule of any interval; cron's own "@every" knows whole seconds only and has no phase.
-type rhythm struct{ every, phase time.Duration }
+// interval is a cron schedule of any interval; cron's own "@every" knows whole seconds only and has no phase.
+type interval struct{ every, phase time.Duration }
 
-func (s rhythm) Next(t time.Time) time.Time {
+func (s interval) Next(t time.Time) time.Time {
 	return t.Add(-s.phase).Truncate(s.every).Add(s.every + s.phase)
 }
 

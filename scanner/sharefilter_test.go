@@ -20,19 +20,19 @@ func odd(id int64, _ string) bool { return id%2 == 1 }
 
 func none(int64, string) bool { return false }
 
-func TestSieveTakesItsShareFirstAndOthersRowsWhenTheyHaveWaited(t *testing.T) {
+func TestShareFilterTakesItsShareFirstAndOthersRowsWhenTheyHaveWaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s sieve
+		var s shareFilter
 		rows := rowsFrom(1, 10)
-		if got := s.sift(rows, odd); len(got) != 5 || got[0].ID != 1 || got[4].ID != 9 {
+		if got := s.filter(rows, odd); len(got) != 5 || got[0].ID != 1 || got[4].ID != 9 {
 			t.Fatalf("at first it takes %v, want its own five", got)
 		}
 		if again, wait := s.next(false); !again || wait != soon {
 			t.Fatalf("again: %t, after %v; it has met rows of its own", again, wait)
 		}
 		time.Sleep(soon)
-		if got := s.sift(rows, none); len(got) != 0 {
+		if got := s.filter(rows, none); len(got) != 0 {
 			t.Fatalf("after %v it takes %v", soon, got)
 		}
 		if again, wait := s.next(false); !again || wait != overdue {
@@ -40,19 +40,19 @@ func TestSieveTakesItsShareFirstAndOthersRowsWhenTheyHaveWaited(t *testing.T) {
 		}
 		time.Sleep(overdue)
 		rows[1].Version = 2 // id 2 was run meanwhile, and came back
-		if got := s.sift(rows, odd); len(got) != 9 {
+		if got := s.filter(rows, odd); len(got) != 9 {
 			t.Errorf("then it takes %d rows, want all but the one that somebody had meanwhile", len(got))
 		}
 	})
 }
 
-func TestSieveTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
+func TestShareFilterTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s sieve
+		var s shareFilter
 		rows := rowsFrom(1, 10)
 		for waited := time.Duration(0); waited < stuckAfter; waited += soon {
-			if got := s.sift(rows, odd); len(got) != 5 {
+			if got := s.filter(rows, odd); len(got) != 5 {
 				t.Fatalf("after %v it takes %v", waited, got)
 			}
 			if _, wait := s.next(false); wait != soon {
@@ -60,22 +60,22 @@ func TestSieveTakesWhatHasWaitedAlsoWhileItHasItsOwn(t *testing.T) {
 			}
 			time.Sleep(soon)
 		}
-		if got := s.sift(rows, odd); len(got) != 10 {
+		if got := s.filter(rows, odd); len(got) != 10 {
 			t.Errorf("after %v it takes %v, want all", stuckAfter, got)
 		}
 	})
 }
 
-func TestSieveHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
+func TestShareFilterHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, mine := range map[string]func(int64, string) bool{"helps": none, "has its own": odd} {
-		var s sieve
-		s.sift(rowsFrom(1, 4*spared), mine)
+		var s shareFilter
+		s.filter(rowsFrom(1, 4*spared), mine)
 		if _, wait := s.next(false); wait == 0 {
 			t.Fatalf("%s: it does not wait", name)
 		}
 		// Other rows by now, of which none has waited.
-		got := len(s.sift(rowsFrom(1_000_001, 4*spared), none))
+		got := len(s.filter(rowsFrom(1_000_001, 4*spared), none))
 		if want := 3 * spared; name == "helps" && got != want {
 			t.Errorf("it helps with %d rows, want all but the %d that their nodes have in memory", got, spared)
 		} else if name != "helps" && got != 0 {
@@ -85,24 +85,24 @@ func TestSieveHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 }
 
 // A long backlog is read in several turns. What one of them left has not waited for anybody.
-func TestSieveGoesOnAtOnceWhileThereIsMore(t *testing.T) {
+func TestShareFilterGoesOnAtOnceWhileThereIsMore(t *testing.T) {
 	t.Parallel()
-	var s sieve
+	var s shareFilter
 	rows := rowsFrom(1, 10)
-	s.sift(rows, odd)
+	s.filter(rows, odd)
 	if again, wait := s.next(true); !again || wait != 0 {
 		t.Errorf("again: %t, after %v", again, wait)
 	}
-	if got := s.sift(rows, odd); len(got) != 5 {
+	if got := s.filter(rows, odd); len(got) != 5 {
 		t.Errorf("it takes %d rows, want its own", len(got))
 	}
-	s = sieve{}
-	s.sift(rows, none)
+	s = shareFilter{}
+	s.filter(rows, none)
 	if again, wait := s.next(true); !again || wait != overdue {
 		t.Errorf("a turn of others' rows alone: again: %t, after %v", again, wait)
 	}
-	s = sieve{}
-	s.sift(rows, func(int64, string) bool { return true })
+	s = shareFilter{}
+	s.filter(rows, func(int64, string) bool { return true })
 	if again, _ := s.next(false); again {
 		t.Error("all rows were taken, and it looks again")
 	}

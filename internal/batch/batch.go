@@ -76,7 +76,7 @@ type Coalescer[T any] struct {
 	bytes    int           // sum of the sizes in queue
 	flushers int           // running now
 	began    time.Time     // when the last batch was taken
-	hurry    chan struct{} // a flusher that keeps the pace need not any more
+	wake     chan struct{} // a flusher that keeps the pace need not any more
 	closed   bool
 	idle     chan struct{} // closed when closed and the last flusher has ended
 }
@@ -93,7 +93,7 @@ func New[T any](cfg Config[T]) *Coalescer[T] {
 	if cfg.Flush == nil || cfg.Panicked == nil {
 		panic("batch: Flush and Panicked are required")
 	}
-	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{}), hurry: make(chan struct{}, 1)}
+	return &Coalescer[T]{cfg: cfg, idle: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // Add queues the item and returns without waiting. It returns [ErrFull] when the item would exceed the queue's bound,
@@ -111,7 +111,7 @@ func (c *Coalescer[T]) Add(item T) error {
 	c.queue = append(c.queue, item)
 	c.count += c.cfg.Count(item)
 	c.bytes += size
-	c.hurryUp()
+	c.wakeIfUrgent()
 	if c.flushers == 0 || c.flushers < c.cfg.Flushers && len(c.queue) >= c.cfg.MoreAt {
 		c.flushers++
 		go c.run()
@@ -125,7 +125,7 @@ func (c *Coalescer[T]) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.closed {
 		c.closed = true
-		c.hurryUp()
+		c.wakeIfUrgent()
 		c.signalIdle()
 	}
 	c.mu.Unlock()
@@ -174,34 +174,34 @@ func (c *Coalescer[T]) next() []T {
 		}
 		select {
 		case <-time.After(wait):
-		case <-c.hurry:
+		case <-c.wake:
 		}
 	}
 }
 
-// early returns how long it is until another batch may be taken.
-func (c *Coalescer[T]) early() time.Duration {
-	if c.cfg.Pace == nil || c.presses() {
+// untilNext returns how long it is until another batch may be taken.
+func (c *Coalescer[T]) untilNext() time.Duration {
+	if c.cfg.Pace == nil || c.urgent() {
 		return 0
 	}
 	select {
-	case <-c.hurry: // what it was about has been taken since
+	case <-c.wake: // what it was about has been taken since
 	default:
 	}
 	return c.cfg.Pace() - time.Since(c.began)
 }
 
-// presses reports whether the pace does not count: a full batch waits, or everybody waits for the end.
-func (c *Coalescer[T]) presses() bool {
+// urgent reports whether the pace does not count: a full batch waits, or everybody waits for the end.
+func (c *Coalescer[T]) urgent() bool {
 	return c.closed || c.cfg.MaxItems > 0 && c.count >= c.cfg.MaxItems
 }
 
-func (c *Coalescer[T]) hurryUp() {
-	if !c.presses() {
+func (c *Coalescer[T]) wakeIfUrgent() {
+	if !c.urgent() {
 		return
 	}
 	select {
-	case c.hurry <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }
@@ -216,7 +216,7 @@ func (c *Coalescer[T]) take() (batch []T, wait time.Duration) {
 		c.signalIdle()
 		return nil, 0
 	}
-	if wait := c.early(); wait > 0 {
+	if wait := c.untilNext(); wait > 0 {
 		return nil, wait
 	}
 	c.began = time.Now()

@@ -110,7 +110,7 @@ func (c *Clock) contradicts(name string, fresh server, now time.Time) bool {
 // the first reading after it is compared with the clock from before.
 func (c *Clock) forget(now time.Time) {
 	for name, s := range c.servers {
-		if now.Sub(s.heard) > memory {
+		if now.Sub(s.lastReading) > memory {
 			delete(c.servers, name)
 		}
 	}
@@ -332,16 +332,16 @@ func slack(d time.Duration, drift float64) time.Duration {
 // server is what is known of the clock of one server.
 type server struct {
 	lower, upper line
-	heard        time.Time // when its last reading arrived
+	lastReading  time.Time // when its last reading arrived
 }
 
 // observe returns the bounds that one reading yields. A reading is cut to the microsecond, so the server's time may
 // already have been almost one further.
 func observe(r row.Reading, sent, received time.Time) server {
 	return server{
-		lower: line{at: received, value: r.Time},
-		upper: line{at: sent, value: r.Time + 1},
-		heard: received,
+		lower:       line{at: received, value: r.Time},
+		upper:       line{at: sent, value: r.Time + 1},
+		lastReading: received,
 	}
 }
 
@@ -360,8 +360,8 @@ func (s server) narrow(fresh server, now time.Time, drift float64) server {
 	if fresh.upper.upperPosition(now, drift).before(s.upper.upperPosition(now, drift)) {
 		s.upper = fresh.upper
 	}
-	if fresh.heard.After(s.heard) {
-		s.heard = fresh.heard
+	if fresh.lastReading.After(s.lastReading) {
+		s.lastReading = fresh.lastReading
 	}
 	return s
 }

@@ -85,7 +85,7 @@ func TestReadingsMayArriveInAnyOrder(t *testing.T) {
 	})
 }
 
-func TestAServerNotHeardOfForAMinuteIsForgotten(t *testing.T) {
+func TestAServerWithoutAReadingForAMinuteIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Drift(0))
 		read(c, "a", 0, 0, 0)
@@ -190,9 +190,9 @@ func TestRescueIsHeldForOneRenewalInterval(t *testing.T) {
 	})
 }
 
-// TestASuspendIsSeenByWhoPromisesFirst: until the next reading the upper bound would be behind by as long as the
+// TestASuspendIsSeenByTheFirstAtMost: until the next reading the upper bound would be behind by as long as the
 // machine slept.
-func TestASuspendIsSeenByWhoPromisesFirst(t *testing.T) {
+func TestASuspendIsSeenByTheFirstAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := 0
 		c := New(Drift(0), Lost(func() { lost++ }))

@@ -37,14 +37,14 @@ func simulate(t *testing.T, machines []machine, steps []step) (err error) {
 	epoch := row.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	synctest.Test(t, func(*testing.T) {
 		start, c := time.Now(), New()
-		heard := map[int]time.Time{}
+		lastReading := map[int]time.Time{}
 		check := func(when string) error {
 			least, ok := c.AtLeast()
 			if !ok {
 				return nil
 			}
 			most, _ := c.AtMost()
-			for i, at := range heard {
+			for i, at := range lastReading {
 				if time.Since(at) > memory {
 					continue
 				}
@@ -75,9 +75,9 @@ func simulate(t *testing.T, machines []machine, steps []step) (err error) {
 				return
 			}
 			if !anchored {
-				clear(heard)
+				clear(lastReading)
 			} else {
-				heard[s.machine] = time.Now()
+				lastReading[s.machine] = time.Now()
 			}
 			if err = check(fmt.Sprintf("after reading %d", n)); err != nil {
 				return

@@ -62,7 +62,7 @@ func TestIDsOfABrokenClockArePositive(t *testing.T) {
 
 func TestValidRefusesNumbersOfOthers(t *testing.T) {
 	t.Parallel()
-	for _, id := range []int64{-1, 0, 1, 42, 1<<msShift - 1, math.MaxInt64 - room + 1, math.MaxInt64} {
+	for _, id := range []int64{-1, 0, 1, 42, 1<<msShift - 1, math.MaxInt64 - reservedIDs + 1, math.MaxInt64} {
 		if Valid(id) {
 			t.Errorf("Valid(%d) = true", id)
 		}

@@ -43,7 +43,7 @@ type Member struct {
 	process  Process
 	random   int // carried by ids while no lease holds
 
-	talking chan struct{} // holds one token during an exchange with the registry: a late Beat must not undo a Leave
+	exchange chan struct{} // holds one token during an exchange with the registry: a late Beat must not undo a Leave
 
 	mu        sync.Mutex
 	node      row.Node
@@ -67,7 +67,7 @@ func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, er
 		registry: registry,
 		process:  p,
 		random:   RandomNode(),
-		talking:  make(chan struct{}, 1),
+		exchange: make(chan struct{}, 1),
 		node: row.Node{
 			Token: p.Token, Name: p.Name, Host: p.Host, PID: p.PID, StartedAt: p.StartedAt,
 			Address: cfg.Address, Version: cfg.Version,
@@ -114,10 +114,10 @@ func (m *Member) SetLeaving() {
 // Beat tells the registry that the node is alive. When somebody else has taken the number meanwhile, another one is
 // leased.
 func (m *Member) Beat(ctx context.Context) error {
-	if err := m.talk(ctx); err != nil {
+	if err := m.beginExchange(ctx); err != nil {
 		return err
 	}
-	defer m.hush()
+	defer m.endExchange()
 
 	node, joined, left := m.snapshot()
 	if left {
@@ -141,10 +141,10 @@ func (m *Member) Beat(ctx context.Context) error {
 
 // Leave gives the number back. Later calls of Beat do nothing.
 func (m *Member) Leave(ctx context.Context) error {
-	if err := m.talk(ctx); err != nil {
+	if err := m.beginExchange(ctx); err != nil {
 		return err
 	}
-	defer m.hush()
+	defer m.endExchange()
 
 	m.mu.Lock()
 	m.left, m.joined = true, false
@@ -161,7 +161,7 @@ func (m *Member) join(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the registry of nodes: %w", err)
 	}
-	nodes, dead := m.sortOut(nodes, reading.Time)
+	nodes, dead := m.splitDead(nodes, reading.Time)
 	if len(dead) > 0 {
 		if err := m.registry.Leave(ctx, dead); err != nil {
 			return fmt.Errorf("remove dead nodes from the registry: %w", err)
@@ -184,8 +184,8 @@ func (m *Member) join(ctx context.Context) error {
 	return ErrNoFreeNumber
 }
 
-// sortOut separates the nodes that certainly ended, or were silent for very long, from those that may live.
-func (m *Member) sortOut(nodes []row.Node, now row.Time) (rest []row.Node, dead []string) {
+// splitDead separates the nodes that certainly ended, or were silent for very long, from those that may live.
+func (m *Member) splitDead(nodes []row.Node, now row.Time) (rest []row.Node, dead []string) {
 	for _, n := range nodes {
 		if m.process.Gone(n) || now.Sub(n.Heartbeat) > forgetAfter {
 			dead = append(dead, n.Token)
@@ -219,17 +219,17 @@ func freeNumbers(nodes []row.Node, now row.Time) []int {
 	return append(free, taken...)
 }
 
-// talk waits until no other exchange with the registry goes on.
-func (m *Member) talk(ctx context.Context) error {
+// beginExchange waits until no other exchange with the registry goes on.
+func (m *Member) beginExchange(ctx context.Context) error {
 	select {
-	case m.talking <- struct{}{}:
+	case m.exchange <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for another exchange with the registry of nodes: %w", ctx.Err())
 	}
 }
 
-func (m *Member) hush() { <-m.talking }
+func (m *Member) endExchange() { <-m.exchange }
 
 func (m *Member) snapshot() (node row.Node, joined, left bool) {
 	m.mu.Lock()
@@ -315,8 +315,8 @@ func Split(id int64) (at time.Time, node, seq int) {
 	return epoch.Add(time.Duration(id>>msShift) * time.Millisecond), int(id >> seqBits & nodeMask), int(id & seqMask)
 }
 
-// room is how many ids at the end of all are given to nobody: those of the last eight years and more.
-const room = 1 << 60
+// reservedIDs is how many ids at the end of all are given to nobody: those of the last eight years and more.
+const reservedIDs = 1 << 60
 
 // Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot. The
 // last ones before AUTO_INCREMENT has no more to give are refused too: a single row there would end all inserts that
@@ -324,4 +324,4 @@ const room = 1 << 60
 func Valid(id int64) bool { return id >= 1<<msShift && id <= Last }
 
 // Last is the largest id that a task may have.
-const Last = math.MaxInt64 - room
+const Last = math.MaxInt64 - reservedIDs

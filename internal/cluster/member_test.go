@@ -106,7 +106,7 @@ func TestJoinWaitsForASilentNodesLease(t *testing.T) {
 	})
 }
 
-func TestJoinPrefersNumbersThatNobodyMayWantBack(t *testing.T) {
+func TestJoinPrefersNumbersThatWereNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(t, slices.Delete(everyNumber(), 77, 78)...)
 		time.Sleep(time.Minute)

@@ -13,7 +13,7 @@ func asNode(p Process) row.Node {
 	return row.Node{Token: p.Token, Host: p.Host, PID: p.PID, StartedAt: p.StartedAt}
 }
 
-func TestProcessKnowsWhoIsGone(t *testing.T) {
+func TestProcessKnowsWhichProcessesAreGone(t *testing.T) {
 	t.Parallel()
 	self, other := NewProcess(), NewProcess()
 	if self.Token == other.Token || len(self.Token) != 16 {

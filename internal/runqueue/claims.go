@@ -10,11 +10,11 @@ type claims struct {
 	tags *tagTable
 	pops *Pops
 
-	workers       int // slots
+	concurrency   int // slots
 	open          int // tags that are served here and not paused
 	claimed       int // rows that are claimed for a worker, or being claimed
 	counted       int // places that count as some tag's
-	ahead         int // places of workers that rows take ahead of their due times
+	claimedAhead  int // places of workers that rows take ahead of their due times
 	prefetchLimit int // rows that may be claimed beyond the slots now
 
 	rate      rate
@@ -33,10 +33,10 @@ const fairness = 8
 // fair returns how many slots one tag may have beside what the others have. Of 64 slots it is 56 when they have none.
 // The last slot goes to a tag only as its first.
 func (c *claims) fair(others int) int {
-	left := c.workers - others
+	left := c.concurrency - others
 	switch {
 	case c.open < 2:
-		return c.workers
+		return c.concurrency
 	case left <= 0:
 		return 0
 	default:
@@ -57,7 +57,7 @@ func (c *claims) recount(tag *tagQueue) {
 
 // hasSlot reports whether a row of the tag may be claimed for a worker.
 func (c *claims) hasSlot(tag *tagQueue) bool {
-	return c.claimed < c.workers+c.prefetchLimit && tag.claimed < c.share(tag)+tag.prefetchLimit
+	return c.claimed < c.concurrency+c.prefetchLimit && tag.claimed < c.share(tag)+tag.prefetchLimit
 }
 
 // hasTaker reports whether a row of the tag may be claimed for a worker or a pop.
@@ -76,12 +76,12 @@ func (c *claims) take(it *Item) {
 		c.claimed++
 		c.recount(tag)
 	}
-	c.countAhead(it, it.early)
+	c.countClaimedAhead(it, it.upcoming)
 }
 
-// giveBack ends what take began. It reports whether the row had a place.
-func (c *claims) giveBack(it *Item) bool {
-	c.countAhead(it, false)
+// unclaim ends what take began. It reports whether the row had a place.
+func (c *claims) unclaim(it *Item) bool {
+	c.countClaimedAhead(it, false)
 	switch {
 	case it.claimed:
 		it.claimed = false
@@ -100,28 +100,28 @@ func (c *claims) giveBack(it *Item) bool {
 // in a place that such a row takes, and what is saved for now, or comes back from elsewhere, must find one.
 func keptFree(n int) int { return (n + 7) / 8 }
 
-// mayGoAhead reports whether a row of the tag may take a place before it is due.
-func (c *claims) mayGoAhead(tag *tagQueue) bool {
+// mayClaimAhead reports whether a row of the tag may take a place before it is due.
+func (c *claims) mayClaimAhead(tag *tagQueue) bool {
 	takers := c.share(tag) + tag.pops.wanted
-	if tag.ahead >= takers-keptFree(takers)+tag.prefetchLimit {
+	if tag.claimedAhead >= takers-keptFree(takers)+tag.prefetchLimit {
 		return false
 	}
-	return c.pops.takes(tag) > 0 || c.hasSlot(tag) && c.ahead < c.workers-keptFree(c.workers)+c.prefetchLimit
+	return c.pops.takes(tag) > 0 || c.hasSlot(tag) && c.claimedAhead < c.concurrency-keptFree(c.concurrency)+c.prefetchLimit
 }
 
-// countAhead counts a place that a row takes ahead of its due time, or one that it does no longer.
-func (c *claims) countAhead(it *Item, ahead bool) {
-	if it.ahead == ahead {
+// countClaimedAhead counts a place that a row takes ahead of its due time, or one that it does no longer.
+func (c *claims) countClaimedAhead(it *Item, ahead bool) {
+	if it.claimedAhead == ahead {
 		return
 	}
-	it.ahead = ahead
+	it.claimedAhead = ahead
 	n := 1
 	if !ahead {
 		n = -1
 	}
-	it.tag.ahead += n
+	it.tag.claimedAhead += n
 	if it.claimed {
-		c.ahead += n
+		c.claimedAhead += n
 	}
 }
 
@@ -179,7 +179,7 @@ func (r *rate) limit(slots, claimed int) int {
 // measure decides how many rows the next claim may take beyond the slots.
 func (c *claims) measure(now time.Time) {
 	c.rate.measure(now, c.roundTrip, c.peers)
-	c.prefetchLimit = c.rate.limit(c.workers, c.claimed)
+	c.prefetchLimit = c.rate.limit(c.concurrency, c.claimed)
 	for _, tag := range c.tags.active {
 		tag.rate.measure(now, c.roundTrip, c.peers)
 		c.recount(tag)

@@ -17,20 +17,20 @@ func ms(n int64) row.Time { return row.Time(0).Add(time.Duration(n) * time.Milli
 var ahead40 = Window{Near: 2 * time.Millisecond, First: 15 * time.Millisecond, Last: 40 * time.Millisecond}
 
 func TestSlotsStayFreeOfRowsThatAreNotDueYet(t *testing.T) {
-	for _, c := range []struct{ workers, limit, ahead int }{
+	for _, c := range []struct{ concurrency, limit, ahead int }{
 		{64, 64, 56}, {64, 8, 7}, {64, 2, 1}, {64, 1, 0}, {8, 64, 7}, {1, 64, 0},
 	} {
-		q := queueFor(c.workers, c.limit, "a")
+		q := queueFor(c.concurrency, c.limit, "a")
 		for id := range int64(200) {
 			q.Arm(row.Due{ID: id + 1, Tag: "a", Due: ms(10)}, true)
 		}
 		q.Fire(ms(1), ahead40, everyTimer)
 		if got := len(q.pickAny(MaxClaim, ms(1))); got != c.ahead {
-			t.Errorf("%d slots, %d for the tag: %d are taken ahead of time, want %d", c.workers, c.limit, got, c.ahead)
+			t.Errorf("%d slots, %d for the tag: %d are taken ahead of time, want %d", c.concurrency, c.limit, got, c.ahead)
 		}
 		q.AddDue([]row.Due{{ID: 1000, Tag: "a", Due: ms(1)}}, false, ms(1))
 		if got := idsIn(q.pickAny(MaxClaim, ms(1))); !slices.Equal(got, []int64{1000}) {
-			t.Errorf("%d slots, %d for the tag: picked %v for what is due now", c.workers, c.limit, got)
+			t.Errorf("%d slots, %d for the tag: picked %v for what is due now", c.concurrency, c.limit, got)
 		}
 	}
 }

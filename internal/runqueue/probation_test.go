@@ -8,8 +8,8 @@ import (
 )
 
 // probationOf returns a queue with rows that have lost so many executors each, with ids from 1 on.
-func probationOf(workers int, crashes ...int) *Queue {
-	q := queueFor(workers, workers, "a")
+func probationOf(concurrency int, crashes ...int) *Queue {
+	q := queueFor(concurrency, concurrency, "a")
 	for i, n := range crashes {
 		q.AddDue([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: n}}, false, 0)
 	}
@@ -72,7 +72,7 @@ func TestProvenTasksLetMoreRunTogether(t *testing.T) {
 		waves = append(waves, len(ids))
 	}
 	if !slices.Equal(waves, []int{1, 2, 4, 8, 10, 10, 5}) {
-		t.Errorf("waves of %v on probation, want twice as many each time, up to half of the workers", waves)
+		t.Errorf("waves of %v on probation, want twice as many each time, up to half of the slots", waves)
 	}
 }
 

@@ -45,9 +45,9 @@ const (
 	Overdue = time.Second
 )
 
-// New returns the queue of a process that runs as many tasks at once as it has workers. A task fails for good when it
+// New returns the queue of a process that runs concurrency tasks at once. A task fails for good when it
 // has lost as many executors as quarantine says.
-func New(workers, quarantine int, l Limits) *Queue {
+func New(concurrency, quarantine int, l Limits) *Queue {
 	q := &Queue{
 		TimerWake: make(Wake, 1), ClaimWake: make(Wake, 1), Contention: make(Wake, 1), ScanWake: make(Wake, 1),
 		limits: l, owned: map[int64]*Item{},
@@ -55,7 +55,7 @@ func New(workers, quarantine int, l Limits) *Queue {
 	q.Slots.queue, q.Pops.queue = q, q
 	q.tags.byName = map[string]*tagQueue{}
 	q.timers.tags, q.timers.most = &q.tags, l.Timers
-	q.claims = claims{tags: &q.tags, pops: &q.Pops, workers: workers, peers: 1}
+	q.claims = claims{tags: &q.tags, pops: &q.Pops, concurrency: concurrency, peers: 1}
 	q.ready = ready{tags: &q.tags, claims: &q.claims, waiting: map[int64]*Item{}, probation: newProbation(quarantine)}
 	return q
 }
@@ -292,7 +292,7 @@ func (q *Queue) Yield(it *Item, what Share) {
 }
 
 func (q *Queue) yield(it *Item, what Share) {
-	slot := what&Slot != 0 && q.claims.giveBack(it)
+	slot := what&Slot != 0 && q.claims.unclaim(it)
 	turn := what&Turn != 0 && q.ready.probation.exonerate(it)
 	if slot || turn {
 		q.ClaimWake.Set()

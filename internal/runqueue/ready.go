@@ -34,8 +34,8 @@ func (r *ready) push(it *Item) {
 func (r *ready) enqueue(it *Item) {
 	r.tags.activate(it.tag)
 	switch {
-	case it.early:
-		it.tag.early.add(it)
+	case it.upcoming:
+		it.tag.upcoming.add(it)
 	case it.onProbation():
 		r.probation.push(it)
 	case it.Backlog:
@@ -51,13 +51,13 @@ func (r *ready) enqueue(it *Item) {
 func (r *ready) makeReady(near row.Time) (next row.Time, some bool) {
 	next = row.MaxTime
 	for _, tag := range r.tags.active {
-		for it := tag.early.head(); it != nil; it = tag.early.head() {
+		for it := tag.upcoming.head(); it != nil; it = tag.upcoming.head() {
 			if it.Due > near {
 				next = min(next, it.Due)
 				break
 			}
-			tag.early.take()
-			it.early, some = false, true
+			tag.upcoming.take()
+			it.upcoming, some = false, true
 			r.enqueue(it)
 		}
 	}
@@ -113,7 +113,7 @@ func (r *ready) drop(it *Item) {
 // dropTag forgets all rows of a tag that wait.
 func (r *ready) dropTag(tag *tagQueue) {
 	onProbation := r.probation.drop(func(it *Item) bool { return it.tag == tag })
-	for _, it := range slices.Concat(tag.early.items, tag.now.items, tag.backlog, onProbation) {
+	for _, it := range slices.Concat(tag.upcoming.items, tag.now.items, tag.backlog, onProbation) {
 		delete(r.waiting, it.ID)
 	}
 	tag.clear()
@@ -150,9 +150,9 @@ const (
 // pick takes up to most rows, either of the backlog or timely ones, each with a place.
 func (r *ready) pick(most int, backlog bool) []*Item {
 	both := r.hasTakeable(!backlog)
-	free := r.claims.workers + r.claims.prefetchLimit - r.claims.claimed
+	free := r.claims.concurrency + r.claims.prefetchLimit - r.claims.claimed
 	if backlog && !both {
-		free -= r.claims.workers / backlogLeaves
+		free -= r.claims.concurrency / backlogLeaves
 	}
 	n := max(free, 0) + r.claims.pops.left()
 	if n <= 0 || len(r.waiting) == 0 {
@@ -193,7 +193,7 @@ func (r *ready) hasTakeable(backlog bool) bool {
 		if backlog {
 			return len(tag.backlog) > 0 && r.claims.hasTaker(tag)
 		}
-		return tag.now.Len() > 0 && r.claims.hasTaker(tag) || tag.early.Len() > 0 && r.claims.mayGoAhead(tag)
+		return tag.now.Len() > 0 && r.claims.hasTaker(tag) || tag.upcoming.Len() > 0 && r.claims.mayClaimAhead(tag)
 	})
 }
 
@@ -201,7 +201,7 @@ func (r *ready) hasTakeable(backlog bool) bool {
 func (r *ready) pickTimely(picked []*Item, n int) []*Item {
 	before := len(picked)
 	picked = r.pickNow(picked, n)
-	return r.pickEarly(picked, n-(len(picked)-before))
+	return r.pickUpcoming(picked, n-(len(picked)-before))
 }
 
 // pickNow takes the best of what is due now, of all tags.
@@ -222,19 +222,19 @@ func (r *ready) pickNow(picked []*Item, n int) []*Item {
 	return picked
 }
 
-// pickEarly takes rows that are not due yet by their due times, as far as they may take places.
-func (r *ready) pickEarly(picked []*Item, n int) []*Item {
+// pickUpcoming takes rows that are not due yet by their due times, as far as they may take places.
+func (r *ready) pickUpcoming(picked []*Item, n int) []*Item {
 	for ; n > 0; n-- {
 		best := r.tags.best(func(tag *tagQueue) *Item {
-			if tag.early.Len() == 0 || !r.claims.mayGoAhead(tag) {
+			if tag.upcoming.Len() == 0 || !r.claims.mayClaimAhead(tag) {
 				return nil
 			}
-			return tag.early.head()
+			return tag.upcoming.head()
 		}, byDue)
 		if best == nil {
 			break
 		}
-		best.tag.early.remove(best)
+		best.tag.upcoming.remove(best)
 		picked = append(picked, r.take(best))
 	}
 	return picked
@@ -243,7 +243,7 @@ func (r *ready) pickEarly(picked []*Item, n int) []*Item {
 func (r *ready) pickProbation(picked []*Item, n int) []*Item {
 	may := func(it *Item) bool { return r.claims.hasTaker(it.tag) }
 	for ; n > 0; n-- {
-		it := r.probation.pick(may, r.claims.workers/probationLeaves)
+		it := r.probation.pick(may, r.claims.concurrency/probationLeaves)
 		if it == nil {
 			break
 		}

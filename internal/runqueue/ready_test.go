@@ -12,8 +12,8 @@ import (
 )
 
 // queueFor returns a queue of so many slots in which every tag may use limit.
-func queueFor(workers, limit int, tags ...string) *Queue {
-	q := New(workers, 5, Limits{Timers: 1000, Backlog: 1000})
+func queueFor(concurrency, limit int, tags ...string) *Queue {
+	q := New(concurrency, 5, Limits{Timers: 1000, Backlog: 1000})
 	for _, tag := range tags {
 		q.Serve(tag, true, limit)
 	}
@@ -43,8 +43,8 @@ func idsIn(items []*Item) (ids []int64) {
 }
 
 func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
-	for _, workers := range []int{1, 2, 3, 8, 64} {
-		q := queueFor(workers, workers, "old", "new")
+	for _, concurrency := range []int{1, 2, 3, 8, 64} {
+		q := queueFor(concurrency, concurrency, "old", "new")
 		q.AddDue(sightings("old", 1, 500), true, 0)
 		q.AddDue(sightings("new", 1001, 500), false, 0)
 		fresh, old := 0, 0
@@ -62,7 +62,7 @@ func TestWhatIsDueNowGetsHalfOfTheSlotsBesideABacklog(t *testing.T) {
 			}
 		}
 		if fresh < old-1 || old == 0 {
-			t.Errorf("%d workers: %d new rows and %d of the backlog", workers, fresh, old)
+			t.Errorf("concurrency %d: %d new rows and %d of the backlog", concurrency, fresh, old)
 		}
 	}
 }
@@ -164,9 +164,9 @@ func TestClosedTagForgetsWhatWaitsAndKeepsWhatIsOwned(t *testing.T) {
 // TestARowIsInOnePlace plays random moves against a plain model of where each row is.
 func TestARowIsInOnePlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		workers := rapid.IntRange(1, 5).Draw(t, "workers")
+		concurrency := rapid.IntRange(1, 5).Draw(t, "concurrency")
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
-		q := New(workers, 5, Limits{Timers: 10, Backlog: 10})
+		q := New(concurrency, 5, Limits{Timers: 10, Backlog: 10})
 		q.Serve("a", true, limit)
 		q.Serve("b", true, limit)
 		q.withPrefetch(0)
@@ -218,7 +218,7 @@ func TestARowIsInOnePlace(t *testing.T) {
 					}
 				}
 				if len(onProbation) > 1 && (slices.ContainsFunc(onProbation, q.ready.probation.isSolo) ||
-					len(onProbation) > min(1+survived, max(workers/probationLeaves, 1))) {
+					len(onProbation) > min(1+survived, max(concurrency/probationLeaves, 1))) {
 					t.Fatalf("%d on probation are owned: %v", len(onProbation), idsIn(onProbation))
 				}
 			},
@@ -239,12 +239,12 @@ func TestARowIsInOnePlace(t *testing.T) {
 			"rest":      func(*rapid.T) { q.claims.measure(time.Now()) },
 			"want":      func(*rapid.T) { q.Pops.Want([]string{"a"}, 1); q.Pops.Want([]string{"a"}, -1) },
 			"": func(t *rapid.T) {
-				if q.claims.claimed != slots || slots > workers {
-					t.Fatalf("%d of %d places are counted as taken, %d are", q.claims.claimed, workers, slots)
+				if q.claims.claimed != slots || slots > concurrency {
+					t.Fatalf("%d of %d places are counted as taken, %d are", q.claims.claimed, concurrency, slots)
 				}
 				busy, ahead := map[string]int{}, map[string]int{}
 				for id, it := range owned {
-					if it.ahead {
+					if it.claimedAhead {
 						ahead[it.tag.name]++
 					}
 					if it.claimed {
@@ -261,12 +261,12 @@ func TestARowIsInOnePlace(t *testing.T) {
 					}
 				}
 				for _, tag := range q.tags.byName {
-					if n := ahead[tag.name]; n != tag.ahead || n > limit-keptFree(limit) {
-						t.Fatalf("%d places of %s are taken ahead of time, want %d, at most %d", tag.ahead, tag.name, n, limit)
+					if n := ahead[tag.name]; n != tag.claimedAhead || n > limit-keptFree(limit) {
+						t.Fatalf("%d places of %s are taken ahead of time, want %d, at most %d", tag.claimedAhead, tag.name, n, limit)
 					}
 				}
-				if n := ahead["a"] + ahead["b"]; n != q.claims.ahead || n > workers-keptFree(workers) {
-					t.Fatalf("%d places are taken ahead of time, %d are counted, there are %d", n, q.claims.ahead, workers)
+				if n := ahead["a"] + ahead["b"]; n != q.claims.claimedAhead || n > concurrency-keptFree(concurrency) {
+					t.Fatalf("%d places are taken ahead of time, %d are counted, there are %d", n, q.claims.claimedAhead, concurrency)
 				}
 				for id := range q.ready.waiting {
 					if _, armed := q.timers.Get(id); armed {

@@ -24,7 +24,7 @@ type Slots struct {
 func (s *Slots) Enter(it *Item) bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	s.queue.claims.countAhead(it, false)
+	s.queue.claims.countClaimedAhead(it, false)
 	s.queue.tags.activate(it.tag)
 	it.Entered = time.Now()
 	if s.admits(it.tag) {
@@ -80,7 +80,7 @@ func (s *Slots) Expel(since time.Time, isOver func(*Item) bool) (out []*Item) {
 // admits reports whether a row of the tag may run now. A tag that was closed keeps the slots that it had.
 func (s *Slots) admits(tag *tagQueue) bool {
 	c := &s.queue.claims
-	return s.running < c.workers && tag.running < min(tag.slots, c.fair(s.running-tag.running))
+	return s.running < c.concurrency && tag.running < min(tag.slots, c.fair(s.running-tag.running))
 }
 
 func (s *Slots) admit(it *Item) {

@@ -23,10 +23,10 @@ func never(*Item) bool { return false }
 // a free one.
 func TestSlotsAreAllBusyAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		workers := rapid.IntRange(1, 5).Draw(t, "workers")
+		concurrency := rapid.IntRange(1, 5).Draw(t, "concurrency")
 		limits := rapid.IntRange(1, 5)
 		limit := map[string]int{"a": limits.Draw(t, "limit of a"), "b": limits.Draw(t, "limit of b")}
-		q := New(workers, 5, Limits{Timers: 10, Backlog: 10})
+		q := New(concurrency, 5, Limits{Timers: 10, Backlog: 10})
 		for tag, n := range limit {
 			q.Serve(tag, true, n)
 		}
@@ -78,14 +78,14 @@ func TestSlotsAreAllBusyAndNoMore(t *testing.T) {
 				for _, it := range admitted {
 					running[it.Tag()]++
 				}
-				if len(admitted) > workers || running["a"] > limit["a"] || running["b"] > limit["b"] {
+				if len(admitted) > concurrency || running["a"] > limit["a"] || running["b"] > limit["b"] {
 					t.Fatalf("%v run", running)
 				}
 				for _, it := range waiting {
 					mine := running[it.Tag()]
 					most := min(limit[it.Tag()], q.claims.fair(len(admitted)-mine))
-					if q.claims.open == 2 && len(admitted) < workers && mine < most {
-						t.Fatalf("row %d of %s waits while %v of %d run", it.ID, it.Tag(), running, workers)
+					if q.claims.open == 2 && len(admitted) < concurrency && mine < most {
+						t.Fatalf("row %d of %s waits while %v of %d run", it.ID, it.Tag(), running, concurrency)
 					}
 				}
 			},

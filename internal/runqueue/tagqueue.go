@@ -21,15 +21,15 @@ type tagQueue struct {
 	limit  int    // slots that the tag may take; 0 while it is closed
 	looked bool   // a pop has looked for its rows since the first of those that wait began to
 
-	early   itemHeap  // not nearly due
-	now     itemHeap  // due now, or nearly
-	arrived []*Item   // those of now in the order in which they came; some have left
-	backlog []*Item   // oldest first
-	awaited time.Time // when a scan last waited for room in the backlog, with rows that are older
+	upcoming itemHeap  // not nearly due
+	now      itemHeap  // due now, or nearly
+	arrived  []*Item   // those of now in the order in which they came; some have left
+	backlog  []*Item   // oldest first
+	awaited  time.Time // when a scan last waited for room in the backlog, with rows that are older
 
 	claimed       int // rows that are claimed for a worker, or being claimed
 	counted       int // places that count as the tag's beside other tags
-	ahead         int // places of workers and pops that rows take ahead of their due times
+	claimedAhead  int // places of workers and pops that rows take ahead of their due times
 	rate          rate
 	prefetchLimit int // rows that may be claimed beyond the slots now
 	pops          demand
@@ -42,7 +42,7 @@ type tagQueue struct {
 
 func newTagQueue(name string, number uint32) *tagQueue {
 	return &tagQueue{
-		name: name, number: number, early: itemHeap{before: byDue}, now: itemHeap{before: byPriority},
+		name: name, number: number, upcoming: itemHeap{before: byDue}, now: itemHeap{before: byPriority},
 		waiting: itemHeap{before: byPriority}, waitingLate: itemHeap{before: byDue},
 	}
 }
@@ -50,12 +50,12 @@ func newTagQueue(name string, number uint32) *tagQueue {
 // atRest reports whether nothing of the tag waits, runs, or has ended lately.
 func (t *tagQueue) atRest() bool {
 	return t.claimed == 0 && t.running == 0 && t.pops.reserved == 0 && t.rate.still() &&
-		t.early.Len() == 0 && t.now.Len() == 0 && len(t.arrived) == 0 && len(t.backlog) == 0 &&
+		t.upcoming.Len() == 0 && t.now.Len() == 0 && len(t.arrived) == 0 && len(t.backlog) == 0 &&
 		t.waiting.Len() == 0 && t.waitingLate.Len() == 0
 }
 
 func (t *tagQueue) clear() {
-	t.early.clear()
+	t.upcoming.clear()
 	t.now.clear()
 	t.arrived, t.backlog = nil, nil
 }
@@ -151,14 +151,14 @@ type Item struct {
 	Tries   int       // claims that failed; the caller counts them
 	Attempt any       // what the caller makes of the row once it is claimed
 
-	tag     *tagQueue
-	early   bool      // it was not nearly due when it came, and waits in a queue of its own
-	ahead   bool      // it takes a place ahead of its due time
-	claimed bool      // it takes one of the places that workers' rows are claimed for
-	running bool      // it has a slot
-	in      *itemHeap // that it waits in, nil outside of one
-	index   int       // its place there
-	lent    int64     // the version that the holder of a token has, 0 without one
+	tag          *tagQueue
+	upcoming     bool      // it was not nearly due when it came, and waits in a queue of its own
+	claimedAhead bool      // it takes a place ahead of its due time
+	claimed      bool      // it takes one of the places that workers' rows are claimed for
+	running      bool      // it has a slot
+	in           *itemHeap // that it waits in, nil outside of one
+	index        int       // its place there
+	lent         int64     // the version that the holder of a token has, 0 without one
 }
 
 // Tag returns the name of its tag. It hides the number that the timer's entry has.

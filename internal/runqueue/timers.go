@@ -66,7 +66,7 @@ func (q *Queue) Arm(d row.Due, own bool) {
 		return
 	}
 	q.timers.arm(entry(d, q.tags.get(d.Tag), own))
-	if head, ok := q.timers.Peek(); ok && head.ID == d.ID {
+	if head, ok := q.timers.First(); ok && head.ID == d.ID {
 		q.TimerWake.Set()
 	}
 }
@@ -78,7 +78,7 @@ func (q *Queue) Fire(now row.Time, ahead Window, mine func(e timer.Entry, tag st
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	near := now.Add(ahead.Near)
-	if head, ok := q.timers.Peek(); ok && head.Due <= now.Add(ahead.First) {
+	if head, ok := q.timers.First(); ok && head.Due <= now.Add(ahead.First) {
 		q.drainDue(now, near, now.Add(ahead.Last), mine)
 		q.ClaimWake.Set()
 	}
@@ -87,7 +87,7 @@ func (q *Queue) Fire(now row.Time, ahead Window, mine func(e timer.Entry, tag st
 		q.ClaimWake.Set()
 	}
 	wait := next.Sub(near)
-	if head, ok := q.timers.Peek(); ok {
+	if head, ok := q.timers.First(); ok {
 		wait = min(wait, head.Due.Sub(now.Add(ahead.First)))
 	}
 	return max(wait, 0)
@@ -102,7 +102,7 @@ func (q *Queue) drainDue(now, near, last row.Time, mine func(timer.Entry, string
 		}
 		tag := q.tags.byNumber[e.Tag]
 		if mine(e, tag.name) {
-			q.ready.push(&Item{Entry: e, tag: tag, Fired: now, early: e.Crashes < ProbationAt && e.Due > near})
+			q.ready.push(&Item{Entry: e, tag: tag, Fired: now, upcoming: e.Crashes < ProbationAt && e.Due > near})
 		}
 		q.timers.disarmed(e)
 	}
@@ -116,7 +116,7 @@ func (q *Queue) FiresBy(t row.Time) bool {
 }
 
 func (q *Queue) firesBy(t row.Time) bool {
-	head, ok := q.timers.Peek()
+	head, ok := q.timers.First()
 	return ok && head.Due <= t
 }
 

@@ -79,8 +79,8 @@ func (h *Heap) Remove(id int64) (Entry, bool) {
 	return h.remove(slot, i), true
 }
 
-// Peek returns the entry that is due first.
-func (h *Heap) Peek() (Entry, bool) {
+// First returns the entry that is due first.
+func (h *Heap) First() (Entry, bool) {
 	if h.Len() == 0 {
 		return Entry{}, false
 	}

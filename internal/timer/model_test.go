@@ -93,9 +93,9 @@ func TestHeapActsLikeASortedMap(t *testing.T) {
 			"": func(t *rapid.T) {
 				checkHeap(t, &h)
 				all := m.sorted()
-				first, ok := h.Peek()
+				first, ok := h.First()
 				if h.Len() != len(all) || ok != (len(all) > 0) || ok && first != all[0] {
-					t.Fatalf("Len %d, Peek %v, %v; want %v", h.Len(), first, ok, all)
+					t.Fatalf("Len %d, First %v, %v; want %v", h.Len(), first, ok, all)
 				}
 			},
 		})

@@ -15,8 +15,8 @@ const (
 	giveBackWait = 5 * time.Second
 )
 
-// line takes tasks of some tags, as many as it has free slots, and runs them.
-type line struct {
+// poller takes tasks of some tags, as many as it has free slots, and runs them.
+type poller struct {
 	w    *worker
 	free chan struct{} // holds what is free
 
@@ -26,92 +26,92 @@ type line struct {
 	runs    bool
 }
 
-func newLine(w *worker, slots int) *line {
-	l := &line{w: w, free: make(chan struct{}, slots), leases: map[string]time.Duration{}, changed: func() {}}
+func newPoller(w *worker, slots int) *poller {
+	p := &poller{w: w, free: make(chan struct{}, slots), leases: map[string]time.Duration{}, changed: func() {}}
 	for range slots {
-		l.free <- struct{}{}
+		p.free <- struct{}{}
 	}
-	return l
+	return p
 }
 
 // add takes the tag in, and reports whether run must be called.
-func (l *line) add(tag string, lease time.Duration) (rests bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leases[tag] = lease
-	l.changed()
-	rests, l.runs = !l.runs, true
+func (p *poller) add(tag string, lease time.Duration) (rests bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leases[tag] = lease
+	p.changed()
+	rests, p.runs = !p.runs, true
 	return rests
 }
 
 // remove takes no more tasks of the tag.
-func (l *line) remove(tag string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.leases, tag)
-	l.changed()
+func (p *poller) remove(tag string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.leases, tag)
+	p.changed()
 }
 
 // next is what the next poll asks for, and a context that ends when that changes. It asks for no tags when there are
 // none left; run must end then.
-func (l *line) next(slots int) (processor.Pop, context.Context, context.CancelFunc) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (p *poller) next(slots int) (processor.Pop, context.Context, context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	pop := processor.Pop{Max: slots}
-	l.runs = len(l.leases) > 0
-	for tag, lease := range l.leases {
+	p.runs = len(p.leases) > 0
+	for tag, lease := range p.leases {
 		pop.Tags, pop.TTR = append(pop.Tags, tag), max(pop.TTR, lease)
 	}
-	ctx, changed := context.WithCancel(l.w.polls)
-	l.changed = changed
+	ctx, changed := context.WithCancel(p.w.polls)
+	p.changed = changed
 	return pop, ctx, changed
 }
 
 // refusedPolls spread polls that get no answer.
 var refusedPolls = processor.Exponential(100*time.Millisecond, 10*time.Second, 0.5)
 
-func (l *line) run() {
+func (p *poller) run() {
 	failures := 0
 	for {
-		slots := l.take()
+		slots := p.take()
 		if slots == 0 {
 			return
 		}
-		pop, ctx, cancel := l.next(slots)
+		pop, ctx, cancel := p.next(slots)
 		if len(pop.Tags) == 0 {
 			cancel()
-			l.put(slots)
+			p.put(slots)
 			return
 		}
-		popped, err := l.poll(ctx, &pop)
+		popped, err := p.poll(ctx, &pop)
 		cancel()
 		got := time.Now()
-		for _, p := range popped {
-			l.w.running.Go(func() { l.w.work(l, p, got.Add(pop.TTR)) })
+		for _, t := range popped {
+			p.w.running.Go(func() { p.w.work(p, t, got.Add(pop.TTR)) })
 		}
-		l.put(slots - len(popped))
+		p.put(slots - len(popped))
 		if err == nil {
 			failures = 0
 			continue
 		}
 		failures++
-		l.w.log.Warn("tasks could not be taken from the service", "err", err)
-		if !sleep(l.w.polls, refusedPolls(failures)) {
+		p.w.log.Warn("tasks could not be taken from the service", "err", err)
+		if !sleep(p.w.polls, refusedPolls(failures)) {
 			return
 		}
 	}
 }
 
 // take waits until a slot is free and takes all that are. It returns 0 when the worker stops.
-func (l *line) take() (n int) {
+func (p *poller) take() (n int) {
 	select {
-	case <-l.free:
-	case <-l.w.polls.Done():
+	case <-p.free:
+	case <-p.w.polls.Done():
 		return 0
 	}
 	for n = 1; n < mostPolled; n++ {
 		select {
-		case <-l.free:
+		case <-p.free:
 		default:
 			return n
 		}
@@ -119,25 +119,25 @@ func (l *line) take() (n int) {
 	return n
 }
 
-func (l *line) put(n int) {
+func (p *poller) put(n int) {
 	for range n {
-		l.free <- struct{}{}
+		p.free <- struct{}{}
 	}
 }
 
 // poll waits for tasks. What arrives while the worker stops is given back: it was not begun.
-func (l *line) poll(ctx context.Context, pop *processor.Pop) ([]*processor.Popped, error) {
+func (p *poller) poll(ctx context.Context, pop *processor.Pop) ([]*processor.Popped, error) {
 	r, reply := popRequest(pop, pollWait)
-	err := l.w.client.try(ctx, r)
+	err := p.w.client.try(ctx, r)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil
 		}
 		return nil, err
 	}
-	popped, err := l.w.client.popped(reply)
-	if l.w.polls.Err() != nil || len(popped) > pop.Max {
-		l.w.giveBack(popped)
+	popped, err := p.w.client.popped(reply)
+	if p.w.polls.Err() != nil || len(popped) > pop.Max {
+		p.w.giveBack(popped)
 		return nil, err
 	}
 	return popped, err
@@ -148,8 +148,8 @@ func (w *worker) giveBack(popped []*processor.Popped) {
 	ctx, cancel := context.WithTimeout(w.reports, giveBackWait)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, p := range popped {
-		all.Go(func() { w.report(ctx, p.Token(), ending{op: opRelease}) })
+	for _, t := range popped {
+		all.Go(func() { w.report(ctx, t.Token(), ending{op: opRelease}) })
 	}
 	all.Wait()
 }
