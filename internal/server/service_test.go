@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -191,15 +190,5 @@ func serve(t *testing.T, c config.Config, change ...func(*Service)) *running {
 	for _, f := range change {
 		f(s)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the service ended with %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	return &running{servertest.Client{TB: t, URL: s.URL()}, s, logged, stop}
+	return &running{servertest.Client{TB: t, URL: s.URL()}, s, logged, servertest.Run(t, s)}
 }

@@ -4,10 +4,8 @@ package golden
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -20,12 +18,13 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/golden"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
 func TestDescriptionOfTheAPI(t *testing.T) {
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, get(t, serve(t)+"/openapi.json"), "", " "); err != nil {
+	if err := json.Indent(&indented, []byte(get(t, serve(t), "/openapi.json")), "", " "); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "testdata/openapi.json", indented.String())
@@ -41,7 +40,7 @@ func TestNamesOfTheMetrics(t *testing.T) {
 	url := serve(t)
 	workOnce(t, url)
 	var all []string
-	for series := range strings.Lines(string(get(t, url+"/metrics"))) {
+	for series := range strings.Lines(get(t, url, "/metrics")) {
 		if !strings.Contains(series, "delaytask_") {
 			continue // of the Go runtime and the process
 		}
@@ -84,7 +83,7 @@ func workOnce(t *testing.T, url string) {
 	}
 }
 
-// serve runs a service on an embedded database, and returns its address.
+// serve runs a service on SQLite, and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
 	c := config.Default()
@@ -93,34 +92,14 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	servertest.Run(t, s)
 	return s.URL()
 }
 
-func get(t *testing.T, url string) []byte {
+func get(t *testing.T, url, path string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v", url, response.Status, err)
-	}
-	return body
+	c := servertest.Client{TB: t, URL: url}
+	return c.Want(http.StatusOK, "", http.MethodGet, path, "").Text
 }
 
 func TestMain(m *testing.M) { dbtest.Main(m) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -48,6 +49,24 @@ func Stop(t testing.TB, s *delaytask.Scheduler) {
 	if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Errorf("stop: %v", err)
 	}
+}
+
+// Run runs a service until the test ends, or until the caller stops it before. It must end without an error.
+func Run(t testing.TB, s interface {
+	Run(ctx context.Context) error
+}) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		// A test may end before the service has begun.
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the service ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // SQL is a database as a program without delaytask has it.

@@ -1,22 +1,13 @@
-// Package openapi generates a client from the document of a running service, with a generator that knows nothing of
-// delaytask, and lets it save and pop tasks.
-package openapi
+package golden
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/delaytask/delaytask/internal/server"
-	"github.com/delaytask/delaytask/internal/server/config"
-	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
-
-func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // required turns the reasons to skip into failures, for a machine that must have Node and a way to npm's registry.
 var required = os.Getenv("DELAYTASK_REQUIRE_NODE") != ""
@@ -29,6 +20,8 @@ func missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
+// TestAGeneratedClientSavesAndPops generates a client from the description of the API of a running service, with a
+// generator that knows nothing of delaytask, and lets it save and pop tasks.
 func TestAGeneratedClientSavesAndPops(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs packages from npm")
@@ -38,17 +31,12 @@ func TestAGeneratedClientSavesAndPops(t *testing.T) {
 			missing(t, "there is no %s here", program)
 		}
 	}
-	folder := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json", "client.ts"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	folder := filepath.Join(t.TempDir(), "client")
+	if err := os.CopyFS(folder, os.DirFS("testdata/client")); err != nil {
+		t.Fatal(err)
 	}
-	if out, err := run(t, folder, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"); err != nil {
+	out, err := run(t, folder, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1")
+	if err != nil {
 		missing(t, "npm cannot install the generator; it needs the network: %v\n%s", err, out)
 	}
 	url := serve(t)
@@ -71,25 +59,4 @@ func run(t *testing.T, folder, program string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Dir, command.WaitDelay = folder, time.Second
 	return command.CombinedOutput()
-}
-
-// serve runs a service on an embedded database, and returns its address.
-func serve(t *testing.T) string {
-	t.Helper()
-	c := config.Default()
-	c.DSN, c.Migrate, c.Server.Listen = dbtest.New(t, dbtest.SQLite).DSN, true, "127.0.0.1:0"
-	s, err := server.Open(t.Context(), c, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return s.URL()
 }
