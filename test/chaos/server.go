@@ -129,7 +129,7 @@ func (s *stage) startServer(ctx context.Context) (db dbtest.Database, err error)
 	if err != nil {
 		return db, err
 	}
-	if s.world.Server, err = dbtest.NewVictim(ctx, s.opts.server, in, env...); err != nil {
+	if s.world.Server, err = dbtest.NewSupervised(ctx, s.opts.server, in, env...); err != nil {
 		return db, err
 	}
 	s.later(s.world.Server.Close)

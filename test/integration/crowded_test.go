@@ -17,7 +17,7 @@ func TestServerWithoutAFreeConnectionLosesNothingAccepted(t *testing.T) {
 	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			d := dbtest.NewMortal(t, kind).Database(t)
+			d := dbtest.NewDisposable(t, kind).Database(t)
 			server := outside(t, d)
 			server.SetMaxOpenConns(1) // it keeps the one that it has
 			outages(t, d, 2, func(c *callers) {

@@ -20,7 +20,7 @@ func TestServerWithAFullDiskLosesNothingAccepted(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			disk := newDisk(t)
-			outages(t, dbtest.NewMortalIn(t, kind, disk.dir).Database(t), 1, func(c *callers) {
+			outages(t, dbtest.NewDisposableIn(t, kind, disk.dir).Database(t), 1, func(c *callers) {
 				disk.fill(t)
 				c.suffer(t, 3*time.Second)
 				servertest.Eventually(t, "it is not ready", func() bool {

@@ -24,7 +24,7 @@ func TestServerKilledAmidSavesLosesNothingAccepted(t *testing.T) {
 	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			m := dbtest.NewMortal(t, kind)
+			m := dbtest.NewDisposable(t, kind)
 			t.Run("killed", func(t *testing.T) {
 				times := 2
 				if kind == dbtest.MySQL { // takes long to start

@@ -10,14 +10,14 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// mortals runs f with servers of databases that it may hurt.
-func mortals(t *testing.T, f func(t *testing.T, mortal dbtest.Mortal, db dbtest.Database)) {
+// onDisposableServers runs f with servers of databases that it may hurt.
+func onDisposableServers(t *testing.T, f func(t *testing.T, server dbtest.Disposable, db dbtest.Database)) {
 	t.Helper()
 	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			mortal := dbtest.NewMortal(t, kind)
-			f(t, mortal, mortal.Database(t))
+			server := dbtest.NewDisposable(t, kind)
+			f(t, server, server.Database(t))
 		})
 	}
 }
@@ -40,17 +40,17 @@ func (s *server) waits(wait string) <-chan servertest.Answer {
 
 func TestTheDatabaseIsAwayForAWhile(t *testing.T) {
 	t.Parallel()
-	mortals(t, func(t *testing.T, mortal dbtest.Mortal, db dbtest.Database) {
+	onDisposableServers(t, func(t *testing.T, server dbtest.Disposable, db dbtest.Database) {
 		s := serve(t, db)
 		waiting := s.waits("55s")
-		mortal.Kill(t)
+		server.Kill(t)
 		refused := s.Call("POST", "/v1/tasks", `{"tag":"other","key":"k"}`)
 		if refused.Status != 503 {
 			t.Fatalf("a save without a database: %d %s", refused.Status, refused.Text)
 		}
 		t.Logf("a save without a database is %s: %s", refused.Code, refused.Detail)
 
-		mortal.Start(t)
+		server.Start(t)
 		s.becomes(200, "GET", "/readyz")
 		if refused.Code == wire.CodeOutcomeUnknown {
 			if saved := s.Save(`{"tag":"other","key":"k","id":"` + refused.TaskID.String() +
@@ -77,11 +77,11 @@ func TestAFailureDoesNotLookAsIfNothingWereDue(t *testing.T) {
 		db := dbtest.New(t, dbtest.SQLite)
 		serve(t, db).failsWithoutTable(t, db)
 	})
-	mortals(t, func(t *testing.T, mortal dbtest.Mortal, db dbtest.Database) {
+	onDisposableServers(t, func(t *testing.T, server dbtest.Disposable, db dbtest.Database) {
 		s := serve(t, db)
 		s.failsWithoutTable(t, db)
-		s.failsWhile(t, "the server hangs", func() { mortal.Freeze(t) }, func() { mortal.Thaw(t) })
-		s.failsWhile(t, "the server is gone", func() { mortal.Kill(t) }, func() { mortal.Start(t) })
+		s.failsWhile(t, "the server hangs", func() { server.Freeze(t) }, func() { server.Thaw(t) })
+		s.failsWhile(t, "the server is gone", func() { server.Kill(t) }, func() { server.Start(t) })
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// membersNet is a network whose addresses name several servers, like members(127.0.0.1:3306|127.0.0.1:3307): each new
+// membersNet is a network whose addresses name several servers, as in members(127.0.0.1:3306|127.0.0.1:3307). Each new
 // connection goes to the next of them that answers, as behind a balancer.
 const membersNet = "members"
 
@@ -33,7 +33,7 @@ func init() {
 }
 
 // causal makes every statement wait until its member has what the others had committed before. Without it a statement
-// on one member may not see yet what was just written on another.
+// on one member may miss what was just written on another.
 var causal = map[Kind]map[string]string{
 	Galera: {"wsrep_sync_wait": "7"},
 	Group:  {"group_replication_consistency": "'BEFORE'"},
@@ -104,8 +104,8 @@ func (s *server) awaitDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitLeft returns when nobody is connected to the database any more. A database that is dropped on one member of a
-// replication group while another still writes to it throws the first one out of the group.
+// awaitLeft returns when no connection uses the database any more. Dropping a database on one member of a replication
+// group while another still writes to it throws the first one out of the group.
 func (s *server) awaitLeft(ctx context.Context, name string) error {
 	if s.kind != Group {
 		return nil

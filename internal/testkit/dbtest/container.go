@@ -13,11 +13,11 @@ import (
 	tcmysql "github.com/testcontainers/testcontainers-go/modules/mysql"
 )
 
-// image is the one that docker-compose.yml starts too, so a developer's machine often has it.
+// image is the one that docker-compose.yml starts, so a developer's machine often has it.
 const image = "mysql:8.4"
 
-// addContainer starts MySQL in Docker when it is still missing and nothing has to be pulled unasked. MariaDB needs no
-// container: it is a package everywhere.
+// addContainer starts MySQL in Docker when it is still missing. It pulls no image unless asked to. MariaDB needs no
+// container: every distribution has a package of it.
 func (f *finding) addContainer(ctx context.Context) {
 	if len(f.of(MySQL)) > 0 {
 		return
@@ -52,7 +52,8 @@ func imageIsLocal(ctx context.Context) error {
 func startContainer(ctx context.Context) (*server, error) {
 	container, err := tcmysql.Run(ctx, image, tcmysql.WithUsername("root"), tcmysql.WithPassword(""))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s in Docker: %w", image, err), testcontainers.TerminateContainer(container))
+		err = fmt.Errorf("start %s in Docker: %w", image, err)
+		return nil, errors.Join(err, testcontainers.TerminateContainer(container))
 	}
 	stop := func() error { return testcontainers.TerminateContainer(container, testcontainers.StopTimeout(0)) }
 	dsn, err := container.ConnectionString(ctx)

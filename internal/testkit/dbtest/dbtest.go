@@ -3,15 +3,15 @@
 //
 // Servers are looked for when the first test asks for one, in this order, until each kind is there:
 //
-//  1. DELAYTASK_TEST_DSN, a comma-separated list of go-sql-driver DSNs whose users may create databases; DSNs joined by + are the
-//     members of one cluster;
+//  1. DELAYTASK_TEST_DSN, a comma-separated list of go-sql-driver DSNs whose users may create databases; DSNs joined
+//     by + are the members of one cluster;
 //  2. a mariadbd or mysqld binary on this machine, started as a private server in a temporary folder;
 //  3. Docker, when DELAYTASK_TEST_DOCKER=1 or the image is already local.
 //
 // A kind that is missing skips its tests, with the reason; DELAYTASK_REQUIRE_DB=mariadb,mysql turns that into a
 // failure. Clusters are tested where they are named, and missed only where they are required. A test that kills its
-// server, or lets it hang, takes one for itself with [NewMortal]. With DELAYTASK_TEST_REPORT=FILE every server used is
-// appended to the file, because "go test ./..." hides what packages print.
+// server, or lets it hang, takes one of its own with [NewDisposable]. With DELAYTASK_TEST_REPORT=FILE every server used
+// is appended to the file, because "go test ./..." hides what packages print.
 package dbtest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-// Kind is what a server says it is when asked for its version; the name of its binary says nothing.
+// Kind is what a server answers when asked for its version. The name of its binary tells nothing.
 type Kind string
 
 const (
@@ -33,13 +33,13 @@ const (
 	Group   Kind = "group"  // MySQL servers in one replication group
 )
 
-// Cluster tells whether it is several servers that are one database.
+// Cluster reports whether the kind is several servers that are one database.
 func (k Kind) Cluster() bool { return k == Galera || k == Group }
 
-// Database is an empty database of one test's own. It is gone when the test ends.
+// Database is an empty database of one test. It is dropped when the test ends.
 type Database struct {
 	Kind   Kind
-	DSN    string // in the form that delaytask takes; of a cluster: of one of its members, another one each time
+	DSN    string // in the form that delaytask takes; of a cluster: of one of its members in turn
 	Server string // which server and version, for messages
 
 	Members []string // of a cluster: the DSNs of all its members
@@ -47,8 +47,8 @@ type Database struct {
 	spread string
 }
 
-// Spread is the database as behind a balancer: each new connection goes to the next member of the cluster, and sees
-// what was committed on the others before. A database that is not of a cluster is returned as it is.
+// Spread returns the database as behind a balancer: each new connection goes to the next member of the cluster, and
+// sees what was committed on the others before. Without a cluster it returns d.
 func (d Database) Spread() Database {
 	if d.spread != "" {
 		d.DSN = d.spread
@@ -110,8 +110,8 @@ func missing(tb testing.TB, kind Kind, why string) {
 	tb.Skipf("no %s here: %s", kind, why)
 }
 
-// Main runs the tests of a package, stops the servers that were started for them, and names those that were used. A
-// package that tests on databases calls it from TestMain.
+// Main runs the tests of a package, stops the servers that were started for them, and prints which servers were used.
+// A package that tests on databases calls it from TestMain.
 func Main(m *testing.M) { os.Exit(WithServers(m).Run()) }
 
 // WithServers is [Main] for a TestMain that wraps the run itself, as a check for leaked goroutines does.

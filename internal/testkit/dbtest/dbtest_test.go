@@ -61,11 +61,11 @@ func TestDatabaseIsGoneAfterItsTest(t *testing.T) {
 	})
 }
 
-// TestKilledTestProcessLeavesNoServer is what the keepers are for.
+// TestKilledTestProcessLeavesNoServer is what the supervisors are for.
 func TestKilledTestProcessLeavesNoServer(t *testing.T) {
 	servers := map[dbtest.Kind]func(dbtest.Kind) dbtest.Database{
 		dbtest.MariaDB: func(kind dbtest.Kind) dbtest.Database { return dbtest.New(t, kind) },
-		dbtest.MySQL:   func(kind dbtest.Kind) dbtest.Database { return dbtest.NewMortal(t, kind).Database(t) },
+		dbtest.MySQL:   func(kind dbtest.Kind) dbtest.Database { return dbtest.NewDisposable(t, kind).Database(t) },
 	}
 	if kind := dbtest.Kind(os.Getenv(hangEnv)); kind != "" {
 		_, _ = os.Stdout.WriteString("DSN " + servers[kind](kind).DSN + "\n")
@@ -113,7 +113,7 @@ func killTestProcess(t *testing.T, kind dbtest.Kind) {
 	}
 }
 
-func TestMortalServerComesBackWithItsDataAndLeavesItWhenSpared(t *testing.T) {
+func TestDisposableServerComesBackWithItsDataAndLeavesItWhenSpared(t *testing.T) {
 	for _, kind := range []dbtest.Kind{dbtest.MariaDB, dbtest.MySQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			left := filepath.Join(t.TempDir(), "left")
@@ -122,30 +122,29 @@ func TestMortalServerComesBackWithItsDataAndLeavesItWhenSpared(t *testing.T) {
 					holdsDataAndLog(t, left)
 				}
 			})
-			m := dbtest.NewMortal(t, kind)
+			m := dbtest.NewDisposable(t, kind)
 			db := open(t, m.Database(t))
-			for _, statement := range []string{"CREATE TABLE thing (id INT PRIMARY KEY)", "INSERT INTO thing VALUES (7)"} {
-				if _, err := db.ExecContext(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
+			if _, err := db.ExecContext(t.Context(), "CREATE TABLE thing AS SELECT 7 AS id"); err != nil {
+				t.Fatal(err)
 			}
+			const read = "SELECT id FROM thing"
 			m.Kill(t)
 			if err := db.PingContext(t.Context()); err == nil {
 				t.Error("the killed server answers")
 			}
 			m.Start(t)
 			var id int
-			if err := db.QueryRowContext(t.Context(), "SELECT id FROM thing").Scan(&id); err != nil || id != 7 {
+			if err := db.QueryRowContext(t.Context(), read).Scan(&id); err != nil || id != 7 {
 				t.Errorf("after the crash: %d, %v", id, err)
 			}
 			m.Freeze(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			if err := db.QueryRowContext(ctx, "SELECT id FROM thing").Scan(&id); !errors.Is(err, context.DeadlineExceeded) {
+			if err := db.QueryRowContext(ctx, read).Scan(&id); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the frozen server: got %v, want %v", err, context.DeadlineExceeded)
 			}
 			m.Thaw(t)
-			if err := db.QueryRowContext(t.Context(), "SELECT id FROM thing").Scan(&id); err != nil {
+			if err := db.QueryRowContext(t.Context(), read).Scan(&id); err != nil {
 				t.Error(err)
 			}
 			if err := m.Spare(left); err != nil {
@@ -158,16 +157,16 @@ func TestMortalServerComesBackWithItsDataAndLeavesItWhenSpared(t *testing.T) {
 	}
 }
 
-// holdsDataAndLog is for whoever wants to know why a server did what it did.
+// holdsDataAndLog wants the files in the folder that tell why a server failed.
 func holdsDataAndLog(t *testing.T, folder string) {
-	found := map[string]bool{"ibdata1": false, "keeper.log": false}
+	found := map[string]bool{"ibdata1": false, "supervisor.log": false}
 	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if _, wanted := found[filepath.Base(path)]; wanted {
 			found[filepath.Base(path)] = true
 		}
 		return err
 	})
-	if err != nil || !found["ibdata1"] || !found["keeper.log"] {
+	if err != nil || !found["ibdata1"] || !found["supervisor.log"] {
 		t.Errorf("found %v, %v", found, err)
 	}
 }

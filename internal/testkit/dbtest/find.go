@@ -15,7 +15,7 @@ import (
 // findTimeout covers the slowest case, a container whose image has to be pulled.
 const findTimeout = 3 * time.Minute
 
-// finding is what was found in this process, and why something was not.
+// finding holds the servers that were found, and the reasons why others were not.
 type finding struct {
 	servers []*server
 	reasons []string
@@ -31,7 +31,7 @@ func (f *finding) of(kind Kind) []*server {
 	return servers
 }
 
-// why tells what stood against the kinds that are missing.
+// why lists the reasons for the kinds that are missing.
 func (f *finding) why() string { return strings.Join(f.reasons, "; ") }
 
 func (f *finding) add(s *server, err error) {
@@ -111,7 +111,7 @@ func (f *finding) addPrivate(ctx context.Context) {
 	}
 }
 
-// finish drops what was lent, stops the servers of our own and reports all that were used.
+// finish drops the databases that were lent, stops the private servers and reports all servers that were used.
 func finish() error {
 	var errs []error
 	for _, drop := range lentOut {
@@ -126,7 +126,7 @@ func finish() error {
 	return errors.Join(append(errs, report(state.servers))...)
 }
 
-// report appends one line for each server; a line is short enough to be appended whole beside other packages.
+// report appends one line for each server. A line is short enough for packages to append at the same time.
 func report(servers []*server) error {
 	path := os.Getenv("DELAYTASK_TEST_REPORT")
 	if path == "" || len(servers) == 0 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Lender lends prepared databases to one test after the other: a server takes longer to make one than most tests to use
-// it. A test that changes more than rows takes a database of its own from [New]. They are dropped when the package has
+// Lender lends prepared databases to one test after the other, because making one takes longer than most tests. A test
+// that changes more than rows takes a database of its own from [New]. The databases are dropped when the package has
 // run.
 type Lender struct {
 	Prepare func(context.Context, Database) error // a new one
@@ -56,7 +56,7 @@ func (l *Lender) lend(s *server, tb testing.TB) Database {
 		must(tb, l.Prepare(tb.Context(), db))
 	}
 	tb.Cleanup(func() {
-		if !tb.Failed() { // who knows what it left behind
+		if !tb.Failed() { // a failed test may have left anything behind
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.free[s] = append(l.free[s], db)

@@ -47,24 +47,24 @@ func serverBinaries(ctx context.Context) []binary {
 
 // start runs the binary with data of its own and returns when it answers.
 func (b binary) start(ctx context.Context) (*server, error) {
-	v, err := startVictim(ctx, b.kind, b.keeper, "", nil)
+	s, err := startSupervised(ctx, b.kind, b.supervisor, "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s does not start: %w", b.path, err)
 	}
-	v.server.origin = "private server of the tests"
-	return v.server, nil
+	s.server.origin = "private server of the tests"
+	return s.server, nil
 }
 
-// keeper is a runner.
-func (b binary) keeper(ctx context.Context, dir string, port int) (cmd *exec.Cmd, socket string, err error) {
+// supervisor is a [supervise].
+func (b binary) supervisor(ctx context.Context, dir string, port int) (cmd *exec.Cmd, socket string, err error) {
 	if err := b.initialise(ctx, dir); err != nil {
 		return nil, "", err
 	}
-	args := append([]string{"-c", obeyForBinary, "keeper", dir}, b.serve(dir, port)...)
+	args := append([]string{"-c", superviseBinary, "supervisor", dir}, b.serve(dir, port)...)
 	return exec.Command("/bin/sh", args...), b.socket(dir), nil
 }
 
-// serve is the command line of the server itself.
+// serve returns the command line of the server.
 func (b binary) serve(dir string, port int) []string {
 	args := append([]string{b.path}, b.common(dir)...)
 	return append(args, "--bind-address=127.0.0.1", "--port="+strconv.Itoa(port), "--socket="+b.socket(dir),
@@ -74,7 +74,7 @@ func (b binary) serve(dir string, port int) []string {
 
 func (b binary) socket(dir string) string { return filepath.Join(dir, "s") }
 
-// initialise makes the data folder, with a root user that needs no password.
+// initialise makes the data folder, with a root user without a password.
 func (b binary) initialise(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, b.path, append(b.common(dir), "--initialize-insecure")...)
 	if b.kind == MariaDB {
@@ -91,8 +91,8 @@ func (b binary) initialise(ctx context.Context, dir string) error {
 	return nil
 }
 
-// common is what every call of the server needs. Its temporary files stay in its own folder: MariaDB, when it starts,
-// deletes those of any other server that shares one.
+// common returns the arguments of every call of the server. Its temporary files stay in its own folder: when MariaDB
+// starts, it deletes those of other servers that share one.
 func (b binary) common(dir string) []string {
 	args := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + dir}
 	if os.Geteuid() == 0 {
@@ -117,7 +117,7 @@ func installScript(server string) (string, error) {
 	return "", fmt.Errorf("%s has no mariadb-install-db beside it", server)
 }
 
-// awaitSocket returns when a server answers, or is not alive any more.
+// awaitSocket returns when a server answers, or with an error when it is not alive any more.
 func awaitSocket(ctx context.Context, socket string, alive func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -146,7 +146,7 @@ func logged(file *os.File) []byte {
 	return text
 }
 
-// reason picks the line that explains a failure: the last that is marked as an error, else the last.
+// reason returns the line of a log that explains a failure: the last one marked as an error, else the last.
 func reason(log []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	for _, line := range slices.Backward(lines) {

@@ -18,7 +18,7 @@ type Recorder struct {
 // Record wraps a connector of go-sql-driver.
 func Record(c driver.Connector) *Recorder { return &Recorder{Connector: c, sent: map[string]bool{}} }
 
-// Statements returns what was sent, each text once, in the order of the alphabet.
+// Statements returns what was sent, each text once, sorted.
 func (r *Recorder) Statements() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,7 @@ func (r *Recorder) Connect(ctx context.Context) (driver.Conn, error) {
 	return &recorded{conn.(mysqlConn), r}, nil
 }
 
-// mysqlConn is all that go-sql-driver's connections do for database/sql.
+// mysqlConn holds the interfaces that go-sql-driver's connections implement for database/sql.
 type mysqlConn interface {
 	driver.Conn
 	driver.ConnBeginTx

@@ -23,7 +23,7 @@ type server struct {
 	origin  string // how it was found
 	cfg     *mysql.Config
 	members []*mysql.Config // of a cluster
-	stop    func() error    // ends a server of our own; nil for others'
+	stop    func() error    // ends a private server; nil for one that was named
 }
 
 func (s *server) String() string {
@@ -107,7 +107,7 @@ func (s *server) create(ctx context.Context) (Database, func() error, error) {
 	return db, drop, nil
 }
 
-// lasting makes an empty database that nobody drops.
+// lasting makes an empty database that is not dropped.
 func (s *server) lasting(ctx context.Context) (Database, error) {
 	db, _, err := s.create(ctx)
 	return db, err

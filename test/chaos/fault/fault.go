@@ -18,13 +18,13 @@ import (
 // World is what can be hurt.
 type World struct {
 	Fleet   *fleet.Fleet
-	Server  *dbtest.Victim  // nil: it is a cluster
-	Members *dbtest.Cluster // nil: it is one server
-	Primary func() int      // the one of them that is written; nil: all are
-	Admin   *sql.DB         // on the run's database, past all proxies; of a cluster any member, with causal reads
-	Hand    *sql.DB         // the same without causal reads
-	User    string          // the account of the processes
-	Disk    string          // where the server's disk is mounted; "": it has none of its own
+	Server  *dbtest.Supervised // nil: it is a cluster
+	Members *dbtest.Cluster    // nil: it is one server
+	Primary func() int         // the one of them that is written; nil: all are
+	Admin   *sql.DB            // on the run's database, past all proxies; of a cluster any member, with causal reads
+	Hand    *sql.DB            // the same without causal reads
+	User    string             // the account of the processes
+	Disk    string             // where the server's disk is mounted; "": it has none of its own
 
 	// Invite adds a worker that is not one of the run's own.
 	Invite func(ctx context.Context, name string) (*fleet.Slot, error)

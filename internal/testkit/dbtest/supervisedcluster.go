@@ -13,53 +13,59 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Cluster is a cluster of servers whose members its owner may kill and bring back. It is gone when it is closed, and
-// also when the process of its owner is killed. Two members of the three have to be there at any time.
+// Cluster is a cluster of servers whose members its owner may kill and bring back. It ends when it is closed, and when
+// the process of its owner dies. Two of the three members have to be there at any time.
 type Cluster struct {
-	server *server
-	keeper *obedient
+	server     *server
+	supervisor *supervisor
 }
 
-// Create makes an empty database, which goes away with the cluster.
+// Create makes an empty database, which ends with the cluster.
 func (c *Cluster) Create(ctx context.Context) (Database, error) { return c.server.lasting(ctx) }
 
 // String names the cluster with its version.
 func (c *Cluster) String() string { return c.server.String() }
 
-// Size is how many members it has.
+// Size returns how many members the cluster has.
 func (c *Cluster) Size() int { return len(c.server.members) }
 
 // Close ends the members and removes their data.
 func (c *Cluster) Close() error { return c.server.stop() }
 
 // Kill sends SIGKILL to a member and returns when it is gone.
-func (c *Cluster) Kill(member int) error { return c.keeper.order(fmt.Sprint("fell ", member)) }
+func (c *Cluster) Kill(member int) error {
+	return c.supervisor.order(fmt.Sprint("kill_member ", member))
+}
 
 // Rejoin starts a member after Kill and returns when it has what the others have.
-func (c *Cluster) Rejoin(member int) error { return c.keeper.order(fmt.Sprint("again ", member)) }
+func (c *Cluster) Rejoin(member int) error { return c.supervisor.order(fmt.Sprint("rejoin ", member)) }
 
 // Freeze sends SIGSTOP to a member. The others may go on without it after some seconds.
-func (c *Cluster) Freeze(member int) error { return c.keeper.order(fmt.Sprint("still ", member)) }
+func (c *Cluster) Freeze(member int) error {
+	return c.supervisor.order(fmt.Sprint("freeze_member ", member))
+}
 
 // Thaw sends SIGCONT.
-func (c *Cluster) Thaw(member int) error { return c.keeper.order(fmt.Sprint("moving ", member)) }
+func (c *Cluster) Thaw(member int) error {
+	return c.supervisor.order(fmt.Sprint("thaw_member ", member))
+}
 
 // Spare ends the members and moves their folders, with their data and logs, to the path, where Close does not remove
 // them. Then the cluster can only be closed.
-func (c *Cluster) Spare(path string) error { return c.keeper.order("spare " + path) }
+func (c *Cluster) Spare(path string) error { return c.supervisor.order("spare " + path) }
 
-// steady is how long all members have to agree that they are all there. One that was away believes for some moments in
-// what it knew before, and the others may have expelled it already, or be about to.
-const steady = 3 * time.Second
+// agreement is how long all members have to agree that they are all there. One that was away relies for a moment on
+// what it knew before, while the others may be about to expel it.
+const agreement = 3 * time.Second
 
-// Await returns when the cluster is whole again, or an error when that takes longer than the limit.
+// Await returns when the cluster is whole again, or with an error when that takes longer than the limit.
 func (c *Cluster) Await(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	since := time.Now()
 	for {
 		err := c.Whole(ctx)
-		if err == nil && time.Since(since) > steady {
+		if err == nil && time.Since(since) > agreement {
 			return nil
 		}
 		if err != nil {
@@ -73,10 +79,12 @@ func (c *Cluster) Await(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// counted asks a member, which also may not answer at all, how many take part with it. One that does not counts none.
+// counted asks a member how many members take part with it: 0 when it takes no part itself. It may not answer at all.
 var counted = map[Kind]string{
-	Galera: "SELECT COALESCE(SUM(n.variable_value), 0) FROM information_schema.global_status n, information_schema.global_status s" +
-		" WHERE n.variable_name = 'wsrep_cluster_size' AND s.variable_name = 'wsrep_local_state_comment' AND s.variable_value = 'Synced'",
+	Galera: "SELECT COALESCE(SUM(n.variable_value), 0)" +
+		" FROM information_schema.global_status n, information_schema.global_status s" +
+		" WHERE n.variable_name = 'wsrep_cluster_size' AND s.variable_name = 'wsrep_local_state_comment'" +
+		" AND s.variable_value = 'Synced'",
 	Group: "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state = 'ONLINE'" +
 		" AND (@@group_replication_single_primary_mode OR NOT @@super_read_only)",
 }
@@ -95,7 +103,7 @@ func (c *Cluster) Whole(ctx context.Context) error {
 	return nil
 }
 
-// Alone returns the members that do not answer, or are no part of a majority.
+// Alone returns the members that do not answer or are outside of a majority.
 func (c *Cluster) Alone(ctx context.Context) (members []int) {
 	for member := range c.server.members {
 		if there, err := c.countedBy(ctx, member); err != nil || there <= c.Size()/2 {
@@ -116,17 +124,17 @@ func (c *Cluster) countedBy(ctx context.Context, member int) (there int, err err
 	return there, db.QueryRowContext(ctx, counted[c.server.kind]).Scan(&there)
 }
 
-const obeyForCluster = `
+const superviseCluster = `
 begin() { "$1" "$2" "$3" "$dir" $4; }
-fell() { n=$1; shift; "$1" kill "$dir" "$n"; }
-again() { n=$1; shift; "$1" rejoin "$3" "$dir" "$n"; }
-still() { server=$(cat "$dir/$1/mysqld.pid") && freeze; }
-moving() { server=$(cat "$dir/$1/mysqld.pid") && thaw; }
+kill_member() { n=$1; shift; "$1" kill "$dir" "$n"; }
+rejoin() { n=$1; shift; "$1" rejoin "$3" "$dir" "$n"; }
+freeze_member() { server=$(cat "$dir/$1/mysqld.pid") && freeze; }
+thaw_member() { server=$(cat "$dir/$1/mysqld.pid") && thaw; }
 crash() { "$1" down "$dir"; }
-` + obey
+` + superviseLoop
 
-// NewCluster starts three members by the scripts in test/servers. A group takes writes on its primary alone when single
-// says so.
+// NewCluster starts three members by the scripts in test/servers. With single, a group takes writes on its primary
+// alone.
 func NewCluster(ctx context.Context, kind Kind, single bool) (*Cluster, error) {
 	path, verb := "test/servers/galera", "up"
 	if kind == Group {
@@ -144,16 +152,16 @@ func NewCluster(ctx context.Context, kind Kind, single bool) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-c", obeyForCluster, "keeper", dir, script, verb, strconv.Itoa(port)}
+	args := []string{"-c", superviseCluster, "supervisor", dir, script, verb, strconv.Itoa(port)}
 	if single {
 		args = append(args, "single")
 	}
-	keeper, stop, err := keep(exec.Command("/bin/sh", args...), dir)
+	supervisor, stop, err := startSupervisor(exec.Command("/bin/sh", args...), dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	c := &Cluster{keeper: keeper}
-	if err := keeper.order("begin"); err != nil {
+	c := &Cluster{supervisor: supervisor}
+	if err := supervisor.order("begin"); err != nil {
 		return nil, errors.Join(err, stop())
 	}
 	members := make([]*mysql.Config, 3)
