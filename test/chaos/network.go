@@ -45,7 +45,6 @@ func (s *stage) part(ctx context.Context, slot *fleet.Slot) error {
 	return s.net.Pull(ctx, slot.Namespace)
 }
 
-// rejoin ends such a cut.
 func (s *stage) rejoin(ctx context.Context, slot *fleet.Slot) error {
 	if slot.Namespace == "" {
 		slot.Proxy.Heal()

@@ -35,7 +35,6 @@ type options struct {
 	disk    int           // MB of memory that are the server's disk; 0: the machine's
 }
 
-// parse says on stderr what is wrong.
 func parse(args []string, stderr io.Writer) (options, error) {
 	var opts options
 	var server string
@@ -121,7 +120,6 @@ func bearable(server dbtest.Kind) int {
 // primary names a group of which processes follow the primary.
 const primary = "primary"
 
-// kind names the server in the record.
 func (o *options) kind() string {
 	if o.single {
 		return primary

@@ -24,7 +24,6 @@ import (
 	"github.com/delaytask/delaytask/test/lab/record"
 )
 
-// stage is what a run happens on.
 type stage struct {
 	opts     options
 	progress io.Writer
@@ -67,14 +66,10 @@ func set(ctx context.Context, opts options, progress io.Writer) (s *stage, err e
 	if s.dir, err = os.MkdirTemp(opts.in, "delaytask-chaos-"); err != nil {
 		return s, err
 	}
-	if err := s.setOld(ctx); err != nil {
-		return s, err
-	}
-	if err := s.setServer(ctx); err != nil {
-		return s, err
-	}
-	if err := s.setNetwork(ctx); err != nil {
-		return s, err
+	for _, step := range []func(context.Context) error{s.setOld, s.setServer, s.setNetwork} {
+		if err := step(ctx); err != nil {
+			return s, err
+		}
 	}
 	own, err := journal.Create(filepath.Join(s.dir, "injector.journal"))
 	if err != nil {
@@ -170,7 +165,6 @@ func (s *stage) setOld(ctx context.Context) (err error) {
 	return err
 }
 
-// output returns what the command writes.
 func output(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.CombinedOutput()
 	said := strings.TrimSpace(string(out))

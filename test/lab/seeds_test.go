@@ -26,31 +26,26 @@ func line(code string, first uint64, seeds int, failed ...uint64) Line {
 	}}
 }
 
-func TestOnlySeedsOfTheLastCodeAreAddedUp(t *testing.T) {
+func TestTablesAddUpSeeds(t *testing.T) {
 	t.Parallel()
-	got := Tables([]Line{line("old", 1, 500, 7), line("new", 1, 100), line("new", 201, 100), line("new", 101, 50)})
-	for _, want := range []string{
+	shows := func(name string, lines []Line, all ...string) {
+		t.Helper()
+		got := Tables(lines)
+		for _, want := range all {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: want %q in\n%s", name, want, got)
+			}
+		}
+	}
+	shows("only those of the last code",
+		[]Line{line("old", 1, 500, 7), line("new", 1, 100), line("new", 201, 100), line("new", 101, 50)},
 		"250 seeds (1–150, 201–300) of code `new`", "| seeds with a violation | 0 | 0.01 of a seed |",
 		"| 4 completed twice, or without the lease | 0 | 0.001 of a task |", "| tasks | 2500 |",
-		"| fault: freeze | 250 |",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("want %q in\n%s", want, got)
-		}
-	}
-}
-
-func TestASeedThatWasPlayedTwiceCountsOnceAndItsViolationsAlways(t *testing.T) {
-	t.Parallel()
-	got := Tables([]Line{line("new", 1, 100), line("new", 51, 100, 60), line("new", 51, 100, 60)})
-	for _, want := range []string{
+		"| fault: freeze | 250 |")
+	shows("a seed that was played twice once, and its violations always",
+		[]Line{line("new", 1, 100), line("new", 51, 100, 60), line("new", 51, 100, 60)},
 		"100 seeds (1–100)", "| tasks | 1000 |", "| seeds with a violation | 1 |  |", "without the lease | 2 |  |",
-		"Seeds with a violation: [60].",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("want %q in\n%s", want, got)
-		}
-	}
+		"Seeds with a violation: [60].")
 }
 
 func TestASeedWithAViolationIsNotReached(t *testing.T) {

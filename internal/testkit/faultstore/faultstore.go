@@ -50,14 +50,12 @@ func (s *Store) Over(l *Link) *Store {
 	return s
 }
 
-// Calls returns how many calls were made of any method.
 func (s *Store) Calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// CallsOf returns how many calls were made of the method.
 func (s *Store) CallsOf(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

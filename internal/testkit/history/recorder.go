@@ -119,7 +119,6 @@ func (r *Recorder) Insert(ctx context.Context, tx store.Tx, rows []row.Row) erro
 	return err
 }
 
-// Get implements [store.Saver].
 func (r *Recorder) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, []row.Broken, error) {
 	if tx != nil {
 		return r.Store.Get(ctx, tx, ids)
@@ -135,7 +134,6 @@ func (r *Recorder) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row
 	return rows, broken, err
 }
 
-// States implements [store.Finder].
 func (r *Recorder) States(ctx context.Context, ids []int64) ([]row.State, error) {
 	c := r.look(ids)
 	states, err := r.Store.States(ctx, ids)
@@ -143,7 +141,6 @@ func (r *Recorder) States(ctx context.Context, ids []int64) ([]row.State, error)
 	return states, err
 }
 
-// look begins a read.
 func (r *Recorder) look(ids []int64) *call {
 	return r.begin(asking(r, ids, func(id int64) journal.Event {
 		return journal.Event{Kind: journal.StoreRead, ID: id}
@@ -166,7 +163,6 @@ func (c *call) saw(states []row.State, broken []row.Broken, err error) {
 	c.told(func(asked *journal.Event) journal.Event { return seen[asked.ID] })
 }
 
-// Claim implements [store.Leaser].
 func (r *Recorder) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error) {
 	c := r.begin(asking(r, claim.Rows, func(ref row.Ref) journal.Event {
 		return journal.Event{Kind: journal.StoreClaim, ID: ref.ID, Version: ref.Version, Executor: claim.Executor}

@@ -58,7 +58,6 @@ const (
 	Cancelled   Class = "cancelled"    // a cancel ended it
 )
 
-// Kind says what an event tells.
 type Kind string
 
 // Operations of callers. The call is written before anything is sent, the return when the caller has its answer: with
@@ -106,7 +105,6 @@ const (
 	StoreWhole Kind = "store.whole"
 )
 
-// The life of a node.
 const (
 	NodeStart   Kind = "node.start"   // it serves the tags in Detail, separated by spaces, from now on
 	NodeCrash   Kind = "node.crash"   // from now on nothing that it does counts

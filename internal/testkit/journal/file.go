@@ -84,7 +84,6 @@ func (f *File) sync(n int) error {
 	return nil
 }
 
-// Close ends the journal.
 func (f *File) Close() error { return f.file.Close() }
 
 // pageSize is how many events a page of a journal in memory has room for.
@@ -97,7 +96,6 @@ type Memory struct {
 	pages [][]Event
 }
 
-// Append adds events at the end.
 func (m *Memory) Append(events ...Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +111,6 @@ func (m *Memory) Append(events ...Event) {
 	}
 }
 
-// Events returns what was appended so far.
 func (m *Memory) Events() []Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -31,7 +31,6 @@ type Counts struct {
 	Faults map[string]int `json:"faults"` // by kind
 }
 
-// Add adds what another journal shows.
 func (c *Counts) Add(o Counts) {
 	sums, more := c.numbers(), o.numbers()
 	for i := range sums {

@@ -158,7 +158,6 @@ func (h *history) byBody() []*save {
 	return all
 }
 
-// exists reports whether the database has shown the task.
 func (t *task) exists() bool { return len(t.writes) > 0 || t.row != nil }
 
 // first is the row as it was saved, as far as the journal shows it.
@@ -202,7 +201,6 @@ func shift(e *journal.Event) time.Duration {
 	return e.Clock.Sub(e.At)
 }
 
-// clock is the database's time at an event.
 func clock(e *journal.Event) time.Time { return e.At.Add(shift(e)) }
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

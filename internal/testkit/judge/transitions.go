@@ -135,7 +135,7 @@ func (c *checker) acceptedChanges() {
 }
 
 // happened reports whether the database shows the change between call and return.
-func (c *checker) happened(t *task, o *span) bool {
+func (c *checker) happened(t *task, o *span) (done bool) {
 	if t == nil {
 		return false
 	}
@@ -146,17 +146,14 @@ func (c *checker) happened(t *task, o *span) bool {
 		}
 		switch o.begin.Kind {
 		case journal.CallCancel:
-			if to.Status == cancelled {
-				return true
-			}
+			done = to.Status == cancelled
 		case journal.CallReschedule:
-			if from == pending && to.Status == pending {
-				return true
-			}
+			done = from == pending && to.Status == pending
 		case journal.CallRetry:
-			if from == failed && to.Status == pending {
-				return true
-			}
+			done = from == failed && to.Status == pending
+		}
+		if done {
+			return true
 		}
 	}
 	return len(t.writes) == 0 // the journal shows no transitions
@@ -204,7 +201,6 @@ func isQuarantined(t *task) bool {
 	return n > 1 && t.writes[n-1].Status == failed && t.writes[n-1].CrashCount > t.writes[n-2].CrashCount
 }
 
-// describe names a transition.
 func describe(from, to *journal.Event) string {
 	return fmt.Sprintf("%s (attempt %d, crashes %d) to %s (attempt %d, crashes %d)",
 		from.Status, from.Attempt, from.CrashCount, to.Status, to.Attempt, to.CrashCount)

@@ -6,7 +6,6 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// by is a call of another node.
 func by(node string, call journal.Event) journal.Event {
 	call.Node = node
 	return call

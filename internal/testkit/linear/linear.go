@@ -28,7 +28,6 @@ type Counts struct {
 	Broken     int `json:"broken"`    // tasks whose history is not linearizable
 }
 
-// Add adds the counts of another run.
 func (c *Counts) Add(o Counts) {
 	c.Tasks += o.Tasks
 	c.Operations += o.Operations

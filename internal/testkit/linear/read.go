@@ -23,7 +23,6 @@ type op struct {
 	floor  int64 // the lowest version that such a read may see
 }
 
-// history is one task's.
 type history struct {
 	ops      []*op
 	events   []*journal.Event

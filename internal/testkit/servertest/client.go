@@ -114,7 +114,6 @@ func (c *Client) Try(method, path, body string, header ...string) (Answer, error
 	return c.Send(r)
 }
 
-// Call sends a request that must be answered.
 func (c *Client) Call(method, path, body string, header ...string) Answer {
 	c.TB.Helper()
 	a, err := c.Try(method, path, body, header...)
@@ -134,7 +133,6 @@ func (c *Client) Want(status int, code, method, path, body string, header ...str
 	return a
 }
 
-// Ask sends a request whose answer is JSON.
 func Ask[T any](c *Client, status int, method, path, body string, header ...string) (v T) {
 	c.TB.Helper()
 	a := c.Call(method, path, body, header...)
@@ -145,7 +143,6 @@ func Ask[T any](c *Client, status int, method, path, body string, header ...stri
 	return v
 }
 
-// Read reads an answer that is JSON.
 func (a Answer) Read(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(a.Text), v); err != nil {
@@ -153,7 +150,6 @@ func (a Answer) Read(t testing.TB, v any) {
 	}
 }
 
-// Save saves a task.
 func (c *Client) Save(body string) wire.Saved {
 	c.TB.Helper()
 	return Ask[wire.Saved](c, http.StatusCreated, "POST", "/v1/tasks", body)
@@ -169,7 +165,6 @@ func (c *Client) Pop(tag, more string) wire.Popped {
 	return popped[0]
 }
 
-// Task shows a task.
 func (c *Client) Task(id wire.ID) wire.Task {
 	c.TB.Helper()
 	return Ask[wire.Task](c, http.StatusOK, "GET", "/v1/tasks/"+id.String(), "")

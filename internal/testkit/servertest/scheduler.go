@@ -80,7 +80,6 @@ func SQL(t testing.TB, dsn string) *sql.DB {
 	return db.DB
 }
 
-// Exec changes a database by a statement.
 func Exec(t testing.TB, dsn, statement string, args ...any) {
 	t.Helper()
 	db := SQL(t, dsn)

@@ -14,7 +14,6 @@ import (
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
 const patience = 2 * time.Minute
 
-// Eventually waits until the condition holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
@@ -29,7 +28,6 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Receive waits for what happens elsewhere.
 func Receive[T any](t testing.TB, from <-chan T, what string) (v T) {
 	t.Helper()
 	select {

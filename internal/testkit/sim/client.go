@@ -61,7 +61,6 @@ func (c *client) work() {
 	}
 }
 
-// op names an operation.
 func (c *client) op() string { return fmt.Sprintf("%s client %d op %d", c.name, c.id, c.n) }
 
 // save stores tasks, and saves those again whose outcome is not known.

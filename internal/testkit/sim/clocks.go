@@ -19,23 +19,11 @@ type clocks struct {
 	offsets []time.Duration // the first server's is 0
 }
 
-func (c *clocks) now() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.offsets) == 0 {
-		return 0
-	}
-	return c.offsets[len(c.offsets)-1]
-}
-
 // server is how many failovers there were.
-func (c *clocks) server() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.offsets)
-}
+func (c *clocks) server() int { return len(c.since(0)) - 1 }
 
-// step is a failover.
+func (c *clocks) now() time.Duration { return c.since(c.server())[0] }
+
 func (c *clocks) step(offset time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +64,6 @@ type epoch struct {
 	until  time.Time
 }
 
-// Now implements [store.Clock].
 func (e *listener) Now(ctx context.Context) (row.Reading, error) {
 	asked, sent := e.clocks.server(), time.Now()
 	reading, err := e.Store.Now(ctx)
@@ -86,7 +73,6 @@ func (e *listener) Now(ctx context.Context) (row.Reading, error) {
 	return reading, err
 }
 
-// Claim implements [store.Leaser].
 func (e *listener) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	asked, sent := e.clocks.server(), time.Now()
 	claimed, err := e.Store.Claim(ctx, c)
@@ -97,13 +83,11 @@ func (e *listener) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) 
 	return claimed, err
 }
 
-// Join implements [store.Nodes].
 func (e *listener) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
 	n.Host = e.host
 	return e.Store.Join(ctx, n, staleAfter)
 }
 
-// Beat implements [store.Nodes].
 func (e *listener) Beat(ctx context.Context, n row.Node) (bool, error) {
 	n.Host = e.host
 	return e.Store.Beat(ctx, n)

@@ -26,7 +26,6 @@ func (w *world) fault(kind, target string, n int) (end func()) {
 	return func() { w.note("faults", journal.FaultEnd, journal.Event{Op: op, Detail: kind}) }
 }
 
-// partition cuts a node off from the database.
 func (w *world) partition(d draw, slot, n int) {
 	l := w.in(slot)
 	if l == nil {

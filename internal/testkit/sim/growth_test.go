@@ -151,13 +151,11 @@ func (f *fleet) join(i int) error {
 	return e.Start(context.Background())
 }
 
-// claims counts the rows of claims.
 type claims struct {
 	listener
 	fleet *fleet
 }
 
-// Claim implements [store.Leaser].
 func (c *claims) Claim(ctx context.Context, claim row.Claim) (row.Claimed, error) {
 	won, err := c.listener.Claim(ctx, claim)
 	c.fleet.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -146,13 +147,7 @@ func (w *world) enter(l *life) {
 func (w *world) leave(l *life) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rest := make([]*life, 0, len(w.lives))
-	for _, other := range w.lives {
-		if other != l {
-			rest = append(rest, other)
-		}
-	}
-	w.lives = rest
+	w.lives = slices.DeleteFunc(w.lives, func(other *life) bool { return other == l })
 }
 
 // end begins the end of a life, once.
@@ -192,7 +187,6 @@ func (l *life) depart() {
 	l.world.work.Go(l.unwind)
 }
 
-// running returns the engine, nil while the process starts.
 func (l *life) running() *engine.Engine {
 	l.ending.Lock()
 	defer l.ending.Unlock()

@@ -116,10 +116,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// chance is true with the probability p.
 func (d draw) chance(p float64) bool { return d.Float64() < p }
 
-// between returns a duration from the range.
 func (d draw) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(d.Int64N(int64(to-from)+1))
 }
@@ -129,5 +127,4 @@ func (d draw) about(mean time.Duration) time.Duration {
 	return time.Duration(min(d.ExpFloat64(), 5) * float64(mean))
 }
 
-// oneOf picks one.
 func oneOf[T any](d draw, all ...T) T { return all[d.IntN(len(all))] }

@@ -12,7 +12,6 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/linear"
 )
 
-// Totals is what many seeds have shown.
 type Totals struct {
 	Seeds      int                     `json:"seeds"`
 	Failed     []uint64                `json:"failed"` // seeds with a violation
@@ -66,7 +65,6 @@ func (t *Totals) addFailed(o Totals) {
 	}
 }
 
-// String is one line.
 func (t *Totals) String() string {
 	c := t.Counts
 	var faults []string
@@ -91,7 +89,6 @@ func (t *Totals) String() string {
 	return line + fmt.Sprintf(" in the seeds %d", t.Failed)
 }
 
-// JSON is one line, too.
 func (t *Totals) JSON() string {
 	text, err := json.Marshal(t)
 	if err != nil {

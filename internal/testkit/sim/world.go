@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -149,13 +150,11 @@ func rowEvent(r *row.Row, whole bool) journal.Event {
 	return e
 }
 
-// note writes an event into the journal.
 func (w *world) note(node string, kind journal.Kind, e journal.Event) {
 	e.At, e.Node, e.Kind = time.Now().UTC(), node, kind
 	w.book.Append(e)
 }
 
-// isCalm reports whether the faults have ended.
 func (w *world) isCalm() bool {
 	select {
 	case <-w.calm:
@@ -180,11 +179,10 @@ func wait(d time.Duration, ends <-chan struct{}) bool {
 	}
 }
 
-// alive returns the lives that take part now.
 func (w *world) alive() []*life {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]*life(nil), w.lives...)
+	return slices.Clone(w.lives)
 }
 
 // anyLife picks one of the lives that take part, with its engine: nil when there is none, or when it is starting.

@@ -15,7 +15,6 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 )
 
-// node is the source of the events.
 const node = "database"
 
 // SYSDATE is when the row is written, while other functions return when the statement began, which may have waited for
@@ -74,7 +73,6 @@ func Writes(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 		" executor, due, expected FROM chaos_audit ORDER BY at, seq", journal.Write)
 }
 
-// Rows returns the rows of the table.
 func Rows(ctx context.Context, db *sql.DB) ([]journal.Event, error) {
 	return read(ctx, db, "SELECT UTC_TIMESTAMP(6), 0, id, tag, COALESCE(task_key, ''), message_body, version, status,"+
 		" attempt, crash_count, executor, due_time, expected_time FROM delay_task_message ORDER BY id", journal.Row)

@@ -15,7 +15,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
-// audited is a database with its tables and the audit.
 func audited(t *testing.T, d dbtest.Database) *sql.DB {
 	t.Helper()
 	s, err := delaytask.Open(t.Context(), d.DSN, delaytask.Config{Migrate: true})

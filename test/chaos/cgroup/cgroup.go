@@ -64,12 +64,10 @@ func pathOf(groups, controller string) (path string, found bool) {
 	return "", false
 }
 
-// Set writes a limit.
 func (g *Group) Set(name string, value int64) error {
 	return write(filepath.Join(g.path, name), strconv.FormatInt(value, 10))
 }
 
-// Enter moves the process in.
 func (g *Group) Enter() error { return write(filepath.Join(g.path, "cgroup.procs"), g.pid) }
 
 // A process that was killed stays in its group until the kernel has removed it.

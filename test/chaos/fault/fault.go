@@ -24,7 +24,6 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/ledger"
 )
 
-// World is what can be hurt.
 type World struct {
 	Fleet   *fleet.Fleet
 	Server  *dbtest.Supervised // nil: it is a cluster
@@ -48,7 +47,6 @@ type Begin func(ctx context.Context, w *World, r *rand.Rand) (Residue, End, erro
 // End returns when the fault has ended.
 type End func(context.Context) error
 
-// Residue is what the injector saw of a fault.
 type Residue struct {
 	Target string  // the process that was hurt; "": the database, or all
 	IDs    []int64 // tasks that were touched, as far as it knows
@@ -58,15 +56,14 @@ type Residue struct {
 // ErrNothing is returned by a [Begin] when there was nothing to hurt. Such a fault does not count.
 var ErrNothing = errors.New("there was nothing to hurt")
 
-// Kind is a kind of fault.
 type Kind struct {
 	Name   string
 	Lane   Lane
-	On     Site             // where it can happen
-	Weight int              // how often it is drawn, compared with others of its lane
-	Lasts  [2]time.Duration // from its begin to its end, at least and at most; zero: it is over at once
-	Begin  Begin            // nil: processes note it themselves
-	Kills  bool             // it ends a process, whatever tasks that runs
+	On     Site  // where it can happen
+	Weight int   // how often it is drawn, compared with others of its lane
+	Lasts  span  // from its begin to its end; zero: it is over at once
+	Begin  Begin // nil: processes note it themselves
+	Kills  bool  // it ends a process, whatever tasks that runs
 	// Shows reports whether the journals show an effect: on a task that was executing, a statement under way.
 	Shows func(*evidence.Evidence, evidence.Episode) bool
 }
@@ -74,7 +71,6 @@ type Kind struct {
 // Lane is a sequence of faults. Faults of different lanes overlap.
 type Lane string
 
-// The lanes.
 const (
 	Processes  Lane = "processes"
 	Statements Lane = "statements"
@@ -82,17 +78,14 @@ const (
 	Databases  Lane = "databases"
 )
 
-// Site is a kind of database.
 type Site string
 
-// The sites.
 const (
 	Anywhere  Site = ""
 	OneServer Site = "one server"
 	Members   Site = "a cluster of members"
 )
 
-// Happens reports whether the kind can happen on this site.
 func (k Kind) Happens(on Site) bool { return k.Begin != nil && (k.On == Anywhere || k.On == on) }
 
 // Count returns how often each kind happened, and how often the journals show an effect.

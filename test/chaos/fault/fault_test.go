@@ -65,7 +65,7 @@ func scripted(err error, ended *int) Begin {
 
 var (
 	errBroken = errors.New("the injector is broken")
-	anHour    = between(time.Hour, time.Hour)
+	anHour    = span{time.Hour, time.Hour}
 )
 
 func TestFaultsAreEndedAndCountWithAnEffectOnly(t *testing.T) {

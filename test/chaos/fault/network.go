@@ -12,7 +12,6 @@ import (
 	"github.com/delaytask/delaytask/test/chaos/role"
 )
 
-// lostIn is how long a trap waits for its statement.
 const lostIn = 2 * time.Second
 
 // loss loses a statement of a process, or the reply to it.
@@ -70,12 +69,10 @@ func everyProcess(w *World) []*fleet.Slot {
 	return slices.Concat(w.Fleet.Of(role.Worker), w.Fleet.Of(role.Saver))
 }
 
-// cut parts one process from the database while all others keep it.
 func cut(ctx context.Context, w *World, s *fleet.Slot) (Residue, End, error) {
 	return Residue{Target: s.Life()}, func(ctx context.Context) error { return w.Join(ctx, s) }, w.Part(ctx, s)
 }
 
-// away parts all processes from the server.
 func away(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	for _, s := range everyProcess(w) {
 		s.Proxy.Cut()
@@ -88,7 +85,6 @@ func away(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	}, nil
 }
 
-// bad makes the network of one process bad.
 func bad(what ...proxy.Toxic) Begin {
 	return func(_ context.Context, w *World, r *rand.Rand) (Residue, End, error) {
 		return degrade(shuffled(w, r)[0], what...)

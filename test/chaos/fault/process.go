@@ -33,7 +33,6 @@ func on(name string, hurt func(context.Context, *World, *fleet.Slot) (Residue, E
 	}
 }
 
-// kill ends a process as a power cut would.
 func kill(_ context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
 	life, err := s.Kill()
 	return Residue{Target: life}, nil, err
@@ -51,7 +50,6 @@ func freeze(_ context.Context, _ *World, s *fleet.Slot) (Residue, End, error) {
 	return Residue{Target: life}, thaw(s), err
 }
 
-// freezeAll stops all workers.
 func freezeAll(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	slots := w.Fleet.Of(role.Worker)
 	for i, s := range slots {
@@ -129,7 +127,6 @@ func confine(controller string, s *fleet.Slot, limits ...limit) (*cgroup.Group, 
 	return g, end, nil
 }
 
-// counts reports whether a group's number is more than 0.
 func counts(g *cgroup.Group, file, name string) func() bool {
 	return func() bool {
 		n, err := g.Count(file, name)

@@ -17,7 +17,6 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// crash kills the server and starts it again on its data.
 func crash(_ context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	if err := w.Server.Kill(); err != nil {
 		return Residue{}, nil, err

@@ -33,7 +33,6 @@ func unfinished(ctx context.Context, w *World, most int) (ids []int64, err error
 
 const heldRows = 5
 
-// lockSome locks rows in an open transaction.
 func lockSome(ctx context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	ids, err := unfinished(ctx, w, heldRows)
 	if err != nil || len(ids) == 0 {
@@ -130,7 +129,6 @@ func nothing(err error) error {
 	return err
 }
 
-// alter changes the table while it is in use.
 func alter(ctx context.Context, w *World, _ *rand.Rand) (Residue, End, error) {
 	const add = "ALTER TABLE delay_task_message ADD COLUMN chaos_column INT NULL"
 	if _, err := w.Admin.ExecContext(ctx, add); err != nil {

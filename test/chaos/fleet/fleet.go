@@ -139,6 +139,12 @@ func (s *Slot) isWanted() bool {
 	return s.wanted
 }
 
+func (s *Slot) abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = false
+}
+
 // Life is the name of the process that has the place now.
 func (s *Slot) Life() string { return s.current().name }
 
@@ -194,9 +200,7 @@ const endWithin = time.Minute
 
 // Leave asks the process to stop and leaves the place empty.
 func (s *Slot) Leave() (string, error) {
-	s.mu.Lock()
-	s.wanted = false
-	s.mu.Unlock()
+	s.abandon()
 	return s.end(syscall.SIGTERM)
 }
 
@@ -206,9 +210,7 @@ func (f *Fleet) End() error {
 	slots := slices.Clone(f.slots)
 	f.mu.Unlock()
 	for _, s := range slots {
-		s.mu.Lock()
-		s.wanted = false
-		s.mu.Unlock()
+		s.abandon()
 		_ = s.current().signal(syscall.SIGKILL) // it may have ended
 	}
 	for _, s := range slots {

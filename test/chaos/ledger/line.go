@@ -23,7 +23,6 @@ var Runs = record.Record[Line]{
 // Judged are the folders whose change makes older runs worthless: the engine, its parts, and the store.
 var Judged = append(slices.Clone(record.Seeds), "internal/sqlstore")
 
-// Line is one finished run.
 type Line struct {
 	Began   time.Time `json:"began"`
 	Commit  string    `json:"commit"`
@@ -89,7 +88,6 @@ func (l *Line) Count(v judge.Verdict, events []journal.Event) {
 	}
 }
 
-// clock is the database's time at an event.
 func clock(e *journal.Event) time.Time {
 	if e.Clock.IsZero() {
 		return e.At

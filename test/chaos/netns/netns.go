@@ -21,7 +21,6 @@ type Net struct {
 // ErrNone is returned by New where networks cannot be made.
 var ErrNone = errors.New("networks of their own want root and ip netns")
 
-// New makes the bridge.
 func New(ctx context.Context) (*Net, error) {
 	if os.Geteuid() != 0 {
 		return nil, ErrNone
@@ -45,7 +44,6 @@ func (n *Net) addr(host int) string { return fmt.Sprintf("10.213.%d.%d", n.subne
 
 func (n *Net) cable(i int) string { return fmt.Sprint(n.bridge, "v", i) }
 
-// Add makes one more network and returns its name.
 func (n *Net) Add(ctx context.Context) (string, error) {
 	i := len(n.spaces)
 	name := fmt.Sprint(n.bridge, "-", i)
@@ -62,7 +60,6 @@ func (n *Net) Add(ctx context.Context) (string, error) {
 // Pull takes the cable of a network out of the bridge.
 func (n *Net) Pull(ctx context.Context, name string) error { return n.plug(ctx, name, "nomaster") }
 
-// Plug puts it back.
 func (n *Net) Plug(ctx context.Context, name string) error {
 	return n.plug(ctx, name, "master "+n.bridge)
 }

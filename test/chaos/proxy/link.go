@@ -132,7 +132,6 @@ const (
 	Request Loss = "request" // the server has never seen it
 )
 
-// Hit is a statement that was lost.
 type Hit struct {
 	Kind Kind
 	IDs  []int64 // of tasks that it named, a few of them

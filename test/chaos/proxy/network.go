@@ -83,7 +83,6 @@ func (p *Proxy) Degrade(what ...Toxic) error {
 	return nil
 }
 
-// Recover makes the network good again.
 func (p *Proxy) Recover() { p.network.ways.Toxics.ResetToxics(context.Background()) }
 
 var errClosed = errors.New("the proxy is closed")

@@ -41,7 +41,6 @@ func New(ctx context.Context, listen string, target func() string) (*Proxy, erro
 	return p, nil
 }
 
-// Addr is where it listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Close resets all connections and ends.
@@ -123,7 +122,6 @@ func (p *Proxy) Busy() (busy int) {
 // again. Heal delivers them.
 func (p *Proxy) Cut() { p.gate.close() }
 
-// Heal ends a Cut.
 func (p *Proxy) Heal() { p.gate.open() }
 
 // Made is how many connections the process has made so far that led to the server.

@@ -21,8 +21,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(dbtest.WithServers(m))
 }
 
-// through returns a proxy in front of a server with a table, a pool that goes through it, and one that does not.
-func through(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
+// through runs f on each server with a table: with a proxy, a pool that goes through it, and one that does not.
+func through(t *testing.T, f func(t *testing.T, p *Proxy, db, direct *sql.DB)) {
+	t.Helper()
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		p, db, direct := connect(t, d)
+		f(t, p, db, direct)
+	})
+}
+
+func connect(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(d.DSN)
 	if err != nil {
@@ -81,8 +89,7 @@ const (
 )
 
 func TestReplyIsLostAfterTheServerHasAppliedTheStatement(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, direct := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, direct *sql.DB) {
 		exec(t, db, insert, first)
 		trap := p.Set(Claim, Reply, 2)
 		const claim = "UPDATE delay_task_message SET status = 3, version = version + 1 WHERE id = ?"
@@ -101,8 +108,7 @@ func TestReplyIsLostAfterTheServerHasAppliedTheStatement(t *testing.T) {
 }
 
 func TestLostRequestIsNeverApplied(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, direct := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, direct *sql.DB) {
 		trap := p.Set(Insert, Request, 1)
 		if _, err := db.ExecContext(t.Context(), insert, first); err == nil {
 			t.Error("nothing was lost")
@@ -115,8 +121,7 @@ func TestLostRequestIsNeverApplied(t *testing.T) {
 }
 
 func TestStatementThatFailsSpringsNoTrap(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, _ := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, _ *sql.DB) {
 		exec(t, db, insert, first)
 		trap := p.Set(Insert, Reply, 1)
 		_, err := db.ExecContext(t.Context(), insert, first)
@@ -131,8 +136,7 @@ func TestStatementThatFailsSpringsNoTrap(t *testing.T) {
 }
 
 func TestLostCommitNamesTheTasksOfItsTransaction(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, direct := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, direct *sql.DB) {
 		trap := p.Set(Commit, Reply, 1)
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
@@ -152,8 +156,7 @@ func TestLostCommitNamesTheTasksOfItsTransaction(t *testing.T) {
 }
 
 func TestCutNetworkIsSilentAndDeliversWhenItHeals(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, _ := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, _ *sql.DB) {
 		exec(t, db, "DO 1")
 		p.Cut()
 		said := make(chan error, 1)
@@ -174,8 +177,7 @@ func TestCutNetworkIsSilentAndDeliversWhenItHeals(t *testing.T) {
 }
 
 func TestResetCountsStatementsUnderWay(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, _ := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, _ *sql.DB) {
 		said := make(chan error, 1)
 		go func() {
 			_, err := db.ExecContext(t.Context(), "DO SLEEP(60)")
@@ -198,8 +200,7 @@ func TestResetCountsStatementsUnderWay(t *testing.T) {
 }
 
 func TestPacketsArriveWholeThroughABadNetwork(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, _ := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, _ *sql.DB) {
 		exec(t, db, "DO 1") // so that a connection is there before, and others are made meanwhile
 		bad := []Toxic{Latency(time.Millisecond, 3*time.Millisecond), Slices(7, 10*time.Microsecond), Bandwidth(1000)}
 		if err := p.Degrade(bad...); err != nil {
@@ -225,8 +226,7 @@ func TestPacketsArriveWholeThroughABadNetwork(t *testing.T) {
 }
 
 func TestConnectionsBreakAmidAPacket(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, _ := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, _ *sql.DB) {
 		for range times {
 			exec(t, db, "DO 1")
 			if err := p.Degrade(Break(500)); err != nil {
@@ -242,8 +242,7 @@ func TestConnectionsBreakAmidAPacket(t *testing.T) {
 }
 
 func TestClientMayGoAmidAReply(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		_, db, _ := through(t, d)
+	through(t, func(t *testing.T, _ *Proxy, db, _ *sql.DB) {
 		for range times {
 			ctx, cancel := context.WithCancel(t.Context())
 			if n, err := read(ctx, db, cancel); !errors.Is(err, context.Canceled) {
@@ -274,8 +273,7 @@ func read(ctx context.Context, db *sql.DB, first func()) (n int, err error) {
 }
 
 func TestDelayIsOfEveryPacket(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		p, db, _ := through(t, d)
+	through(t, func(t *testing.T, p *Proxy, db, _ *sql.DB) {
 		exec(t, db, "DO 1")
 		const least = 50 * time.Millisecond
 		if err := p.Degrade(Latency(least, 2*least)); err != nil {

@@ -82,7 +82,6 @@ func changed(err error) journal.Class {
 	return journal.OK
 }
 
-// returned is the class of what a processor returns.
 func returned(err error) journal.Class {
 	if err == nil {
 		return journal.OK

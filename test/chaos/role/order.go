@@ -25,7 +25,6 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Order is what a process is to do.
 type Order struct {
 	Role    string `json:"role"`
 	Program string `json:"-"`    // that does it; "": this one
@@ -52,7 +51,6 @@ type State struct {
 	Goroutines int   `json:"goroutines"`
 }
 
-// Roles by their names.
 const (
 	Worker = "work"
 	Saver  = "save"

@@ -31,7 +31,6 @@ const (
 	again     = 500 * time.Millisecond // between two saves of one task whose outcome is unknown
 )
 
-// saver makes tasks and changes them.
 type saver struct {
 	*delaytask.Scheduler
 	journal *nodeJournal
@@ -165,7 +164,6 @@ func (v *saver) next(n int) func() {
 	return func() { v.saveOne(p) }
 }
 
-// task is one that is to be saved.
 type task struct {
 	op, tag, key, body string
 	id                 int64     // that it is saved again under; 0: it has none yet
@@ -185,7 +183,6 @@ func (v *saver) task(tag string, d operation, unique string) *task {
 	return t
 }
 
-// options are those of a save of the task.
 func (t *task) options() (opts []delaytask.Option) {
 	if t.key != "" {
 		opts = append(opts, delaytask.WithKey(t.key))
@@ -199,7 +196,6 @@ func (t *task) options() (opts []delaytask.Option) {
 	return opts
 }
 
-// call is what is written down before a save.
 func (v *saver) call(t *task) journal.Event {
 	expected := t.due
 	if expected.IsZero() {
@@ -367,7 +363,6 @@ func (v *saver) remember(id int64) {
 	}
 }
 
-// change does something to a task that was saved lately.
 func (v *saver) change(call, answer journal.Kind, do func(context.Context, int64) error) func() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -19,7 +19,6 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// work runs tasks as their bodies say.
 func work(ctx context.Context, s *delaytask.Scheduler, j *nodeJournal, o Order, n *child.Narrator) error {
 	w := &worker{journal: j}
 	for _, tag := range o.Tags {
