@@ -81,7 +81,7 @@ func parseDuration(flag, s string) (time.Duration, error) {
 	return d, nil
 }
 
-// taskName is how a command line names one task: by its id, or by its tag and key while it is unfinished.
+// taskName names one task on a command line: by its id, or by its tag and key while it is unfinished.
 type taskName struct{ tag, key, app string }
 
 const taskNameWanted = "the id of one task, or --tag and --key of an unfinished one"
@@ -107,7 +107,7 @@ func (n *taskName) ref(args []string) (delaytask.Ref, error) {
 	return delaytask.ID(number), err
 }
 
-// dueFlags say when: after a delay, or at a time.
+// dueFlags hold a due time: after a delay, or at a time.
 type dueFlags struct{ delay, at string }
 
 func (f *dueFlags) addFlags(cmd *cobra.Command) {
@@ -153,7 +153,7 @@ func noFiles(cmd *cobra.Command, flags ...string) {
 
 func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic(fmt.Sprintf("completion of --%s: %v", flag, err)) // the flag does not exist, or was given two
+		panic(fmt.Sprintf("completion of --%s: %v", flag, err)) // the flag does not exist, or has a completion already
 	}
 }
 

@@ -35,7 +35,7 @@ func TestHeadersMayHoldEqualsSignsAndTheLastOneCounts(t *testing.T) {
 	}
 }
 
-// What cannot be read is a wrong use, and what can be read means the same when it is written again.
+// Malformed input is a wrong use, and a value means the same when it is written again.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range append(statuses, "", "Pending", "waiting", "1", "0", "-1", "+1", "0x10", "9223372036854775808",
 		"10m:skip", "1d:run", "::skip", "-1s:run", "9999999999h:fail", "a=b", "=", "a=b=c", "é=ü",

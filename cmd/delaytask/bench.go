@@ -95,7 +95,7 @@ func measurements() string {
 	return list.String()
 }
 
-// benchChildCommand is what bench starts where a measurement needs a process of its own.
+// benchChildCommand is the process that bench starts for a measurement that needs one of its own.
 func (a *app) benchChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "child",
@@ -108,7 +108,7 @@ func (a *app) benchChildCommand() *cobra.Command {
 	}
 }
 
-// bench shows also what was measured before something went wrong.
+// bench prints also what was measured before an error.
 func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
 	for flag, value := range map[string]float64{"rows": float64(o.Rows), "repeats": float64(o.Repeats),
 		"scale": o.Scale} {
@@ -126,7 +126,7 @@ func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
 	bar.end()
 	if errors.Is(err, context.Canceled) {
 		if errors.Is(err, bench.ErrLeftBehind) {
-			a.note("delaytask: %s\n", sentence(err)) // of an interruption nothing else is told
+			a.note("delaytask: %s\n", sentence(err)) // an interruption itself is not reported
 		}
 		return err
 	}
@@ -139,8 +139,8 @@ func (a *app) bench(cmd *cobra.Command, o bench.Options) error {
 	return errors.Join(a.printBench(report), err)
 }
 
-// benchPart is a command that measures what bench leaves out: the same run, of the measurements whose names begin with
-// the part's.
+// benchPart is a command for measurements that bench leaves out: the same run, of those whose names begin with the
+// part's.
 func (a *app) benchPart(part string, o *bench.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  part,

@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench"
 )
 
-// benchStep says beside the bar what is going on.
+// benchStep is the text beside the bar.
 func benchStep(p bench.Progress) string {
 	switch {
 	case p.Name == "":
@@ -21,7 +21,7 @@ func benchStep(p bench.Progress) string {
 	}
 }
 
-// benchStolen is from how many percent on it is worth a word that the machine was not all ours.
+// benchStolen is from how many percent of stolen CPU time on the report warns.
 const benchStolen = 2
 
 func (a *app) printBench(r *bench.Report) error {
@@ -71,7 +71,7 @@ func (a *app) printBench(r *bench.Report) error {
 	return nil
 }
 
-// benchNumber writes as many digits as mean something.
+// benchNumber writes the significant digits of a figure.
 func benchNumber(l bench.Line, value float64) string {
 	if l.Digits() == 0 {
 		return grouped(int(value))

@@ -93,7 +93,7 @@ func (a *app) printBulk(b bulk, matched, changed int, dryRun bool) error {
 	}
 }
 
-// outcome is what became of one task that was to be changed.
+// outcome is the result of a change for one task.
 type outcome struct {
 	ID    int64            `json:"id,string,omitempty"`
 	Tag   string           `json:"tag,omitempty"` // with Key where the task was named by them
@@ -103,7 +103,7 @@ type outcome struct {
 	Error *failure         `json:"error,omitempty"`
 }
 
-// changeEach changes the named tasks one by one. One that cannot be changed does not keep the others from it.
+// changeEach changes the named tasks one by one. It goes on after one that cannot be changed.
 func (a *app) changeEach(
 	cmd *cobra.Command, args []string, name *taskName, past string,
 	change func(*delaytask.Scheduler, delaytask.Ref) (delaytask.Status, error),
@@ -138,7 +138,7 @@ func (a *app) changeEach(
 	})
 }
 
-// eachFailed reports one failure as it is, and several one by one. In JSON the items have told them.
+// eachFailed reports one failure as it is, and several one by one. In JSON the items contain them.
 func (a *app) eachFailed(failures []error, all, past string) error {
 	if len(failures) <= 1 {
 		return errors.Join(failures...)

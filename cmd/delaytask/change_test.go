@@ -48,7 +48,7 @@ func TestCancelByFilterCountsFirst(t *testing.T) {
 	}
 	contains(t, s.ok("cancel", "--tag", "tag", "--dry-run"), "3 pending tasks would be cancelled")
 	contains(t, s.ok("cancel", "--tag", "tag", "--older", "24h", "--yes"), "No pending task matches")
-	if r := s.run("cancel", "--tag", "other", "--yes"); r.code != exitDone || r.stderr != "" { // nobody watches
+	if r := s.run("cancel", "--tag", "other", "--yes"); r.code != exitDone || r.stderr != "" { // no terminal
 		t.Errorf("a script got code %d and %q", r.code, r.stderr)
 	}
 	s.save("other", "x")

@@ -15,19 +15,19 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// use is what a command does with its database.
+// use is the access of a command to its database.
 type use int
 
 const (
 	reads use = iota // the default database will do
-	// A typing error must not change another one, so it wants a database that is named, and says which it is.
+	// A typing error must not change another database, so it must be named, and the command prints which it is.
 	changes
-	creates // as changes, and an embedded database that is not there is made
+	creates // as changes, and a missing embedded database is created
 )
 
 var errNoDatabase = errors.New("there is no database")
 
-// onTasks runs f on the tasks of the database that the settings name.
+// onTasks calls f with a scheduler on the database of the settings.
 func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *delaytask.Scheduler) error) error {
 	c, err := a.settings(cmd)
 	if err != nil {
@@ -36,7 +36,7 @@ func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *delayt
 	return a.onScheduler(cmd.Context(), c, u, f)
 }
 
-// onScheduler runs f with a scheduler that is never started: it saves and changes tasks, and runs none.
+// onScheduler calls f with a scheduler that is never started: it saves and changes tasks, and runs none.
 func (a *app) onScheduler(
 	ctx context.Context, c config.Config, u use, f func(context.Context, *delaytask.Scheduler) error,
 ) error {
@@ -57,8 +57,8 @@ func (a *app) close(ctx context.Context, s *delaytask.Scheduler) {
 	}
 }
 
-// admit refuses a database that is not fit for the use, before it is opened: to open an embedded one creates and
-// migrates it. It says which database is about to be changed.
+// admit refuses a database that does not fit the use, before it is opened: opening an embedded one creates and migrates
+// it. It prints which database will be changed.
 func (a *app) admit(ctx context.Context, c config.Config, u use) error {
 	target, err := sqlstore.ParseDSN(c.DSN)
 	if err != nil {
@@ -78,8 +78,8 @@ func (a *app) admit(ctx context.Context, c config.Config, u use) error {
 	return nil
 }
 
-// embeddedState refuses a file that is missing or a stranger's, unless the command may create tables. It says what
-// creating means.
+// embeddedState refuses a file that is missing or without our tables, unless the command may create them. It reports
+// whether the file is new.
 func embeddedState(ctx context.Context, target sqlstore.Target, u use) (state string, err error) {
 	file, embedded := strings.CutPrefix(target.Redacted(), "sqlite:")
 	if !embedded {

@@ -76,7 +76,7 @@ func TestAForeignFileIsLeftAlone(t *testing.T) {
 	}
 	for _, command := range append(readingCommands, writingCommands...) {
 		if strings.HasPrefix(command, "save") || command == "migrate up" {
-			continue // which are asked to make tables
+			continue // which create tables
 		}
 		if r := s.run(strings.Fields(command)...); r.code != exitFailed ||
 			!strings.Contains(r.stderr, "delaytask migrate up") {

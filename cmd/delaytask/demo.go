@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// demoLimit is far above what the demo takes: whatever is not done by then has gone wrong.
+// demoLimit is far above what the demo takes: beyond it the demo has failed.
 const demoLimit = 40 * time.Second
 
 func (a *app) demoCommand() *cobra.Command {
@@ -50,8 +50,7 @@ its tasks have tags of their own and are deleted at the end. Settings files and 
 
 var errDemoSlow = fmt.Errorf("the demo was not done after %v; is the machine very busy?", demoLimit)
 
-// demoPlace says which database the demo uses, and how its tags begin: on somebody's own database they must meet no
-// others.
+// demoPlace returns the database of the demo, and a prefix of its tags: on a user's database they must not meet others.
 func demoPlace(cmd *cobra.Command) (dsn, prefix string, cleanup func() error, err error) {
 	if flag := cmd.Flags().Lookup("dsn"); flag.Changed {
 		_, err := sqlstore.ParseDSN(flag.Value.String())

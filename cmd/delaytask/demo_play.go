@@ -14,7 +14,7 @@ import (
 )
 
 // play performs the script: it starts the service, kills it, starts it again, and does what operators and other
-// programs do beside it. What it tells comes from the events of the service and from the rows.
+// programs do beside it. What it prints comes from the events of the service and from the rows.
 type play struct {
 	dsn      string
 	prefix   string
@@ -32,7 +32,7 @@ type play struct {
 	refused  bool // the duplicate was
 }
 
-// manyEvents is more than a play has: a process that is being ended never waits for somebody to listen.
+// manyEvents is more than a play has: a process that is stopped never waits for a reader.
 const manyEvents = 1000
 
 func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.Writer) (*play, error) {
@@ -85,7 +85,7 @@ func (p *play) start(save bool) error {
 
 func (p *play) running() *process { return p.processes[len(p.processes)-1] }
 
-// next waits for the next event. A service that ends without being asked to is a failure.
+// next waits for the next event. A service that ends by itself is a failure.
 func (p *play) next(ctx context.Context, alarm <-chan time.Time) (e event, rang bool, err error) {
 	select {
 	case e = <-p.events:
@@ -117,7 +117,8 @@ func (p *play) awaitSaves(ctx context.Context) error {
 	}
 }
 
-// follow tells the events as they come, kills the service in the middle of the report, and ends when all is done.
+// follow prints the events as they come, kills the service in the middle of the report, and returns when all tasks have
+// ended.
 func (p *play) follow(ctx context.Context) error {
 	var alarm <-chan time.Time
 	for !p.done() {
@@ -195,7 +196,7 @@ func (p *play) close(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	if len(p.processes) > 0 && !p.done() {
-		_ = p.running().stop() // the demo has failed already, and says why
+		_ = p.running().stop() // the demo has failed already, with a reason
 	}
 	if p.db != nil {
 		errs = append(errs, p.deleteRows(ctx), p.db.Close())
@@ -221,7 +222,7 @@ func sceneOf(name string) *scene {
 	return nil
 }
 
-// operate does, while the service runs, what others do: a program that speaks only SQL, a caller who saves twice, an
+// operate does, while the service runs, what others do: a program with plain SQL, a caller that saves twice, an
 // operator.
 func (p *play) operate(ctx context.Context) error {
 	for i := range script {

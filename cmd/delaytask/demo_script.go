@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// scene is one task of the demo and what has to become of it.
+// scene is one task of the demo and its expected outcome.
 type scene struct {
 	Name  string // the task's key, except for the one that plain SQL saves
 	Tag   string
@@ -23,8 +23,8 @@ type scene struct {
 	plainSQL bool
 }
 
-// script is in the order of the due times. The one with plain SQL is due later than two look-aheads, as a task has to
-// be that another process saved and that shall be on time.
+// script is in the order of the due times. The task from plain SQL is due later than two look-aheads: a task of another
+// process must be, to be on time.
 var script = []scene{
 	{Name: "order-1001", Tag: "order.close", Delay: 300 * time.Millisecond},
 	{Name: "order-1002", Tag: "order.close", Delay: 900 * time.Millisecond},
@@ -67,13 +67,13 @@ func tagsOf(scenes []scene) (tags []string) {
 	return tags
 }
 
-// narrator writes what happens in plain words. It knows nothing that the play did not see.
+// narrator prints what happens in plain words. It knows only what the play has seen.
 type narrator struct {
 	w      io.Writer
 	offset offset
 }
 
-// say writes one line. A reader who left does not end the play: its rows still have to be cleaned up.
+// say prints one line. A failed write does not end the play: its rows still have to be cleaned up.
 func (t *narrator) say(format string, args ...any) { _, _ = fmt.Fprintf(t.w, format+"\n", args...) }
 
 func (t *narrator) introduce(dsn string, kind sqlstore.Kind) {

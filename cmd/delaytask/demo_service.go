@@ -22,7 +22,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// process is a worker seen from the demo.
+// process is a worker as the demo sees it.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -32,7 +32,7 @@ type process struct {
 
 const stopLimit = 15 * time.Second
 
-// startProcess runs this very program once more. Its events go to the channel.
+// startProcess starts this executable once more. Its events go to the channel.
 func startProcess(o order, events chan<- event) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("kill the service: %w", err)
 	}
-	p.done <- <-p.done // for whoever asks again
+	p.done <- <-p.done // for the next reader
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (p *process) stop() error {
 	}
 }
 
-// failure says what a process that ended badly had to say.
+// failure is the error of a process that failed, with what it wrote.
 func (p *process) failure(err error) error {
 	if err == nil {
 		return nil
@@ -108,8 +108,8 @@ func (p *process) failure(err error) error {
 }
 
 // order is what the demo writes to a worker's standard input. The worker stops when that is closed, so none outlives
-// the demo. A DSN holds a password: it travels neither in the arguments nor in the environment, where others could read
-// it.
+// the demo. A DSN contains a password, so it is passed neither in the arguments nor in the environment, where others
+// could read it.
 type order struct {
 	DSN    string `json:"dsn"`
 	Prefix string `json:"prefix"`
@@ -163,7 +163,7 @@ type worker struct {
 func (w *worker) run(ctx context.Context, log *slog.Logger, rest io.Reader) error {
 	s, err := delaytask.Open(ctx, w.order.DSN, delaytask.Config{
 		Logger:    log,
-		Retention: delaytask.Retention{Completed: -1, Cancelled: -1, Failed: -1}, // a demo deletes nobody's tasks
+		Retention: delaytask.Retention{Completed: -1, Cancelled: -1, Failed: -1}, // the demo must not delete tasks of others
 	})
 	if err != nil {
 		return err
@@ -250,5 +250,5 @@ func (w *worker) work(ctx context.Context, tag string, task *processor.Task) err
 func (w *worker) tell(e event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.events.Encode(e) // a demo that no longer listens closes the input too
+	_ = w.events.Encode(e) // a demo that no longer reads closes the input too
 }

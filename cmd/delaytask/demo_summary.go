@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/view"
 )
 
-// demoSummary is what the rows and the workers' clocks say in the end.
+// demoSummary is the result by the rows and the workers' clocks.
 type demoSummary struct {
 	Saved       int          `json:"saved"`
 	Completed   int          `json:"completed"`
@@ -29,7 +29,7 @@ type demoSummary struct {
 	Early       int          `json:"early"`
 	Lateness    demoLateness `json:"lateness_ms,omitzero"` // of first attempts whose process was not killed
 	Tags        []*demoTag   `json:"tags"`
-	Wrong       []string     `json:"wrong,omitempty"` // what did not happen as it was told
+	Wrong       []string     `json:"wrong,omitempty"` // what did not happen as the script says
 	onTime      []time.Duration
 }
 
@@ -141,7 +141,7 @@ func (s *demoSummary) wrong(format string, args ...any) {
 	s.Wrong = append(s.Wrong, fmt.Sprintf(format, args...))
 }
 
-// measured takes the nearest rank: every figure is one that really was.
+// measured takes the nearest rank: every figure is one that was measured.
 func measured(late []time.Duration) demoLateness {
 	if len(late) == 0 {
 		return demoLateness{}
@@ -190,14 +190,13 @@ What to do next
    go doc github.com/delaytask/delaytask                             run tasks in your own service
 `
 
-// offset is how far a server's clock is ahead of this machine's: between least and most. Workers tell when they started
-// by the clock of this machine, tasks are due by the server's.
+// offset is how far a server's clock is ahead of this machine's: between least and most. Workers report starts by the
+// clock of this machine, tasks are due by the server's.
 type offset struct{ least, most time.Duration }
 
 const offsetReadings = 10
 
-// measureOffset narrows the bounds with every reading: the server looked at its clock between the request and the
-// reply.
+// measureOffset narrows the bounds with every reading: the server read its clock between the request and the reply.
 func measureOffset(ctx context.Context, db *sql.DB) (offset, error) {
 	bounds := offset{least: math.MinInt64, most: math.MaxInt64}
 	for range offsetReadings {

@@ -15,14 +15,14 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// What a shell learns from a command.
+// The exit codes.
 const (
 	exitDone     = 0
 	exitFailed   = 1
 	exitWrongUse = 2
 )
 
-// asksForJSON reports whether --json was typed. The flags know it only when all of them could be read.
+// asksForJSON reports whether --json was given. The parsed flags know it only when all of them are valid.
 func asksForJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -32,7 +32,7 @@ func asksForJSON(args []string) bool {
 
 var errInterrupted = errors.New("interrupted; what was already reported stays done")
 
-// usageError is an error in what was typed: an unknown flag, command or argument, or a value that makes no sense.
+// usageError is a wrong use: an unknown flag, command or argument, or an invalid value.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -47,7 +47,7 @@ func misused(err error) error {
 
 func misusedf(format string, args ...any) error { return misused(fmt.Errorf(format, args...)) }
 
-// refused lists what the library says of values that it does not take. On a command line they were typed.
+// refused lists the library's errors about invalid arguments. On a command line they are wrong use.
 var refused = []error{
 	delaytask.ErrInvalidTag, delaytask.ErrInvalidKey, delaytask.ErrInvalidBody, delaytask.ErrBodyTooLarge,
 	delaytask.ErrInvalidDelay, delaytask.ErrDelayTooLong, delaytask.ErrInvalidTime, delaytask.ErrInvalidID,
@@ -66,7 +66,7 @@ func isRefused(err error) bool {
 	return slices.ContainsFunc(refused, func(sentinel error) bool { return errors.Is(err, sentinel) })
 }
 
-// advice says what to do next about errors that do not say it themselves.
+// advice is what to do next, for errors that do not say it themselves.
 var advice = []struct {
 	about error
 	next  string
@@ -82,7 +82,7 @@ var advice = []struct {
 	{delaytask.ErrOutcomeUnknown, "save again with --id and that id: it cannot be stored twice"},
 }
 
-// codes are those of errors that the HTTP API does not have. The first that fits counts.
+// codes are those of errors that the HTTP API does not have. The first match counts.
 var codes = []struct {
 	about error
 	code  string
@@ -127,7 +127,7 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// complain writes the error: as one sentence, and after wrong use where to read more; or as JSON.
+// printError prints the error: as one sentence, and after wrong use where to read more; or as JSON.
 func (a *app) printError(cmd *cobra.Command, err error) {
 	if a.json {
 		_ = encode(a.stderr, map[string]*failure{"error": failureOf(err)}, "") // a line, as those of the log
@@ -139,7 +139,7 @@ func (a *app) printError(cmd *cobra.Command, err error) {
 	}
 }
 
-// sentence drops the package's name, which errors of the library begin with: the line begins with it anyway.
+// sentence drops the prefix of the library's errors: the line begins with the same word.
 func sentence(err error) string {
 	text := strings.TrimPrefix(strings.TrimSpace(err.Error()), "delaytask: ")
 	text = strings.ReplaceAll(text, ": delaytask: ", ": ")

@@ -46,7 +46,7 @@ func (a *app) getCommand() *cobra.Command {
 	return cmd
 }
 
-// printTask leaves out what is not set, so that what is stands out.
+// printTask leaves out fields that are not set.
 func (a *app) printTask(t *delaytask.TaskRow) error {
 	fields := newTable(a.stdout)
 	field := func(name, value string) {
@@ -97,7 +97,7 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 	return a.printTexts(t)
 }
 
-// printTexts writes what may have many lines below the table.
+// printTexts prints texts of several lines below the table.
 func (a *app) printTexts(t *delaytask.TaskRow) error {
 	if err := a.section("body", string(t.Body)); err != nil {
 		return err
@@ -142,7 +142,7 @@ func attemptOf(t *delaytask.TaskRow) string {
 	return fmt.Sprintf("%d of %d", t.Attempt, t.MaxAttempts)
 }
 
-// taskView is a task in JSON as the HTTP API has it, but for the body: here it is always the text that is stored.
+// taskView is a task in JSON as in the HTTP API, except that the body is always the stored text.
 type taskView struct {
 	wire.Task
 	Body *string `json:"body,omitempty"` // absent where it was not read
@@ -194,7 +194,7 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 					}{e.Reason, e.Text, viewOf(&e.Task)})
 				}
 				tag := ""
-				if e.Task.Tag != "" { // that of a row that cannot be read is not known
+				if e.Task.Tag != "" { // unknown when the row cannot be read
 					tag = " (" + e.Task.Tag + ")"
 				}
 				return a.printf("%s\n", oneLine(fmt.Sprintf("Task %d%s is %s. %s", e.Task.ID, tag, e.Task.Status,

@@ -19,7 +19,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// healthFlags say which service is asked, and what.
+// healthFlags select the service and the check.
 type healthFlags struct {
 	url, timeout string
 	live         bool
@@ -87,13 +87,13 @@ func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
 	return a.printf("%s: %s\n", s.base, want)
 }
 
-// askedService is where a service is, and how it is reached.
+// askedService is the address of a service, and the transport to it.
 type askedService struct {
 	base, host string // host: the name that is asked for, "": that of base
 	transport  *http.Transport
 }
 
-// ask returns no error when the answer is the one that is wanted, and the warning that comes with it.
+// ask returns the warning of the answer, and an error when the answer is not the expected one.
 func (s *askedService) ask(ctx context.Context, path, want string) (warning string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, http.NoBody)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *askedService) ask(ctx context.Context, path, want string) (warning stri
 	return warning, nil
 }
 
-// serviceToAsk is the one that was named, or that of the settings.
+// serviceToAsk returns the named service, or that of the settings.
 func (a *app) serviceToAsk(cmd *cobra.Command, named string) (*askedService, error) {
 	s := &askedService{transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if named == "" {
@@ -143,14 +143,14 @@ func (a *app) serviceToAsk(cmd *cobra.Command, named string) (*askedService, err
 		return nil, misused(err)
 	}
 	s.transport.Proxy = nil
-	s.host = "localhost" // which every service answers to
+	s.host = "localhost" // every service answers to this name
 	if c.Server.TLS.Cert != "" {
 		s.transport.TLSClientConfig, err = pinned(c.Server.TLS)
 	}
 	return s, err
 }
 
-// pinned trusts the certificate of the settings alone: it need not hold an address of this machine.
+// pinned trusts the certificate of the settings alone, which need not contain an address of this machine.
 func pinned(c config.TLS) (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
@@ -159,7 +159,7 @@ func pinned(c config.TLS) (*tls.Config, error) {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		Certificates:       []tls.Certificate{own},
-		InsecureSkipVerify: true, // VerifyConnection asks for more than the name
+		InsecureSkipVerify: true, // VerifyConnection is stricter
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
 				return errors.New("the certificate is not that of server.tls.cert")

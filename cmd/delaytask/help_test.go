@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/golden"
 )
 
-// commands returns every command that delaytask has of its own.
+// commands returns every command, without those of cobra.
 func commands(t *testing.T) (all []*cobra.Command) {
 	t.Helper()
 	var walk func(*cobra.Command)
@@ -31,7 +31,7 @@ func commands(t *testing.T) (all []*cobra.Command) {
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	t.Parallel()
-	// Groups, and what prints where it serves.
+	// Groups of commands, and serve.
 	printsNoData := []string{"delaytask", "migrate", "token", "config", "serve"}
 	for _, c := range commands(t) {
 		if c.Short == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
@@ -114,7 +114,7 @@ func TestPrintedSettings(t *testing.T) {
 	}
 }
 
-// TestPrintedJSON holds what scripts rely on.
+// TestPrintedJSON fixes what scripts rely on.
 func TestPrintedJSON(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

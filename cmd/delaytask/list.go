@@ -23,7 +23,7 @@ func (f *filterFlags) addFlags(cmd *cobra.Command, older string) {
 	noFiles(cmd, "tag", "key", "app", "older")
 }
 
-// filter counts ages by the database's clock.
+// filter returns a filter of tasks by the database's clock.
 func (f *filterFlags) filter(cmd *cobra.Command) (func(now time.Time) delaytask.Filter, error) {
 	status, err := parseStatus(f.status)
 	if err != nil {
@@ -95,7 +95,7 @@ first attempt started.`,
 	return cmd
 }
 
-// pages reads as many pages as it takes to have that many tasks: a page of the library has a bound.
+// pages reads up to limit tasks, in as many pages as that takes.
 func pages(
 	ctx context.Context, s *delaytask.Scheduler, filter delaytask.Filter, limit int,
 ) (all delaytask.Page, err error) {

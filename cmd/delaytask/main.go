@@ -1,5 +1,5 @@
-// Command delaytask looks after delayed tasks from a shell: it creates the tables, saves tasks, shows, cancels, moves
-// and retries them, pauses tags, and says why a task has not run.
+// Command delaytask manages delayed tasks from a shell: it creates the tables, saves tasks, shows, cancels, moves and
+// retries them, pauses tags, and explains why a task has not run.
 //
 // It runs no tasks: that is the work of the services which import package delaytask. `delaytask demo` shows all of it
 // in a few seconds, on an embedded database.
@@ -28,7 +28,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // from the first signal on, the next one kills
+	context.AfterFunc(ctx, stop) // after the first signal the next one kills
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -47,8 +47,8 @@ type app struct {
 	stdout      io.Writer
 	stderr      io.Writer
 	environ     []string
-	watched     bool // a person looks at stderr
-	interactive bool // and sits at stdin: questions can be asked
+	watched     bool // stderr is a terminal
+	interactive bool // stdin is too: questions can be asked
 
 	configPath string // --config
 	json       bool   // --json
@@ -93,10 +93,10 @@ func (a *app) getenv(name string) (value string) {
 	return value
 }
 
-// commandNode is what a process of this command is called among the nodes.
+// commandNode is the name of this command's process among the nodes.
 const commandNode = "delaytask command"
 
-// schedulerConfig hands on what concerns a scheduler that saves, changes and explains tasks.
+// schedulerConfig returns the settings of a scheduler that saves, changes and explains tasks.
 func (a *app) schedulerConfig(c config.Config) delaytask.Config {
 	return delaytask.Config{
 		Logger:          a.logger(c.Log),
@@ -119,7 +119,7 @@ var levels = map[string]slog.Level{
 	"error": slog.LevelError,
 }
 
-// logger writes beside the command's own words. Beside JSON it writes JSON, so that a program can read all of it.
+// logger writes to stderr. With --json it writes JSON, so that a program can read all output.
 func (a *app) logger(c config.Log) *slog.Logger {
 	options := &slog.HandlerOptions{Level: levels[c.Level]}
 	if a.json || c.Format == "json" {
@@ -155,7 +155,7 @@ func versionLine() string {
 	return fmt.Sprintf("delaytask %s (%s, %s/%s)", delaytask.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// commit is what the binary was built from, "" where the build did not say.
+// commit is the revision of the build, "" where it is unknown.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -18,8 +18,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// TestMain is also the program itself: the demo and the benchmark run the executable that they are part of in other
-// roles.
+// TestMain is also the program itself: the demo and the benchmark start their own executable in other roles.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "bench") {
 		main()
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// shell runs the program as a shell would, on an embedded database of its own.
+// shell runs the program on an embedded database of its own.
 type shell struct {
 	t           *testing.T
 	dsn         string
@@ -101,7 +100,7 @@ func (s *shell) save(args ...string) string {
 	return strings.TrimSpace(s.ok(append([]string{"save"}, args...)...))
 }
 
-// exec changes the database as somebody with a client would.
+// exec changes the database by plain SQL.
 func (s *shell) exec(statement string, args ...any) {
 	s.t.Helper()
 	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:"))

@@ -150,7 +150,7 @@ harmless, and migrate up afterwards only takes note of them. No connection is ma
 	return cmd
 }
 
-// kindOf is the kind of database that was named, or that the settings name.
+// kindOf is the kind of database of the flag, or of the settings.
 func (a *app) kindOf(cmd *cobra.Command, named string) (sqlstore.Kind, error) {
 	switch named {
 	case sqlstore.MySQL.String():
@@ -172,7 +172,7 @@ func (a *app) kindOf(cmd *cobra.Command, named string) (sqlstore.Kind, error) {
 	}
 }
 
-// onDatabase runs f on a connection without a scheduler: the tables may not be there yet.
+// onDatabase calls f with a connection and no scheduler: the tables may be missing.
 func (a *app) onDatabase(
 	cmd *cobra.Command, u use, f func(context.Context, *sql.DB, sqlstore.Kind) error,
 ) error {
@@ -217,7 +217,7 @@ func newestApplied(states []migrations.State) (newest migrations.State) {
 	return newest
 }
 
-// printMigrated names the migrations that were changed, or says that none was.
+// printMigrated prints the changed migrations, or that there was none.
 func (a *app) printMigrated(before []migrations.State, changed func(migrations.State) bool, past, none string) error {
 	views := []migrationView{} // [] in JSON when there is none
 	for _, s := range before {

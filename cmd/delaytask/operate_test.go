@@ -136,7 +136,7 @@ func TestExplainSaysWhy(t *testing.T) {
 	s.exec("UPDATE delay_task_message SET expected_time = 'tomorrow' WHERE id = ?", id)
 	out := s.ok("explain", id)
 	contains(t, out, "Task "+id, "cannot be read", "expected_time")
-	if strings.Contains(out, "()") { // where others have their tag
+	if strings.Contains(out, "()") { // in the place of the tag
 		t.Errorf("printed\n%s", out)
 	}
 }

@@ -26,7 +26,7 @@ type list[T any] struct {
 	Next  string `json:"next,omitempty"` // where the next page begins; absent on the last one
 }
 
-// printJSON writes indented JSON in which <, > and & stay as they are: people read it.
+// printJSON writes indented JSON without escaping <, > and &: people read it.
 func (a *app) printJSON(v any) error {
 	if err := encode(a.stdout, v, "  "); err != nil {
 		return fmt.Errorf("write the output: %w", err)
@@ -48,10 +48,10 @@ func (a *app) printf(format string, args ...any) error {
 	return nil
 }
 
-// note writes beside the output. Where stderr cannot be written there is nobody left to tell.
+// note writes to stderr, and ignores errors.
 func (a *app) note(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
 
-// isTerminal reports whether a person is at the other end. The null device looks like a terminal and is none.
+// isTerminal reports whether the stream is a terminal. The null device looks like one and is none.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -97,7 +97,7 @@ func (t *table) flush() error {
 	return nil
 }
 
-// lateness is printed in milliseconds with a tenth: 1.3 ms.
+// lateness formats a duration in milliseconds with a tenth: 1.3 ms.
 func lateness(d time.Duration) string {
 	if d >= 10*time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
@@ -105,7 +105,7 @@ func lateness(d time.Duration) string {
 	return strconv.FormatFloat(view.Milliseconds(d), 'f', 1, 64) + " ms"
 }
 
-// span is a duration for people: two units are enough of an hour, milliseconds matter in a second.
+// span formats a duration for people: with two units above an hour, with milliseconds below ten seconds.
 func span(d time.Duration) string {
 	sign := ""
 	if d < 0 {
@@ -143,7 +143,7 @@ func grouped(n int) string {
 	return digits
 }
 
-// sorted walks a map in the order of its names, so that the same task always prints the same.
+// sorted iterates over a map in the order of its keys, so that output is deterministic.
 func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -154,12 +154,12 @@ func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// title begins a sentence with a word.
+// title capitalises a word.
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// visible is what all output goes through. Anybody may have stored control characters, and a terminal acts on them.
-// They and all others that cannot be seen become text, so that none moves the cursor, hides a line or turns one around.
-// JSON has unescaped ones in strings only, and those from DEL on: \u007f means the same there.
+// visible escapes all output. Stored texts may contain control characters, and a terminal acts on them. All characters
+// that cannot be seen become text, so that none moves the cursor, hides a line or reverses one. JSON has unescaped ones
+// in strings alone, from DEL on, and \u007f means the same there.
 type visible struct{ io.Writer }
 
 func (v visible) Write(p []byte) (int, error) {
@@ -169,7 +169,7 @@ func (v visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// raw returns the stream below.
+// raw returns the underlying stream.
 func raw(w io.Writer) io.Writer {
 	if v, ok := w.(visible); ok {
 		return v.Writer
@@ -177,7 +177,7 @@ func raw(w io.Writer) io.Writer {
 	return w
 }
 
-// escaped leaves line breaks and tabs, with which output is laid out.
+// escaped keeps line breaks and tabs.
 func escaped(s string) string {
 	if strings.IndexFunc(s, unseen) < 0 && utf8.ValidString(s) {
 		return s
@@ -202,7 +202,7 @@ func escaped(s string) string {
 
 func unseen(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }
 
-// oneLine makes one line of a text, as a cell of a table has to be.
+// oneLine makes one line of a text, for the cell of a table.
 func oneLine(s string) string { return escaped(lineBreaks.Replace(s)) }
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")

@@ -45,7 +45,7 @@ func (a *app) tagsCommand(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// tagView is what became of a tag.
+// tagView is the outcome of a pause or resume for one tag.
 type tagView struct {
 	Tag     string   `json:"tag"`
 	Paused  bool     `json:"paused"`
@@ -53,7 +53,7 @@ type tagView struct {
 	Error   *failure `json:"error,omitempty"`
 }
 
-// setTags pauses or resumes tag by tag. One that cannot be changed does not keep the others from it.
+// setTags pauses or resumes tag by tag. It goes on after one that cannot be changed.
 func (a *app) setTags(
 	cmd *cobra.Command, tags []string, paused bool, set func(*delaytask.Scheduler, context.Context, string) error,
 ) error {

@@ -79,7 +79,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 	return root
 }
 
-// strictly makes wrong use of the commands that cobra brings an error like any other.
+// strictly reports wrong use of cobra's own commands like any other.
 func strictly(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -104,7 +104,7 @@ func (a *app) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 }
 
-// noSuchCommand answers for the root: whatever is no command of it is a typing error.
+// noSuchCommand is the error of an unknown command.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return misusedf("there is no command %q", args[0])
 }
 
-// oneOf answers for a command that only groups others.
+// oneOf is the error of a command that only groups others.
 func oneOf(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return noSuchCommand(cmd, args)
@@ -130,7 +130,7 @@ func oneOf(cmd *cobra.Command, args []string) error {
 	return misusedf("say what to do: %s", strings.Join(names, ", "))
 }
 
-// wanted checks the number of arguments and says in words what is missing.
+// wanted checks the number of arguments; its error names what is missing.
 func wanted(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least {

@@ -18,7 +18,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// saveFlags holds what was typed; whether a flag was given at all matters too.
+// saveFlags are the flags of save.
 type saveFlags struct {
 	due         dueFlags
 	key         string
@@ -81,7 +81,7 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 		return err
 	}
 	if _, err := processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...); err != nil {
-		return err // before a database is made or asked
+		return err // before a database is created or read
 	}
 	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *delaytask.Scheduler) error {
 		number, err := s.SaveDelayTask(ctx, args[0], body, delay, options...)
@@ -98,7 +98,7 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	})
 }
 
-// savedView is the task that was saved, or the one that stands in its way.
+// savedView is the saved task, or the one that has its key.
 type savedView struct {
 	ID        int64  `json:"id,string"`
 	Tag       string `json:"tag"`
@@ -107,8 +107,8 @@ type savedView struct {
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
-// options translates the settings of the tag, and the flags, which win over them. The id is drawn outside of any node's
-// numbers, because this process will be gone when the task is due.
+// options translates the settings of the tag and the flags, which win. The id is drawn outside of any node's numbers,
+// because this process will have ended when the task is due.
 func (f *saveFlags) options(
 	cmd *cobra.Command, tag config.Tag,
 ) (delay time.Duration, options []delaytask.Option, err error) {

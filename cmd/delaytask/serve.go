@@ -54,7 +54,7 @@ func (a *app) serve(cmd *cobra.Command, insecure bool) error {
 	return s.Run(cmd.Context())
 }
 
-// announce says where everything is. That nobody can read it is no reason not to serve.
+// announce prints the addresses. It ignores write errors: the server works without a reader.
 func (a *app) announce(c config.Config, s *server.Service, collector string) {
 	url, everywhere := s.URL(), ""
 	if s.Everywhere() {

@@ -103,7 +103,7 @@ none at once: the others have divided it.`,
 	return cmd
 }
 
-// isThisProcess leaves out the command itself, which nobody asked about.
+// isThisProcess reports whether the node is this command itself, which is left out.
 func isThisProcess(n delaytask.Node) bool {
 	return n.PID == os.Getpid() && n.Name == commandNode
 }
@@ -120,7 +120,7 @@ func (a *app) printNodes(nodes []delaytask.Node) error {
 	return t.flush()
 }
 
-// shares names each tag with the node's share of it.
+// shares formats each tag with the node's share of it.
 func shares(n wire.Node) string {
 	texts := make([]string, len(n.Shares))
 	for i, share := range n.Shares {

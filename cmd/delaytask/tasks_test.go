@@ -212,7 +212,7 @@ func TestListGoesOnBeyondAPageOfTheLibrary(t *testing.T) {
 	}{
 		{1500, "", []string{"--limit", "5000"}},
 		{1200, "1200", []string{"--limit", "1200"}},
-		{1500, "1500", []string{"--limit", "1500"}}, // which is as many as there are, but nobody has looked
+		{1500, "1500", []string{"--limit", "1500"}}, // as many as there are, but the end was not read
 		{250, "250", []string{"--limit", "250", "--bodies"}},
 	} {
 		var tasks []taskView

@@ -11,12 +11,12 @@ import (
 
 const (
 	barWidth = 40
-	barEvery = 100 * time.Millisecond // a terminal over a slow line must not slow the work
+	barEvery = 100 * time.Millisecond // a slow terminal must not slow the work
 )
 
-// bar shows on a terminal how much of a long piece of work is done. It writes nothing where nobody looks.
+// bar is a progress bar on a terminal. Elsewhere it writes nothing.
 type bar struct {
-	note  func(format string, args ...any) // nil: nobody looks
+	note  func(format string, args ...any) // nil: no terminal
 	total int
 	now   func() time.Time
 	next  time.Time
@@ -37,7 +37,7 @@ func (b *bar) set(done int) {
 	b.show(float64(done), float64(b.total), fmt.Sprintf("%s of %s", grouped(done), grouped(b.total)))
 }
 
-// show says beside the bar what it is about.
+// show draws the bar with a text beside it.
 func (b *bar) show(done, total float64, words string) {
 	if b.note == nil || b.now().Before(b.next) && done < total {
 		return
@@ -45,10 +45,10 @@ func (b *bar) show(done, total float64, words string) {
 	b.next = b.now().Add(barEvery)
 	filled := min(barWidth, int(barWidth*done/max(total, 1)))
 	b.note("\r[%s%s] %-*s", strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), b.words, words)
-	b.words = len(words) // a shorter line must not leave the end of a longer one
+	b.words = len(words) // overwrites the end of a longer line
 }
 
-// end leaves the line, so that what follows does not overwrite the bar.
+// end begins a new line, so that further output does not overwrite the bar.
 func (b *bar) end() {
 	if b.note != nil {
 		b.note("\n")
@@ -57,7 +57,7 @@ func (b *bar) end() {
 
 var errDeclined = errors.New("nothing was changed; add --yes to go on without being asked")
 
-// confirm asks a person. Whoever calls it has made sure that there is one.
+// confirm asks for a confirmation. The caller has checked that stdin is a terminal.
 func (a *app) confirm(ctx context.Context, question string) error {
 	a.note("%s [y/N] ", question)
 	answer := make(chan string, 1)

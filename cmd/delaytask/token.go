@@ -29,7 +29,7 @@ func (a *app) tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// onTokens runs f on the store of a database that has the tables of the service.
+// onTokens calls f with the store of a database that has the tables of the service.
 func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlstore.Store) error) error {
 	c, err := a.settings(cmd)
 	if err != nil {
@@ -44,14 +44,14 @@ func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlst
 	}
 	defer db.Close()
 	s := sqlstore.New(db, kind)
-	defer func() { _ = s.Close(context.WithoutCancel(cmd.Context())) }() // closes connections that nobody uses any more
+	defer func() { _ = s.Close(context.WithoutCancel(cmd.Context())) }() // closes idle connections
 	if err := s.CheckService(cmd.Context()); err != nil {
 		return err
 	}
 	return f(cmd.Context(), s)
 }
 
-// tokenView is a token without what could stand for it.
+// tokenView is an access token without its hash.
 type tokenView struct {
 	Name    string    `json:"name"`
 	Tags    []string  `json:"tags"`
@@ -213,7 +213,7 @@ func verbNames() []string {
 	return append(names, string(access.All))
 }
 
-// createToken stores the token before it is shown, so that what is shown is good.
+// createToken stores the token before it prints it, so that a printed token is valid.
 func (a *app) createToken(
 	ctx context.Context, s *sqlstore.Store, secret string, token row.AccessToken, life time.Duration,
 ) error {

@@ -63,7 +63,7 @@ func TestTokensAreCreatedListedAndRevoked(t *testing.T) {
 	}
 }
 
-// What a token is appears once, where it is created, and its hash nowhere.
+// A token is printed once, when it is created, and its hash never.
 func TestNothingShowsATokenAgain(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

@@ -19,9 +19,8 @@ const (
 // saveAt saves up to savedAtOnce tasks of the tag, one for each moment.
 type saveAt func(ctx context.Context, tag string, moments []time.Time) error
 
-// saveAhead saves n tasks that are due at different moments of the span. That begins when, by what saves take here, all
-// tasks have been saved for the rest that is asked for. It returns the span's begin, and [leftOut] when saving took
-// longer than that.
+// saveAhead saves n tasks that are due at different moments of the span. The span begins a rest after the estimated end
+// of the saves. It returns the span's begin, and [leftOut] when saving took longer than estimated.
 func saveAhead(ctx context.Context, n int, span, rest time.Duration, save saveAt) (begin time.Time, err error) {
 	tries := min(n, triedSaves)
 	tried := time.Now()

@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench/child"
 )
 
-// order is what a process of its own is to do for a measurement. Roles use a part of it.
+// order is the task of a child process. Each role uses a part of it.
 type order struct {
 	Role    string        `json:"role"`
 	DSN     string        `json:"dsn"`
@@ -28,8 +28,7 @@ type order struct {
 	Profile string        `json:"profile"` // file for a CPU profile
 }
 
-// roles run until their ctx ends, which is when the parent closes their input or dies, or until they have nothing left
-// to do.
+// roles run until ctx ends, or until they have nothing left to do. ctx ends when the parent closes their input or dies.
 var roles = map[string]func(context.Context, order, *child.Narrator) error{
 	"lateness": latenessChild,
 	"now":      nowChild,
@@ -39,7 +38,7 @@ var roles = map[string]func(context.Context, order, *child.Narrator) error{
 	"node":     nodeChild,
 }
 
-// Child is what the program does that [Options].Child starts: its part of a measurement.
+// Child runs the part of a measurement in the program that [Options].Child starts.
 func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	return child.Serve(ctx, in, out, func(ctx context.Context, o order, t *child.Narrator) error {
 		role := roles[o.Role]
@@ -50,7 +49,7 @@ func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// onScheduler opens a scheduler in a child for the time of f. What cfg leaves out has its default.
+// onScheduler opens a scheduler in a child while f runs.
 func (o order) onScheduler(ctx context.Context, cfg delaytask.Config, f func(*delaytask.Scheduler) error) (err error) {
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	s, err := delaytask.Open(ctx, o.DSN, cfg)
@@ -61,7 +60,7 @@ func (o order) onScheduler(ctx context.Context, cfg delaytask.Config, f func(*de
 	return f(s)
 }
 
-// startChild starts a process in a role. It tells events of one type.
+// startChild starts a process in a role. Its events have one type.
 func startChild[E any](ctx context.Context, r *run, o order) (*child.Process[E], error) {
 	if len(r.Child) == 0 {
 		return nil, errors.New("this program was not told how to start a process of its own")

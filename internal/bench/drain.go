@@ -88,7 +88,7 @@ func (r *run) drainOn(ctx context.Context, d *database, n int, more ...string) (
 }
 
 const (
-	drainLook  = time.Millisecond // how often the table is asked for the last results: so exact is the end of a drain
+	drainLook  = time.Millisecond // how often the table is polled for the last results: the accuracy of the end of a drain
 	drainLimit = time.Minute      // for how long nothing may happen
 )
 
@@ -129,7 +129,7 @@ func countOpen(ctx context.Context, pool *sqlx.DB, ids []int64) (n int, err erro
 	return n, nil
 }
 
-// seen is a processor that does nothing but remember the tasks that it was given.
+// seen is a processor that only collects its tasks.
 type seen struct {
 	ids          []int64
 	taken, noted atomic.Int64
@@ -151,7 +151,7 @@ func (s *seen) Process(_ context.Context, task *processor.Task) error {
 	return nil
 }
 
-// wait returns when all have been seen, and an error when no more come.
+// wait returns when all have been seen, or an error when no more come.
 func (s *seen) wait(ctx context.Context) error {
 	ticker := time.NewTicker(drainLimit)
 	defer ticker.Stop()

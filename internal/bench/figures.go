@@ -37,7 +37,7 @@ func (f *figures) ratio(key, of, to string) {
 	}
 }
 
-// digits is how many decimals of a key's values mean something.
+// digits is how many decimals of a key's values are significant.
 func digits(key string) int {
 	switch {
 	case strings.HasSuffix(key, "_ms"), strings.HasSuffix(key, "ratio"), strings.Contains(key, "ratio_"):
@@ -56,14 +56,14 @@ func rounded(key string, value float64) float64 {
 	return math.Round(value*scale) / scale
 }
 
-// addPercentiles adds p50, p99 and whatever else is asked for, each under the key and its name.
+// addPercentiles adds the percentiles, each under the key and its name.
 func (f *figures) addPercentiles(key string, durations []time.Duration, ranks ...rank) {
 	for _, r := range ranks {
 		f.add(key+"."+r.name, milliseconds(lateness.Percentile(durations, r.of)))
 	}
 }
 
-// rank is a percentile and what it is called at the end of a key.
+// rank is a percentile and its name at the end of a key.
 type rank struct {
 	name string
 	of   float64
@@ -78,7 +78,7 @@ var (
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// judge compares what arrived with the tasks in the table, and adds the figures of that.
+// judge compares the starts with the tasks in the table, and adds the figures.
 func (r *run) judge(
 	ctx context.Context, d *database, tag, name string, seen *lateness.Starts,
 ) (lateness.Judgement, error) {

@@ -16,7 +16,7 @@ const (
 	pausedTag   = "bench.paused"
 	growthTurns = 3
 	growthScans = 20
-	growthRest  = 15 * time.Second // for the server to write down what the table was filled with
+	growthRest  = 15 * time.Second // for the server to flush the filled table
 	scanPage    = 500              // as the engine reads
 )
 
@@ -113,8 +113,8 @@ func (r *run) speedOn(ctx context.Context, d *database) (speed, error) {
 	return speed{done.perSecond(), float64(n) / took.Seconds()}, err
 }
 
-// scanOn returns what the read of the scan takes as the engine does it: of the tags that are served and not paused,
-// however long they are overdue.
+// scanOn returns how long the compensating scan's read takes, as the engine does it: of the tags that are served and
+// not paused, however long they are overdue.
 func (r *run) scanOn(ctx context.Context, d *database) (time.Duration, error) {
 	pool, err := d.connect(ctx, 1)
 	if err != nil {

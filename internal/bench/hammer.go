@@ -8,7 +8,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench/lateness"
 )
 
-// hammered is what workers got done together.
+// hammered is what all goroutines did together.
 type hammered struct {
 	count int
 	took  time.Duration
@@ -17,8 +17,8 @@ type hammered struct {
 
 func (h hammered) perSecond() float64 { return float64(h.count) / h.took.Seconds() }
 
-// hammer lets workers call op, each one call after the other and at least one, until the span is over or op has nothing
-// left to do: it returns how many tasks its call was for, and 0 at the end. The first error ends all.
+// hammer has goroutines call op in a loop, each at least once, until the span is over or op has nothing left to do. op
+// returns how many tasks its call was for, and 0 at the end. The first error ends all.
 func hammer(
 	ctx context.Context, workers int, span time.Duration, op func(ctx context.Context, worker int) (int, error),
 ) (hammered, error) {
@@ -56,8 +56,8 @@ func hammer(
 	return all, context.Cause(ctx)
 }
 
-// pace calls f so many times a second, n times in all or until ctx ends, each in a goroutine of its own: a slow call
-// holds up no other. It returns when all have, with the first error, which ends all.
+// pace calls f at a rate a second, n times in all or until ctx ends, each in a goroutine of its own: a slow call delays
+// no other. It returns when all have, with the first error, which ends all.
 func pace(ctx context.Context, rate, n int, f func(context.Context) error) error {
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)

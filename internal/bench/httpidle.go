@@ -60,11 +60,10 @@ var httpIdle = measurement{
 	},
 }
 
-// idleRest is how long clients have to arrive before statements are counted, and what the first of them sets off has to
-// end.
+// idleRest is how long clients have to connect, and their first effects to end, before statements are counted.
 func idleRest(w workload) time.Duration { return w.lasting(5 * time.Second) }
 
-// queriesPerSecond counts all statements that the server is sent, but for its own.
+// queriesPerSecond counts all statements that the server gets, except its own.
 func queriesPerSecond(ctx context.Context, pool *sqlx.DB, rest, span time.Duration) (float64, error) {
 	if err := lateness.Pass(ctx, rest); err != nil {
 		return 0, err

@@ -43,7 +43,7 @@ func httpPopAt(rate int) measurement {
 	}
 }
 
-// pull is judged as lateness is: by the due times in the table and this machine's clock.
+// pull is judged like lateness: by the due times in the table and this machine's clock.
 func (r *run) pull(ctx context.Context, d *database, c *httpbench.Client, name string, rate int) error {
 	if err := d.sameClock(ctx); err != nil {
 		return err

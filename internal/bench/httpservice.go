@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench/httpbench"
 )
 
-// serveEvent is told once the service listens.
+// serveEvent is written once the service listens.
 type serveEvent struct {
 	URL string `json:"url"`
 }
@@ -36,7 +36,7 @@ func serveChild(ctx context.Context, o order, t *child.Narrator) (err error) {
 	return httpbench.Serve(ctx, o.DSN, log, func(url string) { t.Tell(serveEvent{url}) })
 }
 
-// onService starts the service in a process of its own, on an empty database, and gives f a client of it. The load
+// onService starts the service in a process of its own, on an empty database, and calls f with a client of it. The load
 // comes from this process.
 func (r *run) onService(ctx context.Context, f func(context.Context, *database, *httpbench.Client) error) error {
 	return r.onFresh(ctx, func(ctx context.Context, d *database) (err error) {
@@ -59,5 +59,5 @@ func (r *run) onService(ctx context.Context, f func(context.Context, *database, 
 	})
 }
 
-// httpTakes is what a service costs beside what is measured with it.
+// httpTakes is how long a service takes beside the measurement itself.
 const httpTakes = onFreshTakes + time.Second

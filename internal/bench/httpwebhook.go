@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// callTag is the service's own tag for tasks that say which address is called.
+// callTag is the service's own tag for tasks that name an address to call.
 const callTag = "http"
 
 // httpWebhookAt measures tasks that become due at a rate, from their due times to the receiver that they name.
@@ -67,7 +67,7 @@ func (r *run) callBack(ctx context.Context, d *database, c *httpbench.Client, na
 	return err
 }
 
-// callsAt saves tasks that call the URL, but for those that are only to see how long saving takes.
+// callsAt saves tasks that call the URL, except those that only measure how long saving takes.
 func callsAt(c *httpbench.Client, url string) saveAt {
 	return func(ctx context.Context, tag string, moments []time.Time) error {
 		if tag == latenessTag {

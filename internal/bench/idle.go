@@ -62,7 +62,7 @@ var memoryTimers = measurement{
 
 func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }
 
-// idle lets a child arm n tasks and then do nothing, at first for a rest and then for as long to be measured.
+// idle has a child arm n tasks and then do nothing, first for a rest and then for the measured time.
 func (r *run) idle(ctx context.Context, d *database, n int) (idleEvent, error) {
 	p, err := startChild[idleEvent](ctx, r, order{
 		Role: "idle", DSN: d.dsn, Count: n, Rest: r.workload.idle / 2, Span: r.workload.idle / 2,
@@ -85,8 +85,8 @@ type idleEvent struct {
 	Failed string        `json:"failed"` // why nothing could be measured here
 }
 
-// idleChild holds tasks in memory that are not due, and tells what that costs. Memory is read as the system counts it,
-// with what the garbage collector has not given back.
+// idleChild holds tasks in memory that are not due, and reports the cost. Memory is what the system counts, including
+// what the garbage collector has not returned.
 func idleChild(ctx context.Context, o order, t *child.Narrator) error {
 	cfg := delaytask.Config{}
 	if o.Count > 0 {

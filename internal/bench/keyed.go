@@ -40,7 +40,7 @@ func freshKey() options {
 	}
 }
 
-// keyed measures good callers by themselves, and then beside others that meet ErrDuplicate with every call.
+// keyed measures good callers alone, and then beside others that get ErrDuplicate from every call.
 func (r *run) keyed(ctx context.Context, key string, good options) error {
 	clean, err := r.goodSaves(ctx, 0, good)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *run) keyed(ctx context.Context, key string, good options) error {
 	return err
 }
 
-// goodSaves returns how many saves a second good callers get done, when so many of all callers repeat keys.
+// goodSaves returns how many saves a second good callers do, while the others repeat keys.
 func (r *run) goodSaves(ctx context.Context, bad int, good options) (perSecond float64, err error) {
 	err = r.onFresh(ctx, func(ctx context.Context, d *database) error {
 		return r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {

@@ -90,7 +90,7 @@ func (r *run) addLatency(key string, p *child.Process[nowEvent]) error {
 	return nil
 }
 
-// nowEvent is told twice: when the process is ready, and at the end.
+// nowEvent is written twice: when the process is ready, and at the end.
 type nowEvent struct {
 	Ready     bool            `json:"ready"`
 	Want      int             `json:"want"`

@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// latenessAt measures tasks that become due at a rate, in a process of their own: what this one has done does not
-// count.
+// latenessAt measures tasks that become due at a rate, in a process of their own: what this one has done before has no
+// effect.
 func latenessAt(rate int) measurement {
 	name := fmt.Sprintf("lateness.%d", rate)
 	return measurement{
@@ -45,7 +45,7 @@ func latenessAt(rate int) measurement {
 	}
 }
 
-// latenessOn lets a child save tasks for later and run them, and judge itself by the table and this machine's clock.
+// latenessOn has a child save tasks for later and run them, and judge itself by the table and this machine's clock.
 func (r *run) latenessOn(ctx context.Context, d *database, rate int) (lateness.Judgement, error) {
 	if err := d.sameClock(ctx); err != nil {
 		return lateness.Judgement{}, err
@@ -63,7 +63,7 @@ func (r *run) latenessOn(ctx context.Context, d *database, rate int) (lateness.J
 	return e.Judgement, err
 }
 
-// sameClock returns [leftOut] where nobody could say how late something is.
+// sameClock returns [leftOut] where lateness cannot be measured.
 func (d *database) sameClock(ctx context.Context) error {
 	if d.kind == sqlstore.SQLite {
 		return nil
@@ -85,7 +85,7 @@ const (
 	leastLatenessHead = time.Second // at any scale: what is saved too late is not measured
 )
 
-// ahead is how long before its due time a task is saved at least, so that it is armed wherever it was saved.
+// ahead is the least time between the save of a task and its due time, so that any process has armed it.
 func (w workload) ahead() time.Duration { return max(w.lasting(latenessHead), leastLatenessHead) }
 
 const (
@@ -93,17 +93,17 @@ const (
 	latenessLimit = 30 * time.Second // after the last is due
 )
 
-// lateEvent is what a child found, or why it could not measure.
+// lateEvent is the result of a child, or why it could not measure.
 type lateEvent struct {
 	lateness.Judgement
 	Busy string `json:"busy"`
 }
 
-// latenessChild saves tasks, runs them, and tells the judgement.
+// latenessChild saves tasks, runs them, and writes the judgement.
 func latenessChild(ctx context.Context, o order, t *child.Narrator) error {
 	n := max(1, int(float64(o.Rate)*o.Span.Seconds()))
 	seen := lateness.NewStarts(n)
-	// The processor does nothing but look at the clock.
+	// The processor only reads the clock.
 	note := processor.Func(func(_ context.Context, task *processor.Task) error {
 		at := time.Now()
 		seen.Add(task.ID, at)

@@ -40,7 +40,7 @@ func tiny(t *testing.T, db dbtest.Database, only ...string) Options {
 	}
 }
 
-// newRun is a run whose turns the test takes.
+// newRun returns a run without turns.
 func newRun(t *testing.T, o Options) *run {
 	t.Helper()
 	once := o.Repeats == 0
@@ -59,7 +59,7 @@ func newRun(t *testing.T, o Options) *run {
 	return r
 }
 
-// echo is a role that tells what it was asked.
+// echo is a role that writes its order.
 func echo(_ context.Context, o order, t *child.Narrator) error {
 	t.Tell(o)
 	return nil

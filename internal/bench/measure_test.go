@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// measure runs measurements and checks what holds however good the figures are: other tests run meanwhile. A busy
-// machine need not be able to take those that are excused.
+// measure runs measurements and checks what does not depend on the speed of a machine that runs other tests meanwhile.
+// Excused measurements may be left out.
 func measure(t *testing.T, o Options, excused ...string) (*Report, map[string]float64) {
 	t.Helper()
 	report, err := Run(t.Context(), o)
@@ -62,7 +62,7 @@ func TestARunMeasuresRawAndDelaytask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(t, db, "raw", "save", "save_bulk", "save_tx", "drain")
 		if db.Kind != dbtest.SQLite {
-			o.Repeats = 1 // to be done soon
+			o.Repeats = 1 // the others take too long
 		}
 		report, values := measure(t, o)
 		for _, l := range report.Lines {
@@ -101,7 +101,7 @@ func TestWhatTheServiceIsMeasuredBy(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(t, db, "http.save", "http.save_batch", "http.pop.1000", "http.poll", "http.idle", "http.webhook")
 		if db.Kind != dbtest.SQLite {
-			o.Only = []string{"http.pop.5000", "http.idle"} // to be done soon
+			o.Only = []string{"http.pop.5000", "http.idle"} // the others take too long
 		}
 		o.Repeats = 1
 		report, values := measure(t, o, o.Only...)
@@ -120,7 +120,7 @@ func TestWhatSeveralProcessesMeasure(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		o := tiny(t, db, "nodes")
 		if db.Kind != dbtest.SQLite {
-			// To be done soon.
+			// The others take too long.
 			o.Only = []string{"nodes.drain.1", "nodes.drain.3", "nodes.flood.1", "nodes.flood.3", "nodes.punctual"}
 		}
 		o.Repeats = 1

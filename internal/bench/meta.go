@@ -17,7 +17,7 @@ import (
 // Meta says what was measured on.
 type Meta struct {
 	Server   string            `json:"server"`  // MariaDB, MySQL, TiDB or SQLite
-	Version  string            `json:"version"` // as the server tells it
+	Version  string            `json:"version"` // as the server reports it
 	Settings map[string]string `json:"settings"`
 	Machine  Machine           `json:"machine"`
 	Go       string            `json:"go"`
@@ -31,7 +31,7 @@ type Meta struct {
 	// Forms names the statements that raw measurements use where there is a choice.
 	Forms map[string]string `json:"forms,omitempty"`
 	// Stolen is how much of its CPU time the host of a virtual machine gave to others, in percent, during each
-	// measurement and, as "all", during the run. Absent where nobody can say.
+	// measurement and, as "all", during the run. Absent where it is unknown.
 	Stolen map[string]float64 `json:"stolen_pct,omitempty"`
 	// LeftOut says why measurements could not be taken here, by their names.
 	LeftOut map[string]string `json:"left_out,omitempty"`
@@ -40,7 +40,7 @@ type Meta struct {
 // wholeRun is the run's name among those of measurements.
 const wholeRun = "all"
 
-// StolenInAll is what [Meta.Stolen] says of the whole run.
+// StolenInAll is [Meta.Stolen] of the whole run.
 func (m Meta) StolenInAll() float64 { return m.Stolen[wholeRun] }
 
 // Machine is where this program runs; the server may be elsewhere.
@@ -127,8 +127,8 @@ func (m *Meta) describeMySQL(ctx context.Context, pool *sqlx.DB) error {
 	return rows.Err()
 }
 
-// stolen adds up, for each measurement, the CPU time that the host of this virtual machine gave to others. Whoever has
-// lost processors for some milliseconds is late by these milliseconds.
+// stolen adds up, for each measurement, the CPU time that the host of this virtual machine gave to others. A process
+// that loses its CPU for some milliseconds is late by them.
 type stolen map[string]ticks
 
 type ticks struct{ taken, all int64 }
@@ -143,7 +143,7 @@ func (s stolen) percent() map[string]float64 {
 	return percents
 }
 
-// during counts for the named measurement what is stolen while f runs. Where nobody can say, it counts nothing.
+// during adds what is stolen while f runs to the named measurement, where that is known.
 func (s stolen) during(name string, f func() error) error {
 	taken, all, unknown := usage.Stolen()
 	err := f()

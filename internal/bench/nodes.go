@@ -24,8 +24,7 @@ func nodeChild(ctx context.Context, o order, t *child.Narrator) error {
 	return nodebench.Serve(ctx, o.DSN, o.Tag, log, t)
 }
 
-// withFleet starts n processes that serve the tag, and gives them to f when they are ready to go. What f does not stop
-// is killed.
+// withFleet starts n processes that serve the tag, and calls f when they are ready. It kills what f does not stop.
 func (r *run) withFleet(
 	ctx context.Context, d *database, tag string, n int, f func(context.Context, *nodebench.Fleet) error,
 ) error {
@@ -39,14 +38,14 @@ func (r *run) withFleet(
 	return f(ctx, fleet)
 }
 
-// addShares adds how evenly the processes shared the work, and how much of it they did for nothing.
+// addShares adds how evenly the processes shared the work, and how many claims were wasted.
 func (f *figures) addShares(key string, fleet *nodebench.Fleet) {
 	ran, claims := fleet.Counts()
 	f.add(key+".spread_pct", nodebench.Spread(ran))
 	f.add(key+".wasted_pct", nodebench.Wasted(claims))
 }
 
-// ranBy returns when the fleet has begun so many tasks, or when the time is up: what is missing then is for the judge.
+// ranBy returns when the fleet has begun so many tasks, or when the time is up; the judge reports what is missing.
 func ranBy(ctx context.Context, fleet *nodebench.Fleet, want int, limit time.Duration) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, limit, errTimeIsUp)
 	defer cancel()

@@ -9,16 +9,16 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// load is a way to give a fleet as much as it can do.
+// load gives a fleet as much as it can do.
 type load struct {
 	name  string
 	about string
 	takes func(w workload) time.Duration // beside the work itself
-	// begin lets the processes go, and returns since when the tasks are there to be run.
+	// begin calls Go, and returns from when on the tasks can run.
 	begin func(ctx context.Context, r *run, d *database, fleet *nodebench.Fleet) (time.Time, error)
 }
 
-// nodesDrain meets processes that do not know each other yet, so that each finds all tasks its own at first.
+// nodesDrain is a backlog for processes that do not know each other at first, so that each claims all tasks.
 var nodesDrain = load{
 	name: "nodes.drain", about: "overdue tasks from a common start of processes until the last is completed, here %d",
 	takes: func(workload) time.Duration { return time.Second },
@@ -30,7 +30,7 @@ var nodesDrain = load{
 	},
 }
 
-// nodesFlood meets processes that have divided the tasks among themselves before these are due.
+// nodesFlood is a backlog for processes that have divided the tasks among themselves before these are due.
 var nodesFlood = load{
 	name:  "nodes.flood",
 	about: "tasks that fall due at one moment until the last is completed, by running processes, here %d",
@@ -57,7 +57,7 @@ func (r *run) fill(ctx context.Context, d *database, due func(int) row.Time) err
 	return err
 }
 
-// by measures what so many processes together make of it.
+// by measures the load on so many processes.
 func (l load) by(n int) measurement {
 	key := fmt.Sprintf("%s_per_s.%d", l.name, n)
 	m := measurement{
@@ -112,5 +112,5 @@ func (l load) run(ctx context.Context, r *run, d *database, key string, n int) e
 	})
 }
 
-// drainSlowest is more than a task takes on any machine on which it is worth while to measure.
+// drainSlowest is more than a task takes on any machine that is worth measuring.
 const drainSlowest = 10 * time.Millisecond

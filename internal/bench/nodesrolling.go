@@ -22,7 +22,7 @@ const (
 	rollingLimit  = 5 * time.Minute         // for all
 )
 
-// nodesRolling stops three processes one after the other, and starts another in the place of each, under load.
+// nodesRolling replaces three processes one after the other, under load.
 var nodesRolling = measurement{
 	name: "nodes.rolling", apart: true, once: true,
 	figures: []figure{
@@ -87,7 +87,7 @@ func (r *run) rolling(ctx context.Context, d *database, fleet *nodebench.Fleet) 
 	return err
 }
 
-// addRolling judges what was due between two moments by its lateness, and all that was saved by the rest.
+// addRolling judges the lateness of tasks that were due between two moments, and the rest of the figures of all.
 func (f *figures) addRolling(tasks []delaytask.TaskRow, saved int, from, until time.Time, fleet *nodebench.Fleet) {
 	const name = "nodes.rolling"
 	starts := fleet.Starts(saved)
@@ -107,7 +107,7 @@ func burned(tasks []delaytask.TaskRow) (n int) {
 	return n
 }
 
-// saveSteadily saves tasks until ctx ends. A save that has begun is brought to its end.
+// saveSteadily saves tasks until ctx ends. It finishes a save that has begun.
 func (r *run) saveSteadily(ctx context.Context, s *delaytask.Scheduler, saved *atomic.Int64) error {
 	chunks := max(2, r.workload.count(rollingRate)/rollingChunk) // a second
 	err := pace(ctx, chunks, int(rollingLimit.Seconds())*chunks, func(context.Context) error {
@@ -127,7 +127,7 @@ func (r *run) saveSteadily(ctx context.Context, s *delaytask.Scheduler, saved *a
 	return err
 }
 
-// restartInTurn replaces each process by another one, and rests until the load is even again.
+// restartInTurn replaces each process by another one, and waits until the load is even again.
 func (r *run) restartInTurn(ctx context.Context, fleet *nodebench.Fleet) error {
 	for range fleetSize {
 		if err := fleet.StopOldest(1); err != nil {

@@ -14,7 +14,7 @@ import (
 // ErrInvalidOptions is returned by [Options.Check] and [Run], with what is wrong.
 var ErrInvalidOptions = errors.New("invalid options of the benchmark")
 
-// Options say what to measure, and where.
+// Options say what to measure, and on which database.
 type Options struct {
 	// DSN names the server whose user may create databases, or a SQLite file in whose folder there is room. The
 	// database itself is neither read nor changed.
@@ -39,8 +39,8 @@ type Options struct {
 	// Only names measurements, or groups of them such as "raw", to be measured instead of what Quick or Full ask for.
 	Only []string
 
-	// Scale multiplies how long, and with how many tasks, is measured. Figures of a small scale mean nothing: it is for
-	// tests. Default: 1.
+	// Scale multiplies the durations and the numbers of tasks. Figures of a small scale mean nothing: it is for tests.
+	// Default: 1.
 	Scale float64
 
 	// Logger gets what schedulers that are measured log. Default: nothing is logged.
@@ -53,8 +53,7 @@ type Options struct {
 	// without.
 	Child []string
 
-	// ServiceProfile names a file that services which are measured write a CPU profile to, the last one's staying. May
-	// be empty.
+	// ServiceProfile names a file for the CPU profile of a measured service. The last one wins. May be empty.
 	ServiceProfile string
 
 	// scratch is how the names of the databases begin. Default: with something drawn at random.
@@ -67,8 +66,7 @@ const (
 	defaultRepeats = 3
 )
 
-// Check returns [ErrInvalidOptions] when values are out of range, contradict each other, or name measurements that
-// there are not.
+// Check returns [ErrInvalidOptions] when values are out of range, contradict each other, or name unknown measurements.
 func (o Options) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
@@ -111,7 +109,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// workload is how much of everything there is in a run.
+// workload is the size of a run.
 type workload struct {
 	warm  time.Duration // before what is measured by time
 	span  time.Duration // of what is measured by time

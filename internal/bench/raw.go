@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// What every task of a measurement has, raw or not.
+// What all tasks of measurements have, raw or not.
 const (
 	benchTag = "bench.task"
 	farDelay = 24 * time.Hour // of tasks that are not to run

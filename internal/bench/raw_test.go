@@ -68,7 +68,7 @@ func TestAnUpdateThatMissesRowsIsAnError(t *testing.T) {
 	})
 }
 
-// TestEveryFormWritesTheSame makes sure that the forms differ in nothing but their speed.
+// TestEveryFormWritesTheSame checks that the forms differ in their speed alone.
 func TestEveryFormWritesTheSame(t *testing.T) {
 	onRaw(t, func(ctx context.Context, d *database, raw *raw) {
 		settles := known(ctx, t, d, settleForms)

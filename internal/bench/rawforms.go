@@ -20,7 +20,7 @@ const (
 	claimGuard  = "version = 0 AND status = 0"
 	settleGuard = "t.version = 1 AND t.status = 3"
 
-	// All rows of a batch are finished when it is sent, each was started at a time of its own.
+	// All rows of a batch finish when it is sent; each started at a time of its own.
 	settleSets = "status = 1, version = t.version + 1, attempt = 1, crash_count = 0, error_stack = NULL, errors = " +
 		"NULL, executor = '" + rawExecutor +
 		"', due_time = '%[1]s', finish_time = '%[1]s', update_time = %[2]s, execution_time = %[3]s"
@@ -28,8 +28,8 @@ const (
 	mysqlTable = "delay_task_message t FORCE INDEX (PRIMARY)"
 )
 
-// claimForms has one form for each database: the rows of a batch differ in nothing but their id, so no values have to
-// be joined.
+// claimForms has one form for each database: the rows of a batch differ in their id alone, so no values have to be
+// joined.
 var claimForms = []updateForm{
 	{"IN list", sqlstore.MySQL, func(ids []int64) string {
 		return "UPDATE " + mysqlTable + " SET " + mysqlClaimSets + " WHERE id IN (" + list(ids) + ") AND " + claimGuard

@@ -18,8 +18,8 @@ const (
 	batchConns  = 4
 	batchRows   = 500
 
-	// What is built beforehand for a second of inserts is more than two cores can take. On a machine that takes it
-	// sooner, the measurement is shorter.
+	// More inserts are prepared for a second than two cores can run. On a machine that runs them sooner, the
+	// measurement is shorter.
 	stockedInserts = 50_000
 	stockedRows    = 150_000
 	leastStock     = 8 // INSERTs for each connection, however short the measurement
@@ -44,10 +44,10 @@ var rawInsertBatch = measurement{
 	},
 }
 
-// onFreshTakes is what making and dropping a database takes, about.
+// onFreshTakes is about how long creating and dropping a database takes.
 const onFreshTakes = 300 * time.Millisecond
 
-// rawInserts measures INSERTs of so many rows, which are there before the clock starts.
+// rawInserts measures INSERTs of so many rows, which are built before the clock starts.
 func (r *run) rawInserts(ctx context.Context, key string, conns, rows int) error {
 	return r.onFresh(ctx, func(ctx context.Context, d *database) error {
 		return d.withRaw(ctx, conns, func(ctx context.Context, raw *raw) error {
@@ -66,8 +66,7 @@ func (r *run) rawInserts(ctx context.Context, key string, conns, rows int) error
 	})
 }
 
-// stock is INSERTs that wait to be run: whole statements, or the values for a prepared one, which SQLite is faster
-// with.
+// stock is prepared INSERTs: whole statements, or the values of a prepared statement, which is faster on SQLite.
 type stock struct {
 	raw      *raw
 	rows     int // of each

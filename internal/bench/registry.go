@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// measurement is something that can be measured by itself.
+// measurement is one measurement of the registry.
 type measurement struct {
 	name    string // as Only names it; "raw.claim_batch" is also meant by "raw"
 	quick   bool   // part of a quick run
@@ -17,13 +17,13 @@ type measurement struct {
 
 	// takes guesses the time of one turn, for the progress.
 	takes func(workload) time.Duration
-	// measure has one turn. It adds a value to each of the figures that it can measure here.
+	// measure takes one turn. It adds a value to each of the figures that can be measured here.
 	measure func(context.Context, *run) error
 	// derive adds what follows from the medians of all measurements. May be nil.
 	derive func(*figures)
 }
 
-// figure is a key of the report and what it says.
+// figure is a key of the report and its meaning.
 type figure struct{ key, about string }
 
 // registry is in the order in which turns are taken: raw and delaytask alternate.
@@ -46,7 +46,7 @@ func Names() []string {
 	return names
 }
 
-// called reports whether a name of Only means the measurement: its name, how that begins, or a part of the report that
+// called reports whether a name of Only selects the measurement: its name, a prefix of it, or a part of the report that
 // it adds to.
 func (m measurement) called(name string) bool {
 	return m.name == name || strings.HasPrefix(m.name, name+".") ||
@@ -56,7 +56,7 @@ func (m measurement) called(name string) bool {
 		})
 }
 
-// chosen lists what is to be measured.
+// chosen lists the selected measurements.
 func (o Options) chosen() []measurement {
 	var chosen []measurement
 	for _, m := range registry {

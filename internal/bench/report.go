@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Report is what a run measured.
+// Report is the result of a run.
 type Report struct {
 	Meta  Meta
 	Lines []Line // in the order of the registry
@@ -20,7 +20,7 @@ type Line struct {
 	Turns []float64 // what the turns measured, in their order; one value for what was derived or measured once
 }
 
-// Digits is how many decimals of the values mean something.
+// Digits is how many decimals of the values are significant.
 func (l Line) Digits() int { return digits(l.Key) }
 
 // Spread returns the smallest and the largest value.

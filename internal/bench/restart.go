@@ -93,7 +93,7 @@ func (r *run) fillForRestart(ctx context.Context, d *database) error {
 	return err
 }
 
-// restart kills a process that serves the tasks and starts another one at once, while this one goes on saving tasks.
+// restart kills a process that serves the tasks and starts another one at once, while this one saves tasks.
 func (r *run) restart(ctx context.Context, d *database) (e restartEvent, err error) {
 	err = r.withScheduler(ctx, d, delaytask.Config{}, func(ctx context.Context, s *delaytask.Scheduler) error {
 		saving, end := context.WithCancel(ctx)
@@ -139,7 +139,7 @@ func (r *run) killed(ctx context.Context, d *database) (restartEvent, error) {
 	return second.Last()
 }
 
-// restartEvent is told twice: when the process is ready, and at the end.
+// restartEvent is written twice: when the process is ready, and at the end.
 type restartEvent struct {
 	Ready   bool            `json:"ready"`
 	Probes  []time.Duration `json:"probes"`  // how late tasks were
@@ -148,7 +148,7 @@ type restartEvent struct {
 	Drained time.Duration   `json:"drained"` // from Start until the last task of the backlog has started
 }
 
-// restartChild serves tasks. With a backlog to catch up it watches how late the others are meanwhile.
+// restartChild serves tasks. With a backlog it also measures how late the other tasks are meanwhile.
 func restartChild(ctx context.Context, o order, t *child.Narrator) error {
 	probes, backlog := lateness.NewStarts(0), lateness.NewStarts(o.Count)
 	noting := func(starts *lateness.Starts) processor.Func {
@@ -211,8 +211,7 @@ func dueBetween(tasks []delaytask.TaskRow, from, until time.Time) []delaytask.Ta
 	return due
 }
 
-// onTimeFrom returns the due time of the first of the tasks from which on none was late, and false when the last one
-// was.
+// onTimeFrom returns the due time of the first task after which none was late, and false when the last one was.
 func onTimeFrom(tasks []delaytask.TaskRow, starts *lateness.Starts) (from time.Time, onTime bool) {
 	for _, task := range slices.Backward(tasks) {
 		at, started := starts.First(task.ID)

@@ -18,9 +18,9 @@ type run struct {
 	meta     Meta
 }
 
-// Run measures what the options ask for, and leaves nothing behind, also when ctx ends. With an error it returns what
-// was measured until then, if anything was begun. It returns [ErrInvalidOptions], ctx's cause, or what went wrong with
-// the database and, where somebody can do something, what.
+// Run measures what the options select, and leaves nothing behind, even when ctx ends. With an error it returns what
+// was measured until then, if a measurement had begun. The error is [ErrInvalidOptions], ctx's cause, or one of the
+// database, with advice where there is some.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ type turn struct {
 	number, of int
 }
 
-// turns are taken one after the other: raw, ours, raw, ours, so that whatever else the machine does meets all alike.
+// turns alternate between raw and ours, so that other load of the machine affects all alike.
 func (r *run) turns(ctx context.Context, chosen []measurement) error {
 	var turns []turn
 	for _, long := range []bool{false, true} {
@@ -93,12 +93,12 @@ func (r *run) turns(ctx context.Context, chosen []measurement) error {
 	return nil
 }
 
-// leftOut is the error of a measurement that nobody can take here: the others can be.
+// leftOut is the error of a measurement that cannot be taken here. The others are.
 type leftOut struct{ error }
 
 func (l *leftOut) Unwrap() error { return l.error }
 
-// Progress is how far a run has come.
+// Progress is the progress of a run.
 type Progress struct {
 	Name        string // of what is measured now; empty at the end
 	Turn, Turns int    // from 1
@@ -107,7 +107,7 @@ type Progress struct {
 
 const progressEvery = 200 * time.Millisecond
 
-// during calls f and tells of its progress meanwhile: it is expected to take so long.
+// during calls f, and reports progress meanwhile by the time that it is expected to take.
 func (p Progress) during(
 	ctx context.Context, tell func(Progress), takes time.Duration, f func(context.Context) error,
 ) error {

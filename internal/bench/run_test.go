@@ -129,7 +129,7 @@ func TestAUserWithoutTheRightToCreateIsRefused(t *testing.T) {
 	})
 }
 
-// scratches lists what a run has made.
+// scratches lists the databases and files of a run.
 func scratches(t *testing.T, db dbtest.Database) (names []string) {
 	t.Helper()
 	if db.Kind == dbtest.SQLite {

@@ -17,7 +17,7 @@ import (
 	"github.com/delaytask/delaytask/migrations"
 )
 
-// place is where scratch databases are made: a server, or a folder.
+// place is a server or a folder for scratch databases.
 type place struct {
 	target sqlstore.Target
 	name   string // how the names of the databases of the run begin
@@ -40,7 +40,7 @@ func newPlace(dsn, name string) (*place, error) {
 	if target.Kind() != sqlstore.SQLite {
 		return p, nil
 	}
-	// Beside the database that is named: another disk would say nothing about this one.
+	// Beside the named database: another disk may have another speed.
 	beside := filepath.Dir(strings.TrimPrefix(target.Redacted(), "sqlite:"))
 	if _, err := os.Stat(beside); err != nil {
 		beside = os.TempDir()
@@ -55,7 +55,7 @@ func newPlace(dsn, name string) (*place, error) {
 // ErrLeftBehind is returned by [Run], beside other errors, when a database that it made could not be dropped.
 var ErrLeftBehind = errors.New("the benchmark leaves something behind")
 
-// leave removes what databases of their own do not remove.
+// leave removes what dropping the databases leaves.
 func (p *place) leave() error {
 	if p.folder == "" {
 		return nil
@@ -120,8 +120,8 @@ func (p *place) create(ctx context.Context) (*database, error) {
 	return &database{p.target.WithDatabase(name), sqlstore.MySQL, drop}, nil
 }
 
-// execute runs a statement about databases. The one that is named need not be there: every server has this one for
-// everybody.
+// execute runs a statement about databases. It connects to information_schema, which every server has: the named
+// database may be missing.
 func (p *place) execute(ctx context.Context, statement string) error {
 	db, _, err := sqlstore.Connect(ctx, p.target.WithDatabase("information_schema"))
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *place) execute(ctx context.Context, statement string) error {
 	return err
 }
 
-// creating says what to do when the user has too few rights.
+// creating adds advice to an error about missing rights.
 func creating(err error) error {
 	refused, ok := errors.AsType[*mysql.MySQLError](err)
 	if ok && (refused.Number == 1044 || refused.Number == 1142 || refused.Number == 1227) {

@@ -1,3 +1,3 @@
-// Package service is delaytask as a server: a scheduler, the HTTP API before it, the calls to addresses behind it, and
-// an orderly end of all of them.
+// Package server runs `delaytask serve`: a scheduler, the HTTP API before it, the calls to receivers behind it, and an
+// orderly end of all of them.
 package server

@@ -15,14 +15,14 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// judge is who says whether a token is good.
+// judge decides whether a token is valid.
 type judge struct{ err error }
 
 func (judge) Asked(context.Context) (bool, error) { return true, nil }
 
 func (j judge) Check(context.Context, string) (access.Caller, error) { return access.Everyone(), j.err }
 
-// ancestral makes the API of a service anew, with its routes of the legacy.
+// legacyAPI makes the API of a service anew, with the routes of the legacy protocols.
 func legacyAPI(t *testing.T, r *running, change func(*api.Config, *compat.Config)) *api.API {
 	t.Helper()
 	p, log := r.service.parts, slog.New(slog.DiscardHandler)
@@ -44,8 +44,7 @@ func legacyAPI(t *testing.T, r *running, change func(*api.Config, *compat.Config
 	return api
 }
 
-// TestOldClientsReadEveryAnswer lets their requests be turned away by everything that stands before their routes, and
-// break behind it.
+// TestOldClientsReadEveryAnswer has each layer before the legacy routes refuse their requests, and their handler panic.
 func TestOldClientsReadEveryAnswer(t *testing.T) {
 	r := serve(t, sqlite(t))
 	f := func(name string, want int, words string, change func(*api.Config, *compat.Config), header ...string) {
@@ -91,7 +90,7 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 		func(c *api.Config, _ *compat.Config) { c.CheckHost = true })
 }
 
-// lastCheck lets a caller in until its body is read.
+// lastCheck accepts a caller until its body is read.
 type lastCheck struct {
 	judge
 	io.Reader

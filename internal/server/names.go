@@ -10,16 +10,16 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 )
 
-// names are what the service may be called by: whatever the Host of a request is not among is refused.
+// names are the hosts that the service answers to: a request with another Host is refused.
 type names struct {
 	any       bool     // no name is refused
 	addresses bool     // every address is answered, not those of loopback alone
 	hosts     []string // besides those of loopback
 }
 
-// names returns what is answered. Where a token is asked for, a web page has none, under whatever name it reaches this
-// server. Elsewhere a page could have its own name lead here. It cannot do that with an address, so a server that
-// others reach answers addresses while it knows no name.
+// names returns the hosts that are answered. Where tokens are required a web page has none, so every name is answered.
+// Elsewhere a page could have its own name lead here. It cannot do that with an address, so a server that others reach
+// answers addresses while no name is set.
 func (p *parts) names() names {
 	loopback, _ := isLoopback(p.cfg.Server.Listen) // admit has read the address
 	n := names{any: p.asked, addresses: !loopback && len(p.cfg.Server.Hosts) == 0}

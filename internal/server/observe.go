@@ -12,17 +12,17 @@ import (
 	"github.com/delaytask/delaytask/internal/server/api"
 )
 
-// observer counts requests, and logs as many of them as somebody may want to read.
+// observer counts requests, and logs a limited number of them each second.
 type observer struct {
 	log      *slog.Logger
 	lines    *rate.Limiter
-	failures *rate.Limiter // lines of failed requests, which others must not crowd out
+	failures *rate.Limiter // lines of failed requests, limited apart from the others
 	left     atomic.Int64  // requests without a line since the last one
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
 
-// mostLines is how many requests are logged a second, and as many failures besides.
+// mostLines is how many requests are logged each second, and how many failures besides.
 const mostLines = 20
 
 func newObserver(log *slog.Logger, registry prometheus.Registerer) (*observer, error) {
@@ -46,7 +46,7 @@ func newObserver(log *slog.Logger, registry prometheus.Registerer) (*observer, e
 	return o, nil
 }
 
-// methods that are counted by name; anybody can make up others.
+// methods are counted by name; a caller can invent others.
 var methods = map[string]bool{"GET": true, "POST": true, "PATCH": true, "DELETE": true, "HEAD": true, "PUT": true,
 	"OPTIONS": true}
 

@@ -35,7 +35,7 @@ type parts struct {
 	spans     *spans
 	scheduler *delaytask.Scheduler
 	store     *sqlstore.Store
-	tokens    *access.Tokens // nil: nobody ever needs one
+	tokens    *access.Tokens // nil: none is ever required
 	asked     bool           // for tokens, from the start
 	client    *webhook.Client
 	receivers *push.Registry
@@ -80,8 +80,8 @@ func (p *parts) make(ctx context.Context) (err error) {
 	return p.makePush()
 }
 
-// makePush makes what calls addresses. Loopback may be called where the service is a developer's: on loopback itself,
-// with the embedded database.
+// makePush makes the client that calls addresses. It may call loopback where the service is a developer's: on loopback
+// itself, with the embedded database.
 func (p *parts) makePush() error {
 	loopback, err := isLoopback(p.cfg.Server.Listen)
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *parts) handler(stopping context.Context) (*api.API, error) {
 	return api.New(c)
 }
 
-// start begins what runs beside the scheduler.
+// start runs the parts beside the scheduler.
 func (p *parts) start(ctx context.Context) {
 	ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
 	p.loops.Go(func() { p.receivers.Run(ctx) })
@@ -159,7 +159,7 @@ func (p *parts) close(ctx context.Context) error {
 
 const purgeEvery = time.Minute
 
-// purge forgets idempotency keys that are a day old.
+// purge deletes idempotency keys that are a day old.
 func (p *parts) purge(ctx context.Context) {
 	ticker := time.NewTicker(purgeEvery)
 	defer ticker.Stop()
@@ -182,7 +182,7 @@ func (p *parts) purge(ctx context.Context) {
 	}
 }
 
-// admit decides who may call.
+// admit decides whether callers need a token, and refuses settings that would expose the service.
 func (p *parts) admit(ctx context.Context) error {
 	tokens, _, err := p.store.AccessTokens(ctx)
 	if err != nil {
@@ -209,12 +209,12 @@ func (p *parts) admit(ctx context.Context) error {
 		p.tokens, p.asked = access.NewTokens(p.store), true
 	case c.Auth == "auto":
 		p.tokens = access.NewTokensOnceThereAreAny(p.store)
-		_, err = p.tokens.Asked(ctx) // so that there is a reading, should the database go away
+		_, err = p.tokens.Asked(ctx) // so that a reading exists when the database goes away
 	}
 	return err
 }
 
-// isLoopback reports whether only this machine reaches the address.
+// isLoopback reports whether the address is reachable from this machine alone.
 func isLoopback(listen string) (bool, error) {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// call is what a receiver was called with.
+// call is one call that a receiver got.
 type call struct {
 	method, path, token, body string
 }
 
-// receiver answers each call with the next of the answers, and the last one for ever.
+// receiver answers each call with the next of the answers, and repeats the last one.
 func receiver(t *testing.T, answers ...string) (url string, calls <-chan call) {
 	t.Helper()
 	got := make(chan call, 10)
@@ -32,7 +32,7 @@ func receiver(t *testing.T, answers ...string) (url string, calls <-chan call) {
 	}), got
 }
 
-// called wants a receiver's next calls to be these.
+// called checks a receiver's next calls.
 func called(t *testing.T, calls <-chan call, want ...call) {
 	t.Helper()
 	for _, w := range want {
@@ -42,8 +42,8 @@ func called(t *testing.T, calls <-chan call, want ...call) {
 	}
 }
 
-// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends those of the tag http, and of a receiver that stands in
-// the settings: it is there again after a restart, and so are its jobs.
+// TestJobsOfOldClientsAreSentUntilTheirPassruleMatches sends those of the tag http, and of a receiver in the settings,
+// which exists again after a restart, with its jobs.
 func TestJobsOfOldClientsAreSentUntilTheirPassruleMatches(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := settings(db.DSN)

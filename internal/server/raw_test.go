@@ -44,8 +44,8 @@ func TestBrokenConversationsAreAnsweredAndEnded(t *testing.T) {
 	task := `{"tag":"t","delay":"1h"}` // 24 bytes
 	f := func(text string, want ...string) {
 		t.Helper()
-		// Where the server would wait for more, it is told that nothing comes. Elsewhere it would take that for a
-		// caller who is gone, and end what it does for him.
+		// Where the server would wait for more, the client ends its side. Elsewhere the server would take that for a
+		// client that has gone, and end the request.
 		shut := len(want) == 0 || slices.Contains([]string{"400 unreadable_body", "400 invalid_json"},
 			want[len(want)-1])
 		got := answers(t, servertest.Speak(t, r.URL, text, shut))

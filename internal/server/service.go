@@ -23,12 +23,11 @@ import (
 const (
 	headerWait = 5 * time.Second
 	idleWait   = 2 * time.Minute
-	// mostHeaderBytes bounds the headers of a request; a longer one is answered with 431.
+	// mostHeaderBytes bounds the headers of a request; larger ones are answered with 431.
 	mostHeaderBytes = 16 << 10
-	// answerWait is how long requests that are in flight have to be answered when the service stops. Waiting pops end
-	// at once.
+	// answerWait is how long requests in flight may take when the service stops. Waiting pops end at once.
 	answerWait = 10 * time.Second
-	// lastWait is for the last answers about the health of a service that has stopped.
+	// lastWait is how long the last answers of health checks may take after the service has stopped.
 	lastWait = time.Second
 )
 
@@ -44,13 +43,13 @@ type Service struct {
 	traces   otlp.Settings
 }
 
-// Option adds to a service what its settings do not say.
+// Option configures what the settings do not contain.
 type Option func(*Service)
 
 // Traced sends the spans of the service to a collector.
 func Traced(to otlp.Settings) Option { return func(s *Service) { s.traces = to } }
 
-// Open listens and opens the database, so that whatever is wrong is said before anything is promised. It returns an
+// Open listens and opens the database, so that every mistake is reported before a request is accepted. It returns an
 // error about the settings, the database, or the address.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger, options ...Option) (*Service, error) {
 	s := &Service{cfg: cfg, log: log}
@@ -82,7 +81,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 		MaxHeaderBytes:    mostHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 
-		DisableGeneralOptionsHandler: true, // OPTIONS * is answered as every other method that nothing takes
+		DisableGeneralOptionsHandler: true, // OPTIONS * is answered like any other unsupported method
 	}
 	return nil
 }
@@ -108,8 +107,8 @@ func listen(ctx context.Context, c config.Server) (net.Listener, error) {
 // Tokens reports whether callers need one from the start.
 func (s *Service) Tokens() bool { return s.parts.asked }
 
-// Run serves until ctx ends, and then stops in order: waiting pops return, what is in flight is answered, running tasks
-// get their grace and are released otherwise. It returns nil when all of that went well.
+// Run serves until ctx ends, and then stops in order: waiting pops return, requests in flight are answered, running
+// tasks get their grace and are released after it. It returns nil when all of that succeeded.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.parts.scheduler.Start(ctx); err != nil {
 		return errors.Join(err, s.close(context.WithoutCancel(ctx)))
@@ -126,14 +125,14 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(err, s.close(context.WithoutCancel(ctx)))
 }
 
-// close ends whatever was opened. The listener goes last: while tasks have their grace, whoever asks is told that this
+// close ends whatever was opened, the listener last: while tasks have their grace, health checks answer that this
 // server stops.
 func (s *Service) close(ctx context.Context) (err error) {
 	if s.stopping != nil {
 		s.stopping()
 	}
 	if s.server != nil {
-		s.server.SetKeepAlivesEnabled(false) // clients look for another server with their next request
+		s.server.SetKeepAlivesEnabled(false) // clients connect to another server for their next request
 		if within(ctx, answerWait, s.api.Close) != nil {
 			s.log.Warn("requests are not answered yet; they may be cut off", "after", answerWait)
 		}

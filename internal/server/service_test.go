@@ -19,8 +19,8 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// TestTheAnswerToASaveIsWhatIsStored compares the task that a save answers with the one that is read then. When it was
-// created and updated is for the database to say, and absent unless the task had to be read.
+// TestTheAnswerToASaveIsWhatIsStored compares the task in the answer to a save with the stored one. The database sets
+// created and updated; they are absent unless the task had to be read.
 func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		r := serve(t, settings(db.DSN))
@@ -51,8 +51,7 @@ func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
 	})
 }
 
-// TestACallerWhoHangsUpIsNoFailure lets some hang up while they wait, as every long poll may. What they waited for is
-// not theirs.
+// TestACallerWhoHangsUpIsNoFailure has callers hang up during a long poll. They get no tasks.
 func TestACallerWhoHangsUpIsNoFailure(t *testing.T) {
 	r := serve(t, sqlite(t))
 	f := func(tag, method, path, counted, level string) {
@@ -106,7 +105,7 @@ func TestBeyondLoopbackTokensAreAskedFor(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.Server, err, want)
 		}
 	}
-	f(func(*config.Server) {}, "--verbs all --dsn sqlite:") // the default, which it wants named
+	f(func(*config.Server) {}, "--verbs all --dsn sqlite:") // the default, which must be named
 	f(func(s *config.Server) { s.Auth = "none" }, "--insecure")
 	f(func(s *config.Server) { s.Auth = "token" }, "delaytask token create")
 	f(func(s *config.Server) { s.Insecure = true }, "")

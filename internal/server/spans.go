@@ -15,8 +15,7 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// spans makes those of the service. Where they are sent nowhere it is nil, and all of its methods leave things as they
-// are.
+// spans makes the spans of the service. It is nil where none are sent, and its methods then change nothing.
 type spans struct {
 	exporter *otlp.Exporter
 	tracer   trace.Tracer
@@ -32,7 +31,7 @@ func newSpans(ctx context.Context, to otlp.Settings, log *slog.Logger, registry 
 			"or it took none.",
 	}, []string{"result"})
 	for _, result := range []string{otlp.Sent, otlp.Overflow, otlp.Failed} {
-		counted.WithLabelValues(result) // visible before the first event: a rate from nothing to one cannot be seen
+		counted.WithLabelValues(result) // visible before the first event: a rate needs a first zero
 	}
 	if err := registry.Register(counted); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// serveTags serves what calls addresses: the tag http, the receivers of the settings, and those that register
+// serveTags serves the tags that call addresses: the tag http, the receivers of the settings, and those that register
 // themselves.
 func (p *parts) serveTags() error {
 	if err := p.register(access.HTTPTag, p.client.HTTP()); err != nil {
@@ -56,12 +56,12 @@ func (p *parts) serveTags() error {
 	return err
 }
 
-// register serves a tag in this process. Its own settings come last and count.
+// register serves a tag in this process. The tag's own settings come last and win.
 func (p *parts) register(tag string, with processor.Processor, options ...processor.RegisterOption) error {
 	return p.scheduler.Register(tag, with, slices.Concat(options, p.options(tag))...)
 }
 
-// options are those of a tag: its jobs of the ancestors' protocols come back after their TTR when a call fails.
+// options are those of a tag: its jobs of the legacy protocols run again after their TTR when a call fails.
 func (p *parts) options(tag string) []processor.RegisterOption {
 	own := p.cfg.Tags[tag]
 	return append(tagOptions(own), processor.Use(compat.RetryAfterTTR(cmp.Or(own.TTR, p.cfg.TTR))))
@@ -86,8 +86,8 @@ func staticOf(tag string, w config.Receiver) (push.Static, error) {
 	return static, nil
 }
 
-// check is what a tag demands of its tasks when they are saved: those of the tag http say what is called, and it must
-// be allowed.
+// check applies the rules of a tag to a task that is saved: a task of the tag http names an address, which must be
+// allowed.
 func (p *parts) check(item delaytask.Item) error {
 	if item.Tag != access.HTTPTag {
 		return nil

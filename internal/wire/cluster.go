@@ -13,7 +13,7 @@ type Node struct {
 	Shares    []Share  `json:"shares" doc:"Of each of these tags"`
 }
 
-// Share is which part of a tag's new tasks a node has timers for.
+// Share is the part of a tag's new tasks that a node has timers for.
 type Share struct {
 	Tag      string `json:"tag"`
 	Position int    `json:"position" doc:"From 1 to total; 0 when the node has no share"`
@@ -37,7 +37,7 @@ type TagList struct {
 	Tags []Tag `json:"tags"`
 }
 
-// TagStats is what there is of one tag.
+// TagStats are the statistics of one tag.
 type TagStats struct {
 	Tag           string           `json:"tag"`
 	Counts        map[string]int64 `json:"counts" doc:"Tasks by status; statuses without tasks are left out"`

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Duration is a duration that is asked for: "500ms", "30s", "30m", "1h30m" or "7d", or a number of milliseconds. It is
-// never negative.
+// Duration is a duration in a request: "500ms", "30s", "30m", "1h30m" or "7d", or a number of milliseconds. It is never
+// negative.
 type Duration time.Duration
 
 // Std is the duration as the standard library has it.

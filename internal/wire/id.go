@@ -41,8 +41,8 @@ func (id *ID) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// Cursor is where a page of a list begins: behind an id, and within one filter. Its text holds the id, and a sum over
-// it and the filter: one that belongs to another list, or was made up, would skip tasks in silence.
+// Cursor is the beginning of a page of a list: after an id, within one filter. Its text contains the id, and a sum over
+// it and the filter: a cursor of another list, or an invented one, would skip tasks silently.
 type Cursor struct {
 	After                       int64
 	Tag, Status, Key, DueBefore string // as in the request

@@ -1,6 +1,6 @@
 package wire
 
-// Popped is a task that was handed out: whoever has it ends it by its token before lease_until.
+// Popped is a task that was handed out: its caller ends it by its lease token before lease_until.
 type Popped struct {
 	ID       ID                `json:"id"`
 	Token    string            `json:"token" doc:"The lease token: ends this lease by finish, fail or release, or moves its end by touch"`

@@ -34,7 +34,7 @@ const (
 	CodeNoSuchRoute          = "no_such_route"
 	CodeMethodNotAllowed     = "method_not_allowed"
 
-	// The caller may not.
+	// The caller lacks a right.
 	CodeUnauthorized      = "unauthorized"
 	CodeForbidden         = "forbidden"
 	CodeCrossOrigin       = "cross_origin"
@@ -43,7 +43,7 @@ const (
 	CodeSecretsImpossible = "secrets_impossible"
 	CodeTooManyReceivers  = "too_many_receivers"
 
-	// An argument cannot be.
+	// An argument is invalid.
 	CodeInvalidTag         = "invalid_tag"
 	CodeInvalidKey         = "invalid_key"
 	CodeInvalidBody        = "invalid_body"
@@ -62,7 +62,7 @@ const (
 	CodeInvalidAddress     = "invalid_address"
 	CodeBatchTooLarge      = "batch_too_large"
 
-	// What was met does not allow it.
+	// The state of the task does not allow it.
 	CodeDuplicate           = "duplicate"
 	CodeConflict            = "conflict"
 	CodeChunkRefused        = "chunk_refused"
@@ -75,7 +75,7 @@ const (
 	CodeContended           = "contended"
 	CodeBroken              = "broken"
 
-	// The service cannot at this moment.
+	// The service is unavailable.
 	CodeOutcomeUnknown = "outcome_unknown"
 	CodeOverloaded     = "overloaded"
 	CodeStopping       = "stopping"
@@ -87,7 +87,7 @@ const (
 // GetStatus and ContentType let frameworks that know such methods answer with a problem.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders says when to try again, for those problems that may be over by then.
+// GetHeaders returns a Retry-After for problems that may pass.
 func (p *Problem) GetHeaders() http.Header {
 	if p.Status != http.StatusServiceUnavailable {
 		return nil

@@ -20,20 +20,20 @@ type Save struct {
 	LatePolicy     string            `json:"late_policy,omitempty" enum:"run,skip,fail" doc:"Default: skip, which cancels it"`
 }
 
-// Saved is a task that was saved, or the unfinished one that carries the key.
+// Saved is a task that was saved, or the unfinished one that has the key.
 type Saved struct {
 	Task
 	Duplicate bool `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; this is it"`
 	Gone      bool `json:"gone,omitempty" doc:"The Idempotency-Key was used before, and its task was deleted since: id, tag and key are all that is known"`
 }
 
-// BatchSaved is what became of the tasks of a batch, in the order in which they were sent.
+// BatchSaved has the outcomes of the tasks of a batch, in the order of the request.
 type BatchSaved struct {
 	Results []BatchResult `json:"results"`
 	Chunks  []BatchChunk  `json:"chunks" doc:"The batch in the parts that were stored as a whole or not at all"`
 }
 
-// BatchResult is what became of one task of a batch.
+// BatchResult is the outcome of one task of a batch.
 type BatchResult struct {
 	ID        ID     `json:"id,omitzero" doc:"Of the task, or of the one that carries the key; for outcome_unknown the id to save again with"`
 	Duplicate bool   `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; id is its id"`
@@ -41,7 +41,7 @@ type BatchResult struct {
 	Detail    string `json:"detail,omitempty"`
 }
 
-// BatchChunk is what became of a chunk: so many tasks of the batch, beginning after those of the chunk before.
+// BatchChunk is the outcome of a chunk: so many tasks of the batch, after those of the chunk before.
 type BatchChunk struct {
 	Count   int      `json:"count" doc:"Tasks in it"`
 	Outcome string   `json:"outcome" enum:"stored,refused,unknown,not_tried" doc:"stored: all of its tasks are there, duplicates included; refused and not_tried: none was stored; unknown: all or none"`
@@ -56,14 +56,14 @@ const (
 	ChunkNotTried = "not_tried"
 )
 
-// Change asks for another due time, another body, or both, of a pending task.
+// Change sets another due time, another body, or both, of a pending task.
 type Change struct {
 	Delay *Duration       `json:"delay,omitempty" doc:"Due so long from now"`
 	At    *Moment         `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
 	Body  json.RawMessage `json:"body,omitempty" doc:"Replaces the body"`
 }
 
-// Met says in which status a change has met its task.
+// Met is the status in which a change has met its task.
 type Met struct {
 	ID  ID     `json:"id,omitzero"`
 	Met string `json:"met" doc:"The status that was met: a pending task will not start; one that was executing may have"`

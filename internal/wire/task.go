@@ -57,7 +57,7 @@ type Page struct {
 	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent when this is the last"`
 }
 
-// Explanation says why a task has not run, or what has become of it.
+// Explanation says why a task has not run, or how it ended.
 type Explanation struct {
 	Reason string `json:"reason" doc:"For programs"`
 	Text   string `json:"text" doc:"For people"`

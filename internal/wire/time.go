@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Layout is how moments are written: in UTC, to the millisecond, which is the unit that punctuality is promised in.
+// Layout is the format of moments: in UTC, to the millisecond, the unit of punctuality.
 const Layout = "2006-01-02T15:04:05.000Z"
 
 // rfc3339 is stricter than time.Parse, which takes an hour of one digit, a comma before the fraction and zones a day
@@ -35,8 +35,8 @@ func (t Time) Std() time.Time { return time.Time(t) }
 // MarshalText writes what String does.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads RFC 3339 with any zone and any number of digits of a second. A leap second is no moment that
-// computers know. It returns an error for anything else.
+// UnmarshalText reads RFC 3339 with any zone and any number of digits of a second. It returns an error for anything
+// else, and for a leap second.
 func (t *Time) UnmarshalText(text []byte) error {
 	std, err := time.Parse(time.RFC3339, string(text))
 	if err != nil || !rfc3339.Match(text) {
@@ -46,7 +46,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Moment is a moment that is asked for: a text of RFC 3339, or the time since 1970 as a whole number, see [Epoch].
+// Moment is a moment in a request: a text of RFC 3339, or the time since 1970 as a whole number, see [Epoch].
 type Moment Time
 
 // Std is the moment as the standard library has it.

@@ -19,7 +19,7 @@ var ErrDurationTooLong = errors.New("the longest duration is 106751d (292 years)
 var wellFormed = regexp.MustCompile(`^(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$`)
 
 // ParseDuration reads what time.ParseDuration reads, and days before it: 7d, 1d12h, 90s. A day has 24 hours. It returns
-// [ErrDurationTooLong], or another error for anything else and for a negative duration, which nobody has a use for.
+// [ErrDurationTooLong], or another error for anything else and for a negative duration.
 func ParseDuration(s string) (time.Duration, error) {
 	days, rest, err := cutDays(s)
 	if err != nil {

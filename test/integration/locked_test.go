@@ -15,7 +15,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A batch waits for somebody else's transaction at most once, and at most a second, which MySQL looks at once a second.
+// A batch waits for of another program transaction at most once, and at most a second, which MySQL looks at once a
+// second.
 const lockBound = 2 * time.Second
 
 // lock holds the task's row in a transaction of somebody else.

@@ -16,7 +16,7 @@ func TestAChildWaitsUntilItIsLetGo(t *testing.T) {
 			return t.Await(ctx)
 		})
 	}()
-	for _, word := range []string{"{}\n", "{}\n"} { // the order, and that it may go
+	for _, word := range []string{"{}\n", "{}\n"} { // the order, and the permission to go on
 		if _, err := io.WriteString(parent, word); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
-// Package child runs this very program once more, in a role: for whatever needs a process of its own to be measured, or
-// killed.
+// Package child starts the running executable once more, in a role: for what needs a process of its own to be measured,
+// or killed.
 //
-// The parent calls [Start] with an order; the child, told by its arguments that it is one, calls [Serve].
+// The parent calls [Start] with an order; the child, which knows its role by its arguments, calls [Serve].
 package child
 
 import (
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Process is this very program once more. It tells events on its standard output: what it has told is known here even
-// when it is killed, for the pipe outlives it.
+// Process is a child process. It writes events to its standard output. They arrive even when it is killed, because the
+// pipe outlives it.
 type Process[E any] struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -25,8 +25,8 @@ type Process[E any] struct {
 	err    error  // what it ended with; read it after events is closed
 }
 
-// Start starts this program with the arguments and hands it its order, which [Serve] reads there. The end of ctx kills
-// it. It returns an error when the program cannot be found, started or told its order.
+// Start starts this program with the arguments and writes its order, which [Serve] reads there. The end of ctx kills
+// it. It returns an error when the program cannot be found or started, or the order cannot be written.
 func Start[E any](ctx context.Context, order any, args ...string) (*Process[E], error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -35,7 +35,7 @@ func Start[E any](ctx context.Context, order any, args ...string) (*Process[E], 
 	return StartProgram[E](ctx, program, order, args...)
 }
 
-// StartProgram does the same with another program that knows such orders: an older version of this one.
+// StartProgram does the same with another program that reads such orders: an older version of this one.
 func StartProgram[E any](ctx context.Context, program string, order any, args ...string) (*Process[E], error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stderr = os.Stderr
@@ -74,8 +74,8 @@ func (p *Process[E]) follow(ctx context.Context, stdout io.Reader) {
 	p.err = p.cmd.Wait()
 }
 
-// Last is for processes that tell one thing at their end. It returns an error when the process ended badly, or said
-// nothing.
+// Last returns the last event of a process, once it has ended. It returns an error when the process failed, or wrote no
+// event.
 func (p *Process[E]) Last() (E, error) {
 	e, told := <-p.events
 	if err := p.Stop(); err != nil {
@@ -87,7 +87,7 @@ func (p *Process[E]) Last() (E, error) {
 	return e, nil
 }
 
-// Listen gives events to f until that returns false, the process ends, or the time is up.
+// Listen passes events to f until that returns false, the process ends, or the time is up.
 func (p *Process[E]) Listen(limit time.Duration, f func(E) bool) {
 	overdue := time.After(limit)
 	for {
@@ -102,7 +102,7 @@ func (p *Process[E]) Listen(limit time.Duration, f func(E) bool) {
 	}
 }
 
-// Kill ends the process as a power cut would, and drops the events that were not read yet.
+// Kill ends the process as a power cut would, and drops the unread events.
 func (p *Process[E]) Kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("kill the child: %w", errors.Join(err, p.Stop()))
@@ -116,7 +116,7 @@ func (p *Process[E]) Kill() error {
 // Pid is the process's number on this machine.
 func (p *Process[E]) Pid() int { return p.cmd.Process.Pid }
 
-// Go lets the process pass [Narrator.Await]. It returns an error when the process has ended.
+// Go ends [Narrator.Await] in the process. It returns an error when the process has ended.
 func (p *Process[E]) Go() error {
 	if _, err := io.WriteString(p.stdin, "{}\n"); err != nil {
 		return fmt.Errorf("let the child go: %w", err)
@@ -132,8 +132,7 @@ func (p *Process[E]) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Wait gives f the events until the process has ended, however that came about. It returns an error when it ended
-// badly.
+// Wait passes the events to f until the process has ended. It returns an error when the process failed.
 func (p *Process[E]) Wait(f func(E)) error {
 	for e := range p.events {
 		f(e)
@@ -146,23 +145,23 @@ func (p *Process[E]) Wait(f func(E)) error {
 
 const stopLimit = 45 * time.Second
 
-// Stop lets the process finish what it does, and drops the events that were not read yet. After 45 s it is killed. It
-// returns an error when the process ended badly.
+// Stop asks the process to finish, and drops the unread events. After 45 s it kills it. It returns an error when the
+// process failed.
 func (p *Process[E]) Stop() error {
 	defer p.End().Stop()
 	return p.Wait(func(E) {})
 }
 
-// End is Stop for those who listen already: it does not wait. It returns what kills the process after 45 s, to be
-// stopped when it has gone.
+// End is Stop for a caller that reads the events: it does not wait. It returns the timer that kills the process after
+// 45 s, to be stopped when the process has ended.
 func (p *Process[E]) End() *time.Timer {
 	_ = p.stdin.Close() // it may have gone already
 	return time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })
 }
 
-// Serve is the child's side: it reads the order from in, which the parent writes there because others can read
-// arguments and a DSN may hold a password, and runs the role. The context of the role ends when the parent closes its
-// end of in, or dies. It returns an error when the order cannot be read, or that of the role.
+// Serve is the child's side: it reads the order from in, and runs the role. The order is no argument, because others
+// can read arguments and a DSN may contain a password. The context of the role ends when the parent closes its end of
+// in, or dies. It returns an error when the order cannot be read, or that of the role.
 func Serve[O any](
 	ctx context.Context, in io.Reader, out io.Writer, role func(context.Context, O, *Narrator) error,
 ) error {
@@ -189,11 +188,11 @@ func Serve[O any](
 type Narrator struct {
 	mu     sync.Mutex
 	events *json.Encoder
-	let    chan struct{} // closed when the parent lets the process go
+	let    chan struct{} // closed by the parent's Go
 }
 
-// Await returns when the parent lets the process go on, as several that are to begin together. It returns the cause of
-// ctx when that ends before.
+// Await returns when the parent calls [Process.Go], for processes that begin together. It returns the cause of ctx when
+// that ends first.
 func (t *Narrator) Await(ctx context.Context) error {
 	select {
 	case <-t.let:
@@ -207,5 +206,5 @@ func (t *Narrator) Await(ctx context.Context) error {
 func (t *Narrator) Tell(event any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.events.Encode(event) // a parent that no longer listens has closed the input too
+	_ = t.events.Encode(event) // a parent that no longer reads has closed the input too
 }

@@ -1,5 +1,4 @@
-// Package httpbench holds what the benchmark of the service is made of: the service as it is measured, and clients that
-// load it. Package bench says what is measured with them.
+// Package httpbench is the service as it is measured, and the clients that load it. Package bench measures with them.
 package httpbench
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Client calls a service. It is safe for concurrent use, and keeps a connection for each of those who use it at once.
+// Client calls a service. It is safe for concurrent use, and keeps a connection for each concurrent caller.
 type Client struct {
 	base string
 	http *http.Client
@@ -37,7 +36,7 @@ func NewClient(base string) *Client {
 	}}}
 }
 
-// Close ends the connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Task is what is saved.
@@ -67,7 +66,7 @@ func (c *Client) SaveBatch(ctx context.Context, tasks []Task) error {
 	return nil
 }
 
-// Pop waits for tasks. It returns also the moment at which the answer had been read, but not yet decoded.
+// Pop waits for tasks. It also returns the moment when the answer had been read, before it was decoded.
 func (c *Client) Pop(ctx context.Context, tag string, most int, wait time.Duration) ([]wire.Popped, time.Time, error) {
 	query := url.Values{"max": {strconv.Itoa(most)}, "wait": {wait.String()}}
 	var reply wire.PopReply
@@ -75,7 +74,7 @@ func (c *Client) Pop(ctx context.Context, tag string, most int, wait time.Durati
 	return reply.Tasks, at, err
 }
 
-// Finish completes tasks. Whether each of them was is for the table to say.
+// Finish completes tasks. The table shows whether each of them was completed.
 func (c *Client) Finish(ctx context.Context, tasks []wire.Popped) error {
 	batch := wire.FinishBatch{Tokens: make([]string, len(tasks))}
 	for i := range tasks {
@@ -123,7 +122,7 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) (re
 }
 
 // Serve runs the service with its defaults, on a database that has the tables and on a free port of loopback, until ctx
-// ends. It calls ready with where that is; who calls there waits until the service runs. It returns the errors of
+// ends. It calls ready with the address; a call there waits until the service runs. It returns the errors of
 // [server.Open] and [server.Service.Run].
 func Serve(ctx context.Context, dsn string, log *slog.Logger, ready func(url string)) error {
 	c := config.Default()
@@ -137,8 +136,8 @@ func Serve(ctx context.Context, dsn string, log *slog.Logger, ready func(url str
 	return s.Run(ctx)
 }
 
-// Receive answers calls of the service, on a free port of loopback, while f runs: f gets the URL to be called, and note
-// what arrives: the id of each call's task, and the moment.
+// Receive answers calls of the service, on a free port of loopback, while f runs. f gets the URL; note gets the id of
+// each call's task, and the moment.
 func Receive(ctx context.Context, note func(id int64, at time.Time), f func(url string) error) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

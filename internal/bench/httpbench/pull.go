@@ -17,8 +17,8 @@ type Pull struct {
 	Wait    time.Duration // of one poll
 }
 
-// Run notes in seen when each task arrived, until seen has all or the limit is over: what is missing then is for the
-// judge. It returns when the last task was finished.
+// Run adds to seen when each task arrived, until seen has all or the limit is over; the judge reports what is missing.
+// It returns when the last task was finished.
 func (p Pull) Run(
 	ctx context.Context, c *Client, seen *lateness.Starts, limit time.Duration,
 ) (last time.Time, err error) {
@@ -52,7 +52,7 @@ func (p Pull) Run(
 	return last, context.Cause(ctx)
 }
 
-// turn polls once, as long as somebody waits, and finishes what came.
+// turn polls once and finishes the tasks that it got.
 func (p Pull) turn(ctx, waiting context.Context, c *Client, seen *lateness.Starts) (int, error) {
 	tasks, at, err := c.Pop(waiting, p.Tag, p.Max, p.Wait)
 	if waiting.Err() != nil && len(tasks) == 0 {
@@ -67,7 +67,7 @@ func (p Pull) turn(ctx, waiting context.Context, c *Client, seen *lateness.Start
 	return len(tasks), c.Finish(ctx, tasks)
 }
 
-// errTask is what nobody expects who waits for nothing.
+// errTask is the error of a poll that gets a task of a tag without any.
 var errTask = errors.New("a task came, and none was saved")
 
 // Wait lets clients poll for a tag that has no tasks, one poll after the other, while f runs.

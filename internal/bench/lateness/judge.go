@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask"
 )
 
-// Judgement compares what the table promised with what processors saw.
+// Judgement compares the due times in the table with what processors saw.
 type Judgement struct {
 	Once   int             // tasks that started exactly once and are completed
 	Lost   int             // tasks that never started, or are not completed
@@ -23,7 +23,7 @@ type Judgement struct {
 	Starts []time.Duration // how late the first starts were
 }
 
-// Judge takes the expected times from the table, each moved by shift: 0, except to see that the judge is not blind.
+// Judge takes the expected times from the table, each moved by shift, which is 0 except in a test of the judge.
 func Judge(tasks []delaytask.TaskRow, s *Starts, shift time.Duration) Judgement {
 	var j Judgement
 	for _, task := range tasks {
@@ -70,7 +70,7 @@ func Percentile(durations []time.Duration, p float64) time.Duration {
 	if n == 0 {
 		return 0
 	}
-	// A float makes a little more than 40,959 of 99.9 % of 41,000.
+	// In floating point 99.9 % of 41,000 is a little more than 40,959.
 	rank := int(math.Ceil(float64(n) * p / 100 * (1 - 1e-12)))
 	return slices.Sorted(slices.Values(durations))[max(rank, 1)-1]
 }
@@ -82,11 +82,11 @@ var ErrOtherClock = errors.New("the server's clock is not this machine's, so nob
 // clockReadings is how often the server is asked for its time: a slow reply to one of them must not hide a wrong clock.
 const clockReadings = 5
 
-// SameClock returns [ErrOtherClock] when a MySQL server has another clock than this process: who judges by time.Now
-// what is due by the server's clock must know. It returns other errors when the server cannot be asked.
+// SameClock returns [ErrOtherClock] when a MySQL server has another clock than this process: then time.Now cannot tell
+// how late a task is. It returns other errors when the server cannot be asked.
 func SameClock(ctx context.Context, pool *sql.DB) error { return ClockAhead(ctx, pool, 0) }
 
-// ClockAhead is the same for a server whose clock is to be ahead by that much.
+// ClockAhead is the same for a server whose clock has to be ahead by the duration.
 func ClockAhead(ctx context.Context, pool *sql.DB, by time.Duration) error {
 	least, most := time.Duration(math.MinInt64), time.Duration(math.MaxInt64) // bounds of how far the server is ahead
 	for range clockReadings {

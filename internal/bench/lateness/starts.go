@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Starts collects when processors started, by the clock that they read as the first thing they did. It is safe for
-// concurrent use.
+// Starts collects when processors started, by the clock that each reads first. It is safe for concurrent use.
 type Starts struct {
 	mu   sync.Mutex
 	seen map[int64]started // without pointers, which the garbage collector would follow while lateness is measured
@@ -21,7 +20,7 @@ type started struct {
 	count int
 }
 
-// NewStarts expects so many different tasks.
+// NewStarts returns Starts that expect n different tasks.
 func NewStarts(want int) *Starts {
 	return &Starts{seen: make(map[int64]started, want), want: want, full: make(chan struct{})}
 }
@@ -41,7 +40,7 @@ func (s *Starts) Add(id int64, at time.Time) {
 	}
 }
 
-// First tells when the task started for the first time, and whether it did.
+// First returns when the task started for the first time, and whether it did.
 func (s *Starts) First(id int64) (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +51,7 @@ func (s *Starts) First(id int64) (time.Time, bool) {
 	return time.Unix(0, seen.first), true
 }
 
-// Count tells how often the task started.
+// Count returns how often the task started.
 func (s *Starts) Count(id int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +68,8 @@ func (s *Starts) Full() bool {
 	}
 }
 
-// Wait returns when all have started or the time is up; what is missing then is for the judge. It returns an error when
-// ctx ends.
+// Wait returns when all have started or the time is up; the judge reports what is missing. It returns an error when ctx
+// ends.
 func (s *Starts) Wait(ctx context.Context, limit time.Duration) error {
 	overdue := time.NewTimer(limit)
 	defer overdue.Stop()

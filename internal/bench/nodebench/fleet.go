@@ -17,15 +17,15 @@ type Fleet struct {
 	limit   time.Duration // for a process to become ready, or to serve
 	members []*member     // in the order of their starts
 	stopped int           // of them, the oldest
-	news    chan struct{} // holds one when a process has told something
+	news    chan struct{} // holds one element when a process has written an event
 }
 
-// NewFleet takes what starts a process, and how long that may take.
+// NewFleet returns a fleet whose processes are started by start, which may take as long as the limit.
 func NewFleet(limit time.Duration, start func(context.Context) (*child.Process[Event], error)) *Fleet {
 	return &Fleet{start: start, limit: limit, news: make(chan struct{}, 1)}
 }
 
-// member is one process and what it has told.
+// member is one process and its events.
 type member struct {
 	process *child.Process[Event]
 	gone    chan struct{}
@@ -37,7 +37,7 @@ type member struct {
 	err            error
 }
 
-// Start starts n processes more, and returns when all are ready to go.
+// Start starts n more processes, and returns when all are ready.
 func (f *Fleet) Start(ctx context.Context, n int) error {
 	for range n {
 		process, err := f.start(ctx)
@@ -55,7 +55,7 @@ func (f *Fleet) Start(ctx context.Context, n int) error {
 	return f.all(ctx, func(m *member) bool { return m.ready })
 }
 
-// Go lets all processes go that wait for it.
+// Go ends the wait of all processes.
 func (f *Fleet) Go() error {
 	var errs []error
 	for _, m := range f.members {
@@ -66,7 +66,7 @@ func (f *Fleet) Go() error {
 	return errors.Join(errs...)
 }
 
-// Serve lets all go, and returns when they serve.
+// Serve calls Go, and returns when all processes serve.
 func (f *Fleet) Serve(ctx context.Context) error {
 	if err := f.Go(); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (f *Fleet) all(ctx context.Context, is func(*member) bool) error {
 	})
 }
 
-// Ran returns when the processes have begun so many tasks in all, those that have ended included. It returns an error
-// when ctx ends before, or a process did without being told to.
+// Ran returns when all processes, ended ones included, have begun n tasks together. It returns an error when ctx ends
+// first, or a process ends by itself.
 func (f *Fleet) Ran(ctx context.Context, want int) error {
 	return f.until(ctx, func() bool {
 		sum := 0
@@ -120,8 +120,7 @@ func (f *Fleet) until(ctx context.Context, is func() bool) error {
 	return nil
 }
 
-// StopOldest stops the n oldest processes that are left, all at once and as a deploy does, and returns when they are
-// gone.
+// StopOldest stops the n oldest processes at once, as a deploy does, and returns when they have ended.
 func (f *Fleet) StopOldest(n int) error {
 	leaving := f.members[f.stopped : f.stopped+n]
 	f.stopped += n
@@ -185,7 +184,7 @@ func (f *Fleet) tell() {
 	}
 }
 
-// ended notes how the process did. Only one that has told its end has ended as it should.
+// ended notes the result of the process. One without a last event has failed.
 func (m *member) ended(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

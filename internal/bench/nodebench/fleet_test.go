@@ -21,7 +21,7 @@ const (
 	limit = time.Minute
 )
 
-// fleetOf starts no process yet.
+// fleetOf returns a fleet without processes.
 func fleetOf(t *testing.T, o order) *Fleet {
 	t.Helper()
 	f := NewFleet(limit, func(ctx context.Context) (*child.Process[Event], error) {
@@ -31,7 +31,7 @@ func fleetOf(t *testing.T, o order) *Fleet {
 	return f
 }
 
-// TestAFleetRunsEverything saves before the processes are let go, and replaces one of them.
+// TestAFleetRunsEverything saves before the processes go, and replaces one of them.
 func TestAFleetRunsEverything(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "tasks.db")
 	f := fleetOf(t, order{DSN: dsn})
@@ -65,7 +65,7 @@ func TestAFleetRunsEverything(t *testing.T) {
 	}
 }
 
-// saver makes what saves so many tasks that are due.
+// saver returns a function that saves n due tasks.
 func saver(t *testing.T, dsn string) func(n int) {
 	t.Helper()
 	s, err := delaytask.Open(t.Context(), dsn, delaytask.Config{})
@@ -158,7 +158,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// order is what a process of the tests is to do.
+// order is the task of a test process.
 type order struct {
 	DSN  string
 	Mute bool // end at once, without a word

@@ -1,5 +1,5 @@
-// Package nodebench holds what the benchmark of several processes on one database is made of: the process, and the
-// fleet of them. Package bench says what is measured with them.
+// Package nodebench is one process of a benchmark of several on one database, and the fleet of them. Package bench
+// measures with them.
 package nodebench
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Event is what a process tells: that it is ready to go, that it serves, how many tasks it has begun since; at its end
-// the rest.
+// Event is what a process reports: that it is ready, that it serves, how many tasks it has begun since; at its end the
+// rest.
 type Event struct {
 	Ready   bool    `json:"ready,omitempty"`
 	Serving bool    `json:"serving,omitempty"`
@@ -38,7 +38,7 @@ type Start struct {
 
 const tellEvery = 10 * time.Millisecond
 
-// Serve is the process: a scheduler with defaults whose processor of the tag does nothing. It waits to be let go, and
+// Serve is the process: a scheduler with defaults whose processor of the tag does nothing. It waits for [Fleet.Go], and
 // serves until ctx ends, which stops it as a deploy does. It returns the errors of the scheduler.
 func Serve(ctx context.Context, dsn, tag string, log *slog.Logger, t *child.Narrator) error {
 	n := &node{}
@@ -71,7 +71,7 @@ func (n *node) Process(_ context.Context, task *processor.Task) error {
 	return nil
 }
 
-// serve has stopped the scheduler when it returns: what still ran has been noted.
+// serve has stopped the scheduler when it returns, so that n has noted every task.
 func (n *node) serve(ctx context.Context, dsn, tag string, cfg delaytask.Config, t *child.Narrator) (err error) {
 	s, err := delaytask.Open(ctx, dsn, cfg)
 	if err != nil {
@@ -110,7 +110,7 @@ type Claims struct {
 	Won   int `json:"won"`
 }
 
-// claimsOf reads the metrics as whoever watches an application would.
+// claimsOf reads the metrics, as monitoring would.
 func claimsOf(m *delaytask.Metrics) (c Claims, err error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(m); err != nil {
@@ -137,8 +137,8 @@ func claimsOf(m *delaytask.Metrics) (c Claims, err error) {
 	return c, nil
 }
 
-// Spread is by how many percent of an even share the process is off that ran the most, or the fewest, tasks for its
-// share. Of nothing it is 0.
+// Spread is the largest deviation of a process from an even share of the tasks, in percent of that share. Without tasks
+// it is 0.
 func Spread(ran []int) float64 {
 	all := 0
 	for _, n := range ran {
@@ -154,7 +154,7 @@ func Spread(ran []int) float64 {
 	return 100 * worst / share
 }
 
-// Wasted is how many percent of the rows that processes tried to claim none of them won. Of nothing it is 0.
+// Wasted is how many percent of the tried claims were not won. Without tries it is 0.
 func Wasted(claims []Claims) float64 {
 	var all Claims
 	for _, c := range claims {

@@ -1,3 +1,3 @@
-// Package usage tells what this process has needed of the machine, and what the machine lacked. It knows how on Linux;
-// elsewhere its functions return errors.ErrUnsupported.
+// Package usage measures what this process uses of the machine, and what the machine lacked, on Linux. Elsewhere its
+// functions return errors.ErrUnsupported.
 package usage

@@ -1,5 +1,5 @@
-// Package access says who calls the HTTP service, and what the caller may do: bearer tokens, the verbs and tags of
-// each, and the caller that a request comes from.
+// Package access identifies the callers of the HTTP service and holds their rights: bearer tokens, the verbs and tags
+// of each, and the caller of a request.
 package access
 
 import (
@@ -12,16 +12,14 @@ import (
 )
 
 var (
-	// ErrUnauthorized is returned when nobody may call with this token: it is unknown, revoked or expired, or no token
-	// at all.
+	// ErrUnauthorized is returned for a token that is unknown, revoked or expired, and for a call without one.
 	ErrUnauthorized = errors.New("the bearer token is unknown or has expired; delaytask token create makes one")
 
-	// ErrUnavailable is returned when the tokens cannot be read, and were not read in the last minutes either. Calling
-	// again later helps.
+	// ErrUnavailable is returned when the tokens cannot be read and the last reading is too old. A later call may
+	// succeed.
 	ErrUnavailable = errors.New("the tokens cannot be read from the database; try again later")
 
-	// ErrInvalid is returned when a token is asked for with a name, a tag or a verb that makes no sense. The text says
-	// what is wanted.
+	// ErrInvalid is returned for a new token with an invalid name, tag or verb. The text says what is valid.
 	ErrInvalid = errors.New("invalid access")
 )
 
@@ -30,12 +28,12 @@ type Verb string
 
 const (
 	Save     Verb = "save"      // save tasks, of any tag but "http"
-	SaveHTTP Verb = "save_http" // save tasks of the tag "http": whoever may, chooses where the server sends requests
+	SaveHTTP Verb = "save_http" // save tasks of the tag "http", whose addresses the server calls
 	Read     Verb = "read"      // see tasks
 	Change   Verb = "change"    // cancel, reschedule and retry tasks, and change their bodies
 	Work     Verb = "work"      // pop tasks, and finish, fail, release and touch them
 	Operate  Verb = "operate"   // pause and resume tags, see nodes and statistics
-	Metrics  Verb = "metrics"   // read the metrics, which name all tags; whoever may operate all tags may as well
+	Metrics  Verb = "metrics"   // read the metrics, which name all tags; Operate on all tags includes it
 	Register Verb = "register"  // register receivers, whose addresses are called back with tasks
 
 	// All is every verb, also those that later releases add.
@@ -45,10 +43,10 @@ const (
 // Verbs lists what a caller may do, without All.
 var Verbs = []Verb{Save, SaveHTTP, Read, Change, Work, Operate, Metrics, Register}
 
-// HTTPTag is the built-in tag whose tasks say themselves which address is called.
+// HTTPTag is the built-in tag whose tasks name the address to call.
 const HTTPTag = "http"
 
-// ToSave is the verb that it takes to save a task of the tag.
+// ToSave returns the verb that saving a task of the tag requires.
 func ToSave(tag string) Verb {
 	if tag == HTTPTag {
 		return SaveHTTP
@@ -56,8 +54,7 @@ func ToSave(tag string) Verb {
 	return Save
 }
 
-// ParseVerbs reads verbs by their names, each once. It returns [ErrInvalid] for an unknown one, and when there are
-// none.
+// ParseVerbs reads verbs by their names, each once. It returns [ErrInvalid] for an unknown verb and for an empty list.
 func ParseVerbs(names []string) ([]Verb, error) {
 	var verbs []Verb
 	for _, name := range names {
@@ -87,7 +84,7 @@ func verbNames() string {
 const anyTag = "*"
 
 // ParseTags reads patterns of tags, each once: a tag, the beginning of tags with a "*" at its end, or "*" alone for all
-// tags. It returns [ErrInvalid] for what is none, and when there are none.
+// tags. It returns [ErrInvalid] for anything else and for an empty list.
 func ParseTags(patterns []string) ([]string, error) {
 	var tags []string
 	for _, pattern := range patterns {
@@ -108,7 +105,7 @@ func ParseTags(patterns []string) ([]string, error) {
 	return tags, nil
 }
 
-// Match reports whether one of the patterns stands for the tag.
+// Match reports whether one of the patterns matches the tag.
 func Match(patterns []string, tag string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, tag) })
 }

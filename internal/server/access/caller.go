@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Caller is who calls. The zero value may do nothing.
+// Caller is the sender of a request and its rights. The zero value has none.
 type Caller struct {
 	name  string
 	verbs []Verb
@@ -18,8 +18,8 @@ func Everyone() Caller { return Caller{verbs: []Verb{All}, tags: []string{anyTag
 // Name is the name of the caller's token.
 func (c Caller) Name() string { return c.name }
 
-// May reports whether the caller may do v with tasks of the tag. Tasks without a tag, which only plain SQL makes,
-// belong to those who may do it to all.
+// May reports whether the caller may do v with tasks of the tag. Only plain SQL makes tasks without a tag; they require
+// the right for all tags.
 func (c Caller) May(v Verb, tag string) bool { return c.has(v) && Match(c.tags, tag) }
 
 // SomeTag reports whether the caller may do v with tasks of some tag at all.
@@ -35,7 +35,7 @@ type contextKey struct{}
 // carried is what a context carries.
 type carried struct {
 	caller Caller
-	check  func(context.Context) (Caller, error) // finds the caller anew; nil: it stays who it is
+	check  func(context.Context) (Caller, error) // finds the caller anew; nil: the caller stays
 }
 
 // WithCaller returns a context that carries the caller.
@@ -54,7 +54,7 @@ func WithCheck(ctx context.Context, check func(context.Context) (Caller, error))
 }
 
 // Again returns the context with the caller found anew: while a request waited, its token may have been revoked, or the
-// first token made. It returns the error of the check when nobody may call any more.
+// first token made. It returns the error of the check when the caller has lost its rights.
 func Again(ctx context.Context) (context.Context, error) {
 	c, _ := ctx.Value(contextKey{}).(carried)
 	if c.check == nil {

@@ -42,7 +42,7 @@ func TestACallerMayWhatItsVerbsAndTagsSay(t *testing.T) {
 	f(c, Read, "order.close", true)
 	f(c, Work, "order.close", false)
 	f(c, Work, "", false)
-	f(c, SaveHTTP, "order.http", false) // saving is not choosing where the server calls
+	f(c, SaveHTTP, "order.http", false) // Save does not include SaveHTTP
 	f(Caller{verbs: []Verb{All}, tags: []string{"mail"}}, SaveHTTP, "mail", true)
 	f(Caller{verbs: []Verb{All}}, Read, "", false)
 	f(Caller{verbs: []Verb{"later"}, tags: []string{"*"}}, Read, "a", false)
@@ -106,7 +106,7 @@ func TestVerbsAndTagsAreRead(t *testing.T) {
 	f(err, "may use none")
 }
 
-// What is taken as a pattern stands for tags that there can be, and for no others than it says.
+// A pattern that is accepted matches valid tags, and only those that it describes.
 func FuzzParseTags(f *testing.F) {
 	f.Add("order.*", "order.close")
 	f.Add("*", "a")

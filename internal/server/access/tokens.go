@@ -41,20 +41,20 @@ type Tokens struct {
 	reading singleflight.Group
 
 	mu    sync.Mutex
-	open  bool      // nobody needs a token until there is one
+	open  bool      // no token is required until one exists
 	last  *list     // nil before the first reading
-	retry time.Time // no earlier does a check wait for another reading, if it has a list
+	retry time.Time // with a list, a check waits for no reading before this
 }
 
-// NewTokens returns tokens that nobody has read yet.
+// NewTokens returns Tokens that always require one. Nothing is read before the first call.
 func NewTokens(r Reader) *Tokens { return &Tokens{reader: r} }
 
-// NewTokensOnceThereAreAny returns tokens that nobody needs while none is stored.
+// NewTokensOnceThereAreAny returns Tokens that require one as soon as one is stored.
 func NewTokensOnceThereAreAny(r Reader) *Tokens { return &Tokens{reader: r, open: true} }
 
-// Asked reports whether callers need a token. A server that began without any asks for them within 2 seconds after the
-// first was created, and goes on when the last one is revoked. It returns [ErrUnavailable] when that cannot be told, as
-// Check does.
+// Asked reports whether callers need a token. A server that began without any requires one within 2 seconds of the
+// first creation, and still does after the last is revoked. Like Check, it returns [ErrUnavailable] when the tokens
+// cannot be read.
 func (t *Tokens) Asked(ctx context.Context) (bool, error) {
 	t.mu.Lock()
 	open := t.open
@@ -72,9 +72,9 @@ func (t *Tokens) Asked(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Check returns who has the token, which is what follows "Bearer " in a request. It returns [ErrUnauthorized] when
-// nobody has. A token that was created or revoked within the last 2 seconds may be judged as before. While the database
-// is away the last reading counts, for 5 minutes; then Check returns [ErrUnavailable].
+// Check returns the caller of the token, which is what follows "Bearer " in a request. It returns [ErrUnauthorized]
+// when no caller has it. A token that was created or revoked within the last 2 seconds may be judged as before. While
+// the database is away the last reading counts, for 5 minutes; then Check returns [ErrUnavailable].
 func (t *Tokens) Check(ctx context.Context, bearer string) (Caller, error) {
 	hash, ok := hashOf(bearer)
 	if !ok {
@@ -121,7 +121,7 @@ func (t *Tokens) current(ctx context.Context) (*list, error) {
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// read reads for all that wait, so it does not end with the context of one of them.
+// read serves all waiting checks, so the context of one of them does not end it.
 func (t *Tokens) read() (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
@@ -166,7 +166,7 @@ func newList(tokens []row.AccessToken, asked time.Time, now row.Time) *list {
 // age is how old the list is at most.
 func (l *list) age() time.Duration { return time.Since(l.asked) }
 
-// find returns who has the token. It looks at all tokens, and at all bytes of each, so that the time it takes says
+// find returns the caller of the token. It compares all tokens, and all bytes of each, so that its duration reveals
 // nothing.
 func (l *list) find(hash [32]byte) (Caller, error) {
 	found := -1
@@ -181,19 +181,20 @@ func (l *list) find(hash [32]byte) (Caller, error) {
 	return l.callers[found], nil
 }
 
-// expired judges by the latest that the database's clock can show: a token is never good for longer than was promised.
+// expired takes the latest time that the database's clock can show: a token is never valid for longer than was asked
+// for.
 func (l *list) expired(t row.AccessToken) bool {
 	return !t.Expires.IsZero() && l.now.Add(l.age()) >= t.Expires
 }
 
-// A token begins so that people and scanners for leaked secrets know what it is.
+// A token has a prefix by which people and scanners for leaked secrets recognise it.
 const tokenPrefix = "dt_"
 
 const tokenBytes = 32
 
-// New makes a token. The secret is what a caller sends; it cannot be had again from the row that is stored. tags and
-// verbs are as [ParseTags] and [ParseVerbs] take them; the token is good until expires by the database's clock, and for
-// ever when that is zero. New returns [ErrInvalid] when the name, a tag or a verb makes no sense.
+// New makes a token. The secret is what a caller sends; the stored row does not contain it. tags and verbs are as
+// [ParseTags] and [ParseVerbs] take them; the token is valid until expires by the database's clock, and for ever when
+// that is zero. New returns [ErrInvalid] for an invalid name, tag or verb.
 func New(name string, tags []string, verbs []Verb, expires row.Time) (secret string, token row.AccessToken, err error) {
 	if !processor.ValidTag(name) {
 		return "", token, fmt.Errorf("%w: the name %.140q of a token: want 1-128 bytes of A-Z a-z 0-9 . _ - : /",
@@ -217,8 +218,7 @@ func New(name string, tags []string, verbs []Verb, expires row.Time) (secret str
 	}, nil
 }
 
-// hashOf returns the hash of what may be a token. What cannot be one is refused without further work, however long it
-// is.
+// hashOf returns the hash of a well-formed token. It refuses anything else without hashing it, however long it is.
 func hashOf(bearer string) (hash [sha256.Size]byte, ok bool) {
 	random, named := strings.CutPrefix(bearer, tokenPrefix)
 	if !named || len(random) != base64.RawURLEncoding.EncodedLen(tokenBytes) {

@@ -48,7 +48,7 @@ func TestATokenThatMakesNoSenseIsNotMade(t *testing.T) {
 	f("ci", "a", "pop")
 }
 
-// table answers with what is in it, or with an error; it counts the readings, and holds them while it hangs.
+// table returns its tokens or an error. It counts the readings, and blocks them while it hangs.
 type table struct {
 	mu       sync.Mutex
 	tokens   []row.AccessToken

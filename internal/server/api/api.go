@@ -23,8 +23,8 @@ type Config struct {
 	Log       *slog.Logger
 	BodyLimit int           // bytes of a task's body, as the scheduler has it
 	BodyWait  time.Duration // how long a request's body may take to arrive; default 30 s
-	// RequestWait is how long a request waits for the database, so that its caller hears how it stands while it still
-	// listens: most clients give up after 30 s. Pops have a wait of their own. The default is 15 s.
+	// RequestWait is how long a request waits for the database. Most clients give up after 30 s, and shall get an
+	// answer before. Pops have a wait of their own. The default is 15 s.
 	RequestWait time.Duration
 	// Bytes of large requests, and of pages, that are in memory at a time; default 256 MiB each, at least one batch
 	// fits.
@@ -39,19 +39,19 @@ type Config struct {
 
 	Requests  Requests                   // remembers idempotency keys
 	Receivers Receivers                  // addresses that are called back
-	Check     func(delaytask.Item) error // what a tag demands of its tasks besides; nil: nothing
-	// Observe is told of every request that was answered, with the context that it came with; nil: nobody is.
+	Check     func(delaytask.Item) error // further rules of a tag for its tasks; nil: none
+	// Observe is called for every request that was answered, with the request's context. May be nil.
 	Observe func(context.Context, Request)
 
 	Compat      LegacyProtocols // nil: their routes are not served
 	Metrics     http.Handler    // serves /metrics; nil: it is not served
-	OpenMetrics bool            // nobody needs a token for them
+	OpenMetrics bool            // served without a token
 }
 
-// mostFailureLines is how many failures of the database are logged a second.
+// mostFailureLines is how many failures of the database are logged each second.
 const mostFailureLines = 5
 
-// API serves /v1, /openapi.json, /docs, /healthz and /readyz, and what other handlers it was given.
+// API serves /v1, /openapi.json, /docs, /healthz and /readyz, and the other handlers of its Config.
 type API struct {
 	scheduler *delaytask.Scheduler
 	log       *slog.Logger

@@ -13,17 +13,16 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Authenticator finds out who calls.
+// Authenticator identifies callers.
 type Authenticator interface {
-	// Asked reports whether callers need a token at this moment. It returns access.ErrUnavailable when that cannot be
-	// told.
+	// Asked reports whether callers need a token now. It returns access.ErrUnavailable when the tokens cannot be read.
 	Asked(ctx context.Context) (bool, error)
-	// Check returns access.ErrUnauthorized for a token that is unknown or over, and access.ErrUnavailable when that
-	// cannot be told.
+	// Check returns access.ErrUnauthorized for an unknown or expired token, and access.ErrUnavailable when the tokens
+	// cannot be read.
 	Check(ctx context.Context, bearer string) (access.Caller, error)
 }
 
-// authenticated lets in only those who bring a token, where they are asked for; else everyone may do everything.
+// authenticated refuses calls without a token where tokens are required. Elsewhere every caller has all rights.
 func (a *API) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.tokens == nil {
@@ -47,7 +46,7 @@ func (a *API) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// metered keeps the metrics from those who may not see every tag: they name all of them.
+// metered refuses callers without the right for every tag: the metrics name all of them.
 func metered(metrics http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := access.From(r.Context()); !c.AnyTag(access.Metrics) && !c.AnyTag(access.Operate) {
@@ -60,7 +59,7 @@ func metered(metrics http.Handler) http.Handler {
 	})
 }
 
-// callerOf returns who sends these Authorization headers, or a *wire.Problem.
+// callerOf returns the caller of these Authorization headers, or a *wire.Problem.
 func (a *API) callerOf(ctx context.Context, given []string) (access.Caller, error) {
 	asked, err := a.tokens.Asked(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func unauthorized(detail string) *wire.Problem {
 	return problemOf(http.StatusUnauthorized, wire.CodeUnauthorized, detail)
 }
 
-// allow refuses a caller who may not do this to tasks of the tag; to any tag when it is "".
+// allow refuses a caller without this right for tasks of the tag, or for some tag when it is "".
 func allow(ctx context.Context, verb access.Verb, tag string) error {
 	if c := access.From(ctx); c.May(verb, tag) || tag == "" && c.SomeTag(verb) {
 		return nil
@@ -111,8 +110,8 @@ func allow(ctx context.Context, verb access.Verb, tag string) error {
 		fmt.Sprintf("this token may not %s tasks of tag %.128s", verb, tag))
 }
 
-// seen refuses a caller who may not do this to a task that was named otherwise than by its tag. The answer is that to a
-// task which is not there: an id of another tag must not tell which tags there are.
+// seen is allow for a task that was named by its id. It answers as if the task did not exist: an id of another tag must
+// not reveal which tags there are.
 func seen(ctx context.Context, verb access.Verb, named delaytask.Ref, tag string) error {
 	if access.From(ctx).May(verb, tag) {
 		return nil
@@ -120,7 +119,7 @@ func seen(ctx context.Context, verb access.Verb, named delaytask.Ref, tag string
 	return fmt.Errorf("get %v: %w", named, delaytask.ErrNotFound)
 }
 
-// allowTask is allow for a task whose tag has to be read. Those who may do it to all tags do not pay for the reading.
+// allowTask is allow for a task whose tag has to be read. A caller with the right for all tags causes no read.
 func (a *API) allowTask(ctx context.Context, verb access.Verb, id int64) error {
 	if access.From(ctx).AnyTag(verb) {
 		return nil
@@ -135,7 +134,7 @@ func (a *API) allowTask(ctx context.Context, verb access.Verb, id int64) error {
 	return seen(ctx, verb, delaytask.ID(id), task.Tag)
 }
 
-// allowTokens is allowTask for many, whose tags are read with one statement and without their bodies.
+// allowTokens is allowTask for many tasks. It reads their tags by one statement and without their bodies.
 func (a *API) allowTokens(ctx context.Context, verb access.Verb, tokens []delaytask.Token) ([]error, error) {
 	refusals := make([]error, len(tokens))
 	if access.From(ctx).AnyTag(verb) {

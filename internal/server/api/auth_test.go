@@ -50,7 +50,7 @@ func TestCallsWithoutATokenAreRefused(t *testing.T) {
 	}
 }
 
-// TestATokenReachesItsTagsOnly asks on every route for a task, and for a receiver, of another tag.
+// TestATokenReachesItsTagsOnly requests a task and a receiver of another tag on every route.
 func TestATokenReachesItsTagsOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
@@ -122,7 +122,7 @@ func TestATokenReachesItsTagsOnly(t *testing.T) {
 	s.Want(201, "", "POST", "/v1/receivers", takenOver, all...)
 }
 
-// TestARowWithoutATagIsForThoseOfAllTags: only plain SQL makes one, and somebody must be able to look at it and end it.
+// TestARowWithoutATagIsForThoseOfAllTags: only plain SQL makes one, and an operator must be able to see and end it.
 func TestARowWithoutATagIsForThoseOfAllTags(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
@@ -168,7 +168,7 @@ func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
 	}
 }
 
-// TestATokenDoesItsVerbsOnly asks for everything with each verb alone.
+// TestATokenDoesItsVerbsOnly makes every request with each verb alone.
 func TestATokenDoesItsVerbsOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)

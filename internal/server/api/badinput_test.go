@@ -17,7 +17,7 @@ type bad struct {
 	requests []string
 }
 
-// around makes requests that differ in one place.
+// around makes requests that differ in one part.
 func around(before, after string, differ ...string) (requests []string) {
 	for _, d := range differ {
 		requests = append(requests, before+d+after)
@@ -153,7 +153,7 @@ func badCalls() (rows []bad) {
 	)
 }
 
-// TestBadInputGetsItsAnswerAndNothingIsStored holds the part of the list of bad inputs that concerns HTTP.
+// TestBadInputGetsItsAnswerAndNothingIsStored covers the bad inputs that concern HTTP.
 func TestBadInputGetsItsAnswerAndNothingIsStored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

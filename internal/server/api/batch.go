@@ -118,13 +118,13 @@ func readLines(body []byte) (saves []wire.Save, place func(int) string, err erro
 	return saves, place, nil
 }
 
-// misfit is JSON that is well-formed and not what was asked for.
+// misfit is the problem of well-formed JSON of the wrong shape.
 func misfit(err error) error {
 	return problemOf(http.StatusBadRequest, wire.CodeInvalidJSON,
 		"the request's body does not fit: "+plainly(err).Error())
 }
 
-// located says which of many tasks a problem is about.
+// located adds to a problem which of many tasks it is about.
 func located(err error, place string) error {
 	p, ok := errors.AsType[*wire.Problem](err)
 	if !ok {
@@ -135,7 +135,7 @@ func located(err error, place string) error {
 	return p
 }
 
-// batchSaved tells what became of each task of a batch, and of each chunk.
+// batchSaved returns the outcome of each task of a batch, and of each chunk.
 func (a *API) batchSaved(results []delaytask.SaveResult, place func(int) string) wire.BatchSaved {
 	saved := wire.BatchSaved{Results: make([]wire.BatchResult, len(results)), Chunks: []wire.BatchChunk{}}
 	for i, r := range results {

@@ -34,8 +34,8 @@ var unreadableCodes = map[int]string{
 	http.StatusServiceUnavailable:    wire.CodeOverloaded,
 }
 
-// readBodies reads the body of every request before it is looked at: within its limits of size and time, and complete.
-// What goes on is well-formed JSON, or a batch.
+// readBodies reads the body of every request first: complete, and within its limits of size and time. It passes on
+// well-formed JSON, or a batch.
 func (a *API) readBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, p := a.readBody(w, r)
@@ -69,7 +69,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *wire.Pr
 		return nil, p
 	}
 	media, p := mediaOf(r.Header)
-	r.Header.Set("Content-Type", media) // whose case does not count, but does for the framework
+	r.Header.Set("Content-Type", media) // compared without case, but with it by the framework
 	switch {
 	case p != nil:
 		return nil, p
@@ -105,8 +105,8 @@ func wrongMedia(what string) *wire.Problem {
 		what+": send JSON in UTF-8 with the header Content-Type: application/json")
 }
 
-// checkSyntax walks through one JSON value and refuses what readers disagree about: bytes that are not UTF-8, a member
-// that comes twice in its object, and nesting that some cannot follow.
+// checkSyntax checks one JSON value. It refuses what readers disagree about: bytes that are not UTF-8, duplicate
+// members of an object, and nesting that is too deep for some.
 func checkSyntax(data []byte) *wire.Problem {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(data))
 	for first := true; first || decoder.StackDepth() > 0; first = false {
@@ -125,7 +125,7 @@ func checkSyntax(data []byte) *wire.Problem {
 	return nil
 }
 
-// invalidJSON tells where, but not what: a body may hold a secret.
+// invalidJSON reports the position but not the text: a body may contain a secret.
 func invalidJSON(err error) *wire.Problem {
 	detail := "the request's body is not well-formed JSON in UTF-8"
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// The server waits for the rest of a body before it answers, also where the answer does not depend on it. The client of
-// each of these sends no more; [servertest.Speak] wants the server to hang up.
+// A server waits for the rest of a body before it answers, even where the answer does not depend on it. The client of
+// each case sends no more; [servertest.Speak] requires that the server hangs up.
 func TestABodyThatNeverComesHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *Config) { c.BodyWait = 50 * time.Millisecond })
@@ -65,7 +65,7 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 		}
 		answered <- got
 	}()
-	if _, err := io.WriteString(rest, batchOf(smallBody)); err != nil { // it was read past a small body, so it has room
+	if _, err := io.WriteString(rest, batchOf(smallBody)); err != nil { // it has read more than a small body, so it has room
 		t.Error(err)
 	}
 
@@ -91,7 +91,7 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 	}
 }
 
-// stalled is a client that takes nothing of its answer until it is gone.
+// stalled is a client that reads nothing of its answer until it has gone.
 type stalled struct {
 	*httptest.ResponseRecorder
 	begun, gone chan struct{}

@@ -23,10 +23,10 @@ func (a *API) openAPI() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		text, err := document()
 		if err != nil {
-			panic(err) // a mistake of ours, seen by every test of the document
+			panic(err) // a programming error, which every test of the document finds
 		}
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(text) // a caller that is gone needs no answer
+		_, _ = w.Write(text) // the caller may be gone
 	}
 }
 
@@ -43,7 +43,7 @@ func (a *API) docs() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		text, err := page()
 		if err != nil {
-			panic(err) // a mistake of ours, seen by every test of the page
+			panic(err) // a programming error, which every test of the page finds
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy",
@@ -107,7 +107,7 @@ func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	return all
 }
 
-// typeText is what a reader has to write.
+// typeText names the type of a parameter for a reader.
 func typeText(s *huma.Schema) string {
 	switch {
 	case len(s.OneOf) > 0:

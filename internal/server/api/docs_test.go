@@ -63,7 +63,7 @@ func contractOf(t *testing.T, s *site) contract {
 	return c
 }
 
-// fits reports what of the text does not fit one of the document's schemas.
+// fits fails the test when the text does not fit one of the document's schemas.
 func (c contract) fits(name, text string) error {
 	c.t.Helper()
 	schema, err := c.compiler.Compile("http://test/openapi.json#/components/schemas/" + name)

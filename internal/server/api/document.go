@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// completeDocument says what the framework cannot see in the types of the handlers, so that a generated client fits.
+// completeDocument adds what the types of the handlers do not show to the framework, so that a generated client fits.
 func completeDocument(api *huma.OpenAPI) {
 	schemas := api.Components.Schemas
 	of := func(v reflect.Type) *huma.Schema { return schemas.Schema(v, true, "") }
@@ -44,10 +44,10 @@ func completeDocument(api *huma.OpenAPI) {
 	}
 }
 
-// strictTypes are read from requests, in which members that nobody knows are refused. Answers may get more members.
+// strictTypes are read from requests, where unknown members are refused. Later releases may add members to answers.
 var strictTypes = []string{"Save", "Change", "Finish", "FinishBatch", "Touch", "Release", "Fail", "Register"}
 
-// openSchema lets answers grow, and says that lists are never null.
+// openSchema allows further members in answers, and declares that lists are never null.
 func openSchema(s *huma.Schema, strict bool) {
 	if !strict && s.AdditionalProperties == false {
 		s.AdditionalProperties = nil
@@ -63,7 +63,7 @@ func answered(description, media string, schema *huma.Schema) *huma.Response {
 	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{media: {Schema: schema}}}
 }
 
-// The types of package wire know no framework; these say in the OpenAPI document how each looks in JSON.
+// The types of package wire know no framework. These describe each of them in the OpenAPI document.
 type (
 	idSchema       struct{}
 	timeSchema     struct{}

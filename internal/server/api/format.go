@@ -13,15 +13,14 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// strictJSON reads a request as it was meant or not at all: a member that nobody knows, one that comes twice and one in
-// another letter case are refused, because a misspelt "delay" would mean now.
+// strictJSON refuses unknown members, duplicate members, and members in another letter case: a misspelt "delay" would
+// mean now.
 var strictJSON = huma.Format{
 	Marshal:   marshal,
 	Unmarshal: func(data []byte, v any) error { return plainly(json.Unmarshal(data, v, strictly)) },
 }
 
-// strictly refuses unknown members, and a null where leaving the member out would mean something else than the caller
-// thinks.
+// strictly refuses unknown members, and a null that could be mistaken for a member that is left out.
 var strictly = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
@@ -39,7 +38,7 @@ func notNull[T any](decoder *jsontext.Decoder, _ *T) error {
 	return errors.ErrUnsupported // as if this function were not there
 }
 
-// plainly says what does not fit without the words of this program's types.
+// plainly describes a mismatch without the names of this program's types.
 func plainly(err error) error {
 	wrong, ok := errors.AsType[*json.SemanticError](err)
 	if !ok {
@@ -62,7 +61,7 @@ func plainly(err error) error {
 	}
 }
 
-// shortened keeps the name of a member, which may be as long as a request, from filling the answer.
+// shortened cuts the name of a member, which may be as long as a request.
 func shortened(place string) string {
 	const most = 100
 	if len(place) <= most {

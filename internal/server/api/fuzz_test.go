@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// table sees the rows of a site without asking the site.
+// table reads the rows of a site by SQL.
 type table struct {
 	site *site
 	db   *sql.DB
@@ -26,7 +26,7 @@ func fuzzed(f *testing.F) table {
 	return table{s, servertest.SQL(f, s.dsn)}
 }
 
-// holds sends a request, whose answer must be a success or a problem with a code. What is refused stores nothing.
+// holds sends a request. It requires a success or a problem with a code, and that a refused request stores nothing.
 func (tb table) holds(t *testing.T, r *http.Request) {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -22,7 +22,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// recovered keeps a broken handler from ending more than its own request.
+// recovered confines a panic to its own request.
 func (a *API) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -42,10 +42,10 @@ func (a *API) recovered(next http.Handler) http.Handler {
 	})
 }
 
-// answerWait is how long a request may take to be answered once it is read; the longest is a pop that waits.
+// answerWait is how long the answer to a request may take once it is read; a waiting pop takes longest.
 const answerWait = reqbody.LongestWait + 30*time.Second
 
-// bounded cuts a client off that does not take its answer.
+// bounded disconnects a client that does not read its answer.
 func (a *API) bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A recorder in a test has no deadlines; every real connection has.
@@ -60,8 +60,8 @@ func (a *API) bounded(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin keeps web pages away: a browser's request from another origin is refused, and so is one whose host is not
-// a name of this server, by which a page could reach it under a name of its own.
+// sameOrigin refuses a browser's request from another origin. It also refuses a host that is not a name of this server:
+// a page could have its own name lead here.
 func (a *API) sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,18 +90,18 @@ func (a *API) knownHost(hostport string) bool {
 	return IsLoopbackName(host) || slices.Contains(a.hosts, host) || a.addresses && err == nil
 }
 
-// IsLoopbackName reports whether a browser that calls a host, in lower case, says which page sends the request, also
-// over plain HTTP.
+// IsLoopbackName reports whether a browser names the page that sends a request to the host, in lower case, even over
+// plain HTTP.
 func IsLoopbackName(host string) bool {
 	if host == "localhost" {
 		return true
 	}
-	// They do not say so to a loopback address of IPv4 within IPv6.
+	// Browsers do not name it to a loopback address of IPv4 within IPv6.
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.IsLoopback() && !address.Is4In6()
 }
 
-// routed answers what no route is for in the same shape as everything else.
+// routed answers requests without a route in the same shape as all others.
 func routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.URL.Path == "*" { // neither is about a path
@@ -129,7 +129,7 @@ func routed(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// refuseUnrouted asks the mux' own answer which methods the path has.
+// refuseUnrouted takes the methods of the path from the mux's own answer.
 func refuseUnrouted(w http.ResponseWriter, r *http.Request, answer http.Handler) {
 	look := &headersOnly{header: http.Header{}}
 	answer.ServeHTTP(look, r)
@@ -147,15 +147,15 @@ func noSuchRoute() *wire.Problem {
 		"there is no such path; /docs lists those that there are")
 }
 
-// headersOnly is a response that nobody reads but for its headers.
+// headersOnly is a response of which only the headers are kept.
 type headersOnly struct{ header http.Header }
 
 func (g *headersOnly) Header() http.Header         { return g.header }
 func (g *headersOnly) Write(p []byte) (int, error) { return len(p), nil }
 func (g *headersOnly) WriteHeader(int)             {}
 
-// unambiguous refuses requests of which a part would be ignored in silence: a query that cannot be read, a parameter
-// that comes twice, and a body where none is taken.
+// unambiguous refuses requests of which a part would be ignored: a malformed query, a duplicate parameter, and a body
+// where none is accepted.
 func unambiguous(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	if p := ambiguity(r, ctx.Operation()); p != nil {

@@ -81,7 +81,7 @@ func (a *API) leaseOperations() {
 		"Each token has an answer of its own, in the order in which they were sent.", groupPull), a.finishAll)
 }
 
-// end ends or moves the lease of a token, which must be one of the task.
+// end ends or extends the lease of a token, which must belong to the task.
 func (a *API) end(
 	ctx context.Context, in *IDInput, text string, how func(context.Context, delaytask.Token) error,
 ) (*struct{}, error) {
@@ -156,8 +156,8 @@ func (a *API) finishAll(ctx context.Context, in *finishAllInput) (*finishAllOutp
 	return out, nil
 }
 
-// finishAllowed completes those that the caller may. A task of another tag, or one that is gone, is the answer to its
-// own token.
+// finishAllowed completes the tasks that the caller may complete. A task of another tag, or one that is gone, fails its
+// own token alone.
 func (a *API) finishAllowed(ctx context.Context, tokens []delaytask.Token) ([]error, error) {
 	answers, err := a.allowTokens(ctx, access.Work, tokens)
 	if err != nil {

@@ -78,7 +78,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	return out, nil
 }
 
-// from is a place in the list that is asked for.
+// from returns the position in the list that is asked for.
 func (in *listInput) from(after int64) wire.Cursor {
 	return wire.Cursor{After: after, Tag: in.Tag, Status: in.Status, Key: in.Key, App: in.App, DueBefore: in.DueBefore}
 }

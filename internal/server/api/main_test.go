@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
-// site is the API over a scheduler that runs on a database of its own.
+// site is the API over a scheduler on a database of its own.
 type site struct {
 	servertest.Client
 	dsn       string
@@ -35,10 +35,10 @@ type site struct {
 
 const testBodyLimit = 64 << 10
 
-// patient lets requests wait for a machine that is too busy to save a large batch in the usual time.
+// patient gives requests more time, for a busy machine that saves a large batch slowly.
 func patient(c *Config) { c.RequestWait = 2 * time.Minute }
 
-// guarded asks for tokens.
+// guarded requires tokens.
 func guarded(c *Config) { c.Tokens = access.NewTokens(c.Requests.(*sqlstore.Store)) }
 
 func newSite(t testing.TB, change ...func(*Config)) *site {
@@ -49,7 +49,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 		t.Fatal(err)
 	}
 	s.store = bridge.Store(s.scheduler).(*sqlstore.Store)
-	receivers, err := push.New(push.Config{ // nobody calls them: what is stored matters here
+	receivers, err := push.New(push.Config{ // never called: only what is stored matters here
 		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
 		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},
 	})
@@ -93,7 +93,7 @@ func (s *site) count() (n int64) {
 	return n
 }
 
-// token makes a bearer token for tags that commas part, and returns the header that sends it.
+// token makes a bearer token for comma-separated tags, and returns the header that sends it.
 func (s *site) token(name, tags string, verbs ...access.Verb) []string {
 	s.TB.Helper()
 	secret, token, err := access.New(name, strings.Split(tags, ","), verbs, *new(row.Time))

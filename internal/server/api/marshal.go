@@ -7,9 +7,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// marshal writes an answer. Tasks go out one by one, because a client may be slow, and all of them encoded would take
-// their memory once more until it has read them. A client that is gone, or takes its answer too slowly, is no error:
-// nobody is left to tell.
+// marshal writes an answer. It encodes tasks one by one: all of them encoded would take their memory twice until a slow
+// client has read them. A client that is gone, or reads too slowly, is no error.
 func marshal(w io.Writer, v any) error {
 	out := &client{Writer: w}
 	encoder := json.NewEncoder(out)
@@ -51,7 +50,7 @@ func encodeTasks[T any](w io.Writer, encoder *json.Encoder, tasks []T, next stri
 	return err
 }
 
-// client remembers that it could not be written to.
+// client notes when a write to it fails.
 type client struct {
 	io.Writer
 	gone bool

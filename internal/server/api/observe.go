@@ -10,7 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Request is what is known of a request when it has been answered.
+// Request describes a request that has been answered.
 type Request struct {
 	Method string
 	Route  string // the pattern that it matched, such as /v1/tasks/{id}; "" when none did
@@ -23,8 +23,8 @@ type Request struct {
 
 type requestKey struct{}
 
-// observed tells of every request once it has been answered. Patterns are told and not paths: there are few of them,
-// and they hold no keys of anybody's tasks.
+// observed reports every request once it has been answered. It reports patterns and not paths: there are few of them,
+// and they contain no keys of tasks.
 func (a *API) observed(next http.Handler) http.Handler {
 	if a.observe == nil {
 		return next
@@ -41,7 +41,7 @@ func (a *API) observed(next http.Handler) http.Handler {
 	})
 }
 
-// noteRoute remembers the pattern of the request for observed; the innermost mux has the last word.
+// noteRoute notes the pattern of the request for observed; that of the innermost mux counts.
 func noteRoute(ctx context.Context, pattern string) {
 	if request, ok := ctx.Value(requestKey{}).(*Request); ok {
 		if _, path, found := strings.Cut(pattern, " "); found {
@@ -51,14 +51,14 @@ func noteRoute(ctx context.Context, pattern string) {
 	}
 }
 
-// noteToken remembers the name of the caller's token for observed.
+// noteToken notes the name of the caller's token for observed.
 func noteToken(ctx context.Context, name string) {
 	if request, ok := ctx.Value(requestKey{}).(*Request); ok {
 		request.Token = name
 	}
 }
 
-// answer remembers what was answered.
+// answer notes the status and the size of the answer.
 type answer struct {
 	http.ResponseWriter
 	status int
@@ -88,13 +88,13 @@ func (a *answer) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// readyWait is how long the database may take to show that it works. Whoever asks often waits no longer than this.
+// readyWait is how long readyz waits for the database.
 const readyWait = time.Second
 
-// healthz says that the process answers.
+// healthz answers that the process is alive.
 func (a *API) healthz(w http.ResponseWriter, _ *http.Request) { say(w, "ok\n") }
 
-// readyz says whether tasks can be saved and run at this moment, and below that what somebody has to mend all the same.
+// readyz answers whether tasks can be saved and run now, and adds the warning that an operator has to act on.
 func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
 	defer cancel()
@@ -118,5 +118,5 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 
 func say(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte(text)) // a caller that is gone needs no answer
+	_, _ = w.Write([]byte(text)) // the caller may be gone
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Requests remembers which request was served under which idempotency key.
+// Requests stores which request was served under which idempotency key.
 type Requests interface {
 	// ReserveRequest stores the request, or returns the one that is stored under its hash, and false.
 	ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error)
@@ -22,10 +22,10 @@ type Requests interface {
 	SaveRequest(ctx context.Context, hash [32]byte, taskID int64, duplicate bool) error
 }
 
-// saveOnce serves a save under its idempotency key. The id of the task is remembered before the task is saved: whoever
-// repeats the request, at the same moment or after a crash, saves under the same id, and that stores it once.
+// saveOnce serves a save under its idempotency key. It stores the id of the task before it saves the task. So a
+// repetition, at the same moment or after a crash, saves under the same id, and the task is stored once.
 func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) (*savedOutput, error) {
-	// A request that is wrong must not take the key: mended, it is another request.
+	// A wrong request must not take the key: corrected, it is another request.
 	if err := bridge.CheckSave(a.scheduler, item); err != nil {
 		return nil, a.problem(err)
 	}
@@ -54,14 +54,14 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 		return nil, err
 	}
 	if err := a.requests.SaveRequest(ctx, known.Hash, id, out.Body.Duplicate); err != nil {
-		// A repetition saves under the same id then, which is stored once.
+		// A repetition saves under the same id, so the task is stored once.
 		a.log.Warn("an idempotency key could not be marked as served", "task", id, "err", err)
 	}
 	return out, nil
 }
 
-// saveUnder saves the task under the id, or, when that was drawn for this request and a stranger has it, under its
-// twin.
+// saveUnder saves the task under the id. When another row has an id that was drawn for this request, it takes the
+// alternate id.
 func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item, id int64) (saved int64, err error) {
 	for _, id := range []int64{id, id ^ alternateBit} {
 		options := append(slices.Clone(item.Options), delaytask.WithID(id))
@@ -76,13 +76,13 @@ func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item,
 	return saved, err
 }
 
-// alternateBit is the highest of an id's sequence number. With it changed, an id is far from those that plain INSERTs
-// get next, and whoever repeats the request, also after a crash, gets the same twin.
+// alternateBit is the highest of an id's sequence number. The alternate id is far from those that plain INSERTs get
+// next. A repetition of the request, even after a crash, gets the same one.
 const alternateBit = 1 << 11
 
-// isOwn reports whether a row that is not what a request wants is its task all the same, which was changed since. A row
-// of another tag or key, or one that nobody has touched yet, is a stranger's: a plain INSERT gets the next number after
-// the last id, and that may have been drawn meanwhile.
+// isOwn reports whether a row that differs from a request is its task, changed since. A row of another tag or key, or
+// one that was never changed, is not: a plain INSERT gets the number after the last id, and that may have been drawn
+// meanwhile.
 func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) {
 	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
 	if err != nil {
@@ -91,8 +91,8 @@ func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) 
 	return task.Tag == in.Body.Tag && task.Key == in.Body.Key && task.App() == in.Body.App && task.Version > 0, nil
 }
 
-// again answers as the first time, whatever has become of the task since. The request is remembered for longer than
-// some tasks are kept.
+// again answers as the first time, whatever has become of the task since. The request is stored for longer than some
+// tasks.
 func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*savedOutput, error) {
 	out := &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Duplicate: known.Duplicate}}
 	if known.Duplicate {

@@ -43,7 +43,7 @@ func TestAnIdempotencyKeyServesARequestOnce(t *testing.T) {
 	}
 }
 
-// The task of a key may be deleted while the key is remembered, where the retention is shorter than a day.
+// The task of a key may be deleted while the key is stored, where the retention is shorter than a day.
 func TestAnIdempotencyKeyOutlivesItsTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -159,20 +159,20 @@ func TestACrashIsHealedByTheRepetition(t *testing.T) {
 	})
 }
 
-// forgetful stands for processes that crash between a save and its mark.
+// forgetful simulates processes that crash between a save and its mark.
 type forgetful struct{ Requests }
 
 func (forgetful) SaveRequest(context.Context, [32]byte, int64, bool) error {
 	return errors.New("crashed")
 }
 
-// A plain INSERT took the id that was drawn for the request before its task was stored, as AUTO_INCREMENT may.
+// A plain INSERT took the id of the request before its task was stored, as AUTO_INCREMENT may.
 func TestAForeignRowIsNotTheTaskOfARequest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *Config) { c.Requests = forgetful{c.Requests} })
 	const request = `{"tag":"t","body":1,"delay":"1h"}`
 	id := s.reserve(request)
-	s.Save(`{"tag":"stranger","body":7,"delay":"3h","id":"` + id.String() + `"}`) // stands for the plain INSERT
+	s.Save(`{"tag":"stranger","body":7,"delay":"3h","id":"` + id.String() + `"}`) // in place of a plain INSERT
 	for _, change := range []string{"", `{"delay":"2h"}`, ""} {
 		saved := s.once(201, "k", request)
 		if saved.Tag != "t" {

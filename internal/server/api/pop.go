@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// PopParams is what both pops can be asked for.
+// PopParams are the parameters of both pops.
 type PopParams struct {
 	Max  int    `query:"max" default:"1" doc:"Tasks at most, 1 to 1,000; more is the same as 1,000"`
 	Wait string `query:"wait" doc:"How long to wait for a task, at most 55 s; default: not at all"`
@@ -40,7 +40,7 @@ func (a *API) popOperations() {
 	const text = "Answers the moment a task is due, with up to max tasks, each with the lease token that ends it; " +
 		"204 when the wait is over. Whatever is not finished before its lease ends is handed out again."
 	one := a.operation(http.MethodPost, "/v1/tags/{tag}/pop", "pop", "Take due tasks of a tag", text, groupPull)
-	one.Middlewares = nil // it waits as long as it was asked to
+	one.Middlewares = nil // it has a wait of its own
 	huma.Register(a.spec, one, func(ctx context.Context, in *popInput) (*popOutput, error) {
 		return a.pop(ctx, []string{in.Tag}, &in.PopParams)
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// problem is an error as the answer to a request. What is not known comes from the database: its text may name hosts
-// and users, so it goes to the log and not to the caller.
+// problem is an error as the answer to a request. An unknown error comes from the database. Its text may name hosts and
+// users, so it goes to the log and not to the caller.
 func (a *API) problem(err error) error {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return p
@@ -23,7 +23,7 @@ func (a *API) problem(err error) error {
 		return p
 	}
 	if a.failureLines.Allow() { // in an outage every request fails, and for one reason
-		// The outermost words may name a task by its key.
+		// The outermost error may name a task by its key.
 		a.log.Error("a request failed", "err", cmp.Or(errors.Unwrap(err), err))
 	}
 	return problemOf(http.StatusServiceUnavailable, wire.CodeUnavailable,
@@ -34,16 +34,16 @@ func problemOf(status int, code, detail string) *wire.Problem {
 	return &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 }
 
-// refused is a problem of a request that never reached a handler.
+// refused answers a request that never reached a handler.
 func refused(w http.ResponseWriter, p *wire.Problem) {
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", mediaProblem)
 	w.WriteHeader(p.Status)
-	_ = strictJSON.Marshal(w, p) // a client that is gone needs no answer
+	_ = strictJSON.Marshal(w, p) // the client may be gone
 }
 
-// What the framework refuses by itself comes in the same shape. It says 422 where a parameter cannot be read; the
-// others of our answers call that 400. The values that it would echo are left out: a body may hold a secret.
+// The framework's own refusals get the same shape. It answers 422 to a malformed parameter; here that is 400. The
+// values that it would echo are left out: a body may contain a secret.
 func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		p := problemOf(status, wire.CodeInternal, message)
@@ -74,17 +74,17 @@ func init() {
 	}
 }
 
-// LegacyProtocols serves the routes of the ancestors, whose clients read one shape of answer alone.
+// LegacyProtocols serves the routes of the legacy protocols, whose clients read one shape of answer alone.
 type LegacyProtocols interface {
 	http.Handler
-	// Refuse says in that shape that a request was not let through.
+	// Refuse answers in that shape to a request that was not let through.
 	Refuse(w http.ResponseWriter, status int, detail string)
 }
 
-// legacyPaths are their routes.
+// legacyPaths are the routes of the legacy protocols.
 var legacyPaths = []string{"/compat/topics", "/o/add", "/o/get", "/o/complete"}
 
-// refuse answers a request that never reached its handler, or left it by a panic, as its client understands it.
+// refuse answers a request that never reached its handler, or panicked there, in the shape that its client reads.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
 	if a.compat != nil && slices.Contains(legacyPaths, r.URL.Path) {
 		a.compat.Refuse(w, p.Status, p.Detail)

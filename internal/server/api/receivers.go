@@ -12,8 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// Receivers are the addresses that are called back with tasks. Its errors are *wire.Problem where the caller is at
-// fault.
+// Receivers are the addresses that are called back with tasks. Its errors are *wire.Problem where the request is wrong.
 type Receivers interface {
 	Register(ctx context.Context, r *wire.Register) (wire.Receiver, error)
 	List(ctx context.Context) ([]wire.Receiver, error)
@@ -21,7 +20,7 @@ type Receivers interface {
 	Get(ctx context.Context, id int64) (wire.Receiver, error)
 	Heartbeat(ctx context.Context, id int64) (wire.Receiver, error)
 	Remove(ctx context.Context, id int64) error
-	// Explain says that nobody serves the application of a task, or nothing: the Reason is "" then.
+	// Explain reports that no receiver serves the application of a task. Otherwise the Reason is "".
 	Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error)
 }
 
@@ -76,7 +75,7 @@ func (a *API) register(ctx context.Context, in *registerInput) (*receiverOutput,
 			return nil, a.problem(err)
 		}
 	}
-	// Also one that has expired: its secret would sign what is registered now.
+	// This includes an expired one: its secret would sign what is registered now.
 	before, there, err := a.receivers.Known(ctx, in.Body.App, in.Body.Address)
 	if err != nil {
 		return nil, a.problem(err)
@@ -110,7 +109,7 @@ func (a *API) listReceivers(ctx context.Context, _ *struct{}) (*receiversOutput,
 	return out, nil
 }
 
-// onReceiver finds the receiver that is meant, if the caller may register its tags.
+// onReceiver finds the named receiver, if the caller may register its tags.
 func (a *API) onReceiver(
 	ctx context.Context, in *receiverInput, do func(context.Context, wire.Receiver) (wire.Receiver, error),
 ) (*receiverOutput, error) {

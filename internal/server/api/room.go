@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// smallBody is what every request may bring at any time; only what is larger waits for room.
+	// smallBody is the size in bytes up to which a body never waits for room.
 	smallBody = 1 << 20
 	// roomBytes bounds the bodies of large requests that are in memory at a time.
 	roomBytes = 256 << 20
@@ -24,8 +24,8 @@ const (
 	roomWait = 10 * time.Second
 )
 
-// roomed lets large requests in as far as there is room for their bodies. The room is taken when the first byte beyond
-// a small body is read, for the whole of it, and given back when the request is answered.
+// roomed admits large requests while there is room for their bodies. A body takes room for its whole size when the
+// first byte beyond a small body is read, and returns it when the request is answered.
 func (a *API) roomed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -34,7 +34,7 @@ func (a *API) roomed(next http.Handler) http.Handler {
 		}
 		body := &roomedBody{ReadCloser: r.Body, ctx: r.Context(), room: a.room, wait: a.roomWait,
 			weight: mostBatchBytes}
-		if r.ContentLength >= 0 { // what is longer than any request may be is refused as it is read
+		if r.ContentLength >= 0 { // a body beyond every limit is refused when it is read
 			body.weight = min(r.ContentLength, mostBatchBytes)
 		}
 		defer body.leave()
@@ -85,11 +85,11 @@ func (b *roomedBody) leave() {
 	}
 }
 
-// pageBytes is what the tasks of a page take at most. One task alone may take more.
+// pageBytes bounds the tasks of a page, in bytes. One task alone may take more.
 const pageBytes = 16 << 20
 
-// pageRoom is the share that one request has of the memory for pages. It has room for the largest page while it reads,
-// then for the page that was found until the client has taken it.
+// pageRoom is the share of one request in the memory for pages. It covers the largest page during the read, then the
+// page that was found until the client has read it.
 type pageRoom struct {
 	room *semaphore.Weighted
 	held int64
@@ -97,7 +97,7 @@ type pageRoom struct {
 
 type pageRoomKey struct{}
 
-// paged gives the request's share back when it is answered.
+// paged returns the request's share when it is answered.
 func (a *API) paged(ctx huma.Context, next func(huma.Context)) {
 	room := &pageRoom{room: a.bare}
 	defer func() { room.room.Release(room.held) }()
@@ -117,7 +117,7 @@ func (r *pageRoom) enter(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// keep gives back what the page does not need.
+// keep returns what the page does not need.
 func (r *pageRoom) keep(tasks []delaytask.TaskRow) {
 	var needed int64
 	for i := range tasks {
@@ -166,9 +166,8 @@ func (f *inflight) close() {
 	f.closed = true
 }
 
-// Close refuses what comes from now on, and waits until all that came before has been answered. /healthz, /readyz and
-// /metrics are answered on. It returns the cause of ctx when that ends first. Waiting pops end with Config.Stopping,
-// not here.
+// Close refuses new requests and waits until all earlier ones have been answered. /healthz, /readyz and /metrics stay
+// available. It returns the cause of ctx when that ends first. Waiting pops end with Config.Stopping, not here.
 func (a *API) Close(ctx context.Context) error {
 	a.inflight.close()
 	select {
@@ -179,11 +178,11 @@ func (a *API) Close(ctx context.Context) error {
 	}
 }
 
-// admitted lets requests in until Close.
+// admitted passes requests on until Close.
 func (a *API) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.inflight.enter() {
-			w.Header().Set("Connection", "close") // the next one may meet another server
+			w.Header().Set("Connection", "close") // the next request may reach another server
 			a.refuse(w, r, problemOf(http.StatusServiceUnavailable, wire.CodeStopping,
 				"the service is stopping; try again"))
 			return

@@ -18,7 +18,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// reservedHeaders begin the names of headers that have a field of their own.
+// reservedHeaders are prefixes of headers that have a field of their own.
 const reservedHeaders = "delaytask-"
 
 type saveInput struct {
@@ -57,7 +57,7 @@ func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
 	return a.saved(ctx, id, err)
 }
 
-// saved answers with the task as it is stored, which has to be read.
+// saved reads the stored task and answers with it.
 func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, error) {
 	duplicate := errors.Is(err, delaytask.ErrDuplicate)
 	if err != nil && !duplicate {
@@ -69,7 +69,7 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 	}
 	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
 	if err != nil {
-		// It is stored, and that is what matters; what it looks like can be read later.
+		// The task is stored; the caller can read it later.
 		a.log.Warn("a saved task could not be read back", "task", id, "err", err)
 		out.Body.Task = wire.Task{ID: wire.ID(id)}
 		return out, nil
@@ -78,8 +78,8 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 	return out, nil
 }
 
-// shownTo is what the caller of a save sees of the task. Somebody else may have saved a duplicate: who may only save
-// learns that it is there, and not what is in it.
+// shownTo is what the caller of a save sees of the task. Another caller may have saved a duplicate: a caller without
+// Read learns that it exists, and not its content.
 func shownTo(ctx context.Context, task *delaytask.TaskRow, duplicate bool) wire.Task {
 	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
 		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
@@ -88,7 +88,7 @@ func shownTo(ctx context.Context, task *delaytask.TaskRow, duplicate bool) wire.
 	return view.Task(task)
 }
 
-// itemOf translates a save and asks whether the caller may.
+// itemOf translates a save and checks the caller's right.
 func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) {
 	options, err := optionsOf(s)
 	if err != nil {

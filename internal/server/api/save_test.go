@@ -49,7 +49,7 @@ func TestAKeyThatIsTakenIsAnsweredWithItsTask(t *testing.T) {
 	s.Save(`{"tag":"t","key":"k"}`)
 	s.Save(`{"tag":"T","key":"k","app":"shop"}`)
 	s.Save(`{"tag":"t","key":"K","app":"shop"}`)
-	for range 2 { // the repetition of a request, too, tells the applications apart
+	for range 2 { // the repetition of a request also distinguishes the applications
 		if once := s.once(201, "1", `{"tag":"t","app":"x","key":"k"}`); once.Duplicate || once.App != "x" ||
 			once.Key != "k" {
 			t.Errorf("under an idempotency key: %+v", once)

@@ -13,8 +13,8 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// IDInput names a task by its id, KeyInput an unfinished one by tag and key. The framework sees parameters only in
-// fields and embedded types that are exported.
+// IDInput names a task by its id, KeyInput an unfinished one by tag and key. The framework reads parameters from
+// exported fields and embedded types alone.
 type IDInput struct {
 	ID string `path:"id" doc:"Id of the task"`
 }
@@ -25,7 +25,7 @@ type KeyInput struct {
 	App string `query:"app" doc:"The application that the key belongs to; without it, tasks of no application"`
 }
 
-// named is what both can be asked for.
+// named is common to both.
 type named interface {
 	ref() (delaytask.Ref, error)
 	tag() string // "" when it is not known before the task is read
@@ -55,7 +55,7 @@ type taskOutput struct{ Body wire.Task }
 
 type ChangeInput struct{ Body wire.Change }
 
-// CancelInput narrows what is cancelled.
+// CancelInput restricts what is cancelled.
 type CancelInput struct {
 	OnlyPending bool `query:"only_pending" doc:"Leave a task alone that is executing, with 409 not_pending"`
 }
@@ -126,7 +126,7 @@ func (a *API) taskOperations() {
 	a.listOperation()
 }
 
-// find returns the task that is named, if the caller may do this to it.
+// find returns the named task, if the caller has this right to it.
 func (a *API) find(ctx context.Context, in named, verb access.Verb) (delaytask.TaskRow, error) {
 	ref, err := in.ref()
 	if err != nil {
@@ -170,10 +170,10 @@ func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput,
 	return a.met(task.ID, met, err)
 }
 
-// checkBody holds another body to the rules of a save.
+// checkBody applies the rules of a save to another body.
 func (a *API) checkBody(ctx context.Context, task *delaytask.TaskRow, body []byte) error {
 	if task.Tag == access.HTTPTag {
-		// The body says what is called: a right of its own.
+		// The body names the address to call, which is a right of its own.
 		if err := allow(ctx, access.SaveHTTP, task.Tag); err != nil {
 			return err
 		}

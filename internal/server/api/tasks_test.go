@@ -10,16 +10,15 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// What a task lives through is told in test/api, by the client of a service. The tests here hold what other clients
-// send and read.
+// test/api tests the life of a task by the client of a service. The tests here cover what other clients send and read.
 
-// lease sends a verb with the token of a task that was handed out, and further members of the body.
+// lease sends a verb with the lease token of a popped task, and further members of the body.
 func (s *site) lease(p wire.Popped, verb, members string) servertest.Answer {
 	s.TB.Helper()
 	return s.Call("POST", "/v1/tasks/"+p.ID.String()+"/"+verb, `{"token":"`+p.Token+`"`+members+`}`)
 }
 
-// end is lease for what must be done.
+// end is lease for a call that must succeed.
 func (s *site) end(p wire.Popped, verb, members string) {
 	s.TB.Helper()
 	if got := s.lease(p, verb, members); got.Status != http.StatusNoContent || got.Text != "" {
@@ -27,7 +26,7 @@ func (s *site) end(p wire.Popped, verb, members string) {
 	}
 }
 
-// refused is lease for what must not be.
+// refused is lease for a call that must fail.
 func (s *site) refused(status int, code string, p wire.Popped, verb, members string) {
 	s.TB.Helper()
 	if got := s.lease(p, verb, members); got.Status != status || got.Code != code {
@@ -100,7 +99,7 @@ func TestATagsPauseAndItsNumbersAreShown(t *testing.T) {
 	saved := s.Save(`{"tag":"a/b","app":"shop"}`)
 	s.Want(204, "", "POST", "/v1/tags/a%2Fb/pop", "")
 	e := ok[wire.Explanation](s, http.StatusOK, "GET", "/v1/tasks/"+saved.ID.String()+"/explain", "")
-	// It has no receiver, which is a nearer hurdle than the pause.
+	// The missing receiver is reported before the pause.
 	if e.Reason == "" || !strings.Contains(e.Text, "shop") {
 		t.Errorf("got %+v", e)
 	}

@@ -18,7 +18,7 @@ func (s stored) AccessTokens(context.Context) ([]row.AccessToken, row.Reading, e
 	return s, row.Reading{Time: row.At(time.Now())}, nil
 }
 
-// caller is somebody with a token for one tag.
+// caller is a caller with a token for one tag.
 func caller(t *testing.T, tag string, verbs ...access.Verb) access.Caller {
 	t.Helper()
 	secret, token, err := access.New("somebody", []string{tag}, verbs, 0)
@@ -69,7 +69,7 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 		want := http.StatusForbidden
 		foreign := strings.Contains(a.Text, errNoJob.Error()) && strings.Contains(step.name, "a job of another")
 		if step.allowed || foreign {
-			want = http.StatusOK // an id of another topic is like one of nobody
+			want = http.StatusOK // an id of another topic is like an unknown one
 		}
 		if a.Status != want || strings.Contains(a.Text, `"success":true`) != step.allowed {
 			t.Errorf("%s: got %d %s", step.name, a.Status, a.Text)
@@ -77,7 +77,7 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 	}
 }
 
-// A page in a browser can send any GET to a server on the same machine, and these GETs take and complete jobs.
+// A web page can send any GET to a server on the same machine, and these GETs take and complete jobs.
 func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 	q := onSQLite(t)
 	q.ok(q.add(`{"topic":"t","id":"1","ttr":60000}`))
@@ -102,7 +102,7 @@ func TestWebPageOfAnotherOriginIsRefused(t *testing.T) {
 	q.is(q.get("t", "&wait=20000"), "1", "")
 }
 
-// A browser says which page sends a GET to a loopback name, and not to any other name over plain HTTP.
+// A browser names the page that sends a GET to a loopback name, and not to any other name over plain HTTP.
 func TestGetsOfAServerWithOtherNamesAreOffUnlessNoPageCanSendThem(t *testing.T) {
 	q := onSQLite(t, func(c *Config) { c.OtherNames, c.GetTopics = true, []string{"on", "on.*"} })
 	const page, client = "Mozilla/5.0 (X11; Linux x86_64)", "Delaytask-Client"
@@ -141,7 +141,7 @@ func TestGetsOfAServerWithOtherNamesAreOffUnlessNoPageCanSendThem(t *testing.T) 
 	}
 }
 
-// A proxy on the same machine calls a loopback name whatever the page called, and the browser has told it nothing.
+// A proxy on the same machine calls a loopback name whatever the page called, and the browser has named no page.
 func TestBrowserThatDoesNotNameItsPageIsRefused(t *testing.T) {
 	q := onSQLite(t)
 	const path, page = "/o/get?topic=t", "Mozilla/5.0 (X11; Linux x86_64)"

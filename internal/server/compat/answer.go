@@ -12,13 +12,13 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// answer is what both protocols answer. Error is empty exactly when Success is true.
+// answer is the answer of both protocols. Error is empty exactly when Success is true.
 type answer struct {
 	Success bool   `json:"success"`
 	Error   string `json:"error"`
 	ID      string `json:"id"`
 	Value   string `json:"value"`
-	Jobs    []job  `json:"jobs,omitzero"` // for a pop that asked with max
+	Jobs    []job  `json:"jobs,omitzero"` // for a pop with max
 	Late    bool   `json:"late,omitzero"` // of a finish: the TTR had ended
 }
 
@@ -28,13 +28,12 @@ type job struct {
 	Value string `json:"value"`
 }
 
-// clientError is a sentence for the caller about his request or what it met.
+// clientError is a sentence for the caller about the request or the state that it met.
 type clientError string
 
 func (c clientError) Error() string { return string(c) }
 
-// refusal is an answer with a status of its own: about the request as such, or about a service that cannot at this
-// moment.
+// refusal is an answer with a status of its own: about the request as such, or about a service that is unavailable now.
 type refusal struct {
 	status int
 	text   string
@@ -49,11 +48,11 @@ var forCaller = []error{
 	delaytask.ErrFinished, delaytask.ErrContended,
 }
 
-// unable are errors of a service that cannot at this moment.
+// unable are errors of a service that is unavailable now.
 var unable = []error{delaytask.ErrOverloaded, delaytask.ErrClosed, delaytask.ErrNotStarted, delaytask.ErrNotReady}
 
-// fail answers with what went wrong. The text of an error that is not known comes from the database and may name hosts
-// and users, so it goes to the log and not to the caller.
+// fail answers with an error. An unknown error comes from the database. Its text may name hosts and users, so it goes
+// to the log and not to the caller.
 func (h *Handler) fail(w http.ResponseWriter, err error) {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		refuse(w, refused.status, refused.text)
@@ -81,14 +80,14 @@ func (h *Handler) fail(w http.ResponseWriter, err error) {
 		return
 	}
 	if !errors.Is(err, context.Canceled) { // the client has gone
-		// The outermost words may name a task by its key, which is its client's own.
+		// The outermost error may name a task by its key, which is the client's own.
 		h.log.Error("a request of the compatibility routes failed", "err", cmp.Or(errors.Unwrap(err), err))
 	}
 	refuse(w, http.StatusServiceUnavailable,
 		"the database did not answer as it should; the log of the service says why. Try again")
 }
 
-// Refuse answers for whoever stands before the routes and does not let a request through.
+// Refuse answers a request that a layer before the routes refuses.
 func (h *Handler) Refuse(w http.ResponseWriter, status int, text string) { refuse(w, status, text) }
 
 func refuse(w http.ResponseWriter, status int, text string) {
@@ -100,10 +99,10 @@ func refuse(w http.ResponseWriter, status int, text string) {
 
 func write(w http.ResponseWriter, status int, a answer) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store") // a GET that takes a job must reach the server
+	w.Header().Set("Cache-Control", "no-store") // a cache must not answer a GET that takes a job
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(a) // a client that is gone needs no answer
+	_ = encoder.Encode(a) // the client may be gone
 }

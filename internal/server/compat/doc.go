@@ -6,7 +6,6 @@
 //	GET  /o/complete?topic=T&id=I        report it done
 //
 // A job is a task: its topic is the tag, its id the key. Every answer is {"success","error","id","value"}. Its status
-// is 200, unless it concerns the request as such (its size, its method, who sent it), or the service cannot at this
-// moment (503). docs/service.md says what was decided where the protocols leave something
-// open.
+// is 200, unless it concerns the request as such (its size, its method, its sender), or the service is unavailable
+// (503). docs/service.md describes what the protocols leave open.
 package compat

@@ -13,11 +13,11 @@ import (
 	"github.com/delaytask/delaytask/internal/server/reqbody"
 )
 
-// endTries bounds how often an end meets a job that has changed since it was looked at.
+// endTries bounds how often an end is tried again on a job that has changed since it was read.
 const endTries = 5
 
-// finish completes the job as it stands now: there is no token on the wire to say which lease is meant. Each try
-// carries the version that was looked at. So one transition happens, and whoever else has the job has lost its lease.
+// finish completes the job as it is now: the protocol has no token that names a lease. Each try carries the version
+// that was read. So one transition happens, and any other holder of the job has lost its lease.
 func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -32,7 +32,7 @@ func (h *Handler) finish(ctx context.Context, p protocol, q *request) (answer, e
 	return answer{}, cmp.Or(err, delaytask.ErrContended)
 }
 
-// end tries once. late says that the TTR had ended.
+// end tries once. late reports that the TTR had ended.
 func (h *Handler) end(ctx context.Context, task *delaytask.TaskRow) (late bool, err error) {
 	token := delaytask.Token{ID: task.ID, Version: task.Version}
 	if task.Status != delaytask.Pending {
@@ -45,7 +45,7 @@ func (h *Handler) end(ctx context.Context, task *delaytask.TaskRow) (late bool, 
 	return true, bridge.Complete(ctx, h.scheduler, token)
 }
 
-// remove cancels the job, whether it waits or is handed out.
+// remove cancels the job, pending or handed out.
 func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -62,7 +62,7 @@ func (h *Handler) remove(ctx context.Context, p protocol, q *request) (answer, e
 
 const errNoJob = clientError("there is no unfinished job with this id")
 
-// find returns the unfinished task with the id, if the caller may do this to it.
+// find returns the unfinished task with the id, if the caller has this right to it.
 func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.Verb) (delaytask.TaskRow, error) {
 	topic := q.topic
 	if p.global {
@@ -80,7 +80,7 @@ func (h *Handler) find(ctx context.Context, p protocol, q *request, verb access.
 	case err != nil:
 		return delaytask.TaskRow{}, err
 	case !p.global && task.Tag != topic, !access.From(ctx).May(verb, task.Tag):
-		return delaytask.TaskRow{}, errNoJob // an id of another's topic too: it must not tell which jobs there are
+		return delaytask.TaskRow{}, errNoJob // the same for another topic: it must not reveal which jobs there are
 	}
 	return task, nil
 }
@@ -94,8 +94,8 @@ func (h *Handler) unfinished(ctx context.Context, ref delaytask.Ref) (delaytask.
 	return task, err
 }
 
-// pop takes a job that is ready, or as many as max says, and waits for the first one as long as wait says: not at all
-// by default. Each lease lasts the job's own TTR.
+// pop takes one ready job, or up to max. It waits for the first one as long as wait says, by default not at all. Each
+// lease lasts the job's own TTR.
 func (h *Handler) pop(ctx context.Context, p protocol, q *request) (answer, error) {
 	if err := allow(ctx, access.Work, q.topic); err != nil {
 		return answer{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A worker that was too slow has done the work all the same: its job ends, and is not done again.
+// A worker that exceeded the TTR has done the work: its job ends, and does not run again.
 func TestFinishAfterTheTTREndsTheJob(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		q := serve(t, db.DSN)
@@ -21,7 +21,7 @@ func TestFinishAfterTheTTREndsTheJob(t *testing.T) {
 		q.ok(q.get("t", "&wait=20000"))
 		q.ok(q.get("t", "&wait=20000"))
 		jobs := []delaytask.TaskRow{q.task("t", "1"), q.task("t", "s3:1")}
-		servertest.Stop(t, q.scheduler) // nobody is left who would give the jobs back
+		servertest.Stop(t, q.scheduler) // no process is left to release the jobs
 		late := stopped(t, db.DSN)
 		servertest.Exec(t, db.DSN,
 			"UPDATE delay_task_message SET due_time = '2020-01-01 00:00:00.000000' WHERE status = 3")
@@ -92,7 +92,7 @@ func tokenOf(task delaytask.TaskRow) delaytask.Token {
 	return delaytask.Token{ID: task.ID, Version: task.Version}
 }
 
-// Of two that look at the same lease one ends it, and the other is told.
+// Of two finishes of the same lease one ends it, and the other is refused.
 func TestFinishAndDeleteAtOnceEndAJobOnce(t *testing.T) {
 	q := onSQLite(t)
 	for range 20 {
@@ -116,7 +116,7 @@ func TestFinishAndDeleteAtOnceEndAJobOnce(t *testing.T) {
 	}
 }
 
-// A worker of one protocol can end what was saved in another way: the id that it gets finds the task.
+// A worker of one protocol can end a task that was saved in another way: the id that it gets names the task.
 func TestTasksOfOtherFacesAreFinishedToo(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
 		save := func(body string, options ...delaytask.Option) {

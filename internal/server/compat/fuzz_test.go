@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// sound fails the test when a decoder lets something through that the rest counts on not to meet.
+// sound fails the test when a decoded request breaks an assumption of the rest.
 func sound(t *testing.T, r request, err error) {
 	t.Helper()
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Config is what the routes are made of. Who calls is in the context of a request, as package access puts it there:
-// without that nobody may do anything.
+// Config is what the routes are made of. Package access puts the caller into the context of a request: without one
+// every request is refused.
 type Config struct {
 	Scheduler *delaytask.Scheduler // started; its owner stops it
 	Log       *slog.Logger
 	BodyLimit int             // bytes of a task's body, as the scheduler has it; 0: its default
 	Stopping  context.Context // when it ends, waiting pops return at once
 
-	// OtherNames says that the server answers other names than those of loopback. Over plain HTTP a browser does not
-	// say there which page sends a GET, so GETs are answered for the topics of GetTopics alone.
+	// OtherNames reports that the server answers other names than those of loopback. There, over plain HTTP, a browser
+	// does not name the page that sends a GET. So GETs are served for the topics of GetTopics alone.
 	OtherNames bool
 	GetTopics  []string // patterns, as [access.ParseTags] returns them
 
-	// Check is what a tag demands of its tasks besides; its error is the answer. nil: nothing.
+	// Check applies further rules of a tag to its tasks; its error is the answer. May be nil.
 	Check func(delaytask.Item) error
 }
 
@@ -52,7 +52,7 @@ type route struct {
 	serve  func(w http.ResponseWriter, r *http.Request) (answer, error)
 }
 
-// New returns the handler of the four routes. It answers their paths alone, each with one method.
+// New returns the handler of the four routes. It serves their paths alone, each with one method.
 func New(c Config) (*Handler, error) {
 	if c.Scheduler == nil || c.Log == nil || c.Stopping == nil {
 		return nil, errors.New("compat: a part of the configuration is missing")
@@ -74,7 +74,7 @@ func New(c Config) (*Handler, error) {
 	return h, nil
 }
 
-// patience is how long a request waits for the database beside the wait that it asks for itself.
+// patience is how long a request waits for the database, in addition to its own wait.
 const patience = 15 * time.Second
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +98,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allow refuses a caller who may not do this to jobs of the tag; of any tag at all when it is "".
+// allow refuses a caller without this right for jobs of the tag, or for some tag when it is "".
 func allow(ctx context.Context, verb access.Verb, tag string) error {
 	if c := access.From(ctx); c.May(verb, tag) || tag == "" && c.SomeTag(verb) {
 		return nil
@@ -106,20 +106,20 @@ func allow(ctx context.Context, verb access.Verb, tag string) error {
 	return &refusal{http.StatusForbidden, fmt.Sprintf("this token may not %s jobs of this topic", verb)}
 }
 
-// Any web page can make a browser send a GET, and here GETs take jobs and complete them.
+// Any web page can have a browser send a GET, and here GETs take jobs and complete them.
 
-// clientHeader is a header that no web page can add: the browser would ask this server for permission first.
+// clientHeader is a header that no web page can add without a preflight request.
 const clientHeader = "Delaytask-Client"
 
-// crossOrigin reports whether the browser says that a web page of another origin asks. It judges every request as one
-// that changes something.
+// crossOrigin reports whether the browser names a web page of another origin. It treats every request as one that
+// changes something.
 func (h *Handler) crossOrigin(r *http.Request) bool {
 	unsafe := *r
 	unsafe.Method = http.MethodPost
 	return h.origin.Check(&unsafe) != nil
 }
 
-// checkGet refuses a GET that a web page may have sent although its browser says nothing.
+// checkGet refuses a GET that a web page may have sent although the browser does not name one.
 func (h *Handler) checkGet(r *http.Request, topic string) error {
 	switch {
 	case h.otherNames && !access.Match(h.getTopics, topic):
@@ -136,9 +136,8 @@ func (h *Handler) checkGet(r *http.Request, topic string) error {
 	return nil
 }
 
-// silentBrowser reports whether a browser sends the request and does not say for which page. Browsers are silent over
-// plain HTTP unless they call a loopback name. Behind a proxy the token need not be the client's, nor the name the one
-// that it called.
+// silentBrowser reports whether a browser sends the request without naming the page. Browsers name none over plain HTTP
+// unless they call a loopback name. Behind a proxy, token and name need not be the client's own.
 func silentBrowser(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && r.Header.Get("Sec-Fetch-Site") == ""
 }

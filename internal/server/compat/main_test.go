@@ -36,13 +36,13 @@ type queue struct {
 	patience  time.Duration // of the requests' contexts
 }
 
-// each runs f with a queue on every kind of database.
+// each runs f with a queue on each kind of database.
 func each(t *testing.T, f func(t *testing.T, q *queue)) {
 	t.Helper()
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) { f(t, serve(t, db.DSN)) })
 }
 
-// onSQLite is for tests that another database makes no better.
+// onSQLite is for tests that do not depend on the database.
 func onSQLite(t *testing.T, change ...func(*Config)) *queue {
 	t.Helper()
 	t.Parallel()
@@ -119,7 +119,7 @@ func (q *queue) ok(a answer) answer {
 	return a
 }
 
-// refused fails the test unless the call was refused with a text that holds why.
+// refused fails the test unless the call was refused with a text that contains why.
 func (q *queue) refused(a answer, why string) {
 	q.TB.Helper()
 	if a.Success || !strings.Contains(a.Error, why) {
@@ -134,7 +134,7 @@ func (q *queue) is(a answer, id, value string) {
 	}
 }
 
-// task is the unfinished task with the key; the tag of a global key is of no account.
+// task is the unfinished task with the key; with a global key any tag will do.
 func (q *queue) task(tag, key string) delaytask.TaskRow {
 	q.TB.Helper()
 	return q.show(delaytask.Key(tag, key))

@@ -11,13 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// request is what both protocols ask with, in their own units of time.
+// request is a request of either protocol, in its own units of time.
 type request struct {
 	command string
 	topic   string
 	id      string
 	body    string
-	delay   int64 // never negative: what should have been long ago is due now
+	delay   int64 // never negative: a past time means now
 	ttr     int64 // 0: not given
 	wait    int64 // 0: not given
 	max     int64
@@ -27,7 +27,7 @@ type request struct {
 // The names of the fields come in any letter case: one protocol writes TTR, the other ttr.
 var lenient = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true))
 
-// decode reads one JSON object. What it does not know is ignored, and of what comes twice the last counts.
+// decode reads one JSON object. It ignores unknown members, and of duplicates the last counts.
 func decode(data []byte) (request, error) {
 	var fields struct {
 		Command jsontext.Value `json:"command"`
@@ -56,7 +56,7 @@ func decode(data []byte) (request, error) {
 	})
 }
 
-// malformed tells where, but not what: a body may hold a secret.
+// malformed reports the position but not the text: a body may contain a secret.
 func malformed(err error) error {
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return clientError(fmt.Sprintf("the request is not well-formed JSON in UTF-8 (at byte %d)",
@@ -89,7 +89,7 @@ func decodeQuery(raw string) (request, error) {
 	})
 }
 
-// parser keeps the first clientError.
+// parser keeps the first error.
 type parser struct{ err error }
 
 func (p *parser) refuse(name, why string) {

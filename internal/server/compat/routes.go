@@ -79,7 +79,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (request, error
 	return decode(data)
 }
 
-// widest is how many bytes of JSON one byte of a text takes at most, as \u0001 does.
+// widest is how many bytes of JSON one byte of text takes at most: \u0001.
 const widest = 6
 
 // read returns the whole body of a request, within its limits of size and time.
@@ -94,7 +94,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return data, err
 }
 
-// protocol is what the two differ in.
+// protocol is where the two differ.
 type protocol struct {
 	unit   time.Duration // of delay, TTR and wait
 	global bool          // an id is unique over all topics
@@ -106,15 +106,15 @@ var (
 )
 
 const (
-	// anyTag stands where a tag must be named for a global key, which is found whatever the tag.
+	// anyTag fills the place of a tag in a lookup by a global key, which ignores the tag.
 	anyTag = "any"
-	// taskID begins the ids that a pop makes up for tasks which another way of saving gave no id of this protocol.
+	// taskID is the prefix of the ids that a pop assigns to tasks that were saved without an id of this protocol.
 	taskID = "delaytask:"
 	// longestKey is in characters.
 	longestKey = 255
 )
 
-// key returns the key that an id stands for.
+// key returns the key of an id.
 func (p protocol) key(id string) (string, error) {
 	prefix := ""
 	if p.global {
@@ -135,7 +135,7 @@ func (p protocol) key(id string) (string, error) {
 	return prefix + id, nil
 }
 
-// id is what a task is called in this protocol.
+// id returns the id of a task in this protocol.
 func (p protocol) id(task *processor.Task) string {
 	own, global := strings.CutPrefix(task.Key, row.GlobalKey)
 	if task.Key != "" && task.App() == "" && global == p.global { // these protocols have no applications
@@ -144,7 +144,7 @@ func (p protocol) id(task *processor.Task) string {
 	return taskID + strconv.FormatInt(task.ID, 10)
 }
 
-// ref names the unfinished task with the id.
+// ref returns a reference to the unfinished task with the id.
 func (p protocol) ref(topic, id string) (delaytask.Ref, error) {
 	if digits, made := strings.CutPrefix(id, taskID); made {
 		n, err := strconv.ParseInt(digits, 10, 64)
@@ -172,7 +172,7 @@ func (p protocol) keyOption(key string) delaytask.Option {
 	return bridge.SaveOption(key).(delaytask.Option)
 }
 
-// span is n units of time. What is too long for a time.Duration is the error.
+// span is n units of time. It returns an error when that is too long for a time.Duration.
 func (p protocol) span(n int64, tooLong error) (time.Duration, error) {
 	if n < 0 || n > math.MaxInt64/int64(p.unit) {
 		return 0, fmt.Errorf("%w: got %d", tooLong, n)

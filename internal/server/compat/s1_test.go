@@ -47,8 +47,7 @@ func TestS12GetPullsOneReadyJobAndCompleteEndsIt(t *testing.T) {
 	})
 }
 
-// Old clients ask again and again without a wait: what is ready must be there, unless the machine stood still just
-// then.
+// Old clients poll without a wait: a ready job must be found, unless the machine stalled.
 func TestS12GetFindsWhatWasJustAdded(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
 		const rounds = 50

@@ -89,7 +89,7 @@ func TestS33ProtocolIsOneCommandObject(t *testing.T) {
 	})
 }
 
-// Instances find each other in the database, where everybody can look them up; a client may ask any of them.
+// Instances share the database: a client may call any of them.
 func TestS34SeveralInstancesHandOutEachJobOnce(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		const jobs = 60

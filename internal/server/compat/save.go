@@ -15,11 +15,11 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// saveTries bounds how often a save meets a task that is finished by the time it is looked at.
+// saveTries bounds how often a save is tried again after it met a task that finished meanwhile.
 const saveTries = 3
 
-// save stores a job. Adding it again while it is unfinished is a success when everything is the same, so that a client
-// that lost the answer may repeat itself.
+// save stores a job. Adding an unfinished job again succeeds when everything is the same, so that a client that lost
+// the answer may repeat the request.
 func (h *Handler) save(ctx context.Context, p protocol, q *request) (answer, error) {
 	item, err := h.item(ctx, p, q)
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *Handler) save(ctx context.Context, p protocol, q *request) (answer, err
 	return answer{}, delaytask.ErrContended
 }
 
-// saveOnce returns false when the id was taken by a task that is finished by now.
+// saveOnce returns false when the task that had the id has finished.
 func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored bool, err error) {
 	_, err = h.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, item.Options...)
 	there, taken := errors.AsType[*delaytask.DuplicateError](err)
@@ -61,7 +61,7 @@ func (h *Handler) saveOnce(ctx context.Context, item delaytask.Item) (stored boo
 	return true, nil
 }
 
-// same reports whether the task is the one that would have been stored. A TTR that was not asked for fits any.
+// same reports whether the task equals the one that would have been stored. A TTR that is left out equals any.
 func same(task *delaytask.TaskRow, item delaytask.Item) bool {
 	save, err := processor.NewSave(item.Tag, item.Body, item.Delay, processor.Limits{Body: math.MaxInt},
 		item.Options...)
@@ -69,7 +69,7 @@ func same(task *delaytask.TaskRow, item delaytask.Item) bool {
 		(save.TTR == 0 || task.TTR == save.TTR)
 }
 
-// item translates a job, and asks whether the caller may save it.
+// item translates a job, and checks the caller's right to save it.
 func (h *Handler) item(ctx context.Context, p protocol, q *request) (delaytask.Item, error) {
 	if err := allow(ctx, access.ToSave(q.topic), q.topic); err != nil {
 		return delaytask.Item{}, err
@@ -97,13 +97,12 @@ func (h *Handler) item(ctx context.Context, p protocol, q *request) (delaytask.I
 	return item, nil
 }
 
-// ttrHeader marks a job of these routes among the tasks of its tag. It holds the TTR that was asked for, in
-// milliseconds.
+// ttrHeader marks a task as a job of these routes. It holds the requested TTR in milliseconds.
 const ttrHeader = "delaytask-ttr"
 
-// RetryAfterTTR lets a job whose processor has failed run again when its TTR has passed since the attempt began, as
-// these protocols have it, instead of after the tag's backoff. usual is the TTR of jobs that were added without one.
-// Tasks that were saved in another way, and what an error itself says about the next attempt, are left alone.
+// RetryAfterTTR runs a failed job again when its TTR has passed since the attempt began, as these protocols specify,
+// and not after the tag's backoff. usual is the TTR of jobs that were added without one. It changes neither tasks that
+// were saved in another way, nor an error that decides about the next attempt itself.
 func RetryAfterTTR(usual time.Duration) processor.Middleware {
 	return func(next processor.Processor) processor.Processor {
 		next = processor.Recovery()(next) // a panic is a failure too
@@ -115,14 +114,14 @@ func RetryAfterTTR(usual time.Duration) processor.Middleware {
 				return err
 			}
 			if errors.Is(context.Cause(ctx), processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
-				err = processor.ErrTimeout // what the engine would make of it, and drop our wait by that
+				err = processor.ErrTimeout // as the engine would convert it, and lose the wait
 			}
 			return processor.RetryAfter(err, ttr-time.Since(began))
 		})
 	}
 }
 
-// saysWhen reports whether the error is one that decides about the next attempt.
+// saysWhen reports whether the error decides about the next attempt.
 func saysWhen(err error) bool {
 	_, permanent := errors.AsType[*processor.PermanentError](err)
 	_, snooze := errors.AsType[*processor.SnoozeError](err)

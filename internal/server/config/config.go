@@ -1,5 +1,5 @@
 // Package config reads the settings of the delaytask command: from a YAML file, from the environment, and from flags,
-// each overriding the one before. A key that nobody knows and a value that makes no sense are refused, never ignored.
+// each overriding the one before. Unknown keys and invalid values are refused, never ignored.
 package config
 
 import (
@@ -38,7 +38,7 @@ type Config struct {
 	Receivers   map[string]Receiver // nil when no tag is served by calls to an address
 }
 
-// Server says where the service listens and whom it lets in.
+// Server says where the service listens and which callers it accepts.
 type Server struct {
 	Listen   string
 	Hosts    []string // names that it is called by, besides those of loopback
@@ -121,7 +121,7 @@ type Receiver struct {
 	Concurrency int
 }
 
-// Default returns the settings that hold where nothing is said.
+// Default returns the default settings.
 func Default() Config {
 	const day = 24 * time.Hour
 	return Config{

@@ -26,8 +26,8 @@ func EnvName(key string) string {
 	return envPrefix + strings.ToUpper(notAlphanumeric.ReplaceAllString(key, "_"))
 }
 
-// readEnviron comes after the file: a variable's name cannot spell a tag, so only tags that the file names can be
-// meant.
+// readEnviron runs after the file is read: the name of a variable cannot contain a tag, so variables can set tags of
+// the file alone.
 func (c *Config) readEnviron(environ []string) error {
 	var errs []error
 	paths := c.variables()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is read without an error is in order, and reads the same when it is printed.
+// Settings that load without an error pass the check, and load the same when they are printed.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(readFile(f, example)), "DELAYTASK_CONCURRENCY=3")
 	for _, seed := range []string{
@@ -39,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// Only the password is hidden, whatever it is made of, in both forms of a DSN that have one.
+// Only the password is hidden, whatever its characters, in both forms of a DSN that have one.
 func FuzzMaskDSN(f *testing.F) {
 	for _, seed := range []string{"secret", "", ":", "@", "//", "://@", "/?", "sqlite:", "mysql://", "\xff\n"} {
 		f.Add(seed)

@@ -29,7 +29,7 @@ type Source struct {
 	Flags   *pflag.FlagSet // those that AddFlags made; nil: none
 }
 
-// Load reads and checks the settings. Its error names everything that is wrong, not just the first.
+// Load reads and checks the settings. Its error names every mistake.
 func Load(src Source) (Config, error) {
 	c := Default()
 	err := errors.Join(c.readFile(src.Path), c.readEnviron(src.Environ), c.readFlags(src.Flags))
@@ -125,7 +125,7 @@ func isEmpty(value any) bool {
 	return value == nil || isMap && len(m) == 0
 }
 
-// check looks at what only several settings together can break.
+// check tests rules that involve several settings.
 func (c *Config) check() error {
 	var errs []error
 	refuse := func(wrong bool, sentence string) {

@@ -169,7 +169,7 @@ func TestFileMayBeMissingUnlessItIsNamed(t *testing.T) {
 	if c, err := Load(Source{}); err != nil || c.Concurrency != 7 {
 		t.Errorf("got concurrency %d, %v", c.Concurrency, err)
 	}
-	t.Chdir(filepath.Dir(writeFile(t, "spring: {}\n"))) // somebody else's
+	t.Chdir(filepath.Dir(writeFile(t, "spring: {}\n"))) // of another program
 	if _, err := Load(Source{}); err == nil || !strings.Contains(err.Error(), "if it belongs to something else") {
 		t.Errorf("got %v", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// The parsers take what YAML made of a value, or the text of a variable or flag. Their errors say what is wanted.
+// The parsers take a decoded YAML value, or the text of a variable or flag. Their errors say what is valid.
 
 func text(shortest int) func(any) (string, error) {
 	return func(value any) (string, error) {

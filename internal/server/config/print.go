@@ -23,7 +23,7 @@ func (c Config) Print(w io.Writer) error {
 	return err
 }
 
-// String is what Print writes, so that a Config in a log or an error message shows no password either.
+// String returns what Print writes, so that a Config in a log or an error message shows no password.
 func (c Config) String() string {
 	c.mask()
 	encoded, err := yaml.Parser().Marshal(c.tree(add))
@@ -39,7 +39,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.tree(addMillis))
 }
 
-// mask hides what must not be read in a log. It is called on a copy.
+// mask hides secrets. It is called on a copy.
 func (c *Config) mask() {
 	c.DSN = MaskDSN(c.DSN)
 	if c.Secret != "" {
@@ -104,8 +104,8 @@ func plain(value any) any {
 	}
 }
 
-// MaskDSN hides the password of a DSN in each of its forms. A password may itself hold the characters that end it, so
-// everything from the first colon to the last @ is hidden; that can hide too much, never too little.
+// MaskDSN hides the password of a DSN in each of its forms. A password may contain the characters that end it, so
+// everything from the first colon to the last @ is hidden; that may hide too much, never too little.
 func MaskDSN(dsn string) string {
 	if strings.HasPrefix(dsn, "sqlite:") {
 		return dsn
@@ -126,7 +126,7 @@ func MaskDSN(dsn string) string {
 }
 
 // maskURL hides the user and the values of the query, where addresses carry their keys. Host, path and the names in the
-// query stay, so that one can tell which address it is. What cannot be taken apart is hidden as a whole.
+// query stay, so that the address can be recognised. A malformed URL is hidden as a whole.
 func maskURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// setting ties a key to its field. The table below is the only place that knows all keys.
+// setting ties a key to its field. The table below is the only list of all keys.
 type setting struct {
 	key    string
 	noFlag bool // lists of processes show flags

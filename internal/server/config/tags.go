@@ -9,7 +9,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A tag's settings are optional, so they have a table of their own: what is not set is neither checked nor printed.
+// A tag's settings are optional, so they have a table of their own: a setting that is left out is neither checked nor
+// printed.
 type tagSetting struct {
 	name string
 	set  func(t *Tag, value any) error

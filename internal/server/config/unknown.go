@@ -24,7 +24,7 @@ func keysBelow(section string) []string {
 	return slices.DeleteFunc(Keys(), func(key string) bool { return !strings.HasPrefix(key, section+".") })
 }
 
-// unknown names the known word that was probably meant, or all of them when they are few.
+// unknown suggests the nearest known word, or all of them when they are few.
 func unknown(known []string, word string) error {
 	if nearest, ok := nearest(known, word); ok {
 		return fmt.Errorf("unknown; did you mean %s?", nearest)

@@ -1,4 +1,4 @@
-// Package encrypted keeps secrets in a database so that they can be read only with the secret of the service,
+// Package encrypted encrypts secrets that are kept in a database. They can be read only with the secret of the service,
 // DELAYTASK_SECRET, and only in the place for which they were encrypted.
 package encrypted
 
@@ -16,7 +16,7 @@ var (
 	// ErrNoSecret is returned when something is to be encrypted or opened and the service has no secret.
 	ErrNoSecret = errors.New("DELAYTASK_SECRET is not set: " + wanted)
 
-	// ErrShortSecret is returned when the service's secret could be guessed.
+	// ErrShortSecret is returned when the service's secret is too short.
 	ErrShortSecret = errors.New("DELAYTASK_SECRET is too short: " + wanted)
 
 	// ErrNotOpened is returned when something was encrypted with another secret, for another place, or is damaged.
@@ -28,7 +28,7 @@ const shortest = 16
 
 const wanted = "set it to at least 16 random bytes, such as openssl rand -base64 32 prints"
 
-// version begins what is encrypted, and changes with the way of sealing.
+// version is the first byte of encrypted data. It changes with the method.
 const version = 1
 
 // Box seals and opens with one secret. A nil Box has none, and refuses both with [ErrNoSecret]. It may be used by many

@@ -114,7 +114,7 @@ func TestASecretThatCannotServeIsRefused(t *testing.T) {
 	}
 }
 
-// What was encrypted by a release must be opened by all that follow.
+// All later releases must open what a release has encrypted.
 func TestTheWayOfSealingStays(t *testing.T) {
 	t.Parallel()
 	s, err := hex.DecodeString(before)
@@ -127,7 +127,7 @@ func TestTheWayOfSealingStays(t *testing.T) {
 	}
 }
 
-// Nothing that was not encrypted for the place is opened, whatever a row holds.
+// Only data that was encrypted for the place is opened, whatever a row contains.
 func FuzzOpen(f *testing.F) {
 	b, err := New(secret)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// roundTrip is a collector without a network, whose time may be that of a bubble.
+// roundTrip is a collector without a network, which works in a synctest bubble.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answered is an answer whose body nobody is to read.
+// answered is an answer whose body must not be read.
 func answered(status int, headers ...string) *http.Response {
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("canary"))}
 	resp.Header.Set("Content-Type", "application/x-protobuf")
@@ -35,7 +35,7 @@ func hang(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// counts is what became of spans, and what was logged.
+// counts is the outcome of spans, and what was logged.
 type counts struct {
 	mu     sync.Mutex
 	spans  map[string]int

@@ -10,16 +10,16 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 )
 
-// mostAnswer is how many bytes of an answer are read so that the connection can be used again.
+// mostAnswer is how many bytes of an answer are read, so that the connection can be reused.
 const mostAnswer = 64 << 10
 
-// retries hold for a collector that cannot take spans now. The SDK gives a batch no more time than that, by default.
+// retries apply when a collector cannot take spans now. By default the SDK gives a batch no more time than that.
 var retries = otlptracehttp.RetryConfig{
 	Enabled: true, InitialInterval: 2 * time.Second, MaxInterval: 10 * time.Second, MaxElapsedTime: 30 * time.Second,
 }
 
-// courier takes the exporter's requests to the collector. The exporter's errors quote the collector's address and its
-// answer, which may both hold secrets. So the courier keeps the answer from it, and notes itself what went wrong.
+// courier sends the exporter's requests to the collector. The exporter's errors quote the collector's address and its
+// answer, which may both contain secrets. So the courier hides the answer from it, and notes the failure itself.
 type courier struct {
 	settings  Settings
 	transport http.RoundTripper
@@ -31,12 +31,12 @@ func newCourier(s Settings) *courier {
 		Proxy:               http.ProxyFromEnvironment,
 		TLSClientConfig:     s.tls,
 		TLSHandshakeTimeout: s.timeout,
-		ForceAttemptHTTP2:   true, // a TLS configuration of one's own turns it off otherwise
+		ForceAttemptHTTP2:   true, // a custom TLS configuration turns it off otherwise
 		IdleConnTimeout:     90 * time.Second,
 	}}
 }
 
-// options are those of the exporter. All are given, so that none comes from its own reading of the variables.
+// options are those of the exporter. All are set, so that it reads none from the environment.
 func (c *courier) options(agent string) []otlptracehttp.Option {
 	headers := map[string]string{"User-Agent": agent}
 	for name := range c.settings.header {
@@ -64,8 +64,8 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer cancel()
 	r = r.Clone(ctx)
 	r.URL = c.settings.to // with its query, which the exporter leaves out
-	// Spans that come twice are one span. The empty key, which is not sent, lets the transport repeat a request at once
-	// whose idle connection was being closed by the collector.
+	// A collector drops duplicate spans. The empty key, which is not sent, lets the transport repeat a request at once
+	// when the collector was closing its idle connection.
 	r.Header["Idempotency-Key"] = nil
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil {

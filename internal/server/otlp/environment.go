@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// environment reads variables. An empty one is as good as none.
+// environment reads variables. An empty one counts as unset.
 type environment struct {
 	get func(name string) string
 }
@@ -32,8 +32,8 @@ func (e environment) exporter(setting string) (name, value string) {
 	return name, e.get(name)
 }
 
-// endpoint is where spans are posted to: the variable for traces names it, the one for all signals its beginning. A
-// user in it becomes a header, so that nothing which prints the URL can tell the password.
+// endpoint is where spans are posted to: the variable for traces contains it, the one for all signals its prefix. A
+// user in it becomes a header, so that a printed URL never contains the password.
 func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 	name, value := e.exporter("ENDPOINT")
 	if value == "" {
@@ -63,8 +63,8 @@ func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 	return u
 }
 
-// header reads name=value pairs between commas, the values percent-encoded. Errors name a pair by its place alone:
-// values are secrets, and where the form is wrong nobody knows which part is the value.
+// header reads name=value pairs between commas, the values percent-encoded. Errors name a pair by its position alone:
+// values are secrets, and in a malformed pair any part may be the value.
 func (e environment) header(errs *[]error) http.Header {
 	header := http.Header{}
 	name, value := e.exporter("HEADERS")
@@ -124,7 +124,7 @@ func (e environment) checkProtocol(errs *[]error) {
 	}
 }
 
-// samplers are those that the SDK makes; it would take another one for its default, and say so when it is too late.
+// samplers are those that the SDK knows. It would replace another one by its default.
 var samplers = []string{
 	"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
 	"parentbased_traceidratio",

@@ -18,16 +18,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// flushWait is how long Close waits for what has not been sent yet.
+// flushWait is how long Close waits for spans that are not sent.
 const flushWait = 5 * time.Second
 
 // Config is what an [Exporter] is made of. Nothing may be left out.
 type Config struct {
 	Settings Settings
-	Service  string // what the spans are said to come from, unless the environment names it
+	Service  string // the name of the service, unless the environment sets it
 	Version  string
 	Log      *slog.Logger
-	Count    func(result string, spans int) // is told what becomes of spans: Sent, Overflow or Failed
+	Count    func(result string, spans int) // called with the outcome of spans: Sent, Overflow or Failed
 }
 
 // Exporter makes spans and sends them. Neither making nor ending one waits for the collector.
@@ -52,7 +52,7 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES must be name=value pairs between commas: %w", err)
 	}
-	otel.SetLogger(logr.Discard()) // it is told what the exporter cannot read in variables, which may be secret
+	otel.SetLogger(logr.Discard()) // it gets malformed values of variables, which may be secret
 	e := &Exporter{
 		courier: newCourier(c.Settings), ledger: newLedger(c.Settings, c.Count, c.Log), ended: make(chan struct{}),
 	}
@@ -68,12 +68,12 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 // Provider makes the spans.
 func (e *Exporter) Provider() trace.TracerProvider { return e.provider }
 
-// Close sends what has not been sent yet, within five seconds and as long as ctx lasts; what the collector has not
-// taken by then is lost. Spans that end later are dropped.
+// Close sends the remaining spans, for at most five seconds and as long as ctx lasts; what the collector has not taken
+// by then is lost. Spans that end later are dropped.
 func (e *Exporter) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
-	_ = e.provider.Shutdown(ctx) // the ledger says what could not be sent
+	_ = e.provider.Shutdown(ctx) // the ledger reports what could not be sent
 	_ = e.exporter.Shutdown(ctx) // so that what is still being sent ends now
 	<-e.ended
 	e.courier.close()

@@ -136,7 +136,7 @@ func TestCloseWaitsFiveSecondsForACollectorThatTakesNothing(t *testing.T) {
 	}
 }
 
-// TestACollectorThatCannotTakeSpansNowIsAskedAgain has the time of a bubble, so that waits are exact.
+// TestACollectorThatCannotTakeSpansNowIsAskedAgain runs in a bubble, so that waits are exact.
 func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 	f := func(name string, transport roundTrip, result string, tries int, least, most time.Duration, why string) {
 		t.Run(name, func(t *testing.T) {

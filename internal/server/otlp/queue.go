@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What becomes of spans.
+// The outcomes of spans.
 const (
 	Sent     = "sent"
 	Overflow = "overflow" // the queue was full
@@ -20,9 +20,8 @@ const (
 
 var errFull = errors.New("the queue of spans is full: they end faster than the collector takes them")
 
-// ledger knows every span from its end until the collector has it. It stands before the SDK's queue and behind it: the
-// SDK counts what it drops where nobody can read it. It admits no more than that queue holds, so nothing is lost
-// inside.
+// ledger counts every span from its end until the collector has it, before and behind the SDK's queue: the SDK does not
+// expose how many it drops. It admits no more than that queue holds, so nothing is lost inside.
 type ledger struct {
 	host    string
 	most    int64
@@ -31,10 +30,10 @@ type ledger struct {
 
 	log     *slog.Logger
 	limiter *rate.Limiter
-	lost    atomic.Int64 // spans, since the last complaint
+	lost    atomic.Int64 // spans, since the last line
 }
 
-// logEvery is how often a collector that takes nothing is worth a line.
+// logEvery is the least time between two lines about lost spans.
 const logEvery = time.Minute
 
 func newLedger(s Settings, count func(string, int), log *slog.Logger) *ledger {
@@ -58,7 +57,7 @@ func (l *ledger) logLost(why error) {
 	}
 }
 
-// admitting lets spans into the queue of the processor.
+// admitting passes spans on to the queue of the processor.
 type admitting struct {
 	trace.SpanProcessor
 	ledger *ledger
@@ -77,10 +76,10 @@ func (a admitting) OnEnd(s trace.ReadOnlySpan) {
 	a.SpanProcessor.OnEnd(s)
 }
 
-// settling tells what has become of a batch.
+// settling records the outcome of a batch.
 type settling struct{ *Exporter }
 
-// ExportSpans returns no error: the SDK would hand it to a handler that all programs in this process share.
+// ExportSpans returns no error: the SDK would pass it to a handler that the whole process shares.
 func (s settling) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	s.courier.failure = nil
 	err := s.exporter.ExportSpans(ctx, spans)

@@ -1,5 +1,5 @@
-// Package otlp sends spans to a collector of OpenTelemetry, as OTLP over HTTP. What it does is said by the variables
-// that the specification of OpenTelemetry gives to all programs.
+// Package otlp sends spans to a collector of OpenTelemetry, as OTLP over HTTP. It is configured by the variables that
+// the OpenTelemetry specification defines.
 package otlp
 
 import (
@@ -20,7 +20,7 @@ const (
 	defaultTimeout  = 10 * time.Second
 )
 
-// Settings say where spans are sent, and how. The zero value sends none. Headers and the path of the collector may be
+// Settings say where and how spans are sent. The zero value sends none. Headers and the path of the collector may be
 // secret, and are never printed.
 type Settings struct {
 	to      *url.URL // nil: nowhere
@@ -31,8 +31,8 @@ type Settings struct {
 	queue   int         // spans that wait to be sent
 }
 
-// FromEnv reads the variables. Spans are sent where an endpoint is named, or OTEL_TRACES_EXPORTER asks for it. It
-// returns an error that names every variable whose value makes no sense.
+// FromEnv reads the variables. Spans are sent where an endpoint is set, or OTEL_TRACES_EXPORTER asks for it. It returns
+// an error that names every variable with an invalid value.
 func FromEnv(getenv func(string) string) (Settings, error) {
 	e := environment{get: func(name string) string { return strings.TrimSpace(getenv(name)) }}
 	if strings.EqualFold(e.get("OTEL_SDK_DISABLED"), "true") {

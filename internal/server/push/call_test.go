@@ -28,7 +28,7 @@ func at(addresses ...string) (all []*target) {
 	return all
 }
 
-// later is a receiver that says when to come again.
+// later is a receiver that answers with a Retry-After.
 func later(t *testing.T, status int, seconds string) string {
 	t.Helper()
 	return servertest.Listen(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -99,7 +99,7 @@ func TestTurnedAwayIsNoAttempt(t *testing.T) {
 	release := sync.OnceFunc(func() { close(end) })
 	t.Cleanup(release)
 	done := make(chan error, 2)
-	for range receivers { // the second one is turned away by the first receiver, and has the other
+	for range receivers { // the first receiver refuses the second task, and the other takes it
 		go func() { done <- r.call(t.Context(), someTask(), receivers) }()
 		servertest.Receive(t, began, "the call")
 	}
@@ -122,7 +122,7 @@ func TestEndOfTheAttemptEndsTheSearch(t *testing.T) {
 	r := &Registry{Config: Config{Client: newClient(t, slog.New(slog.DiscardHandler))}}
 	ctx, cancel := context.WithCancel(t.Context())
 	slow := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // before that a server does not see its client go
+		_, _ = io.Copy(io.Discard, r.Body) // before that a server does not notice that its client has gone
 		cancel()
 		<-r.Context().Done()
 	})

@@ -24,7 +24,7 @@ func (r *Registry) deliver() processor.Processor {
 	}))
 }
 
-// call tries one after the other, each once. A task that none of them was called with is snoozed.
+// call tries each receiver once, in turn. A task that reached none of them is snoozed.
 func (r *Registry) call(ctx context.Context, task *processor.Task, targets []*target) error {
 	call := posted(task)
 	var failed, turnedAway error
@@ -59,8 +59,8 @@ func posted(task *processor.Task) webhook.Call {
 	return webhook.Call{Body: task.Body, Header: http.Header{"Content-Type": {contentType}}}
 }
 
-// elsewhere reports whether the failure is that of one address, so that another one may do better. A receiver that
-// refuses its task has judged the task, and the others would again.
+// elsewhere reports whether the failure concerns one address, so that another may succeed. A receiver that refuses a
+// task has judged the task, and the others would do the same.
 func elsewhere(err error) bool {
 	if _, permanent := errors.AsType[*processor.PermanentError](err); permanent {
 		return false
@@ -99,8 +99,8 @@ const (
 	between     = 5 * time.Millisecond
 )
 
-// pace says when tasks are tried again that nobody can be called with. Each time costs a write to the database, so a
-// hundred thousand of them wait longer than a few: others must not pay for a receiver that is away.
+// pace decides when tasks without a reachable receiver are tried again. Each try costs a write to the database, so a
+// hundred thousand of them wait longer than a few: other tasks must not pay for a receiver that is away.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time // the next moment to give away

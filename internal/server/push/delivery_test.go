@@ -18,8 +18,8 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// The oracle is the reference library of Standard Webhooks. Another process, or this one after a restart, knows the
-// receiver too.
+// The reference library of Standard Webhooks verifies the calls. Another process, or this one after a restart, knows
+// the receiver too.
 func TestDueTaskIsPostedToItsReceiver(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, d dbtest.Database) {
 		f := start(t, d)

@@ -17,17 +17,16 @@ type target struct {
 	signing []webhook.Secret
 }
 
-// directory is who serves what at one moment: by tag, then by application. Under the application "" stand all of the
-// tag.
+// directory lists the receivers at one moment: by tag, then by application. The application "" has all of the tag.
 type directory map[string]map[string]*ring
 
-// ring is those among whom one pair of tag and application goes round.
+// ring is the receivers that take turns for one pair of tag and application.
 type ring struct {
 	targets []*target
 	turn    *atomic.Uint64
 }
 
-// newDirectory goes on with the turns of the directory before it: it is made anew all the time.
+// newDirectory continues the turns of the directory before it, which it replaces at every reading.
 func newDirectory(targets []*target, before directory) directory {
 	d := directory{}
 	for _, to := range targets {
@@ -51,7 +50,7 @@ func newDirectory(targets []*target, before directory) directory {
 	return d
 }
 
-// find returns those who may get a task of the tag and the application, "" when it has none, in the order in which to
+// find returns the receivers for a task of the tag and the application, "" when it has none, in the order in which to
 // try them.
 func (d directory) find(tag, app string) []*target {
 	c := d[tag][app]
@@ -62,7 +61,7 @@ func (d directory) find(tag, app string) []*target {
 	return slices.Concat(c.targets[first:], c.targets[:first])
 }
 
-// targets returns those of the receivers that can be called, and why others cannot.
+// targets returns the receivers that can be called, and why the others cannot.
 func (r *Registry) targets(receivers []row.Receiver, now row.Time) (all []*target, closed map[int64]error) {
 	closed = map[int64]error{}
 	for _, w := range receivers {
@@ -82,8 +81,8 @@ func (r *Registry) targets(receivers []row.Receiver, now row.Time) (all []*targe
 	return all, closed
 }
 
-// Explain says that nobody serves a pending task because of its application. Otherwise the Reason is "", and the
-// scheduler knows more.
+// Explain reports when no receiver serves the application of a pending task. Otherwise the Reason is "", and the
+// scheduler explains.
 func (r *Registry) Explain(ctx context.Context, task *delaytask.TaskRow) (delaytask.Explanation, error) {
 	app := task.App()
 	if app == "" || task.Status != delaytask.Pending || r.reserved(task.Tag) {

@@ -23,8 +23,7 @@ func ids(all []*target) (list []int64) {
 	return list
 }
 
-// Applications that take turns in saving must not meet the same address every time, nor must a directory that is made
-// anew.
+// Applications that save in turn must not get the same address every time, nor must a new directory repeat it.
 func TestEveryPairGoesRoundByItself(t *testing.T) {
 	t.Parallel()
 	receivers := []*target{entry(1, "a", "t"), entry(2, "a", "t", "u"), entry(3, "b", "t"), entry(4, "b", "t")}

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
-// fixture is a process of the service: a scheduler and a registry on a database, and all that they log.
+// fixture is a process of the service: a scheduler and a registry on a database, and their log.
 type fixture struct {
 	*delaytask.Scheduler
 	t        *testing.T
@@ -34,7 +34,7 @@ type fixture struct {
 	logged   *servertest.Log
 }
 
-// start runs a process until the test ends. It is quick where a test would only wait.
+// start runs a process until the test ends. Its intervals are short.
 func start(t *testing.T, d dbtest.Database, change ...func(*Config)) fixture {
 	t.Helper()
 	f := fixture{t: t, logged: &servertest.Log{}}
@@ -79,7 +79,7 @@ func newBox(t *testing.T, secret string) *encrypted.Box {
 	return box
 }
 
-// answer is a receiver that says the same to everybody, and where it was called.
+// answer is a receiver that gives the same answer to every call, and reports where it was called.
 func answer(t *testing.T, status int, called chan<- *http.Request) string {
 	t.Helper()
 	return servertest.Listen(t, func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +159,7 @@ func (f fixture) awaitServed(tag string, want bool) {
 // count is how often the text was logged.
 func (f fixture) count(text string) int { return strings.Count(f.logged.String(), text) }
 
-// wantProblem is for what a caller of the API is told.
+// wantProblem checks the problem that a caller of the API gets.
 func wantProblem(t *testing.T, err error, status int, code string) {
 	t.Helper()
 	p, ok := errors.AsType[*wire.Problem](err)

@@ -18,16 +18,16 @@ import (
 const (
 	maxApp     = 128 // bytes
 	maxTags    = 100
-	maxAddress = 2048 // bytes; what a row holds
+	maxAddress = 2048 // bytes; the limit of a row
 
 	defaultTTL = 30 * time.Second
 	minTTL     = 5 * time.Second
 	maxTTL     = time.Hour
 )
 
-// Register stores an address. Registering the same application and address again replaces it. The secret that it had
-// before then signs beside a new one for a day; a secret and a TTL that are left out stay as they are. It returns a
-// *[wire.Problem] when something is wrong with it, and then nothing has changed.
+// Register stores an address. Registering the same application and address again replaces it. Its former secret then
+// signs beside the new one for a day; a secret and a TTL that are left out stay. It returns a *[wire.Problem] for an
+// invalid registration, and changes nothing.
 func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Receiver, error) {
 	w, err := r.check(asked)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Registry) Register(ctx context.Context, asked *wire.Register) (wire.Rec
 	return shown(stored), nil
 }
 
-// check returns the receiver without its secret, and without a TTL where none is asked for.
+// check returns the receiver without its secret, and without a TTL where the request has none.
 func (r *Registry) check(asked *wire.Register) (row.Receiver, error) {
 	w := row.Receiver{App: asked.App, Address: asked.Address, TTL: asked.TTL.Std()}
 	switch {
@@ -113,15 +113,15 @@ func refused(code, where, why string) *wire.Problem {
 	return p
 }
 
-// Every process reads all live receivers each second, and whoever may register can make up addresses. Those that
-// registered at the same moment may go beyond a bound by as many.
+// Every process reads all live receivers each second, and a caller with the right to register can invent addresses.
+// Concurrent registrations may exceed a bound by their number.
 const (
 	mostOfApp  = 1_000  // live receivers of one application
 	mostLive   = 10_000 // of all
 	mostStored = 20_000 // with those that expired within about an hour, whose heartbeats bring them back
 )
 
-// checkRoom refuses one receiver too many. Registering again what is alive needs no room.
+// checkRoom refuses one receiver too many. Registering a live one again needs no room.
 func (r *Registry) checkRoom(ctx context.Context, w row.Receiver, live []row.Receiver) error {
 	ofApp := 0
 	for _, other := range live {

@@ -56,12 +56,12 @@ type Config struct {
 // Registry knows the registered receivers. Make one with [New].
 type Registry struct {
 	Config
-	directory atomic.Pointer[directory] // who is called at this moment
+	directory atomic.Pointer[directory] // the receivers that are called now
 	changed   chan struct{}             // holds one element when the receivers are to be read at once
 	unserved  pace
 }
 
-// New makes a registry, in which nobody is called before [Registry.Run].
+// New makes a registry. It calls no receiver before [Registry.Run].
 func New(c Config) (*Registry, error) {
 	if c.Store == nil || c.Scheduler == nil || c.Client == nil || c.Log == nil {
 		return nil, errors.New("push: a part of the configuration is missing")
@@ -107,8 +107,8 @@ func (r *Registry) Known(ctx context.Context, app, address string) (wire.Receive
 	return shown(w), there, err
 }
 
-// Heartbeat lets a receiver live for its ttl from now. One that has expired lives again: an outage of the database must
-// not force all of them to register anew. It returns a *[wire.Problem] when there is none.
+// Heartbeat extends a receiver by its ttl from now. It revives one that has expired: an outage of the database must not
+// force all of them to register anew. It returns a *[wire.Problem] when there is none.
 func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Receiver, error) {
 	there, err := r.Store.Heartbeat(ctx, id)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Registry) Heartbeat(ctx context.Context, id int64) (wire.Receiver, erro
 	return r.Get(ctx, id)
 }
 
-// Remove calls an address no more; what it has taken, it may finish. Other processes know it within a second. It
+// Remove ends the calls to an address; it may finish the tasks that it has. Other processes know it within a second. It
 // returns a *[wire.Problem] when there is none.
 func (r *Registry) Remove(ctx context.Context, id int64) error {
 	there, err := r.Store.DeleteReceiver(ctx, id)
@@ -134,7 +134,7 @@ func (r *Registry) Remove(ctx context.Context, id int64) error {
 	return nil
 }
 
-// look lets Run read the receivers at once.
+// look makes Run read the receivers at once.
 func (r *Registry) look() {
 	select {
 	case r.changed <- struct{}{}:
@@ -151,7 +151,7 @@ func shown(w row.Receiver) wire.Receiver {
 	}
 }
 
-// NotFound is the answer to an id that no receiver has, and to one whose receiver the caller may not know of.
+// NotFound is the answer to an unknown id, and to one whose receiver the caller may not see.
 func NotFound() *wire.Problem {
 	return problem(http.StatusNotFound, wire.CodeNotFound,
 		"there is no such receiver: it was removed, or forgotten because its heartbeats stayed away; register it again")

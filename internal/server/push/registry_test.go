@@ -60,8 +60,8 @@ func TestRegistrationThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-// What the guard will never let be dialled is said at once, and what to set; where a name leads is seen when it is
-// dialled.
+// An address that the guard never allows is refused at once, with the setting that would allow it; a name is resolved
+// when it is dialled.
 func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite))
@@ -88,7 +88,7 @@ func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
 	}
 }
 
-// fullStore says that there are more receivers than are stored.
+// fullStore reports more receivers than are stored.
 type fullStore struct {
 	Store
 	live   []row.Receiver
@@ -271,7 +271,7 @@ func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {
 	}
 }
 
-// flaky is a store that does not answer while it is broken.
+// flaky is a store that fails while it is broken.
 type flaky struct {
 	Store
 	broken atomic.Bool

@@ -10,19 +10,18 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// rotation is how long a former secret signs beside its successor: whatever is behind the address has that long to take
-// over.
+// rotation is how long a former secret signs beside its successor, which the receiver has to adopt within that time.
 const rotation = 24 * time.Hour
 
-// secrets are what signs the calls to an address; as JSON they are what is sealed.
+// secrets sign the calls to an address; their JSON is encrypted.
 type secrets struct {
 	Secret string   `json:"secret"`
 	Former string   `json:"former,omitempty"`
 	Until  row.Time `json:"until,omitempty"` // on the database's clock
 }
 
-// replaced returns the secrets after a registration. The same secret again changes nothing; instances behind one
-// address may register in any order while the secret is being changed.
+// replaced returns the secrets after a registration. The same secret changes nothing; instances behind one address may
+// register in any order during a change of the secret.
 func (s secrets) replaced(by string, now row.Time) secrets {
 	if s.Secret == by || s.Secret == "" {
 		s.Secret = by
@@ -48,7 +47,7 @@ func (s secrets) signing(now row.Time) ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// sealSecret returns what the row of the receiver shall hold, nil when it shall stay as it is.
+// sealSecret returns the new value for the row of the receiver, nil when it stays.
 func (r *Registry) sealSecret(w row.Receiver, secret string, before row.Receiver, now row.Time) ([]byte, error) {
 	if secret == "" {
 		return nil, nil
@@ -63,7 +62,7 @@ func (r *Registry) sealSecret(w row.Receiver, secret string, before row.Receiver
 	}
 	var former secrets
 	if before.Secret != nil {
-		former, _ = r.open(before) // what cannot be opened signs nothing anyway
+		former, _ = r.open(before) // a secret that cannot be opened signs nothing
 	}
 	text, err := json.Marshal(former.replaced(secret, now))
 	if err != nil {
@@ -72,7 +71,7 @@ func (r *Registry) sealSecret(w row.Receiver, secret string, before row.Receiver
 	return r.Secrets.Seal(text, place(w)...)
 }
 
-// open returns the secrets of a receiver that has some.
+// open decrypts the secrets of a receiver that has some.
 func (r *Registry) open(w row.Receiver) (s secrets, err error) {
 	text, err := r.Secrets.Open(w.Secret, place(w)...)
 	if err != nil {
@@ -85,5 +84,5 @@ func (r *Registry) open(w row.Receiver) (s secrets, err error) {
 	return s, nil
 }
 
-// place keeps a seal from being carried to another row, where it would sign for somebody else.
+// place binds encrypted data to its row: in another row it would sign for another receiver.
 func place(w row.Receiver) []string { return []string{"worker", w.App, w.Address} }

@@ -114,7 +114,7 @@ func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
 	})
 }
 
-// A call without its signature would be refused, or taken from anybody.
+// A call without its signature would be refused, or accepted from any sender.
 func TestReceiverIsNotCalledUnsigned(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t, dbtest.SQLite)
@@ -136,7 +136,7 @@ func TestReceiverIsNotCalledUnsigned(t *testing.T) {
 		t.Errorf("explained as %s: %s, %v", e.Reason, e.Text, err)
 	}
 
-	// Registering again with a secret of its own mends it, whatever the row held.
+	// Registering again with a new secret repairs it, whatever the row contained.
 	g.sign("shop", address, secret, "t")
 	servertest.Receive(t, called, "the call")
 	g.awaitStatus(id, delaytask.Completed)

@@ -8,7 +8,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// serving is what Run has done so far.
+// serving is the state of Run.
 type serving struct {
 	*Registry
 	failing bool
@@ -17,7 +17,7 @@ type serving struct {
 	closed  map[int64]bool       // receivers whose secrets cannot be opened
 }
 
-// read looks at the table. While the database does not answer, those who were alive stay.
+// read reads the table. While the database does not answer, the receivers stay as they were.
 func (s *serving) read(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -38,7 +38,7 @@ func (s *serving) read(ctx context.Context) {
 	s.unregister(d)
 }
 
-// complain says once of each receiver that it cannot be called.
+// logClosed logs once for each receiver that it cannot be called.
 func (s *serving) logClosed(closed map[int64]error) {
 	for id, err := range closed {
 		if !s.closed[id] {
@@ -79,7 +79,7 @@ func (s *serving) refuse(tag string, err error) {
 	s.refused[tag] = true
 }
 
-// unregister leaves tags to others that have had no receiver for a while.
+// unregister ends the service of tags that have had no receiver for a while.
 func (s *serving) unregister(d directory) {
 	for tag, last := range s.seen {
 		if d[tag] == nil && time.Since(last) >= s.Grace {
@@ -97,7 +97,7 @@ func (s *serving) unregister(d directory) {
 const purgeEvery = 10 * time.Minute
 
 // Run keeps this process in step with the registered receivers until ctx ends. What it has registered with the
-// scheduler stays, for what is still to be run; run it once.
+// scheduler stays, for tasks that still run. It must be called once.
 func (r *Registry) Run(ctx context.Context) {
 	s := &serving{Registry: r, seen: map[string]time.Time{}, refused: map[string]bool{}, closed: map[int64]bool{}}
 	every := time.NewTicker(r.Every)

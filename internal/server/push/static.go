@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// Static is a receiver that stands in the configuration: one address for all tasks of a tag.
+// Static is a receiver of the configuration: one address for all tasks of a tag.
 type Static struct {
 	Tag     string
 	URL     string
@@ -21,10 +21,9 @@ type Static struct {
 	Header  http.Header // sent with every call
 	Secrets []webhook.Secret
 
-	Rule     webhook.Rule // what the answer must hold to mean done
+	Rule     webhook.Rule // what the answer must contain to mean done
 	Statuses []int        // those that mean done; default 200–299
-	// Later lets an answer of 202 mean that the receiver ends the task by its token. Default: it means done, as any
-	// other.
+	// Later: after an answer of 202 the receiver ends the task by its token. Default: 202 means done.
 	Later bool
 
 	Concurrency int // tasks at once in this process; 0: as many as the process runs
@@ -57,7 +56,7 @@ func (s Static) Processor(client *webhook.Client) (processor.Processor, error) {
 	})), nil
 }
 
-// Options are those to register the processor with.
+// Options returns the options to register the processor with.
 func (s Static) Options() []processor.RegisterOption {
 	return []processor.RegisterOption{processor.Concurrency(s.Concurrency)}
 }
@@ -78,7 +77,7 @@ func (s Static) call(task *processor.Task) (webhook.Call, error) {
 	return call, nil
 }
 
-// query leaves it to the tag http how a body becomes one.
+// query converts a body as the tag http does.
 func (s Static) query(task *processor.Task) (webhook.Call, error) {
 	body := json.RawMessage(task.Body)
 	switch {

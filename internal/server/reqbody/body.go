@@ -1,5 +1,5 @@
-// Package inbound is what both HTTP faces of the service do with their callers: read a request's body within limits,
-// and take back tasks from callers who are gone.
+// Package reqbody is common to both HTTP APIs of the service: it reads a request's body within limits, and unclaims
+// tasks of callers that are gone.
 package reqbody
 
 import (
@@ -35,15 +35,14 @@ type BodyError struct {
 
 func (e *BodyError) Error() string { return e.text }
 
-// NoRoom is what a body may end with instead of going on: too many large ones are in memory.
+// NoRoom is the error of a body for which there is no room: too many large ones are in memory.
 var NoRoom = &BodyError{http.StatusServiceUnavailable,
 	"other large requests fill the memory that there is for them; try again"}
 
 // Body reads the whole body of a request, at most limit bytes and for as long as wait. It returns a *[BodyError] when
-// the body is too large, too slow, or ends before it is complete; the answer to that is sent at once and ends the
-// connection.
+// the body is too large, too slow, or incomplete; then the answer is sent at once and ends the connection.
 func Body(w http.ResponseWriter, r *http.Request, limit int64, wait time.Duration) ([]byte, error) {
-	// Errors of deadlines are ignored: a recorder in a test has none, and a real connection has.
+	// Errors of deadlines are ignored: only a recorder in a test does not support them.
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(wait))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
@@ -73,8 +72,8 @@ func unreadable(err error, wait time.Duration) *BodyError {
 
 const releaseWait = 5 * time.Second
 
-// HandOut asks once more, by allow, whether the caller may have the tasks: it may have waited for them for a while.
-// Otherwise it gives them back and returns what allow says, or why nobody may call any more.
+// HandOut checks once more, by allow, whether the caller may have the tasks: it may have waited for a while. Otherwise
+// it unclaims them and returns the error of allow, or of [access.Again].
 func HandOut(
 	ctx context.Context, log *slog.Logger, from *delaytask.Scheduler, popped []*delaytask.Popped,
 	allow func(context.Context, access.Verb, string) error,
@@ -93,7 +92,7 @@ func HandOut(
 }
 
 // Unclaim releases tasks that their caller does not get; otherwise they would wait for the end of their leases. They
-// have not started then.
+// count as not started.
 func Unclaim(log *slog.Logger, to *delaytask.Scheduler, popped []*delaytask.Popped) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWait)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package traces makes the spans of a server: of the requests that it takes, and of the calls that it makes. It lets
-// the traces of its callers go on.
+// Package traces makes the spans of a server: of the requests that it serves, and of the calls that it makes. It
+// continues the traces of its callers.
 package traces
 
 import (
@@ -16,10 +16,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// quiet paths are asked every few seconds by whoever watches the server.
+// quiet paths are polled every few seconds by monitoring.
 var quiet = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
 
-// Served makes a span of each request, a child of what [Extracted] has found. What it is called, Answered says.
+// Served makes a span of each request, a child of what [Extracted] has found. [Answered] names it.
 func Served(tracer trace.Tracer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if quiet[r.URL.Path] {
@@ -32,8 +32,8 @@ func Served(tracer trace.Tracer, next http.Handler) http.Handler {
 	})
 }
 
-// Answered tells the span of a request, if ctx carries one, how it was answered. The route is a pattern, "" where none
-// matched; the path itself, which may hold a task's key, is told to nobody.
+// Answered records in the span of a request, if ctx carries one, how it was answered. The route is a pattern, "" where
+// none matched. The path itself, which may contain a task's key, is not recorded.
 func Answered(ctx context.Context, method, route string, status int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -43,7 +43,7 @@ func Answered(ctx context.Context, method, route string, status int) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 		http.MethodOptions:
-	default: // anybody can make up others
+	default: // a caller can invent others
 		name, method = "HTTP", "_OTHER"
 	}
 	if route != "" {
@@ -59,7 +59,7 @@ func Answered(ctx context.Context, method, route string, status int) {
 }
 
 // Extracted puts the trace context of each request into its context, so that what the request saves belongs to the
-// caller's trace. A nil propagator is that of W3C trace context (traceparent and tracestate). A header that is none
+// caller's trace. A nil propagator is that of W3C trace context (traceparent and tracestate). A malformed header
 // changes nothing.
 func Extracted(p propagation.TextMapPropagator, next http.Handler) http.Handler {
 	if p == nil {
@@ -74,8 +74,8 @@ func Extracted(p propagation.TextMapPropagator, next http.Handler) http.Handler 
 	})
 }
 
-// Called returns what makes a span of each call to an address: it begins the span, and returns the end of it. Addresses
-// are told without their paths, which are often secret.
+// Called returns a hook that makes a span of each call to an address: it begins the span, and returns its end.
+// Addresses are recorded without their paths, which are often secret.
 func Called(
 	tracer trace.Tracer,
 ) func(ctx context.Context, method, host string) (context.Context, func(status int, err error)) {
@@ -113,8 +113,8 @@ func called(method, host string) []attribute.KeyValue {
 	return attributes
 }
 
-// Inject passes the trace of ctx on in the headers of a call, as W3C trace context. It leaves them alone where the call
-// brings a trace of its own.
+// Inject passes the trace of ctx on in the headers of a call, as W3C trace context. It does not change the headers of a
+// call that has a trace of its own.
 func Inject(ctx context.Context, header http.Header) {
 	if header.Get("traceparent") == "" {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))

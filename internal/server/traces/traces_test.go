@@ -155,7 +155,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// serve returns the context that a request with the headers reaches its handler with.
+// serve returns the context in which the handler gets a request with the headers.
 func serve(t *testing.T, p propagation.TextMapPropagator, headers map[string]string) (got context.Context) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/tasks", nil)

@@ -1,4 +1,4 @@
-// Package view turns what the library answers into the JSON of package wire, for the HTTP API and for --json of the
+// Package view converts values of the library into the JSON of package wire, for the HTTP API and for --json of the
 // command.
 package view
 
@@ -90,7 +90,7 @@ func Headers(stored map[string]string) map[string]string {
 	return shown
 }
 
-// Popped is a task that was handed out.
+// Popped is a task of a pop in JSON.
 func Popped(p *delaytask.Popped) wire.Popped {
 	return wire.Popped{
 		ID: wire.ID(p.ID), Token: p.Token().String(), Tag: p.Tag, Key: p.Key, App: p.App(), Attempt: p.Attempt,
@@ -129,7 +129,7 @@ func nodeState(n delaytask.Node) string {
 	}
 }
 
-// Stats tells of every tag.
+// Stats lists the statistics of every tag.
 func Stats(stats []delaytask.TagStats) []wire.TagStats {
 	views := make([]wire.TagStats, len(stats))
 	for i, s := range stats {
@@ -145,7 +145,7 @@ func Stats(stats []delaytask.TagStats) []wire.TagStats {
 	return views
 }
 
-// Lateness is absent where nothing has run.
+// Lateness is nil where nothing has run.
 func Lateness(l delaytask.Lateness) *wire.Lateness {
 	if l.Samples == 0 {
 		return nil
@@ -156,7 +156,7 @@ func Lateness(l delaytask.Lateness) *wire.Lateness {
 	}
 }
 
-// problems says what each error of the library is in JSON, and over HTTP. The first that fits counts.
+// problems maps each error of the library to JSON and HTTP. The first match counts.
 var problems = []struct {
 	err    error
 	status int
@@ -196,8 +196,8 @@ var problems = []struct {
 	{context.Canceled, statusHungUp, wire.CodeUnavailable},
 }
 
-// statusHungUp is for the log and the metrics, where it is no failure of the service: nobody reads the answer. Others
-// know it as "client closed request".
+// statusHungUp is for the log and the metrics, where it is no failure of the service: the client has gone. It is
+// commonly called "client closed request".
 const statusHungUp = 499
 
 // Problem is an error of the library in JSON. It reports false for any other: the text of a database's error may name
