@@ -27,7 +27,7 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 			}
 			return task
 		}
-		// change wants one step that meets a pending task, and returns the task before and after it.
+		// change requires that one step meets a pending task, and returns the task before and after it.
 		change := func(f func() (processor.Status, error)) (before, after processor.TaskRow) {
 			t.Helper()
 			before = now()
@@ -68,7 +68,7 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 			t.Errorf("with a body: %+v", after)
 		}
 
-		// A new body keeps the promise.
+		// A new body keeps the due time.
 		for want, body := range map[string]any{
 			`{"n":7}`: map[string]int{"n": 7}, `"as it is, 🚀"`: `"as it is, 🚀"`, "[1]": []byte("[1]"),
 		} {
@@ -185,7 +185,7 @@ func TestATaskThatRunsIsCancelledAndNotChanged(t *testing.T) {
 			<-ctx.Done()
 			ended <- context.Cause(ctx)
 			return nil
-		}, processor.TTR(3*time.Second)) // a client learns by its next renewal
+		}, processor.TTR(3*time.Second)) // a client learns it by its next renewal
 		save(t, s, "t", 0)
 		ref := processor.ID(wait(t, running))
 		_, pending := s.Cancel(t.Context(), ref, processor.OnlyPending())

@@ -100,7 +100,7 @@ func TestKeyIsFreeAgainWhenItsTaskIsFinished(t *testing.T) {
 	})
 }
 
-// Pairs of app and key that a careless encoding would confuse.
+// Pairs of app and key that a naive encoding would confuse.
 func TestNoKeyMeetsThatOfAnotherApp(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
@@ -164,7 +164,7 @@ func TestNoKeyMeetsThatOfAnotherApp(t *testing.T) {
 	})
 }
 
-// Each call by key is made from within an application, and the tasks of the others stay as they are.
+// Each call by key names an application, and changes no task of another.
 func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		ctx, key := t.Context(), processor.Key("t", "order-1")
@@ -209,7 +209,7 @@ func TestOneKeyInTwoAppsIsTwoTasks(t *testing.T) {
 			}
 		}
 
-		// What pops and processors are handed tells the app, and the key as it was given.
+		// Pops and processors get the app, and the key as it was given.
 		ran := make(chan string, 1)
 		start(t, s, "run", func(_ context.Context, task *processor.Task) error {
 			ran <- task.App() + " " + task.Key

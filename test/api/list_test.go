@@ -47,7 +47,7 @@ func TestListsComePageByPage(t *testing.T) {
 	})
 }
 
-// A body may be a MiB, and a page is in memory several times while it is sent.
+// A body may have a MiB, and a page is in memory several times while it is sent.
 func TestAPageWithBodiesIsShort(t *testing.T) {
 	t.Parallel()
 	s, _ := embedded(t)
@@ -74,7 +74,7 @@ func TestAPageWithBodiesIsShort(t *testing.T) {
 	list(delaytask.Filter{Limit: 1000, Bodies: true, After: next}, 1)
 }
 
-// Columns are open to anybody's SQL. What is not ours is left out, and a row that cannot be read is shown as that.
+// Columns are open to plain SQL. Unknown values are left out, and a row that cannot be read is shown as broken.
 func TestRowsThatWereWrittenByHandAreShown(t *testing.T) {
 	t.Parallel()
 	s, d := embedded(t)

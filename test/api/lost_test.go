@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// forgetful loses the first answer to every request that changes something, after the service has done what was asked.
+// forgetful loses the first answer to every request that changes something, after the service has made the change.
 type forgetful struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -60,7 +60,7 @@ func TestLostAnswersOfTheRealService(t *testing.T) {
 		errors.Join(answers...) != nil {
 		t.Errorf("FinishAll: %v, %v", answers, err)
 	}
-	// These have been done, and the answer says that they may have been.
+	// These changes are made, and the error says that they may have been.
 	_, cancel := c.Cancel(ctx, processor.ID(popped[4].ID))
 	wantError(t, "Cancel", cancel, client.ErrNoAnswer)
 	wantError(t, "Fail", popped[3].Fail(ctx, processor.Permanent(io.EOF)), client.ErrNoAnswer)

@@ -1,5 +1,5 @@
-// Package api tests what programs see: the library, the client of a service, and receivers. What both forms of a
-// scheduler have is told once, and run with each of them.
+// Package api tests what programs see: the library, the client of a service, and receivers. Tests of what both forms of
+// a scheduler have run with each of them.
 package api
 
 import (
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
 
 var silent = slog.New(slog.DiscardHandler)
 
-// form is a scheduler in one of the two forms. another returns one like it, of another process on the same tasks.
+// form is a scheduler in one of the two forms. another returns a scheduler of another process on the same tasks.
 type form struct {
 	processor.Scheduler
 	another func() processor.Scheduler
@@ -99,7 +99,7 @@ func stop(t *testing.T, s interface {
 	}
 }
 
-// begin returns a transaction of an application, which is rolled back when the test ends without an end of its own.
+// begin returns a transaction of an application. Without a commit it is rolled back when the test ends.
 func begin(t *testing.T, d dbtest.Database) *sql.Tx {
 	t.Helper()
 	tx, err := servertest.SQL(t, d.DSN).BeginTx(t.Context(), nil)
@@ -176,7 +176,7 @@ func wait[T any](t *testing.T, c <-chan T) T {
 	return servertest.Receive(t, c, "a processor says something")
 }
 
-// wantError wants an error that Is another one, or none.
+// wantError requires an error that Is another one, or none.
 func wantError(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

@@ -51,7 +51,7 @@ func TestTasksArePoppedAndEnded(t *testing.T) {
 				}
 			}
 		}
-		other := s.another() // ends by their tokens what this one was handed
+		other := s.another() // ends the tasks of this one by their tokens
 		wantError(t, "Finish", other.Finish(ctx, tokens[0]), nil)
 		wantError(t, "Release", other.Release(ctx, tokens[1]), nil)
 		answers, err := other.FinishAll(ctx, []processor.Token{
@@ -79,7 +79,7 @@ func TestTasksArePoppedAndEnded(t *testing.T) {
 			t.Errorf("got %+v", task)
 		}
 
-		// A retry begins anew, and keeps the errors.
+		// A retry resets the attempts, and keeps the errors.
 		wantError(t, "Retry", s.Retry(ctx, processor.ID(second.ID)), nil)
 		wantError(t, "another Retry", s.Retry(ctx, processor.ID(second.ID)), processor.ErrNotFailed)
 		third := pop(t, s, "a", processor.PopAlso("b"))
@@ -98,7 +98,7 @@ func TestPopThatShallNotWaitReturnsWhatIsDue(t *testing.T) {
 		}
 		id := save(t, s, "a", 0)
 		popped, err := s.Pop(t.Context(), "a", processor.PopWait(0))
-		// The machine stood still during the claim.
+		// The machine stalled during the claim.
 		for tries := 1; err == nil && len(popped) == 0 && tries < 10; tries++ {
 			popped, err = s.Pop(t.Context(), "a", processor.PopWait(0))
 		}

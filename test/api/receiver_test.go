@@ -55,7 +55,7 @@ func TestTwoReceiversOfOneTagShareItAndOneOutlivesTheOther(t *testing.T) {
 		}
 		names[wait(t, ran)] = true
 	}
-	first.server.CloseClientConnections() // as if its process were killed: it says nothing
+	first.server.CloseClientConnections() // as if its process were killed: no answer
 	first.server.Close()
 	for range 6 {
 		if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed || task.Attempt != 1 {
@@ -67,7 +67,7 @@ func TestTwoReceiversOfOneTagShareItAndOneOutlivesTheOther(t *testing.T) {
 	}
 }
 
-// A receiver dies amid a task: its lease ends, and the task runs at one that is left.
+// A receiver dies during a task: the lease ends, and the task runs at another one.
 func TestATaskWhoseReceiverDiesRunsAtAnother(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t))
@@ -101,7 +101,7 @@ func TestAReceiverThatStopsFinishesWhatRunsAndIsCalledNoMore(t *testing.T) {
 	wait(t, began)
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.Stop(context.Background()) }()
-	for tick := time.Tick(5 * time.Millisecond); ; <-tick { // until it has left, which it does first
+	for tick := time.Tick(5 * time.Millisecond); ; <-tick { // until it has unregistered, which it does first
 		e, err := c.Explain(t.Context(), processor.ID(save(t, c, "t", 0, processor.WithKey("k"),
 			processor.WithApp("shop"))))
 		if err != nil {

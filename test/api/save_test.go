@@ -13,7 +13,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Package processor tests each argument at its bounds. Here is one of each kind, and what the forms check themselves.
+// Package processor tests each argument at its bounds. Here is one of each kind, and the checks of the forms
+// themselves.
 func TestBadSavesAreRefusedAndStoreNothing(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		tag := func(tag string) processor.Item { return processor.Item{Tag: tag} }
@@ -126,7 +127,7 @@ func TestTheSameIDTwiceIsOneTask(t *testing.T) {
 
 func TestBatchesOfEverySize(t *testing.T) {
 	t.Parallel()
-	s := delaytasktest.New(t) // no database makes this better
+	s := delaytasktest.New(t) // independent of the database
 	for _, n := range []int{0, 1, processor.MaxItems, processor.MaxItems + 1} {
 		before := int(total(t, s))
 		results, err := s.SaveDelayTasks(t.Context(), slices.Repeat([]processor.Item{{Tag: "t", Delay: time.Hour}}, n))
@@ -170,7 +171,7 @@ func TestDuplicateInABatchIsItsOwn(t *testing.T) {
 
 func TestARefusedTaskLeavesNothingOfItsChunk(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		const chunk = 500 // so many are stored together
+		const chunk = 500 // the size of a chunk
 		items := slices.Repeat([]processor.Item{{Tag: "t", Delay: time.Hour}}, 2*chunk+1)
 		items[chunk+7].Options = []processor.Option{processor.WithID(save(t, s, "other", time.Hour))}
 		results, err := s.SaveDelayTasks(t.Context(), items)

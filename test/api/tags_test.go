@@ -53,7 +53,7 @@ func TestTagsArePaused(t *testing.T) {
 	})
 }
 
-// serving waits until the node has announced that it serves the tag, which it does in the background.
+// serving waits until the node has announced in the background that it serves the tag.
 func serving(t *testing.T, s processor.Scheduler, tag string) processor.Node {
 	t.Helper()
 	for {
@@ -69,7 +69,7 @@ func serving(t *testing.T, s processor.Scheduler, tag string) processor.Node {
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// byHand returns a scheduler whose time the test tells, with processors for the tags.
+// byHand returns a scheduler with a clock of the test, and processors for the tags.
 func byHand(t *testing.T, tags ...string) *delaytasktest.Scheduler {
 	t.Helper()
 	s := delaytasktest.New(t, delaytasktest.StartAt(noon))
@@ -169,7 +169,7 @@ func TestLatenessOfAWindow(t *testing.T) {
 	}
 }
 
-// explained fails the test unless the task is explained by the reason, in a sentence that holds the text.
+// explained fails the test unless the explanation of the task has the reason, and a sentence that contains the text.
 func explained(t *testing.T, s *delaytask.Scheduler, id int64, want delaytask.Reason, text string) {
 	t.Helper()
 	got, err := s.Explain(t.Context(), delaytask.ID(id))

@@ -115,7 +115,7 @@ func TestSaveThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 	var unknown *delaytask.OutcomeUnknownError
 	var err error
 	ok := false
-	for tries := 0; !ok && tries < 10; tries++ { // the context of a save that was not sent in time ends like any other
+	for tries := 0; !ok && tries < 10; tries++ { // a save that was not sent in time ends as any other
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err = s.SaveDelayTask(ctx, "t", 1, time.Hour)
 		cancel()
@@ -156,7 +156,7 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 	}
 	only := func(name, value string) map[string]string { return map[string]string{name: value} }
 	full := strings.Repeat("x", 16<<10-len(`{"a":""}`)) // not a byte is left
-	// As much as the trace takes is left.
+	// Room for exactly the trace is left.
 	fits := full[:len(full)-len(`,"traceparent":"","tracestate":"vendor=seven"`)-55]
 	for name, tt := range map[string]struct {
 		ctx     context.Context
@@ -191,7 +191,7 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 func TestTracingThatIsOffAllocatesNothing(t *testing.T) { // not in parallel: allocations of others would count
 	s := delaytasktest.New(t)
 	ctx, header, id := t.Context(), delaytask.WithHeader("a", "b"), delaytask.WithID(-1)
-	fewest := func(f func()) (n float64) { // the race detector lets pools lose what they hold
+	fewest := func(f func()) (n float64) { // under the race detector pools drop what they hold
 		n = math.MaxFloat64
 		for range 100 {
 			n = min(n, testing.AllocsPerRun(1, f))

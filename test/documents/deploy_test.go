@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 )
 
-// What the deploy files set must be settings: a variable that nobody knows stops the start.
+// What the deploy files set must be settings: an unknown variable stops the start.
 func TestDeployFilesSetWhatIsThere(t *testing.T) {
 	t.Parallel()
 	settings := regexp.MustCompile(`(DELAYTASK_[A-Z_]+)(?:=|: )("[^"]*"|\S+)`)

@@ -1,5 +1,4 @@
-// Package documents holds the documents to what they say: statements run, links lead somewhere, and tests that are
-// named exist.
+// Package documents checks the documents: statements run, links lead somewhere, and tests that they name exist.
 package documents
 
 import (
@@ -28,7 +27,7 @@ var (
 	testName  = regexp.MustCompile(`\bTest[A-Z]\w+`)
 	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)`)
 
-	// accounts are statements about users, which belong to the server and not to the database of a test.
+	// accounts are statements about users, which belong to the server and not to a test's database.
 	accounts = regexp.MustCompile(`^(CREATE USER|GRANT) `)
 )
 
@@ -110,7 +109,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 			path, anchor := doc.path, found[2]
 			switch {
 			case strings.Contains(found[1], "://"):
-				continue // other people's pages come and go
+				continue // pages of others come and go
 			case found[1] != "":
 				path = filepath.Join(filepath.Dir(doc.path), found[1])
 			}

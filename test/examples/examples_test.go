@@ -43,7 +43,7 @@ func TestReceiver(t *testing.T) {
 	t.Parallel()
 	env, c := service(t)
 	first, second := run(t, env, build(t, "examples/receiver")), run(t, env, build(t, "examples/receiver"))
-	for n := range 10 { // each of them is called
+	for n := range 10 { // every one is called
 		name := fmt.Sprint("you", n)
 		id := save(t, c, `{"name":"`+name+`"}`)
 		completed(t, c, id)
@@ -62,7 +62,7 @@ func TestReceiver(t *testing.T) {
 	late := save(t, c, `{"name":"late"}`)
 	third := run(t, env, build(t, "examples/receiver"))
 	third.says(t, "^hello late$")
-	// Perhaps after a try at the one that was killed.
+	// Perhaps after a call of the one that was killed.
 	if task := settled(t, c, late); task.Status != processor.Completed {
 		t.Errorf("got %+v", task)
 	}
@@ -93,7 +93,7 @@ func TestNodeWorker(t *testing.T) {
 	worker(t, "node", "../../examples/node/worker.mjs")
 }
 
-// worker runs a worker in another language through its life: it finishes, fails, keeps its lease, and stops in order.
+// worker runs a worker in another language: it finishes, fails, renews its lease, and stops in order.
 func worker(t *testing.T, interpreter, file string) {
 	need(t, interpreter)
 	env, c := service(t)
@@ -124,7 +124,7 @@ func worker(t *testing.T, interpreter, file string) {
 	p.stops(t)
 	completed(t, c, id)
 
-	// One that waits in a poll ends at once.
+	// A worker that waits in a poll ends at once.
 	p = run(t, env, interpreter, file)
 	id = save(t, c, `{"name":"again"}`)
 	p.says(t, "^hello again$")
@@ -132,7 +132,7 @@ func worker(t *testing.T, interpreter, file string) {
 	p.stops(t)
 }
 
-// need skips where a program is missing that delaytask itself does not need.
+// need skips the test where a program is missing that delaytask itself does not need.
 func need(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -149,7 +149,7 @@ func save(t *testing.T, c *client.Client, body string, opts ...processor.Option)
 	return id
 }
 
-// completed waits for the end of a task that must have run once.
+// completed waits until the task is completed, after one run.
 func completed(t *testing.T, c *client.Client, id int64) {
 	t.Helper()
 	if task := settled(t, c, id); task.Status != processor.Completed || task.Attempt != 1 || task.CrashCount != 0 {

@@ -84,7 +84,7 @@ func run(t *testing.T, env []string, name string, args ...string) *process {
 		for scanner := bufio.NewScanner(out); scanner.Scan(); {
 			select {
 			case p.lines <- scanner.Text():
-			default: // nobody waits for so much
+			default: // the output is bounded
 			}
 		}
 	}()

@@ -15,12 +15,12 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// call is one save, and what its caller was told.
+// call is one save, and the answer that its caller got.
 type call struct {
 	kind     callKind
 	name     string // which its body begins with; no other call has it
 	delay    time.Duration
-	patience time.Duration // the time its context gave
+	patience time.Duration // the timeout of its context
 
 	id    int64
 	err   error
@@ -28,7 +28,7 @@ type call struct {
 	took  time.Duration
 }
 
-// callKind is by which way the task is saved; it is its tag, too.
+// callKind is the way in which the task is saved; it is its tag, too.
 type callKind string
 
 const (
@@ -46,7 +46,7 @@ func (k *call) options() []delaytask.Option {
 	return nil
 }
 
-// callers go on saving, each at its own pace, whatever they are told. Half of them are patient, the others soon give
+// callers save continuously, each at its own pace, whatever the answers. Half of them are patient, the others soon give
 // up.
 type callers struct {
 	s    *delaytask.Scheduler
@@ -59,7 +59,7 @@ type callers struct {
 	calls []call
 }
 
-// bulk is what each body ends with: a table has room for a little more in pages that it holds already.
+// bulk is the end of each body. Without it a full table has room for small rows in pages that it already has.
 var bulk = " " + strings.Repeat("x", 4<<10)
 
 const (
@@ -71,7 +71,7 @@ const (
 
 func beginCalls(t *testing.T, s *delaytask.Scheduler, d dbtest.Database) *callers {
 	t.Helper()
-	db := pool(t, d, "readTimeout=2s") // Commit listens to no context, and would wait for as long as a server hangs
+	db := pool(t, d, "readTimeout=2s") // Commit takes no context, and would wait for as long as a server hangs
 	c := &callers{s: s, db: db, ctx: t.Context(), quit: make(chan struct{})}
 	execute(t, c.db, "CREATE TABLE marker (task BIGINT PRIMARY KEY)")
 	for i := range numCallers {
@@ -80,7 +80,7 @@ func beginCalls(t *testing.T, s *delaytask.Scheduler, d dbtest.Database) *caller
 	return c
 }
 
-// end waits for the calls that are under way, and returns all that were made.
+// end waits for the running calls, and returns all calls.
 func (c *callers) end() []call {
 	close(c.quit)
 	c.wg.Wait()
@@ -123,7 +123,7 @@ func (c *callers) make(k *call) {
 	k.id, k.err = c.s.SaveDelayTask(ctx, string(k.kind), k.name+bulk, k.delay, k.options()...)
 }
 
-// txWork is long enough that an outage meets transactions between their two rows.
+// txWork is long enough that an outage hits transactions between their two rows.
 const txWork = callEvery / 2
 
 func (c *callers) saveWithMarker(ctx context.Context, k *call) (int64, error) {
@@ -146,7 +146,7 @@ func (c *callers) saveWithMarker(ctx context.Context, k *call) (int64, error) {
 	return id, tx.Commit()
 }
 
-// tally is how many calls had which answer.
+// tally counts the calls of each answer.
 type tally struct{ accepted, unknown, refused int }
 
 func (c *callers) tally() map[callKind]tally {
@@ -168,7 +168,7 @@ func (c *callers) tally() map[callKind]tally {
 	return all
 }
 
-// await waits until so many more calls of each kind had an answer that counts.
+// await waits until that many more calls of each kind have an answer that counts.
 func (c *callers) await(t *testing.T, what string, more int, counts func(tally) int) {
 	t.Helper()
 	before := c.tally()
@@ -188,7 +188,7 @@ func (c *callers) accept(t *testing.T, more int) {
 	c.await(t, "saves are accepted", more, func(n tally) int { return n.accepted })
 }
 
-// suffer lets an outage last for so long at the least, and until callers of each kind were told of it.
+// suffer lets an outage last at least that long, and until callers of each kind have failed.
 func (c *callers) suffer(t *testing.T, atLeast time.Duration) {
 	t.Helper()
 	enough := time.After(atLeast)

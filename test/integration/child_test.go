@@ -27,7 +27,7 @@ const childDSN = "DELAYTASK_TEST_CHILD_DSN"
 // childPool makes the child use an application's pool with these parameters.
 const childPool = "DELAYTASK_TEST_CHILD_POOL"
 
-// childTTR is the lease of tasks that a child holds until it dies.
+// childTTR is the lease of tasks that a child holds until it is killed.
 const childTTR = 2 * time.Second
 
 // beChild handles commands from standard input, one a line, until it ends, and then stops:
@@ -35,8 +35,8 @@ const childTTR = 2 * time.Second
 //	save TAG MILLISECONDS   → saved ID
 //	serve TAG               → serving; then for every task: run ID ATTEMPT
 //
-// A task with the body "hold" says run, and then waits until its context ends: ended ID CAUSE. One with the body "die"
-// says run and dies, and ends the process.
+// A task with the body "hold" prints run, and then waits until its context ends: ended ID CAUSE. One with the body
+// "die" prints run and dies, and ends the process.
 func beChild(dsn string) (code int) {
 	s, err := childScheduler(dsn)
 	if err != nil {
@@ -140,7 +140,7 @@ func spawn(t *testing.T, d dbtest.Database, env ...string) *child {
 		}
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be dead already
+		_ = cmd.Process.Kill() // it may have ended already
 		<-read
 		_ = cmd.Wait()
 	})
@@ -154,8 +154,7 @@ func (c *child) say(command ...any) {
 	}
 }
 
-// hear waits for the next line that begins with the word, and returns the rest of it. Other lines wait until they are
-// asked for.
+// hear waits for the next line that begins with the word, and returns the rest of it. Other lines stay for later calls.
 func (c *child) hear(word string) []string {
 	c.t.Helper()
 	for i, said := range c.unread {
@@ -188,7 +187,7 @@ func (c *child) died() bool {
 	}
 }
 
-// save lets the child save a task.
+// save has the child save a task.
 func (c *child) save(tag string, delay time.Duration) (id int64) {
 	c.t.Helper()
 	c.say("save", tag, delay.Milliseconds())
@@ -199,7 +198,7 @@ func (c *child) save(tag string, delay time.Duration) (id int64) {
 	return id
 }
 
-// stop lets the child end as a deploy would.
+// stop stops the child, as a deploy would.
 func (c *child) stop() {
 	c.t.Helper()
 	if err := c.in.Close(); err != nil {

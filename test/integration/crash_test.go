@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// rescueWithin is the promise: a lease, and the rescue's time.
+// rescueWithin is the limit of a rescue: a lease, and the rescue's time.
 const rescueWithin = childTTR + 5*time.Second
 
 // serving spawns a child that serves the tag t.
@@ -23,7 +23,7 @@ func serving(t *testing.T, d dbtest.Database) *child {
 	return c
 }
 
-// A process that sleeps through its lease finds on waking that another one has completed its task.
+// A process that is stopped through its lease finds afterwards that another one has completed its task.
 func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
@@ -48,7 +48,7 @@ func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 				if said := c.hear("ended"); !slices.Contains(said, "lease") {
 					t.Errorf("the child's context ended because of %v, want the lost lease", said)
 				}
-				c.stop() // what it has to write is written then
+				c.stop() // its results are written then
 				if now := get(t, s, id); now.Version != task.Version || now.Executor != task.Executor {
 					t.Errorf("the row was\n%+v and became\n%+v", task, now)
 				}
@@ -74,8 +74,7 @@ func TestTaskSavedByAProcessThatIsKilledAtOnceRuns(t *testing.T) {
 	})
 }
 
-// Of three processes any one ends that runs a certain task, and another takes its place, as an orchestrator would see
-// to.
+// Any of three processes ends when it runs a certain task, and a new one replaces it, as by an orchestrator.
 func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s := open(t, d)
@@ -99,7 +98,7 @@ func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 			}
 			return get(t, s, bad).Status == delaytask.Failed
 		})
-		if task := get(t, s, bad); task.CrashCount != 5 || deaths > 5 { // a lease is also lost by who is too slow
+		if task := get(t, s, bad); task.CrashCount != 5 || deaths > 5 { // a slow process loses its lease as well
 			t.Errorf("%d processes died, crash count %d; want 5", deaths, task.CrashCount)
 		}
 		lost := 0

@@ -32,7 +32,7 @@ func TestServerWithoutAFreeConnectionLosesNothingAccepted(t *testing.T) {
 	}
 }
 
-// crowd takes all connections that the server gives, those of this test included, until it is told to leave.
+// crowd takes all connections of the server, those of this test included, until leave.
 func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 	t.Helper()
 	const limit = "SET GLOBAL max_connections = ?"
@@ -46,7 +46,7 @@ func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 				t.Error(err)
 			}
 		}
-		if err := more.Close(); err != nil { // what idles would count among those of the next crowd
+		if err := more.Close(); err != nil { // idle connections would count for the next crowd
 			t.Error(err)
 		}
 	}
@@ -59,7 +59,7 @@ func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 	return leave
 }
 
-// connected is how many connections the server has, those included that have not yet named their database.
+// connected is how many connections the server has, with those that have not named a database.
 func connected(t *testing.T, server *sql.DB) (n int) {
 	t.Helper()
 	var name string

@@ -24,7 +24,7 @@ import (
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
 const patience = 2 * time.Minute
 
-// each runs f on every kind of database, beside all other tests. On a cluster every connection is to another member.
+// each runs f on each kind of database, in parallel. On a cluster every connection is to another member.
 func each(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
 	t.Helper()
 	t.Parallel()
@@ -46,12 +46,12 @@ func servers(t *testing.T, f func(t *testing.T, d dbtest.Database)) {
 	})
 }
 
-// config is quick where a test would only wait.
+// config has short intervals.
 func config(t *testing.T, change ...func(*delaytask.Config)) delaytask.Config {
 	cfg := delaytask.Config{
 		Migrate: true,
 		Backoff: processor.Constant(0),
-		TTR:     time.Minute, // a lease ends because of its holder, and not of a machine that stands still
+		TTR:     time.Minute, // a lease must not end because the machine stalls
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	for _, c := range change {
@@ -86,11 +86,11 @@ func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, o
 	}
 }
 
-// armed is the lateness up to which a task was found by its timer: other ways look only 100 ms after it was due.
+// armed is the lateness up to which a task was found by its timer: polls find it 100 ms after it was due, or later.
 const armed = 90 * time.Millisecond
 
-// warm waits until the scheduler arms what it saves itself, which begins with its first look at the nodes. What is
-// saved before is only found a little later.
+// warm waits until the scheduler arms its own saves, which begins with its first reading of the nodes. Tasks that are
+// saved before are found a little later.
 func warm(t *testing.T, s *delaytask.Scheduler, tag string) {
 	t.Helper()
 	servertest.Eventually(t, "tasks are armed as they are saved", func() bool {
@@ -156,7 +156,7 @@ func mysqlConfig(t *testing.T, d dbtest.Database) *mysql.Config {
 	return cfg
 }
 
-// begin returns a transaction that is rolled back when the test ends without an end of its own.
+// begin returns a transaction. Without a commit it is rolled back when the test ends.
 func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), nil)
@@ -188,7 +188,7 @@ func number(t *testing.T, db *sql.DB, query string, args ...any) int {
 	return n
 }
 
-// columns reads a row as the database's own client would show it.
+// columns reads a row as the database's own client shows it.
 func columns(t *testing.T, db *sql.DB, id int64) map[string]string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT * FROM delay_task_message WHERE id = ?", id)
@@ -226,7 +226,7 @@ func TestMain(m *testing.M) {
 	if dsn := os.Getenv(childDSN); dsn != "" {
 		os.Exit(beChild(dsn))
 	}
-	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // connections are killed here on purpose
+	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil { // tests kill connections
 		panic(err)
 	}
 	flag.Parse()

@@ -43,7 +43,7 @@ func newDisk(t *testing.T) disk {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		t.Skip("a disk of one's own takes root, on Linux")
 	}
-	dir, err := os.MkdirTemp("", "full-") // not the test's own, whose name is too long for the socket of a server in it
+	dir, err := os.MkdirTemp("", "full-") // the name of the test's own is too long for a server's socket
 	must(t, err)
 	must(t, command("mount", "-t", "tmpfs", "delaytask-test", dir))
 	t.Cleanup(func() {
@@ -53,10 +53,10 @@ func newDisk(t *testing.T) disk {
 	return disk{dir}
 }
 
-// fill makes the disk as small as what is on it.
+// fill shrinks the disk to its content.
 func (d disk) fill(t *testing.T) {
 	t.Helper()
-	servertest.Eventually(t, "the disk is full", func() bool { // the server may write between the look and the order
+	servertest.Eventually(t, "the disk is full", func() bool { // the server may write between reading and remounting
 		var now syscall.Statfs_t
 		must(t, syscall.Statfs(d.dir, &now))
 		return d.resize((now.Blocks-now.Bfree)*uint64(now.Bsize)) == nil

@@ -51,14 +51,14 @@ const (
 	outageTTR    = 3 * time.Second
 	callsBetween = 100 // accepted of each kind before and after every outage
 
-	// After an outage the leases that ran when it began end, and their rescue takes up to 5 s; what nobody took is
+	// After an outage the leases that ran when it began end, and their rescue takes up to 5 s; unclaimed tasks are
 	// found by a scan within 6 s.
 	caughtUp = outageTTR + 5*time.Second
 	servedIn = 3 * time.Second // until saves are accepted again
 	startsIn = 6 * time.Second // lateness of what is saved then
 )
 
-// outages lets the server go away while callers save, and then holds what they were told against the table.
+// outages lets the server go away while callers save, and then compares their answers with the table.
 func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) {
 	t.Helper()
 	var log servertest.Log
@@ -105,7 +105,7 @@ func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) 
 	judgeNoise(t, away, databaseErrors(t, metrics), strings.Count(log.String(), "\n")-linesPerRescue*again)
 }
 
-// settleUnknown does what the caller of a save of unknown outcome is told to do, twice.
+// settleUnknown repeats saves of unknown outcome, as the error advises, twice.
 func settleUnknown(t *testing.T, s *delaytask.Scheduler, calls []call) {
 	t.Helper()
 	for i := range calls {
@@ -125,7 +125,7 @@ func settleUnknown(t *testing.T, s *delaytask.Scheduler, calls []call) {
 	}
 }
 
-// storedTask is a row when all is over.
+// storedTask is a row at the end.
 type storedTask struct {
 	id                       int64
 	name                     string
@@ -135,7 +135,7 @@ type storedTask struct {
 
 func (s storedTask) late() time.Duration { return s.began.Sub(s.expected) }
 
-// watchCompletions lets the database itself write down every completion, in the transaction that completes.
+// watchCompletions has a trigger record every completion, in the transaction that completes.
 func watchCompletions(t *testing.T, db *sql.DB) {
 	t.Helper()
 	execute(t, db, "CREATE TABLE completion (task BIGINT NOT NULL, INDEX (task))")
@@ -179,7 +179,7 @@ func utc(t *testing.T, column string) time.Time {
 	return at
 }
 
-// judgeAnswers holds what callers were told against the rows that are there.
+// judgeAnswers compares the callers' answers with the rows.
 func judgeAnswers(t *testing.T, calls []call, stored map[string]storedTask) {
 	t.Helper()
 	known := 0
@@ -195,7 +195,7 @@ func judgeAnswers(t *testing.T, calls []call, stored map[string]storedTask) {
 		}
 		unknown := errors.Is(k.err, delaytask.ErrOutcomeUnknown)
 		accepted := k.err == nil || unknown && k.kind != txCall // by now
-		const full = 1114                                       // is said at once: somebody has to make room
+		const full = 1114                                       // fails at once: an operator has to make room
 		refused, _ := errors.AsType[*mysql.MySQLError](k.err)
 		switch {
 		case accepted && (task.id != k.id || task.hasSameBody != 1):
@@ -216,7 +216,7 @@ func judgeAnswers(t *testing.T, calls []call, stored map[string]storedTask) {
 	}
 }
 
-// judgeTransactions wants both rows of a caller's transaction or none.
+// judgeTransactions requires both rows of a caller's transaction or none.
 func judgeTransactions(t *testing.T, db *sql.DB) {
 	t.Helper()
 	torn := number(t, db, "SELECT (SELECT COUNT(*) FROM marker WHERE task NOT IN (SELECT id FROM delay_task_message))"+
@@ -227,8 +227,8 @@ func judgeTransactions(t *testing.T, db *sql.DB) {
 	}
 }
 
-// judgeRuns wants every task completed once, run at least once, and never early. It returns how many runs were
-// repeated.
+// judgeRuns requires that every task is completed once, runs at least once, and never early. It returns how many runs
+// were repeated.
 func judgeRuns(t *testing.T, stored map[string]storedTask, ran *starts) (again int) {
 	t.Helper()
 	for _, task := range stored {
@@ -246,8 +246,8 @@ func judgeRuns(t *testing.T, stored map[string]storedTask, ran *starts) (again i
 	return again
 }
 
-// judgeRecovery looks at what was due when the server came back, at when callers were served again, and at what they
-// saved then.
+// judgeRecovery checks the tasks that were due when the server came back, when saves succeeded again, and the tasks of
+// these saves.
 func judgeRecovery(t *testing.T, calls []call, stored map[string]storedTask, back time.Time) {
 	t.Helper()
 	caught, latest := back, storedTask{}
@@ -279,11 +279,11 @@ func judgeRecovery(t *testing.T, calls []call, stored map[string]storedTask, bac
 	}
 }
 
-// linesPerRescue is what a lost lease logs: that the task is rescued, and that the late result is refused.
+// linesPerRescue is how many lines a lost lease logs: that the task is rescued, and that the late result is refused.
 const linesPerRescue = 2
 
-// judgeNoise wants an outage to cost some attempts and lines, and no spinning. A connection is refused in a tenth of a
-// millisecond, so what spins counts thousands.
+// judgeNoise requires that an outage costs few attempts and lines. A connection is refused in a tenth of a millisecond,
+// so a busy loop counts thousands.
 func judgeNoise(t *testing.T, away time.Duration, databaseErrors, lines int) {
 	t.Helper()
 	t.Logf("%d errors of the database were counted, %d lines were logged beside those of rescues", databaseErrors,
@@ -323,7 +323,7 @@ type starts struct {
 	at map[int64][]time.Time
 }
 
-// process takes a moment, so that some tasks are running at any time.
+// process takes a moment, so that tasks are running at any time.
 func (s *starts) process(ctx context.Context, task *processor.Task) error {
 	now := time.Now()
 	s.mu.Lock()

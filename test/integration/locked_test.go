@@ -19,7 +19,7 @@ import (
 // second.
 const lockBound = 2 * time.Second
 
-// lock holds the task's row in a transaction of somebody else.
+// lock locks the task's row in another transaction.
 func lock(t *testing.T, db *sql.DB, id int64) *sql.Tx {
 	t.Helper()
 	tx := begin(t, db)
@@ -29,7 +29,7 @@ func lock(t *testing.T, db *sql.DB, id int64) *sql.Tx {
 
 const soon = 1500 * time.Millisecond
 
-// saveTogether saves tasks that are due in the same moment, so that they travel in the same batches.
+// saveTogether saves tasks that are due at the same moment, so that they are in the same batches.
 func saveTogether(t *testing.T, s *delaytask.Scheduler, n int, due time.Time, opts ...delaytask.Option) []int64 {
 	t.Helper()
 	opts = append(opts, delaytask.WithTime(due))
@@ -73,8 +73,8 @@ func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// saveAndLock saves tasks and locks one of them before they are due; later ones where the machine was too slow for
-// that.
+// saveAndLock saves tasks and locks one of them before they are due. It tries again with later ones where the machine
+// was too slow.
 func saveAndLock(
 	t *testing.T, s *delaytask.Scheduler, db *sql.DB, ran <-chan int64,
 ) (tasks []int64, held int64, tx *sql.Tx) {
@@ -96,7 +96,7 @@ func saveAndLock(
 	panic("unreachable")
 }
 
-// holding returns a processor that tells which task it runs and then waits until it is let go or loses its lease.
+// holding returns a processor that reports its task and then waits until it may go on or loses its lease.
 func holding() (p processor.Func, running chan int64, letGo chan struct{}) {
 	running, letGo = make(chan int64, 1000), make(chan struct{})
 	return func(ctx context.Context, task *processor.Task) error {
@@ -112,8 +112,8 @@ func holding() (p processor.Func, running chan int64, letGo chan struct{}) {
 
 func TestLockedRowHoldsUpNeitherRenewalsNorResultsOfOthers(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
-		// A quarter of the first is hardly more than the wait for a lock. The others are for a machine that stood still
-		// for so long that leases ended by that.
+		// A quarter of the first lease is hardly more than the wait for a lock. The others are for a machine that
+		// stalled for longer than that.
 		for _, ttr := range []time.Duration{5 * time.Second, 15 * time.Second, 45 * time.Second} {
 			begun := time.Now()
 			err := renewBesideALock(t, d, ttr)
@@ -185,7 +185,7 @@ func renewBesideALock(t *testing.T, d dbtest.Database, ttr time.Duration) (lost 
 	return lost
 }
 
-// Somebody locks pairs of rows in the other order than anybody else, all the time.
+// Another program locks pairs of rows in reverse order, all the time.
 func TestDeadlocksLoseNothing(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d), pool(t, d)
@@ -217,7 +217,7 @@ func TestDeadlocksLoseNothing(t *testing.T) {
 	})
 }
 
-// lockBackwards fails often; that is what it is for.
+// lockBackwards fails often, by design.
 func lockBackwards(ctx context.Context, db *sql.DB, a, b int64) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

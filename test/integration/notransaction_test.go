@@ -15,9 +15,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Wrappers of the shapes that libraries hand to their users.
+// Wrappers as libraries have them.
 type (
-	plain    struct{ delaytask.Tx } // ent's client, sqlc's DBTX: what it leads to does not show
+	plain    struct{ delaytask.Tx } // ent's client, sqlc's DBTX: they hide the connection
 	embedded struct{ *sql.DB }      // sqlx.DB, bun.DB
 	begun    struct {               // bun.Tx
 		*sql.Tx
@@ -80,7 +80,7 @@ func TestOnlyATransactionIsTakenForOne(t *testing.T) {
 		if !errors.Is(err, delaytask.ErrNoTransaction) {
 			t.Errorf("complete: got %v, want %v", err, delaytask.ErrNoTransaction)
 		}
-		reaches(t, s, id, delaytask.Completed) // by its result: the refusal has handed nothing over
+		reaches(t, s, id, delaytask.Completed) // by its result: the refusal has completed nothing
 		unchanged := func(after string) {
 			t.Helper()
 			const query = "SELECT COUNT(*) FROM delay_task_message WHERE tag = 't' AND version = 0"
@@ -103,7 +103,7 @@ func TestOnlyATransactionIsTakenForOne(t *testing.T) {
 			if err := use(t.Context(), begun); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			execute(t, begun, "ROLLBACK") // takes back what was saved, so it was saved in there
+			execute(t, begun, "ROLLBACK") // undoes the save, so it was made in the transaction
 			unchanged(name)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// outside is a connection to the server that no test on the database disturbs.
+// outside is a connection to the server beside the test's database.
 func outside(t *testing.T, d dbtest.Database) *sql.DB {
 	t.Helper()
 	cfg := mysqlConfig(t, d)
@@ -56,7 +56,7 @@ func killAll(t *testing.T, d dbtest.Database, server *sql.DB) int {
 	}
 	for _, id := range killed {
 		_, err := server.ExecContext(t.Context(), fmt.Sprintf("KILL %d", id))
-		// Gone by itself.
+		// It has ended by itself.
 		if refused, ok := errors.AsType[*mysql.MySQLError](err); err != nil && (!ok || refused.Number != 1094) {
 			t.Fatal(err)
 		}
@@ -130,8 +130,8 @@ func TestKilledConnectionsLoseNothingAndRunNothingTwice(t *testing.T) {
 	})
 }
 
-// It changes a setting of the whole server, so it is no parallel test, and leaves servers alone that others use too.
-// With DELAYTASK_TEST_EXCLUSIVE=1 nobody else does; .ci/run gives it such a turn of its own.
+// It changes a setting of the whole server. So it is not parallel, and skips servers that others use, unless
+// DELAYTASK_TEST_EXCLUSIVE=1; .ci/run has such a turn.
 func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		cfg := mysqlConfig(t, d)
@@ -140,7 +140,7 @@ func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
 		}
 		server := outside(t, d)
 		user := "plain" + cfg.DBName[len(cfg.DBName)-12:]
-		execute(t, server, "CREATE USER '"+user+"'@'%' IDENTIFIED BY 'pw'") // root may write to a read-only server
+		execute(t, server, "CREATE USER '"+user+"'@'%' IDENTIFIED BY 'pw'") // root can write to a read-only server
 		t.Cleanup(func() { _, _ = server.ExecContext(context.Background(), "DROP USER '"+user+"'@'%'") })
 		execute(t, server, "GRANT ALL ON `"+cfg.DBName+"`.* TO '"+user+"'@'%'")
 		cfg.User, cfg.Passwd = user, "pw"

@@ -69,7 +69,7 @@ func TestColumnsOfACompletedTask(t *testing.T) {
 	})
 }
 
-// now is the expression with which plain SQL names the time.
+// now is the SQL expression for the time.
 func now(d dbtest.Database, seconds string) string {
 	if d.Kind == dbtest.SQLite {
 		return "strftime('%Y-%m-%d %H:%M:%f000', 'now', '+" + seconds + " seconds')"
@@ -89,7 +89,7 @@ func TestPlainInsertRuns(t *testing.T) {
 		execute(t, db,
 			"INSERT INTO delay_task_message (tag, message_body, status, error_stack, version, ip_address, delay_time,"+
 				" expected_time, execution_time, create_time, update_time) VALUES ('t', NULL, 0, NULL, 0, NULL, 2000,"+
-				now(d, "2")+", NULL, "+now(d, "0")+", "+now(d, "0")+")") // a table of old has all of these
+				now(d, "2")+", NULL, "+now(d, "0")+", "+now(d, "0")+")") // a table of an older version has all of these
 		page, err := s.List(t.Context(), delaytask.Filter{Tag: "t", Bodies: true})
 		if err != nil || slices.ContainsFunc(page.Tasks,
 			func(task delaytask.TaskRow) bool { return task.Broken != "" }) {
@@ -130,9 +130,9 @@ func TestPlainInsertsRunAfterOneWithTheLastID(t *testing.T) {
 	})
 }
 
-// Somebody parks a task at the end of all time, without counting its version up, when its timer is armed already. A
-// server that cannot count a lease from then refuses the claim, and the row stays as it is. SQLite writes the year
-// 10000 as text, which is no time: the row fails as others do that cannot be decoded.
+// Plain SQL moves an armed task to the end of all time, without a new version. A server that cannot add a lease to that
+// refuses the claim, and the row stays. SQLite writes the year 10000 as text, which is no time: the row fails like
+// others that cannot be decoded.
 func TestTaskParkedByHandHoldsUpNoNeighbour(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d, quiet), pool(t, d)
@@ -140,7 +140,7 @@ func TestTaskParkedByHandHoldsUpNoNeighbour(t *testing.T) {
 		warm(t, s, "t")
 		var neighbours []int64
 		var parked int64
-		// On a machine that stands still they may be claimed before.
+		// On a machine that stalls they may be claimed before.
 		for delay := 5 * time.Second; parked == 0; delay *= 2 {
 			at := time.Now().Add(delay)
 			neighbours = neighbours[:0]

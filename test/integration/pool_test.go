@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// hostile is what pools of applications are opened with.
+// hostile are the parameters of applications' pools.
 var hostile = []string{
 	"parseTime=true",
 	"parseTime=false&interpolateParams=true",
@@ -35,7 +35,7 @@ var hostile = []string{
 	"collation=latin1_swedish_ci&parseTime=true&interpolateParams=true",
 }
 
-// nasty holds whatever a character set, a quoting rule or a careless copy could change.
+// nasty contains what a character set, a quoting rule or a naive copy could change.
 const nasty = "{\"a\":\"ü 漢 \U0001F600 \x00 \x1a \x7f \\\\ \\' '' ` \\\" % _ -- /* */ ? :a \r\n\t\"} "
 
 // fold is an hour that New York has twice: as local time it would be ambiguous.
@@ -59,10 +59,11 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 	})
 }
 
-// quiet drops the log: what a lax sql_mode is warned of is tested elsewhere.
+// quiet drops the log: warnings about a lax sql_mode are tested elsewhere.
 func quiet(cfg *delaytask.Config) { cfg.Logger = slog.New(slog.DiscardHandler) }
 
-// roundTrip saves through the pool, alone and in a transaction, looks at what the truth shows, and runs it.
+// roundTrip saves through the pool, alone and in a transaction, reads the rows by another connection, and runs the
+// tasks.
 func roundTrip(t *testing.T, s *delaytask.Scheduler, callers, truth *sql.DB) {
 	const tag = "Order:close/1.0_a-B"
 	seen := make(chan *processor.Task, 10)
@@ -142,7 +143,7 @@ func TestPoolKeepsItsSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { servertest.Stop(t, s) })
-		wantOwnSessions(t, db, 1) // some of the others are reserved, or read
+		wantOwnSessions(t, db, 1) // some of the others are reserved, or in use
 		p, ran := ids()
 		serve(t, s, "t", p)
 		for range 50 {
@@ -153,14 +154,14 @@ func TestPoolKeepsItsSettings(t *testing.T) {
 			wantOwnSessions(t, db, 1)
 		}
 		servertest.Stop(t, s)
-		wantOwnSessions(t, db, size) // none of them is held any more
+		wantOwnSessions(t, db, size) // none of them is in use any more
 		if stats := db.Stats(); stats.MaxOpenConnections != size || stats.InUse != 0 || stats.OpenConnections > 3 {
 			t.Errorf("the pool became %+v", stats)
 		}
 	})
 }
 
-// wantOwnSessions takes n connections out of the pool at a time and looks at their session.
+// wantOwnSessions takes n connections out of the pool at a time and checks their sessions.
 func wantOwnSessions(t *testing.T, db *sql.DB, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -16,10 +16,10 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/stall"
 )
 
-// machine knows when this machine, its disk or its servers stood still.
+// machine detects when this machine, its disk or its servers stall.
 var machine stall.Watch
 
-// watched is a run of the tests during which the machine is watched.
+// watched runs the tests while the machine is watched.
 type watched struct{ tests goleak.TestingM }
 
 func (w watched) Run() int {
@@ -31,7 +31,7 @@ func (w watched) Run() int {
 	return w.tests.Run()
 }
 
-// probe watches what the database needs for every answer, a commit or at least its disk, until the test ends.
+// probe measures commits of the database, or at least writes to its disk, until the test ends.
 func probe(t *testing.T, d dbtest.Database) {
 	t.Helper()
 	var commit func(context.Context) error
@@ -61,7 +61,7 @@ func probe(t *testing.T, d dbtest.Database) {
 	t.Cleanup(cancel)
 }
 
-// within fails the test when what a user may expect in seconds took longer.
+// within fails the test when something took longer than the limit.
 func within(t *testing.T, limit time.Duration, from, to time.Time, what string) {
 	t.Helper()
 	took, most := to.Sub(from), allowed(limit, from, to)
@@ -72,14 +72,14 @@ func within(t *testing.T, limit time.Duration, from, to time.Time, what string) 
 	}
 }
 
-// allowed is the limit on this machine, which others keep busy: twice as long, and four times what it stood still in
-// between or shortly before, since what it comes too late for waits for the next round.
+// allowed is the limit on this machine, which may be busy: twice as long, and four times the stalls during or shortly
+// before it, because what is missed waits for the next round.
 func allowed(limit time.Duration, from, to time.Time) time.Duration {
 	const shortly = 2 * time.Second
 	return 2*limit + 4*machine.Still(from.Add(-shortly), to)
 }
 
-// onTime wants the first start of the task within the limit of its due time.
+// onTime requires the first start of the task within the limit of its due time.
 func onTime(t *testing.T, limit time.Duration, task *delaytask.TaskRow) {
 	t.Helper()
 	within(t, limit, task.Expected, task.Started, "lateness of "+string(task.Body))

@@ -12,7 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// A node that serves nothing looks on, as an operator does.
+// A node that serves nothing watches, as an operator does.
 func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		operator := open(t, d)
@@ -43,7 +43,7 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 	})
 }
 
-// sharesOf returns which shares of the tag's tasks the nodes have, in order.
+// sharesOf returns the nodes' shares of the tag's tasks, in order.
 func sharesOf(t *testing.T, s *delaytask.Scheduler, tag string) (shares []string) {
 	t.Helper()
 	nodes, err := s.Nodes(t.Context())

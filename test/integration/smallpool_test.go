@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Everything at once on the least that a concurrency of four takes: saves with and without keys, one behind a
-// transaction that has its key, transactions of the application, a task that another transaction locks, renewals, and
+// Everything at once on the smallest pool for a concurrency of four: saves with and without keys, one that waits for a
+// transaction with its key, transactions of the application, a task that another transaction locks, renewals, and
 // completions.
 func TestAConcurrencyOfFourWorksOnSixConnections(t *testing.T) {
 	servers(t, func(t *testing.T, d dbtest.Database) {

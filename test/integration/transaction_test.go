@@ -31,7 +31,7 @@ func commit(t *testing.T, tx *sql.Tx) {
 	}
 }
 
-// ids returns a processor that tells which tasks it ran, and what it tells.
+// ids returns a processor that reports its tasks, and the channel of their ids.
 func ids() (processor.Func, <-chan int64) {
 	ran := make(chan int64, 10_000)
 	return func(_ context.Context, task *processor.Task) error {
@@ -70,7 +70,7 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 			t.Errorf("the save that was rolled back: got %v, want %v", err, delaytask.ErrNotFound)
 		}
 
-		// So it is with changes.
+		// The same holds for changes.
 		after := func(end func(*sql.Tx) error, change func(*sql.Tx, delaytask.Ref) (delaytask.Status, error)) int64 {
 			t.Helper()
 			id, tx := save(t, s, "t", time.Hour), begin(t, db)
@@ -129,13 +129,13 @@ func TestLongTransactionDelaysNoOtherTask(t *testing.T) {
 	})
 }
 
-// effects makes the table that processors write to.
+// effects creates the table that processors write to.
 func effects(t *testing.T, db *sql.DB) {
 	t.Helper()
 	execute(t, db, "CREATE TABLE effects (n BIGINT PRIMARY KEY, task BIGINT NOT NULL)")
 }
 
-// effect writes the task's effect and completes the task in one transaction, up to its end.
+// effect writes the task's effect and completes the task in one transaction, and leaves its end to the caller.
 func effect(ctx context.Context, db *sql.DB, task *processor.Task, end func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -193,7 +193,7 @@ func TestEffectsInTheTransactionOfCompleteTxHappenExactlyOnce(t *testing.T) {
 	})
 }
 
-// The lease is taken away by hand, as a rescue by another node would.
+// The test takes the lease away, as a rescue by another node would.
 func TestLateCompletionIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, d dbtest.Database) {
 		s, db := open(t, d), pool(t, d)

@@ -28,7 +28,7 @@ func revoke(t *testing.T, db dbtest.Database, name string) {
 	}
 }
 
-// becomes waits until what is sent is answered with the status.
+// becomes waits until the request is answered with the status.
 func (s *server) becomes(status int, method, path string, header ...string) {
 	s.TB.Helper()
 	servertest.Eventually(s.TB, method+" "+path+" is answered otherwise", func() bool {
@@ -60,8 +60,7 @@ func TestTokensDecideWhoMayDoWhat(t *testing.T) {
 	})
 }
 
-// polls begins a long poll by each of the protocols, on a fresh tag of its own, and returns their answers to come by
-// the tags.
+// polls begins a long poll by each of the protocols, each on a fresh tag, and returns channels of their answers by tag.
 func (s *server) polls(fresh string, header ...string) map[string]<-chan servertest.Answer {
 	s.TB.Helper()
 	polls := map[string]<-chan servertest.Answer{}
@@ -109,7 +108,7 @@ func TestWaitingPopOfWhoMayNoLongerGetsNothing(t *testing.T) {
 			}
 		}
 		anonymous := s.polls("a.")
-		admin := token(t, db, "admin", "*", "all") // from the first one on tokens are asked for
+		admin := token(t, db, "admin", "*", "all") // tokens are required from the first one on
 		s.becomes(401, "GET", "/v1/tags")
 		f(admin, anonymous)
 		s.Host = "evil.example"

@@ -19,10 +19,10 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// canary is in all that must never be logged.
+// canary is part of everything that must never be logged.
 const canary = "C4nary"
 
-// canarySecret signs calls, and holds the canary in the form that its users write.
+// canarySecret signs calls, and contains the canary in encoded form.
 var canarySecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(canary, 5)))
 
 func TestNoSecretIsEverLogged(t *testing.T) {
@@ -35,7 +35,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			if strings.HasPrefix(r.URL.Path, "/collector/") {
 				spans.Add(1)
 				sent, _ := io.ReadAll(r.Body)
-				// No tag, which the error of its save quotes.
+				// An invalid tag, which the error of its save quotes.
 				sent = bytes.ReplaceAll(sent, []byte(`"`+canary+`!"`), nil)
 				if bytes.Contains(sent, []byte(canary)) {
 					t.Errorf("a span holds it: %q", sent)
@@ -60,7 +60,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 			"DELAYTASK_SERVER_GET_TOPICS=*",
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
 			"DELAYTASK_STOP_GRACE=100ms", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=api-key="+canary,
-			// Which are no headers, and are not asked for.
+			// They are not sent as headers, and not used.
 			"OTEL_EXPORTER_OTLP_HEADERS="+canary, "OTEL_BSP_SCHEDULE_DELAY=100",
 			"OTEL_EXPORTER_OTLP_ENDPOINT="+strings.Replace(receiver, "//", "//user:"+canary+"@", 1)+"/collector?token="+
 				canary)
@@ -94,7 +94,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 	})
 }
 
-// canaries sends the canary everywhere.
+// canaries sends the canary in every place.
 type canaries struct {
 	*server
 	bearer   []string
@@ -117,7 +117,7 @@ func (c canaries) must(status int, method, path, body string, headers ...string)
 	}
 }
 
-// routes touches every route, with what is right and what is not.
+// routes calls every route, with valid and invalid requests.
 func (c canaries) routes() {
 	const save = `{"tag":"t","key":"` + canary + `","body":{"secret":"` + canary + `"},"headers":{"h":"` + canary +
 		`"},"delay":"1h"}`
@@ -153,7 +153,7 @@ func (c canaries) routes() {
 	c.must(415, "POST", "/v1/tasks", `{}`, "Content-Type", canary)
 }
 
-// calls lets addresses be called that answer well, badly and not at all.
+// calls has addresses called that succeed, fail, or never answer.
 func (c canaries) calls() {
 	for i, path := range []string{c.receiver + "/ok", c.receiver + "/broken", c.receiver + "/moved",
 		"http://127.0.0.1:1/"} {
@@ -181,7 +181,7 @@ func (c canaries) calls() {
 	failed("static", 1)
 }
 
-// broken sends what is no HTTP.
+// broken sends malformed HTTP.
 func (c canaries) broken() {
 	for _, text := range []string{
 		canary + "\r\n\r\n", "GET /" + canary + " HTTP/9.9\r\n\r\n",
@@ -193,7 +193,7 @@ func (c canaries) broken() {
 	}
 }
 
-// withoutColumn lets every statement fail, in the database's own words.
+// withoutColumn makes every statement fail with the database's own error.
 func (c canaries) withoutColumn(t *testing.T, db dbtest.Database) {
 	t.Helper()
 	for _, move := range []string{"message_body TO gone", "gone TO message_body"} {
@@ -206,7 +206,7 @@ func (c canaries) withoutColumn(t *testing.T, db dbtest.Database) {
 	}
 }
 
-// withPassword makes a user whose password is the canary, and returns its DSN.
+// withPassword creates a user whose password is the canary, and returns its DSN.
 func withPassword(t *testing.T, db dbtest.Database) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(db.DSN)

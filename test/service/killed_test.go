@@ -26,7 +26,7 @@ func (s *server) collect(n int, more string) (tasks []wire.Popped) {
 	return tasks
 }
 
-// finishAll wants every token to be answered with the code; "" is done.
+// finishAll requires the code for every token; "" means done.
 func (s *server) finishAll(tasks []wire.Popped, code string) {
 	s.TB.Helper()
 	tokens := make([]string, len(tasks))

@@ -19,7 +19,7 @@ import (
 // program is the built delaytask.
 var program string
 
-// built is a run of the tests that have a program to test.
+// built runs the tests with a built program.
 type built struct{ tests goleak.TestingM }
 
 func (b built) Run() int {

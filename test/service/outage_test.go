@@ -34,7 +34,7 @@ func (s *server) waits(wait string) <-chan servertest.Answer {
 		waiting <- a
 	}()
 	s.AwaitServed("t")
-	s.Want(204, "", "POST", "/v1/tags/t/pop?wait=0", "") // it shares the first look, which has been answered then
+	s.Want(204, "", "POST", "/v1/tags/t/pop?wait=0", "") // the first database read has been answered then
 	return waiting
 }
 
@@ -93,7 +93,7 @@ func (s *server) failsWithoutTable(t *testing.T, db dbtest.Database) {
 	s.failsWhile(t, "the table is gone", rename("delay_task_message", "hidden"), rename("hidden", "delay_task_message"))
 }
 
-// failsWhile wants that no pop says that nothing is due between the two, and that the service is not ready.
+// failsWhile requires that no pop answers 204 between the two, and that the service is not ready.
 func (s *server) failsWhile(t *testing.T, what string, begin, end func()) {
 	t.Helper()
 	s.becomes(200, "GET", "/readyz")

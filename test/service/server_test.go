@@ -29,7 +29,7 @@ type server struct {
 	err    error // of the end; read it after ended
 }
 
-// environment is what a program is told of its database, and nothing of the machine.
+// environment is the environment of a program: its database, and nothing of the machine.
 func environment(db dbtest.Database, more ...string) []string {
 	return append([]string{
 		"DELAYTASK_DSN=" + db.DSN, "DELAYTASK_MIGRATE=true", "DELAYTASK_SERVER_LISTEN=127.0.0.1:0",
@@ -45,7 +45,7 @@ func serve(t *testing.T, db dbtest.Database, env ...string) *server {
 	return s
 }
 
-// serves waits until the server says where it serves.
+// serves waits until the server prints its address.
 func (s *server) serves() {
 	s.TB.Helper()
 	servertest.Eventually(s.TB, "the server serves", func() bool {
@@ -119,7 +119,7 @@ func (s *server) end() int {
 	return 0
 }
 
-// stops wants the server to end well when it is asked to.
+// stops requires that the server ends in order on SIGTERM.
 func (s *server) stops() {
 	s.TB.Helper()
 	s.signal(syscall.SIGTERM)

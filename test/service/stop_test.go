@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
-// calls saves a task whose call is answered when it is let go, and returns when the call runs.
+// calls saves a task, and returns when its call runs. The call is answered when the test allows it.
 func (s *server) calls() (saved wire.Saved, letGo func()) {
 	s.TB.Helper()
 	came, hold := make(chan struct{}, 100), make(chan struct{})
@@ -31,7 +31,7 @@ func (s *server) calls() (saved wire.Saved, letGo func()) {
 	return saved, func() { close(hold) }
 }
 
-// stopping tells the server to stop, and waits until it says that it does.
+// stopping sends SIGTERM, and waits until the server logs that it stops.
 func (s *server) stopping() {
 	s.TB.Helper()
 	s.signal(syscall.SIGTERM)
@@ -66,7 +66,7 @@ func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// It is inside when the server has asked for its body.
+		// The request is in flight when the server has asked for its body.
 		write(fmt.Sprintf("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
 			"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body)))
 		answers := bufio.NewReader(conn)

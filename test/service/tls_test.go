@@ -18,7 +18,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// certificate is one that it has signed itself: an authority, a server and a client in one.
+// certificate is self-signed: an authority, a server and a client in one.
 func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -16,7 +16,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-// collector takes spans as a collector of OpenTelemetry does.
+// collector receives spans like a collector of OpenTelemetry.
 type collector struct {
 	t   *testing.T
 	url string
@@ -93,7 +93,7 @@ func attribute(all []*commonpb.KeyValue, name string) string {
 	return ""
 }
 
-// tracedTo are the variables of a server that sends its spans there, soon.
+// tracedTo are the variables of a server that sends its spans there at short intervals.
 func tracedTo(url string, more ...string) []string {
 	return append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_BSP_SCHEDULE_DELAY=100"}, more...)
 }
@@ -185,7 +185,7 @@ func TestACollectorThatHangsDelaysNoCaller(t *testing.T) {
 	t.Parallel()
 	tried := make(chan struct{}, 1000)
 	hanging := servertest.Listen(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the end of the connection
 		tried <- struct{}{}
 		<-r.Context().Done()
 	})

@@ -18,14 +18,14 @@ const (
 	signing = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 )
 
-// delivered is a call that a receiver took.
+// delivered is a call that a receiver accepted.
 type delivered struct {
 	id   string
 	body string
 	at   time.Time
 }
 
-// receiver verifies calls as its users would, by the reference library.
+// receiver verifies calls by the reference library.
 func receiver(t *testing.T) (url string, calls <-chan delivered) {
 	t.Helper()
 	verifier, err := standardwebhooks.NewWebhook(signing)
@@ -79,7 +79,7 @@ func TestATaskReachesAPullWorkerAndAReceiver(t *testing.T) {
 
 func TestTwoServersShareADatabase(t *testing.T) {
 	t.Parallel()
-	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) { // a file of SQLite is one server's own
+	dbtest.MySQLs(t, func(t *testing.T, db dbtest.Database) { // a SQLite file has one server
 		t.Parallel()
 		a, b := serve(t, db), serve(t, db)
 		saved := a.Save(`{"tag":"t","body":1,"delay":"100ms"}`)

@@ -12,7 +12,7 @@ import (
 // Config is every setting. config.yaml explains each one.
 type Config struct {
 	DSN         string
-	DSNFrom     string   // who named it, as --dsn, DELAYTASK_DSN or "config.yaml: dsn"; "": nobody, it is the default
+	DSNFrom     string   // its source: --dsn, DELAYTASK_DSN or "config.yaml: dsn"; "": the default
 	Exposed     []string // secrets in a settings file that others can read, as "config.yaml: secret"
 	Migrate     bool
 	Secret      string // seals the secrets of registered receivers; "": none can be kept

@@ -17,7 +17,7 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// Each runs f on every kind of database, beside all other tests.
+// Each runs f on each kind of database, in parallel.
 func Each(t *testing.T, f func(t *testing.T, db dbtest.Database)) {
 	t.Helper()
 	t.Parallel()
@@ -60,7 +60,7 @@ func Run(t testing.TB, s interface {
 	go func() { ended <- s.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		// A test may end before the service has begun.
+		// A test may end before the service has started.
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("the service ended with %v", err)
 		}
