@@ -49,7 +49,7 @@ JSON ?= false
 RECORD ?= false
 
 .PHONY: sim
-sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times (JSON=true: totals as JSON; RECORD=true: once, into docs/simulation.jsonl, those it does not hold yet)
+sim: ## simulate SEEDS clusters under faults from SEED on, each TIMES times; JSON=true; RECORD=true records them
 ifeq ($(RECORD),true)
 	@go run ./test/lab seeds -seed $(SEED) -seeds $(SEEDS)
 else
@@ -60,7 +60,7 @@ endif
 
 .PHONY: sim-growth
 sim-growth: FOR ?= 24h
-sim-growth: ## simulate 100 nodes for FOR (24h of theirs, half an hour of ours), and 1, 3, 10 and 30 for an hour of theirs, with 1,000,000 tasks a day
+sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nodes for an hour, at 1,000,000 tasks a day
 	@go test -c -o bin/sim.test ./internal/testkit/sim
 	@bin/sim.test -test.run '^TestGrowth$$' -test.timeout 0 -sim.growth $(FOR)
 
@@ -84,7 +84,7 @@ SERVER ?= mariadb
 
 .PHONY: chaos
 chaos: FOR ?= 10m
-chaos: ## hurt real processes and a real SERVER (mariadb, mysql, galera, group, primary) for FOR (10m) by SEED (1); adds a line to docs/reliability.jsonl
+chaos: ## hurt processes and a SERVER (mariadb, mysql, galera, group, primary) for FOR (10m) by SEED, and record it
 	go -C test/chaos run . -for $(FOR) -seed $(SEED) -server $(SERVER) -record $(CHAOS)
 
 CHECKS ?= early fence guard rescue
@@ -143,7 +143,7 @@ down: ## stop it and remove its data
 	docker compose down --volumes
 
 .PHONY: full
-full: ## verify, with the race detector everywhere, MariaDB 11.8, clusters, each control, the mutations and fuzzing: hours
+full: ## verify, with the race detector everywhere, MariaDB 11.8, clusters, all controls, mutations and fuzzing: hours
 	.ci/run full
 
 .PHONY: verify
