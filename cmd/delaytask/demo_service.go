@@ -187,7 +187,7 @@ func (w *worker) serve(ctx context.Context, s *delaytask.Scheduler, rest io.Read
 			return err
 		}
 	}
-	w.tell(event{Kind: eventReady})
+	w.emit(event{Kind: eventReady})
 	closed := make(chan struct{})
 	go func() { // ends with the input, which ends with the demo
 		_, _ = io.Copy(io.Discard, rest)
@@ -210,7 +210,7 @@ func (w *worker) save(ctx context.Context, s *delaytask.Scheduler) error {
 		if err != nil {
 			return err
 		}
-		w.tell(event{Kind: eventSaved, Name: scene.Name, ID: id})
+		w.emit(event{Kind: eventSaved, Name: scene.Name, ID: id})
 	}
 	return nil
 }
@@ -223,13 +223,13 @@ func (w *worker) process(ctx context.Context, task *processor.Task) error {
 		return processor.Permanent(err)
 	}
 	e := event{Kind: eventStarted, Name: body.Name, ID: task.ID, Attempt: task.Attempt, Due: task.Due, At: at}
-	w.tell(e)
+	w.emit(e)
 	err := w.work(ctx, strings.TrimPrefix(task.Tag, w.order.Prefix), task)
 	e.Kind, e.At = eventEnded, time.Now()
 	if err != nil {
 		e.Error = err.Error()
 	}
-	w.tell(e)
+	w.emit(e)
 	return err
 }
 
@@ -247,7 +247,7 @@ func (w *worker) work(ctx context.Context, tag string, task *processor.Task) err
 	return nil
 }
 
-func (w *worker) tell(e event) {
+func (w *worker) emit(e event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.events.Encode(e) // a demo that no longer reads closes the input too

@@ -33,7 +33,7 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"cancel --key k", "cancel --tag t", "retry --tag t",
 		"retry", "retry 1 --tag t", "retry --status pending", "pause", "pause bad!", "resume", "stats more",
 		"nodes more", "version more", "demo more", "health more", "health --timeout soon", "health --url ftp://h",
-		"config print --workers none", "config print --ttr 1ms",
+		"config print --concurrency none", "config print --ttr 1ms",
 		"bench more", "bench --quick --full", "bench --rows 0", "bench --repeats 0", "bench --only nosuch",
 		"bench --dsn nonsense", "token", "token more", "token list more", "token revoke", "token revoke a b",
 		"token create", "token create a b --tags * --verbs all", "token create a", "token create a --tags *",

@@ -91,11 +91,11 @@ func TestPauseAndResumeShowInStats(t *testing.T) {
 	var views []tagView
 	s.items(&views, "pause", "mail")
 	if len(views) != 1 || views[0] != (tagView{Tag: "mail", Paused: true, Changed: true}) {
-		t.Errorf("the pause is told as %+v", views)
+		t.Errorf("the pause is shown as %+v", views)
 	}
 	if s.items(&views, "resume", "nosuch", "mail"); len(views) != 2 || views[0] != (tagView{Tag: "nosuch"}) ||
 		views[1] != (tagView{Tag: "mail", Changed: true}) || paused() {
-		t.Errorf("the resume is told as %+v", views)
+		t.Errorf("the resume is shown as %+v", views)
 	}
 }
 

@@ -63,7 +63,7 @@ func (o order) onScheduler(ctx context.Context, cfg delaytask.Config, f func(*de
 // startChild starts a process in a role. Its events have one type.
 func startChild[E any](ctx context.Context, r *run, o order) (*child.Process[E], error) {
 	if len(r.Child) == 0 {
-		return nil, errors.New("this program was not told how to start a process of its own")
+		return nil, errors.New("this program does not know how to start a process of its own")
 	}
 	return child.Start[E](ctx, o, r.Child...)
 }

@@ -109,7 +109,7 @@ const progressEvery = 200 * time.Millisecond
 
 // during calls f, and reports progress meanwhile by the time that it is expected to take.
 func (p Progress) during(
-	ctx context.Context, tell func(Progress), takes time.Duration, f func(context.Context) error,
+	ctx context.Context, report func(Progress), takes time.Duration, f func(context.Context) error,
 ) error {
 	result := make(chan error, 1)
 	began := time.Now()
@@ -118,7 +118,7 @@ func (p Progress) during(
 	defer ticker.Stop()
 	done := p.Done
 	for {
-		tell(p)
+		report(p)
 		select {
 		case err := <-result:
 			return err

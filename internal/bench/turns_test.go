@@ -119,15 +119,15 @@ func TestFiguresAreRoundedByTheirUnit(t *testing.T) {
 
 func TestProgressGoesOnWhileSomethingIsMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []time.Duration
+		var reported []time.Duration
 		p := Progress{Name: "save", Done: time.Minute, Total: time.Hour}
-		err := p.during(t.Context(), func(p Progress) { told = append(told, p.Done) }, time.Second,
+		err := p.during(t.Context(), func(p Progress) { reported = append(reported, p.Done) }, time.Second,
 			func(context.Context) error {
 				time.Sleep(2100 * time.Millisecond) // longer than expected
 				return nil
 			})
-		if err != nil || len(told) != 11 || told[0] != time.Minute || told[10] != time.Minute+time.Second {
-			t.Errorf("told %v, %v", told, err)
+		if err != nil || len(reported) != 11 || reported[0] != time.Minute || reported[10] != time.Minute+time.Second {
+			t.Errorf("reported %v, %v", reported, err)
 		}
 	})
 }

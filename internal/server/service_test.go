@@ -28,8 +28,8 @@ func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
 			t.Helper()
 			saved := servertest.Ask[map[string]any](&r.Client, wantStatus, "POST", "/v1/tasks", save)
 			stored := servertest.Ask[map[string]any](&r.Client, 200, "GET", "/v1/tasks/"+saved["id"].(string), "")
-			if _, told := saved["created"]; told != moments {
-				t.Errorf("%s: created is told: %v", save, told)
+			if _, shown := saved["created"]; shown != moments {
+				t.Errorf("%s: created is shown: %v", save, shown)
 			}
 			delete(saved, "duplicate")
 			if !moments {

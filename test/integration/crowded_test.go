@@ -51,7 +51,7 @@ func crowd(t *testing.T, d dbtest.Database, server *sql.DB) (leave func()) {
 		}
 	}
 	execute(t, server, limit, 10)
-	servertest.Eventually(t, "nobody else has a connection", func() bool {
+	servertest.Eventually(t, "no other connection is left", func() bool {
 		killAll(t, d, server)
 		taken = append(taken, takeAll(t, more)...)
 		return connected(t, server) == len(taken)+1

@@ -206,9 +206,9 @@ func judgeAnswers(t *testing.T, calls []call, stored map[string]storedTask) {
 			t.Errorf("%s was refused with %v, and stored is task %d", k.name, k.err, task.id)
 		case refused != nil && refused.Number == full:
 		case k.patience == patient:
-			t.Errorf("%s had patience and was told %v after %v", k.name, k.err, k.took)
+			t.Errorf("%s was patient and got %v after %v", k.name, k.err, k.took)
 		case !errors.Is(k.err, context.DeadlineExceeded):
-			t.Errorf("%s was told %v, want a save that waits until its context ends", k.name, k.err)
+			t.Errorf("%s got %v, want a save that waits until its context ends", k.name, k.err)
 		}
 	}
 	if known != len(stored) {

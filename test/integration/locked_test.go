@@ -15,8 +15,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A batch waits for of another program transaction at most once, and at most a second, which MySQL looks at once a
-// second.
+// A batch waits for another transaction at most once, and for at most a second. MySQL checks that limit once a second.
 const lockBound = 2 * time.Second
 
 // lock locks the task's row in another transaction.

@@ -77,11 +77,11 @@ func (p *Process[E]) follow(ctx context.Context, stdout io.Reader) {
 // Last returns the last event of a process, once it has ended. It returns an error when the process failed, or wrote no
 // event.
 func (p *Process[E]) Last() (E, error) {
-	e, told := <-p.events
+	e, ok := <-p.events
 	if err := p.Stop(); err != nil {
 		return e, err
 	}
-	if !told {
+	if !ok {
 		return e, errors.New("the child ended without a word")
 	}
 	return e, nil
@@ -92,8 +92,8 @@ func (p *Process[E]) Listen(limit time.Duration, f func(E) bool) {
 	overdue := time.After(limit)
 	for {
 		select {
-		case e, told := <-p.events:
-			if !told || !f(e) {
+		case e, ok := <-p.events:
+			if !ok || !f(e) {
 				return
 			}
 		case <-overdue:

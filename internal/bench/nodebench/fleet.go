@@ -49,7 +49,7 @@ func (f *Fleet) Start(ctx context.Context, n int) error {
 		go func() {
 			defer close(m.gone)
 			m.ended(process.Wait(func(e Event) { f.note(m, e) }))
-			f.tell()
+			f.notify()
 		}()
 	}
 	return f.all(ctx, func(m *member) bool { return m.ready })
@@ -174,10 +174,10 @@ func (f *Fleet) note(m *member, e Event) {
 		m.end = &e
 	}
 	m.mu.Unlock()
-	f.tell()
+	f.notify()
 }
 
-func (f *Fleet) tell() {
+func (f *Fleet) notify() {
 	select {
 	case f.news <- struct{}{}:
 	default:

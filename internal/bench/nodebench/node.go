@@ -91,15 +91,15 @@ func (n *node) serve(ctx context.Context, dsn, tag string, cfg delaytask.Config,
 	t.Tell(Event{Serving: true})
 	ticker := time.NewTicker(tellEvery)
 	defer ticker.Stop()
-	for told := int64(0); ; {
+	for reported := int64(0); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if now := n.ran.Load(); now > told {
+		if now := n.ran.Load(); now > reported {
 			t.Tell(Event{Ran: int(now)})
-			told = now
+			reported = now
 		}
 	}
 }

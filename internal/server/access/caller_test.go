@@ -68,7 +68,7 @@ func TestSavingWhatSaysWhereToCallIsAVerbOfItsOwn(t *testing.T) {
 func TestACallerTravelsInAContext(t *testing.T) {
 	t.Parallel()
 	if c := From(context.Background()); c.SomeTag(Read) || c.Name() != "" {
-		t.Errorf("nobody is %+v", c)
+		t.Errorf("without a caller: %+v", c)
 	}
 	c := Caller{name: "ci", verbs: []Verb{Read}, tags: []string{"a"}}
 	if got := From(WithCaller(context.Background(), c)); got.Name() != "ci" || !got.May(Read, "a") {

@@ -71,7 +71,7 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 
 	if p := s.Want(503, wire.CodeOverloaded, "POST", batchPath,
 		batchOf(2*smallBody)); p.Header.Get("Retry-After") == "" {
-		t.Error("a second large request is not told when to come again")
+		t.Error("a second large request gets no Retry-After")
 	}
 	s.Save(`{"tag":"t","delay":"1h"}`)
 	s.Want(200, "", "POST", batchPath, batchOf(smallBody/2))

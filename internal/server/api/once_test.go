@@ -176,7 +176,7 @@ func TestAForeignRowIsNotTheTaskOfARequest(t *testing.T) {
 	for _, change := range []string{"", `{"delay":"2h"}`, ""} {
 		saved := s.once(201, "k", request)
 		if saved.Tag != "t" {
-			t.Errorf("the caller is told that his task is %v of tag %s", saved.ID, saved.Tag)
+			t.Errorf("the answer names task %v of tag %s", saved.ID, saved.Tag)
 		}
 		if change != "" {
 			s.Want(200, "", "PATCH", "/v1/tasks/"+saved.ID.String(), change)

@@ -276,8 +276,8 @@ func TestSecretsInAFileThatOthersCanReadAreReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := Load(Source{Path: path, Environ: []string{"DELAYTASK_SECRET=fedcba9876543210"}})
-		if told := strings.ReplaceAll(strings.Join(got.Exposed, " "), path+": ", ""); err != nil || told != c.want {
-			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, told, err, c.want)
+		if exposed := strings.ReplaceAll(strings.Join(got.Exposed, " "), path+": ", ""); err != nil || exposed != c.want {
+			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, exposed, err, c.want)
 		}
 	}
 }

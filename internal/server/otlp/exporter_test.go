@@ -163,8 +163,8 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 					t.Errorf("counted %v after %v and %d tries", c.spans, took, tried)
 				}
 				e.Close(t.Context())
-				if told := c.logged.String(); !strings.Contains(told, why) || strings.Contains(told, "canary") {
-					t.Errorf("it tells %s", told)
+				if logged := c.logged.String(); !strings.Contains(logged, why) || strings.Contains(logged, "canary") {
+					t.Errorf("it logs %s", logged)
 				}
 			})
 		})

@@ -129,7 +129,7 @@ func TestTaskStartsWhenAReceiverIsCalled(t *testing.T) {
 			servertest.Eventually(t, "a call is tried", func() bool {
 				task := f.get(id)
 				if task.Status == delaytask.Pending && !task.Started.IsZero() {
-					t.Errorf("nobody was called, and the task started at %v: %+v", task.Started, task)
+					t.Errorf("no receiver was called, and the task started at %v: %+v", task.Started, task)
 				}
 				return task.Status == delaytask.Pending && task.Version >= 2
 			})
@@ -140,7 +140,7 @@ func TestTaskStartsWhenAReceiverIsCalled(t *testing.T) {
 		for id, status := range map[int64]delaytask.Status{refused: delaytask.Completed,
 			unserved: delaytask.Executing} {
 			var task delaytask.TaskRow
-			servertest.Eventually(t, "somebody is called", func() bool {
+			servertest.Eventually(t, "a receiver is called", func() bool {
 				task = f.get(id)
 				return task.Status == status && (status == delaytask.Completed ||
 					strings.HasPrefix(task.Executor, "pop:"))

@@ -45,7 +45,7 @@ func TestEveryPairGoesRoundByItself(t *testing.T) {
 		}
 	}
 	if found := d.find("t", ""); len(found) != 4 {
-		t.Errorf("for nobody in particular: %v", ids(found))
+		t.Errorf("without an application: %v", ids(found))
 	}
 	for _, pair := range [][2]string{{"u", "b"}, {"t", "c"}, {"v", ""}, {"", ""}} {
 		if found := d.find(pair[0], pair[1]); found != nil {

@@ -294,7 +294,7 @@ func TestReceiversStayWhileTheDatabaseIsAway(t *testing.T) {
 	store.broken.Store(true)
 	servertest.Eventually(t, "it is asked again and again", func() bool { return store.asked.Load() >= 5 })
 	if len(f.registry.directory.Load().find("t", "shop")) != 1 {
-		t.Error("nobody is called any more")
+		t.Error("no receiver is called any more")
 	}
 	if n := f.count("cannot be read"); n != 1 {
 		t.Errorf("warned %d times, want once", n)

@@ -72,7 +72,7 @@ func TestATaskWhosePopIsGoneIsHandedOutAgainAtNoCost(t *testing.T) {
 	Unclaim(slog.New(slog.DiscardHandler), s, first) // a lease that is lost is only logged
 	if task, err := s.Get(t.Context(), delaytask.ID(first[0].ID)); err != nil || !task.Started.IsZero() ||
 		len(task.Errors) != 0 {
-		t.Errorf("nobody was handed it, and it is %+v, %v", task, err)
+		t.Errorf("the caller did not get it, and it is %+v, %v", task, err)
 	}
 	if again := pop(); again[0].ID != first[0].ID || again[0].Attempt != 1 {
 		t.Errorf("popped %+v", again[0])
