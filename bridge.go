@@ -13,7 +13,9 @@ import (
 )
 
 func init() {
-	bridge.NewScheduler = func(cfg any, st store.Store, build func(engine.Config) (*engine.Engine, error)) (any, error) {
+	bridge.NewScheduler = func(
+		cfg any, st store.Store, build func(engine.Config) (*engine.Engine, error),
+	) (any, error) {
 		return withEngine(cfg.(Config), st, build)
 	}
 	bridge.Store = func(scheduler any) store.Store { return scheduler.(*Scheduler).store }
@@ -42,7 +44,7 @@ func init() {
 	bridge.SaveOption = func(key string) any { return withGlobalKey(key) }
 }
 
-// withGlobalKey names the task in the namespace that all tags share. The key is held to the rules of any other.
+// withGlobalKey names the task in the namespace that all tags share. The key obeys the rules of any other.
 func withGlobalKey(key string) Option {
 	return func(s *processor.Save) error {
 		own, ok := strings.CutPrefix(key, row.GlobalKey)
@@ -57,7 +59,7 @@ func withGlobalKey(key string) Option {
 	}
 }
 
-// withEngine returns a scheduler on a store and an engine that are somebody else's.
+// withEngine returns a scheduler on a store and an engine that the caller made.
 func withEngine(cfg Config, st store.Store, build func(engine.Config) (*engine.Engine, error)) (*Scheduler, error) {
 	cfg, err := prepare(context.Background(), cfg)
 	if err != nil {

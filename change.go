@@ -60,12 +60,15 @@ func (s *Scheduler) cancel(ctx context.Context, tx Tx, ref Ref, opts []ChangeOpt
 	return Status(met.String()), nil
 }
 
-// Reschedule moves the promise of a pending task to a delay from now, which it rounds up to a millisecond, or with [To]
-// to a time. With [Body] it replaces the body in the same step. It returns the status that it met, which is [Pending].
+// Reschedule moves the first due time of a pending task to a delay from now, which it rounds up to a millisecond, or
+// with [To] to a time. With [Body] it replaces the body in the same step. It returns the status that it met, which is
+// [Pending].
 //
 // It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is executing,
 // [ErrInvalidDelay], [ErrDelayTooLong], or [ErrContended] when the task changed each time it was about to be changed.
-func (s *Scheduler) Reschedule(ctx context.Context, ref Ref, delay time.Duration, opts ...ChangeOption) (Status, error) {
+func (s *Scheduler) Reschedule(
+	ctx context.Context, ref Ref, delay time.Duration, opts ...ChangeOption,
+) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
 	}
@@ -82,7 +85,9 @@ func (s *Scheduler) RescheduleTx(
 	return s.reschedule(ctx, tx, ref, delay, opts)
 }
 
-func (s *Scheduler) reschedule(ctx context.Context, tx Tx, ref Ref, delay time.Duration, opts []ChangeOption) (Status, error) {
+func (s *Scheduler) reschedule(
+	ctx context.Context, tx Tx, ref Ref, delay time.Duration, opts []ChangeOption,
+) (Status, error) {
 	name, err := nameOf(ref)
 	if err != nil {
 		return "", err
@@ -114,15 +119,15 @@ func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// SetBody replaces the body of a pending task by what SaveDelayTask would store for the value; nil empties it. The
-// promise, the time of the next attempt and the attempts so far stay as they are. It returns the status that it met,
-// which is [Pending]. To move the task in the same step, use [Scheduler.Reschedule] with [Body].
+// SetBody replaces the body of a pending task by what SaveDelayTask would store for the value; nil empties it. Its due
+// times and the attempts so far stay as they are. It returns the status that it met, which is [Pending]. To move the
+// task in the same step, use [Scheduler.Reschedule] with [Body].
 //
 // It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task
 // that is executing, or [ErrContended] when the task changed each time it was about to be changed.
 //
 // When another process runs the task and less than a second is left until it is due, the task may start up to half a
-// second late: that process learns of the change by its next look at the table.
+// second late: that process sees the change at its next read of the table.
 func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
@@ -142,7 +147,7 @@ func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, err
 	return Status(met.String()), nil
 }
 
-// Bulk says which tasks CancelAll and RetryAll change, and how.
+// Bulk selects the tasks that CancelAll and RetryAll change.
 type Bulk struct {
 	Filter   Filter         // its Status may be left out; Limit is the size of a batch, default 500
 	DryRun   bool           // count only

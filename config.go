@@ -16,8 +16,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Config is what a [Scheduler] runs with. The zero value is a good start: every field that is left out takes its
-// default. Values out of range, and values that contradict each other, make Open and New return [ErrInvalidConfig].
+// Config configures a [Scheduler]. Fields that are left out take their defaults. Open and New return [ErrInvalidConfig]
+// for values that are out of range or contradict each other.
 type Config struct {
 	// Logger gets what operators should know, with the attributes task, tag, version, attempt, node and err. Bodies,
 	// headers and passwords are never logged. Default: slog.Default().
@@ -30,24 +30,24 @@ type Config struct {
 	// made.
 	TracerProvider trace.TracerProvider
 
-	// Propagator writes the trace context of a save into the task's headers, where the save's context carries a span, and
-	// reads it there for the attempts; saves do so without a TracerProvider as well. Nothing is written where the caller
-	// gives one of the propagator's headers himself, or where the headers would become longer than 16 KiB. Default: W3C
+	// Propagator writes the trace context of a save into the task's headers, where the save's context carries a span,
+	// and reads it there for the attempts; saves do so without a TracerProvider as well. Nothing is written if the
+	// caller sets one of the propagator's headers, or if the headers would become longer than 16 KiB. Default: W3C
 	// trace context (traceparent and tracestate).
 	Propagator propagation.TextMapPropagator
 
-	// ContinueTraces makes the span of an attempt a child of the save's span. Otherwise it begins a trace of its own that
-	// links to the save's, so that a trace does not stay open for as long as the delay and the retries last. Default:
-	// false.
+	// ContinueTraces makes the span of an attempt a child of the save's span. Otherwise it begins a trace of its own
+	// that links to the save's, so that a trace does not stay open for as long as the delay and the retries last.
+	// Default: false.
 	ContinueTraces bool
 
-	// Concurrency is how many tasks run at once in this process, 1 to 100,000. Where several tags are served, none takes
-	// all slots: the more it has, the more have to be free for it to get another, and alone it takes about eight ninths.
+	// Concurrency is how many tasks run at once in this process, 1 to 100,000. If several tags are served, none takes
+	// all slots: the more a tag has, the more have to be free for it to get another. Alone it takes about eight ninths.
 	// Default: 64.
 	Concurrency int
 
-	// TTR is how long a lease lasts: so long after a process has died, others take over its tasks. A lease is renewed
-	// while its task runs, so a TTR need not cover the longest task. 1 s to 24 h. Default: 15 s.
+	// TTR is how long a lease lasts: how long after the death of a process others take over its tasks. A lease is
+	// renewed while its task runs, so a TTR need not cover the longest task. 1 s to 24 h. Default: 15 s.
 	TTR time.Duration
 
 	// Timeout is how long one attempt may take before its context ends. Negative: no bound. Default: 5 min.
@@ -59,25 +59,26 @@ type Config struct {
 	// Backoff is the wait between two attempts. Default: [processor.DefaultBackoff].
 	Backoff processor.Backoff
 
-	// LookAhead is how often the near future is read from the table; what other processes saved is on time when it is due
-	// two such periods or more after its save. It must be the same in all processes. 100 ms to 1 min. Default: 1 s.
+	// LookAhead is how often the tasks of the near future are read from the table. A task that another process saved
+	// starts on time when it is due two such periods or more after its save. It must be the same in all processes. 100
+	// ms to 1 min. Default: 1 s.
 	LookAhead time.Duration
 
-	// LookAheadWindow is how far ahead the look-ahead reads, from two periods of it to 1 h. A longer one bridges a
-	// database that does not answer for a while, and reads rows more often. Default: two periods.
+	// LookAheadWindow is how far ahead the look-ahead reads, from two periods of it to 1 h. A longer one bridges longer
+	// outages of the database, and reads rows more often. Default: two periods.
 	LookAheadWindow time.Duration
 
-	// ScanEvery is how often the table is searched for tasks that are overdue by more than a second, which no timer of any
-	// process has caught, and for what retention lets go: the longest that a task can be late by for a lost timer. 1 s to
-	// 1 min. Default: 5 s.
+	// ScanEvery is how often the table is searched for tasks that are overdue by more than a second, whose timer was
+	// lost, and for finished ones whose retention is over. It bounds how late a task can be for a lost timer. 1 s to 1
+	// min. Default: 5 s.
 	ScanEvery time.Duration
 
-	// Horizon: a task saved here that is due sooner is armed in memory at once; later ones are found by the look-ahead in
-	// time. At least the look-ahead's window. Default: 1 h.
+	// Horizon is how far ahead a task saved here is armed in memory at once. The look-ahead finds later ones in time.
+	// At least the look-ahead's window. Default: 1 h.
 	Horizon time.Duration
 
-	// HeapCap is how many tasks are armed in memory at most; over it the latest-due are dropped and found again in time.
-	// At least 1,000. Default: 250,000.
+	// HeapCap is how many tasks are armed in memory at most; over it those due last are dropped and found again in
+	// time. At least 1,000. Default: 250,000.
 	HeapCap int
 
 	// BodyLimit is the longest body in bytes, up to 1 GiB. Open and New refuse one that is not 64 KiB below the
@@ -87,22 +88,22 @@ type Config struct {
 	// ErrorLimit is how much of an attempt's error is kept, in bytes, 256 to 16 MiB. Default: 8 KiB.
 	ErrorLimit int
 
-	// StopGrace is how long Stop waits for running tasks before it interrupts them; they are released then and lose no
+	// StopGrace is how long Stop waits for running tasks before it interrupts and releases them, which spends no
 	// attempt. Negative: none. Default: 30 s.
 	StopGrace time.Duration
 
-	// NodeName is what this process is called by Nodes and in the executor of a task. Default: the host's name.
+	// NodeName is the name of this process in Nodes and in the executor of a task. Default: the host's name.
 	NodeName string
 
-	// Address is where this process can be reached, for people who look at Nodes. Default: none.
+	// Address is where an operator reaches this process. Nodes shows it. Default: none.
 	Address string
 
 	// Heartbeat is how often this process says that it is alive. It must be the same in all processes. 100 ms to 1.5 s.
 	// Default: 1 s.
 	Heartbeat time.Duration
 
-	// Quarantine: a task that has lost its process so often is failed instead of run again. Two losses are free, so 3 is
-	// the least. Default: 5.
+	// Quarantine is how many executors a task may lose: with that loss it is failed instead of run again. At least 3.
+	// Default: 5.
 	Quarantine int
 
 	// Retention is how long finished tasks are kept.
@@ -112,13 +113,13 @@ type Config struct {
 	// database that Open is given is migrated in any case. Default: false.
 	Migrate bool
 
-	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped task
-	// whose lease was lost in its last attempt, or claimed too late with [LateFail]. It runs in a goroutine of its own,
-	// after the failure is stored, and not at all when the process dies at that moment. Default: none.
+	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped
+	// task whose lease was lost in its last attempt, or claimed too late with [LateFail]. It runs in a goroutine of its
+	// own, after the failure is stored, and not if the process dies at that moment. Default: none.
 	OnFailed func(ctx context.Context, task *processor.Task, err error)
 
-	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own. Default:
-	// none.
+	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own.
+	// Default: none.
 	OnRescued func(ctx context.Context, task *processor.Task)
 }
 
@@ -134,7 +135,7 @@ const day = 24 * time.Hour
 // callTimeout is how long the scheduler waits for one answer of the database.
 const callTimeout = 10 * time.Second
 
-// withDefaults fills in what the user left out.
+// withDefaults fills in the fields that were left out.
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -190,13 +191,16 @@ func between[T cmp.Ordered](field string, value, least, most T) error {
 	return nil
 }
 
-// engineConfig translates: what is negative here, to tell it from what was left out, is 0 there.
+// engineConfig translates: a negative value, which is not the zero value of a field left out, becomes 0.
 func (c *Config) engineConfig(store store.Store) engine.Config {
 	cfg := engine.Config{
 		Store: store, Registry: new(processor.Registry), Logger: c.Logger, CallTimeout: callTimeout, Nap: clock.Nap,
-		Concurrency: c.Concurrency, TTR: c.TTR, Timeout: max(c.Timeout, 0), MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,
-		ErrorLimit: c.ErrorLimit, Quarantine: c.Quarantine,
-		LookAhead: c.LookAhead, Window: c.LookAheadWindow, ScanEvery: c.ScanEvery, Horizon: c.Horizon, HeapCap: c.HeapCap,
+		Concurrency: c.Concurrency, TTR: c.TTR, Timeout: max(c.Timeout, 0),
+		MaxAttempts: c.MaxAttempts,
+		Backoff:     c.Backoff,
+		ErrorLimit:  c.ErrorLimit, Quarantine: c.Quarantine,
+		LookAhead: c.LookAhead, Window: c.LookAheadWindow, ScanEvery: c.ScanEvery, Horizon: c.Horizon,
+		HeapCap:  c.HeapCap,
 		NodeName: c.NodeName, Address: c.Address, Heartbeat: c.Heartbeat, StopGrace: max(c.StopGrace, 0),
 		Retention: engine.Retention{
 			Completed: max(c.Retention.Completed, 0),

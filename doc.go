@@ -15,7 +15,7 @@
 // time, at most 100 ms, exactly one process claims the row. At the due time, to the millisecond and never before it, it
 // calls the processor that is registered for the tag. The table is the queue: what a process holds in memory is only a
 // cache of it, so a process may die at any moment, and another one carries on. Any number of processes share the work
-// without being told of each other.
+// without being configured for it.
 //
 // # What a processor may rely on
 //
@@ -24,13 +24,13 @@
 // transaction that does the work with [CompleteTx], which makes it happen exactly once there.
 //
 // A nil error completes the task. Any other error spends one of its attempts, and the next one follows after a backoff
-// that doubles; when they are used up the task stays as failed, with its errors, until somebody retries it.
+// that doubles; when they are used up the task stays as failed, with its errors, until it is retried.
 // [processor.Permanent] fails it at once, [processor.RetryAfter] names the wait, [processor.Snooze] puts the task off
 // and spends nothing. A panic is an error with a stack.
 //
 // [Scheduler.Pop] hands due tasks out without a processor, and [processor.HandOver] passes one on that a processor was
-// called with. Whoever has the [Token] of such a task ends it from any process, with [Scheduler.Finish],
-// [Scheduler.Fail] or [Scheduler.Release].
+// called with. The [Token] of such a task ends it from any process, with [Scheduler.Finish], [Scheduler.Fail] or
+// [Scheduler.Release].
 //
 // A running task holds a lease, which is renewed while it runs. When its process dies the lease ends, within
 // [Config].TTR, and the task starts again elsewhere; a crash spends no attempt. A task that kills its process again and
@@ -40,9 +40,9 @@
 //
 // [Scheduler.SaveDelayTask] stores one task, [Scheduler.SaveDelayTasks] many, and [Scheduler.SaveDelayTaskTx] one that
 // exists if and only if the caller's transaction commits. With [WithKey] at most one unfinished task carries a key;
-// saving another one returns the id of the first with [ErrDuplicate]. When a reply of the database is lost the save
-// finds out by itself what happened; only when ctx ends before that the error is [ErrOutcomeUnknown], and saving again
-// with its id is safe.
+// saving another one returns the id of the first with [ErrDuplicate]. When a reply of the database is lost, the save
+// finds out what happened. If ctx ends before that, the error is [ErrOutcomeUnknown], and saving again with its id is
+// safe.
 //
 // A plain INSERT of tag, message_body and delay_time works as well, from any language.
 //
@@ -51,11 +51,11 @@
 // [Scheduler.Cancel], [Scheduler.Reschedule], [Scheduler.SetBody] and [Scheduler.Retry] change one task, by id or by
 // key; [Scheduler.CancelAll] and [Scheduler.RetryAll] all that match a filter. [Scheduler.Pause] holds a tag back on
 // all nodes. [Scheduler.Explain] says why a task has not run, [Scheduler.Tags] which tags are served or paused,
-// [Scheduler.Stats] how things stand with each of them, [Scheduler.Lateness] how punctual one was lately,
-// [Scheduler.Nodes] who is there, and [Metrics] measures.
+// [Scheduler.Stats] counts the tasks of each, [Scheduler.Lateness] measures how punctual one was lately,
+// [Scheduler.Nodes] lists the nodes, and [Metrics] is for monitoring.
 //
 // [Scheduler.Stop] costs nothing: what is interrupted is released at once, loses no attempt, and another node takes it.
-// Let a second signal end the process the hard way:
+// Let a second signal kill the process:
 //
 //	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 //	<-ctx.Done()
@@ -68,5 +68,5 @@
 //
 // # Testing
 //
-// Package delaytasktest runs a scheduler in memory whose time the test tells, without a server and without sleeping.
+// Package delaytasktest runs a scheduler in memory whose time the test controls, without a server and without sleeping.
 package delaytask

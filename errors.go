@@ -37,7 +37,7 @@ var (
 	ErrTagRegistered      = processor.ErrTagRegistered
 )
 
-// Errors about what was met. Each is documented in package processor.
+// Errors about the state of a task, of the scheduler or of the database. Each is documented in package processor.
 var (
 	ErrDuplicate      = processor.ErrDuplicate
 	ErrConflict       = processor.ErrConflict
@@ -63,7 +63,7 @@ var (
 	ErrGraceEnded = processor.ErrGraceEnded
 )
 
-// Causes with which a processor's context ends, told by context.Cause. Losing the lease is [ErrLeaseLost].
+// Causes with which a processor's context ends, as context.Cause returns them. Losing the lease is [ErrLeaseLost].
 var (
 	// ErrTimeout is the cause when the attempt's timeout has passed.
 	ErrTimeout = processor.ErrTimeout

@@ -25,7 +25,8 @@ func ExampleScheduler_Pop_trace() {
 	defer os.RemoveAll(dir)
 	provider := sdktrace.NewTracerProvider() // with an exporter, in a real program
 	defer func() { _ = provider.Shutdown(ctx) }()
-	scheduler, err := delaytask.Open(ctx, "sqlite:"+filepath.Join(dir, "tasks.db"), delaytask.Config{TracerProvider: provider})
+	scheduler, err := delaytask.Open(ctx, "sqlite:"+filepath.Join(dir, "tasks.db"),
+		delaytask.Config{TracerProvider: provider})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -19,7 +19,7 @@ const (
 	ReasonRetry       = processor.ReasonRetry // an attempt failed and the next one is not due
 	ReasonPaused      = processor.ReasonPaused
 	ReasonUnserved    = processor.ReasonUnserved  // no live node has a processor for the tag
-	ReasonLocked      = processor.ReasonLocked    // somebody else's transaction holds the row
+	ReasonLocked      = processor.ReasonLocked    // another transaction holds the row
 	ReasonWaiting     = processor.ReasonWaiting   // due, and waiting for a free slot
 	ReasonLeased      = processor.ReasonLeased    // it is executing
 	ReasonLeaseOver   = processor.ReasonLeaseOver // its executor is gone; a rescue will end the lease
@@ -77,8 +77,9 @@ func (s *Scheduler) explainFinal(t *TaskRow) (Reason, string) {
 	case t.Status == Cancelled:
 		return ReasonFinished, fmt.Sprintf("It was cancelled at %s.", at)
 	case t.CrashCount >= s.quarantine:
-		return ReasonQuarantined, fmt.Sprintf("It was quarantined at %s: its executor died or went silent %d times while it "+
-			"ran. Retry it when the cause is repaired.", at, t.CrashCount)
+		return ReasonQuarantined, fmt.Sprintf(
+			"It was quarantined at %s: its executor died or went silent %d times while it "+
+				"ran. Retry it when the cause is repaired.", at, t.CrashCount)
 	default:
 		return ReasonFinished, fmt.Sprintf("It failed for good at %s, in attempt %d: %s", at, t.Attempt,
 			row.Clip(t.LastError(), 200))
@@ -87,8 +88,9 @@ func (s *Scheduler) explainFinal(t *TaskRow) (Reason, string) {
 
 func explainLease(t *TaskRow, now time.Time) (Reason, string) {
 	if !now.Before(t.Due) {
-		return ReasonLeaseOver, fmt.Sprintf("The lease of %s ended at %s without an answer; a rescue takes it back within "+
-			"seconds, if a node is alive.", t.Executor, moment(t.Due))
+		return ReasonLeaseOver, fmt.Sprintf(
+			"The lease of %s ended at %s without an answer; a rescue takes it back within "+
+				"seconds, if a node is alive.", t.Executor, moment(t.Due))
 	}
 	return ReasonLeased, fmt.Sprintf("Attempt %d is leased by %s until %s.", t.Attempt, t.Executor, moment(t.Due))
 }
@@ -118,7 +120,8 @@ func explainPending(t *TaskRow, now clusterState, locked bool) (Reason, string) 
 	hurdle(now.paused[t.Tag], ReasonPaused, fmt.Sprintf("The tag %s is paused.", t.Tag))
 	hurdle(!now.served[t.Tag], ReasonUnserved, fmt.Sprintf("No live node serves the tag %s.", t.Tag))
 	hurdle(locked, ReasonLocked, "Its row is locked by another transaction.")
-	hurdle(len(reasons) == 0, ReasonWaiting, fmt.Sprintf("It has been due since %s and waits for a free slot.", moment(t.Due)))
+	hurdle(len(reasons) == 0, ReasonWaiting,
+		fmt.Sprintf("It has been due since %s and waits for a free slot.", moment(t.Due)))
 	return reasons[0], text
 }
 

@@ -38,7 +38,8 @@ func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
 	case f.App != "" && !processor.ValidTag(f.App):
 		return stored, fmt.Errorf("%w: the filter's App %.140q cannot be one", ErrInvalidOption, f.App)
 	case strings.HasPrefix(f.Key, row.AppKey):
-		return stored, fmt.Errorf("%w: the beginning of %.140q is reserved; name the app beside the key", ErrInvalidKey, f.Key)
+		return stored, fmt.Errorf("%w: the beginning of %.140q is reserved; name the app beside the key", ErrInvalidKey,
+			f.Key)
 	}
 	if f.Status != "" {
 		status, known := statusOf(f.Status)
@@ -51,7 +52,8 @@ func filterOf(f *Filter, defaultLimit int) (row.Filter, error) {
 		return stored, fmt.Errorf("%w: the filter's After is %d, want the Next of a page", ErrInvalidOption, f.After)
 	}
 	if f.Limit < 0 {
-		return stored, fmt.Errorf("%w: the filter's Limit is %d, want 1 or more, or 0 for the default", ErrInvalidOption, f.Limit)
+		return stored, fmt.Errorf("%w: the filter's Limit is %d, want 1 or more, or 0 for the default",
+			ErrInvalidOption, f.Limit)
 	}
 	stored.Limit = min(cmp.Or(f.Limit, defaultLimit), maxPage)
 	return stored, nil

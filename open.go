@@ -23,8 +23,8 @@ import (
 //	user:password@tcp(host:3306)/database        MySQL or MariaDB, as in go-sql-driver/mysql
 //	mysql://user:password@host:3306/database     the same as a URL
 //
-// An error says in one sentence what is wrong and, where somebody can do something, what. Whatever is dangerous but not
-// wrong, as a server that may lose commits when its machine fails, goes to the logger. Passwords show in neither.
+// An error says in one sentence what is wrong and, if it can be mended, how. Whatever is dangerous but not wrong, as a
+// server that may lose commits when its machine fails, goes to the logger. Passwords show in neither.
 func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)
 	if err != nil {
@@ -88,7 +88,9 @@ func kindOf(ctx context.Context, db *sql.DB) (sqlstore.Kind, error) {
 	return 0, fmt.Errorf("delaytask: the pool leads neither to MySQL or MariaDB nor to SQLite: %w", mysqlErr)
 }
 
-func onDatabase(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, cfg Config, closeDB func() error) (*Scheduler, error) {
+func onDatabase(
+	ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, cfg Config, closeDB func() error,
+) (*Scheduler, error) {
 	if cfg.Migrate {
 		if err := migrations.Up(ctx, db.DB, kind); err != nil {
 			return nil, fmt.Errorf("delaytask: %w", err)

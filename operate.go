@@ -73,7 +73,8 @@ func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {
 		return nil, fmt.Errorf("read the nodes: %w", err)
 	}
 	// Nodes judge each other in the same way.
-	view := cluster.NewView("", found, reading.Time, cluster.Rule{Alive: 2 * s.heartbeat, Gone: cluster.NewProcess().Gone})
+	view := cluster.NewView("", found, reading.Time,
+		cluster.Rule{Alive: 2 * s.heartbeat, Gone: cluster.NewProcess().Gone})
 	nodes := make([]Node, len(found))
 	for i, n := range found {
 		nodes[i] = Node{
@@ -95,7 +96,7 @@ func shares(view *cluster.View, n row.Node) []Share {
 
 func alive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
 
-// clusterState is what the tables of nodes and tags say at one moment.
+// clusterState holds the tables of nodes and tags at one moment.
 type clusterState struct {
 	now    row.Time
 	served map[string]bool // by a live node that is not leaving

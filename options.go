@@ -51,9 +51,9 @@ func WithMaxAttempts(n int) Option { return processor.WithMaxAttempts(n) }
 // ([ErrInvalidOption]).
 func WithNoAttemptLimit() Option { return processor.WithNoAttemptLimit() }
 
-// WithTTR is the task's lease: so long after a process has died, somebody else takes its task. 0 means the default of
-// the tag, then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d is negative
-// or over 24 h.
+// WithTTR sets the task's lease: how long after the death of a process another process takes its task. 0 means the
+// default of the tag, then of the scheduler (15 s); less than 1 s is raised to 1 s. It returns [ErrInvalidTTR] when d
+// is negative or over 24 h.
 func WithTTR(d time.Duration) Option { return processor.WithTTR(d) }
 
 // WithPriority orders tasks that are ready at the same moment, larger first. Default 0. It returns [ErrInvalidPriority]
@@ -67,9 +67,9 @@ func WithHeader(name, value string) Option { return processor.WithHeader(name, v
 // replaced. All headers together may take 16 KiB as JSON. It returns [ErrInvalidHeaders].
 func WithHeaders(headers map[string]string) Option { return processor.WithHeaders(headers) }
 
-// WithMaxLateness says what happens when the task is claimed more than d after it was due: after its promise until
-// somebody was first handed it, and after the due time of the attempt later. 0 means no limit. It returns
-// [ErrInvalidOption] when d is negative or over 290 years, or the policy is unknown.
+// WithMaxLateness sets what happens when the task is claimed more than d late. Until its first start, lateness counts
+// from Task.Expected, and later from the due time of the attempt. 0 means no limit. It returns [ErrInvalidOption] when
+// d is negative or over 290 years, or the policy is unknown.
 func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 	return processor.WithMaxLateness(d, policy)
 }

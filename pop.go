@@ -34,7 +34,7 @@ func PopTTR(d time.Duration) PopOption { return processor.PopTTR(d) }
 func PopAlso(tags ...string) PopOption { return processor.PopAlso(tags...) }
 
 // Pop claims due tasks of a tag by hand: it blocks until one is due, and returns the moment it is. The tag needs no
-// processor here; where it has one, processor and Pops take turns. A task that nobody ends within its TTR has spent an
+// processor here; where it has one, processor and Pops take turns. A task that is not ended within its TTR has spent an
 // attempt and is handed out again, without backoff, until its attempts are used up.
 //
 // It returns no task and no error when the wait of [PopWait] has passed and nothing was due, the database's error
@@ -48,7 +48,8 @@ func (s *Scheduler) Pop(ctx context.Context, tag string, opts ...PopOption) ([]*
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := s.engine.Pop(ctx, engine.PopRequest{Tags: p.Tags, Max: p.Max, Wait: p.Wait, Waits: p.Waits, TTR: p.TTR})
+	tasks, err := s.engine.Pop(ctx, engine.PopRequest{Tags: p.Tags, Max: p.Max, Wait: p.Wait, Waits: p.Waits,
+		TTR: p.TTR})
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +61,17 @@ func (s *Scheduler) Pop(ctx context.Context, tag string, opts ...PopOption) ([]*
 }
 
 // Token is the lease token: a task that was popped, or whose processor has returned [processor.HandOver], is ended with
-// it by any process that shares the database. Once the lease has passed on, whatever is done with it returns
-// [ErrLeaseLost] and changes nothing. A processor's token is its Task.ID and Task.Version, and ends the task also while
-// the processor runs.
+// it by any process that shares the database. Once the lease has passed on, every call with it returns [ErrLeaseLost]
+// and changes nothing. A processor's token is its Task.ID and Task.Version, and ends the task also while the processor
+// runs.
 type Token = processor.Token
 
 // ParseToken reads what [Token.String] has written, and nothing else. It returns [ErrInvalidToken].
 func ParseToken(s string) (Token, error) { return processor.ParseToken(s) }
 
 // Finish completes the task. It returns [ErrLeaseLost] when the token does not hold it any more, because its lease
-// ended and somebody else took it, or it was ended before; nothing is changed then. It returns [ErrInvalidToken] for a
-// token that cannot be one, and [ErrNotFound] when there is no such task. After any other error the same call may be
+// ended and another process took it, or it was ended before. Nothing is changed then. It returns [ErrInvalidToken] for
+// a token that cannot be one, and [ErrNotFound] when there is no such task. After any other error the same call may be
 // made again.
 func (s *Scheduler) Finish(ctx context.Context, t Token) error {
 	return s.byToken(ctx, "finish", t, s.engine.Finish)
@@ -105,7 +106,9 @@ func (s *Scheduler) Touch(ctx context.Context, t Token, ttr time.Duration) error
 	})
 }
 
-func (s *Scheduler) byToken(ctx context.Context, what string, t Token, how func(context.Context, int64, int64) error) error {
+func (s *Scheduler) byToken(
+	ctx context.Context, what string, t Token, how func(context.Context, int64, int64) error,
+) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

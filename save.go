@@ -23,12 +23,14 @@ import (
 // unfinished task that carries the key; [ErrOverloaded] when the database takes less than is offered; or
 // [ErrOutcomeUnknown] when ctx ended before the outcome was known: save again with the id that [OutcomeUnknownError]
 // holds, which is safe.
-func (s *Scheduler) SaveDelayTask(ctx context.Context, tag string, body any, delay time.Duration, opts ...Option) (int64, error) {
+func (s *Scheduler) SaveDelayTask(
+	ctx context.Context, tag string, body any, delay time.Duration, opts ...Option,
+) (int64, error) {
 	id, _, err := s.save(ctx, tag, body, delay, opts)
 	return id, err
 }
 
-// save also returns the row where it is known without reading it.
+// save also returns the row if it is known without a read.
 func (s *Scheduler) save(
 	ctx context.Context, tag string, body any, delay time.Duration, opts []Option,
 ) (id int64, stored *row.Row, err error) {
@@ -81,8 +83,7 @@ type SaveResult = processor.SaveResult
 // or one larger task. A chunk is stored as a whole or not at all; the results are in the order of the items and name
 // the chunk of each. When the database refuses an item, such as for an id that another task has ([ErrConflict]),
 // nothing of its chunk is stored, and the others of it have [ErrChunkRefused]; other chunks are stored all the same.
-// [ErrDuplicate] refuses nothing: a key says that one task shall be there, and it is. Of two items with one key the
-// first wins.
+// [ErrDuplicate] refuses nothing of the chunk: the task with the key exists. Of two items with one key the first wins.
 //
 // A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of
 // the first item that was not stored. Saving again with the same keys, or with the ids of [OutcomeUnknownError], stores
@@ -114,17 +115,18 @@ func (s *Scheduler) SaveDelayTasks(ctx context.Context, items []Item) (results [
 		if err := results[i].Err; err != nil && !errors.Is(err, ErrDuplicate) {
 			lost++
 			if first == nil || errors.Is(first, ErrChunkRefused) {
-				first = err // rather what was refused than what suffered from it
+				first = err // rather the refusal than its consequence
 			}
 		}
 	}
 	if first != nil {
-		return results, fmt.Errorf("%d of %d tasks were not stored, the first of them because: %w", lost, len(items), first)
+		return results, fmt.Errorf("%d of %d tasks were not stored, the first of them because: %w", lost, len(items),
+			first)
 	}
 	return results, nil
 }
 
-// newSave checks all that can be known to be wrong before the database is asked.
+// newSave checks all that can be checked without the database.
 func (s *Scheduler) newSave(
 	carried propagation.MapCarrier, tag string, body any, delay time.Duration, opts []Option,
 ) (processor.Save, error) {

@@ -21,7 +21,7 @@ const Version = engine.Version
 // number of processes, share one database. Make one with [Open] or [New]; it is safe for concurrent use.
 //
 // Every method that takes a context returns [ErrNilContext] for a nil one, the context's cause when that has ended
-// before anything was done, and [ErrClosed] after Stop. Whatever else the database answers comes wrapped with the
+// before anything was done, and [ErrClosed] after Stop. Other errors of the database are returned wrapped with the
 // operation.
 type Scheduler struct {
 	engine     *engine.Engine
@@ -32,7 +32,7 @@ type Scheduler struct {
 	heartbeat  time.Duration
 	tracing    tracing
 
-	release func(context.Context) error // gives back what the scheduler holds of the database
+	release func(context.Context) error // frees what the scheduler holds of the database
 	stop    sync.Once
 	stopErr error
 	closed  atomic.Bool
@@ -58,7 +58,8 @@ func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processo
 		return ErrClosed
 	}
 	if s.tracing.tracer != nil {
-		opts = append([]processor.RegisterOption{processor.Use(processor.Tracing(s.tracing.process))}, opts...) // outermost
+		// Tracing is the outermost middleware.
+		opts = append([]processor.RegisterOption{processor.Use(processor.Tracing(s.tracing.process))}, opts...)
 	}
 	if err := s.registry.Register(tag, p, opts...); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	return s.engine.Start(ctx)
 }
 
-// releaseWait is how long Stop waits for statements in flight before it leaves them behind.
+// releaseWait is how long Stop waits for statements in flight before it abandons them.
 const releaseWait = 5 * time.Second
 
 // Stop ends the scheduler, started or not: it claims nothing more, lets running tasks finish within [Config].StopGrace
@@ -100,7 +101,7 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	}
 	s.stop.Do(func() {
 		err := s.engine.Stop(ctx)
-		s.closed.Store(true) // not before: what still runs may save what follows from it
+		s.closed.Store(true) // not before: tasks that still run may save others
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
 		defer cancel()
 		s.stopErr = errors.Join(err, s.release(last))
@@ -124,11 +125,11 @@ func (s *Scheduler) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Now returns the time on the database's clock, which all times of tasks are told by. It is zero while that clock is
-// not known.
+// Now returns the time on the database's clock, the clock of all times of tasks. It is zero while that clock is not
+// known.
 func (s *Scheduler) Now() time.Time { return s.engine.Now().Std() }
 
-// enter is the first thing that every method asks.
+// enter returns the error of a call that cannot begin.
 func (s *Scheduler) enter(ctx context.Context) error {
 	switch {
 	case ctx == nil:

@@ -14,11 +14,11 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// TagStats is what there is of one tag.
+// TagStats counts the tasks of one tag.
 type TagStats = processor.TagStats
 
-// Stats returns what there is of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole
-// table, so it is for people and slow dashboards; [Metrics] are for monitoring.
+// Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table,
+// so it is for people and slow dashboards. [Metrics] are for monitoring.
 func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -34,7 +34,8 @@ func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	byTag := map[string]*TagStats{}
 	of := func(tag string) *TagStats {
 		if byTag[tag] == nil {
-			byTag[tag] = &TagStats{Tag: tag, Counts: map[Status]int64{}, Served: now.served[tag], Paused: now.paused[tag]}
+			byTag[tag] = &TagStats{Tag: tag, Counts: map[Status]int64{}, Served: now.served[tag],
+				Paused: now.paused[tag]}
 		}
 		return byTag[tag]
 	}
@@ -77,7 +78,7 @@ func (s *Scheduler) addLateness(ctx context.Context, byTag map[string]*TagStats,
 	return nil
 }
 
-// Lateness tells how late the first attempts of completed tasks started. All is zero when there are none.
+// Lateness is how late the first attempts of completed tasks started. All is zero when there are none.
 type Lateness = processor.Lateness
 
 const (
@@ -85,9 +86,9 @@ const (
 	windowSamples = 10_000
 )
 
-// Lateness tells how late the first attempts of the tag's tasks started, of those tasks that completed within the
-// window before now by the database's clock: of the newest 10,000 of them at most. A task that was purged after its
-// retention is not counted.
+// Lateness returns how late the first attempts of the tag's tasks started: of those tasks that completed within the
+// window before now by the database's clock, at most of the newest 10,000. A task that was purged after its retention
+// is not counted.
 //
 // It returns [ErrInvalidTag], and [ErrInvalidOption] for a window that is not positive.
 func (s *Scheduler) Lateness(ctx context.Context, tag string, window time.Duration) (Lateness, error) {

@@ -23,7 +23,7 @@ const (
 	Cancelled = processor.Cancelled
 )
 
-// Task is what a processor is handed: see [processor.Task].
+// Task is a task as a processor gets it: see [processor.Task].
 type Task = processor.Task
 
 // TaskRow is a task as it is stored. Times are UTC on the database's clock; one that is not set is the zero time.
@@ -49,7 +49,8 @@ func taskOf(r *row.Row) TaskRow {
 		Status: Status(r.Status.String()), Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, CrashCount: r.CrashCount, TTR: r.TTR, Priority: r.Priority,
 		MaxLate: r.MaxLate, LatePolicy: LatePolicy(r.LatePolicy),
-		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(), Finished: r.Finish.Std(), Due: r.Due.Std(),
+		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(), Finished: r.Finish.Std(),
+		Due:     r.Due.Std(),
 		Created: r.Created.Std(), Updated: r.Updated.Std(),
 		Executor: r.Executor, IPAddress: address(r.IPAddress), ErrorStack: r.ErrorStack, Errors: attempts(r.Errors),
 	}
@@ -66,7 +67,7 @@ func address(ip uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(ip >> 24), byte(ip >> 16), byte(ip >> 8), byte(ip)})
 }
 
-// attempts skips entries that are not ours, because the column is open to anybody's SQL.
+// attempts skips malformed entries: the column is open to other programs' SQL.
 func attempts(column []byte) []FailedAttempt {
 	var entries []json.RawMessage
 	if json.Unmarshal(column, &entries) != nil {
@@ -104,6 +105,6 @@ func nameOf(r Ref) (engine.Ref, error) {
 // saved by a live node.
 var drawn = cluster.NewIDs(cluster.RandomNode(), time.Now)
 
-// NewID draws an id to save with, for a caller who wants to know it before the save, or to save again under the same
-// one: see [WithID].
+// NewID returns a new id to save with, for a caller that needs it before the save or saves again under it: see
+// [WithID].
 func NewID() int64 { return drawn.Next() }

@@ -69,7 +69,7 @@ func commonTag(items []Item) string {
 	return items[0].Tag
 }
 
-// noteDelay tells the span of a save, if there is one, how long the task is put off.
+// noteDelay adds the delay of the task to the span of a save, if there is one.
 func (t *tracing) noteDelay(span trace.Span, save *processor.Save) {
 	if span == nil {
 		return
@@ -81,7 +81,7 @@ func (t *tracing) noteDelay(span trace.Span, save *processor.Save) {
 	span.SetAttributes(delayKey.Int64(delay.Milliseconds()))
 }
 
-// carried is what the headers of a task take along of the context: nil where that carries no span.
+// carried returns the trace headers of a task: nil if the context has no span.
 func (t *tracing) carried(ctx context.Context) propagation.MapCarrier {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return nil
@@ -91,9 +91,8 @@ func (t *tracing) carried(ctx context.Context) propagation.MapCarrier {
 	return carrier
 }
 
-// join adds what is carried to the headers of a save. They stay as they are where the caller gave a trace context
-// himself, which must not be mixed with another one, and where both together are longer than headers may be: a save
-// must not fail for its trace.
+// join adds what is carried to the headers of a save. They stay as they are if the caller has set a trace context,
+// which must not be mixed with another one, or if both together are too long: a save must not fail for its trace.
 func (t *tracing) join(headers map[string]string, carried propagation.MapCarrier) map[string]string {
 	if len(carried) == 0 {
 		return headers
@@ -180,7 +179,7 @@ var errorTypes = []struct {
 	{context.Canceled, "context_canceled"},
 }
 
-// spanName leaves out a tag that there cannot be: it may be anything.
+// spanName leaves out an invalid tag.
 func spanName(operation, tag string) string {
 	if !processor.ValidTag(tag) {
 		return operation
@@ -196,7 +195,7 @@ func destination(operation string, kind attribute.KeyValue, tag string) []attrib
 	return attributes
 }
 
-// endSend ends the span of a save, if there is one. To meet a task with the same key is an answer and no failure.
+// endSend ends the span of a save, if there is one. A duplicate is no failure.
 func endSend(span trace.Span, id int64, err error) {
 	if span == nil {
 		return
@@ -212,7 +211,7 @@ func endSend(span trace.Span, id int64, err error) {
 	fail(span, err, nil)
 }
 
-// endAttempt tells of an attempt what its processor has said. What was put off or handed over has not failed.
+// endAttempt adds the processor's result to the span of an attempt. A snoozed or handed over task has not failed.
 func endAttempt(span trace.Span, err, cause error) {
 	if _, snoozed := errors.AsType[*processor.SnoozeError](err); snoozed {
 		span.SetAttributes(outcomeKey.String("snoozed"))

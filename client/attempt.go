@@ -25,12 +25,12 @@ type attempt struct {
 	// Guarded by the leases.
 	until    time.Time // the lease holds for certain until then
 	renewAt  time.Time
-	quietAt  time.Time // from then on it is not renewed: the attempt outlived its timeout and grace; zero for never
+	quietAt  time.Time // when renewals end: the attempt has outlived its timeout and grace; zero: never
 	touching bool
 }
 
-// work runs a task and reports its result. Its slot is free when that is stored, or some time after the lease was lost
-// to a processor that does not return.
+// work runs a task and reports its result. Its slot is free when the result is stored. If the lease is lost and the
+// processor does not return, it is free after a while.
 func (w *worker) work(from *poller, p *processor.Popped, until time.Time) {
 	free := sync.OnceFunc(func() { from.put(1) })
 	defer free()
@@ -55,7 +55,7 @@ func (w *worker) work(from *poller, p *processor.Popped, until time.Time) {
 	err = process(ctx, &p.Task, reg.Processor)
 }
 
-// context is the processor's. It ends with the timeout of the attempt, its lease, and the grace of a stop.
+// context returns the processor's context. It ends with the attempt's timeout, its lease, and the grace of a stop.
 func (w *worker) context(a *attempt, reg *processor.Registration) context.Context {
 	ctx, end := context.WithCancelCause(w.base)
 	a.end = end
@@ -71,8 +71,7 @@ func (w *worker) context(a *attempt, reg *processor.Registration) context.Contex
 
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
 
-// process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit
-// standing.
+// process calls the processor. A panic becomes an error. After runtime.Goexit the caller keeps its errGoexit.
 func process(ctx context.Context, task *processor.Task, p processor.Processor) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -99,7 +98,7 @@ const (
 	opFinish  = "finish"
 	opFail    = "fail"
 	opRelease = "release"
-	opTouch   = "touch" // somebody else will end it
+	opTouch   = "touch" // another party ends the task later
 )
 
 // ending is the result of an attempt.
@@ -109,13 +108,14 @@ type ending struct {
 	after time.Duration // of a release, and how long a lease lasts that is handed over
 }
 
-// judge turns what a processor returned into the end of its attempt, by the library's rules. cause says why its context
-// ended, nil when it did not. What a user's error or backoff does when it is looked at must not harm.
+// judge turns a processor's result into the end of its attempt, by the library's rules. cause is why its context ended,
+// nil when it did not. A panic of the user's error or backoff fails the attempt.
 func judge(task *processor.Task, reg *processor.Registration, ttr time.Duration, err, cause error) (e ending) {
 	token := processor.Token{ID: task.ID, Version: task.Version}
 	defer func() {
 		if v := recover(); v != nil {
-			e = ending{op: opFail, fail: failOf(token, fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v))}
+			e = ending{op: opFail, fail: failOf(token,
+				fmt.Errorf("the processor's error or the backoff of its tag panicked: %v", v))}
 		}
 	}()
 	if err == nil {
@@ -154,10 +154,10 @@ func (e ending) request(t processor.Token) *request {
 	return leaseRequest(t, e.op, bodies[e.op])
 }
 
-// always is the time for which results are sent: until they are answered, or ctx ends.
+// always is the retry time of results: they are sent until they are answered, or ctx ends.
 const always = 100 * 365 * 24 * time.Hour
 
-// report sends the end of an attempt until it is answered. The lease is renewed meanwhile, or the fence refuses it.
+// report sends the end of an attempt until it is answered. The lease is renewed meanwhile.
 func (w *worker) report(ctx context.Context, t processor.Token, e ending) {
 	var err error
 	if e.op == opFinish {
@@ -168,18 +168,18 @@ func (w *worker) report(ctx context.Context, t processor.Token, e ending) {
 	switch {
 	case err == nil:
 	case isGone(err):
-		w.log.Warn("the result of a task is not taken: its lease was lost, or it was cancelled", "task", t.ID, "result", e.op)
+		w.log.Warn("the result of a task is not taken: its lease was lost, or it was cancelled", "task", t.ID,
+			"result", e.op)
 	default:
-		w.log.Error("the result of a task could not be stored; it comes back when its lease ends", "task", t.ID, "result", e.op,
-			"err", err)
+		w.log.Error("the result of a task could not be stored; it comes back when its lease ends", "task", t.ID,
+			"result", e.op, "err", err)
 	}
 }
 
 // mostFinished is how many results one request carries.
 const mostFinished = 500
 
-// finish is a completed task whose result travels with others: what comes while a request is under way goes with the
-// next.
+// finish is a completed task. Results that arrive while a request is in flight travel together in the next one.
 type finish struct {
 	token  processor.Token
 	answer chan error // takes one
@@ -205,7 +205,7 @@ func (w *worker) flush(batch []*finish) {
 	}
 	answers, err := w.client.finishAll(w.reports, tokens, always)
 	if _, refused := errors.AsType[*Error](err); refused && len(batch) > 1 {
-		// Somebody in the batch may not: that is no fault of the others.
+		// One task of the batch may be forbidden: the others must not fail with it.
 		for _, f := range batch {
 			w.flush([]*finish{f})
 		}

@@ -25,7 +25,7 @@ const (
 	answerWait = 15 * time.Second
 	// smallAnswer bounds an answer that holds no bodies of tasks, or a problem.
 	smallAnswer = 1 << 20
-	// taskAnswer is what one task may take in an answer, over the limits of the service with room for escapes.
+	// taskAnswer bounds one task in an answer: the limits of the service, and room for escapes.
 	taskAnswer = 8 << 20
 	// largestAnswer bounds all answers.
 	largestAnswer = 256 << 20
@@ -37,7 +37,7 @@ const (
 type request struct {
 	method, path string // path with its escapes and query
 	body         any    // sent as JSON; nil: none
-	into         any    // the answer is decoded into this; nil: it is not looked at
+	into         any    // the answer is decoded into this; nil: it is ignored
 	limit        int64  // bytes of the answer; 0: smallAnswer
 	wait         time.Duration
 	again        bool // it may be repeated although it may have been carried out
@@ -51,7 +51,8 @@ func tasks(n int) int64 { return min(smallAnswer+int64(n)*taskAnswer, largestAns
 
 // try sends the request once.
 func (c *Client) try(ctx context.Context, r *request) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.wait+answerWait, fmt.Errorf("nothing came within %v", r.wait+answerWait))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.wait+answerWait,
+		fmt.Errorf("nothing came within %v", r.wait+answerWait))
 	defer cancel()
 	req, err := c.newRequest(ctx, r)
 	if err != nil {
@@ -62,7 +63,7 @@ func (c *Client) try(ctx context.Context, r *request) error {
 		return unsent(ctx, err)
 	}
 	defer func() {
-		_, _ = io.CopyN(io.Discard, res.Body, drained) // what cannot be read costs the connection, no more
+		_, _ = io.CopyN(io.Discard, res.Body, drained) // an error costs only the connection
 		_ = res.Body.Close()
 	}()
 	r.status = res.StatusCode
@@ -102,7 +103,7 @@ func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, err
 	return req, nil
 }
 
-// unsent tells a request that never left from one whose answer is missing.
+// unsent makes the error of a request without an answer, and tells whether the request may have arrived.
 func unsent(ctx context.Context, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err // without the address, which the caller knows
@@ -138,12 +139,12 @@ func decode(ctx context.Context, res *http.Response, r *request) error {
 	return nil
 }
 
-// errorOf reads an answer that says no. Only a problem is quoted: other text is a proxy's page.
+// errorOf reads the answer of a refused call. It quotes only application/problem+json: other text is a proxy's page.
 func errorOf(res *http.Response) error {
 	e := &Error{Status: res.StatusCode, retryAfter: retryAfter(res.Header)}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		e.Detail = fmt.Sprintf("the service answered with a redirect (%d), which is not followed; use the address that it leads to",
-			res.StatusCode)
+		e.Detail = fmt.Sprintf("the service answered with a redirect (%d), which is not followed; "+
+			"use the address that it leads to", res.StatusCode)
 		return e
 	}
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media != "application/problem+json" {
@@ -164,7 +165,7 @@ func errorOf(res *http.Response) error {
 	return e
 }
 
-// retryAfter reads seconds; the other form, a date, depends on two clocks.
+// retryAfter reads seconds. It ignores the other form, a date, which depends on two clocks.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds < 0 {
@@ -176,8 +177,8 @@ func retryAfter(h http.Header) time.Duration {
 // pauses spread the repetitions of many clients after an outage.
 var pauses = processor.Exponential(50*time.Millisecond, 2*time.Second, 0.5)
 
-// call sends the request, and repeats it while that can help and cannot harm, for as long as retryFor. unclear says
-// that a try may have been carried out whose answer is missing.
+// call sends the request, and repeats it within retryFor while that can help and cannot harm. unclear reports that an
+// unanswered try may have been carried out.
 func (c *Client) call(ctx context.Context, r *request) (unclear bool, err error) {
 	return c.repeat(ctx, r, c.retryFor)
 }
@@ -203,7 +204,7 @@ func (c *Client) repeat(ctx context.Context, r *request, retryFor time.Duration)
 	}
 }
 
-// sleep reports whether it could wait so long.
+// sleep waits for d and reports whether ctx lasted that long.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -126,7 +126,8 @@ func TestWhatMayHaveHappenedIsNotRepeated(t *testing.T) {
 				}
 			}
 			c, s := scripted(t, nil, refuses(503, wire.CodeOverloaded), refuses(409, wire.CodeFinished))
-			if err := call(c); !errors.Is(err, processor.ErrFinished) || errors.Is(err, ErrNoAnswer) || len(s.requests()) != 2 {
+			if err := call(c); !errors.Is(err, processor.ErrFinished) || errors.Is(err, ErrNoAnswer) ||
+				len(s.requests()) != 2 {
 				t.Errorf("got %v after %d requests", err, len(s.requests()))
 			}
 		})
@@ -135,7 +136,8 @@ func TestWhatMayHaveHappenedIsNotRepeated(t *testing.T) {
 
 func TestTheTokenIsSentAndNeverShown(t *testing.T) {
 	t.Parallel()
-	c, s := scripted(t, []Option{WithRetryFor(0), WithName("shop")}, lost, refuses(401, wire.CodeUnauthorized), says(500, nil))
+	c, s := scripted(t, []Option{WithRetryFor(0), WithName("shop")}, lost, refuses(401, wire.CodeUnauthorized),
+		says(500, nil))
 	var shown strings.Builder
 	for range 3 {
 		_, err := c.SaveDelayTask(t.Context(), "a", 1, 0)
@@ -158,14 +160,16 @@ func TestTheTokenIsSentAndNeverShown(t *testing.T) {
 
 func TestNewRefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
-	for _, base := range []string{"", "127.0.0.1:8080", "ftp://h", "http://", "http://h?x=1", "http://h#f", "http://u:p@h",
+	for _, base := range []string{"", "127.0.0.1:8080", "ftp://h", "http://", "http://h?x=1", "http://h#f",
+		"http://u:p@h",
 		"http://h:port", ":"} {
 		if _, err := New(base); !errors.Is(err, processor.ErrInvalidOption) {
 			t.Errorf("New(%q) = %v", base, err)
 		}
 	}
 	for i, opt := range []Option{
-		nil, WithAccessToken("a b"), WithAccessToken("a\r\nX: y"), WithName("a\nb"), WithHTTPClient(nil), WithConcurrency(0),
+		nil, WithAccessToken("a b"), WithAccessToken("a\r\nX: y"), WithName("a\nb"), WithHTTPClient(nil),
+		WithConcurrency(0),
 		WithTTR(time.Millisecond),
 		WithTimeout(-1), WithStopGrace(0), WithRetryFor(-1), WithBodyLimit(0),
 	} {
@@ -190,9 +194,11 @@ func TestTagsAndKeysStayOnePartOfThePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Stop(t.Context()) })
-	for _, want := range [][]string{{"a", "k"}, {"a/b:c", "x/y?z#ü %2F"}, {".", ".."}, {"..", "."}, {"a", "\n"}, {"a", "+ &="},
+	for _, want := range [][]string{{"a", "k"}, {"a/b:c", "x/y?z#ü %2F"}, {".", ".."}, {"..", "."}, {"a", "\n"},
+		{"a", "+ &="},
 		{"-", "..."}} {
-		if _, err := c.Get(t.Context(), processor.Key(want[0], want[1])); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		if _, err := c.Get(t.Context(), processor.Key(want[0], want[1])); err != nil ||
+			fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("asked for %q, the service saw %q: %v", want, got, err)
 		}
 	}

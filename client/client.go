@@ -61,21 +61,23 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// checkBase does not repeat a URL that it refuses: it may hold a password.
+// checkBase quotes no URL that it refuses: it may hold a password.
 func checkBase(s string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%w: want a base URL of http or https such as http://127.0.0.1:8080", processor.ErrInvalidOption)
+		return "", fmt.Errorf("%w: want a base URL of http or https such as http://127.0.0.1:8080",
+			processor.ErrInvalidOption)
 	case u.User != nil:
-		return "", fmt.Errorf("%w: the base URL holds a user name; pass a token with WithAccessToken", processor.ErrInvalidOption)
+		return "", fmt.Errorf("%w: the base URL holds a user name; pass a token with WithAccessToken",
+			processor.ErrInvalidOption)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return "", fmt.Errorf("%w: the base URL holds more than a host and a path", processor.ErrInvalidOption)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// httpClient copies a client of the caller, so that redirects stay a setting of ours.
+// httpClient copies the caller's client, so that the redirect policy of the original stays.
 func httpClient(cfg *config) (h *http.Client, idle func()) {
 	h, idle = &http.Client{}, func() {}
 	if cfg.http != nil {
@@ -96,8 +98,8 @@ const otherCalls = 16
 
 var drawn = cluster.NewIDs(cluster.RandomNode(), time.Now)
 
-// NewID draws an id to save with, for a caller who wants to know it before the save, or to save again under the same
-// one: see [processor.WithID].
+// NewID returns a new id to save with, for a caller that needs it before the save or saves again under it: see
+// [processor.WithID].
 func NewID() int64 { return drawn.Next() }
 
 func (c *Client) enter(ctx context.Context) error {

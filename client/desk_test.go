@@ -79,7 +79,8 @@ func (d *desk) hand(tokens ...string) {
 	for _, token := range tokens {
 		id, _, _ := strings.Cut(token, ".")
 		n, _ := strconv.ParseInt(id, 10, 64)
-		d.waiting = append(d.waiting, wire.Popped{ID: wire.ID(n), Token: token, Tag: "a", Attempt: 1, Expected: now, Due: now})
+		d.waiting = append(d.waiting, wire.Popped{ID: wire.ID(n), Token: token, Tag: "a", Attempt: 1, Expected: now,
+			Due: now})
 	}
 	select {
 	case d.wake <- struct{}{}:

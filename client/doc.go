@@ -8,16 +8,16 @@
 //	…
 //	tasks.SaveDelayTask(ctx, "order.close", order, 30*time.Minute)
 //
-// A program that is written against [processor.Scheduler] moves between this and the library by changing the
-// constructor. What differs: the service takes JSON bodies only, there are no transactions, and times of stored tasks
-// come to the millisecond.
+// A program that uses [processor.Scheduler] moves between this and the library by changing the constructor. Three
+// things differ: the service takes JSON bodies only, there are no transactions, and times of stored tasks are in whole
+// milliseconds.
 //
 // # When no answer comes
 //
 // A save draws its id before anything is sent. It is repeated with that id until an answer comes, which cannot store
-// the task twice, and when time runs out its error holds the id ([processor.OutcomeUnknownError]). Reading, Pause,
-// Resume, Finish and Touch are repeated as well. Cancel, Reschedule and Retry are repeated only where the service has
-// certainly done nothing; otherwise the error is [ErrNoAnswer], and Get tells what became of them.
+// the task twice. When the retry time is over, its error holds the id ([processor.OutcomeUnknownError]). Reading,
+// Pause, Resume, Finish and Touch are repeated as well. Cancel, Reschedule and Retry are repeated only where the
+// service has certainly done nothing; otherwise the error is [ErrNoAnswer], and Get tells what became of them.
 //
 // # Processors
 //

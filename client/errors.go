@@ -11,17 +11,17 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// ErrNoAnswer is returned when no answer came, or none that says whether the call was carried out: it may have been.
+// ErrNoAnswer is returned when no answer came, or none that tells whether the call was carried out. It may have been.
 var ErrNoAnswer = errors.New("delaytask: no answer from the service: it may or may not have done what was asked")
 
-// ErrAnswerTooLarge is returned when an answer is longer than what was asked for can be. Ask for less at a time.
+// ErrAnswerTooLarge is returned when an answer is longer than its request allows. Ask for less at a time.
 var ErrAnswerTooLarge = errors.New("delaytask: the service's answer is too large")
 
-// Error is an answer that says no. It Is the error of package processor that its code stands for, if there is one, so
+// Error is a refusal by the service. It Is the error of package processor that its code stands for, if there is one, so
 // that errors.Is(err, processor.ErrLeaseLost) works as it does with the library.
 type Error struct {
 	Status int    // of HTTP
-	Code   string // for programs; "" when something else than the service answered
+	Code   string // for programs; "" when the answer is not the service's
 	Detail string // for people
 	TaskID int64  // that the answer is about; 0 when there is none
 
@@ -109,7 +109,8 @@ func mayBeDone(err error) bool {
 func mayPass(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Status {
-		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+			http.StatusTooManyRequests:
 			return true
 		}
 		return false

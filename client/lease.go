@@ -13,11 +13,11 @@ import (
 )
 
 // Finish completes the task that was handed out with the token. It returns [processor.ErrLeaseLost] when the lease has
-// ended and somebody else took the task; nothing is changed then.
+// ended and another process took the task; nothing is changed then.
 //
-// It is repeated until an answer comes. When an earlier try may have completed the task and a later one is refused, the
-// task is looked at: completed in the version after the token's, it was this call. It is [ErrNoAnswer] when that cannot
-// be learnt.
+// The call is repeated until an answer comes. When an earlier try may have completed the task and a later one is
+// refused, Finish reads the task. If it is completed in the version after the token's, this call did it. The error is
+// [ErrNoAnswer] when the task cannot be read.
 func (c *Client) Finish(ctx context.Context, t processor.Token) error {
 	unclear, err := c.end(ctx, t, "finish", wire.Finish{Token: t.String()})
 	if unclear && isGone(err) {
@@ -26,7 +26,7 @@ func (c *Client) Finish(ctx context.Context, t processor.Token) error {
 	return err
 }
 
-// finished decides about a Finish whose repetition was refused.
+// finished returns the result of a Finish whose repetition was refused.
 func (c *Client) finished(ctx context.Context, t processor.Token, refused error) error {
 	task, err := c.Get(ctx, processor.ID(t.ID))
 	switch {
@@ -43,8 +43,8 @@ func (c *Client) finished(ctx context.Context, t processor.Token, refused error)
 
 // Fail spends the attempt, as an error of a processor does: [processor.Permanent], [processor.Snooze] and
 // [processor.RetryAfter] mean the same here. A nil error is [processor.ErrInvalidOption]. It returns
-// [processor.ErrLeaseLost] as Finish does; when an earlier try got no answer, that error is [ErrNoAnswer] too, because
-// the earlier one may have done it.
+// [processor.ErrLeaseLost] as Finish does. When an earlier try got no answer, that error is [ErrNoAnswer] too: the
+// earlier try may have ended the lease.
 func (c *Client) Fail(ctx context.Context, t processor.Token, failure error) error {
 	if failure == nil {
 		return fmt.Errorf("%w: the failure is nil; use Finish", processor.ErrInvalidOption)
@@ -94,7 +94,7 @@ func leaseRequest(t processor.Token, op string, body any) *request {
 	return &request{method: http.MethodPost, path: taskPath(t.ID) + "/" + op, body: body, again: true}
 }
 
-// isGone reports an answer that a call gets when it, or somebody else, has ended the lease before.
+// isGone reports the answer of a call whose lease has ended before, by the call itself or by another one.
 func isGone(err error) bool {
 	return errors.Is(err, processor.ErrLeaseLost) || errors.Is(err, processor.ErrNotFound)
 }
@@ -118,7 +118,7 @@ func failOf(t processor.Token, failure error) wire.Fail {
 	return f
 }
 
-// longestFailure is what the service keeps of an error by default.
+// longestFailure is how much of an error the service keeps by default, in bytes.
 const longestFailure = 8 << 10
 
 // failureText goes through fmt, because a typed nil inside must not panic.
@@ -136,7 +136,7 @@ func failureText(failure error) string {
 
 // FinishAll completes up to 10,000 tasks with one request. There is one answer for each token, nil or what Finish would
 // return. It returns no answers and [processor.ErrBatchTooLarge] for more, or another error when the request as a whole
-// was not served; then any of them may be completed, and calling again is safe.
+// was not served. Then any of them may be completed, and calling again is safe.
 func (c *Client) FinishAll(ctx context.Context, tokens []processor.Token) ([]error, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
@@ -160,7 +160,8 @@ func (c *Client) finishAll(ctx context.Context, tokens []processor.Token, retryF
 		return answers, nil
 	}
 	var reply wire.FinishBatchReply
-	r := &request{method: http.MethodPost, path: "/v1/tasks/finish", body: body, into: &reply, limit: batchAnswer, again: true}
+	r := &request{method: http.MethodPost, path: "/v1/tasks/finish", body: body, into: &reply, limit: batchAnswer,
+		again: true}
 	unclear, err := c.repeat(ctx, r, retryFor)
 	if err == nil && len(reply.Results) != len(places) {
 		err = fmt.Errorf("the answer has %d results for %d tasks", len(reply.Results), len(places))

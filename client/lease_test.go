@@ -99,8 +99,10 @@ func TestAFailureSaysHow(t *testing.T) {
 	}
 	f(io.EOF, "fail", map[string]any{"error": "EOF", "permanent": nil, "retry_after": nil})
 	f(processor.Permanent(io.EOF), "fail", map[string]any{"error": "EOF", "permanent": true})
-	f(processor.RetryAfter(io.EOF, time.Minute), "fail", map[string]any{"error": "EOF (again after 1m0s)", "retry_after": "1m"})
+	f(processor.RetryAfter(io.EOF, time.Minute), "fail", map[string]any{"error": "EOF (again after 1m0s)",
+		"retry_after": "1m"})
 	f(processor.Snooze(time.Minute), "release", map[string]any{"delay": "1m", "error": nil})
 	f(errors.New(""), "fail", map[string]any{"error": "an error without a text (*errors.errorString)"})
-	f(&processor.PanicError{Value: 1, Stack: []byte("main.go:7")}, "fail", map[string]any{"error": "panic: 1\n\nmain.go:7"})
+	f(&processor.PanicError{Value: 1, Stack: []byte("main.go:7")}, "fail",
+		map[string]any{"error": "panic: 1\n\nmain.go:7"})
 }

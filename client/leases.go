@@ -99,7 +99,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// lose ends the attempt's context: somebody else may have the task.
+// lose ends the attempt's context: another process may have the task.
 func (l *leases) lose(a *attempt) {
 	delete(l.all, a)
 	a.end(processor.ErrLeaseLost)
@@ -126,7 +126,8 @@ func (l *leases) touch(a *attempt) {
 	default:
 		a.renewAt = time.Now().Add(a.ttr / 12)
 		if !errors.Is(err, context.Canceled) {
-			l.w.log.Warn("a lease could not be renewed; it is tried again", "task", a.token.ID, "tag", a.tag, "err", err)
+			l.w.log.Warn("a lease could not be renewed; it is tried again", "task", a.token.ID, "tag", a.tag,
+				"err", err)
 		}
 	}
 	select {

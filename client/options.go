@@ -41,8 +41,8 @@ func WithAccessToken(token string) Option {
 	}
 }
 
-// WithName says in the User-Agent who calls; the service writes it to its access log. Default: the program's name is
-// left out.
+// WithName sets the name of the program in the User-Agent, which the service writes to its access log. Default: the
+// program's name is left out.
 func WithName(name string) Option {
 	return func(c *config) error {
 		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -65,8 +65,8 @@ func WithHTTPClient(h *http.Client) Option {
 	}
 }
 
-// WithLogger sets where operators are told what goes wrong while tasks are taken and reported. Default: slog.Default.
-// Bodies, headers and the token are never written.
+// WithLogger sets where failures to take and report tasks are logged. Default: slog.Default. Bodies, headers and the
+// token are never written.
 func WithLogger(log *slog.Logger) Option {
 	return func(c *config) error {
 		c.log = log
@@ -83,8 +83,8 @@ func WithConcurrency(n int) Option {
 	}
 }
 
-// WithTTR is the lease of tasks whose tag is registered without [processor.TTR]: so long after this process has died,
-// somebody else takes its task. Default 15 s, 1 s to 24 h.
+// WithTTR is the lease of tasks whose tag is registered without [processor.TTR]: how long after the death of this
+// process another one takes its task. Default 15 s, 1 s to 24 h.
 func WithTTR(d time.Duration) Option {
 	return func(c *config) error {
 		c.ttr = d

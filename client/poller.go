@@ -15,14 +15,14 @@ const (
 	giveBackWait = 5 * time.Second
 )
 
-// poller takes tasks of some tags, as many as it has free slots, and runs them.
+// poller takes tasks of some tags by long polls, as many as it has free slots, and runs them.
 type poller struct {
 	w    *worker
 	free chan struct{} // holds what is free
 
 	mu      sync.Mutex
 	leases  map[string]time.Duration // of its tags
-	changed context.CancelFunc       // ends the poll that is under way, because it is not about the tags of now
+	changed context.CancelFunc       // ends the poll in flight, because the tags have changed
 	runs    bool
 }
 
@@ -34,7 +34,7 @@ func newPoller(w *worker, slots int) *poller {
 	return p
 }
 
-// add takes the tag in, and reports whether run must be called.
+// add polls for the tag too, and reports whether run must be called.
 func (p *poller) add(tag string, lease time.Duration) (rests bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +44,7 @@ func (p *poller) add(tag string, lease time.Duration) (rests bool) {
 	return rests
 }
 
-// remove takes no more tasks of the tag.
+// remove ends polling for the tag.
 func (p *poller) remove(tag string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,8 +52,7 @@ func (p *poller) remove(tag string) {
 	p.changed()
 }
 
-// next is what the next poll asks for, and a context that ends when that changes. It asks for no tags when there are
-// none left; run must end then.
+// next returns the next poll, and a context that ends when the tags change. Without tags run must end.
 func (p *poller) next(slots int) (processor.Pop, context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +66,7 @@ func (p *poller) next(slots int) (processor.Pop, context.Context, context.Cancel
 	return pop, ctx, changed
 }
 
-// refusedPolls spread polls that get no answer.
+// refusedPolls is the backoff of polls that get no answer.
 var refusedPolls = processor.Exponential(100*time.Millisecond, 10*time.Second, 0.5)
 
 func (p *poller) run() {
@@ -102,7 +101,7 @@ func (p *poller) run() {
 	}
 }
 
-// take waits until a slot is free and takes all that are. It returns 0 when the worker stops.
+// take waits until a slot is free and takes all free ones. It returns 0 when the worker stops.
 func (p *poller) take() (n int) {
 	select {
 	case <-p.free:
@@ -125,7 +124,7 @@ func (p *poller) put(n int) {
 	}
 }
 
-// poll waits for tasks. What arrives while the worker stops is given back: it was not begun.
+// poll waits for tasks. Tasks that arrive while the worker stops are given back.
 func (p *poller) poll(ctx context.Context, pop *processor.Pop) ([]*processor.Popped, error) {
 	r, reply := popRequest(pop, pollWait)
 	err := p.w.client.try(ctx, r)

@@ -16,7 +16,7 @@ import (
 // pollWait is how long one long poll lasts.
 const pollWait = 30 * time.Second
 
-// Pop takes due tasks of a tag: it blocks until one is due, and returns the moment it is. A task that nobody ends
+// Pop takes due tasks of a tag: it blocks until one is due, and returns the moment it is. A task that is not ended
 // within its TTR has spent an attempt and is handed out again.
 //
 // It returns no task and no error when the wait of [processor.PopWait] has passed, the context's cause when ctx has
@@ -56,7 +56,8 @@ func popRequest(p *processor.Pop, wait time.Duration) (*request, *wire.PopReply)
 	}
 	reply := &wire.PopReply{}
 	return &request{
-		method: http.MethodPost, path: "/v1/pop?" + q.Encode(), into: reply, limit: tasks(p.Max), wait: wait, again: true,
+		method: http.MethodPost, path: "/v1/pop?" + q.Encode(), into: reply, limit: tasks(p.Max), wait: wait,
+		again: true,
 	}, reply
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// Why a receiver does not answer 2xx, in the code of its answer.
+// Codes of a receiver's answers other than 2xx.
 const (
 	codeUnsigned       = "unsigned"
 	codeWrongSignature = "wrong_signature"
@@ -26,7 +26,7 @@ const (
 // ServeHTTP runs the task of a call. It answers 204 when the task is done, and 202 when the task was ended, or will be,
 // by its token. A call that is none gets application/problem+json with a code: 401 unsigned, wrong_signature or
 // too_old; 404 unknown_tag; 413 body_too_large; 400 invalid_header or unreadable_body; 405 method_not_allowed. A result
-// that the service could not be told is 422, 429 or 503 not_reported.
+// that could not be reported to the service gets 422, 429 or 503 not_reported.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 	task, reg, p := r.read(w, call)
 	if p != nil {
@@ -49,7 +49,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 	r.answer(w, call, token, e)
 }
 
-// read returns the task of a call that the service has signed, or what is wrong with the call.
+// read returns the task of a signed call, or what is wrong with the call.
 func (r *Receiver) read(
 	w http.ResponseWriter, call *http.Request,
 ) (*processor.Task, *processor.Registration, *wire.Problem) {
@@ -99,7 +99,7 @@ func taskOf(h http.Header, body []byte) (*processor.Task, bool) {
 	if err != nil || wrong != nil || h.Get("Webhook-Id") != strconv.FormatInt(token.ID, 10) {
 		return nil, false
 	}
-	expected, _ := time.Parse(time.RFC3339, h.Get("Delaytask-Expected")) // zero where it is not told
+	expected, _ := time.Parse(time.RFC3339, h.Get("Delaytask-Expected")) // zero when it is missing
 	task := &processor.Task{
 		ID: token.ID, Version: token.Version, Tag: h.Get("Delaytask-Tag"), Body: body, Attempt: int(attempt),
 		Expected: expected,
@@ -115,9 +115,8 @@ func taskOf(h http.Header, body []byte) (*processor.Task, bool) {
 	return task, processor.ValidTag(task.Tag)
 }
 
-// answer ends the call and the task. A success needs no more than the answer, unless nobody is left to read it. What is
-// no success is reported by the token: a status would lose the error's text, or spend an attempt that is not to be
-// spent.
+// answer ends the call and the task. A success needs only the answer, unless the call has been broken off. Any other
+// result is reported by the token: a status would lose the error's text, or spend an attempt wrongly.
 func (r *Receiver) answer(w http.ResponseWriter, call *http.Request, t processor.Token, e ending) {
 	switch {
 	case e.op == opFinish && call.Context().Err() == nil:
@@ -129,8 +128,8 @@ func (r *Receiver) answer(w http.ResponseWriter, call *http.Request, t processor
 	}
 }
 
-// answerShort says by a status what could not be reported. One below 500 is about the task, and keeps the service from
-// calling another receiver in the same attempt.
+// answerShort answers with a status for a result that could not be reported. A status below 500 is about the task: the
+// service then calls no other receiver in the same attempt.
 func (r *Receiver) answerShort(w http.ResponseWriter, e ending) {
 	after := e.after
 	if e.fail.RetryAfter != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
-// Receiver takes tasks by being called, instead of asking for them. It is the handler of one address of this program,
-// which it registers at the service, and it runs the processors of the tags that it is registered for. Make it with
+// Receiver takes tasks by being called, instead of polling for them. It is the HTTP handler of one address of this
+// program. It registers the address at the service, and runs the processors of its tags. Make it with
 // [Client.Receiver].
 //
 // Only calls run that the service has signed with the receiver's secret. Any other call gets an answer of 4xx, and
@@ -54,8 +54,8 @@ type Receiver struct {
 type ReceiverOption func(*Receiver) error
 
 // ReceiverSecret is what the service signs calls with: "whsec_" and the base64 of 24 to 64 bytes. Give the same one to
-// all programs behind one address. Default: a secret that is drawn anew, which costs a task that is called at the
-// moment of a restart an attempt.
+// all programs behind one address. Default: a new random secret; a task that is called during a restart may lose an
+// attempt by it.
 func ReceiverSecret(secret string) ReceiverOption {
 	return func(r *Receiver) (err error) {
 		if r.secret, err = webhook.ParseSecret(secret); err != nil {
@@ -129,7 +129,8 @@ func (r *Receiver) Register(tag string, p processor.Processor, opts ...processor
 
 func noTTR(r *processor.Registration) error {
 	if r.TTR != 0 {
-		return fmt.Errorf("%w: the service holds the lease: give the TTR when a task is saved", processor.ErrInvalidOption)
+		return fmt.Errorf("%w: the service holds the lease: give the TTR when a task is saved",
+			processor.ErrInvalidOption)
 	}
 	return nil
 }
@@ -141,15 +142,15 @@ func (r *Receiver) Unregister(tag string) bool {
 	return had
 }
 
-// change lets the registration be made anew.
+// change lets the registration be renewed with the present tags.
 func (r *Receiver) change() {
 	select {
 	case r.changed <- struct{}{}:
-	default: // it is going to
+	default: // a change is pending
 	}
 }
 
-// enter takes the call in, unless the receiver stops.
+// enter admits the call, unless the receiver stops.
 func (r *Receiver) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,11 +164,12 @@ func (r *Receiver) enter() bool {
 const (
 	// busyWait is how long a call waits for a slot, and how long the task then stays away.
 	busyWait = time.Second
-	// stopWait is how long a task stays away whose receiver stops: until the service knows of that, it may come again.
+	// stopWait is how long a task stays away whose receiver stops. Until the service knows of the stop, it may come
+	// again.
 	stopWait = 100 * time.Millisecond
 )
 
-// slot waits for a place among those that run, and returns what frees it.
+// slot waits for a free slot and returns the function that frees it.
 func (r *Receiver) slot(ctx context.Context, tag string) (free func(), ok bool) {
 	r.mu.Lock()
 	slots := r.slots[tag]
@@ -183,7 +185,8 @@ func (r *Receiver) slot(ctx context.Context, tag string) (free func(), ok bool) 
 	return nil, false
 }
 
-// context is the processor's. It ends with the timeout of the attempt, with the call, and with the grace of a stop.
+// context returns the processor's context. It ends with the timeout of the attempt, with the call, and with the grace
+// of a stop.
 func (r *Receiver) context(call *http.Request, reg *processor.Registration) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(call.Context()))
 	stopped := context.AfterFunc(r.base, func() { cancel(context.Cause(r.base)) })
@@ -203,7 +206,7 @@ func (r *Receiver) run(call *http.Request, task *processor.Task, reg *processor.
 	return judge(task, reg, 0, err, context.Cause(ctx))
 }
 
-// report tells the service how an attempt ended, and reports whether it knows.
+// report tells the service how an attempt ended, and returns whether the service knows it.
 func (r *Receiver) report(t processor.Token, e ending) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), r.client.retryFor+answerWait)
 	defer cancel()

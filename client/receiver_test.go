@@ -61,7 +61,8 @@ func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 		"without an attempt":      {without("Delaytask-Attempt"), secret, now, "{}", 400, "invalid_header"},
 		"of an unknown tag":       {with("Delaytask-Tag", "u"), secret, now, "{}", 404, "unknown_tag"},
 		"too large":               {nil, secret, now, strings.Repeat("x", 101), 413, "body_too_large"},
-		"read, not posted":        {func(r *http.Request) { r.Method = "GET" }, secret, now, "{}", 405, "method_not_allowed"},
+		"read, not posted": {func(r *http.Request) { r.Method = "GET" }, secret, now, "{}", 405,
+			"method_not_allowed"},
 	} {
 		call := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(tt.body))
 		stamp := strconv.FormatInt(tt.at.Unix(), 10)

@@ -45,7 +45,7 @@ func (r *Receiver) Start(ctx context.Context) error {
 	return nil
 }
 
-// setStarted returns what it was.
+// setStarted marks the receiver as started and returns whether it was.
 func (r *Receiver) setStarted(to bool) (was bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,22 +53,23 @@ func (r *Receiver) setStarted(to bool) (was bool) {
 	return was
 }
 
-// isRefused reports an answer that trying again does not change.
+// isRefused reports a refusal that trying again does not change.
 func isRefused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status < http.StatusInternalServerError && !mayPass(err)
 }
 
-// announce registers the address with the tags of now.
+// announce registers the address with the present tags.
 func (r *Receiver) announce(ctx context.Context) (wire.ID, error) {
 	select {
 	case <-r.changed:
 	default:
 	}
 	var receiver wire.Receiver
-	err := r.client.try(ctx, &request{method: http.MethodPost, path: "/v1/receivers", into: &receiver, body: wire.Register{
-		App: r.app, Address: r.address, Tags: r.tags(), Secret: r.secret.Reveal(), TTL: wire.Duration(r.ttl),
-	}})
+	err := r.client.try(ctx, &request{method: http.MethodPost, path: "/v1/receivers", into: &receiver,
+		body: wire.Register{
+			App: r.app, Address: r.address, Tags: r.tags(), Secret: r.secret.Reveal(), TTL: wire.Duration(r.ttl),
+		}})
 	if err != nil {
 		r.change() // so that the next renewal registers
 		return 0, fmt.Errorf("register a receiver: %w", err)
@@ -89,7 +90,7 @@ func (r *Receiver) renew(id wire.ID) {
 			return
 		case <-tick.C:
 		case <-r.changed:
-			r.change() // for announce to see
+			r.change() // so that announce sees it
 		}
 		err := r.beat(&id)
 		wait = r.ttl / 3
@@ -103,7 +104,7 @@ func (r *Receiver) renew(id wire.ID) {
 	}
 }
 
-// beat sends a heartbeat, or registers where there is nothing to keep alive, or something to change.
+// beat sends a heartbeat, or registers if there is no registration or the tags have changed.
 func (r *Receiver) beat(id *wire.ID) (err error) {
 	if len(r.changed) == 0 && *id != 0 {
 		path := "/v1/receivers/" + id.String() + "/heartbeat"
@@ -124,7 +125,7 @@ func (r *Receiver) beat(id *wire.ID) (err error) {
 	return err
 }
 
-// withdraw lets the service call the address no more. Where it is not reached, the registration ends after its TTL.
+// withdraw ends the registration of the address. If the service is not reached, it ends after its TTL.
 func (r *Receiver) withdraw(id wire.ID) {
 	if id == 0 {
 		return

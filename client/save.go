@@ -20,7 +20,7 @@ import (
 // delay counts from when the service has accepted the task.
 //
 // The body is encoded as the library does it: a []byte, a string and a json.RawMessage are taken as they are, anything
-// else is marshalled. What comes out must be JSON, or empty.
+// else is marshalled. The result must be JSON, or empty.
 //
 // It returns an error about the arguments (nothing is sent then, or stored); [processor.ErrDuplicate] together with the
 // id of the unfinished task that carries the key; [processor.ErrOverloaded]; or [processor.ErrOutcomeUnknown] when ctx
@@ -47,13 +47,14 @@ func (c *Client) SaveDelayTask(
 	return int64(saved.ID), nil
 }
 
-// saveError says what is known of a save that was not confirmed.
+// saveError returns the error of a save that was not confirmed.
 func saveError(err error, unclear bool, id int64) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch {
-		case e.Status == http.StatusBadRequest, e.Status == http.StatusConflict, e.Status == http.StatusUnprocessableEntity,
+		case e.Status == http.StatusBadRequest, e.Status == http.StatusConflict,
+			e.Status == http.StatusUnprocessableEntity,
 			e.Status == http.StatusRequestEntityTooLarge:
-			unclear = false // so it was the first time
+			unclear = false // the first try stored it
 		case e.Code == wire.CodeOutcomeUnknown:
 			unclear = true
 		}
@@ -67,7 +68,7 @@ func saveError(err error, unclear bool, id int64) error {
 	return fmt.Errorf("save: %w", err)
 }
 
-// newSave checks all that can be known to be wrong before the service is asked.
+// newSave checks all that can be checked without the service.
 func (c *Client) newSave(tag string, body any, delay time.Duration, opts []processor.Option) (*wire.Save, error) {
 	s, err := processor.NewSave(tag, body, delay, processor.Limits{Body: c.bodyLimit}, opts...)
 	if err != nil {
@@ -87,7 +88,8 @@ func (c *Client) newSave(tag string, body any, delay time.Duration, opts []proce
 
 func wireSave(s *processor.Save) *wire.Save {
 	w := &wire.Save{
-		Tag: s.Tag, App: s.Headers[processor.AppHeader], Body: s.Body, Key: s.Key, ID: wire.ID(s.ID), TTR: wire.Duration(s.TTR),
+		Tag: s.Tag, App: s.Headers[processor.AppHeader], Body: s.Body, Key: s.Key, ID: wire.ID(s.ID),
+		TTR:         wire.Duration(s.TTR),
 		MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.Unlimited, Priority: s.Priority, Headers: withoutApp(s.Headers),
 	}
 	if s.Delay > 0 {
@@ -103,7 +105,7 @@ func wireSave(s *processor.Save) *wire.Save {
 	return w
 }
 
-// withoutApp takes the header out that has a field of its own.
+// withoutApp removes the header of the app, which has a field of its own.
 func withoutApp(headers map[string]string) map[string]string {
 	if _, has := headers[processor.AppHeader]; !has {
 		return headers
@@ -113,7 +115,7 @@ func withoutApp(headers map[string]string) map[string]string {
 	return rest
 }
 
-// wireTime rounds up to the millisecond that goes over the wire: never early.
+// wireTime rounds up to a millisecond, so that a task is never early.
 func wireTime(t time.Time) *wire.Moment {
 	rounded := t.Truncate(time.Millisecond)
 	if rounded.Before(t) {
@@ -156,7 +158,8 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]
 		return []processor.SaveResult{}, nil
 	}
 	var saved wire.BatchSaved
-	r := &request{method: http.MethodPost, path: "/v1/tasks/batch", body: saves, into: &saved, limit: batchAnswer, again: true}
+	r := &request{method: http.MethodPost, path: "/v1/tasks/batch", body: saves, into: &saved, limit: batchAnswer,
+		again: true}
 	unclear, err := c.call(ctx, r)
 	if err == nil && len(saved.Results) != len(items) {
 		unclear, err = true, fmt.Errorf("the answer has %d results for %d tasks", len(saved.Results), len(items))
@@ -172,7 +175,7 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]
 	return results, firstLost(results)
 }
 
-// batchAnswer bounds the answer to a batch, a line for each task.
+// batchAnswer bounds the answer to a batch, which has an entry for each task.
 const batchAnswer = 16 << 20
 
 func saveResult(r *wire.BatchResult, id int64) processor.SaveResult {
@@ -188,7 +191,7 @@ func saveResult(r *wire.BatchResult, id int64) processor.SaveResult {
 	}
 }
 
-// numberChunks says of which chunk each result is.
+// numberChunks sets the chunk of each result.
 func numberChunks(results []processor.SaveResult, chunks []wire.BatchChunk) {
 	first := 0
 	for n, c := range chunks {
@@ -200,7 +203,7 @@ func numberChunks(results []processor.SaveResult, chunks []wire.BatchChunk) {
 	}
 }
 
-// batchError says what is known of a batch that was not confirmed.
+// batchError returns the error of a batch that was not confirmed.
 func batchError(saves []*wire.Save, err error, unclear bool) ([]processor.SaveResult, error) {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == wire.CodeRequestTooLarge {
 		return nil, fmt.Errorf("%w: send it in parts: %w", processor.ErrBatchTooLarge, err)
@@ -236,7 +239,7 @@ func firstLost(results []processor.SaveResult) error {
 		if r.Err != nil && !errors.Is(r.Err, processor.ErrDuplicate) {
 			lost++
 			if first == nil || errors.Is(first, processor.ErrChunkRefused) {
-				first = r.Err // rather what was refused than what suffered from it
+				first = r.Err // rather the refusal than its consequence
 			}
 		}
 	}

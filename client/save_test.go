@@ -110,7 +110,8 @@ func TestWhatIsWrongWithASaveIsSaidBeforeTheNetwork(t *testing.T) {
 			t.Errorf("%v in a batch: %v", body, err)
 		}
 	}
-	if _, err := c.SaveDelayTask(t.Context(), "a", 1, 0, processor.WithID(42)); !errors.Is(err, processor.ErrInvalidID) {
+	_, err := c.SaveDelayTask(t.Context(), "a", 1, 0, processor.WithID(42))
+	if !errors.Is(err, processor.ErrInvalidID) {
 		t.Errorf("an id that cannot be: %v", err)
 	}
 	for _, body := range []any{"not JSON", nil} {
@@ -118,8 +119,8 @@ func TestWhatIsWrongWithASaveIsSaidBeforeTheNetwork(t *testing.T) {
 			t.Errorf("a new body %v: %v", body, err)
 		}
 	}
-	if _, err := c.SaveDelayTasks(t.Context(), make([]processor.Item, processor.MaxItems+1)); !errors.Is(err,
-		processor.ErrBatchTooLarge) {
+	_, err = c.SaveDelayTasks(t.Context(), make([]processor.Item, processor.MaxItems+1))
+	if !errors.Is(err, processor.ErrBatchTooLarge) {
 		t.Errorf("too many: %v", err)
 	}
 	if n := len(s.requests()); n != 0 {
@@ -148,7 +149,8 @@ func TestASaveSendsWhatItsOptionsSay(t *testing.T) {
 	want := map[string]any{
 		"tag": "a", "body": map[string]any{"a": "<&>"}, "at": "2027-01-31T08:30:00.001Z", "key": "k", "ttr": "1m",
 		"no_attempt_limit": true,
-		"priority":         -5.0, "headers": map[string]any{"traceparent": "x"}, "app": "shop", "max_lateness": "1h", "late_policy": "fail",
+		"priority":         -5.0, "headers": map[string]any{"traceparent": "x"}, "app": "shop", "max_lateness": "1h",
+		"late_policy": "fail",
 	}
 	if fmt.Sprint(body) != fmt.Sprint(want) {
 		t.Errorf("sent %v\nwant %v", body, want)
@@ -169,14 +171,16 @@ func TestABatchAnswersForEachOfItsTasks(t *testing.T) {
 	t.Parallel()
 	items := []processor.Item{{Tag: "a"}, {Tag: "a"}, {Tag: "a"}, {Tag: "a"}}
 	c, _ := scripted(t, nil, lost, says(http.StatusOK, wire.BatchSaved{Results: []wire.BatchResult{
-		{ID: 5}, {ID: 6, Duplicate: true}, {ID: 7, Code: wire.CodeOutcomeUnknown, Detail: "x"}, {Code: wire.CodeConflict,
+		{ID: 5}, {ID: 6, Duplicate: true}, {ID: 7, Code: wire.CodeOutcomeUnknown, Detail: "x"},
+		{Code: wire.CodeConflict,
 			Detail: "x"},
 	}}))
 	results, err := c.SaveDelayTasks(t.Context(), items)
 	if !errors.Is(err, processor.ErrOutcomeUnknown) || len(results) != 4 {
 		t.Fatalf("got %v, %v", results, err)
 	}
-	if results[0] != (processor.SaveResult{ID: 5}) || results[1].ID != 6 || !errors.Is(results[1].Err, processor.ErrDuplicate) ||
+	if results[0] != (processor.SaveResult{ID: 5}) || results[1].ID != 6 ||
+		!errors.Is(results[1].Err, processor.ErrDuplicate) ||
 		!errors.Is(results[2].Err, processor.ErrOutcomeUnknown) || !errors.Is(results[3].Err, processor.ErrConflict) {
 		t.Errorf("got %v", results)
 	}

@@ -103,7 +103,8 @@ func TestALeaseIsNotRenewedForEver(t *testing.T) {
 		d := newDesk()
 		c := d.client(t, WithStopGrace(10*time.Second))
 		leave := make(chan struct{})
-		begin(t, c, func(context.Context, *processor.Task) error { <-leave; return nil }, processor.Timeout(20*time.Second))
+		begin(t, c, func(context.Context, *processor.Task) error { <-leave; return nil },
+			processor.Timeout(20*time.Second))
 		d.hand("1.1")
 		time.Sleep(time.Hour)
 		d.reported()

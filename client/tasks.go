@@ -24,7 +24,7 @@ func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.TaskRow,
 	return stored(&task), err
 }
 
-// Explain tells why a task has not run. It returns [processor.ErrNotFound] when there is no such task.
+// Explain returns why a task has not run. It returns [processor.ErrNotFound] when there is no such task.
 func (c *Client) Explain(ctx context.Context, ref processor.Ref) (processor.Explanation, error) {
 	var e wire.Explanation
 	err := c.onTask(ctx, ref, "explain", &request{
@@ -44,7 +44,9 @@ func (c *Client) Explain(ctx context.Context, ref processor.Ref) (processor.Expl
 //
 // It returns [processor.ErrNotFound], [processor.ErrFinished], [processor.ErrNotPending] when only a pending task was
 // to be cancelled, [processor.ErrContended], or [ErrNoAnswer].
-func (c *Client) Cancel(ctx context.Context, ref processor.Ref, opts ...processor.ChangeOption) (processor.Status, error) {
+func (c *Client) Cancel(
+	ctx context.Context, ref processor.Ref, opts ...processor.ChangeOption,
+) (processor.Status, error) {
 	cancel, err := processor.NewCancel(opts...)
 	if err != nil {
 		return "", err
@@ -56,9 +58,9 @@ func (c *Client) Cancel(ctx context.Context, ref processor.Ref, opts ...processo
 	return c.change(ctx, ref, "cancel", r)
 }
 
-// Reschedule moves the promise of a pending task to a delay from now, which it rounds up to a millisecond, or with
-// [processor.To] to a time. With [processor.Body] it replaces the body in the same step. It returns the status that it
-// met, which is [processor.Pending].
+// Reschedule moves a pending task to a delay from now, which it rounds up to a millisecond, or with [processor.To] to a
+// time. With [processor.Body] it replaces the body in the same step. It returns the status that it met, which is
+// [processor.Pending].
 //
 // It returns [processor.ErrNotFound], [processor.ErrBroken], [processor.ErrFinished], [processor.ErrNotPending] for a
 // task that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody] also for
@@ -127,7 +129,7 @@ func (c *Client) Retry(ctx context.Context, ref processor.Ref) error {
 	return c.onTask(ctx, ref, "retry", &request{method: http.MethodPost, path: "/retry"})
 }
 
-// onTask sends a request about one task; its path so far is what follows the task's.
+// onTask sends a request about one task. Its path is appended to the task's.
 func (c *Client) onTask(ctx context.Context, ref processor.Ref, op string, r *request) error {
 	if err := c.enter(ctx); err != nil {
 		return err
@@ -147,7 +149,7 @@ func (c *Client) onTask(ctx context.Context, ref processor.Ref, op string, r *re
 	return nil
 }
 
-// withQuery adds a parameter that is not empty.
+// withQuery adds a parameter unless it is empty.
 func withQuery(path, name, value string) string {
 	switch {
 	case value == "":
@@ -181,7 +183,8 @@ func (c *Client) List(ctx context.Context, f processor.Filter) (processor.Page, 
 	}
 	var page wire.Page
 	f.Limit = min(cmp.Or(f.Limit, 100), 1000)
-	r := &request{method: http.MethodGet, path: "/v1/tasks?" + query(&f), into: &page, limit: tasks(f.Limit), again: true}
+	r := &request{method: http.MethodGet, path: "/v1/tasks?" + query(&f), into: &page, limit: tasks(f.Limit),
+		again: true}
 	if _, err := c.call(ctx, r); err != nil {
 		return processor.Page{}, fmt.Errorf("list tasks: %w", err)
 	}
@@ -222,13 +225,14 @@ func query(f *processor.Filter) string {
 	return q.Encode()
 }
 
-// stored is a task of an answer as the library has it.
+// stored returns a task of an answer as the library represents it.
 func stored(w *wire.Task) processor.TaskRow {
 	t := processor.TaskRow{
 		ID: int64(w.ID), Tag: w.Tag, Key: w.Key, Body: w.Bytes(), Headers: withApp(w.Headers, w.App),
 		Status: processor.Status(w.Status), Version: w.Version,
-		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, CrashCount: w.CrashCount, TTR: millis(w.TTRMS), Priority: w.Priority,
-		MaxLate: millis(w.MaxLateMS), LatePolicy: latePolicy(w.LatePolicy), Delay: millis(w.DelayMS),
+		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, CrashCount: w.CrashCount, TTR: millis(w.TTRMS),
+		Priority: w.Priority,
+		MaxLate:  millis(w.MaxLateMS), LatePolicy: latePolicy(w.LatePolicy), Delay: millis(w.DelayMS),
 		Expected: w.Expected.Std(), Started: w.Started.Std(), Finished: w.Finished.Std(), Due: w.Due.Std(),
 		Created: w.Created.Std(), Updated: w.Updated.Std(),
 		Executor: w.Executor, ErrorStack: w.Error, Broken: w.Broken,
@@ -236,7 +240,8 @@ func stored(w *wire.Task) processor.TaskRow {
 	t.IPAddress, _ = netip.ParseAddr(w.IPAddress) // not valid where it is not known
 	for _, a := range w.FailedAttempts {
 		t.Errors = append(t.Errors, processor.FailedAttempt{
-			N: a.N, Due: a.Due.Std(), Started: a.Started.Std(), Finished: a.Finished.Std(), Executor: a.Executor, Error: a.Error,
+			N: a.N, Due: a.Due.Std(), Started: a.Started.Std(), Finished: a.Finished.Std(),
+			Executor: a.Executor, Error: a.Error,
 		})
 	}
 	return t
@@ -267,5 +272,6 @@ func lateness(l *wire.Lateness) processor.Lateness {
 		return processor.Lateness{}
 	}
 	exact := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-	return processor.Lateness{Samples: l.Samples, P50: exact(l.P50), P95: exact(l.P95), P99: exact(l.P99), Max: exact(l.Max)}
+	return processor.Lateness{Samples: l.Samples, P50: exact(l.P50), P95: exact(l.P95), P99: exact(l.P99),
+		Max: exact(l.Max)}
 }

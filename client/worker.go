@@ -79,13 +79,14 @@ func (c *Client) Register(tag string, p processor.Processor, opts ...processor.R
 
 func noMaxAttempts(r *processor.Registration) error {
 	if r.MaxAttempts != 0 {
-		return fmt.Errorf("%w: the service counts attempts: give MaxAttempts when the task is saved", processor.ErrInvalidOption)
+		return fmt.Errorf("%w: the service counts attempts: give MaxAttempts when the task is saved",
+			processor.ErrInvalidOption)
 	}
 	return nil
 }
 
-// Start begins to run tasks. It does not block, and does nothing when called again. That the service is away, or
-// refuses the token, is logged and tried again.
+// Start begins to run tasks. It does not block, and does nothing when called again. If the service is away or refuses
+// the token, that is logged and tried again.
 func (c *Client) Start(ctx context.Context) error {
 	if err := c.enter(ctx); err != nil {
 		return err
@@ -158,13 +159,13 @@ func (w *worker) timeoutOf(reg *processor.Registration) time.Duration {
 	}
 }
 
-// lastWait is how long a stop waits for processors whose contexts it has ended, before it leaves them behind.
+// lastWait is how long a stop waits for processors whose contexts have ended, before it abandons them.
 const lastWait = 5 * time.Second
 
 // Stop ends the client, started or not: it takes no more tasks, gives back at once what it has not begun, lets running
 // tasks finish within the grace ([WithStopGrace]) or until ctx ends, whichever comes first, and releases the others
 // without spending an attempt. Calls after the first wait for it and return the same. A task that the service hands out
-// in the very moment in which the last poll is broken off comes back when its lease ends.
+// while the last poll is broken off comes back when its lease ends.
 //
 // It returns the cause of ctx when that ended first, and [processor.ErrGraceEnded] when the grace did: tasks were
 // released then, which is no fault.
@@ -181,7 +182,7 @@ func (c *Client) Stop(ctx context.Context) error {
 }
 
 func (w *worker) stop(ctx context.Context) error {
-	w.mu.Lock() // no line begins any more
+	w.mu.Lock() // no poller begins any more
 	w.stopPolls()
 	w.mu.Unlock()
 	w.pollers.Wait()
@@ -209,7 +210,7 @@ func (w *worker) stop(ctx context.Context) error {
 	return err
 }
 
-// await waits for what runs.
+// await waits for running tasks.
 func (w *worker) await(ctx context.Context, over <-chan struct{}) error {
 	grace := time.NewTimer(w.grace)
 	defer grace.Stop()
@@ -230,7 +231,8 @@ func (w *worker) abandon() {
 	var all sync.WaitGroup
 	for _, a := range w.leases.held() {
 		if !a.returned.Load() {
-			w.log.Error("a processor goes on although the client stops; its task is released", "task", a.token.ID, "tag", a.tag)
+			w.log.Error("a processor goes on although the client stops; its task is released", "task", a.token.ID,
+				"tag", a.tag)
 		}
 		all.Go(func() { w.report(ctx, a.token, ending{op: opRelease}) })
 	}

@@ -118,7 +118,8 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 				time.Sleep(time.Minute)
 				d.set(func() { d.away = false })
 				time.Sleep(10 * time.Second)
-				if got := d.reported(); !errors.Is(cause, processor.ErrLeaseLost) || ended != tt.after || got != "release 1.1" {
+				if got := d.reported(); !errors.Is(cause, processor.ErrLeaseLost) || ended != tt.after ||
+					got != "release 1.1" {
 					t.Errorf("the context ended after %v with %v; %s", ended, cause, got)
 				}
 				stopOK(t, c)
@@ -176,8 +177,10 @@ func TestEveryOutcomeIsReported(t *testing.T) {
 	}{
 		"backoff": {func(context.Context, *processor.Task) error { return io.EOF },
 			[]processor.RegisterOption{processor.RetryBackoff(processor.Constant(time.Hour))}, "fail 1.1 EOF 1h"},
-		"snoozed":     {func(context.Context, *processor.Task) error { return processor.Snooze(time.Minute) }, nil, "release 1.1 1m"},
-		"handed over": {func(context.Context, *processor.Task) error { return processor.HandOver(time.Minute) }, nil, ""},
+		"snoozed": {func(context.Context, *processor.Task) error { return processor.Snooze(time.Minute) }, nil,
+			"release 1.1 1m"},
+		"handed over": {func(context.Context, *processor.Task) error { return processor.HandOver(time.Minute) }, nil,
+			""},
 		"goexit": {func(context.Context, *processor.Task) error { runtime.Goexit(); return nil }, nil,
 			"fail 1.1 the processor ended its goroutine with runtime.Goexit"},
 		"timeout": {func(ctx context.Context, _ *processor.Task) error { <-ctx.Done(); return ctx.Err() },

@@ -46,7 +46,7 @@ func Delay(d time.Duration) Matcher {
 	return Matcher{fmt.Sprintf("delay %v", d), func(t *delaytask.TaskRow) bool { return t.Delay == d }}
 }
 
-// ExpectedAt matches tasks that are promised for the moment.
+// ExpectedAt matches tasks that are expected at the time.
 func ExpectedAt(at time.Time) Matcher {
 	return Matcher{fmt.Sprintf("expected at %v", at), func(t *delaytask.TaskRow) bool { return t.Expected.Equal(at) }}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Scheduler is a delaytask.Scheduler whose time the test tells. Its Start does nothing: tasks run when the test says
+// Scheduler is a delaytask.Scheduler whose time the test controls. Its Start does nothing: tasks run when the test says
 // so.
 type Scheduler struct {
 	*delaytask.Scheduler
@@ -119,7 +119,8 @@ func (s *Scheduler) RunDue(at time.Time) []Run {
 			return runs
 		}
 		if len(runs) == maxRuns {
-			s.t.Fatalf("delaytasktest: %d attempts and no end; does a processor of tag %s save its own task without a delay?",
+			s.t.Fatalf("delaytasktest: %d attempts and no end; "+
+				"does a processor of tag %s save its own task without a delay?",
 				maxRuns, due.Tag)
 		}
 		s.moveTo(due.Due.Std())

@@ -71,7 +71,8 @@ func TestNothingRunsUntilItsVeryMoment(t *testing.T) {
 		t.Errorf("the processor saw %v, and afterwards it is %v", at, s.Now())
 	}
 	task := s.RequireSaved(t, "t")
-	if !task.Started.Equal(want.At) || !task.Finished.Equal(want.At) || !task.Created.Equal(noon) || task.Lateness() != 0 {
+	if !task.Started.Equal(want.At) || !task.Finished.Equal(want.At) || !task.Created.Equal(noon) ||
+		task.Lateness() != 0 {
 		t.Errorf("the row says %+v", task)
 	}
 }
@@ -167,7 +168,8 @@ func TestHandedOverTaskIsEndedByItsToken(t *testing.T) {
 		t.Fatalf("got %v, %v", answers, err)
 	}
 	task, err := s.Get(t.Context(), delaytask.ID(id))
-	if err != nil || task.Status != delaytask.Completed || task.Attempt != 2 || !task.Started.Equal(noon.Add(time.Minute)) {
+	if err != nil || task.Status != delaytask.Completed || task.Attempt != 2 ||
+		!task.Started.Equal(noon.Add(time.Minute)) {
 		t.Errorf("got %+v, %v", task, err)
 	}
 }
@@ -210,7 +212,8 @@ func TestControlsWorkOnTheTestsTime(t *testing.T) {
 	if runs := s.Advance(24 * time.Hour); len(runs) != 0 {
 		t.Errorf("ran though cancelled: %v", runs)
 	}
-	if task := s.RequireSaved(t, "t", delaytasktest.Status(delaytask.Cancelled)); !task.Finished.Equal(noon.Add(2 * time.Hour)) {
+	task := s.RequireSaved(t, "t", delaytasktest.Status(delaytask.Cancelled))
+	if !task.Finished.Equal(noon.Add(2 * time.Hour)) {
 		t.Errorf("cancelled at %v", task.Finished)
 	}
 	if err := s.Ready(t.Context()); err != nil {
@@ -285,7 +288,8 @@ func TestMatchersSayWhatIsMissing(t *testing.T) {
 	yes("t", delaytasktest.Key("a"), delaytasktest.Delay(time.Hour), delaytasktest.Header("trace", "x"))
 	yes("t", delaytasktest.Key(""), delaytasktest.ExpectedAt(noon.Add(time.Minute)), delaytasktest.Body("t"))
 	yes("json", delaytasktest.Body(`{ "a": 1, "b": 2 }`), delaytasktest.Status(delaytask.Pending))
-	yes("t", delaytasktest.Where("an hour or more", func(task delaytask.TaskRow) bool { return task.Delay >= time.Hour }))
+	yes("t", delaytasktest.Where("an hour or more",
+		func(task delaytask.TaskRow) bool { return task.Delay >= time.Hour }))
 	no(`with tag t, key "b", want 1; of the tag there are:`, "t", delaytasktest.Key("b"))
 	no("body other", "t", delaytasktest.Body("other"))
 	no("no task of tag u was saved at all", "u")

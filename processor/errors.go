@@ -9,10 +9,10 @@ import (
 var (
 	// ErrInvalidTag is returned when a tag is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
 	ErrInvalidTag = errors.New("delaytask: invalid tag: want 1-128 bytes of A-Z a-z 0-9 . _ - : /")
-	// ErrInvalidKey is returned when a key is longer than 255 characters (240 together with its app), is not valid UTF-8,
-	// or begins with "s3:" or "delaytask-app:", which are reserved.
-	ErrInvalidKey = errors.New(
-		"delaytask: invalid key: want valid UTF-8 of at most 255 characters, not beginning with \"s3:\" or \"delaytask-app:\"")
+	// ErrInvalidKey is returned when a key is longer than 255 characters (240 together with its app), is not valid
+	// UTF-8, or begins with "s3:" or "delaytask-app:", which are reserved.
+	ErrInvalidKey = errors.New("delaytask: invalid key: want valid UTF-8 of at most 255 characters, " +
+		"not beginning with \"s3:\" or \"delaytask-app:\"")
 	// ErrInvalidBody is returned when a body is not valid UTF-8 or cannot be marshalled to JSON.
 	ErrInvalidBody = errors.New("delaytask: invalid body: want valid UTF-8, or a value that marshals to JSON")
 	// ErrBodyTooLarge is returned when a body is longer than the limit (default 1 MiB).
@@ -20,12 +20,14 @@ var (
 	// ErrInvalidDelay is returned when a delay is negative.
 	ErrInvalidDelay = errors.New("delaytask: invalid delay: must not be negative")
 	// ErrDelayTooLong is returned when a delay is over 290 years, or a due time would lie after the year 9998.
-	ErrDelayTooLong = errors.New("delaytask: delay too long: want at most 105850d (290 years), due before the year 9999")
+	ErrDelayTooLong = errors.New("delaytask: delay too long: want at most 105850d (290 years), " +
+		"due before the year 9999")
 	// ErrInvalidTime is returned when an absolute time is zero or lies before 1970-01-02.
 	ErrInvalidTime = errors.New("delaytask: invalid time: must be set and lie in 1970-01-02 to 9998-12-31")
 	// ErrInvalidID is returned when an id is not positive, or was not made by NewID.
 	ErrInvalidID = errors.New("delaytask: invalid id: want one from NewID or from an OutcomeUnknownError")
-	// ErrInvalidTTR is returned when a TTR is negative or longer than 24 hours. A shorter one than 1 s is raised to 1 s.
+	// ErrInvalidTTR is returned when a TTR is negative or longer than 24 hours. A shorter one than 1 s is raised to 1
+	// s.
 	ErrInvalidTTR = errors.New("delaytask: invalid TTR: must not be negative or longer than 24h")
 	// ErrInvalidMaxAttempts is returned when max attempts is negative or over 1,000,000. 0 means the default.
 	ErrInvalidMaxAttempts = errors.New("delaytask: invalid max attempts: want 0 (default) to 1000000")
@@ -53,8 +55,8 @@ var (
 	// ErrTagRegistered is returned when a tag already has a processor. A task goes to one processor. To run more tasks
 	// of the tag at once, raise [Concurrency]. For other work take another tag, or let one processor choose by the
 	// task's body or headers. To replace a processor, unregister the tag first.
-	ErrTagRegistered = errors.New("delaytask: tag already has a processor, and a task goes to one: raise Concurrency to run more " +
-		"at once, take another tag for other work, or Unregister first to replace it")
+	ErrTagRegistered = errors.New("delaytask: tag already has a processor, and a task goes to one: " +
+		"raise Concurrency to run more at once, take another tag for other work, or Unregister first to replace it")
 )
 
 // Errors about the state of a task, of the scheduler or of the database.
@@ -92,9 +94,10 @@ var (
 	ErrNotStarted = errors.New("delaytask: scheduler is not started")
 	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were
 	// released, which is no fault.
-	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; their tasks were released")
-	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered, and nothing was
-	// stored. A Pop returns it when more than 10,000 different tags were popped from one process within 30 s.
+	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; " +
+		"their tasks were released")
+	// ErrOverloaded is returned when the queue of saves is full: the database takes less than is offered, and nothing
+	// was stored. A Pop returns it when more than 10,000 different tags were popped from one process within 30 s.
 	ErrOverloaded = errors.New("delaytask: too much is asked for at once; slow down and try again")
 )
 

@@ -19,7 +19,8 @@ func ExampleTyped() {
 		return nil
 	})
 
-	err := closeOrder.Process(context.Background(), &processor.Task{Body: []byte(`{"number": 7, "reason": "not paid"}`)})
+	task := &processor.Task{Body: []byte(`{"number": 7, "reason": "not paid"}`)}
+	err := closeOrder.Process(context.Background(), task)
 	fmt.Println(err)
 	// Output:
 	// closing order 7: not paid
@@ -71,8 +72,9 @@ func ExampleRegistry() {
 		processor.Use(processor.Recovery()),
 	)
 	fmt.Println(err, registry.Tags())
-	fmt.Println(registry.Register("mail.send", send))
+	err = registry.Register("mail.send", send)
+	fmt.Println(errors.Is(err, processor.ErrTagRegistered))
 	// Output:
 	// <nil> [mail.send]
-	// register "mail.send": delaytask: tag already has a processor, and a task goes to one: raise Concurrency to run more at once, take another tag for other work, or Unregister first to replace it
+	// true
 }

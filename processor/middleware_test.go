@@ -18,7 +18,8 @@ func TestRecoveryKeepsTheStack(t *testing.T) {
 	t.Parallel()
 	err := Recovery()(Func(explode)).Process(t.Context(), &Task{})
 	p, ok := errors.AsType[*PanicError](err)
-	if !ok || !strings.Contains(string(p.Stack), "processor.explode") || !errors.Is(err, io.EOF) || err.Error() != "panic: EOF" {
+	if !ok || !strings.Contains(string(p.Stack), "processor.explode") || !errors.Is(err, io.EOF) ||
+		err.Error() != "panic: EOF" {
 		t.Errorf("got %v with the stack\n%s", err, p.Stack)
 	}
 	err = Recovery()(Func(func(context.Context, *Task) error { panic(nil) })).Process(t.Context(), &Task{})
@@ -29,7 +30,8 @@ func TestRecoveryKeepsTheStack(t *testing.T) {
 
 func TestLoggingNamesTheTaskAndNeverItsBody(t *testing.T) {
 	t.Parallel()
-	task := &Task{ID: 7, Tag: "mail", Version: 3, Attempt: 2, Body: []byte("secret"), Headers: map[string]string{"h": "secret"}}
+	task := &Task{ID: 7, Tag: "mail", Version: 3, Attempt: 2, Body: []byte("secret"),
+		Headers: map[string]string{"h": "secret"}}
 	for _, tt := range []struct {
 		p    Processor
 		want string
@@ -37,7 +39,8 @@ func TestLoggingNamesTheTaskAndNeverItsBody(t *testing.T) {
 		{succeed, `level=INFO msg="task completed" task=7 tag=mail version=3 attempt=2 took=`},
 		{Func(func(context.Context, *Task) error { return io.EOF }), `level=WARN msg="task attempt failed" task=7`},
 		{Func(explode), `err="panic: EOF"`},
-		{Func(func(context.Context, *Task) error { return Snooze(time.Minute) }), `level=INFO msg="task snoozed" task=7`},
+		{Func(func(context.Context, *Task) error { return Snooze(time.Minute) }),
+			`level=INFO msg="task snoozed" task=7`},
 	} {
 		var out bytes.Buffer
 		err := Logging(slog.New(slog.NewTextHandler(&out, nil)))(tt.p).Process(t.Context(), task)

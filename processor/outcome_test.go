@@ -17,10 +17,12 @@ func (f *failure) Error() string { return f.text }
 func TestOutcomesAreFoundThroughWrapping(t *testing.T) {
 	t.Parallel()
 	permanent := fmt.Errorf("charge: %w", Permanent(io.EOF))
-	if p, ok := errors.AsType[*PermanentError](permanent); !ok || !errors.Is(p.Err, io.EOF) || !errors.Is(permanent, io.EOF) {
+	p, ok := errors.AsType[*PermanentError](permanent)
+	if !ok || !errors.Is(p.Err, io.EOF) || !errors.Is(permanent, io.EOF) {
 		t.Errorf("got %v", permanent)
 	}
-	for asked, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, math.MinInt64: 0} { // negative: at once
+	// negative: at once
+	for asked, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, math.MinInt64: 0} {
 		if s, ok := errors.AsType[*SnoozeError](fmt.Errorf("later: %w", Snooze(asked))); !ok || s.After != want {
 			t.Errorf("Snooze(%v): got %+v, want %v", asked, s, want)
 		}
@@ -59,14 +61,16 @@ func TestParseToken(t *testing.T) {
 	t.Parallel()
 	largest := Token{ID: math.MaxInt64, Version: math.MaxInt64}
 	for s, want := range map[string]Token{
-		"1.1": {ID: 1, Version: 1}, "794354201396589397.3": {ID: 794354201396589397, Version: 3}, largest.String(): largest,
+		"1.1": {ID: 1, Version: 1}, "794354201396589397.3": {ID: 794354201396589397, Version: 3},
+		largest.String(): largest,
 	} {
 		if got, err := ParseToken(s); err != nil || got != want || got.String() != s {
 			t.Errorf("%q: got %v, %v", s, got, err)
 		}
 	}
 	for _, s := range []string{
-		"", ".", "1", "1.", ".1", "0.1", "1.0", "01.1", "1.01", "+1.1", "1.+1", "-1.1", "1.-1", " 1.1", "1.1 ", "1 .1", "1.1.1",
+		"", ".", "1", "1.", ".1", "0.1", "1.0", "01.1", "1.01", "+1.1", "1.+1", "-1.1", "1.-1", " 1.1", "1.1 ", "1 .1",
+		"1.1.1",
 		"1,1",
 		"1.1\n", "1_0.1", "0x1.1", "1e3.1", "a.b", "9223372036854775808.1", "1.9223372036854775808",
 		"١.١", "1.1\x00", strings.Repeat("9", 1<<16),
@@ -78,7 +82,8 @@ func TestParseToken(t *testing.T) {
 }
 
 func FuzzParseToken(f *testing.F) {
-	for _, s := range []string{"", "1.1", "7.0", "-1.2", "9223372036854775807.9223372036854775807", "9223372036854775808.1"} {
+	for _, s := range []string{"", "1.1", "7.0", "-1.2", "9223372036854775807.9223372036854775807",
+		"9223372036854775808.1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -11,7 +11,7 @@ import (
 // PopOption is a setting of one Pop.
 type PopOption func(*Pop) error
 
-// Pop is what the options of a Pop add up to.
+// Pop holds the options of a Pop.
 type Pop struct {
 	Tags  []string
 	Max   int
@@ -112,7 +112,7 @@ type Leases interface {
 	Touch(ctx context.Context, t Token, ttr time.Duration) error
 }
 
-// Popped is a task that was claimed by hand. Its holder ends it with exactly one of Finish, Fail and Release, before
+// Popped is a task that was claimed by a Pop. Its holder ends it with exactly one of Finish, Fail and Release, before
 // its lease ends or after a Touch; otherwise the attempt is spent and the task is handed out again. Its [Token] does
 // the same from any process.
 type Popped struct {
@@ -120,7 +120,7 @@ type Popped struct {
 	leases Leases
 }
 
-// NewPopped is a task that was handed out by the one that can end its lease.
+// NewPopped returns a popped task whose lease by ends.
 func NewPopped(task Task, by Leases) *Popped { return &Popped{Task: task, leases: by} }
 
 // Token returns the token of the task's lease, which ends the task from any process.
@@ -143,7 +143,7 @@ func (p *Popped) Touch(ctx context.Context, ttr time.Duration) error {
 }
 
 // Token is the lease token: it ends the task that was handed out with it, from any process. Once the lease has passed
-// on, whatever is done with it returns [ErrLeaseLost] and changes nothing.
+// on, every call with it returns [ErrLeaseLost] and changes nothing.
 type Token struct{ ID, Version int64 }
 
 // String returns "<id>.<version>", which [ParseToken] reads.
@@ -167,7 +167,7 @@ func ParseToken(s string) (Token, error) {
 	return t, nil
 }
 
-// positive returns the number, 0 when it is none or not written in the one way that there is.
+// positive returns the number, 0 unless it is positive and in canonical form.
 func positive(digits string) int64 {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != digits {

@@ -23,7 +23,8 @@ func TestRegisterTakesWhatIsRightAndRefusesMistakes(t *testing.T) {
 		want error
 	}{
 		{"OK", "a", succeed, nil, nil},
-		{"OK with options", "b", succeed, []RegisterOption{Concurrency(3), Timeout(0), TTR(time.Minute), MaxAttempts(2)}, nil},
+		{"OK with options", "b", succeed, []RegisterOption{Concurrency(3), Timeout(0), TTR(time.Minute),
+			MaxAttempts(2)}, nil},
 		{"invalid tag", "a b", succeed, nil, ErrInvalidTag},
 		{"nil", "c", nil, nil, ErrNilProcessor},
 		{"nil Func", "c", nilFunc, nil, ErrNilProcessor},

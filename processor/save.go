@@ -75,7 +75,8 @@ func NewSave(tag string, body any, delay time.Duration, limits Limits, opts ...O
 // check finds contradictions between options.
 func (s *Save) check() error {
 	if !s.At.IsZero() && s.Delay != 0 {
-		return fmt.Errorf("%w: a time and a delay contradict each other; pass the delay 0 with a time", ErrInvalidOption)
+		return fmt.Errorf("%w: a time and a delay contradict each other; pass the delay 0 with a time",
+			ErrInvalidOption)
 	}
 	if s.Unlimited && s.MaxAttempts != 0 {
 		return fmt.Errorf("%w: max attempts and no attempt limit contradict each other", ErrInvalidOption)
@@ -85,7 +86,8 @@ func (s *Save) check() error {
 			return err
 		}
 		if s.Key != "" && len(app)+utf8.RuneCountInString(s.Key) > maxAppKey {
-			return fmt.Errorf("%w: with its app it is too long: together they may have %d characters", ErrInvalidKey, maxAppKey)
+			return fmt.Errorf("%w: with its app it is too long: together they may have %d characters", ErrInvalidKey,
+				maxAppKey)
 		}
 	}
 	return checkHeaders(s.Headers)
@@ -104,8 +106,8 @@ type SaveResult struct {
 	ID  int64 // of the task, or for ErrDuplicate of the one that carries the key; 0 with any other error
 	Err error // as SaveDelayTask returns it, or ErrChunkRefused
 
-	// Chunk is the number of its chunk in the bulk save, from 0: tasks with the same number are stored together or not at
-	// all.
+	// Chunk is the number of its chunk in the bulk save, from 0: tasks with the same number are stored together or not
+	// at all.
 	Chunk int
 }
 
@@ -161,8 +163,8 @@ const (
 	minTTR      = time.Second
 	maxTTR      = 24 * time.Hour
 
-	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong to
-	// an application, as they are stored. A caller's key must never meet one.
+	// reservedKeys begin the keys of tasks whose ids are unique over all tags, and appKeys those of tasks that belong
+	// to an application, as they are stored. A caller's key must never meet one.
 	reservedKeys = "s3:"
 	appKeys      = "delaytask-app:"
 	maxAppKey    = maxKey - len(appKeys) - len("|") // characters of an app and a key

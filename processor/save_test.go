@@ -56,7 +56,8 @@ func TestBodyIsRefused(t *testing.T) {
 	cycle["self"] = cycle
 	f := func(body any, limit int, want error) {
 		t.Helper()
-		if _, err := NewSave("t", body, 0, Limits{Body: limit}); !errors.Is(err, want) || (want == nil) != (err == nil) {
+		if _, err := NewSave("t", body, 0, Limits{Body: limit}); !errors.Is(err, want) ||
+			(want == nil) != (err == nil) {
 			t.Errorf("body of type %T with limit %d gave %v, want %v", body, limit, err, want)
 		}
 	}
@@ -202,8 +203,9 @@ func TestOptionsAreStored(t *testing.T) {
 	}
 	headers["a"] = "changed later"
 	want := Save{
-		Tag: "t", Body: []byte("body"), Delay: time.Second, Key: "k", ID: 7, Unlimited: true, TTR: time.Second, Priority: -3,
-		Headers: map[string]string{"a": "1", "b": "3"}, MaxLate: time.Minute + time.Millisecond, LatePolicy: LateSkip,
+		Tag: "t", Body: []byte("body"), Delay: time.Second, Key: "k", ID: 7, Unlimited: true, TTR: time.Second,
+		Priority: -3,
+		Headers:  map[string]string{"a": "1", "b": "3"}, MaxLate: time.Minute + time.Millisecond, LatePolicy: LateSkip,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -231,7 +233,8 @@ func FuzzValidTag(f *testing.F) {
 
 func FuzzKey(f *testing.F) {
 	for _, key := range []string{
-		"", "order 7", "s3:a", "S3:a", "\xff", "\xf0\x9f", strings.Repeat("é", 255), strings.Repeat("é", 256), strings.Repeat("k", 64<<10),
+		"", "order 7", "s3:a", "S3:a", "\xff", "\xf0\x9f", strings.Repeat("é", 255), strings.Repeat("é", 256),
+		strings.Repeat("k", 64<<10),
 	} {
 		f.Add(key)
 	}
@@ -246,15 +249,18 @@ func FuzzKey(f *testing.F) {
 func FuzzNewSave(f *testing.F) {
 	f.Add("t", []byte("{}"), int64(0), "k", int64(1), 1, int64(time.Second), 0, "h", "v", int64(0), byte(0))
 	f.Add("", []byte{0xff}, int64(-1), "s3:", int64(-1), -1, int64(-1), 101, "\xff", "", int64(-1), byte(9))
-	f.Add("t", []byte(nil), int64(math.MaxInt64), "", int64(5), 0, int64(1), -100, "", "\xff", int64(math.MaxInt64), byte(1))
+	f.Add("t", []byte(nil), int64(math.MaxInt64), "", int64(5), 0, int64(1), -100, "", "\xff", int64(math.MaxInt64),
+		byte(1))
 	known := []error{
 		ErrInvalidTag, ErrInvalidKey, ErrInvalidBody, ErrBodyTooLarge, ErrInvalidDelay, ErrDelayTooLong, ErrInvalidID,
 		ErrInvalidTTR, ErrInvalidMaxAttempts, ErrInvalidPriority, ErrInvalidHeaders, ErrInvalidOption,
 	}
-	f.Fuzz(func(t *testing.T, tag string, body []byte, delay int64, key string, id int64, attempts int, ttr int64, priority int,
+	f.Fuzz(func(t *testing.T, tag string, body []byte, delay int64, key string, id int64, attempts int, ttr int64,
+		priority int,
 		header, value string, late int64, policy byte,
 	) {
-		s, err := NewSave(tag, body, time.Duration(delay), Limits{Body: 100}, WithKey(key), WithID(id), WithMaxAttempts(attempts),
+		s, err := NewSave(tag, body, time.Duration(delay), Limits{Body: 100}, WithKey(key), WithID(id),
+			WithMaxAttempts(attempts),
 			WithTTR(time.Duration(ttr)), WithPriority(priority), WithHeader(header, value),
 			WithMaxLateness(time.Duration(late), LatePolicy(policy)))
 		if err != nil {

@@ -29,7 +29,7 @@ type TaskRow struct {
 	Expected time.Time     // its first due time, which only Reschedule moves
 	Started  time.Time     // when its first attempt started
 	Finished time.Time     // when it reached a final status
-	Due      time.Time     // the next attempt while pending, the lease's end while executing, the finish time when final
+	Due      time.Time     // pending: the next attempt; executing: the lease's end; final: the finish
 	Created  time.Time
 	Updated  time.Time
 
@@ -77,7 +77,7 @@ type Filter struct {
 	App       string    // the application that Key belongs to; it needs a Key
 	DueBefore time.Time // due earlier; for finished tasks that is when they finished
 	After     int64     // only ids above: Page.Next of the page before
-	Limit     int       // more than 1000 is the same as 1000, and with Bodies more than 100 the same as 100; default 100
+	Limit     int       // at most 1000, with Bodies 100: more means these; default 100
 	Bodies    bool      // read the bodies too
 }
 

@@ -16,24 +16,24 @@ const (
 	overdue = time.Second
 	// compensateReaders bounds the reads that run at a time, whatever the number of tags.
 	compensateReaders = 4
-	// pagesPerTurn is when a long backlog is read from its beginning again: rows whose transaction committed late, or
-	// whose claim failed, lie behind the reader.
+	// pagesPerTurn is after how many pages a long backlog is read from its beginning again: rows whose transaction
+	// committed late, or whose claim failed, lie behind the reader.
 	pagesPerTurn = 32
 )
 
-// Compensate finds pending rows that nobody runs although they are overdue.
+// Compensate finds pending rows that no node runs although they are overdue.
 //
-// A pass costs one small read when there is no backlog. When a page does not hold all, every tag is read by itself,
-// page by page, as fast as Offer takes them and beyond the end of the pass; later passes leave the tag out until it is
-// through. So neither a tag with a million overdue rows nor one whose tasks are slow holds up another.
+// A pass costs one small read when there is no backlog. When a page does not hold all rows, every tag is read by
+// itself, page by page, as fast as Offer takes them and beyond the end of the pass. Later passes leave the tag out
+// until it is done. So neither a tag with a million overdue rows nor one whose tasks are slow holds up another.
 type Compensate struct {
 	Due   func(ctx context.Context, w row.Window) ([]row.Due, error)
 	Adopt func(ctx context.Context, rows []row.Ref) error // gives rows of a plain INSERT the due time that they lack
 	Tags  func() []string                                 // served here and not paused
-	Mine  func(id int64, tag string) bool                 // of this node's share; the others' rows are left to them at first
+	Mine  func(id int64, tag string) bool                 // of this node's share; it leaves other rows at first
 	Now   func() (now row.Time, ok bool)                  // the database's clock; not ok holds the pass back
-	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error ends
-	// the tag's turn.
+	// Offer hands over rows of one tag, the longest overdue first, and blocks until there is room for them. An error
+	// ends the tag's turn.
 	Offer func(ctx context.Context, tag string, page []row.Due) error
 	Page  int // rows in one read
 	Log   *slog.Logger
@@ -43,7 +43,7 @@ type Compensate struct {
 
 	mu      sync.Mutex
 	turns   sync.WaitGroup
-	running map[string]bool // tags that are read on by themselves
+	running map[string]bool // tags that are read by themselves
 	again   map[string]bool // those of them that a pass has met meanwhile
 }
 
@@ -80,8 +80,8 @@ func (c *Compensate) Pass(ctx context.Context) error {
 // meanwhile.
 func (c *Compensate) Wait() { c.turns.Wait() }
 
-// resting returns the tags that no turn is working on. The others are read once more when theirs ends: what made
-// somebody ask for a pass may lie behind their reader.
+// resting returns the tags that no turn is working on. The others are read once more when theirs ends: the rows that a
+// pass was asked for may lie behind their reader.
 func (c *Compensate) resting() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,8 +124,8 @@ func (c *Compensate) turn(ctx context.Context, tag string, work func() error) {
 	})
 }
 
-// asked reports whether a pass has met the tag's turn, and forgets it. When none has, the turn has ended: a pass that
-// comes now begins another.
+// asked reports whether a pass has met the tag's turn, and forgets it. If none has, the turn has ended, and the next
+// pass begins another.
 func (c *Compensate) asked(tag string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *Compensate) drain(ctx context.Context, tag string, s *shareFilter) erro
 	}
 }
 
-// next reports whether there has to be another turn, after the time that the other nodes get to take their rows.
+// next reports whether there has to be another turn. It first waits for the other nodes to take their rows.
 func (c *Compensate) next(ctx context.Context, s *shareFilter, more bool) (again bool, err error) {
 	again, wait := s.next(more)
 	if wait == 0 {
@@ -226,8 +226,8 @@ func (c *Compensate) read(ctx context.Context, w row.Window) ([]row.Due, error) 
 	return c.Due(ctx, w)
 }
 
-// hand offers the rows of one tag that are this node's to run. Rows without a due time are not known to be due: they
-// get one, and are found again by it.
+// hand offers the rows of one tag that are this node's to run. Rows without a due time may not be due: they get one,
+// and a later read finds them by it.
 func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due, s *shareFilter) error {
 	var lacking []row.Ref
 	for len(rows) > 0 && rows[0].Due.IsZero() {
@@ -254,22 +254,22 @@ func byTag(rows []row.Due) map[string][]row.Due {
 	return tags
 }
 
-// spared is how many rows of others a node that helps out passes over, because those others have them in memory by now:
-// the oldest.
+// spared is how many rows of others a helping node passes over: the oldest ones, which the others have in memory by
+// now.
 const spared = 2000
 
-// stuckAfter is how long a row of others is left to them by a node that has rows of its own.
+// stuckAfter is how long a node with rows of its own leaves a row to the others.
 const stuckAfter = 3 * overdue
 
-// soon is long enough for rows that were handed over to be claimed, so that they are not read again.
+// soon is how long rows that were handed over take to be claimed. Until then they would be read again.
 const soon = 100 * time.Millisecond
 
-// shareFilter parts the rows that a node finds overdue from those that it leaves to others. Were all nodes to claim what all
-// of them read, most claims would be in vain. A node's own share comes first. A row of others that was still there a
-// moment later is run by whoever sees it, and one whose own share is used up helps with what the others will not get to
-// soon.
+// shareFilter separates the overdue rows that this node runs from those that it leaves to others. If all nodes claimed
+// what all of them read, most claims would be in vain. A node's own share comes first. A row of others that is still
+// there a moment later is run by any node that sees it. A node without rows of its own left helps with what the others
+// will not reach soon.
 type shareFilter struct {
-	helps bool           // it has no more rows of its own
+	helps bool           // it has no rows of its own left
 	left  map[int64]left // rows that were left to others in the last turn; no more than are spared
 
 	own    int            // rows in this turn
@@ -312,10 +312,9 @@ func (s *shareFilter) filter(rows []row.Due, mine func(id int64, tag string) boo
 	return taken
 }
 
-// next begins another turn, unless nothing is left. When the last one has met nothing but others' rows, it comes after
-// the time that these get, and helps with what is still there. When that one came to the end of the rows and has met
-// some of its own, it comes soon: others of its own may have grown overdue meanwhile. In the middle of the rows it
-// comes at once.
+// next begins another turn, unless nothing is left. If the last turn has met only rows of others, the next one comes
+// after the time that they get, and helps with what is still there. If it has met rows of its own and came to the end,
+// the next one comes soon: more of its own may be overdue by then. In the middle of the rows it comes at once.
 func (s *shareFilter) next(more bool) (again bool, wait time.Duration) {
 	last := *s
 	*s = shareFilter{}
@@ -330,5 +329,5 @@ func (s *shareFilter) next(more bool) (again bool, wait time.Duration) {
 	return more, 0
 }
 
-// forget begins anew.
+// forget resets the filter.
 func (s *shareFilter) forget() { *s = shareFilter{} }

@@ -11,14 +11,14 @@ import (
 )
 
 // Purge deletes finished rows whose retention is over, in small batches with pauses, so that claims find the database
-// free for most of the time even while a large history is being deleted. A batch that takes long ends the pass, and the
-// next one is smaller; while the database is busy with what matters more, a pass is one batch.
+// free for most of the time even while a large history is being deleted. A slow batch ends the pass, and the next batch
+// is smaller. While the database is busy, a pass is one batch.
 type Purge struct {
 	// Delete removes up to limit rows of the status whose due time is before the bound.
 	Delete func(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)
 	Now    func() (now row.Time, ok bool) // the database's clock; not ok holds the pass back
 	Keep   map[row.Status]time.Duration   // retention per final status; 0 or absent keeps for ever
-	Busy   func() bool                    // the database is slow for those who wait for it
+	Busy   func() bool                    // the database answers other callers slowly
 	Batch  int                            // rows in one statement, at most
 	Limit  int                            // statements in one pass; the rest waits for the next
 
@@ -27,7 +27,7 @@ type Purge struct {
 }
 
 const (
-	slowDelete   = 100 * time.Millisecond // of a statement that others may have to wait for
+	slowDelete   = 100 * time.Millisecond // of a statement that other statements may wait for
 	leastDeleted = 10                     // rows in a statement, however slow
 )
 
@@ -39,7 +39,7 @@ func (p *Purge) Pass(ctx context.Context) error {
 	}
 	var errs []error
 	left := p.Limit
-	// The statuses take turns, so that a large history of one does not keep the others waiting for passes.
+	// The statuses take turns, so that a large history of one does not hold up the others.
 	statuses := p.statuses()
 	for len(statuses) > 0 && left > 0 {
 		var unfinished []row.Status
@@ -77,7 +77,7 @@ func (p *Purge) batch() int {
 	return p.size
 }
 
-// learn makes the next batch fit what the last one took, and reports whether that was too long.
+// learn sizes the next batch by the time of the last one, and reports whether that was too long.
 func (p *Purge) learn(took time.Duration) (slow bool) {
 	switch {
 	case took > slowDelete:
@@ -103,7 +103,7 @@ func (p *Purge) statuses() []row.Status {
 	return slices.Concat(statuses[p.turn:], statuses[:p.turn])
 }
 
-// rest waits two to four times as long as the last statement took: a slow database is left alone for longer.
+// rest waits two to four times as long as the last statement took.
 func rest(ctx context.Context, took time.Duration) error {
 	pause := 2 * max(took, time.Millisecond)
 	timer := time.NewTimer(pause + rand.N(pause))

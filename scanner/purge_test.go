@@ -56,8 +56,10 @@ func TestPurgeKeepsEachStatusForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{rows: map[row.Status]int{row.Completed: 1200, row.Failed: 10, row.Cancelled: 10, row.Pending: 10}}
 		now := row.At(time.Now())
-		mustPass(t, h.pass(map[row.Status]time.Duration{row.Completed: 7 * day, row.Failed: 30 * day, row.Cancelled: 0}).Pass)
-		if h.rows[row.Completed] != 0 || h.rows[row.Failed] != 0 || h.rows[row.Cancelled] != 10 || h.rows[row.Pending] != 10 {
+		mustPass(t, h.pass(map[row.Status]time.Duration{row.Completed: 7 * day, row.Failed: 30 * day,
+			row.Cancelled: 0}).Pass)
+		if h.rows[row.Completed] != 0 || h.rows[row.Failed] != 0 || h.rows[row.Cancelled] != 10 ||
+			h.rows[row.Pending] != 10 {
 			t.Fatalf("left: %v", h.rows)
 		}
 		if got := now.Sub(h.before[row.Failed]); got > 30*day || got < 30*day-time.Minute {
@@ -72,7 +74,8 @@ func TestPurgeLeavesTheDatabaseAloneForMostOfTheTime(t *testing.T) {
 		began := time.Now()
 		mustPass(t, h.pass(map[row.Status]time.Duration{row.Completed: day}).Pass)
 		if all := time.Since(began); h.rows[row.Completed] != 0 || all < 3*h.busy || all > 5*h.busy {
-			t.Fatalf("%d rows left; busy for %v of %v, want between a third and a fifth", h.rows[row.Completed], h.busy, all)
+			t.Fatalf("%d rows left; busy for %v of %v, want between a third and a fifth", h.rows[row.Completed], h.busy,
+				all)
 		}
 	})
 }
@@ -84,7 +87,8 @@ func TestPurgeIsBoundedAndServesEveryStatus(t *testing.T) {
 			h := &history{rows: map[row.Status]int{row.Completed: 1 << 30, row.Failed: 1000}, fail: fail}
 			err := h.pass(map[row.Status]time.Duration{row.Completed: day, row.Failed: day}).Pass(t.Context())
 			if !errors.Is(err, want) || h.rows[row.Failed] != 0 || fail == nil && h.calls != 100 {
-				t.Errorf("%v, %d statements, %d failed tasks left; want %v, 100 and none", err, h.calls, h.rows[row.Failed], want)
+				t.Errorf("%v, %d statements, %d failed tasks left; want %v, 100 and none", err, h.calls,
+					h.rows[row.Failed], want)
 			}
 		})
 	}
@@ -92,7 +96,8 @@ func TestPurgeIsBoundedAndServesEveryStatus(t *testing.T) {
 		h := &history{rows: map[row.Status]int{row.Completed: 1 << 30}, takes: 90 * time.Millisecond}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := h.pass(map[row.Status]time.Duration{row.Completed: day}).Pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		err := h.pass(map[row.Status]time.Duration{row.Completed: day}).Pass(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Pass: %v, want the context's error", err)
 		}
 	})

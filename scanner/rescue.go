@@ -19,7 +19,7 @@ const setAside = 10 * time.Second
 type Leases interface {
 	// Expired returns executing rows whose lease is over on the server's clock, the oldest lease first.
 	Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error)
-	// States returns who holds the rows now. Missing rows are left out.
+	// States returns the present state of the rows. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
 	// Locked returns those of the rows that another transaction holds a lock on, and waits for none.
 	Locked(ctx context.Context, ids []int64) ([]int64, error)
@@ -32,18 +32,18 @@ type Rescue struct {
 	Leases Leases
 	Update func(ctx context.Context, changes []row.Change) (applied int, err error) // fenced, all in one statement
 	Now    func() (now row.Time, ok bool)                                           // the database's clock
-	// Held says that leases which seem over may not be, because another clock was met, or that their executors could not
-	// renew them, because the database was away. It is asked when some have been read; nothing is done with them
-	// meanwhile.
+	// Held reports that leases which look expired may not be: another clock was found, or executors could not renew
+	// them because the database was away. It is called when some have been read. While it is true nothing is done with
+	// them.
 	Held func() bool
-	// Rescued is told the rows as they are after the change: pending again, or failed.
+	// Rescued is called with the rows as they are after the change: pending again, or failed.
 	Rescued    func(rows []row.Row)
 	Quarantine int // a row that lost this many leases is failed
 	Page       int // rows in one read and one statement
 	Log        *slog.Logger
 
 	refused map[int64]row.Time // rows that could not be changed, until when they are left out
-	locked  map[int64]bool     // rows that somebody held when they were last asked for; left out too
+	locked  map[int64]bool     // rows that another transaction held when last checked; left out too
 }
 
 // Pass rescues page by page until no lease is over. It must not run twice at a time.
@@ -76,7 +76,8 @@ func (r *Rescue) pages(ctx context.Context) error {
 		discardErr := r.discard(ctx, broken)
 		rows, heldErr := r.free(ctx, r.without(rows))
 		rescued, err := r.apply(ctx, rows, now)
-		moved := rescued > 0 || len(broken) > 0 || len(r.locked)+len(r.refused) > aside // the next page lies behind these
+		// the next page lies behind these
+		moved := rescued > 0 || len(broken) > 0 || len(r.locked)+len(r.refused) > aside
 		if err := errors.Join(discardErr, heldErr, err); err != nil || !full || !moved {
 			return err
 		}
@@ -93,8 +94,8 @@ func (r *Rescue) discard(ctx context.Context, broken []row.Broken) error {
 	return r.Leases.Discard(ctx, broken)
 }
 
-// apply ends the leases in one statement, so that it waits for somebody else's transaction at most twice, and returns
-// how many it ended. Rows that cannot be changed now are set aside, so that they hold up no other.
+// apply ends the leases in one statement, so that it waits for another transaction at most twice, and returns how many
+// it ended. Rows that cannot be changed now are left out of later reads, so that they hold up no other.
 func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, error) {
 	rescued, err := r.update(ctx, rows, now)
 	switch row.ClassOf(err) {
@@ -153,8 +154,8 @@ func (r *Rescue) update(ctx context.Context, rows []row.Row, now row.Time) (int,
 }
 
 // confirmed keeps the changes that are to be seen in the table. A row that its late executor settled, or that another
-// node has claimed since, carries an executor; one that another node rescued is due at another moment. Who took that
-// rescue for its own would start the task when its own was due, which the clock of a server that takes over may bring
+// node has claimed since, has an executor. One that another node rescued has another due time. A node that took that
+// rescue for its own would start the task at its own due time, which the clock of a server that takes over may bring
 // back.
 func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Change) ([]row.Row, []row.Change, error) {
 	states, err := r.Leases.States(ctx, idsOf(rows))
@@ -176,18 +177,19 @@ func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Ch
 	return keptRows, kept, nil
 }
 
-// leaveOut sets rows aside for as long as somebody else holds them.
+// leaveOut leaves rows out for as long as another transaction holds them.
 func (r *Rescue) leaveOut(locked []int64) {
 	for _, id := range locked {
 		r.locked[id] = true
 	}
 	if len(locked) > 0 {
-		r.Log.Warn("leases that are over cannot be ended now; the rows are set aside until nobody holds them", "tasks", locked)
+		r.Log.Warn("leases that are over cannot be ended now; the rows are left out until no transaction holds them",
+			"tasks", locked)
 	}
 }
 
-// askAgain takes back those that nobody holds any more. What held them may have been a late result or the rescue of
-// another node, which are over in a moment, as well as a caller's transaction that stays open for an hour.
+// askAgain takes back those that no transaction holds any more. That may have been a late result or the rescue of
+// another node, which take a moment, or a caller's transaction that stays open for an hour.
 func (r *Rescue) askAgain(ctx context.Context) error {
 	if len(r.locked) == 0 {
 		return nil
@@ -203,8 +205,8 @@ func (r *Rescue) askAgain(ctx context.Context) error {
 	return nil
 }
 
-// free leaves out the rows that somebody holds, when some are known already: where there is one, there are often many,
-// and a statement that meets them waits before it says so.
+// free leaves out locked rows, if some are known already: one locked row often means many, and a statement that meets
+// them waits before it fails.
 func (r *Rescue) free(ctx context.Context, rows []row.Row) ([]row.Row, error) {
 	if len(r.locked) == 0 || len(rows) == 0 {
 		return rows, nil
@@ -217,7 +219,7 @@ func (r *Rescue) free(ctx context.Context, rows []row.Row) ([]row.Row, error) {
 	return r.without(rows), nil
 }
 
-// without leaves out the rows that are set aside.
+// without returns the rows that are not left out.
 func (r *Rescue) without(rows []row.Row) []row.Row {
 	var rest []row.Row
 	for _, candidate := range rows {
@@ -236,10 +238,10 @@ func idsOf(rows []row.Row) []int64 {
 	return ids
 }
 
-// Verdict decides what becomes of a row whose lease is over: it runs again at once, at the cost of a crash and not of
-// an attempt. When its crashes reach the limit it is failed instead, because it probably is what ends its executors.
-// A row that was popped crashed nobody: its attempt is spent, and it is failed when attempts are used up. started is
-// when the attempt did, as far as that is known.
+// Verdict decides what becomes of a row whose lease is over: it runs again at once, and a crash is counted instead of
+// an attempt. When its crashes reach the limit it is failed instead, because it probably ends its executors. A popped
+// row has crashed no process: its attempt is spent, and it is failed when attempts are used up. started is when the
+// attempt started, if that is known.
 func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 	c := row.Change{
 		ID: r.ID, Version: r.Version, From: row.Executing, To: row.Pending, LeaseOver: true,
@@ -252,13 +254,13 @@ func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 		c.ErrorStack = fmt.Sprintf("lease lost: the executor is gone or was stuck; lost %d times", c.CrashCount)
 		if c.CrashCount >= quarantine {
 			c.To = row.Failed
-			c.ErrorStack = fmt.Sprintf("quarantined: the lease was lost %d times, so the task probably ends its executors",
-				c.CrashCount)
+			c.ErrorStack = fmt.Sprintf(
+				"quarantined: the lease was lost %d times, so the task probably ends its executors", c.CrashCount)
 		}
 	case r.MaxAttempts > 0 && r.Attempt >= r.MaxAttempts:
 		c.To = row.Failed
-		c.ErrorStack = fmt.Sprintf("attempts used up: handed out and not finished within its lease, %d of %d", r.Attempt,
-			r.MaxAttempts)
+		c.ErrorStack = fmt.Sprintf("attempts used up: handed out and not finished within its lease, %d of %d",
+			r.Attempt, r.MaxAttempts)
 	default:
 		c.ErrorStack = "handed out and not finished within its lease"
 	}

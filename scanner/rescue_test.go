@@ -54,7 +54,8 @@ func (l *leases) States(_ context.Context, ids []int64) ([]row.State, error) {
 	var states []row.State
 	for _, id := range ids {
 		if r, ok := l.rows[id]; ok {
-			states = append(states, row.State{ID: id, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor})
+			states = append(states, row.State{ID: id, Version: r.Version, Status: r.Status, Due: r.Due,
+				Executor: r.Executor})
 		}
 	}
 	return states, nil
@@ -118,10 +119,12 @@ func TestRescueEndsEveryLeaseThatIsOver(t *testing.T) {
 		l.rows[1000] = &row.Row{ID: 1000, Status: row.Executing, Due: row.At(time.Now().Add(time.Second))}
 		mustPass(t, l.pass().Pass)
 		if l.count(row.Pending) != 105 || l.count(row.Executing) != 1 || len(l.rescued) != 105 {
-			t.Fatalf("%d pending, %d executing, %d reported", l.count(row.Pending), l.count(row.Executing), len(l.rescued))
+			t.Fatalf("%d pending, %d executing, %d reported", l.count(row.Pending), l.count(row.Executing),
+				len(l.rescued))
 		}
 		for _, r := range l.rescued {
-			if r.Version != 8 || r.Status != row.Pending || r.Attempt != 0 || r.CrashCount != 1 || r.Due != row.At(time.Now()) {
+			if r.Version != 8 || r.Status != row.Pending || r.Attempt != 0 || r.CrashCount != 1 ||
+				r.Due != row.At(time.Now()) {
 				t.Fatalf("reported %+v", r)
 			}
 		}
@@ -133,8 +136,8 @@ func TestRescueReportsOnlyWhatItChanged(t *testing.T) {
 		l := newLeases(10)
 		p := l.pass()
 		p.Update = func(ctx context.Context, changes []row.Change) (int, error) {
-			// Between the read and the write an executor settles, one renews, one row is deleted, one cancelled, and one rescued
-			// by a node whose clock is a moment ahead.
+			// Between the read and the write an executor settles, one renews, one row is deleted, one cancelled, and
+			// one rescued by a node whose clock is a moment ahead.
 			l.rows[1].Status, l.rows[1].Version = row.Pending, 8 // tried again later, by its own executor
 			l.rows[2].Due = row.At(time.Now().Add(time.Minute))
 			delete(l.rows, 3)
@@ -218,7 +221,8 @@ func TestARefusedRowHoldsUpNoOtherRescue(t *testing.T) {
 func TestRescueDiscardsWhatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases(5)
-		l.broken = []row.Broken{{Ref: row.Ref{ID: 77, Version: 1}, Status: row.Executing, Reason: "headers are not JSON"}}
+		l.broken = []row.Broken{{Ref: row.Ref{ID: 77, Version: 1}, Status: row.Executing,
+			Reason: "headers are not JSON"}}
 		mustPass(t, l.pass().Pass)
 		if l.broken != nil || l.count(row.Pending) != 5 {
 			t.Fatalf("broken %v, %d rescued", l.broken, l.count(row.Pending))

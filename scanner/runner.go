@@ -112,7 +112,7 @@ func (r *Runner) schedule(j *job) {
 	}))
 }
 
-// watch notices when the pass's turns stop coming. Cron goes by the wall clock: set back by an hour, it would rest for
+// watch notices when the pass's turns stop coming. Cron goes by the wall clock: set back by an hour, it would wait for
 // an hour.
 func (r *Runner) watch(ctx context.Context, j *job) {
 	ticker := time.NewTicker(2 * j.pass.Every)
@@ -128,7 +128,8 @@ func (r *Runner) watch(ctx context.Context, j *job) {
 			turns = now
 			continue
 		}
-		r.log.Warn("a pass missed its turns; was the machine's clock set back? It is started again", "pass", j.pass.Name)
+		r.log.Warn("a pass missed its turns; was the machine's clock set back? It is started again",
+			"pass", j.pass.Name)
 		r.reschedule(j)
 		r.Kick(j.pass.Name)
 	}
@@ -144,20 +145,20 @@ func (r *Runner) reschedule(j *job) {
 	r.schedule(j)
 }
 
-// interval is a cron schedule of any interval; cron's own "@every" knows whole seconds only and has no phase.
+// interval is a cron schedule of any interval: cron's "@every" takes whole seconds and has no phase.
 type interval struct{ every, phase time.Duration }
 
 func (s interval) Next(t time.Time) time.Time {
 	return t.Add(-s.phase).Truncate(s.every).Add(s.every + s.phase)
 }
 
-// job is a pass with what keeps its runs apart.
+// job is a pass with what keeps its runs from overlapping.
 type job struct {
 	pass    Pass
 	entry   cron.EntryID
 	busy    chan struct{} // holds one token while the pass runs
 	waiting atomic.Bool   // a kick waits for its turn
-	turns   atomic.Int64  // how often cron came by, whether or not the pass could run
+	turns   atomic.Int64  // how often cron called, whether or not the pass could run
 }
 
 func newJob(p Pass) *job { return &job{pass: p, busy: make(chan struct{}, 1)} }
@@ -172,7 +173,7 @@ func (j *job) tick(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// kick waits for a run in progress, because that may have looked before whatever the kick is about.
+// kick waits for a run in progress, which may have read the table before the event of the kick.
 func (j *job) kick(ctx context.Context, log *slog.Logger) {
 	if !j.waiting.CompareAndSwap(false, true) {
 		return
@@ -186,8 +187,7 @@ func (j *job) kick(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// run does the pass once and gives the token back. A pass that panics must not take the process, or its own later
-// turns, with it.
+// run does the pass once and gives the token back. A panic ends neither the process nor later turns of the pass.
 func (j *job) run(ctx context.Context, log *slog.Logger) {
 	defer func() {
 		if v := recover(); v != nil {

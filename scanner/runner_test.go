@@ -50,14 +50,15 @@ func TestPassesStartInARandomPhase(t *testing.T) {
 		began := time.Now()
 		for range 20 {
 			var once sync.Once
-			running(t, slog.New(slog.DiscardHandler), Pass{Name: "p", Every: 5 * time.Second, Run: func(context.Context) error {
-				once.Do(func() {
-					mu.Lock()
-					defer mu.Unlock()
-					firsts[time.Since(began)] = true
-				})
-				return nil
-			}})
+			running(t, slog.New(slog.DiscardHandler), Pass{Name: "p", Every: 5 * time.Second,
+				Run: func(context.Context) error {
+					once.Do(func() {
+						mu.Lock()
+						defer mu.Unlock()
+						firsts[time.Since(began)] = true
+					})
+					return nil
+				}})
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -97,13 +98,14 @@ func TestAKickRunsAtOnceAndAfterARunInProgress(t *testing.T) {
 		var mu sync.Mutex
 		var starts []time.Duration
 		began := time.Now()
-		r := running(t, slog.New(slog.DiscardHandler), Pass{Name: "p", Every: time.Hour, Run: func(context.Context) error {
-			mu.Lock()
-			starts = append(starts, time.Since(began))
-			mu.Unlock()
-			time.Sleep(time.Second)
-			return nil
-		}})
+		r := running(t, slog.New(slog.DiscardHandler), Pass{Name: "p", Every: time.Hour,
+			Run: func(context.Context) error {
+				mu.Lock()
+				starts = append(starts, time.Since(began))
+				mu.Unlock()
+				time.Sleep(time.Second)
+				return nil
+			}})
 		r.Kick("p")
 		r.Kick("nobody")
 		time.Sleep(100 * time.Millisecond)
@@ -149,12 +151,13 @@ func TestAPassSurvivesItsPanicsAndErrors(t *testing.T) {
 func TestStopEndsPassesAndWaitsForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Bool
-		r := NewRunner(slog.New(slog.DiscardHandler), Pass{Name: "p", Every: time.Hour, Run: func(ctx context.Context) error {
-			<-ctx.Done()
-			time.Sleep(2 * time.Second) // some pass takes its time
-			ended.Store(true)
-			return ctx.Err()
-		}})
+		r := NewRunner(slog.New(slog.DiscardHandler), Pass{Name: "p", Every: time.Hour,
+			Run: func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(2 * time.Second) // some pass takes its time
+				ended.Store(true)
+				return ctx.Err()
+			}})
 		r.Start(t.Context())
 		r.Kick("p")
 		synctest.Wait()

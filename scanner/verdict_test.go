@@ -27,10 +27,13 @@ func TestVerdictTellsCrashesFromFailures(t *testing.T) {
 		{"a crash in the last attempt is none", row.Row{Attempt: 3, MaxAttempts: 3}, row.Pending, 2, 1, "lease lost"},
 		{"one crash before the limit", row.Row{Attempt: 1, CrashCount: 3}, row.Pending, 0, 4, "lease lost"},
 		{"at the limit it is quarantined", row.Row{Attempt: 1, CrashCount: 4}, row.Failed, 0, 5, "quarantined: "},
-		{"a popped row spends its attempt", row.Row{Attempt: 2, MaxAttempts: 3, Executor: "pop:h"}, row.Pending, 2, 0, "handed out"},
+		{"a popped row spends its attempt", row.Row{Attempt: 2, MaxAttempts: 3, Executor: "pop:h"}, row.Pending, 2, 0,
+			"handed out"},
 		{"a popped row without a limit", row.Row{Attempt: 99, Executor: "pop:h"}, row.Pending, 99, 0, "handed out"},
-		{"its last attempt", row.Row{Attempt: 3, MaxAttempts: 3, Executor: "pop:h"}, row.Failed, 3, 0, "attempts used up"},
-		{"a popped row is never quarantined", row.Row{Attempt: 1, CrashCount: 4, Executor: "pop:h"}, row.Pending, 1, 4, "handed out"},
+		{"its last attempt", row.Row{Attempt: 3, MaxAttempts: 3, Executor: "pop:h"}, row.Failed, 3, 0,
+			"attempts used up"},
+		{"a popped row is never quarantined", row.Row{Attempt: 1, CrashCount: 4, Executor: "pop:h"}, row.Pending, 1, 4,
+			"handed out"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.row
@@ -50,7 +53,8 @@ func TestVerdictTellsCrashesFromFailures(t *testing.T) {
 				t.Errorf("%v with finish time %v", c.To, c.Finish)
 			}
 			after := changed(r, c)
-			if after.Version != 42 || after.Status != c.To || after.Attempt != c.Attempt || after.CrashCount != c.CrashCount {
+			if after.Version != 42 || after.Status != c.To || after.Attempt != c.Attempt ||
+				after.CrashCount != c.CrashCount {
 				t.Errorf("the row after the change: %+v", after)
 			}
 		})
@@ -65,7 +69,8 @@ func TestVerdictAppendsWhatHappened(t *testing.T) {
 	if err := json.Unmarshal(c.Errors, &attempts); err != nil {
 		t.Fatal(err)
 	}
-	if len(attempts) != 2 || attempts[1].N != 3 || attempts[1].Executor != "h:1:t:9" || attempts[1].Error != c.ErrorStack ||
+	if len(attempts) != 2 || attempts[1].N != 3 || attempts[1].Executor != "h:1:t:9" ||
+		attempts[1].Error != c.ErrorStack ||
 		!attempts[1].Started.Equal((verdictTime - 3).Std()) || !attempts[1].Finished.Equal(verdictTime.Std()) {
 		t.Fatalf("errors: %s", c.Errors)
 	}

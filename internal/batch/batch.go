@@ -1,5 +1,5 @@
-// Package batch turns many small concurrent requests into few large ones (group commit): a batch is whatever arrived
-// while the last one was in flight. A lone item travels at once, and the busier it gets the larger the batches.
+// Package batch turns many small concurrent requests into few large ones (group commit): a batch holds what arrived
+// while the last one was in flight. A single item is flushed at once; under load the batches grow.
 package batch
 
 import (
@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	// ErrFull is returned by Add when the item does not fit into the queue. Nothing was queued; later there may be room.
+	// ErrFull is returned by Add when the item does not fit into the queue. Nothing was queued; later there may be
+	// room.
 	ErrFull = errors.New("batch: queue is full")
 	// ErrClosed is returned by Add after Close.
 	ErrClosed = errors.New("batch: closed")
@@ -20,8 +21,8 @@ var (
 
 // Config says how items are batched. Limits that are 0 do not limit.
 type Config[T any] struct {
-	// Flush handles one batch, in the order of arrival. The slice is its own. It runs on a goroutine of the coalescer, on
-	// at most Flushers (default 1) at a time, and answers the items itself. It is required.
+	// Flush handles one batch, in the order of arrival, and answers the items. It owns the slice. At most Flushers
+	// (default 1) run at a time, on goroutines of the coalescer. It is required.
 	Flush    func([]T)
 	Flushers int
 
@@ -29,9 +30,8 @@ type Config[T any] struct {
 	// smaller batches, and a shorter wait.
 	MoreAt int
 
-	// Pace returns the least time between the beginnings of two flushes, unless MaxItems wait. A lone item still travels
-	// at once, for the last flush is long past; a stream of them shares batches that would otherwise be very small.
-	// Default: no time at all.
+	// Pace returns the least time between the beginnings of two flushes, unless MaxItems wait. A single item after a
+	// pause is still flushed at once. Items of a stream share batches that would otherwise be very small. Default: 0.
 	Pace func() time.Duration
 
 	MaxItems int // largest number of items in a batch; an item that counts for more travels alone
@@ -47,9 +47,9 @@ type Config[T any] struct {
 	// Size returns the size of an item, always the same for the same item. It is required with MaxBytes or QueueBytes.
 	Size func(T) int
 
-	// Panicked is told when Flush panicked (with the value) or ended its goroutine (with nil), so that the items can be
-	// answered. It is called where Flush broke off: debug.Stack shows where. The coalescer goes on with the next batch. It
-	// is required.
+	// Panicked is called when Flush panicked (with the value) or ended its goroutine (with nil), so that it can answer
+	// the items. It runs on the stack of the panic: debug.Stack shows where. The coalescer goes on with the next batch.
+	// It is required.
 	Panicked func(items []T, value any)
 }
 
@@ -76,7 +76,7 @@ type Coalescer[T any] struct {
 	bytes    int           // sum of the sizes in queue
 	flushers int           // running now
 	began    time.Time     // when the last batch was taken
-	wake     chan struct{} // a flusher that keeps the pace need not any more
+	wake     chan struct{} // ends the wait of a flusher that keeps the pace
 	closed   bool
 	idle     chan struct{} // closed when closed and the last flusher has ended
 }
@@ -148,7 +148,7 @@ func (c *Coalescer[T]) signalIdle() {
 	}
 }
 
-// run flushes batch after batch until nothing is queued. When a flush breaks off, a successor takes its place.
+// run flushes batch after batch until nothing is queued. After a panic of a flush another goroutine goes on.
 func (c *Coalescer[T]) run() {
 	var batch []T
 	defer func() {
@@ -162,9 +162,9 @@ func (c *Coalescer[T]) run() {
 	}
 }
 
-// next lets whoever is ready to run go first, and takes what they have added. The callers that the last batch has just
-// answered often come straight back: in one batch with those who waited they need one flush, in two crowds that take
-// turns they need two. Where nobody is ready to run, yielding costs nothing, so this is no wait.
+// next yields to other goroutines first and then takes what they have added. Callers that the last batch has answered
+// often come back at once. Together with those that waited they need one flush; in two groups that take turns they need
+// two. If no goroutine is ready, yielding costs nothing.
 func (c *Coalescer[T]) next() []T {
 	runtime.Gosched()
 	for {
@@ -185,13 +185,13 @@ func (c *Coalescer[T]) untilNext() time.Duration {
 		return 0
 	}
 	select {
-	case <-c.wake: // what it was about has been taken since
+	case <-c.wake: // its items have been taken since
 	default:
 	}
 	return c.cfg.Pace() - time.Since(c.began)
 }
 
-// urgent reports whether the pace does not count: a full batch waits, or everybody waits for the end.
+// urgent reports whether the pace does not count: a full batch waits, or the coalescer is closing.
 func (c *Coalescer[T]) urgent() bool {
 	return c.closed || c.cfg.MaxItems > 0 && c.count >= c.cfg.MaxItems
 }

@@ -111,7 +111,8 @@ func TestBatchesAreBounded(t *testing.T) {
 	}{
 		"ByItems": {Config[int]{MaxItems: 2}, []int{1, 2, 3, 4, 5}, [][]int{{0}, {1, 2}, {3, 4}, {5}}},
 		"ByBytesAndALargerItemTravelsAlone": {
-			Config[int]{MaxBytes: 10, Size: itself}, []int{4, 6, 1, 99, 2, 3, 6}, [][]int{{0}, {4, 6}, {1}, {99}, {2, 3}, {6}},
+			Config[int]{MaxBytes: 10, Size: itself}, []int{4, 6, 1, 99, 2, 3, 6},
+			[][]int{{0}, {4, 6}, {1}, {99}, {2, 3}, {6}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestFlushesAtOnceAreBounded(t *testing.T) {
 		cfg  Config[int]
 		want [][]int
 	}{
-		"ByTheFlushers":                {Config[int]{Flushers: 3, MaxItems: 1}, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}}},
+		"ByTheFlushers": {Config[int]{Flushers: 3, MaxItems: 1},
+			[][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}}},
 		"AnotherBeginsWhenEnoughWaits": {Config[int]{Flushers: 2, MoreAt: 3}, [][]int{{0}, {1, 2, 3}, {4, 5, 6}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +205,8 @@ func TestAStreamIsPaced(t *testing.T) {
 func TestAFullBatchIsNotPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var batches []int
-		c := coalescer(Config[int]{Pace: every(time.Hour), MaxItems: 2, Flush: func(batch []int) { batches = append(batches, len(batch)) }})
+		c := coalescer(Config[int]{Pace: every(time.Hour), MaxItems: 2,
+			Flush: func(batch []int) { batches = append(batches, len(batch)) }})
 		began := time.Now()
 		for _, items := range [][]int{{1}, {2}, {3, 4}} {
 			add(t, c, items...)

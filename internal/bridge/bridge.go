@@ -1,6 +1,6 @@
 // Package bridge lets other packages of this module do with a scheduler what users cannot: package delaytasktest makes
 // one on an engine of its own, and the service reaches the store and the reserved keys. It holds functions that package
-// delaytask sets when it is initialised and nobody sets again.
+// delaytask sets once, when it is initialised.
 package bridge
 
 import (
@@ -20,7 +20,7 @@ var NewScheduler func(
 // Store returns the store of a *delaytask.Scheduler.
 var Store func(scheduler any) store.Store
 
-// Warning returns what somebody has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
+// Warning returns what an operator has to mend although a *delaytask.Scheduler is ready, "" when it knows of nothing.
 var Warning func(scheduler any) string
 
 // Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the stored
@@ -36,8 +36,8 @@ var CheckSave func(scheduler, item any) error
 // when the task is not pending, or has another version by now.
 var Complete func(ctx context.Context, scheduler any, token processor.Token) error
 
-// GiveBack releases a task that was popped from a *delaytask.Scheduler, and that the caller of the pop did not get:
-// nobody was handed it. It returns errors as Release does.
+// GiveBack releases a task that was popped from a *delaytask.Scheduler but not delivered to the caller of the pop. It
+// returns errors as Release does.
 var GiveBack func(ctx context.Context, scheduler any, token processor.Token) error
 
 // SaveOption returns a processor.Option that gives a task a key which begins with "s3:". It returns ErrInvalidKey when

@@ -2,9 +2,9 @@
 //
 // Each reading of the database's clock, taken between two moments of this machine's monotonic clock, yields two bounds.
 // The database's time is at least the reading plus what has passed since the reply arrived, and at most the reading
-// plus what has passed since the request was sent. There is no midpoint and no estimate: what may only happen after a
-// moment waits for the lower bound, what must happen before it obeys the upper one. The machine's wall clock plays no
-// part, but to notice that the machine was suspended.
+// plus what has passed since the request was sent. There is no midpoint and no estimate. What must not happen before a
+// moment waits for the lower bound. What must happen before it goes by the upper one. The machine's wall clock only
+// serves to notice that the machine was suspended.
 package clock
 
 import (
@@ -23,7 +23,8 @@ const (
 	memory = time.Minute
 )
 
-// Clock holds the bounds. While it has bounds it is anchored. It is safe for concurrent use; asking it takes no lock.
+// Clock holds the bounds. While it has bounds it is anchored. It is safe for concurrent use, and reading it takes no
+// lock.
 type Clock struct {
 	now        func() time.Time          // this machine's monotonic clock
 	wall       func(time.Time) time.Time // what its wall clock showed then
@@ -48,8 +49,8 @@ func Drift(ppm int) Option { return func(c *Clock) { c.drift = float64(ppm) / 1e
 // s.
 func RescueHold(d time.Duration) Option { return func(c *Clock) { c.rescueHold = d } }
 
-// Lost sets what is called when somebody who asked for [Clock.AtMost] was the one to drop the anchor: a reading should
-// be taken at once. It must not block. The default is nothing.
+// Lost sets the function that is called when a call of [Clock.AtMost] has dropped the anchor: a reading should be taken
+// at once. It must not block. The default does nothing.
 func Lost(f func()) Option { return func(c *Clock) { c.lost = f } }
 
 // Source sets where this machine's monotonic clock is read. The default is time.Now; another one lets a test stop the
@@ -58,7 +59,8 @@ func Source(now func() time.Time) Option { return func(c *Clock) { c.now = now }
 
 // New returns a clock without an anchor: it needs a reading.
 func New(opts ...Option) *Clock {
-	c := &Clock{now: time.Now, wall: wallOf, drift: 200e-6, rescueHold: 5 * time.Second, lost: func() {}, servers: make(map[string]server)}
+	c := &Clock{now: time.Now, wall: wallOf, drift: 200e-6, rescueHold: 5 * time.Second, lost: func() {},
+		servers: make(map[string]server)}
 	for _, opt := range opts {
 		opt(c)
 	}
@@ -67,13 +69,12 @@ func New(opts ...Option) *Clock {
 }
 
 // Add takes a reading that was asked for at sent and arrived at received, both as the [Source] gave them. It reports
-// whether the clock is anchored now; when it is not, another reading should be taken at once.
+// whether the clock is anchored now. If not, another reading should be taken at once.
 //
 // A reading that contradicts what is known (a server outside its own bounds, or a new one too far from the others)
-// means another clock, as after a failover. Then the anchor is dropped, and neither this reading nor any other that was
-// asked for before the drop starts the next: a contradiction does not tell which side is out of date, and a reply that
-// was on its way may still come from the server that has just been replaced. What answers a request sent after the drop
-// is the clock that counts.
+// means another clock, as after a failover. Then the anchor is dropped. Neither this reading nor any other that was
+// asked for before the drop starts the next anchor. A contradiction does not tell which side is out of date, and a late
+// reply may still come from the server that was replaced. The clock that answers a request sent after the drop counts.
 func (c *Clock) Add(r row.Reading, sent, received time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,8 +107,8 @@ func (c *Clock) contradicts(name string, fresh server, now time.Time) bool {
 	return false
 }
 
-// forget drops the servers not heard of for long. The one that was just heard stays, so an outage forgets nothing, and
-// the first reading after it is compared with the clock from before.
+// forget drops servers without a recent reading. The one just read stays. So an outage forgets nothing, and the first
+// reading after it is compared with the clock from before.
 func (c *Clock) forget(now time.Time) {
 	for name, s := range c.servers {
 		if now.Sub(s.lastReading) > memory {
@@ -132,12 +133,12 @@ func (c *Clock) publish(now time.Time) {
 	next.anchored = true
 	c.current.Store(&next)
 	if starts {
-		close(next.ready) // after the store: whoever wakes by it finds the anchor
+		close(next.ready) // after the store: a goroutine that it wakes finds the anchor
 	}
 }
 
-// Drop forgets all readings, also those that are still on their way. It is for moments when the monotonic clock may
-// have stood still, such as a suspend.
+// Drop forgets all readings, also those still in flight. It is for moments when the monotonic clock may have stood
+// still, such as a suspend.
 func (c *Clock) Drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +154,7 @@ func (c *Clock) drop(now, met time.Time) {
 }
 
 // maxGap is how much the wall clock may gain on the monotonic clock between two ticks. More than that is a suspend, or
-// somebody set the wall clock; to treat the second like the first costs one reading and one scan.
+// the wall clock was set. To treat the second like the first costs one reading and one scan.
 const maxGap = time.Second
 
 // Gap notices suspends: on Linux the monotonic clock and every timer stand still meanwhile, the wall clock does not.
@@ -186,19 +187,19 @@ func gapped(wall, mono time.Duration) bool { return wall-mono > maxGap }
 // wallOf is a moment by the wall clock alone.
 func wallOf(t time.Time) time.Time { return t.Round(0) }
 
-// anchor is what the readers see: over all servers, the clock that is furthest behind and the one furthest ahead.
+// anchor is what readers see: over all servers, the slowest lower bound and the fastest upper bound.
 type anchor struct {
-	lower, upper line
+	lower, upper bound
 	ready        chan struct{} // closed when anchored
 	anchored     bool
-	met          time.Time // when another clock was met, if ever
+	met          time.Time // when another clock was found, if ever
 }
 
 // Anchored returns a channel that is closed while there is an anchor. After the anchor was dropped there is another
 // channel.
 func (c *Clock) Anchored() <-chan struct{} { return c.current.Load().ready }
 
-// AtLeast returns what the database's clock has reached for sure. It is false without an anchor.
+// AtLeast returns a time that the database's clock has certainly reached. It is false without an anchor.
 func (c *Clock) AtLeast() (row.Time, bool) {
 	a := c.current.Load()
 	if !a.anchored {
@@ -207,9 +208,8 @@ func (c *Clock) AtLeast() (row.Time, bool) {
 	return a.lower.atLeast(c.now(), c.drift), true
 }
 
-// AtMost returns what the database's clock has not passed for sure. It is false without an anchor. In a suspend the
-// monotonic clock stands still, and the bound with it: who asks before the suspend was noticed otherwise finds the
-// anchor dropped.
+// AtMost returns a time that the database's clock has certainly not passed. It is false without an anchor. In a suspend
+// the monotonic clock stands still, and the bound with it. So the first call after a suspend drops the anchor.
 func (c *Clock) AtMost() (row.Time, bool) {
 	a := c.current.Load()
 	if !a.anchored {
@@ -242,7 +242,7 @@ func (c *Clock) Width() (time.Duration, bool) {
 }
 
 // Skew returns by how much the database is ahead of this machine's wall clock, going by the middle of the bounds; 0
-// without an anchor. Nothing is decided by it: it is for people whose logs show two clocks.
+// without an anchor. Nothing is decided by it: it serves to compare log lines of two clocks.
 func (c *Clock) Skew() time.Duration {
 	now := c.now()
 	lower, upper, ok := c.bounds(now)
@@ -260,34 +260,34 @@ func (c *Clock) bounds(now time.Time) (lower, upper row.Time, ok bool) {
 	return a.lower.atLeast(now, c.drift), a.upper.atMost(now, c.drift), true
 }
 
-// RescueHeld reports whether leases must not be rescued because another clock was met a moment ago: leases written by
-// the old clock may look over on the new one until their holders have renewed them.
+// RescueHeld reports whether leases must not be rescued because another clock was found a moment ago. Leases written by
+// the old clock may look expired on the new one until their holders have renewed them.
 func (c *Clock) RescueHeld() bool {
 	met := c.current.Load().met
 	return !met.IsZero() && c.now().Sub(met) < c.rescueHold
 }
 
-// line is one bound of the database's time: value at the moment at of the monotonic clock, moving on from there. All
-// lower bounds move at one speed and all upper bounds at another, so which of two is the tighter one never changes.
-type line struct {
+// bound is a bound of the database's time: value at the moment at of the monotonic clock, moving on from there. All
+// lower bounds move at one speed and all upper bounds at another. So the tighter one of two stays the tighter one.
+type bound struct {
 	at    time.Time
 	value row.Time
 }
 
 // atLeast returns where a lower bound stands at now: it moves too slowly by the drift.
-func (l line) atLeast(now time.Time, drift float64) row.Time {
+func (l bound) atLeast(now time.Time, drift float64) row.Time {
 	passed := now.Sub(l.at)
 	return l.value + row.Time((passed-slack(passed, drift))/time.Microsecond)
 }
 
 // atMost returns where an upper bound stands at now: it moves too fast by the drift.
-func (l line) atMost(now time.Time, drift float64) row.Time {
+func (l bound) atMost(now time.Time, drift float64) row.Time {
 	passed := now.Sub(l.at)
 	return l.value.Add(passed + slack(passed, drift))
 }
 
-// position is where a line stands, to the nanosecond. Lines are compared by it: of two that stand in the same
-// microsecond, the one that is behind by nanoseconds enters the next one later.
+// position is where a bound stands, to the nanosecond. Bounds are compared by it: of two in the same microsecond, the
+// one behind by nanoseconds enters the next microsecond later.
 type position struct {
 	micros row.Time
 	rest   time.Duration
@@ -297,22 +297,22 @@ func (p position) before(q position) bool {
 	return p.micros < q.micros || p.micros == q.micros && p.rest < q.rest
 }
 
-func (l line) lowerPosition(now time.Time, drift float64) position {
+func (l bound) lowerPosition(now time.Time, drift float64) position {
 	passed := now.Sub(l.at)
 	return l.after(passed - slack(passed, drift))
 }
 
-func (l line) upperPosition(now time.Time, drift float64) position {
+func (l bound) upperPosition(now time.Time, drift float64) position {
 	passed := now.Sub(l.at)
 	return l.after(passed + slack(passed, drift))
 }
 
-func (l line) after(d time.Duration) position {
+func (l bound) after(d time.Duration) position {
 	return position{l.value + row.Time(d/time.Microsecond), d % time.Microsecond}
 }
 
 // until returns how long after l.at a lower bound reaches t.
-func (l line) until(t row.Time, drift float64) time.Duration {
+func (l bound) until(t row.Time, drift float64) time.Duration {
 	ahead := time.Duration(min(max(t-l.value, -farMicros), farMicros)) * time.Microsecond
 	if ahead <= 0 {
 		return ahead
@@ -321,31 +321,31 @@ func (l line) until(t row.Time, drift float64) time.Duration {
 	return ahead + slack(ahead, drift/(1-drift)) + 3
 }
 
-// farMicros is about 143 years, half of what a time.Duration can hold: a due time in the year 9998 is "far", not
-// "overflown".
+// farMicros is about 143 years, half of what a time.Duration can hold. It keeps a due time in the year 9998 from
+// overflowing.
 const farMicros = row.Time(math.MaxInt64 / 2 / int64(time.Microsecond))
 
 func slack(d time.Duration, drift float64) time.Duration {
 	return time.Duration(math.Ceil(float64(d) * drift))
 }
 
-// server is what is known of the clock of one server.
+// server holds the bounds of one server's clock.
 type server struct {
-	lower, upper line
+	lower, upper bound
 	lastReading  time.Time // when its last reading arrived
 }
 
 // observe returns the bounds that one reading yields. A reading is cut to the microsecond, so the server's time may
-// already have been almost one further.
+// have been almost one microsecond later.
 func observe(r row.Reading, sent, received time.Time) server {
 	return server{
-		lower:       line{at: received, value: r.Time},
-		upper:       line{at: sent, value: r.Time + 1},
+		lower:       bound{at: received, value: r.Time},
+		upper:       bound{at: sent, value: r.Time + 1},
 		lastReading: received,
 	}
 }
 
-// apart returns by how much the two clocks differ for sure, or a negative number when they may agree.
+// apart returns by how much the two clocks certainly differ, or a negative number when they may agree.
 func (s server) apart(other server, now time.Time, drift float64) time.Duration {
 	ahead := s.lower.atLeast(now, drift) - other.upper.atMost(now, drift)
 	behind := other.lower.atLeast(now, drift) - s.upper.atMost(now, drift)
@@ -366,6 +366,5 @@ func (s server) narrow(fresh server, now time.Time, drift float64) server {
 	return s
 }
 
-// NapLimit is how long a [Nap] should be at most: for the rest of a longer wait a timer does as well and can be
-// interrupted.
+// NapLimit is the longest useful [Nap]. Of a longer wait, the rest is for a timer, which can be interrupted.
 const NapLimit = 1200 * time.Microsecond

@@ -66,7 +66,8 @@ func simulate(t *testing.T, machines []machine, steps []step) (err error) {
 			sent := time.Now()
 			time.Sleep(s.request)
 			truth := machines[s.machine].time(start) + s.falsified
-			reading := row.Reading{Server: fmt.Sprint(s.machine), Time: epoch + row.Time(math.Floor(float64(truth)/1e3))}
+			reading := row.Reading{Server: fmt.Sprint(s.machine), Time: epoch +
+				row.Time(math.Floor(float64(truth)/1e3))}
 			time.Sleep(s.reply)
 			before, known := c.Width()
 			anchored := c.Add(reading, sent, time.Now())
@@ -94,15 +95,17 @@ func drawDuration(t *rapid.T, limit time.Duration, label string) time.Duration {
 func drawMachines(t *rapid.T) []machine {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) machine {
 		return machine{
-			offset: time.Duration(rapid.Int64Range(int64(-400*time.Millisecond), int64(400*time.Millisecond)).Draw(t, "offset")),
-			ppm:    rapid.Float64Range(-200, 200).Draw(t, "ppm"),
+			offset: time.Duration(rapid.Int64Range(int64(-400*time.Millisecond), int64(400*time.Millisecond)).Draw(t,
+				"offset")),
+			ppm: rapid.Float64Range(-200, 200).Draw(t, "ppm"),
 		}
 	}), 1, 3).Draw(t, "machines")
 }
 
 func drawSteps(t *rapid.T, machines int) []step {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
-		pause := rapid.SampledFrom([]time.Duration{time.Millisecond, 10 * time.Second, 10 * time.Minute}).Draw(t, "longest pause")
+		pause := rapid.SampledFrom([]time.Duration{time.Millisecond, 10 * time.Second, 10 * time.Minute}).Draw(t,
+			"longest pause")
 		travel := rapid.SampledFrom([]time.Duration{0, time.Millisecond, 2 * time.Second}).Draw(t, "longest travel")
 		return step{
 			machine: rapid.IntRange(0, machines-1).Draw(t, "machine"),

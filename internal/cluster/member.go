@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// LeaseTime is how long a node number stays with a node that is not heard of.
+	// LeaseTime is how long a node keeps its number without a heartbeat.
 	LeaseTime = 5 * time.Second
-	// forgetAfter is when the row of a silent node is removed by the next one that joins.
+	// forgetAfter is the age of a heartbeat after which the next node that joins removes the row.
 	forgetAfter = time.Hour
 	// joinTries bounds how many numbers one Join asks for; others may be joining at the same moment.
 	joinTries = 16
@@ -29,7 +29,8 @@ var ErrNoFreeNumber = errors.New("no free node number: at most 512 processes can
 type Registry interface {
 	// Nodes returns all nodes and a reading of the clock that their heartbeats are judged by.
 	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)
-	// Join leases n.Number for n.Token, or returns false when another token holds it that was heard of within staleAfter.
+	// Join leases n.Number for n.Token, or returns false when another token holds it whose heartbeat is younger than
+	// staleAfter.
 	Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error)
 	// Beat renews the lease and stores n, or returns false when n.Token no longer holds n.Number.
 	Beat(ctx context.Context, n row.Node) (bool, error)
@@ -43,7 +44,7 @@ type Member struct {
 	process  Process
 	random   int // carried by ids while no lease holds
 
-	exchange chan struct{} // holds one token during an exchange with the registry: a late Beat must not undo a Leave
+	exchange chan struct{} // holds an element during an exchange with the registry: a late Beat must not undo a Leave
 
 	mu        sync.Mutex
 	node      row.Node
@@ -59,7 +60,7 @@ type MemberConfig struct {
 	Version string // of the program
 }
 
-// Join leases a free node number. Numbers of processes of this host that have ended are free at once, others when their
+// Join leases a free node number. A number of a process of this host that has ended is free at once, any other when its
 // node was silent for [LeaseTime]. It returns [ErrNoFreeNumber] or an error of the registry.
 func Join(ctx context.Context, registry Registry, cfg MemberConfig) (*Member, error) {
 	p := cfg.Process
@@ -111,8 +112,8 @@ func (m *Member) SetLeaving() {
 	m.node.Leaving = true
 }
 
-// Beat tells the registry that the node is alive. When somebody else has taken the number meanwhile, another one is
-// leased.
+// Beat tells the registry that the node is alive. When another node has taken the number meanwhile, Beat leases another
+// one.
 func (m *Member) Beat(ctx context.Context) error {
 	if err := m.beginExchange(ctx); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (m *Member) Leave(ctx context.Context) error {
 	return nil
 }
 
-// join leases any number that nobody holds.
+// join leases any free number.
 func (m *Member) join(ctx context.Context) error {
 	nodes, reading, err := m.registry.Nodes(ctx)
 	if err != nil {
@@ -184,7 +185,7 @@ func (m *Member) join(ctx context.Context) error {
 	return ErrNoFreeNumber
 }
 
-// splitDead separates the nodes that certainly ended, or were silent for very long, from those that may live.
+// splitDead separates nodes that have certainly ended, or were silent for very long, from those that may live.
 func (m *Member) splitDead(nodes []row.Node, now row.Time) (rest []row.Node, dead []string) {
 	for _, n := range nodes {
 		if m.process.Gone(n) || now.Sub(n.Heartbeat) > forgetAfter {
@@ -197,7 +198,7 @@ func (m *Member) splitDead(nodes []row.Node, now row.Time) (rest []row.Node, dea
 }
 
 // freeNumbers returns the numbers that can be leased, in random order, so that nodes that start together rarely ask for
-// the same; those of silent nodes come last, because they may wake up and want theirs back.
+// the same. Numbers of silent nodes come last, because such a node may wake up.
 func freeNumbers(nodes []row.Node, now row.Time) []int {
 	held, silent := make(map[int]bool), make(map[int]bool)
 	for _, n := range nodes {
@@ -219,7 +220,7 @@ func freeNumbers(nodes []row.Node, now row.Time) []int {
 	return append(free, taken...)
 }
 
-// beginExchange waits until no other exchange with the registry goes on.
+// beginExchange waits until no other exchange with the registry is in progress.
 func (m *Member) beginExchange(ctx context.Context) error {
 	select {
 	case m.exchange <- struct{}{}:
@@ -258,8 +259,8 @@ const (
 	seqMask  = 1<<seqBits - 1
 	nodeMask = 1<<nodeBits - 1
 
-	// LeasedNodes is how many node numbers can be leased: 0 to LeasedNodes-1. The numbers above are drawn at random, never
-	// leased.
+	// LeasedNodes is how many node numbers can be leased: 0 to LeasedNodes-1. The numbers above are drawn at random,
+	// never leased.
 	LeasedNodes = 1 << (nodeBits - 1)
 )
 
@@ -300,7 +301,7 @@ func (s *IDs) Next() int64 {
 	ms = max(ms, s.last>>msShift, 1)
 	id := ms<<msShift | s.node<<seqBits | s.seq
 	if id <= s.last {
-		// The sequence came round within the millisecond, or the node number became smaller: borrow from the next one.
+		// The sequence wrapped within the millisecond, or the node number became smaller: borrow from the next one.
 		id += 1 << msShift
 	}
 	s.last = id
@@ -315,12 +316,11 @@ func Split(id int64) (at time.Time, node, seq int) {
 	return epoch.Add(time.Duration(id>>msShift) * time.Millisecond), int(id >> seqBits & nodeMask), int(id & seqMask)
 }
 
-// reservedIDs is how many ids at the end of all are given to nobody: those of the last eight years and more.
+// reservedIDs is how many of the largest ids are never used: those of more than the last eight years.
 const reservedIDs = 1 << 60
 
-// Valid reports whether an id can come from [IDs]. The small numbers that AUTO_INCREMENT or a person gives cannot. The
-// last ones before AUTO_INCREMENT has no more to give are refused too: a single row there would end all inserts that
-// name no id.
+// Valid reports whether an id can come from [IDs]. Small numbers, of AUTO_INCREMENT or written by hand, cannot. The
+// largest ones are refused too: a single row there would use AUTO_INCREMENT up and end all inserts without an id.
 func Valid(id int64) bool { return id >= 1<<msShift && id <= Last }
 
 // Last is the largest id that a task may have.

@@ -120,7 +120,8 @@ func TestJoinRemovesTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewProcess()
 		old, crashed, fresh := node(1), node(2), node(3)
-		crashed.Host, crashed.PID, crashed.StartedAt = p.Host, p.PID, p.StartedAt-1 // our pid, used by another process before
+		// our pid, used by another process before
+		crashed.Host, crashed.PID, crashed.StartedAt = p.Host, p.PID, p.StartedAt-1
 		b := newBoard(t, old)
 		time.Sleep(forgetAfter + time.Second)
 		b.take(t, crashed, fresh)
@@ -223,7 +224,8 @@ func TestBeatTellsTagsAndLeaving(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, _ := b.listed(t, p.Token)
-		if !slices.Equal(n.Tags, []string{"a", "b"}) || !n.Leaving || n.Heartbeat != row.At(time.Now()) || n.Version != "test" {
+		if !slices.Equal(n.Tags, []string{"a", "b"}) || !n.Leaving || n.Heartbeat != row.At(time.Now()) ||
+			n.Version != "test" {
 			t.Fatalf("the registry holds %+v", n)
 		}
 	})

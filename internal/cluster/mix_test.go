@@ -61,7 +61,8 @@ func TestSharesDivideEvenly(t *testing.T) {
 			ids[fmt.Sprintf("%d per second (0: in bulk), step %d", perSecond, step)] = idsAt(perSecond, step, count)
 		}
 		ids[fmt.Sprintf("AUTO_INCREMENT of an empty table, step %d", step)] = numbersOf(0, step, count)
-		ids[fmt.Sprintf("AUTO_INCREMENT behind our ids, step %d", step)] = numbersOf(NewIDs(9, at(noon)).Next(), step, count)
+		ids[fmt.Sprintf("AUTO_INCREMENT behind our ids, step %d", step)] = numbersOf(NewIDs(9, at(noon)).Next(), step,
+			count)
 	}
 	due, worstPlain := viewTime.Add(time.Hour), 0.0
 	for name, ids := range ids {
@@ -70,12 +71,14 @@ func TestSharesDivideEvenly(t *testing.T) {
 				if off := unevenness(ids, total, shareOf(t, total, due)); off > 8 {
 					t.Errorf("%d nodes: chi-square is %.1f standard deviations off", total, off)
 				}
-				worstPlain = max(worstPlain, unevenness(ids, total, func(id int64) int { return int(id % int64(total)) }))
+				worstPlain = max(worstPlain, unevenness(ids, total,
+					func(id int64) int { return int(id % int64(total)) }))
 			}
 		})
 	}
 	if worstPlain < 100 {
-		t.Errorf("the plain id is never worse than %.1f standard deviations: this test would not notice a missing mix", worstPlain)
+		t.Errorf("the plain id is never worse than %.1f standard deviations: this test would not notice a missing mix",
+			worstPlain)
 	}
 }
 

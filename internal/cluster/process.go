@@ -60,7 +60,7 @@ func newToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// hostIP picks the first IPv4 address that other machines could know. It helps people to find the machine; nothing
+// hostIP picks the first IPv4 address that other machines could know. It helps an operator to find the machine. Nothing
 // depends on it.
 func hostIP() uint32 {
 	addrs, err := net.InterfaceAddrs()

@@ -13,7 +13,7 @@ import (
 )
 
 // hostIdentity names the pid namespace of this boot of this machine: a pid means the same to two processes if and only
-// if they share it. Containers on one machine have namespaces of their own; a reboot starts the pids anew.
+// if they share it. Containers on one machine have namespaces of their own. A reboot resets the pids.
 func hostIdentity(name string) string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

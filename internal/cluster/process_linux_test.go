@@ -53,8 +53,8 @@ func TestProcessHiddenFromOtherUsersIsNotGone(t *testing.T) {
 	if err := errors.Join(err, file.Chmod(0o755), file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	look := exec.Command("unshare", "--mount", "sh", "-c",
-		hide+" && cd / && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" -test.run='^TestProcessHiddenFromOtherUsersIsNotGone$'", file.Name())
+	asOther := hide + " && cd / && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" \"$1\""
+	look := exec.Command("unshare", "--mount", "sh", "-c", asOther, file.Name(), "-test.run=^"+t.Name()+"$")
 	look.Env = append(os.Environ(), key+"="+string(node))
 	if out, err := look.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

@@ -13,10 +13,10 @@ import (
 type Rule struct {
 	Alive time.Duration       // a node is alive while its heartbeat is at most this old
 	Near  time.Duration       // two look-ahead periods: what is due sooner after its save stays with its saver
-	Gone  func(row.Node) bool // reports nodes that are known to be dead whatever their heartbeat says; nil knows of none
+	Gone  func(row.Node) bool // reports nodes that are dead whatever their heartbeat says; nil: none
 }
 
-// View is one look at the live nodes: who serves which tag, and which tasks are this node's to arm. It never changes.
+// View is a snapshot of the live nodes: which nodes serve a tag, and which tasks this node arms. It never changes.
 type View struct {
 	near time.Duration
 	tags map[string]servers
@@ -33,7 +33,8 @@ type servers struct {
 // see the same.
 func NewView(self string, nodes []row.Node, now row.Time, rule Rule) *View {
 	v := &View{near: rule.Near, tags: make(map[string]servers)}
-	byNumber := slices.SortedFunc(slices.Values(nodes), func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
+	byNumber := slices.SortedFunc(slices.Values(nodes),
+		func(a, b row.Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range byNumber {
 		if n.Leaving || now.Sub(n.Heartbeat) > rule.Alive || rule.Gone != nil && rule.Gone(n) {
 			continue
@@ -98,8 +99,8 @@ func (v *View) Peers() int {
 }
 
 // Mine reports whether this node arms a new task, decided by the row alone: a task due soon after its save belongs to
-// the node whose number its id carries, because nobody else can have seen it in time; any other is assigned among the
-// nodes that serve its tag. It is false on every node for a tag that nobody serves.
+// the node whose number its id carries, because no other node can have seen it in time. Any other is assigned among the
+// nodes that serve its tag. It is false on every node for a tag without a live node.
 func (v *View) Mine(id int64, due row.Time, tag string) bool {
 	s := v.tags[tag]
 	if len(s.numbers) == 0 {
@@ -114,7 +115,7 @@ func (v *View) Mine(id int64, due row.Time, tag string) bool {
 	return s.assigned(id)
 }
 
-// Assigned reports whether a row is of this node's share, whoever saved it and whenever it is due.
+// Assigned reports whether a row belongs to this node's share, whichever node saved it and whenever it is due.
 func (v *View) Assigned(id int64, tag string) bool {
 	s := v.tags[tag]
 	return len(s.numbers) > 0 && s.assigned(id)
@@ -125,7 +126,8 @@ func (s servers) assigned(id int64) bool { return int(Mix(id)%uint64(len(s.numbe
 // Mix spreads an id over all 64 bits, so that Mix(id) mod total is even for every total. The plain id is not: its low
 // bits are a sequence, and its high bits a time, that callers may use in steps.
 //
-// It is the finaliser of SplitMix64. All nodes must agree on it, so it never changes.
+// It is the finaliser of SplitMix64. All nodes must agree on it, so it never changes. It is independent of package
+// timer's, which finds slots.
 func Mix(id int64) uint64 {
 	z := uint64(id) + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

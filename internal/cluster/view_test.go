@@ -98,10 +98,12 @@ func TestViewKeepsExactlyTwoPeriodsWithTheSaver(t *testing.T) {
 func TestViewTellsEveryNodesShare(t *testing.T) {
 	t.Parallel()
 	nodes := []row.Node{
-		node(9, "a"), node(3, "a", "b"), leaving(node(5, "a")), silent(node(7, "a"), 2001*time.Millisecond), node(8, "b"), node(4, "a"),
+		node(9, "a"), node(3, "a", "b"), leaving(node(5, "a")), silent(node(7, "a"), 2001*time.Millisecond),
+		node(8, "b"), node(4, "a"),
 	}
 	v := NewView("", nodes, viewTime, viewRule)
-	for number, want := range map[int][2]int{3: {1, 3}, 4: {2, 3}, 9: {3, 3}, 5: {0, 3}, 7: {0, 3}, 8: {0, 3}, 6: {0, 3}} {
+	for number, want := range map[int][2]int{3: {1, 3}, 4: {2, 3}, 9: {3, 3}, 5: {0, 3}, 7: {0, 3}, 8: {0, 3},
+		6: {0, 3}} {
 		if position, total := v.Share("a", number); position != want[0] || total != want[1] {
 			t.Errorf("node %d has share %d of %d, want %v", number, position, total, want)
 		}

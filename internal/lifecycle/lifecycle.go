@@ -1,5 +1,5 @@
 // Package lifecycle holds what the parts of a scheduler share: goroutines that are waited for, calls with a deadline,
-// back-off, and a log that a fault which thousands of tasks meet does not fill.
+// back-off, and a log limiter for faults that thousands of tasks meet.
 package lifecycle
 
 import (
@@ -56,8 +56,7 @@ func (l *Lifecycle) End() {
 	l.limiter.close()
 }
 
-// Call bounds one call of the store. It depends on the life alone: a write that was begun is not torn by a caller that
-// leaves.
+// Call bounds one call of the store. It depends on the life alone: a write in flight goes on when its caller leaves.
 func (l *Lifecycle) Call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(l.Life, l.timeout)
 }

@@ -107,7 +107,7 @@ func (w *logWindow) begin(every time.Duration) {
 	clear(w.written)
 }
 
-// flush writes the last line that was held back, unless a later one has told of it.
+// flush writes the last line that was held back, unless a later line has counted it.
 func (l *logWindows) flush(w *logWindow, every time.Duration) {
 	l.mu.Lock()
 	held, last := w.held, w.last
@@ -124,12 +124,12 @@ func (l *logWindows) flush(w *logWindow, every time.Duration) {
 	last(held - 1)
 }
 
-// close writes what is held back. No line is held back after it, so none is written later than it is told.
+// close writes what is held back. Later lines are written at once.
 func (l *logWindows) close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	for _, w := range l.byMessage { // nobody adds to it any more
+	for _, w := range l.byMessage { // no line is added any more
 		l.flush(w, logEvery)
 	}
 	l.flushes.Wait()

@@ -1,5 +1,5 @@
-// Package metrics counts and measures what a scheduler does, for Prometheus. The names of the series are a promise to
-// dashboards and alerts; they begin with delaytask_ and do not change.
+// Package metrics counts and measures what a scheduler does, for Prometheus. Dashboards and alerts rely on the names of
+// the series: they begin with delaytask_ and do not change.
 package metrics
 
 import (

@@ -35,7 +35,7 @@ func TestEventsAreCounted(t *testing.T) {
 	c.Run("mail", metrics.RunCompleted)
 	c.Clock(1500*time.Microsecond, -2*time.Second)
 	want := `
-# HELP delaytask_claims_total Rows that this process tried to claim; lost ones went to somebody else.
+# HELP delaytask_claims_total Rows that this process tried to claim; another process won the lost ones.
 # TYPE delaytask_claims_total counter
 delaytask_claims_total{result="error"} 4
 delaytask_claims_total{result="lost"} 2
@@ -50,7 +50,8 @@ delaytask_clock_width_seconds 0.0015
 # TYPE delaytask_runs_total counter
 delaytask_runs_total{result="completed",tag="mail"} 2
 `
-	err := testutil.CollectAndCompare(c, strings.NewReader(want), "delaytask_claims_total", "delaytask_clock_skew_seconds",
+	err := testutil.CollectAndCompare(c, strings.NewReader(want), "delaytask_claims_total",
+		"delaytask_clock_skew_seconds",
 		"delaytask_clock_width_seconds", "delaytask_runs_total")
 	if err != nil {
 		t.Error(err)

@@ -23,7 +23,7 @@ const (
 	RunCancelled   = "cancelled"
 	RunSnoozed     = "snoozed"
 	RunReleased    = "released"   // interrupted by a stop, no attempt spent
-	RunLeaseLost   = "lease_lost" // somebody else holds the task
+	RunLeaseLost   = "lease_lost" // the lease has passed on
 	RunSkippedLate = "skipped_late"
 	RunFailedLate  = "failed_late"
 )

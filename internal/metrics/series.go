@@ -4,8 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 const namespace = "delaytask"
 
-// latenessBuckets are dense around what is promised: 2 ms on time, 600 ms for short delays of other processes, 6 s
-// caught up.
+// latenessBuckets are dense around what the README promises: 2 ms on time, 600 ms for short delays of other processes,
+// 6 s caught up.
 var latenessBuckets = []float64{
 	0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.05,
 	0.1, 0.25, 0.6, 1, 2.5, 6, 15, 60, 300, 900, 3600,
@@ -15,13 +15,17 @@ var batchBuckets = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 
 func (c *Collector) addCounters() {
 	c.saves = c.counterVec("saves_total", "Saves by the answer that their caller got.", "result")
-	c.claims = c.counterVec("claims_total", "Rows that this process tried to claim; lost ones went to somebody else.", "result")
+	c.claims = c.counterVec("claims_total", "Rows that this process tried to claim; another process won the lost ones.",
+		"result")
 	c.runs = c.counterVec("runs_total", "Attempts that ended, by tag and by what became of the task.", "tag", "result")
-	c.retries = c.counterVec("retries_total", "Attempts that ended in an error and will be followed by another one.", "tag")
-	c.rescues = c.counterVec("rescues_total", "Leases of dead or stuck executors that a rescue looked at, by what it did.",
+	c.retries = c.counterVec("retries_total", "Attempts that ended in an error and will be followed by another one.",
+		"tag")
+	c.rescues = c.counterVec("rescues_total",
+		"Leases of dead or stuck executors that a rescue looked at, by what it did.",
 		"result")
 	c.quarantined = c.counter("quarantined_total", "Tasks failed because they lost their process too often.")
-	c.ignoredContext = c.counter("ignored_context_total", "Processors that went on working after their context had ended.")
+	c.ignoredContext = c.counter("ignored_context_total",
+		"Processors that went on working after their context had ended.")
 	c.purged = c.counterVec("purged_total", "Finished rows deleted after their retention, by status.", "status")
 	c.databaseErrors = c.counterVec("database_errors_total", "Errors of the database by class.", "class")
 
@@ -34,7 +38,7 @@ func (c *Collector) addCounters() {
 
 func (c *Collector) addHistograms() {
 	c.lateness = c.histogramVec("lateness_seconds",
-		"How much later than promised tasks were first handed to somebody: in total, and by what they waited for.",
+		"How much later than expected first attempts started: in total, and by what they waited for.",
 		latenessBuckets, "tag", "part")
 	c.batchSize = c.histogramVec("batch_size", "Rows in one statement, by operation.", batchBuckets, "op")
 }
@@ -60,7 +64,8 @@ func (c *Collector) counter(name, help string) prometheus.Counter {
 }
 
 func (c *Collector) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	return add(c, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
+	return add(c, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help},
+		labels))
 }
 
 func (c *Collector) gauge(name, help string) prometheus.Gauge {

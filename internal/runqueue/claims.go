@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// claims counts the rows that are claimed for workers and pops, and decides for how many more there is a place. A row
+// claims counts the rows that are claimed for slots and pops, and decides for how many more there is a place. A row
 // takes a place when it is picked. It gives the place back when its result is on its way to the database.
 type claims struct {
 	tags *tagTable
@@ -12,9 +12,9 @@ type claims struct {
 
 	concurrency   int // slots
 	open          int // tags that are served here and not paused
-	claimed       int // rows that are claimed for a worker, or being claimed
+	claimed       int // rows that are claimed for a slot, or being claimed
 	counted       int // places that count as some tag's
-	claimedAhead  int // places of workers that rows take ahead of their due times
+	claimedAhead  int // places of slots that rows take ahead of their due times
 	prefetchLimit int // rows that may be claimed beyond the slots now
 
 	rate      rate
@@ -25,9 +25,9 @@ type claims struct {
 // fairness is how many slots a tag may have for each that is free.
 //
 // Where several tags are served, none takes all slots, whatever its tasks do. The more slots a tag has, the more have
-// to be free before it gets another one. So a tag whose tasks take minutes leaves some to those whose tasks take
-// milliseconds, and a second such tag finds some as well. The rule is that of dynamic thresholds in switches with a
-// shared buffer (Choudhury and Hahne, 1998).
+// to be free before it gets another one. So a tag with tasks of minutes leaves some to tags with tasks of milliseconds,
+// and a second slow tag gets some, too. The rule is that of dynamic thresholds in switches with a shared buffer
+// (Choudhury and Hahne, 1998).
 const fairness = 8
 
 // fair returns how many slots one tag may have beside what the others have. Of 64 slots it is 56 when they have none.
@@ -55,15 +55,15 @@ func (c *claims) recount(tag *tagQueue) {
 	c.counted += tag.counted
 }
 
-// hasSlot reports whether a row of the tag may be claimed for a worker.
+// hasSlot reports whether a row of the tag may be claimed for a slot.
 func (c *claims) hasSlot(tag *tagQueue) bool {
 	return c.claimed < c.concurrency+c.prefetchLimit && tag.claimed < c.share(tag)+tag.prefetchLimit
 }
 
-// hasTaker reports whether a row of the tag may be claimed for a worker or a pop.
+// hasTaker reports whether a row of the tag may be claimed for a slot or a pop.
 func (c *claims) hasTaker(tag *tagQueue) bool { return c.hasSlot(tag) || c.pops.takes(tag) > 0 }
 
-// take gives the row to a worker or to a waiting pop. Where both are free they take turns.
+// take gives the row to a slot or to a waiting pop. Where both are free they take turns.
 func (c *claims) take(it *Item) {
 	tag := it.tag
 	it.ForPop = c.pops.takes(tag) > 0 && (tag.pops.turn || !c.hasSlot(tag))
@@ -96,8 +96,8 @@ func (c *claims) unclaim(it *Item) bool {
 	return true
 }
 
-// keptFree returns how many of n places rows that are not due yet leave free: an eighth, at least one. Nothing runs
-// in a place that such a row takes, and what is saved for now, or comes back from elsewhere, must find one.
+// keptFree returns how many of n places rows that are not due yet leave free: an eighth, at least one. Such a row
+// blocks its place until it is due, and rows that become due by then need one.
 func keptFree(n int) int { return (n + 7) / 8 }
 
 // mayClaimAhead reports whether a row of the tag may take a place before it is due.
@@ -106,10 +106,11 @@ func (c *claims) mayClaimAhead(tag *tagQueue) bool {
 	if tag.claimedAhead >= takers-keptFree(takers)+tag.prefetchLimit {
 		return false
 	}
-	return c.pops.takes(tag) > 0 || c.hasSlot(tag) && c.claimedAhead < c.concurrency-keptFree(c.concurrency)+c.prefetchLimit
+	most := c.concurrency - keptFree(c.concurrency) + c.prefetchLimit
+	return c.pops.takes(tag) > 0 || c.hasSlot(tag) && c.claimedAhead < most
 }
 
-// countClaimedAhead counts a place that a row takes ahead of its due time, or one that it does no longer.
+// countClaimedAhead counts a place that a row takes ahead of its due time, or no longer takes.
 func (c *claims) countClaimedAhead(it *Item, ahead bool) {
 	if it.claimedAhead == ahead {
 		return
@@ -145,7 +146,7 @@ type rate struct {
 	prefetch int // rows that may be claimed beyond the slots
 }
 
-// measure begins to count anew when a span is over.
+// measure begins to count again when a span is over.
 //
 // The quick tasks of one claim end together, and those of the next claim a round trip later. So a span is two round
 // trips long at least, or every other one would be empty. A prefetch lasts as long, or the slots would be empty until

@@ -26,7 +26,8 @@ func TestSlotsStayFreeOfRowsThatAreNotDueYet(t *testing.T) {
 		}
 		q.Fire(ms(1), ahead40, everyTimer)
 		if got := len(q.pickAny(MaxClaim, ms(1))); got != c.ahead {
-			t.Errorf("%d slots, %d for the tag: %d are taken ahead of time, want %d", c.concurrency, c.limit, got, c.ahead)
+			t.Errorf("%d slots, %d for the tag: %d are taken ahead of time, want %d", c.concurrency, c.limit, got,
+				c.ahead)
 		}
 		q.AddDue([]row.Due{{ID: 1000, Tag: "a", Due: ms(1)}}, false, ms(1))
 		if got := idsIn(q.pickAny(MaxClaim, ms(1))); !slices.Equal(got, []int64{1000}) {

@@ -15,7 +15,7 @@ type Pops struct {
 type demand struct {
 	wanted   int  // rows, over all pops that wait
 	reserved int  // rows that are being claimed for them
-	turn     bool // the next row goes to a pop where a worker is free as well
+	turn     bool // the next row goes to a pop although a slot is free as well
 }
 
 func (d *demand) open() int { return max(d.wanted-d.reserved, 0) }
@@ -89,8 +89,8 @@ func (p *Pops) Unlooked(tags []string) (unlooked []string, wanted int) {
 	return unlooked, wanted
 }
 
-// Looked notes that all due rows of the tags have been found. Until no pop waits any more, later ones are found as
-// they are for workers.
+// Looked notes that all due rows of the tags have been found. Until no pop waits any more, later ones are found as they
+// are for processors.
 func (p *Pops) Looked(tags []string) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()

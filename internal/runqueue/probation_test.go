@@ -26,7 +26,8 @@ func TestTaskThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := queueFor(10, 10, "a")
-			q.AddDue([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "a", Due: 1, CrashCount: 2}}, false, 0)
+			q.AddDue([]row.Due{{ID: 1, Tag: "a", Due: 1, CrashCount: 2}, {ID: 2, Tag: "a", Due: 1, CrashCount: 2}},
+				false, 0)
 			first := q.pickAny(MaxClaim, 0)
 			step(q, first[0])
 			if got := q.pickAny(MaxClaim, 0); len(first) != 1 || !slices.Equal(idsIn(got), []int64{2}) {

@@ -8,8 +8,8 @@ import (
 )
 
 // Queue knows every row that this process may run, and where it is. A row is in at most one place: it has a timer, it
-// waits in a ready queue, or this process owns it, for a claim, a worker or a pop. All parts that find rows go
-// through the queue, so no two parts of a process claim the same row.
+// waits in a ready queue, or this process owns it, for a claim, a slot or a pop. All parts that find rows go through
+// the queue, so no two parts of a process claim the same row.
 type Queue struct {
 	TimerWake  Wake // the first timer may be another one
 	ClaimWake  Wake // a row waits in a ready queue, or a place became free
@@ -19,9 +19,9 @@ type Queue struct {
 	Slots Slots
 	Pops  Pops
 
-	// mu guards all that follows, the slots and the pops. What Fire, Redistribute and Expel call back may take the
-	// caller's locks, of tags and of attempts. So callers must not hold those when they call the queue. They may hold
-	// any other lock.
+	// mu guards the fields below, the slots and the pops. Lock order: mu comes before the locks of tags and attempts,
+	// which the functions passed to Fire, Redistribute and Expel may take, and after all others. So a caller that holds
+	// the lock of a tag or an attempt must not call the queue.
 	mu     sync.Mutex
 	closed bool
 	limits Limits
@@ -123,7 +123,7 @@ func (q *Queue) AddDue(rows []row.Due, backlog bool, now row.Time) (taken int) {
 	defer q.mu.Unlock()
 	for _, d := range rows {
 		if q.keeps(d.ID, d.Version) || d.Due.IsZero() {
-			continue // without a due time nobody knows whether it is due: it has to be adopted first
+			continue // it may not be due: a row without a due time has to be adopted first
 		}
 		if e, ok := q.timers.Get(d.ID); ok {
 			if e.Version > d.Version {
@@ -221,7 +221,7 @@ type Counts struct {
 	Timers      int
 	Waiting     int // rows in ready queues
 	Owned       int // rows
-	Claimed     int // rows that are claimed for a worker, or being claimed
+	Claimed     int // rows that are claimed for a slot, or being claimed
 	Running     int // slots in which a row runs
 	OnProbation int // rows that a crash of this process would count against
 	OpenTags    int // that are served here and not paused
@@ -277,7 +277,7 @@ func (q *Queue) Lend(it *Item, version int64) {
 type Share uint8
 
 const (
-	// Slot is the place that the row was claimed for, of a worker or a pop.
+	// Slot is the place that the row was claimed for, a slot or a pop's.
 	Slot Share = 1 << iota
 	// Turn is its turn on probation.
 	Turn
@@ -311,8 +311,8 @@ const (
 	Unclaimed
 )
 
-// Release ends the ownership of a row, and all its shares with it. It is safe to call more than once, also when the
-// row is owned anew by then.
+// Release ends the ownership of a row, and all its shares with it. It is safe to call more than once, also when the row
+// is owned again by then.
 func (q *Queue) Release(it *Item, why Reason) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -46,8 +46,8 @@ func (r *ready) enqueue(it *Item) {
 	}
 }
 
-// makeReady lets rows wait with what is due now that are due by near. It returns when the next row is due that is
-// still early, and whether there were any.
+// makeReady lets rows wait with what is due now that are due by near. It returns when the next upcoming row is due, and
+// whether it made any ready.
 func (r *ready) makeReady(near row.Time) (next row.Time, some bool) {
 	next = row.MaxTime
 	for _, tag := range r.tags.active {

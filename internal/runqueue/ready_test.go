@@ -175,7 +175,8 @@ func TestARowIsInOnePlace(t *testing.T) {
 		draw := func() row.Due {
 			return row.Due{
 				ID: rapid.Int64Range(1, 20).Draw(t, "id"), Version: rapid.Int64Range(0, 3).Draw(t, "version"),
-				Tag: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag"), Due: row.Time(rapid.Int64Range(1, 5).Draw(t, "due")),
+				Tag:        rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag"),
+				Due:        row.Time(rapid.Int64Range(1, 5).Draw(t, "due")),
 				CrashCount: rapid.IntRange(0, 3).Draw(t, "crashes"),
 			}
 		}
@@ -262,11 +263,13 @@ func TestARowIsInOnePlace(t *testing.T) {
 				}
 				for _, tag := range q.tags.byName {
 					if n := ahead[tag.name]; n != tag.claimedAhead || n > limit-keptFree(limit) {
-						t.Fatalf("%d places of %s are taken ahead of time, want %d, at most %d", tag.claimedAhead, tag.name, n, limit)
+						t.Fatalf("%d places of %s are taken ahead of time, want %d, at most %d", tag.claimedAhead,
+							tag.name, n, limit)
 					}
 				}
 				if n := ahead["a"] + ahead["b"]; n != q.claims.claimedAhead || n > concurrency-keptFree(concurrency) {
-					t.Fatalf("%d places are taken ahead of time, %d are counted, there are %d", n, q.claims.claimedAhead, concurrency)
+					t.Fatalf("%d places are taken ahead of time, %d are counted, there are %d", n,
+						q.claims.claimedAhead, concurrency)
 				}
 				for id := range q.ready.waiting {
 					if _, armed := q.timers.Get(id); armed {

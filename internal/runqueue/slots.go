@@ -10,8 +10,8 @@ import (
 // process can run the row.
 const SlotWait = 500 * time.Millisecond
 
-// Slots lets claimed rows run: as many at once as there are workers, and of a tag as many as its concurrency allows.
-// A prefetched row waits here until a slot is free. The best of all tags comes first.
+// Slots lets claimed rows run: as many at once as the queue's concurrency, and of a tag as many as the tag's allows. A
+// prefetched row waits here until a slot is free. The best of all tags comes first.
 type Slots struct {
 	queue   *Queue
 	running int  // slots in which a row runs

@@ -8,8 +8,8 @@ import (
 	"github.com/delaytask/delaytask/internal/timer"
 )
 
-// Tags are free text, and callers may make up new ones as they go. So each claim walks through the active tags alone.
-// A tag that is neither served nor active is forgotten.
+// Tags are free text, and callers may use new ones at any time. So each claim goes through the active tags alone. A tag
+// that is neither served nor active is forgotten.
 
 // tagQueue is what waits of one tag, and what runs of it.
 type tagQueue struct {
@@ -27,9 +27,9 @@ type tagQueue struct {
 	backlog  []*Item   // oldest first
 	awaited  time.Time // when a scan last waited for room in the backlog, with rows that are older
 
-	claimed       int // rows that are claimed for a worker, or being claimed
+	claimed       int // rows that are claimed for a slot, or being claimed
 	counted       int // places that count as the tag's beside other tags
-	claimedAhead  int // places of workers and pops that rows take ahead of their due times
+	claimedAhead  int // places that rows take ahead of their due times
 	rate          rate
 	prefetchLimit int // rows that may be claimed beyond the slots now
 	pops          demand
@@ -147,18 +147,18 @@ type Item struct {
 	timer.Entry
 	Fired   row.Time  // when it came into its ready queue
 	Entered time.Time // when it asked for a slot to run in; zero for one that goes to a pop
-	ForPop  bool      // it goes to a waiting pop instead of a worker
+	ForPop  bool      // it goes to a waiting pop instead of a slot
 	Tries   int       // claims that failed; the caller counts them
 	Attempt any       // what the caller makes of the row once it is claimed
 
 	tag          *tagQueue
-	upcoming     bool      // it was not nearly due when it came, and waits in a queue of its own
+	upcoming     bool      // it was not nearly due when it came, and waits in tag.upcoming
 	claimedAhead bool      // it takes a place ahead of its due time
-	claimed      bool      // it takes one of the places that workers' rows are claimed for
+	claimed      bool      // it takes a place of a slot
 	running      bool      // it has a slot
 	in           *itemHeap // that it waits in, nil outside of one
 	index        int       // its place there
-	lent         int64     // the version that the holder of a token has, 0 without one
+	lent         int64     // the version that the holder of its token has, 0 without one
 }
 
 // Tag returns the name of its tag. It hides the number that the timer's entry has.

@@ -57,8 +57,7 @@ type Window struct {
 }
 
 // Arm sets a timer for a row that was seen. A newer sighting replaces the timer, or the row in its ready queue. A row
-// that this process owns stays as it is. own marks a timer that fires here whatever share of the tasks this node has
-// by then.
+// that this process owns stays as it is. own marks a timer that fires here whatever this node's share is by then.
 func (q *Queue) Arm(d row.Due, own bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,8 +71,8 @@ func (q *Queue) Arm(d row.Due, own bool) {
 }
 
 // Fire moves timers into the ready queues: all that are due within ahead.Last, once one is due within ahead.First. It
-// also makes rows ready that are nearly due. mine decides which timers still fire here. Fire returns how long there
-// is nothing to do for it.
+// also makes rows ready that are nearly due. mine decides which timers still fire here. Fire returns how long it has
+// nothing to do.
 func (q *Queue) Fire(now row.Time, ahead Window, mine func(e timer.Entry, tag string) bool) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -34,7 +34,7 @@ func markSent(requests []*request) (rest []*request) {
 const lookFirst = time.Second
 
 // answerDuplicates answers rows whose key is taken, while saves meet such keys. Each of them would have the whole batch
-// refused, read back and sent again. Where keys are always fresh, looking first would cost as much for nothing.
+// refused, read back and sent again. If keys are always fresh, looking first costs as much for nothing.
 func (s *Saver) answerDuplicates(requests []*request) (rest []*request) {
 	collided := s.collided.Load()
 	if collided == nil || time.Since(*collided) > lookFirst {
@@ -108,11 +108,11 @@ func (s *Saver) store(requests []*request) {
 	}
 }
 
-// longestBackoff is 320 ms, as [lifecycle.Backoff] counts. Callers wait for it, and a database that is back should
-// serve them at once.
+// longestBackoff is 320 ms, as [lifecycle.Backoff] counts. Callers wait for it, and should not wait long for a database
+// that is back.
 const longestBackoff = 5
 
-// panicked answers the callers of a batch that a bug kept from being stored, as far as they have no answer yet.
+// panicked answers those callers of a batch that have no answer, after a panic has ended its flush.
 func (s *Saver) panicked(requests []*request, value any) {
 	s.Log.Error("saving panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, r := range requests {
@@ -246,8 +246,8 @@ func stillWanted(requests []*request) (rest []*request) {
 // maxAlone bounds how many requests are sent by themselves at a time, each on a connection of its own.
 const maxAlone = 4
 
-// sendAlone sends each request by itself: one of them waits for another process's transaction, and only that one shall.
-// The lane goes on meanwhile. A request that meets the lock again waits among the slow retries.
+// sendAlone sends each request by itself, so that only the one that another transaction locks waits. The lane goes on
+// meanwhile. A request that meets the lock again waits among the slow retries.
 func (s *Saver) sendAlone(requests []*request) (again []*request) {
 	if requests[0].alone {
 		requests[0].locked = true
@@ -280,7 +280,8 @@ func (s *Saver) sendAlone(requests []*request) (again []*request) {
 // rows with keys to the lane and to first tries.
 const slowRetries = 2
 
-// retrySlowly sends a request until it has its answer, beside few others: each try may wait a second for a lock.
+// retrySlowly sends a request until it has its answer, with few others at a time: each try may wait a second for a
+// lock.
 func (s *Saver) retrySlowly(requests []*request) {
 	for n := 0; len(requests) > 0; n++ {
 		lifecycle.Sleep(s.Life, lifecycle.Backoff(min(n, longestBackoff)))
@@ -309,10 +310,10 @@ func (s *Saver) holdBackLocked(requests []*request) (rest []*request) {
 // its rows.
 const maxUnknowns = 4
 
-// isolate sends each request by itself when the database answers other questions, but not these requests. One whose
-// caller has been told that the outcome is unknown is not sent any more.
+// isolate sends each request by itself if the database answers other statements, but not these requests. A request
+// whose caller has left with an unknown outcome is not sent any more.
 func (s *Saver) isolate(requests []*request) (again []*request) {
-	ctx, cancel := s.Call() // the time for the requests may be up
+	ctx, cancel := s.Call() // the requests may have used up their time
 	defer cancel()
 	if _, err := s.Store.Now(ctx); err != nil {
 		return requests
@@ -330,7 +331,7 @@ const lockedFor = 5 * time.Second
 
 // lockedKeys remembers the keys that another process's transaction holds.
 type lockedKeys struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // no other lock is taken under it
 	until map[row.TagKey]time.Time
 }
 

@@ -18,7 +18,7 @@ func (s *Saver) halve(requests []*request, err error) []*request {
 	return slices.Concat(s.insert(requests[:half]), s.insert(requests[half:]))
 }
 
-// refused answers a request that the database refuses for its content, and names the row where that can be told.
+// refused answers a request that the database refuses for its content, and names the row if it can be found.
 func (s *Saver) refused(r *request, err error) {
 	if r.count() == 1 || r.unsure {
 		r.answer(err)
@@ -62,8 +62,7 @@ func (s *Saver) wouldRefuse(r *request, places []int) bool {
 const maxRefusals = 4
 
 // readBack answers the rows of a refused statement from what the table holds, and returns the requests that nothing
-// stands against. The refusal is the answer where the database goes on refusing a request and shows no reason, such as
-// a task that cannot be decoded.
+// stands against. The refusal is the answer if the database goes on refusing a request without a visible reason.
 func (s *Saver) readBack(requests []*request, refusal error) (again []*request) {
 	ctx, cancel := s.Call()
 	defer cancel()
@@ -112,8 +111,8 @@ type findings struct {
 	byKey map[row.TagKey]int64
 }
 
-// compare decides for each row what it has met in the table. It reports whether that was anything, and whether rows are
-// left to send.
+// compare decides for each row what it has met in the table. It reports whether any row has an answer now, and whether
+// rows are left to send.
 func (s *Saver) compare(r *request, found findings) (changed, left bool) {
 	conflict := -1
 	for i := range r.rows {

@@ -15,7 +15,7 @@ import (
 type request struct {
 	rows   []newRow
 	first  int  // place of its first row in a bulk save
-	alone  bool // it has met a lock and is sent by itself, beside its lane
+	alone  bool // it has met a lock and is sent by itself, outside of its lane
 	unsure bool // a statement that carried it ended with an unknown outcome
 	done   chan struct{}
 
@@ -23,12 +23,12 @@ type request struct {
 	unknowns int  // how often its outcome was unknown
 	refusals int  // how often it was refused although nothing was found in its way
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards state, the row's ids and answers; no other lock is taken under it
 	state requestState
 }
 
-// requestState says how far a request has come. Only its caller withdraws or abandons it. Only the flusher sends and
-// answers it.
+// requestState says how far a request has come. Only its caller withdraws or abandons it, and only the flusher sends
+// and answers it.
 type requestState int
 
 const (
@@ -155,7 +155,7 @@ func (r *request) redraw(n *newRow, id int64) bool {
 	return true
 }
 
-// answer gives the rows that have no answer yet this one: nil means that they are stored.
+// answer gives this answer to the rows without one: nil means that they are stored.
 func (r *request) answer(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *request) answer(err error) {
 	close(r.done)
 }
 
-// certain is what the error of the last statement says about a row that an earlier one may have stored.
+// certain returns what the error of the last statement says about a row that an earlier one may have stored.
 func (r *request) certain(n *newRow, err error) error {
 	cause := err
 	if chunk, ok := errors.AsType[*processor.ChunkError](err); ok {
@@ -196,8 +196,7 @@ func (n *newRow) asDuplicate() error {
 	return &processor.DuplicateError{ID: n.duplicateOf.row.ID}
 }
 
-// refuse answers with the error that one of the rows has: the others, as far as they are not in the table, are not
-// stored because of it.
+// refuse answers with the error of one of the rows: because of it, the others that are not in the table are not stored.
 func (r *request) refuse(place int) {
 	r.answer(&processor.ChunkError{Index: r.first + place, Err: r.rows[place].err})
 }

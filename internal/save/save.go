@@ -40,7 +40,7 @@ type Config struct {
 	IDs      interface{ Next() int64 }
 	Registry *processor.Registry
 
-	TTR         time.Duration // of a task that names none, and whose tag names none
+	TTR         time.Duration // of a task without one whose tag has none
 	MaxAttempts int           // likewise
 
 	Committed func(rows ...row.Due) // called with rows that are in the table, pending
@@ -78,7 +78,8 @@ func New(life *lifecycle.Lifecycle, c Config) *Saver {
 	lane := func(flushers int) *batch.Coalescer[*request] {
 		return batch.New(batch.Config[*request]{
 			Flush: s.flush, Panicked: s.panicked, Flushers: flushers,
-			MaxItems: MaxRows, MaxBytes: MaxBytes, QueueBytes: queueBytes, Count: (*request).count, Size: (*request).size,
+			MaxItems: MaxRows, MaxBytes: MaxBytes, QueueBytes: queueBytes,
+			Count: (*request).count, Size: (*request).size,
 		})
 	}
 	s.plain, s.keyed, s.bulk = lane(2), lane(1), lane(3)
@@ -148,8 +149,8 @@ func (s *Saver) result(r *request, n *newRow, left error) (int64, error) {
 }
 
 // keepUnknown is the error of a save under an id of the caller's, 0 for none. Such a save may repeat one of unknown
-// outcome, which may still be applied. So an error that says nothing of the row becomes "unknown": the caller would
-// take it for the answer to both.
+// outcome, which may still be applied. So an error that says nothing about the row becomes "unknown": the caller would
+// take it as the answer to both saves.
 func keepUnknown(id int64, err error) error {
 	telling := []error{
 		processor.ErrDuplicate, processor.ErrConflict, processor.ErrChunkRefused, processor.ErrDelayTooLong,
@@ -225,7 +226,7 @@ func (s *Saver) prepare(ctx context.Context, task processor.Save) (newRow, error
 	return newRow{row: r, at: row.At(task.At), drawn: task.ID == 0}, nil
 }
 
-// setDefaults fills in what the task leaves to its tag, and the tag to the scheduler.
+// setDefaults fills in the defaults of the tag, and then of the scheduler.
 func (s *Saver) setDefaults(r *row.Row, unlimited bool) {
 	reg, _ := s.Registry.Lookup(r.Tag)
 	if r.TTR == 0 {
@@ -236,7 +237,7 @@ func (s *Saver) setDefaults(r *row.Row, unlimited bool) {
 	}
 }
 
-// AtMost returns a moment that the database's clock has not passed yet. It waits while that clock is not known, and
+// AtMost returns a moment that the database's clock has not passed yet. It waits while that clock is not known. It
 // returns the cause of ctx, or [processor.ErrClosed] when the life ends.
 func (s *Saver) AtMost(ctx context.Context) (row.Time, error) {
 	for {
@@ -280,9 +281,9 @@ func encodeHeaders(headers map[string]string) []byte {
 }
 
 // isIn reports whether the row that is stored under the new row's id is the new row. A plain INSERT may have taken an
-// id that was drawn here, even with the same content. A row of this save carries the due time that was computed with
-// the id, and keeps it when its statement is sent again. Only after an unknown outcome may another process have moved
-// it since, which the version shows.
+// id that was drawn here, even with the same content. A row of this save has the due time that was computed with the
+// id, also when its statement is sent again. Only after an unknown outcome may another process have changed it since,
+// which the version shows.
 func (n *newRow) isIn(stored *row.Row, unsure bool) bool {
 	switch {
 	case !n.isStoredAs(stored):

@@ -8,8 +8,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// SaveTx stores one task inside the caller's transaction. Nothing is retried there: the caller begins its transaction
-// anew.
+// SaveTx stores one task inside the caller's transaction. Nothing is retried there: the caller retries its whole
+// transaction.
 func (s *Saver) SaveTx(ctx context.Context, tx processor.Tx, task processor.Save) (int64, error) {
 	n, err := s.prepare(ctx, task)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, re
 	return s.Store.Insert(ctx, tx, []row.Row{n.row})
 }
 
-// What types tell by their methods. None is demanded: GORM, bun, sqlc and ent hand out interfaces that show less.
+// What the methods of a type show. None is required: GORM, bun, sqlc and ent hand out interfaces that show less.
 type (
 	ender interface { // a transaction
 		Commit() error
@@ -74,7 +74,7 @@ type (
 )
 
 // InTransaction returns [processor.ErrNoTransaction] for what commits each statement by itself, as a pool does. The
-// store is asked only where the type does not tell.
+// store is asked only if the type does not show it.
 func InTransaction(ctx context.Context, store Asker, tx processor.Tx) error {
 	_, ends := tx.(ender)
 	_, pools := tx.(pool)

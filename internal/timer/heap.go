@@ -1,9 +1,9 @@
-// Package timer keeps the tasks that will be due soon, earliest first. It is a cache of the table and nothing more:
-// whatever is dropped from it is found again by a read.
+// Package timer keeps the tasks that will be due soon, earliest first. It is a cache of the table and nothing more: a
+// read finds again whatever is dropped from it.
 //
-// A million entries take about 40 MB, index included, outside of the collector's heap, which would take as much again
-// for garbage (docs/adr/0013-timers.md). Growing and shrinking copy no entries. Two calls take longer than the others,
-// a few milliseconds at 250,000 entries: the Set that doubles the index, and the Trim that acts.
+// A million entries take about 40 MB with the index. They are outside of the collector's heap, which would take as much
+// again for garbage (docs/adr/0013-timers.md). Growing and shrinking copy no entries. Two calls take longer than the
+// others, a few milliseconds at 250,000 entries: the Set that doubles the index, and the Trim that acts.
 package timer
 
 import (
@@ -21,8 +21,8 @@ type Entry struct {
 	Tag      uint32   // the number that the heap's owner gave to the tag
 	Priority int8
 	Crashes  uint8 // leases that the row has lost with its executors; 255 for more
-	Backlog  bool  // the row was found overdue and waits in the backlog's line
-	Own      bool  // fires here whatever the shares of the nodes say by then
+	Backlog  bool  // the row was found overdue and belongs to the backlog
+	Own      bool  // fires here whatever this node's share is by then
 }
 
 // before is the order of the heap. Ties are broken by id, so that equal due times always leave in the same order.
@@ -30,8 +30,8 @@ func (e *Entry) before(f *Entry) bool {
 	return e.Due < f.Due || e.Due == f.Due && e.ID < f.ID
 }
 
-// arity is the number of children of a node. Eight halve the time of a pop from a large heap compared with two, because
-// a third of the levels means a third of the entries moved and of the index updates; four are close behind.
+// arity is the number of children of a node. Eight instead of two halve the time of a pop from a large heap: a third of
+// the levels means a third of the moves and index updates. Four are nearly as good.
 const arity = 8
 
 // Heap is a priority queue of entries by due time in which every entry can also be found by its id. The zero value is
@@ -271,8 +271,7 @@ func (x *index) find(entries *pages, id int64) (slot, place int, ok bool) {
 	return 0, 0, false
 }
 
-// slotOf returns the slot of an id whose place is known. It looks at no entry, which is what makes moving entries
-// cheap.
+// slotOf returns the slot of an id whose place is known. It reads no entry, so moving entries is cheap.
 func (x *index) slotOf(id int64, place int) int {
 	slot := x.home(id)
 	for x.slots[slot] != uint32(place+1) {
@@ -333,7 +332,7 @@ func (x *index) resize(entries *pages, size int) {
 	offheap.Free(old)
 }
 
-// rebuild indexes all entries anew.
+// rebuild indexes all entries again.
 func (x *index) rebuild(entries *pages) {
 	size := minSlots
 	for entries.len*4 > size*3 {

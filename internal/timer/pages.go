@@ -10,8 +10,8 @@ const (
 // page holds entries. A pointer into it is good until the page is cut off, so none leaves this package.
 type page = [pageSize]Entry
 
-// pages is a growing array of entries in pieces, because growing one slice of a million would copy all of it while its
-// owner holds a lock, and would keep both copies in memory meanwhile.
+// pages is a growing array of entries in pieces. To grow one slice of a million would copy all of it while its owner
+// holds a lock, and would keep both copies in memory meanwhile.
 type pages struct {
 	pages []*page
 	len   int

@@ -15,7 +15,8 @@ import (
 type Config struct {
 	// Guard decides what may be called. Default: public addresses by https on ports 80, 443 and 8443.
 	Guard *Guard
-	// Timeout bounds a call from the look-up to the end of the answer; the attempt's own timeout holds too. Default 30 s.
+	// Timeout bounds a call from the look-up to the end of the answer; the attempt's own timeout holds too. Default 30
+	// s.
 	Timeout time.Duration
 	// HeaderTimeout bounds the wait for the answer's status once the request is sent. Default 10 s.
 	HeaderTimeout time.Duration
@@ -25,16 +26,16 @@ type Config struct {
 	HostRate float64
 	// HostBurst is how many of them may begin at the same moment. Default: one second's worth, at least 1.
 	HostBurst int
-	// BreakerFailures is after how many calls in a row without a usable answer (none at all, 502, 503, 504) a host is left
-	// alone for BreakerWait; then one call tries whether it is back. Default 5 and 10 s.
+	// BreakerFailures is after how many calls in a row without a usable answer (none at all, 502, 503, 504) a host is
+	// left alone for BreakerWait; then one call tries whether it is back. Default 5 and 10 s.
 	BreakerFailures int
 	BreakerWait     time.Duration
-	// MaxHosts is how many hosts limits are remembered for; the one called longest ago is forgotten first. Default 4096.
+	// MaxHosts is for how many hosts limits are kept. The host called longest ago is dropped first. Default 4096.
 	MaxHosts int
 	// Permanent lists statuses that fail a task at once, such as 410. Default: none, every failure spends one attempt.
 	Permanent []int
-	// ShowAnswer puts the first 200 bytes of a refusing answer into the error, where everybody who may read the task sees
-	// them. Leave it off where tasks come from people who must not read what this machine can reach.
+	// ShowAnswer puts the first 200 bytes of a refusing answer into the error, where every reader of the task sees
+	// them. Leave it off if authors of tasks must not read what this machine can reach.
 	ShowAnswer bool
 	// UserAgent is sent where the request names none. Default "delaytask".
 	UserAgent string
@@ -49,9 +50,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// TraceHook is told of the beginning of a call, with its method and its "host:port". It returns the context of the
-// call, which Inject gets, and a function that is told, when the call is over, the status of the answer (0: there was
-// none) and the error of [Client.Deliver]. Neither result may be nil.
+// TraceHook is called when a call begins, with its method and its "host:port". It returns the context of the call,
+// which Inject gets, and a function. That is called at the end with the status of the answer (0: there was none) and
+// the error of [Client.Deliver]. Neither result may be nil.
 type TraceHook func(ctx context.Context, method, host string) (context.Context, func(status int, err error))
 
 // Client makes calls. It is safe for concurrent use; make one for a process, because the limits of a host are its own.
@@ -69,7 +70,8 @@ type Client struct {
 
 // New makes a client. It returns [ErrInvalidConfig] when a setting is negative or a status is none.
 func New(cfg Config) (*Client, error) {
-	for _, n := range []float64{float64(cfg.Timeout), float64(cfg.HeaderTimeout), float64(cfg.HostConcurrency), cfg.HostRate,
+	for _, n := range []float64{float64(cfg.Timeout), float64(cfg.HeaderTimeout), float64(cfg.HostConcurrency),
+		cfg.HostRate,
 		float64(cfg.HostBurst), float64(cfg.BreakerFailures), float64(cfg.BreakerWait), float64(cfg.MaxHosts)} {
 		if !(n >= 0) { // also what is not a number
 			return nil, fmt.Errorf("%w: a setting is negative", ErrInvalidConfig)
@@ -110,7 +112,7 @@ func New(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// Close gives idle connections back. Calls that run go on; later ones open connections anew.
+// Close gives idle connections back. Calls that run go on. Later ones open new connections.
 func (c *Client) Close() {
 	c.plain.CloseIdleConnections()
 	c.secure.CloseIdleConnections()
@@ -120,21 +122,22 @@ func (c *Client) Close() {
 func (c *Client) CheckURL(raw string) error { return c.guard.CheckURL(raw) }
 
 // newTransport makes the connections of one scheme. Each scheme has its own, so that the guard knows what it dials for.
-// No http.Client stands before it: that would follow redirects, and quote the URL in its errors.
+// There is no http.Client before it: it would follow redirects and quote the URL in its errors.
 func newTransport(cfg Config, guard *Guard, scheme string) *http.Transport {
 	var secure *tls.Config
 	if cfg.TLS != nil {
 		secure = cfg.TLS.Clone()
 	}
 	return &http.Transport{
-		// Proxy stays nil: through a proxy of the environment the guard would see the proxy's address and protect nothing.
+		// Proxy stays nil: through a proxy of the environment the guard would see the proxy's address and protect
+		// nothing.
 		DialContext:            guard.dial(scheme),
 		TLSClientConfig:        secure,
 		TLSHandshakeTimeout:    5 * time.Second,
 		ResponseHeaderTimeout:  cfg.HeaderTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // a small answer cannot unpack into a large one
-		ForceAttemptHTTP2:      true, // a dialler of one's own turns it off otherwise
+		ForceAttemptHTTP2:      true, // a custom dialler turns it off otherwise
 		// Without pings a connection whose other end vanished is used for every call until the system gives it up.
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 		MaxConnsPerHost:     cfg.HostConcurrency,

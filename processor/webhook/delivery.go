@@ -21,18 +21,19 @@ const (
 	drainTime   = time.Second
 )
 
-// Answer is what a receiver said when the call counts as made.
+// Answer is a receiver's answer that counts as success.
 type Answer struct {
 	Status int
-	// Accepted says that the receiver answered 202: it may mean to end the task later, by the lease token of the call.
-	// Whether that makes a [processor.HandOver] is for the caller to decide; for [Client.HTTP] the task is done.
+	// Accepted says that the receiver answered 202. It may end the task later by the lease token of the call. The
+	// caller decides whether that makes a [processor.HandOver]. For [Client.HTTP] the task is done.
 	Accepted bool
 }
 
 // Deliver makes the call for the task. The error is nil when the answer came whole, with a status that means done, and
 // satisfies the rule; of an answer longer than 64 KiB only the beginning is awaited, and it satisfies no rule.
 // Otherwise it is
-//   - a [processor.SnoozeError] with [ErrHostBusy] or [ErrHostDown] when the call is not let through now, which spends no attempt,
+//   - a [processor.SnoozeError] with [ErrHostBusy] or [ErrHostDown] when the call is not let through now: that spends
+//     no attempt,
 //   - a [processor.RetryAfterError] when the receiver answered 429 or 503 and said when to come again, at most 24 h,
 //   - a [processor.PermanentError] when the status is one of Config.Permanent,
 //   - [StatusError], [MismatchError] or [CallError], which the three above wrap,
@@ -64,7 +65,7 @@ func (c *Client) Deliver(ctx context.Context, task *processor.Task, call Call) (
 	return answer, err
 }
 
-// noteSent lets the attempt start when its request has been sent. The answer may be noticed before that.
+// noteSent marks the attempt as started when its request has been sent. The answer may be noticed before that.
 func noteSent(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(wrote httptrace.WroteRequestInfo) {
@@ -91,8 +92,8 @@ func (c *Client) exchange(req *http.Request, call Call, host string, cancel cont
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		// A receiver that breaks its answer off may have been breaking off its work: many send the status before they are
-		// done.
+		// A receiver that breaks its answer off may have been breaking off its work: many send the status before they
+		// are done.
 		return Answer{}, failed(req, host, err)
 	}
 	if why := call.Rule.mismatch(body); why != "" {
@@ -101,7 +102,7 @@ func (c *Client) exchange(req *http.Request, call Call, host string, cancel cont
 	return Answer{Status: resp.StatusCode, Accepted: resp.StatusCode == http.StatusAccepted}, nil
 }
 
-// failed keeps the context's end beside what the transport made of it, which is sometimes only the context's cause.
+// failed joins the context's error with the transport's, which sometimes is only the context's cause.
 func failed(req *http.Request, host string, err error) error {
 	if ended := req.Context().Err(); ended != nil {
 		err = errors.Join(ended, err)
@@ -116,7 +117,7 @@ func (c *Call) done(status int) bool {
 	return status >= 200 && status <= 299
 }
 
-// refused reads the rest for the connection's sake, but not for long: what the answer means is known.
+// refused reads the rest of the answer for a short time, so that the connection can be used again.
 func (c *Client) refused(resp *http.Response, host string, cancel context.CancelFunc) error {
 	stop := time.AfterFunc(drainTime, cancel)
 	defer stop.Stop()
@@ -145,7 +146,7 @@ func statusOf(answer Answer, err error) int {
 	return answer.Status
 }
 
-// verdict is what a call's result says about its host.
+// verdict returns what a call's result says about its host.
 func verdict(ctx context.Context, err error) error {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		switch status.Status {
@@ -164,7 +165,7 @@ func verdict(ctx context.Context, err error) error {
 	return err
 }
 
-// printable shows nothing that could move a terminal's cursor or end a line of a log.
+// printable drops what could move a terminal's cursor or end a line of a log.
 func printable(body []byte) string {
 	text := strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -177,9 +178,8 @@ func printable(body []byte) string {
 
 const longestRetryAfter = 24 * time.Hour
 
-// retryAfter returns how long a 429 or 503 asks to be left alone, or 0 when it does not say, says "now" or a moment
-// that is past: the tag's own backoff is the better answer to these. A date is compared with the answer's own, whose
-// clock made it.
+// retryAfter returns how long a 429 or 503 asks to wait, or 0 when it says nothing, "now" or a time that has passed:
+// then the tag's backoff decides. A date is compared with the answer's own Date, which the same clock made.
 func retryAfter(resp *http.Response, now time.Time) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0

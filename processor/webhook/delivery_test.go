@@ -218,9 +218,11 @@ func TestCallIsRefusedBeforeItIsMade(t *testing.T) {
 	f(Call{URL: "http://127.0.0.1/", Method: "CONNECT"}, ErrInvalidRequest)
 	f(Call{URL: "http://127.0.0.1/", Method: "GET canary"}, ErrInvalidRequest)
 	for name, value := range map[string]string{
-		"Host": "canary", "content-length": "5", "Transfer-Encoding": "chunked", "CONNECTION": "x-canary", "keep-alive": "1",
-		"TE": "gzip", "Trailer": "x", "Upgrade": "h2c", "Expect": "100-continue", "Proxy-Authorization": "canary",
-		"Webhook-Signature": "v1,canary", "webhook-id": "1", "webhook-timestamp": "1", "delaytask-token": "1.1",
+		"Host": "canary", "content-length": "5", "Transfer-Encoding": "chunked", "CONNECTION": "x-canary",
+		"keep-alive": "1",
+		"TE":         "gzip", "Trailer": "x", "Upgrade": "h2c", "Expect": "100-continue",
+		"Proxy-Authorization": "canary",
+		"Webhook-Signature":   "v1,canary", "webhook-id": "1", "webhook-timestamp": "1", "delaytask-token": "1.1",
 		"Delaytask-Id": "1", "X-A": "b\r\nX-Evil: canary", "X-B": "b\n", "X-C": "\x00", "X-D": "\x7f", "": "canary",
 		"X canary": "b", "X:canary": "b", "X\r\ncanary": "b", "X\u00e4": "b",
 		"X-Long": strings.Repeat("canary", 3000),

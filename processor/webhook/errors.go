@@ -21,7 +21,8 @@ var (
 	// ErrBlockedURL is returned when the guard forbids the scheme, the port, or the address that the host led to. The
 	// operator may put the host or the address on the allow list.
 	ErrBlockedURL = errors.New("webhook: URL is not allowed")
-	// ErrInvalidHeader is returned when a header's name or value is malformed, or the header is not the caller's to set.
+	// ErrInvalidHeader is returned when a header's name or value is malformed, or the header is not the caller's to
+	// set.
 	ErrInvalidHeader = errors.New("webhook: invalid header")
 	// ErrInvalidRequest is returned when the body of an http task does not describe a request.
 	ErrInvalidRequest = errors.New("webhook: invalid request")
@@ -31,7 +32,7 @@ var (
 	ErrInvalidConfig = errors.New("webhook: invalid configuration")
 )
 
-// Why a call was not let through now. They come with a snooze of package processor.
+// Why a call is not let through now. Each is wrapped with a snooze of package processor.
 var (
 	// ErrHostBusy is returned when as many calls to the host run, or have begun in the last second, as may.
 	ErrHostBusy = errors.New("webhook: the host has as many calls as it may have")
@@ -42,7 +43,7 @@ var (
 // ErrMismatch is returned when the answer does not satisfy the pass rule. [MismatchError] says where.
 var ErrMismatch = errors.New("webhook: the answer does not satisfy the pass rule")
 
-// StatusError says that the receiver answered with a status that does not mean done. Redirects are such answers.
+// StatusError is the error of an answer whose status does not mean done. Redirects are such answers.
 type StatusError struct {
 	Host   string
 	Status int
@@ -56,7 +57,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("webhook: %s answered %d", e.Host, e.Status)
 }
 
-// MismatchError says which part of the pass rule the answer did not satisfy. It Is [ErrMismatch].
+// MismatchError names the part of the pass rule that the answer did not satisfy. It Is [ErrMismatch].
 type MismatchError struct {
 	Host   string
 	Status int
@@ -68,10 +69,10 @@ func (e *MismatchError) Error() string {
 }
 func (e *MismatchError) Unwrap() error { return ErrMismatch }
 
-// CallError says that no whole answer came.
+// CallError is the error of a call without a complete answer.
 type CallError struct {
 	Host string
-	Err  error // what the network said; it may tell addresses and parts of the answer, so it is not in the text
+	Err  error // of the network; it may hold addresses and parts of the answer, so the text leaves it out
 }
 
 func (e *CallError) Error() string {
@@ -79,8 +80,8 @@ func (e *CallError) Error() string {
 }
 func (e *CallError) Unwrap() error { return e.Err }
 
-// reason describes a failure in words of our own. The errors of the standard library quote what they received and which
-// address a name led to; whoever may choose the URL could read a foreign network with them.
+// reason describes a failure without quoting it. The errors of the standard library quote what they received and which
+// address a name led to; an author of tasks could read a foreign network with them.
 func reason(err error) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError

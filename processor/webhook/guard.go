@@ -13,10 +13,11 @@ import (
 
 // GuardConfig says what may be called beside public addresses by https on ports 80, 443 and 8443.
 type GuardConfig struct {
-	// Allow lists host names ("hooks.example.internal"), addresses ("10.1.2.3") and ranges ("10.1.0.0/16"). What is on it
-	// may be called by http too, and on any port; a name on it may lead to any address. Default: nothing.
+	// Allow lists host names ("hooks.example.internal"), addresses ("10.1.2.3") and ranges ("10.1.0.0/16"). What is on
+	// it may be called by http too, and on any port; a name on it may lead to any address. Default: nothing.
 	Allow []string
-	// AllowLoopback puts 127.0.0.0/8 and ::1 on the list. It is meant for a server that itself listens on loopback alone.
+	// AllowLoopback puts 127.0.0.0/8 and ::1 on the list. It is meant for a server that itself listens on loopback
+	// alone.
 	AllowLoopback bool
 	// AllowHTTP allows http to public addresses: what is sent can be read and changed on the way. Default: https alone.
 	AllowHTTP bool
@@ -79,13 +80,14 @@ func (g *Guard) allow(entry string) error {
 	}
 	name := canonicalName(entry)
 	if !validName(name) {
-		return fmt.Errorf("%w: allow %q: want a host name, an address or a range such as 10.1.0.0/16", ErrInvalidConfig, entry)
+		return fmt.Errorf("%w: allow %q: want a host name, an address or a range such as 10.1.0.0/16", ErrInvalidConfig,
+			entry)
 	}
 	g.hosts[name] = true
 	return nil
 }
 
-// permit judges one address that a host has led to.
+// permit checks one address that a host resolved to.
 func (g *Guard) permit(scheme, host string, addr netip.Addr, port uint16) error {
 	addr = canonical(addr)
 	switch {
@@ -97,7 +99,7 @@ func (g *Guard) permit(scheme, host string, addr netip.Addr, port uint16) error 
 	return g.permitOpen(scheme, host, port)
 }
 
-// permitOpen judges what is asked of a host in public.
+// permitOpen checks scheme and port of a public host.
 func (g *Guard) permitOpen(scheme, host string, port uint16) error {
 	if scheme != "https" && !g.allowHTTP {
 		return fmt.Errorf("%w: %s would be called by http; use https", ErrBlockedURL, host)
@@ -108,9 +110,8 @@ func (g *Guard) permitOpen(scheme, host string, port uint16) error {
 	return nil
 }
 
-// dial returns the only way in which a transport for the scheme gets connections. The check stands between the look-up
-// and the connect, on the very address that is connected to: a name that leads elsewhere a moment later changes
-// nothing, nor does any spelling of an address.
+// dial returns the dialler of a transport for the scheme. It checks the address between look-up and connect, so a name
+// that resolves elsewhere a moment later changes nothing, nor does any spelling of an address.
 func (g *Guard) dial(scheme string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
@@ -130,9 +131,9 @@ func (g *Guard) dial(scheme string) func(ctx context.Context, network, address s
 	}
 }
 
-// notPublic lists what is not somebody else's machine on the public internet, after the special-purpose registries of
-// IANA. Of IPv6 only 2000::/3 is in public use; the rest (loopback, mapped and NAT64 forms of IPv4, unique local,
-// link-local, site-local, multicast) is denied as a whole, so that a range put into use tomorrow is not forgotten.
+// notPublic lists the ranges that are not on the public internet, after the special-purpose registries of IANA. Of IPv6
+// only 2000::/3 is in public use; the rest (loopback, mapped and NAT64 forms of IPv4, unique local, link-local,
+// site-local, multicast) is denied as a whole, so that a range put into use tomorrow is not forgotten.
 var notPublic = prefixes(
 	"0.0.0.0/8",       // this network; many systems connect to themselves
 	"10.0.0.0/8",      // private
@@ -150,13 +151,13 @@ var notPublic = prefixes(
 	"224.0.0.0/4",     // multicast
 	"240.0.0.0/4",     // reserved, broadcast
 
-	"::/3",          // unspecified, loopback, v4-compatible, v4-mapped, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), discard
+	"::/3",          // unspecified, loopback, IPv4-mapped, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard
 	"2001::/23",     // protocol assignments: Teredo, benchmarking, ORCHID
 	"2001:db8::/32", // documentation
 	"2002::/16",     // 6to4
 	"3fff::/20",     // documentation
 	"4000::/2",
-	"8000::/1", // with unique local fc00::/7, link-local fe80::/10, site-local fec0::/10, multicast ff00::/8
+	"8000::/1", // with fc00::/7 (unique local), fe80::/10 (link-local), fec0::/10 (site-local), ff00::/8 (multicast)
 )
 
 // loopback is what a server on a loopback address may call beside the public addresses.
@@ -179,6 +180,6 @@ func within(list []netip.Prefix, addr netip.Addr) bool {
 	return false
 }
 
-// canonical makes one spelling of an address: a v4-mapped one is the IPv4 address that would be dialled, and a zone
-// would keep a prefix from containing it.
+// canonical returns one spelling of an address. A v4-mapped one becomes the IPv4 address that would be dialled. A zone
+// is dropped, because no prefix contains an address with one.
 func canonical(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }

@@ -14,11 +14,15 @@ func TestAddressesThatAreNotPublicAreDenied(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, GuardConfig{})
 	for _, text := range []string{
-		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.254", "169.254.169.254",
-		"172.16.0.1", "172.31.255.255", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1", "198.19.255.255",
+		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.254",
+		"169.254.169.254",
+		"172.16.0.1", "172.31.255.255", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1",
+		"198.19.255.255",
 		"198.51.100.7", "203.0.113.7", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
-		"::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::808:808", "64:ff9b:1::a00:1",
-		"100::1", "2001::1", "2001:2::1", "2001:10::1", "2001:db8::1", "2002:7f00:1::1", "3fff::1", "4000::1", "5f00::1",
+		"::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::808:808",
+		"64:ff9b:1::a00:1",
+		"100::1", "2001::1", "2001:2::1", "2001:10::1", "2001:db8::1", "2002:7f00:1::1", "3fff::1", "4000::1",
+		"5f00::1",
 		"fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
 	} {
 		if err := guard.permit("https", "h", netip.MustParseAddr(text), 443); !errors.Is(err, ErrBlockedURL) {
@@ -26,7 +30,8 @@ func TestAddressesThatAreNotPublicAreDenied(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1", "198.17.0.1", "223.255.255.1",
+		"1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1", "198.17.0.1",
+		"223.255.255.1",
 		"::ffff:8.8.8.8", "2001:200::1", "2001:4860:4860::8888", "2606:4700::1111", "2a00:1450::1",
 	} {
 		if err := guard.permit("https", "h", netip.MustParseAddr(text), 443); err != nil {
@@ -62,7 +67,8 @@ func TestAllowListOpensSchemesPortsAndAddresses(t *testing.T) {
 
 func TestGuardRefusesAListThatItCannotRead(t *testing.T) {
 	t.Parallel()
-	for _, entry := range []string{"", "http://h", "10.0.0.0/33", "h:80", "*.internal", "b\u00fccher.de", "::ffff:10.0.0.0/104"} {
+	for _, entry := range []string{"", "http://h", "10.0.0.0/33", "h:80", "*.internal", "b\u00fccher.de",
+		"::ffff:10.0.0.0/104"} {
 		if _, err := NewGuard(GuardConfig{Allow: []string{entry}}); !errors.Is(err, ErrInvalidConfig) {
 			t.Errorf("%q: got %v, want ErrInvalidConfig", entry, err)
 		}
@@ -79,8 +85,10 @@ func TestEverySpellingOfALocalAddressIsBlockedAtDial(t *testing.T) {
 	guard := newGuard(t, GuardConfig{AllowHTTP: true, Ports: []uint16{port},
 		Resolver: fakeDNS(func(string) []string { return []string{"127.0.0.1"} })})
 	for _, host := range []string{
-		"127.0.0.1", "0", "0x7f.1", "0x7f000001", "0177.0.0.1", "2130706433", "127.1", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
-		"localhost", "localhost.", "LocalHost", "127.0.0.1.", "169.254.169.254", "fd00:ec2::254", "100.64.0.1", "0.0.0.0", "::",
+		"127.0.0.1", "0", "0x7f.1", "0x7f000001", "0177.0.0.1", "2130706433", "127.1", "::1", "::ffff:127.0.0.1",
+		"64:ff9b::7f00:1",
+		"localhost", "localhost.", "LocalHost", "127.0.0.1.", "169.254.169.254", "fd00:ec2::254", "100.64.0.1",
+		"0.0.0.0", "::",
 		freshName(),
 	} {
 		conn, err := guard.dial("http")(t.Context(), "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
@@ -135,7 +143,8 @@ func TestLocalAddressOfAMixedNameIsNeverDialled(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = denied.Close() })
 	for _, order := range [][]string{{"127.0.0.1", "127.0.0.2"}, {"127.0.0.2", "127.0.0.1"}} {
-		guard := newGuard(t, GuardConfig{Allow: []string{"127.0.0.1"}, Resolver: fakeDNS(func(string) []string { return order })})
+		guard := newGuard(t, GuardConfig{Allow: []string{"127.0.0.1"},
+			Resolver: fakeDNS(func(string) []string { return order })})
 		conn, err := guard.dial("http")(t.Context(), "tcp", freshName()+":"+strconv.Itoa(int(port)))
 		if err != nil {
 			t.Errorf("%v: %v", order, err)

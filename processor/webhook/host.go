@@ -22,7 +22,7 @@ const (
 	longestSnooze = time.Minute
 )
 
-// host is what is known of one receiver: how many calls run, how fast they may begin, and whether it answers at all.
+// host holds the state of one receiver: how many calls run, how fast they may begin, and whether it answers.
 type host struct {
 	key     string
 	cfg     hostConfig
@@ -32,7 +32,7 @@ type host struct {
 	mu      sync.Mutex
 	running int
 	took    time.Duration // how long a call takes, smoothed
-	next    time.Time     // the next moment to give to a task that is turned away
+	next    time.Time     // when the next refused task may come back
 }
 
 func newHost(key string, cfg hostConfig) *host {
@@ -72,8 +72,8 @@ func (h *host) idle() bool {
 	return h.running == 0
 }
 
-// snooze gives every task that is turned away a moment of its own, at the pace at which the host takes calls. All of
-// them coming back at once would be turned away again, at the price of a write to the database each.
+// snooze gives each refused task a time of its own, at the pace at which the host takes calls. If all came back at
+// once, they would be refused again, at one write to the database each.
 func (h *host) snooze(why error, now, earliest time.Time) error {
 	pace := h.pace()
 	at := later(h.next, later(earliest, now.Add(pace)))
@@ -101,8 +101,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// breaker leaves a host alone that does not answer. It is gobreaker's, which is small, maintained and counts what we
-// need; it only cannot say when it lets a call through again.
+// breaker stops calls to a host that does not answer. It wraps gobreaker's, which cannot say when it lets a call
+// through again.
 type breaker struct {
 	steps  *gobreaker.TwoStepCircuitBreaker[struct{}]
 	mu     sync.Mutex
@@ -138,15 +138,14 @@ func newBreaker(key string, cfg hostConfig) *breaker {
 
 func (b *breaker) allow() (report func(error), err error) { return b.steps.Allow() }
 
-// reopens tells when a call will be let through to see whether the host is back. It lies in the past while that call
-// runs.
+// reopens returns when a call is let through to see whether the host is back. It is in the past while that call runs.
 func (b *breaker) reopens() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.opened.Add(b.wait + time.Millisecond) // gobreaker lets it through after, not at, the end of its wait
 }
 
-// hosts remembers the limits of the hosts called last. Names come from tasks, so their number has a bound.
+// hosts keeps the limits of the hosts called last. Names come from tasks, so their number is bounded.
 type hosts struct {
 	cfg hostConfig
 	max int
@@ -207,8 +206,7 @@ func (h *hosts) find(key string) *host {
 	return element.Value.(*host)
 }
 
-// forgetOldest makes room for one. Hosts that are being called stay: there are no more of them than tasks that run at
-// once.
+// forgetOldest makes room for one host. Hosts that are being called stay: there are no more of them than running tasks.
 func (h *hosts) forgetOldest() {
 	for element := h.recent.Back(); element != nil && h.recent.Len() >= h.max; {
 		oldest, newer := element.Value.(*host), element.Prev()

@@ -170,7 +170,8 @@ func TestVerdictBlamesTheHostForSilenceAlone(t *testing.T) {
 	f(ended(processor.ErrCancelled), silent, errNotCalled)
 	f(ended(processor.ErrTimeout), silent, silent)
 	f(ended(processor.ErrLeaseLost), &StatusError{Status: 200}, nil)
-	for status, down := range map[int]bool{301: false, 404: false, 429: false, 500: false, 502: true, 503: true, 504: true} {
+	for status, down := range map[int]bool{301: false, 404: false, 429: false, 500: false, 502: true, 503: true,
+		504: true} {
 		refusal := processor.RetryAfter(&StatusError{Status: status}, time.Second)
 		if down {
 			f(t.Context(), refusal, refusal)

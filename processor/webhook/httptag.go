@@ -17,10 +17,10 @@ import (
 //	url         what to call
 //	method      get, post, put, patch or delete in any letter case; post when it is missing
 //	headers     an object; its values are strings, numbers or booleans
-//	body        the parameters. With get and delete: an object, whose fields are added to the URL's query (an array gives one
-//	            parameter for each element, an object its JSON), or a string, which is a query of its own. With the others: a
-//	            string is sent as it is (text/plain), anything else as JSON (application/json), and an object as a form
-//	            when the content-type header says application/x-www-form-urlencoded
+//	body        the parameters. With get and delete: an object, whose fields are added to the URL's query (an array
+//	            gives one parameter for each element, an object its JSON), or a string, which is a query of its own.
+//	            With the others: a string is sent as it is (text/plain), an object as a form when the content-type is
+//	            application/x-www-form-urlencoded, anything else as JSON (application/json)
 //	passrule    what the answer must hold, see [Rule]; nothing when it is missing
 //	passstatus  an array of the statuses that mean done; 200–299 when it is missing
 //
@@ -85,7 +85,8 @@ func (c *Client) HTTP(secrets ...Secret) processor.Processor {
 		if _, err = c.Deliver(ctx, task, call); err == nil {
 			return nil
 		}
-		if _, called := errors.AsType[*CallError](err); !called && (errors.Is(err, ErrBlockedURL) || errors.Is(err, ErrInvalidURL)) {
+		_, called := errors.AsType[*CallError](err)
+		if !called && (errors.Is(err, ErrBlockedURL) || errors.Is(err, ErrInvalidURL)) {
 			return processor.Permanent(err) // by its text; where a name led when it was dialled may change
 		}
 		return err
@@ -118,7 +119,7 @@ func parseHeader(text json.RawMessage) (http.Header, error) {
 	return header, checkHeader(header)
 }
 
-// setParameters puts the parameters where the method wants them.
+// setParameters puts the parameters into the query or the body.
 func (c *Call) setParameters(u *url.URL, parameters json.RawMessage) error {
 	if len(parameters) == 0 || string(parameters) == "null" {
 		return nil
@@ -147,7 +148,8 @@ func (c *Call) setParameters(u *url.URL, parameters json.RawMessage) error {
 		}
 	default:
 		if inQuery {
-			return fmt.Errorf("%w: with %s the body must be an object or a string: it becomes the query", ErrInvalidRequest, c.Method)
+			return fmt.Errorf("%w: with %s the body must be an object or a string: it becomes the query",
+				ErrInvalidRequest, c.Method)
 		}
 		c.setBody(parameters, "application/json")
 	}
@@ -206,7 +208,7 @@ func scalar(value any) (string, bool) {
 	}
 }
 
-// jsonReason leaves out what the decoder quotes of the text.
+// jsonReason returns the decoder's error without its quotes of the text.
 func jsonReason(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Sprintf("its %s has the wrong type", wrong.Field)

@@ -31,19 +31,22 @@ func TestRequestIsParsed(t *testing.T) {
 		"https://h/a?x=1&a=1&a=true&b=%C3%A4+%26&c=%7B%22d%22%3Anull%7D&n=12345678901", "", "")
 	f(`{"url":"https://h/a","method":"DELETE","body":"b=2&a=1"}`, "DELETE", "https://h/a?a=1&b=2", "", "")
 	f(`{"url":"https://h/a","method":"get","body":{}}`, "GET", "https://h/a", "", "")
-	f(`{"url":"https://h/a","method":"post","body":{"a": 1.50}}`, "POST", "https://h/a", "application/json", `{"a": 1.50}`)
+	f(`{"url":"https://h/a","method":"post","body":{"a": 1.50}}`, "POST", "https://h/a", "application/json",
+		`{"a": 1.50}`)
 	f(`{"url":"https://h/a","body":[1]}`, "POST", "https://h/a", "application/json", `[1]`)
 	f(`{"url":"https://h/a","body":null}`, "POST", "https://h/a", "", "")
 	f(`{"url":"https://h/a","method":"put","body":"a\nb"}`, "PUT", "https://h/a", "text/plain; charset=utf-8", "a\nb")
-	f(`{"url":"https://h/a","method":"patch","headers":{"content-type":"text/csv"},"body":"a,b"}`, "PATCH", "https://h/a",
+	f(`{"url":"https://h/a","method":"patch","headers":{"content-type":"text/csv"},"body":"a,b"}`, "PATCH",
+		"https://h/a",
 		"text/csv", "a,b")
 	f(`{"url":"https://h/a","headers":{"Content-Type":"application/vnd.x+json"},"body":{"a":1}}`, "POST", "https://h/a",
 		"application/vnd.x+json", `{"a":1}`)
-	f(`{"url":"https://h/a","headers":{"Content-Type":"application/x-www-form-urlencoded"},"body":{"a":"1 2","b":3}}`, "POST",
+	f(`{"url":"https://h/a","headers":{"Content-Type":"application/x-www-form-urlencoded"},"body":{"a":"1 2","b":3}}`,
+		"POST",
 		"https://h/a", "application/x-www-form-urlencoded", "a=1+2&b=3")
 
-	call, err := ParseRequest([]byte(`{"url":"https://h/","headers":{"X-N":12345678901,"X-B":true,"authorization":"Bearer x"},
-		"passrule":{"code":1},"passstatus":[200,404]}`))
+	call, err := ParseRequest([]byte(`{"url":"https://h/","headers":{"X-N":12345678901,"X-B":true,
+		"authorization":"Bearer x"},		"passrule":{"code":1},"passstatus":[200,404]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +67,11 @@ var badRequests = []struct {
 	{``, ErrInvalidRequest}, {`null`, ErrInvalidURL}, {`"canary"`, ErrInvalidRequest}, {`[]`, ErrInvalidRequest},
 	{`{"url":"https://h/"} canary`, ErrInvalidRequest}, {`{"url":5}`, ErrInvalidRequest}, {`{}`, ErrInvalidURL},
 	{`{"url":"file:///canary"}`, ErrInvalidURL}, {`{"url":"https://canary@h/"}`, ErrInvalidURL},
-	{`{"url":"https://h/","method":"canary"}`, ErrInvalidRequest}, {`{"url":"https://h/","method":"connect"}`, ErrInvalidRequest},
+	{`{"url":"https://h/","method":"canary"}`, ErrInvalidRequest},
+	{`{"url":"https://h/","method":"connect"}`, ErrInvalidRequest},
 	{`{"url":"https://h/","method":1}`, ErrInvalidRequest},
-	{`{"url":"https://h/","headers":[]}`, ErrInvalidHeader}, {`{"url":"https://h/","headers":{"A":["canary"]}}`, ErrInvalidHeader},
+	{`{"url":"https://h/","headers":[]}`, ErrInvalidHeader},
+	{`{"url":"https://h/","headers":{"A":["canary"]}}`, ErrInvalidHeader},
 	{`{"url":"https://h/","headers":{"A":null}}`, ErrInvalidHeader},
 	{`{"url":"https://h/","headers":{"Host":"canary"}}`, ErrInvalidHeader},
 	{`{"url":"https://h/","headers":{"A":"b\r\nX: canary"}}`, ErrInvalidHeader},
@@ -74,9 +79,12 @@ var badRequests = []struct {
 	{`{"url":"https://h/","headers":{"x-a":"1","X-A":"2"}}`, ErrInvalidHeader},
 	{`{"url":"https://h/","headers":{"":"canary"}}`, ErrInvalidHeader},
 	{`{"url":"https://h/","headers":{"webhook-signature":"v1,canary"}}`, ErrInvalidHeader},
-	{`{"url":"https://h/","passrule":"canary"}`, ErrInvalidRequest}, {`{"url":"https://h/","passrule":[1]}`, ErrInvalidRequest},
-	{`{"url":"https://h/","passrule":1}`, ErrInvalidRequest}, {`{"url":"https://h/","passrule":true}`, ErrInvalidRequest},
-	{`{"url":"https://h/","passstatus":[99]}`, ErrInvalidRequest}, {`{"url":"https://h/","passstatus":200}`, ErrInvalidRequest},
+	{`{"url":"https://h/","passrule":"canary"}`, ErrInvalidRequest},
+	{`{"url":"https://h/","passrule":[1]}`, ErrInvalidRequest},
+	{`{"url":"https://h/","passrule":1}`, ErrInvalidRequest},
+	{`{"url":"https://h/","passrule":true}`, ErrInvalidRequest},
+	{`{"url":"https://h/","passstatus":[99]}`, ErrInvalidRequest},
+	{`{"url":"https://h/","passstatus":200}`, ErrInvalidRequest},
 	{`{"url":"https://h/","method":"get","body":[1]}`, ErrInvalidRequest},
 	{`{"url":"https://h/","method":"get","body":5}`, ErrInvalidRequest},
 	{`{"url":"https://h/","method":"get","body":"%zz"}`, ErrInvalidRequest},
@@ -87,12 +95,13 @@ func TestBadRequestFailsTheTaskAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newClient(t, nil).HTTP()
 	for _, tt := range badRequests {
-		if _, err := ParseRequest([]byte(tt.text)); !errors.Is(err, tt.want) || strings.Contains(err.Error(), "canary") {
+		_, err := ParseRequest([]byte(tt.text))
+		if !errors.Is(err, tt.want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%.80s: got %v, want %v", tt.text, err, tt.want)
 		}
 		task := someTask()
 		task.Body = []byte(tt.text)
-		err := p.Process(t.Context(), task)
+		err = p.Process(t.Context(), task)
 		if _, ok := errors.AsType[*processor.PermanentError](err); !ok || !errors.Is(err, tt.want) {
 			t.Errorf("%.80s: the task got %v, want %v for good", tt.text, err, tt.want)
 		}
@@ -146,7 +155,8 @@ func TestHTTPTaskIsSentAndJudged(t *testing.T) {
 	}
 	answer <- `{"code":2,"message":"canary"}`
 	err := p.Process(t.Context(), task)
-	if mismatch, ok := errors.AsType[*MismatchError](err); !ok || !errors.Is(err, ErrMismatch) || mismatch.Status != 200 {
+	mismatch, ok := errors.AsType[*MismatchError](err)
+	if !ok || !errors.Is(err, ErrMismatch) || mismatch.Status != 200 {
 		t.Errorf("another answer: got %v, want a mismatch", err)
 	} else if strings.Contains(err.Error(), "canary") {
 		t.Errorf("the error shows the answer: %v", err)
@@ -155,7 +165,8 @@ func TestHTTPTaskIsSentAndJudged(t *testing.T) {
 
 // What is parsed can be sent: the URL and the headers pass the checks that come before a call.
 func FuzzParseRequest(f *testing.F) {
-	f.Add([]byte(`{"url":"https://h/a?x=1","method":"get","headers":{"A":"b"},"body":{"a":[1,{"b":null}]},"passrule":{"code":1}}`))
+	f.Add([]byte(`{"url":"https://h/a?x=1","method":"get","headers":{"A":"b"},` +
+		`"body":{"a":[1,{"b":null}]},"passrule":{"code":1}}`))
 	f.Add([]byte(`{"url":"https://[::1]:80/","body":"a=b","passstatus":[200]}`))
 	for _, tt := range badRequests {
 		f.Add([]byte(tt.text))
@@ -163,7 +174,8 @@ func FuzzParseRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		call, err := ParseRequest(text)
 		if err != nil {
-			if !errors.Is(err, ErrInvalidRequest) && !errors.Is(err, ErrInvalidURL) && !errors.Is(err, ErrInvalidHeader) {
+			if !errors.Is(err, ErrInvalidRequest) && !errors.Is(err, ErrInvalidURL) &&
+				!errors.Is(err, ErrInvalidHeader) {
 				t.Fatalf("error of another type: %v", err)
 			}
 			return

@@ -56,15 +56,15 @@ func (c *Client) newRequest(ctx context.Context, task *processor.Task, call Call
 		req.Header.Set("User-Agent", c.userAgent)
 	}
 	if req.Header.Get("Idempotency-Key") == "" {
-		// A receiver has to expect repetitions. The empty key, which is not sent, lets the transport repeat a call at once
-		// whose idle connection was being closed by the receiver.
+		// Receivers have to expect repetitions. The empty key is not sent. It lets the transport repeat a call at once
+		// whose idle connection the receiver was closing.
 		req.Header["Idempotency-Key"] = []string{}
 	}
 	setFacts(req.Header, task)
 	return req, nil
 }
 
-// seal adds what must be of the moment at which the call is made: the trace, and the signature.
+// seal adds the trace and the signature, which depend on when the call is made.
 func (c *Client) seal(req *http.Request, task *processor.Task, call Call) {
 	c.inject(req.Context(), req.Header)
 	if req.Header.Get("traceparent") == "" {
@@ -99,7 +99,7 @@ var reserved = map[string]bool{
 	headerTaskID: true, headerTag: true, headerAttempt: true, headerToken: true, headerExpected: true,
 }
 
-// checkHeader says what is wrong without values: they are often secret.
+// checkHeader names no values in its errors: they are often secret.
 func checkHeader(header http.Header) error {
 	size := 0
 	for name, values := range header {
@@ -111,7 +111,8 @@ func checkHeader(header http.Header) error {
 		}
 		for _, value := range values {
 			if !validValue(value) {
-				return fmt.Errorf("%w: the value of %s holds a line break or another control character", ErrInvalidHeader, name)
+				return fmt.Errorf("%w: the value of %s holds a line break or another control character",
+					ErrInvalidHeader, name)
 			}
 			size += len(name) + len(value)
 		}

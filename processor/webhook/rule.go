@@ -12,7 +12,7 @@ import (
 
 const maxPath = 200 // bytes of a path that an error shows
 
-// Rule is a pass rule: what an answer must hold to mean done. Every field of the rule must be in the answer, a JSON
+// Rule is a pass rule: what an answer must contain to mean done. Every field of the rule must be in the answer, a JSON
 // object, with an equal value. Numbers are equal by value (1 and 1.0), strings to the letter; an object needs each of
 // its fields in the answer's object, which may hold more; an array needs the same length, and each of its elements in
 // its place. The zero value is satisfied by any answer.
@@ -55,8 +55,8 @@ func (r Rule) mismatch(answer []byte) string {
 	return "it differs at " + strconv.Quote(strings.ToValidUTF8(where[:min(len(where), maxPath)], ""))
 }
 
-// matches returns the path at which value does not satisfy want, from its end to its beginning: it is put together on
-// the way back from a difference, so that long and deep values cost nothing while they agree.
+// matches returns the path at which value does not satisfy want, reversed. It is built on the way back from a
+// difference, so equal values cost no path.
 func matches(want, value any) (path []string, ok bool) {
 	switch want := want.(type) {
 	case map[string]any:

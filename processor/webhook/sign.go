@@ -25,7 +25,7 @@ const (
 	maxSecret    = 64
 )
 
-// Secret signs calls. However it is printed, it shows nothing; [Secret.Reveal] does. The zero value signs nothing.
+// Secret signs calls. Printing it shows a mask; [Secret.Reveal] returns its text. The zero value signs nothing.
 type Secret struct {
 	// A function, because fmt prints the unexported fields of others without asking their methods, and follows pointers
 	// there when the verb does not fit.
@@ -93,13 +93,13 @@ func sign(header http.Header, id int64, at time.Time, body []byte, secrets []Sec
 	}
 }
 
-// Why [Verify] does not trust a call.
+// Errors of [Verify].
 var (
 	// ErrUnsigned is returned when a call lacks its id, its timestamp or its signature, or one of them is malformed.
 	ErrUnsigned = errors.New("webhook: the call is not signed after Standard Webhooks")
 	// ErrWrongSignature is returned when no signature of the call was made with one of the secrets.
 	ErrWrongSignature = errors.New("webhook: the signature was not made with the secret of this receiver")
-	// ErrTooOld is returned when the call was signed longer ago, or further in the future, than the window.
+	// ErrTooOld is returned when the call was signed longer ago than the window, or further in the future.
 	ErrTooOld = errors.New("webhook: the call was signed outside of the window; compare the clocks of both machines")
 )
 
@@ -107,8 +107,7 @@ var (
 // differ from now by the window. Verify returns [ErrUnsigned], [ErrWrongSignature], or [ErrTooOld] of a call that is
 // signed well.
 //
-// The other headers of a call, such as Delaytask-Tag, are not signed: take calls by https where others could change
-// them.
+// The other headers of a call, such as Delaytask-Tag, are not signed. Use https where they could be changed on the way.
 func Verify(header http.Header, body []byte, now time.Time, window time.Duration, secrets ...Secret) error {
 	id, stamp := header.Get(headerID), header.Get(headerTimestamp)
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -124,7 +123,7 @@ func Verify(header http.Header, body []byte, now time.Time, window time.Duration
 	return nil
 }
 
-// signed reports whether one of the signatures is that of a secret. Those of other versions are passed over.
+// signed reports whether one of the signatures was made with one of the secrets. It skips other versions.
 func signed(signatures []string, head string, body []byte, secrets []Secret) bool {
 	for _, text := range strings.Fields(strings.Join(signatures, " ")) {
 		encoded, known := strings.CutPrefix(text, signatureVersion)

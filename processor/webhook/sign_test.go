@@ -62,7 +62,8 @@ func TestSecretIsParsedStrictly(t *testing.T) {
 	for _, text := range []string{
 		"", "whsec_", canary, secretPrefix + canary + "!", encode([]byte(canary)), "WHSEC_" + encode([]byte(canary)),
 		secretPrefix + encode(make([]byte, 23)), secretPrefix + encode(make([]byte, 65)),
-		secretPrefix + encode([]byte(canary)) + "\n", secretPrefix + base64.RawStdEncoding.EncodeToString(make([]byte, 25)),
+		secretPrefix + encode([]byte(canary)) + "\n",
+		secretPrefix + base64.RawStdEncoding.EncodeToString(make([]byte, 25)),
 	} {
 		if _, err := ParseSecret(text); !errors.Is(err, ErrInvalidSecret) {
 			t.Errorf("%q: got %v, want ErrInvalidSecret", text, err)
@@ -86,7 +87,8 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	}
 	key := secret.key()
 	for _, canary := range []string{secret.Reveal()[len(secretPrefix):], string(key), fmt.Sprintf("%x", key),
-		strings.Trim(fmt.Sprintf("%v", key), "[]"), strings.ReplaceAll(strings.Trim(fmt.Sprintf("%#v", key), "[]byte{}"), "0x", "")} {
+		strings.Trim(fmt.Sprintf("%v", key), "[]"),
+		strings.ReplaceAll(strings.Trim(fmt.Sprintf("%#v", key), "[]byte{}"), "0x", "")} {
 		if strings.Contains(printed, canary) {
 			t.Errorf("%s shows the secret", printed)
 		}

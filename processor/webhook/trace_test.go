@@ -62,7 +62,8 @@ func TestTraceHookIsToldOfEachCall(t *testing.T) {
 	f(0, Call{URL: server.URL + "/gone"})
 
 	calls = nil
-	if _, err := client.Deliver(t.Context(), someTask(), Call{URL: server.URL}); !errors.Is(err, ErrHostBusy) || len(calls) != 0 {
+	if _, err := client.Deliver(t.Context(), someTask(), Call{URL: server.URL}); !errors.Is(err, ErrHostBusy) ||
+		len(calls) != 0 {
 		t.Errorf("a call that is not let through: %v, told %v", err, calls)
 	}
 }
@@ -70,7 +71,8 @@ func TestTraceHookIsToldOfEachCall(t *testing.T) {
 func TestOneTraceIsPassedOnAndNeverTwo(t *testing.T) {
 	t.Parallel()
 	const own, injected, saved = "00-11111111111111111111111111111111-1111111111111111-01",
-		"00-22222222222222222222222222222222-2222222222222222-01", "00-33333333333333333333333333333333-3333333333333333-01"
+		"00-22222222222222222222222222222222-2222222222222222-01",
+		"00-33333333333333333333333333333333-3333333333333333-01"
 	var got []string
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		got = slices.Concat(r.Header["Traceparent"], r.Header["Tracestate"])

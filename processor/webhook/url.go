@@ -94,14 +94,14 @@ func portOf(u *url.URL) string {
 	}
 }
 
-// isLocalhost reports whether the name is one that leads to loopback, whoever looks it up (RFC 6761).
+// isLocalhost reports whether the name leads to loopback by RFC 6761.
 func isLocalhost(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 func canonicalName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// validName is about letters alone: what a name means is for the resolver, and where it leads for the guard.
+// validName checks the characters alone. The resolver decides what a name means, the guard where it may lead.
 func validName(name string) bool {
 	if name == "" || len(name) > 253 {
 		return false

@@ -25,21 +25,28 @@ func TestURLIsRefusedWithoutALookUp(t *testing.T) {
 	f("https://[2606:4700::1111]/", nil)
 
 	for _, raw := range []string{
-		"", "canary", "/canary", "//h/", "file:///etc/canary", "gopher://h/canary", "ftp://h/", "javascript:canary", "https:canary",
-		"https://", "https:///canary", "https://:443/", "https://user:canary@h/", "https://canary@h/", "https://h/#canary",
+		"", "canary", "/canary", "//h/", "file:///etc/canary", "gopher://h/canary", "ftp://h/", "javascript:canary",
+		"https:canary",
+		"https://", "https:///canary", "https://:443/", "https://user:canary@h/", "https://canary@h/",
+		"https://h/#canary",
 		"https://h/#",
-		"https://h/a canary", " https://h/", "https://h/\n", "https://h /", "https://h\\@canary/", "https://h:0/", "https://h:65536/",
-		"https://h:canary/", "https://h:99999999999999999999/", "https://p\u0430ypal.com/", "https://%D0%B0.com/", "https://h%00/",
-		"https://[fe80::1%25eth0]/", "https://[::1/", "https://h,canary/", "https://*/", "https://" + strings.Repeat("a", 254) + "/",
+		"https://h/a canary", " https://h/", "https://h/\n", "https://h /", "https://h\\@canary/", "https://h:0/",
+		"https://h:65536/",
+		"https://h:canary/", "https://h:99999999999999999999/", "https://p\u0430ypal.com/", "https://%D0%B0.com/",
+		"https://h%00/",
+		"https://[fe80::1%25eth0]/", "https://[::1/", "https://h,canary/", "https://*/",
+		"https://" + strings.Repeat("a", 254) + "/",
 		"https://h/" + strings.Repeat("a", maxURL),
 	} {
 		f(raw, ErrInvalidURL)
 	}
-	if err := newGuard(t, GuardConfig{}).CheckURL("ftp://h/"); !strings.Contains(err.Error(), "https://, or with http://") {
+	err := newGuard(t, GuardConfig{}).CheckURL("ftp://h/")
+	if !strings.Contains(err.Error(), "https://, or with http://") {
 		t.Errorf("another scheme is told %v", err)
 	}
 	for _, raw := range []string{
-		"http://h/canary", "https://h:22/", "https://h:8080/", "https://127.0.0.1/", "https://[::1]/", "https://[::ffff:10.0.0.1]/",
+		"http://h/canary", "https://h:22/", "https://h:8080/", "https://127.0.0.1/", "https://[::1]/",
+		"https://[::ffff:10.0.0.1]/",
 		"https://169.254.169.254/latest/canary", "https://[fd00:ec2::254]/", "https://127.0.0.1./",
 	} {
 		f(raw, ErrBlockedURL)

@@ -2,8 +2,8 @@
 // lets its heap grow to twice what lives in it before it works: a large and lasting array there costs its size a second
 // time, as room for garbage that never comes.
 //
-// Nobody frees such memory but its owner, and a later use of it crashes the process. So an array belongs in a type that
-// hands out copies only. Neither GOMEMLIMIT nor the figures of the runtime count it.
+// Only its owner frees such memory, and a later use crashes the process. So an array belongs in a type that returns
+// copies only. Neither GOMEMLIMIT nor the figures of the runtime count it.
 package offheap
 
 import (
@@ -18,7 +18,7 @@ const least = 64 << 10
 var mapped atomic.Int64
 
 // Make returns n zero values of a type that holds no pointers: the collector would not see what they point to. Small
-// arrays, and all where the system gives nothing, are ordinary ones; they too are to be freed, which does nothing then.
+// arrays are ordinary ones, and so are all where the system gives no memory. To free those does nothing.
 func Make[T any](n int) []T {
 	var zero T
 	size := n * int(unsafe.Sizeof(zero))
@@ -33,7 +33,7 @@ func Make[T any](n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n)
 }
 
-// Free gives back what Make returned: the whole array, once, and nobody may use it any more.
+// Free returns the memory of an array of Make: the whole array, once. The array must not be used afterwards.
 func Free[T any](array []T) {
 	var zero T
 	size := len(array) * int(unsafe.Sizeof(zero))
