@@ -65,7 +65,7 @@ func (s *Store) Orphans(ctx context.Context, executorPrefix string, limit int) (
 
 // States implements [store.Finder].
 func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
-	if err := s.enter(ctx, "read who holds tasks"); err != nil {
+	if err := s.enter(ctx, "read the states of tasks"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// batch builds one UPDATE of many rows of delay_task_message, which is entered by its primary key. What is the same for
-// all rows is bound once. What differs stands in lists, one value for each id, or, where the dialect has no function
-// that picks from a list, travels in a derived table v that is joined by id.
+// batch builds one UPDATE of many rows of delay_task_message, entered by the primary key. What is the same for all rows
+// is bound once. What differs stands in lists with one value for each id. Where the dialect has no function that picks
+// from a list, it stands in a derived table v that is joined by id.
 type batch struct {
 	dialect dialect
 	ids     []int64
@@ -25,7 +25,7 @@ type column struct {
 // newBatch takes the ids in ascending order: all writers lock rows in the same order.
 func newBatch(d dialect, ids []int64) *batch { return &batch{dialect: d, ids: ids} }
 
-// each returns an expression for values, one per row.
+// each returns an expression for the values, one per row.
 func (b *batch) each(name, bind string, values []any) clause {
 	if !slices.ContainsFunc(values, func(v any) bool { return v != values[0] }) {
 		return clause{bind, values[:1]}
@@ -35,16 +35,16 @@ func (b *batch) each(name, bind string, values []any) clause {
 	}
 	for _, c := range b.columns {
 		if c.bind == bind && slices.Equal(c.values, values) {
-			return clause{"v." + c.name, nil} // it travels once
+			return clause{"v." + c.name, nil} // one column serves both
 		}
 	}
 	b.columns = append(b.columns, column{"new_" + name, bind, values})
 	return clause{"v.new_" + name, nil}
 }
 
-// pick takes the value that stands in the place of the row's id among all ids. INTERVAL finds it by halves, for ids
-// ascend, and compares whole numbers exactly. An UPDATE of one table costs the server a third less than one that is
-// joined with its values: it need not make a table of them, nor remember the rows to change.
+// pick returns an expression for the value whose place is that of the row's id among all ids. INTERVAL does a binary
+// search, because ids ascend, and compares whole numbers exactly. An UPDATE of one table costs the server a third less
+// than one that is joined with its values: the server makes no table of them, and remembers no rows to change.
 func (b *batch) pick(bind string, values []any) clause {
 	ids := idList(b.ids)
 	t := new(text)
@@ -69,17 +69,17 @@ func (b *batch) pick(bind string, values []any) clause {
 }
 
 // set assigns an expression in which %s, if any, stands for the value. Guards see the old row. An assignment must not
-// read a column that another one writes: MySQL would give it the new value.
+// read a column that another one writes: MySQL would return the new value.
 func (b *batch) set(name, format string, value clause) {
 	b.sets = append(b.sets, clause{name + " = " + fmt.Sprintf(format, value.sql), value.args})
 }
 
-// setEach assigns to every row a value of its own.
+// setEach assigns one value to each row.
 func (b *batch) setEach(name, bind string, values []any) {
 	b.set(name, "%s", b.each(name, bind, values))
 }
 
-// setGiven assigns to every row a value of its own, and keeps what is stored where that is nil.
+// setGiven assigns one value to each row, and keeps what is stored where the value is nil.
 func (b *batch) setGiven(name, bind string, values []any) {
 	if slices.ContainsFunc(values, func(v any) bool { return v != nil }) {
 		b.set(name, "COALESCE(%s, "+name+")", b.each(name, bind, values))
@@ -106,11 +106,12 @@ func (b *batch) statement() (string, []any) {
 		names += ", " + c.name
 	}
 	rows := b.rows()
-	return fmt.Sprintf(b.dialect.updateJoined, names, rows.sql.String(), sets.sql, guards.sql), append(rows.args, args...)
+	query := fmt.Sprintf(b.dialect.updateJoined, names, rows.sql.String(), sets.sql, guards.sql)
+	return query, append(rows.args, args...)
 }
 
-// rows renders the derived table. Numbers are written out: a bound parameter in a SELECT list has no type of its own,
-// and a server that takes it for text would compare ids as floating point.
+// rows writes the derived table. Numbers are written out: a bound parameter in a SELECT list has no type, and a server
+// that takes it for text would compare ids as floating point.
 func (b *batch) rows() *text {
 	d := b.dialect
 	t := new(text)

@@ -14,12 +14,25 @@ import (
 // Warning is something that works, but not as well as it should: one sentence that says what to do.
 type Warning string
 
-// Check looks whether the store can work on the database, before anything relies on it. The error is a *row.Error whose
-// text says in a sentence what is wrong and whose hint says what to do. The longest body that will be saved has
+// Check reports whether the store can work on the database, before anything relies on it. The error is a *row.Error:
+// its text is a sentence that says what is wrong, and its hint says what to do. The longest body that will be saved has
 // bodyLimit bytes.
 func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
-	var warnings []Warning
-	for _, check := range s.checks(bodyLimit) {
+	return all(ctx, s.dialect.checks(s, bodyLimit))
+}
+
+// CheckService checks the tables that the HTTP service needs besides those of [Store.Check]: that they are there, whole
+// and writable. Its error is like that of Check.
+func (s *Store) CheckService(ctx context.Context) error {
+	_, err := all(ctx, s.dialect.serviceChecks(s))
+	return err
+}
+
+type check func(context.Context) ([]Warning, error)
+
+// all runs the checks up to the first that fails.
+func all(ctx context.Context, checks []check) (warnings []Warning, err error) {
+	for _, check := range checks {
 		found, err := check(ctx)
 		if err != nil {
 			return nil, classify("check the database", err)
@@ -29,45 +42,19 @@ func (s *Store) Check(ctx context.Context, bodyLimit int) ([]Warning, error) {
 	return warnings, nil
 }
 
-type check func(context.Context) ([]Warning, error)
-
-func (s *Store) checks(bodyLimit int) []check {
-	if s.dialect.reserves {
-		return []check{
-			s.checkPool, s.checkServer(bodyLimit), s.checkSchema(tables), s.checkCollation(exactColumns), s.checkEngine(tables),
-			s.checkPrivileges(tables), s.checkTime, s.checkCounter,
-		}
-	}
-	return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite, s.checkCounter}
-}
-
-// CheckService looks whether the tables that the HTTP service needs beside those of [Store.Check] are there, whole and
-// writable. Its error is like that of Check.
-func (s *Store) CheckService(ctx context.Context) error {
-	checks := []check{s.checkSchema(serviceTables), s.checkPrivileges(serviceTables)}
-	if s.dialect.reserves {
-		checks = append(checks, s.checkCollation(exactServiceColumns), s.checkEngine(serviceTables))
-	}
-	for _, check := range checks {
-		if _, err := check(ctx); err != nil {
-			return classify("check the database", err)
-		}
-	}
-	return nil
-}
-
-// refuse is what is wrong, and what an operator does about it.
+// refuse returns what is wrong, with a hint of what an operator does about it.
 func refuse(hint, format string, args ...any) error {
 	return &row.Error{Class: row.ClassOperator, Op: "check the database", Hint: hint, Err: fmt.Errorf(format, args...)}
 }
 
 const migrate = "run: delaytask migrate up"
 
-// schema names the columns that the statements need. More may be there, as long as a row can be inserted without them.
+// schema names the columns that the statements need. A table may have more, if a row can be inserted without them.
 var schema = map[string][]string{
-	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts", "crash_count",
-		"ttr", "priority", "headers", "max_late_ms", "late_policy", "ip_address", "executor", "delay_time", "expected_time",
-		"execution_time", "finish_time", "due_time", "error_stack", "errors", "create_time", "update_time"},
+	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts",
+		"crash_count", "ttr", "priority", "headers", "max_late_ms", "late_policy", "ip_address", "executor",
+		"delay_time", "expected_time", "execution_time", "finish_time", "due_time", "error_stack", "errors",
+		"create_time", "update_time"},
 	nodeTable: append([]string{"number"}, nodeColumns...),
 	tagTable:  {"tag", "paused", "update_time"},
 
@@ -77,78 +64,88 @@ var schema = map[string][]string{
 		"update_time"},
 }
 
-// The tables of the schema, in the order in which they are looked at.
+// The tables of the schema, in the order of the checks.
 var (
 	tables        = []string{table, nodeTable, tagTable}
 	serviceTables = []string{requestTable, tokenTable, workerTable}
 )
 
 func (s *Store) checkSchema(tables []string) check {
-	return func(ctx context.Context) ([]Warning, error) { return nil, s.lookAtColumns(ctx, tables) }
+	return func(ctx context.Context) ([]Warning, error) {
+		for _, name := range tables {
+			if err := s.checkColumns(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
 }
 
-func (s *Store) lookAtColumns(ctx context.Context, tables []string) error {
-	for _, name := range tables {
-		var there []string
-		err := scan(ctx, s.db, s.dialect.columns, []any{name}, func(r *struct {
-			Name     string `db:"name"`
-			Required bool   `db:"required"`
-		}) error {
-			there = append(there, r.Name)
-			if r.Required && !slices.Contains(schema[name], r.Name) {
-				return refuse("give the column a default, or let it be NULL",
-					"column %s.%s is not delaytask's and must be given", name, r.Name)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+func (s *Store) checkColumns(ctx context.Context, table string) error {
+	var there []string
+	err := scan(ctx, s.db, s.dialect.columns, []any{table}, func(r *struct {
+		Name     string `db:"name"`
+		Required bool   `db:"required"`
+	}) error {
+		there = append(there, r.Name)
+		if r.Required && !slices.Contains(schema[table], r.Name) {
+			return refuse("give the column a default, or let it be NULL",
+				"column %s.%s is not delaytask's and must be given", table, r.Name)
 		}
-		missing := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return slices.Contains(there, c) })
-		switch {
-		case len(there) == 0:
-			return refuse(migrate, "table %s is missing", name)
-		case len(missing) > 0:
-			return refuse(migrate, "table %s lacks the columns %s", name, strings.Join(missing, ", "))
-		}
+		return nil
+	})
+	missing := slices.DeleteFunc(slices.Clone(schema[table]), func(c string) bool { return slices.Contains(there, c) })
+	switch {
+	case err != nil:
+		return err
+	case len(there) == 0:
+		return refuse(migrate, "table %s is missing", table)
+	case len(missing) > 0:
+		return refuse(migrate, "table %s lacks the columns %s", table, strings.Join(missing, ", "))
 	}
 	return nil
 }
 
 // checkPrivileges runs one statement of each kind on each table. None of them matches a row.
 func (s *Store) checkPrivileges(tables []string) check {
-	return func(ctx context.Context) ([]Warning, error) { return nil, s.tryWrites(ctx, tables) }
-}
-
-func (s *Store) tryWrites(ctx context.Context, tables []string) error {
 	last := len(tables) - 1
 	grant := "grant the user SELECT, INSERT, UPDATE and DELETE on the tables " + strings.Join(tables[:last], ", ") +
 		" and " + tables[last]
-	for _, name := range tables {
-		all := slices.DeleteFunc(slices.Clone(schema[name]), func(c string) bool { return c == "active_key" }) // it is generated
-		columns, last := strings.Join(all, ", "), all[len(all)-1]
-		for _, statement := range []string{
-			"UPDATE " + name + " SET " + last + " = " + last + " WHERE 1 = 0",
-			"DELETE FROM " + name + " WHERE 1 = 0",
-			"INSERT INTO " + name + " (" + columns + ") SELECT " + columns + " FROM " + name + " WHERE 1 = 0",
-		} {
-			err := onPool(ctx, s.db, func(conn *sql.Conn) error {
-				_, err := conn.ExecContext(ctx, statement)
-				return err
-			})
-			if err != nil {
-				err = classify("check the database", err)
-				if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator {
-					return refuse(grant, "the user may not write to %s: %w", name, e.Err)
-				}
-				return err
+	return func(ctx context.Context) ([]Warning, error) {
+		for _, name := range tables {
+			err := classify("check the database", s.tryWrites(ctx, name))
+			if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassOperator {
+				err = refuse(grant, "the user may not write to %s: %w", name, e.Err)
 			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+}
+
+func (s *Store) tryWrites(ctx context.Context, table string) error {
+	generated := func(column string) bool { return column == "active_key" }
+	written := slices.DeleteFunc(slices.Clone(schema[table]), generated)
+	columns, last := strings.Join(written, ", "), written[len(written)-1]
+	for _, statement := range []string{
+		"UPDATE " + table + " SET " + last + " = " + last + " WHERE 1 = 0",
+		"DELETE FROM " + table + " WHERE 1 = 0",
+		"INSERT INTO " + table + " (" + columns + ") SELECT " + columns + " FROM " + table + " WHERE 1 = 0",
+	} {
+		err := onPool(ctx, s.db, func(conn *sql.Conn) error {
+			_, err := conn.ExecContext(ctx, statement)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// checkTime sends a moment there and back through a connection of the pool, whatever its settings do to times.
+// checkTime sends a moment to the database and back through a connection of the pool, whose settings may change times.
 func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
 	before, err := readClock(ctx, s.dialect, s.db)
 	if err != nil {
@@ -170,14 +167,14 @@ func (s *Store) checkTime(ctx context.Context) ([]Warning, error) {
 
 const exact = "utf8mb4_bin"
 
-// The columns by which rows are told apart.
+// The columns whose values must be compared byte by byte.
 var (
 	exactColumns        = []string{table + ".tag", table + ".task_key", tagTable + ".tag"}
 	exactServiceColumns = []string{tokenTable + ".name", workerTable + ".app"}
 )
 
-// checkCollation looks at columns by which rows are told apart: with another collation a statement for one tag or key
-// would also meet those that differ in case or accents.
+// checkCollation refuses columns of another collation: a statement for one tag or key would also match tags or keys
+// that differ in case or accents.
 func (s *Store) checkCollation(columns []string) check {
 	query := "SELECT table_name AS table_name, column_name AS name, collation_name AS collation," +
 		" CONCAT(column_type, ' CHARACTER SET utf8mb4 COLLATE " + exact + "'," +

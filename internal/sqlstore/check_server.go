@@ -10,16 +10,16 @@ import (
 	"github.com/delaytask/delaytask/internal/cluster"
 )
 
-// judged are the variables that judgeServer looks at.
+// judged lists the variables that judgeServer reads.
 var judged = []string{
 	"version", "autocommit", "sql_mode", "read_only", "super_read_only", "innodb_read_only",
 	"innodb_flush_log_at_trx_commit", "log_bin", "sync_binlog", "max_allowed_packet",
 }
 
-// leastPacket leaves room around the largest batch of saves: 4 MiB of tasks, which grow when they are quoted.
+// leastPacket leaves room around the largest batch of saves: 4 MiB of tasks, which grow when quoted.
 const leastPacket = 16 << 20
 
-// besideBody is more than a task's other columns and the statement take in a packet.
+// besideBody is more than what the statement and a task's other columns take in a packet.
 const besideBody = 64 << 10
 
 func (s *Store) checkServer(bodyLimit int) check {
@@ -46,9 +46,9 @@ func (s *Store) readVariables(ctx context.Context) (map[string]string, error) {
 	return variables, err
 }
 
-// judgeServer judges what the server says of itself. A variable that it does not know, as TiDB many, is not judged.
+// judgeServer judges the server by its variables. One that the server does not know is not judged: TiDB lacks many.
 func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) {
-	off := func(name string) bool { // also for what is unknown
+	off := func(name string) bool { // also for an unknown one
 		v := variables[name]
 		return v == "" || v == "0" || strings.EqualFold(v, "OFF")
 	}
@@ -64,9 +64,10 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 	}
 	packet, packetErr := strconv.ParseInt(variables["max_allowed_packet"], 10, 64)
 	if need := int64(bodyLimit) + besideBody; packetErr == nil && packet < need {
-		return nil, refuse(
-			fmt.Sprintf("set max_allowed_packet to at least %d, or lower BodyLimit by at least %d", need, need-packet),
-			"bodies of up to %d bytes are to be saved (BodyLimit), and max_allowed_packet of the server is %d", bodyLimit, packet)
+		const hint = "set max_allowed_packet to at least %d, or lower BodyLimit by at least %d"
+		return nil, refuse(fmt.Sprintf(hint, need, need-packet),
+			"bodies of up to %d bytes are to be saved (BodyLimit), and max_allowed_packet of the server is %d",
+			bodyLimit, packet)
 	}
 
 	var warnings []Warning
@@ -78,7 +79,7 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 	}
 	const unsafe = "%s is %s: accepted tasks can be lost when the server's machine crashes; set it to 1"
 	switch v := variables["innodb_flush_log_at_trx_commit"]; v {
-	case "", "1", "3": // 3 is MariaDB's, and syncs even more often
+	case "", "1", "3": // 3 exists in MariaDB, and syncs even more often
 	default:
 		warn(unsafe, "innodb_flush_log_at_trx_commit", v)
 	}
@@ -92,40 +93,40 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 	return warnings, nil
 }
 
-// checkCounter warns when the next plain INSERT gets an id that no process can name. A database that does not tell its
-// counter is not judged.
+// checkCounter warns when the next plain INSERT gets an id that no process can name. It says nothing of a database that
+// does not show its counter.
 func (s *Store) checkCounter(ctx context.Context) ([]Warning, error) {
 	var warnings []Warning
 	_ = scan(ctx, s.db, s.dialect.counter, nil, func(c *counter) error {
 		if c.next() > cluster.Last {
-			warnings = append(warnings, Warning("each plain INSERT gets an id beyond the last one, and is late or refused; "+
-				"run: "+s.dialect.countOn))
+			const beyond = "each plain INSERT gets an id beyond the last one, and is late or refused; run: "
+			warnings = append(warnings, Warning(beyond+s.dialect.countOn))
 		}
 		return nil
 	})
 	return warnings, nil
 }
 
-// counter is what a database tells of the ids of plain INSERTs.
+// counter is what a database shows of the ids of plain INSERTs.
 type counter struct {
 	Table   string `db:"Table"`
 	Created string `db:"Create Table"` // the statement that makes the table as it is
 	Last    *int64 `db:"last_id"`
 }
 
-// autoIncrement is an option of a table, which stand behind its columns and before its comment.
+// autoIncrement finds the option of a table. Options stand behind the columns and before the comment.
 var autoIncrement = regexp.MustCompile(`\n\)[^']* AUTO_INCREMENT=(\d+)`)
 
-// next returns the id of the next plain INSERT, 0 when it is not told.
+// next returns the id of the next plain INSERT, 0 when it is not known.
 func (c *counter) next() uint64 {
 	if c.Last != nil {
 		return uint64(max(*c.Last, 0)) + 1
 	}
-	told := autoIncrement.FindStringSubmatch(c.Created)
-	if told == nil {
+	option := autoIncrement.FindStringSubmatch(c.Created)
+	if option == nil {
 		return 0
 	}
-	next, _ := strconv.ParseUint(told[1], 10, 64) // the largest one when it is larger
+	next, _ := strconv.ParseUint(option[1], 10, 64) // out of range: the largest number
 	return next
 }
 
@@ -134,8 +135,8 @@ func (s *Store) checkPool(context.Context) ([]Warning, error) {
 	if most := s.db.Stats().MaxOpenConnections; most > 0 && most < least {
 		const hint = "call SetMaxOpenConns with at least %d and what the application uses itself, or lower Concurrency"
 		return nil, refuse(fmt.Sprintf(hint, least),
-			"the pool has %d connections, and a concurrency of %d needs %d: %d, and one for each task, counted as %d to %d",
-			most, s.concurrency, least, readers, fewest, len(turns))
+			"the pool has %d connections, and a concurrency of %d needs %d: %d, and one for each task,"+
+				" counted as %d to %d", most, s.concurrency, least, readers, fewest, len(turns))
 	}
 	return nil, nil
 }
@@ -157,10 +158,10 @@ func (s *Store) checkEngine(tables []string) check {
 	}
 }
 
-// quoted lists names of our own, which hold nothing to escape.
+// quoted lists names of the schema, which hold nothing to escape.
 func quoted(names []string) string { return "'" + strings.Join(names, "', '") + "'" }
 
-// version is what a server says of itself.
+// version is the product and version of a server.
 type version struct {
 	name         string // "MySQL", "MariaDB" or "TiDB"
 	major, minor int
@@ -175,7 +176,7 @@ func parseVersion(s string) version {
 	switch {
 	case strings.Contains(s, "MariaDB"):
 		v.name = "MariaDB"
-		s = strings.TrimPrefix(s, "5.5.5-") // set in front for the sake of old replicas
+		s = strings.TrimPrefix(s, "5.5.5-") // a prefix for old replicas
 	case strings.Contains(s, "TiDB"):
 		v.name = "TiDB"
 		_, s, _ = strings.Cut(s, "TiDB-")
@@ -193,7 +194,7 @@ func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-// supported needs expressions as defaults, and generated columns that can be unique.
+// supported reports whether the server has expressions as defaults, and generated columns that can be unique.
 func (v version) supported() bool {
 	switch v.name {
 	case "MariaDB":
@@ -205,5 +206,5 @@ func (v version) supported() bool {
 	}
 }
 
-// skipsLocked reports whether the server does what SKIP LOCKED says. TiDB parses it and then takes no lock.
+// skipsLocked reports whether the server obeys SKIP LOCKED. TiDB parses it and takes no lock.
 func (v version) skipsLocked() bool { return v.name != "TiDB" && v.supported() }

@@ -21,7 +21,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// DefaultDSN names an embedded database in the working directory: what a newcomer gets without a server.
+// DefaultDSN names an embedded database in the working directory. It needs no server.
 const DefaultDSN = "sqlite:delaytask.db"
 
 // ErrInvalidDSN is wrapped by every error of [ParseDSN].
@@ -31,7 +31,7 @@ var ErrInvalidDSN = errors.New("invalid DSN")
 type Target struct {
 	kind Kind
 	file string        // SQLite: absolute path
-	cfg  *mysql.Config // MySQL: with our own session settings in place
+	cfg  *mysql.Config // MySQL: with the settings of ownSession
 }
 
 // ParseDSN reads one of
@@ -40,8 +40,8 @@ type Target struct {
 //	user:password@tcp(host:3306)/database        as in go-sql-driver/mysql, with its parameters
 //	mysql://user:password@host:3306/database     special characters of the password percent-encoded
 //
-// Parameters that would change what is stored or how failures look (parseTime, loc, charset, sql_mode, …) are
-// overridden. No error repeats any part of the DSN that may hold the password.
+// ParseDSN overrides parameters that would change what is stored or how failures look (parseTime, loc, charset,
+// sql_mode, …). No error repeats a part of the DSN that may hold the password.
 func ParseDSN(dsn string) (Target, error) {
 	scheme, rest, _ := strings.Cut(dsn, ":")
 	switch {
@@ -58,10 +58,10 @@ func ParseDSN(dsn string) (Target, error) {
 	}
 }
 
-// Kind says which SQL the database speaks.
+// Kind returns which SQL dialect the database speaks.
 func (t Target) Kind() Kind { return t.kind }
 
-// Redacted names the database without its password or parameters, for logs and errors.
+// Redacted names the database without password and parameters, for logs and errors.
 func (t Target) Redacted() string {
 	switch {
 	case t.kind == SQLite:
@@ -75,8 +75,8 @@ func (t Target) Redacted() string {
 	}
 }
 
-// WithDatabase returns the DSN of another database on the same server, with the same user and parameters; it holds the
-// password. An embedded database has no server, and so no others: the answer is its own DSN.
+// WithDatabase returns the DSN of another database on the same server, with the same user and parameters. It holds the
+// password. An embedded database has no server: WithDatabase returns its own DSN.
 func (t Target) WithDatabase(name string) string {
 	if t.kind == SQLite {
 		return t.Redacted()
@@ -88,7 +88,7 @@ func (t Target) WithDatabase(name string) string {
 
 func (t Target) String() string { return t.Redacted() }
 
-// GoString keeps %#v from reaching into the driver's configuration.
+// GoString keeps %#v from printing the driver's configuration.
 func (t Target) GoString() string { return t.Redacted() }
 
 func parseSQLite(path string) (Target, error) {
@@ -151,8 +151,8 @@ func mysqlTarget(cfg *mysql.Config) (Target, error) {
 	return Target{kind: MySQL, cfg: cfg}, nil
 }
 
-// driverConfig lets the driver read its own form. The driver's errors can repeat what it takes for a database name or a
-// parameter, and that is a piece of the password when a slash in it was not escaped: they are not passed on.
+// driverConfig parses the driver's form of a DSN. It does not pass on the driver's errors. They can repeat what the
+// driver takes for a database name or a parameter: part of the password, when a slash in it is not escaped.
 func driverConfig(dsn string) (*mysql.Config, error) {
 	slash := strings.LastIndexByte(dsn, '/')
 	_, params, _ := strings.Cut(dsn[slash+1:], "?")
@@ -162,8 +162,8 @@ func driverConfig(dsn string) (*mysql.Config, error) {
 			continue
 		}
 		if !parameterName.MatchString(name) || name == "strict" { // the driver panics on this one
-			return nil, fmt.Errorf("%w: a parameter after the question mark is not one of the driver's or a session variable",
-				ErrInvalidDSN)
+			return nil, fmt.Errorf("%w: a parameter after the question mark"+
+				" is not one of the driver's or a session variable", ErrInvalidDSN)
 		}
 		if _, err := mysql.ParseDSN("/?" + param); err != nil {
 			return nil, fmt.Errorf("%w: the value of parameter %s is not valid", ErrInvalidDSN, name)
@@ -177,32 +177,32 @@ func driverConfig(dsn string) (*mysql.Config, error) {
 	return nil, fmt.Errorf("%w: want user:password@tcp(host:3306)/database, mysql://… or sqlite:PATH", ErrInvalidDSN)
 }
 
-// parameterName keeps SQL out of a session variable's name: the driver copies it into a SET statement as it is.
+// parameterName keeps SQL out of the name of a session variable, which the driver copies into a SET statement.
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Limits of a pool of our own. A caller who wants other numbers sets them on the pool that Connect returns.
+// Limits of a pool that Connect opens. A caller that wants other numbers sets them on that pool.
 const (
-	maxConns = 25 // the reserved ones, and six that read
-	// One that writes, and others that read meanwhile, each with up to 2 MB of pages.
+	maxConns = 25 // the reserved ones, and six for reads
+	// One for writes, and others for reads beside it, each with up to 2 MB of pages.
 	maxSQLiteConns = 4
-	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit would cut it, and often
-	// enough that a pool follows a failover.
+	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit cuts it, and often enough
+	// for the pool to follow a failover.
 	maxLifetime = 3 * time.Minute
 	maxIdleTime = time.Minute
 
 	dialTimeout  = 5 * time.Second
-	readTimeout  = 30 * time.Second // longest wait for one reply; a server that hangs is left after it
+	readTimeout  = 30 * time.Second // longest wait for one reply of a server that hangs
 	writeTimeout = 10 * time.Second
 
-	// busyTimeout is how long a process waits while another one writes to the same SQLite file.
+	// busyTimeout bounds the wait for another process that writes to the same SQLite file.
 	busyTimeout = 5 * time.Second
 )
 
-// Connect opens the database that dsn names with a pool of our own and asks it for a sign of life. Errors are
-// [ErrInvalidDSN] or a *row.Error with a hint of what to do; none shows the password.
+// Connect opens a pool on the database that dsn names, and pings it. An error is [ErrInvalidDSN] or a *row.Error with a
+// hint of what to do. None shows the password.
 //
-// The connections of a SQLite pool are for reads beside one write. Several writers are allowed, but those that wait for
-// each other sleep and look again.
+// The connections of a SQLite pool are for reads beside one write. Several writers are allowed, but they wait for each
+// other by polling.
 func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
 	target, err := ParseDSN(dsn)
 	if err != nil {
@@ -213,45 +213,47 @@ func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
 		return nil, 0, err
 	}
 	if err := reach(ctx, db, target); err != nil {
-		_ = db.Close() // the other error is the one worth telling
+		_ = db.Close() // the first error says more
 		return nil, 0, err
 	}
 	return db, target.kind, nil
 }
 
-// How long another process may keep a SQLite file from being opened, and how often that is looked at.
+// How long another process may keep a SQLite file from being opened, and the pause between two tries.
 const (
-	openWait = 5 * time.Second
-	openLook = 10 * time.Millisecond
+	openWait  = 5 * time.Second
+	openPause = 10 * time.Millisecond
 )
 
-// reach opens the first connection. SQLite does not wait for its busy timeout when a new file is switched to WAL while
-// another process does the same, so the waiting is done here.
+// reach opens the first connection. SQLite ignores its busy timeout while two processes switch a new file to WAL, so
+// reach waits instead.
 func reach(ctx context.Context, db *sqlx.DB, target Target) error {
 	for until := time.Now().Add(openWait); ; {
 		err := classify("connect to "+target.Redacted(), db.PingContext(ctx))
-		if err == nil || target.kind != SQLite || row.ClassOf(err) != row.ClassNotApplied || time.Now().After(until) {
+		busy := target.kind == SQLite && row.ClassOf(err) == row.ClassNotApplied
+		if err == nil || !busy || time.Now().After(until) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(openLook):
+		case <-time.After(openPause):
 		}
 	}
 }
 
-// Prepared reports whether an embedded database holds tables of ours. It only reads the file: [Connect] creates one
-// that is missing, and switches a stranger's to WAL.
+// Prepared reports whether an embedded database holds tables of delaytask. It only reads the file, while [Connect]
+// creates a missing one and switches any to WAL.
 func (t Target) Prepared(ctx context.Context) (bool, error) {
-	connector, err := sqlite.NewConnector(t.fileURI(url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}}))
+	connector, err := sqlite.NewConnector(t.fileURI(url.Values{"mode": {"ro"}, "_pragma": {pragmaBusyTimeout}}))
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
 	}
 	db := sql.OpenDB(connector)
 	defer db.Close()
+	const count = "SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'delay\\_task\\_%' ESCAPE '\\'"
 	var tables int
-	err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'delay\\_task\\_%' ESCAPE '\\'").Scan(&tables)
+	err = db.QueryRowContext(ctx, count).Scan(&tables)
 	return tables > 0, classify("read "+t.Redacted(), err)
 }
 
@@ -271,12 +273,12 @@ func (t Target) open() (*sqlx.DB, error) {
 	return sqlx.NewDb(db, "mysql"), nil
 }
 
-// creating is held while this process makes the file of an embedded database. To close a file ends all locks that the
-// process has on it, so nobody may have opened it with SQLite by then.
+// creating is held while this process makes the file of an embedded database. Closing a file ends all locks that the
+// process has on it, so SQLite must not have opened it before.
 var creating sync.Mutex
 
-// createPrivate makes the file, when there is none, so that nobody but its owner reads it. SQLite gives the files
-// beside it the same mode. What cannot be made is left to SQLite, whose error says more.
+// createPrivate makes the file, when there is none, readable for its owner only. SQLite gives the files beside it the
+// same mode. A failure is left to SQLite, whose error says more.
 func (t Target) createPrivate() {
 	creating.Lock()
 	defer creating.Unlock()
@@ -291,9 +293,9 @@ func (t Target) openSQLite() (*sqlx.DB, error) {
 	params := url.Values{
 		"_txlock": {"immediate"}, // a transaction that reads first would otherwise fail at its first write
 		"_pragma": {
-			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), // first: switching to WAL may already have to wait
+			pragmaBusyTimeout, // first: switching to WAL may already have to wait
 			"journal_mode(WAL)",
-			"synchronous(FULL)", // WAL's usual NORMAL loses accepted tasks at a power cut
+			"synchronous(FULL)", // NORMAL, usual with WAL, loses accepted tasks at a power cut
 			"foreign_keys(ON)",
 		},
 	}
@@ -307,6 +309,8 @@ func (t Target) openSQLite() (*sqlx.DB, error) {
 	return sqlx.NewDb(db, "sqlite"), nil
 }
 
+var pragmaBusyTimeout = fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
+
 func (t Target) fileURI(params url.Values) string {
 	path := filepath.ToSlash(t.file)
 	if !strings.HasPrefix(path, "/") {
@@ -316,8 +320,8 @@ func (t Target) fileURI(params url.Values) string {
 	return uri.String()
 }
 
-// ownSession settles everything about a MySQL session that could change what is stored or how a failure looks, whatever
-// the DSN says. Timeouts that the DSN sets are kept.
+// ownSession sets everything about a MySQL session that could change what is stored or how a failure looks, whatever
+// the DSN says. It keeps the timeouts of the DSN.
 func ownSession(cfg *mysql.Config) error {
 	cfg.InterpolateParams = true // one round trip for a statement instead of two
 	cfg.RejectReadOnly = true    // a demoted primary makes the pool look for the new one
@@ -328,15 +332,16 @@ func ownSession(cfg *mysql.Config) error {
 	cfg.AllowAllFiles = false
 	cfg.ParseTime = false
 	cfg.Loc = time.UTC
-	cfg.MaxAllowedPacket = 0        // ask the server: a packet over its limit would cost the connection, with the outcome unknown
-	cfg.Logger = &mysql.NopLogger{} // all it would print is also returned as an error
+	// Ask the server for its limit. A packet beyond it would cost the connection, with the outcome unknown.
+	cfg.MaxAllowedPacket = 0
+	cfg.Logger = &mysql.NopLogger{} // what it would print is also returned as an error
 	setDefault(&cfg.Timeout, dialTimeout)
 	setDefault(&cfg.ReadTimeout, readTimeout)
 	setDefault(&cfg.WriteTimeout, writeTimeout)
 
 	params := map[string]string{
 		"autocommit":               "1",
-		"innodb_lock_wait_timeout": "1", // seconds: a batch waits for somebody else's transaction at most this long
+		"innodb_lock_wait_timeout": "1", // seconds that a batch waits for another transaction
 		"sql_mode":                 "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 		"time_zone":                "'+00:00'",
 	}
@@ -349,8 +354,8 @@ func ownSession(cfg *mysql.Config) error {
 	return cfg.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin"), mysql.TimeTruncate(0))
 }
 
-// harmful lists session variables that are not taken from a DSN, besides those that we set: each would change what is
-// stored, what is found, or what is committed.
+// harmful lists session variables that are not taken from a DSN, besides those that ownSession sets. Each would change
+// what is stored, found or committed.
 var harmful = map[string]bool{
 	"character_set_client":     true,
 	"character_set_connection": true,

@@ -17,13 +17,16 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Kind says which of the two SQL dialects a database speaks.
+// Kind is a kind of database: which SQL dialect it speaks.
 type Kind uint8
 
 const (
-	MySQL  Kind = iota + 1 // MySQL, MariaDB, and what speaks like them
+	MySQL  Kind = iota + 1 // MySQL, MariaDB, and servers compatible with them
 	SQLite                 // embedded
 )
+
+// Embedded reports whether the database runs inside of this process, on the clock of this machine.
+func (k Kind) Embedded() bool { return k == SQLite }
 
 func (k Kind) String() string {
 	switch k {
@@ -36,46 +39,59 @@ func (k Kind) String() string {
 	}
 }
 
-// dialect holds what differs between the two kinds of database. Expressions with a verb take the expression they work
-// on.
+// dialect holds what differs between the kinds of database. All statements are written once, from its expressions. An
+// expression with a verb takes the expressions that it works on.
+//
+// Besides a value of this type a new dialect needs:
+//   - a [Kind], by its name, by [KindOf] and by dialectOf;
+//   - a form of DSN and a way to open it: [Target];
+//   - the classes of its errors: faultOf, and sessionKeeps for errors that a session repeats;
+//   - with rowLocks, a way to find locked rows: [Store.Locked];
+//   - migrations that end in the same tables and columns: a tree in package migrations, named by [Kind.String];
+//   - a kind of server in package dbtest. The suites of storetest, the plans and the migrations then run on it.
 type dialect struct {
 	now      string // the time that decides
-	server   string // who answers
+	server   string // identity of the server that answers
 	greatest string // function: the later of two times, the larger of two numbers
 	add      string // time %[1]s plus %[2]s milliseconds
-	lease    string // assigns a lease of %[2]s milliseconds that begins at %[1]s, and that begin where there was no start
+	// Assigns a lease of %[2]s milliseconds that begins at %[1]s, and that begin as the start where there was none.
+	lease string
 
 	bindText string // placeholder for text: stores the bytes it is given whatever the character set of the connection
 	bindJSON string // the same for a JSON column
 	readText string // the stored bytes of %s
 	sameText string // %s equals the text that is bound
 
-	exactTag string // condition: no tag that equals one only because spaces at its end do not count
+	exactTag string // condition: rules out tags that are equal only because spaces at the end do not count
 
 	byID  string // hint: enter by primary key
 	byDue string // hint: enter by the index (status, tag, due_time)
 	byKey string // hint: enter by active_key
 
-	secondValue string // of a row of VALUES that an INSERT selects from; empty: it does not, each row carries everything
+	// Name of the second column of VALUES that an INSERT selects from. Empty: each row of the INSERT has all values.
+	secondValue string
 
-	picks                         bool   // ELT and INTERVAL pick a row's value from a list; otherwise a derived table is joined:
-	rowsOpen, rowsNext, rowsClose string // around and between its rows
+	// ELT and INTERVAL pick a row's value from a list. Otherwise a derived table is joined.
+	picks                         bool
+	rowsOpen, rowsNext, rowsClose string // around and between the rows of the derived table
 	updateJoined                  string // fenced update: %[1]s columns, %[2]s rows, %[3]s assignments, %[4]s guards
 	updateListed                  string // the same without derived table: %[1]s assignments, %[2]s ids and guards
 	deleteFrom                    string // up to the WHERE, table %s
-	upsert                        string // after an INSERT into a table with the key %s, before the assignments
+	upsert                        string // after an INSERT into a table with the key tag, before the assignments
 
 	oldest string // tags that have rows of status ?, each with its smallest due time, at a cost per tag and not per row
 
-	counter string // tells the id of the next plain INSERT, as a counter
-	countOn string // makes the database number rows from the largest id on
+	counter string // selects the id of the next plain INSERT, as a counter
+	countOn string // makes the database number new rows from the largest id on
 
 	hashesKeys bool // active_key is a hash, not the plain bytes
 
 	inTransaction func(context.Context, execer) (bool, error)
 
-	columns  string // of table ?: name, and whether an INSERT must give it a value
-	timeType string // of a moment
+	columns       string // of table ?: name, and whether an INSERT must give it a value
+	timeType      string // of a moment
+	checks        func(s *Store, bodyLimit int) []check
+	serviceChecks func(s *Store) []check
 
 	rowLocks bool     // another transaction can hold a lock on a single row
 	reserves bool     // lanes keep connections of their own
@@ -89,7 +105,7 @@ func dialectOf(kind Kind) dialect {
 	return mysqlDialect
 }
 
-// onOwnSession is the dialect of a connection whose character set is ours: text needs no protection from it.
+// onOwnSession returns the dialect of a connection of a lane. Its character set is known, so text needs no protection.
 func (d dialect) onOwnSession() dialect {
 	d.bindText, d.bindJSON = "?", "?"
 	if d.reserves {
@@ -105,13 +121,13 @@ func marks(n int, mark string) string {
 	return strings.TrimSuffix(strings.Repeat(mark+", ", n), ", ")
 }
 
-// mysqlDialect serves MySQL, MariaDB, and what speaks like them.
+// mysqlDialect serves MySQL, MariaDB, and servers compatible with them.
 var mysqlDialect = dialect{
 	now:      "UTC_TIMESTAMP(6)",
 	server:   "CONCAT(@@hostname, ':', @@port, ':', @@server_id)",
 	greatest: "GREATEST",
 	add:      "(%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
-	// In this order: the begin is read from the due time that the second one writes.
+	// In this order: the begin is read from the due time, which the second assignment writes.
 	lease: "execution_time = COALESCE(execution_time, %[1]s), due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
 
 	bindText: "CAST(? AS BINARY)",
@@ -137,11 +153,24 @@ var mysqlDialect = dialect{
 		" AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AS required" +
 		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
 	timeType: "DATETIME(6)",
+	checks: func(s *Store, bodyLimit int) []check {
+		return []check{
+			s.checkPool, s.checkServer(bodyLimit), s.checkSchema(tables), s.checkCollation(exactColumns),
+			s.checkEngine(tables), s.checkPrivileges(tables), s.checkTime, s.checkCounter,
+		}
+	},
+	serviceChecks: func(s *Store) []check {
+		return []check{
+			s.checkSchema(serviceTables), s.checkPrivileges(serviceTables), s.checkCollation(exactServiceColumns),
+			s.checkEngine(serviceTables),
+		}
+	},
 
-	// Grouped by both columns and without a hint, else the servers do not skip from tag to tag.
-	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table + " WHERE status = ? GROUP BY status, tag",
+	// Grouped by both columns and without a hint: otherwise the servers do not skip from tag to tag.
+	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table +
+		" WHERE status = ? GROUP BY status, tag",
 
-	// MySQL shows a counter in information_schema that is up to a day old.
+	// The counter in information_schema of MySQL may be a day old.
 	counter: "SHOW CREATE TABLE " + table,
 	countOn: "ALTER TABLE " + table + " AUTO_INCREMENT = 1",
 
@@ -156,14 +185,14 @@ var mysqlDialect = dialect{
 	},
 }
 
-// sqliteDialect serves the embedded database. Its clock is the machine's, through functions of our own, because
-// SQLite's counts in milliseconds.
+// sqliteDialect serves the embedded database. Its clock is the machine's, read by functions of delaytask, because
+// SQLite's own counts in milliseconds.
 var sqliteDialect = dialect{
 	now:      "(SELECT delaytask_now())", // a subquery, so that all rows of a statement see the same time
 	server:   "'sqlite'",
 	greatest: "MAX",
 	add:      "delaytask_add(%[1]s, %[2]s)",
-	// Not flattened, or the clock would be read once for each column.
+	// MATERIALIZED, so that the clock is not read once for each column.
 	lease: "(execution_time, due_time) = (WITH b(begin) AS MATERIALIZED (SELECT %[1]s)" +
 		" SELECT COALESCE(execution_time, begin), delaytask_add(begin, %[2]s) FROM b)",
 
@@ -177,10 +206,11 @@ var sqliteDialect = dialect{
 
 	secondValue: "column2",
 
-	rowsOpen:     "VALUES (",
-	rowsNext:     "), (",
-	rowsClose:    ")",
-	updateJoined: "WITH v(%[1]s) AS (%[2]s) UPDATE " + table + " AS t NOT INDEXED SET %[3]s FROM v WHERE t.id = v.id AND %[4]s",
+	rowsOpen:  "VALUES (",
+	rowsNext:  "), (",
+	rowsClose: ")",
+	updateJoined: "WITH v(%[1]s) AS (%[2]s) UPDATE " + table +
+		" AS t NOT INDEXED SET %[3]s FROM v WHERE t.id = v.id AND %[4]s",
 	updateListed: "UPDATE " + table + " AS t NOT INDEXED SET %[1]s WHERE %[2]s",
 	deleteFrom:   "DELETE FROM %s AS t NOT INDEXED",
 	upsert:       " ON CONFLICT (tag) DO UPDATE SET ",
@@ -189,8 +219,8 @@ var sqliteDialect = dialect{
 		" SELECT status, MIN(tag) FROM " + table + " WHERE status = ? UNION ALL" +
 		" SELECT status, (SELECT MIN(m.tag) FROM " + table + " m WHERE m.status = s.status AND m.tag > s.tag)" +
 		" FROM s WHERE tag IS NOT NULL" +
-		") SELECT tag, (SELECT MIN(m.due_time) FROM " + table + " m WHERE m.status = s.status AND m.tag = s.tag) AS due_time" +
-		" FROM s WHERE tag IS NOT NULL",
+		") SELECT tag, (SELECT MIN(m.due_time) FROM " + table + " m" +
+		" WHERE m.status = s.status AND m.tag = s.tag) AS due_time FROM s WHERE tag IS NOT NULL",
 
 	counter: "SELECT seq AS last_id FROM sqlite_sequence WHERE name = '" + table + "'",
 	countOn: "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM " + table + ") WHERE name = '" + table + "'",
@@ -199,6 +229,12 @@ var sqliteDialect = dialect{
 
 	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
 	timeType: "TEXT",
+	checks: func(s *Store, _ int) []check {
+		return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite, s.checkCounter}
+	},
+	serviceChecks: func(s *Store) []check {
+		return []check{s.checkSchema(serviceTables), s.checkPrivileges(serviceTables)}
+	},
 }
 
 func init() {
@@ -210,8 +246,8 @@ func sqliteNow(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 	return row.Time(time.Now().UnixMicro()).String(), nil
 }
 
-// sqliteAdd adds milliseconds to a time. Garbage does not fail the statement, and with it the other rows of a batch:
-// what is no time stays as it is, and what is no number adds nothing; both are reported when the row is read back.
+// sqliteAdd adds milliseconds to a time. Garbage must not fail the statement, and with it the other rows of a batch.
+// What is no time stays as it is, and what is no number adds nothing. Both are reported when the row is read back.
 func sqliteAdd(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	var t row.Time
 	if err := t.Scan(args[0]); err != nil || t.IsZero() {
@@ -221,7 +257,7 @@ func sqliteAdd(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, er
 	return (t + row.Time(millis*1000)).String(), nil
 }
 
-// mysqlInTransaction sets a savepoint and releases it. Outside of a transaction none lasts longer than its statement.
+// mysqlInTransaction sets a savepoint and releases it. Outside of a transaction a savepoint ends with its statement.
 func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT delaytask_looks_for_a_transaction"); err != nil {
 		return false, err
@@ -234,8 +270,8 @@ func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
 	return err == nil, err
 }
 
-// sqliteInTransaction makes use of a setting that SQLite refuses to take inside of a transaction, and that means
-// nothing for the database of temporary tables. A savepoint would begin a transaction.
+// sqliteInTransaction uses a setting that SQLite refuses inside of a transaction, and that has no effect on the
+// database of temporary tables. A savepoint would begin a transaction.
 func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
 	_, err := tx.ExecContext(ctx, "PRAGMA temp.synchronous = FULL")
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
@@ -245,7 +281,7 @@ func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
 }
 
 // text is a statement that is being written. Numbers and moments are written out, which is safe and costs the server
-// and the driver less than a parameter; everything else is bound.
+// and the driver less than a parameter. Everything else is bound.
 type text struct {
 	sql     strings.Builder
 	args    []any
@@ -301,7 +337,7 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// momentOrNull is nil for a time that is not set: a value that a batch compares.
+// momentOrNull returns nil for a time that is not set.
 func momentOrNull(t row.Time) any { return orNull(t) }
 
 func textOrNull(b []byte) any {
@@ -334,8 +370,7 @@ func joined(clauses []clause, sep string) clause {
 	return clause{strings.Join(texts, sep), args}
 }
 
-// unionAll combines queries that have a LIMIT of their own each. One alone is not wrapped: a server would copy what it
-// finds.
+// unionAll combines queries with a LIMIT each. A single one is not wrapped: a server would copy what it finds.
 func unionAll(branches []clause) clause {
 	if len(branches) == 1 {
 		return branches[0]
@@ -346,8 +381,7 @@ func unionAll(branches []clause) clause {
 	return joined(branches, " UNION ALL ")
 }
 
-// idList renders ids for an IN list. They are numbers, so nothing has to be bound, and the text of a batch is half as
-// long.
+// idList writes ids for an IN list. Numbers need not be bound, which makes the text of a batch half as long.
 func idList(ids []int64) string {
 	var list strings.Builder
 	for i, id := range ids {

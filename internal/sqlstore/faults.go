@@ -18,14 +18,14 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// fault is what an error means: what is known of the statement, and what an operator can do.
+// fault is the meaning of an error: what is known of the statement, and what an operator can do.
 type fault struct {
 	class row.Class
 	hint  string
 }
 
-// faultOf calls everything unknown that it does not know: a lost reply, an ended context and a network that broke in
-// the middle all leave open whether the statement was applied.
+// faultOf returns ClassUnknown for errors that it does not know. A lost reply, an ended context and a broken network
+// all leave open whether the statement was applied.
 func faultOf(err error) fault {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		if collided(e) {
@@ -40,7 +40,8 @@ func faultOf(err error) fault {
 		return fault{row.ClassNotApplied, dialHint(e)} // nothing was sent
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fault{row.ClassOperator, "the server's certificate is not trusted: correct it, or the tls parameter of the DSN"}
+		const hint = "the server's certificate is not trusted: correct it, or the tls parameter of the DSN"
+		return fault{row.ClassOperator, hint}
 	}
 	for _, d := range driverFaults {
 		if errors.Is(err, d.err) {
@@ -50,14 +51,17 @@ func faultOf(err error) fault {
 	return fault{}
 }
 
-// collided reports whether the server took the statement back because another one was there first.
+// collided reports whether the server rolled the statement back in favour of another one.
 func collided(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && (slices.Contains(collisions, e.Number) || e.Number == duringCommit && engineError(e.Message) == engineDeadlock)
+	if !ok {
+		return false
+	}
+	return slices.Contains(collisions, e.Number) || e.Number == duringCommit && engineError(e.Message) == engineDeadlock
 }
 
-// A member of a replication group answers a transaction that made way for another member's with an error during COMMIT,
-// and only the engine's number in it tells that from one whose outcome is not known.
+// A member of a replication group rolls a transaction back in favour of another member's with an error during COMMIT.
+// Only the engine's number in its text distinguishes it from an error of unknown outcome.
 const (
 	duringCommit   = 1180
 	engineDeadlock = 149
@@ -65,7 +69,7 @@ const (
 
 var firstNumber = regexp.MustCompile(`\d+`)
 
-// engineError is the number that the storage engine gave an error, 0 where there is none.
+// engineError returns the storage engine's number of an error, 0 where there is none.
 func engineError(message string) int {
 	n, _ := strconv.Atoi(firstNumber.FindString(message)) // digits, or none
 	return n
@@ -90,7 +94,7 @@ var driverFaults = []struct {
 	err error
 	fault
 }{
-	{driver.ErrBadConn, fault{row.ClassNotApplied, "the connection was closed, or the server is read-only, as after a failover"}},
+	{driver.ErrBadConn, fault{row.ClassNotApplied, hintBadConn}},
 	{sql.ErrConnDone, fault{row.ClassNotApplied, ""}},
 	{sql.ErrTxDone, fault{row.ClassCaller, "the transaction was committed or rolled back before"}},
 	{mysql.ErrPktTooLarge, fault{row.ClassCaller, hintPacket}},
@@ -103,29 +107,30 @@ var driverFaults = []struct {
 }
 
 const (
-	hintAccount    = "check the user and the password in the DSN, and how the server lets this user log in"
-	hintPrivilege  = "grant the database user the missing privilege"
-	hintMigrate    = "bring the schema up to date with: delaytask migrate up"
-	hintDatabase   = "create the database, or correct its name in the DSN"
-	hintServer     = "delaytask needs MySQL 8.0, MariaDB 10.6 or newer"
-	hintVariable   = "a session variable in the DSN is not one that this server takes"
-	hintDisk       = "the disk or the tablespace is full: make room"
-	hintDiskFault  = "the disk or the file system failed: look at the system's log"
-	hintMemory     = "the server is out of memory"
-	hintCorrupt    = "the table or the file is damaged: check and restore it"
-	hintReadOnly   = "the server is read-only, as after a failover: it is tried again"
-	hintConns      = "all connections of the server or of this user are taken: raise the limit, or use smaller pools"
-	hintPacket     = "larger than the server's max_allowed_packet: shorten the body, or raise the limit"
-	hintCache      = "larger than the server's max_binlog_cache_size: raise it"
-	hintFile       = "the folder must exist, and this process must be allowed to write to it"
-	hintSecure     = "the server takes only encrypted connections: add tls=true to the DSN"
-	hintGroup      = "a replication group takes only InnoDB tables with a primary key, and no transaction that is SERIALIZABLE"
+	hintBadConn   = "the connection was closed, or the server is read-only, as after a failover"
+	hintAccount   = "check the user and the password in the DSN, and how the server lets this user log in"
+	hintPrivilege = "grant the database user the missing privilege"
+	hintMigrate   = "bring the schema up to date with: delaytask migrate up"
+	hintDatabase  = "create the database, or correct its name in the DSN"
+	hintServer    = "delaytask needs MySQL 8.0, MariaDB 10.6 or newer"
+	hintVariable  = "a session variable in the DSN is not one that this server takes"
+	hintDisk      = "the disk or the tablespace is full: make room"
+	hintDiskFault = "the disk or the file system failed: look at the system's log"
+	hintMemory    = "the server is out of memory"
+	hintCorrupt   = "the table or the file is damaged: check and restore it"
+	hintReadOnly  = "the server is read-only, as after a failover: it is tried again"
+	hintConns     = "all connections of the server or of this user are taken: raise the limit, or use smaller pools"
+	hintPacket    = "larger than the server's max_allowed_packet: shorten the body, or raise the limit"
+	hintCache     = "larger than the server's max_binlog_cache_size: raise it"
+	hintFile      = "the folder must exist, and this process must be allowed to write to it"
+	hintSecure    = "the server takes only encrypted connections: add tls=true to the DSN"
+	hintGroup     = "a replication group takes only InnoDB tables with a primary key," +
+		" and no transaction that is SERIALIZABLE"
 	hintUserObject = "a trigger, view or routine on the table is broken"
 )
 
-// mysqlFaults is keyed by the numbers of MySQL, MariaDB, group replication, Galera and TiDB, which do not collide. A
-// number that is missing here is of unknown outcome; those listed as such are listed because their outcome looks
-// certain and is not.
+// mysqlFaults is keyed by the numbers of MySQL, MariaDB, group replication, Galera and TiDB, which do not overlap. A
+// number that is missing here is of unknown outcome. Those listed as unknown look certain and are not.
 var mysqlFaults = map[uint16]fault{
 	1205: {row.ClassLocked, ""}, // lock wait timeout: the statement was rolled back, its transaction was not
 	3572: {row.ClassLocked, ""}, // NOWAIT met a lock
@@ -225,12 +230,14 @@ var mysqlFaults = map[uint16]fault{
 	1194: {row.ClassOperator, hintCorrupt},
 	1195: {row.ClassOperator, hintCorrupt},
 	1877: {row.ClassOperator, hintCorrupt},
-	1932: {row.ClassOperator, hintCorrupt},                                                // table unknown to the engine
-	1461: {row.ClassOperator, "raise the server's max_prepared_stmt_count"},               // too many prepared statements
-	1467: {row.ClassOperator, "the AUTO_INCREMENT of the table is used up: set it lower"}, // no next id
+	1932: {row.ClassOperator, hintCorrupt}, // table unknown to the engine
+	// Too many prepared statements.
+	1461: {row.ClassOperator, "raise the server's max_prepared_stmt_count"},
+	// No next id.
+	1467: {row.ClassOperator, "the AUTO_INCREMENT of the table is used up: set it lower"},
 }
 
-// collisions are the faults of a statement that another one was in the way of. None of them was applied.
+// collisions lists the faults of statements that lost against another one. None of them was applied.
 var collisions = []uint16{
 	1020, // changed since the snapshot: MariaDB with innodb_snapshot_isolation
 	1213, // deadlock, or a conflict at certification
@@ -240,8 +247,8 @@ var collisions = []uint16{
 	9007, // TiDB: write conflict
 }
 
-// keptFaults are those that a session keeps after an operator has mended their cause: privileges count from its login
-// on, and a name that leads to another server is only looked up there.
+// keptFaults lists faults that a session repeats after an operator has mended their cause. Its privileges are those of
+// its login, and its server is the one that the name led to then.
 var keptFaults = []uint16{
 	1044, // no access to the database
 	1045, // access denied

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -11,9 +10,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// maxBranches is how many tags one query reads each by itself. A branch per tag reads at most limit rows of it, however
-// many there are; a single range over all tags is cheaper to plan for many tags, but reads everything in the window.
-// SQLite takes at most 500.
+// maxBranches is how many tags one query reads in branches of their own. A branch reads at most limit rows of its tag.
+// A single range over many tags is cheaper to plan, but reads everything in the window. SQLite takes at most 500
+// branches.
 const maxBranches = 32
 
 // Due implements [store.Finder].
@@ -27,7 +26,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 		w.Tags = group
 		query, args := s.dialect.due(w)
 		err := scan(ctx, s.db, query, args, func(r *record) error {
-			if due := r.due(); due.ID > 0 { // others are to get an id first
+			if due := r.due(); due.ID > 0 { // Renumber gives the others an id first
 				found = append(found, due)
 			}
 			return nil
@@ -40,8 +39,8 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return found[:min(len(found), w.Limit)], nil
 }
 
-// groups splits the tags over queries. A window that is open to the past may hold a backlog of any size, so there no
-// tag may be read in whole.
+// groups splits the tags over queries. A window that is open to the past may hold a backlog of any size, so there every
+// tag needs a branch with a limit.
 func (s *Store) groups(w row.Window, tags []string) func(func([]string) bool) {
 	if w.From.IsZero() {
 		return slices.Chunk(tags, maxBranches)
@@ -73,8 +72,8 @@ func (d dialect) due(w row.Window) (string, []any) {
 	return all.sql, all.args
 }
 
-// within limits a read to the rows of the window that have a due time. Those that have none are a range of their own,
-// because SQLite does not read two ranges in the order of the index.
+// within limits a read to the rows of the window that have a due time. Those without are a range of their own, because
+// SQLite does not read two ranges in the order of the index.
 func within(w row.Window) []clause {
 	limits := []clause{{"due_time < ?", []any{w.To}}}
 	if !w.From.IsZero() {
@@ -86,7 +85,7 @@ func within(w row.Window) []clause {
 	return limits
 }
 
-// byDueTime names the column, which the text that is read of it hides.
+// byDueTime names the column with its table, because an alias of its text hides it.
 const byDueTime = table + ".due_time, id"
 
 func (d dialect) dueBranch(tags string, args []any, order string, limit int, limits ...clause) clause {
@@ -96,8 +95,7 @@ func (d dialect) dueBranch(tags string, args []any, order string, limit int, lim
 		" ORDER BY " + order + " LIMIT " + fmt.Sprint(limit), where.args}
 }
 
-// Expired implements [store.Finder]. An executing row without a due time has no lease that could end, so it counts as
-// ended.
+// Expired implements [store.Finder]. An executing row without a due time counts as one whose lease has ended.
 func (s *Store) Expired(ctx context.Context, limit int) ([]row.Row, []row.Broken, error) {
 	var found page
 	err := scan(ctx, s.db, s.dialect.expired(limit), nil, found.add)
@@ -133,7 +131,7 @@ func (s *Store) States(ctx context.Context, ids []int64) ([]row.State, error) {
 		return nil, nil
 	}
 	states, err := statesOf(ctx, s.dialect, s.db, ids)
-	return states, classify("read who holds tasks", err)
+	return states, classify("read the states of tasks", err)
 }
 
 // Locked implements [store.Finder]. What FOR UPDATE SKIP LOCKED leaves out is locked, or does not exist.
@@ -143,15 +141,15 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var locked []int64
-	err := s.probe.do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
+	err := s.lockCheck.do(ctx, "look for locked tasks", func(ctx context.Context, conn *sql.Conn) (err error) {
 		v, err := s.serverVersion(ctx, conn)
 		if err != nil {
 			return err
 		}
 		if v.skipsLocked() {
-			locked, err = skipped(ctx, conn, ids)
+			locked, err = s.own.lockedBySkipping(ctx, conn, ids)
 		} else {
-			locked, err = refused(ctx, conn, ids)
+			locked, err = s.own.lockedByHalving(ctx, conn, ids)
 		}
 		return err
 	})
@@ -161,7 +159,7 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 	return locked, err
 }
 
-// serverVersion asks once and remembers the answer.
+// serverVersion asks the server once and remembers the answer.
 func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, error) {
 	if v := s.version.Load(); v != nil {
 		return *v, nil
@@ -175,10 +173,10 @@ func (s *Store) serverVersion(ctx context.Context, conn *sql.Conn) (version, err
 	return v, nil
 }
 
-// skipped asks for the rows that can be locked, and which of the others exist. A row may be locked because it is being
-// deleted or being inserted: only a committed read sees the first, and only a read of what is not committed the second.
-func skipped(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
-	query := "SELECT id FROM " + table + mysqlDialect.byID + " WHERE id IN (" + idList(ids) + ")"
+// lockedBySkipping asks for the rows that can be locked, and which of the others exist. A row may be locked by its own
+// DELETE or INSERT. Only a read of committed rows sees the first, and only a read of uncommitted rows the second.
+func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
+	query := d.selectByID(ids)
 	committed, err := selectIDs(ctx, conn, query)
 	if err != nil {
 		return nil, err
@@ -201,31 +199,33 @@ func skipped(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) 
 	}), nil
 }
 
-// refused finds the locked rows by halving, with a statement that fails at once when it meets one of them.
-func refused(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
-	err := tryLock(ctx, conn, ids)
-	if e, ok := errors.AsType[*row.Error](classify("lock", err)); !ok {
-		return nil, err
-	} else if e.Class != row.ClassLocked {
+// lockedByHalving finds the locked rows by a statement that fails at once when it meets one of them.
+func (d dialect) lockedByHalving(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
+	err := d.tryLock(ctx, conn, ids)
+	if !failedAs(err, row.ClassLocked) {
 		return nil, err
 	}
 	if len(ids) == 1 {
 		return ids, nil
 	}
-	first, err := refused(ctx, conn, ids[:len(ids)/2])
+	first, err := d.lockedByHalving(ctx, conn, ids[:len(ids)/2])
 	if err != nil {
 		return nil, err
 	}
-	second, err := refused(ctx, conn, ids[len(ids)/2:])
+	second, err := d.lockedByHalving(ctx, conn, ids[len(ids)/2:])
 	return slices.Concat(first, second), err
 }
 
-func tryLock(ctx context.Context, conn *sql.Conn, ids []int64) error {
+func (d dialect) tryLock(ctx context.Context, conn *sql.Conn, ids []int64) error {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // the locks end with it
-	_, err = selectIDs(ctx, tx, "SELECT id FROM "+table+mysqlDialect.byID+" WHERE id IN ("+idList(ids)+") FOR UPDATE NOWAIT")
+	_, err = selectIDs(ctx, tx, d.selectByID(ids)+" FOR UPDATE NOWAIT")
 	return err
+}
+
+func (d dialect) selectByID(ids []int64) string {
+	return "SELECT id FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")"
 }

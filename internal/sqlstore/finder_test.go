@@ -27,10 +27,10 @@ func TestLockedRowsAreFoundWithAndWithoutSkipLocked(t *testing.T) {
 		}
 		defer conn.Close()
 		ids, want := []int64{1, 2, 3, 4, 5, 6, 7}, []int64{2, 4, 6}
-		if got, err := refused(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
+		if got, err := mysqlDialect.lockedByHalving(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("by halving: %v, %v; want %v", got, err, want)
 		}
-		if got, err := skipped(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
+		if got, err := mysqlDialect.lockedBySkipping(t.Context(), conn, slices.Clone(ids)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("by skipping: %v, %v; want %v", got, err, want)
 		}
 	})
@@ -65,7 +65,7 @@ func TestLockedAsksForTheVersionOnce(t *testing.T) {
 // selects counts the reads of the connection that probes for locks.
 func selects(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	err := s.probe.do(t.Context(), "count reads", func(ctx context.Context, conn *sql.Conn) error {
+	err := s.lockCheck.do(t.Context(), "count reads", func(ctx context.Context, conn *sql.Conn) error {
 		var name string
 		return conn.QueryRowContext(ctx, "SHOW SESSION STATUS LIKE 'Com_select'").Scan(&name, &n)
 	})

@@ -49,8 +49,9 @@ func (d dialect) list(f row.Filter, bodies bool) (string, []any) {
 	case f.Status != nil:
 		and("status = ?", int64(*f.Status))
 	case f.Tag != "":
-		// Equal to no condition at all, but it lets the index (status, tag, due_time) find the tag.
-		and(fmt.Sprintf("status IN (%d, %d, %d, %d, %d)", row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled))
+		// True for every row, but it lets the index (status, tag, due_time) find the tag.
+		and(fmt.Sprintf("status IN (%d, %d, %d, %d, %d)",
+			row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled))
 	}
 	if f.Tag != "" {
 		and("tag = ?", f.Tag)
@@ -79,8 +80,8 @@ func unfinished(status *row.Status) bool {
 	return status != nil && (*status == row.Pending || *status == row.Executing)
 }
 
-// Counts implements [store.Keeper]. Where the index takes tags for one that differ in spaces at their ends only,
-// they are counted once more, without its order.
+// Counts implements [store.Keeper]. Where the index counts tags as one that differ only in spaces at their ends, Counts
+// counts once more, without its order.
 func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
 	counts, alike, err := s.count(ctx, table+".tag")
 	if alike && err == nil {
@@ -140,8 +141,9 @@ func (d dialect) lateness(tags []string, since row.Time, perTag int) (string, []
 			limits = append(limits, clause{"due_time >= ?", []any{since}})
 		}
 		where := joined(limits, " AND ")
-		branches[i] = clause{"SELECT " + d.text("tag") + ", " + d.time("execution_time") + ", " + d.time("expected_time") +
-			" FROM " + table + d.byDue + fmt.Sprintf(" WHERE status = %d AND ", row.Completed) + where.sql +
+		branches[i] = clause{"SELECT " + d.text("tag") + ", " + d.time("execution_time") + ", " +
+			d.time("expected_time") + " FROM " + table + d.byDue +
+			fmt.Sprintf(" WHERE status = %d AND ", row.Completed) + where.sql +
 			" AND execution_time IS NOT NULL ORDER BY due_time DESC, id DESC LIMIT " + fmt.Sprint(perTag), where.args}
 	}
 	all := unionAll(branches)
@@ -150,12 +152,12 @@ func (d dialect) lateness(tags []string, since row.Time, perTag int) (string, []
 
 var errNotFinal = errors.New("only tasks of a final status can be purged")
 
-// Purge implements [store.Keeper]. Rows are found tag by tag, because the index can be read up to a due time only
-// within a tag.
+// Purge implements [store.Keeper]. It finds rows tag by tag, because the index is ordered by due time only within a
+// tag.
 func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
 	const op = "purge tasks"
 	if !status.Final() {
-		return 0, &row.Error{Class: row.ClassCaller, Op: op, Err: errNotFinal}
+		return 0, refusedTo(op, errNotFinal)
 	}
 	if limit <= 0 {
 		return 0, nil
@@ -199,7 +201,8 @@ func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Tim
 }
 
 func (d dialect) purgeable(status row.Status, tag string, before row.Time, limit int) (string, []any) {
-	return "SELECT id FROM " + table + d.byDue + " WHERE status = ? AND tag = ? AND due_time < ? ORDER BY due_time, id LIMIT ?",
+	return "SELECT id FROM " + table + d.byDue +
+			" WHERE status = ? AND tag = ? AND due_time < ? ORDER BY due_time, id LIMIT ?",
 		[]any{int64(status), tag, before, limit}
 }
 
@@ -208,8 +211,10 @@ func (d dialect) purge(status row.Status, before row.Time, ids []int64) (string,
 		[]any{int64(status), before}
 }
 
-// Renumber implements [store.Keeper]. An id that AUTO_INCREMENT made after the last one is larger than an int64.
-func (s *Store) Renumber(ctx context.Context, last int64, next func() int64, limit int) (moved int, mend string, err error) {
+// Renumber implements [store.Keeper]. An id that AUTO_INCREMENT made beyond the last one may exceed an int64.
+func (s *Store) Renumber(
+	ctx context.Context, last int64, next func() int64, limit int,
+) (moved int, mend string, err error) {
 	const op = "give tasks other ids"
 	var ids []string
 	err = scan(ctx, s.db, s.dialect.misnumbered(last, limit), nil, func(r *record) error {
@@ -232,16 +237,17 @@ func (s *Store) Renumber(ctx context.Context, last int64, next func() int64, lim
 	return moved, s.dialect.countOn, err
 }
 
-// misnumbered reads both ends by themselves: SQLite would read everything for one range or the other.
+// misnumbered reads both ends in branches of their own: SQLite would read everything for one range or the other.
 func (d dialect) misnumbered(last int64, limit int) string {
+	const branch = "SELECT id FROM %s%s WHERE %s AND status <> %d ORDER BY id LIMIT %d"
 	var ends []clause
 	for _, end := range []string{"id < 1", fmt.Sprint("id > ", last)} {
-		ends = append(ends, clause{sql: fmt.Sprintf("SELECT id FROM %s%s WHERE %s AND status <> %d ORDER BY id LIMIT %d",
-			table, d.byID, end, row.Executing, limit)})
+		ends = append(ends, clause{sql: fmt.Sprintf(branch, table, d.byID, end, row.Executing, limit)})
 	}
 	return unionAll(ends).sql
 }
 
 func (d dialect) renumber(id string, to int64) string {
-	return fmt.Sprintf(d.updateListed, fmt.Sprintf("id = %d", to), fmt.Sprintf("t.id = %s AND status <> %d", id, row.Executing))
+	guard := fmt.Sprintf("t.id = %s AND status <> %d", id, row.Executing)
+	return fmt.Sprintf(d.updateListed, fmt.Sprintf("id = %d", to), guard)
 }

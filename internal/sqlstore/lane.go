@@ -18,13 +18,12 @@ import (
 
 var errClosed = errors.New("the store is closed")
 
-// lane holds connections that are reserved for one kind of write. They are set up once, and never go back to the pool:
-// a caller's statements must not meet our session variables, nor ours a lock that they hold.
+// lane holds connections that are reserved for one kind of write. They are set up once and never go back to the pool: a
+// caller's statements must not run with the session variables of a lane, nor a lane's behind a caller's locks.
 //
-// A SQLite file has one writer at a time, so there a lane only borrows, one connection at a time, and all lanes take
-// turns. Both are in the order in which statements come, while SQLite itself lets the next writer in by chance: rows in
-// the order of their ids and due times are appended to the table and its indexes, which costs half of what squeezing
-// them in does.
+// A SQLite file has one writer at a time. There a lane borrows one connection at a time, and all lanes take turns, both
+// in the order in which statements come. SQLite itself picks the next writer by chance. Appending rows in the order of
+// their ids and due times costs half of what inserting them in between does.
 type lane struct {
 	db      *sqlx.DB
 	dialect dialect
@@ -43,16 +42,16 @@ func newLane(db *sqlx.DB, d dialect, size int, turn chan struct{}) *lane {
 	return l
 }
 
-// do runs f on a connection of the lane. Its error has its class: what fails before f sends anything was not applied.
+// do runs f on a connection of the lane, and classifies its error. What fails before f sends anything was not applied.
 func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.Conn) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	var conn *sql.Conn
 	select {
 	case <-l.closed:
-		return &row.Error{Class: row.ClassNotApplied, Op: op, Err: errClosed}
+		return notApplied(op, errClosed)
 	case <-ctx.Done():
-		return &row.Error{Class: row.ClassNotApplied, Op: op, Err: fmt.Errorf("wait for a connection: %w", ctx.Err())}
+		return notApplied(op, fmt.Errorf("wait for a connection: %w", ctx.Err()))
 	case conn = <-l.slots:
 	}
 	if l.turn != nil {
@@ -61,7 +60,7 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 			defer func() { <-l.turn }()
 		case <-ctx.Done():
 			l.slots <- conn
-			return &row.Error{Class: row.ClassNotApplied, Op: op, Err: fmt.Errorf("wait for other writes: %w", ctx.Err())}
+			return notApplied(op, fmt.Errorf("wait for other writes: %w", ctx.Err()))
 		}
 	}
 	conn, err := l.ready(ctx, conn)
@@ -83,9 +82,8 @@ func notSent(op string, err error) error {
 	return err
 }
 
-// ready returns conn when it is alive, else a new connection. A pinned connection misses the check that the pool makes
-// before it hands one out, and a statement on a connection that the server closed while it was idle would be of unknown
-// outcome.
+// ready returns conn when it is alive, otherwise a new connection. The pool checks a connection when it hands one out,
+// which a reserved connection misses. A statement on one that the server has closed would be of unknown outcome.
 func (l *lane) ready(ctx context.Context, conn *sql.Conn) (*sql.Conn, error) {
 	if conn != nil {
 		err := conn.Raw(func(c any) error {
@@ -124,8 +122,8 @@ func (l *lane) release(conn *sql.Conn, err error) {
 	l.slots <- conn
 }
 
-// reusable reports whether a connection can go on after err: only when the server answered, and nothing that its
-// session keeps.
+// reusable reports whether a connection can be used after err: the server has answered, with nothing that its session
+// repeats.
 func reusable(err error) bool {
 	if err == nil {
 		return true
@@ -134,13 +132,13 @@ func reusable(err error) bool {
 	return answered && !sessionKeeps(err)
 }
 
-// sessionKeeps reports whether the session would meet the fault again once its cause is mended.
+// sessionKeeps reports whether the session would repeat the fault after its cause is mended.
 func sessionKeeps(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && slices.Contains(keptFaults, e.Number)
 }
 
-// onPool runs f on a connection of the pool, and discards one that keeps what f failed for.
+// onPool runs f on a connection of the pool, and discards the connection when it would repeat f's error.
 func onPool(ctx context.Context, db *sqlx.DB, f func(*sql.Conn) error) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -188,12 +186,12 @@ func (l *lane) close(ctx context.Context) error {
 	return err
 }
 
-// repeats is how often a write that may be repeated is tried: a reply is lost or a deadlock met rarely, and hardly ever
-// twice in a row. What lasts longer is for the caller to wait for.
+// repeats bounds the tries of a write that may be repeated. Lost replies and deadlocks are rare, and rarer twice in a
+// row. The caller waits for what lasts longer.
 const repeats = 3
 
-// repeat runs a write that changes nothing when it is run again, until its outcome is known. A row of somebody else
-// that was written since the write looked for it is met the next time.
+// repeat runs a write until its outcome is known. Running it again must change nothing. A row that another process has
+// written since the write looked for it is found the next time.
 func repeat(ctx context.Context, write func() error) error {
 	var err error
 	for range repeats {
@@ -209,10 +207,10 @@ func repeat(ctx context.Context, write func() error) error {
 	return err
 }
 
-// statementTimeout bounds every statement whose context brings no deadline.
+// statementTimeout bounds every statement whose context has no deadline.
 const statementTimeout = 10 * time.Second
 
-// withDeadline makes sure that no statement waits for ever.
+// withDeadline bounds a statement whose context has no deadline.
 func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -233,8 +231,8 @@ func execute(ctx context.Context, on execer, query string, args []any) (int, err
 	return int(n), err
 }
 
-// classify gives every error of a database its class, by number and never by text, and says what was tried. It returns
-// nil for nil; sql.ErrNoRows, which is an answer, and what has its class already come back as they are.
+// classify wraps an error of a database with its class, by number and never by text, and with what was tried. It
+// returns nil for nil, and returns sql.ErrNoRows, which is an answer, and classified errors as they are.
 func classify(op string, err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -246,8 +244,23 @@ func classify(op string, err error) error {
 	return &row.Error{Class: f.class, Op: op, Hint: f.hint, Err: err}
 }
 
-// afterWrite marks an error of a read that followed a write on the same connection: the write was applied, so whatever
-// the error says of the read, the outcome as a whole is not known.
+// failedAs reports whether err, of a store or of a driver, is of the class. A nil error is of none.
+func failedAs(err error, class row.Class) bool {
+	return err != nil && row.ClassOf(classify("", err)) == class
+}
+
+// notApplied says that nothing was changed, and that the caller may try again.
+func notApplied(op string, err error) error {
+	return &row.Error{Class: row.ClassNotApplied, Op: op, Err: err}
+}
+
+// refusedTo says that the caller asked for what cannot be done.
+func refusedTo(op string, err error) error {
+	return &row.Error{Class: row.ClassCaller, Op: op, Err: err}
+}
+
+// afterWrite marks an error of a read that followed a write on the same connection. The write was applied, so the
+// outcome as a whole is not known, whatever the error says of the read.
 func afterWrite(op string, err error) error {
 	if err == nil {
 		return nil

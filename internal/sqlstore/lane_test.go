@@ -148,7 +148,7 @@ func TestWritesToASQLiteFileTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
 		}
 		late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		err = s.probe.do(late, "test", func(context.Context, *sql.Conn) error { return nil })
+		err = s.lockCheck.do(late, "test", func(context.Context, *sql.Conn) error { return nil })
 		if row.ClassOf(err) != row.ClassNotApplied {
 			t.Errorf("a write that waits too long for others ends with %v, want not applied", err)
 		}
@@ -253,7 +253,7 @@ func TestEveryKindOfWriteHasAConnection(t *testing.T) {
 			t.Errorf("%d connections are shared out, want %d", open, n)
 		}
 	}
-	sizes := map[use]int{saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, probes: 1, chores: 1}
+	sizes := map[use]int{saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, chores: 1}
 	for kind, l := range share(len(turns), func(size int) *lane { return &lane{slots: make(chan *sql.Conn, size)} }) {
 		if want := sizes[use(kind)]; cap(l.slots) != want {
 			t.Errorf("kind %d has %d connections, want %d", kind, cap(l.slots), want)

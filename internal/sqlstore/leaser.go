@@ -14,16 +14,16 @@ import (
 	"github.com/delaytask/delaytask/internal/store/sabotage"
 )
 
-// Claim implements [store.Leaser]. Rows of several versions still go in one statement, so a lock that one of them waits
-// for in vain leaves all of them unclaimed. A statement that is refused because another one changed one of its rows
-// first, as happens where the members of a cluster certify what they write, is followed by one for each row.
+// Claim implements [store.Leaser]. Rows of several versions still go in one statement, so a lock that does not end in
+// time leaves all of them unclaimed. When the statement is rolled back because another one has changed one of its rows,
+// as on a cluster that certifies writes, Claim sends a statement for each row.
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	var won row.Claimed
 	if len(c.Rows) == 0 {
 		return won, nil
 	}
 	var refused []row.Broken
-	if c.Rows, refused = withoutUsedUp(c.Rows); len(c.Rows) == 0 {
+	if c.Rows, refused = splitUsedUp(c.Rows); len(c.Rows) == 0 {
 		reading, err := s.Now(ctx)
 		return row.Claimed{Reading: reading, Broken: refused}, err
 	}
@@ -41,7 +41,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		}
 		return readBack(ctx, conn)
 	})
-	if err == nil && !s.dialect.reserves { // the one writer need not wait for the read
+	if err == nil && !s.dialect.reserves { // the next writer need not wait for the read
 		err = readBack(ctx, s.db)
 	}
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	return won, nil
 }
 
-// withoutUsedUp takes out the rows whose version cannot grow. They would fail the statement, or be claimed for ever.
-func withoutUsedUp(refs []row.Ref) ([]row.Ref, []row.Broken) {
+// splitUsedUp separates rows whose version cannot grow. They would fail the statement, or be claimed again and again.
+func splitUsedUp(refs []row.Ref) ([]row.Ref, []row.Broken) {
 	isUsedUp := func(r row.Ref) bool { return r.Version >= usedUp }
 	if !slices.ContainsFunc(refs, isUsedUp) {
 		return refs, nil
@@ -73,9 +73,8 @@ func (d dialect) claimOn(ctx context.Context, conn execer, c row.Claim) error {
 	return err
 }
 
-// claimEach claims row by row, in no order, so that two who are after the same rows meet at few of them. A row at which
-// they do is lost to the other. The first row that is locked is the last one tried: waiting for more would be for the
-// caller to decide.
+// claimEach claims row by row, in random order, so that two claims of the same rows collide at few of them. A row at
+// which they collide goes to the other. claimEach ends at the first locked row: the caller decides on further waits.
 func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error {
 	refs := slices.Clone(c.Rows)
 	rand.Shuffle(len(refs), func(i, j int) { refs[i], refs[j] = refs[j], refs[i] })
@@ -89,7 +88,7 @@ func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error 
 		case collided(err):
 		case claimed == 0:
 			return err
-		case row.ClassOf(classify("", err)) == row.ClassLocked:
+		case failedAs(err, row.ClassLocked):
 			return nil
 		default:
 			return afterWrite("claim the rest of the tasks", err)
@@ -99,11 +98,11 @@ func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error 
 }
 
 func (d dialect) claim(c row.Claim) (string, []any) {
-	refs := sortedByID(c.Rows)
-	b := newBatch(d, idsOf(refs))
+	refs := sortedByID(c.Rows, refID)
+	b := newBatch(d, idsOf(refs, refID))
 	b.sets = append(b.sets,
 		clause{sql: fmt.Sprintf("status = %d, version = version + 1", row.Executing)},
-		// Garbage must not fail the statement: it would keep the neighbours from being claimed.
+		// Garbage must not fail the statement, and with it the other rows.
 		clause{sql: fmt.Sprintf("attempt = CASE WHEN attempt < %d THEN attempt + 1 ELSE attempt END", math.MaxInt32)},
 		clause{"executor = " + d.bindText, []any{c.Executor}},
 		clause{"ip_address = ?", []any{int64(c.IP)}},
@@ -115,7 +114,7 @@ func (d dialect) claim(c row.Claim) (string, []any) {
 		b.guards = append(b.guards, clause{sql: "1 = 1"})
 		return b.statement()
 	}
-	b.guard("version = %s", b.each("version", "?", versionsOf(refs)))
+	b.guard("version = %s", b.each("version", "?", valuesOf(refs)(refVersion)))
 	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Pending)})
 	return b.statement()
 }
@@ -145,30 +144,34 @@ func (s *Store) winners(ctx context.Context, from queryer, c row.Claim, won *row
 func (d dialect) winners(c row.Claim) (string, []any) {
 	ids := sortedIDs(c.Rows, refID)
 	return "SELECT " + d.claimedList(ids[0]) + " FROM " + table + d.byID + " WHERE id IN (" + idList(ids) + ")" +
-			fmt.Sprintf(" AND status = %d", row.Executing) + " AND " + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id",
+			fmt.Sprintf(" AND status = %d AND ", row.Executing) + fmt.Sprintf(d.sameText, "executor") + " ORDER BY id",
 		[]any{c.Executor}
 }
 
-func refID(r row.Ref) int64 { return r.ID }
+func refID(r row.Ref) int64     { return r.ID }
+func refVersion(r *row.Ref) any { return r.Version }
 
-func sortedByID(refs []row.Ref) []row.Ref {
-	return slices.SortedFunc(slices.Values(refs), func(a, b row.Ref) int { return cmp.Compare(a.ID, b.ID) })
+func sortedByID[T any](items []T, id func(T) int64) []T {
+	return slices.SortedFunc(slices.Values(items), func(a, b T) int { return cmp.Compare(id(a), id(b)) })
 }
 
-func idsOf(refs []row.Ref) []int64 {
-	ids := make([]int64, len(refs))
-	for i, r := range refs {
-		ids[i] = r.ID
+func idsOf[T any](items []T, id func(T) int64) []int64 {
+	ids := make([]int64, len(items))
+	for i, item := range items {
+		ids[i] = id(item)
 	}
 	return ids
 }
 
-func versionsOf(refs []row.Ref) []any {
-	versions := make([]any, len(refs))
-	for i, r := range refs {
-		versions[i] = r.Version
+// valuesOf returns a function that lists what it is given of each item.
+func valuesOf[T any](items []T) func(of func(*T) any) []any {
+	return func(of func(*T) any) []any {
+		values := make([]any, len(items))
+		for i := range items {
+			values[i] = of(&items[i])
+		}
+		return values
 	}
-	return versions
 }
 
 // Renew implements [store.Leaser].
@@ -177,7 +180,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 		return nil, nil
 	}
 	query, args := s.own.renew(leases)
-	ids := sortedIDs(leases, func(l row.Lease) int64 { return l.ID })
+	ids := sortedIDs(leases, leaseID)
 	var states []row.State
 	err := s.renew.do(ctx, "renew leases", func(ctx context.Context, conn *sql.Conn) error {
 		if _, err := conn.ExecContext(ctx, query, args...); err != nil {
@@ -191,37 +194,27 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 }
 
 func (d dialect) renew(leases []row.Lease) (string, []any) {
-	leases = slices.SortedFunc(slices.Values(leases), func(a, b row.Lease) int { return cmp.Compare(a.ID, b.ID) })
-	ids := make([]int64, len(leases))
-	versions := make([]any, len(leases))
-	ttrs := make([]any, len(leases))
-	least := make([]any, len(leases))
-	executors := make([]any, len(leases))
-	executions := make([]any, len(leases))
-	for i, l := range leases {
-		ids[i], versions[i], ttrs[i] = l.ID, l.Version, max(l.TTR, row.MinTTR).Milliseconds()
-		least[i] = int64(0)
-		if l.Least {
-			least[i] = int64(1)
-		}
-		executors[i], executions[i] = orNull(l.Executor), momentOrNull(l.Execution)
-	}
-	b := newBatch(d, ids)
-	ttr := b.each("ttr", "?", ttrs)
+	leases = sortedByID(leases, leaseID)
+	values := valuesOf(leases)
+	b := newBatch(d, idsOf(leases, leaseID))
+	ttr := b.each("ttr", "?", values(func(l *row.Lease) any { return max(l.TTR, row.MinTTR).Milliseconds() }))
 	until := clause{fmt.Sprintf(d.add, d.now, ttr.sql), ttr.args}
-	if slices.Contains(least, any(int64(1))) {
-		isLeast := b.each("least", "?", least)
-		until.sql = d.greatest + "(" + until.sql + ", CASE " + isLeast.sql + " WHEN 1 THEN due_time ELSE " + d.now + " END)"
-		until.args = slices.Concat(until.args, isLeast.args)
+	if slices.ContainsFunc(leases, func(l row.Lease) bool { return l.Least }) {
+		least := b.each("least", "?", values(func(l *row.Lease) any { return number(l.Least) }))
+		kept := "CASE " + least.sql + " WHEN 1 THEN due_time ELSE " + d.now + " END"
+		until.sql = d.greatest + "(" + until.sql + ", " + kept + ")"
+		until.args = slices.Concat(until.args, least.args)
 	}
 	b.set("due_time", "%s", until)
 	b.setNow("update_time")
-	b.setGiven("executor", d.bindText, executors)
-	b.setGiven("execution_time", "?", executions)
-	b.guard("version = %s", b.each("version", "?", versions))
+	b.setGiven("executor", d.bindText, values(func(l *row.Lease) any { return orNull(l.Executor) }))
+	b.setGiven("execution_time", "?", values(func(l *row.Lease) any { return momentOrNull(l.Execution) }))
+	b.guard("version = %s", b.each("version", "?", values(func(l *row.Lease) any { return l.Version })))
 	b.guards = append(b.guards, clause{sql: fmt.Sprintf("status = %d", row.Executing)})
 	return b.statement()
 }
+
+func leaseID(l row.Lease) int64 { return l.ID }
 
 // Update implements [store.Leaser].
 func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (int, error) {
@@ -246,19 +239,10 @@ func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 }
 
 func (d dialect) update(changes []row.Change) (string, []any) {
-	changes = slices.SortedFunc(slices.Values(changes), func(a, b row.Change) int { return cmp.Compare(a.ID, b.ID) })
-	ids := make([]int64, len(changes))
-	for i, c := range changes {
-		ids[i] = c.ID
-	}
-	values := func(of func(*row.Change) any) []any {
-		v := make([]any, len(changes))
-		for i := range changes {
-			v[i] = of(&changes[i])
-		}
-		return v
-	}
-	b := newBatch(d, ids)
+	changeID := func(c row.Change) int64 { return c.ID }
+	changes = sortedByID(changes, changeID)
+	values := valuesOf(changes)
+	b := newBatch(d, idsOf(changes, changeID))
 	b.setEach("status", "?", values(func(c *row.Change) any { return int64(c.To) }))
 	b.sets = append(b.sets, clause{sql: "version = version + 1"})
 	b.setEach("due_time", "?", values(func(c *row.Change) any { return momentOrNull(c.Due) }))
@@ -281,25 +265,29 @@ func (d dialect) update(changes []row.Change) (string, []any) {
 	}))
 	b.setGiven("message_body", d.bindText, values(func(c *row.Change) any { return textOrNull(c.Body) }))
 
-	if sabotage.Off(sabotage.Fence) && !slices.ContainsFunc(changes, func(c row.Change) bool { return c.From != row.Executing }) {
+	plain := func(c row.Change) bool { return c.From != row.Executing }
+	if sabotage.Off(sabotage.Fence) && !slices.ContainsFunc(changes, plain) {
 		b.guards = append(b.guards, clause{sql: "1 = 1"})
 		return b.statement()
 	}
 	b.guard("version = %s", b.each("at_version", "?", values(func(c *row.Change) any { return c.Version })))
 	b.guard("status = %s", b.each("from_status", "?", values(func(c *row.Change) any { return int64(c.From) })))
 	if slices.ContainsFunc(changes, func(c row.Change) bool { return c.LeaseOver }) {
-		b.guard("(%s = 0 OR due_time IS NULL OR due_time < "+d.now+")", b.each("lease_over", "?", values(func(c *row.Change) any {
-			if c.LeaseOver {
-				return int64(1)
-			}
-			return int64(0)
-		})))
+		leaseOver := values(func(c *row.Change) any { return number(c.LeaseOver) })
+		b.guard("(%s = 0 OR due_time IS NULL OR due_time < "+d.now+")", b.each("lease_over", "?", leaseOver))
 	}
 	return b.statement()
 }
 
-// Adopt implements [store.Leaser]. A due time before any that delaytask knows, like the zero date of a lax server,
-// counts as none.
+func number(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Adopt implements [store.Leaser]. A due time before the earliest that delaytask knows, like the zero date of a lax
+// server, counts as none.
 func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	if len(rows) == 0 {
 		return nil
@@ -312,14 +300,14 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 }
 
 func (d dialect) adopt(rows []row.Ref) (string, []any) {
-	refs := sortedByID(rows)
+	refs := sortedByID(rows, refID)
 	earliest := row.MinTime.String()
-	b := newBatch(d, idsOf(refs))
+	b := newBatch(d, idsOf(refs, refID))
 	b.sets = append(b.sets, clause{
 		"due_time = CASE WHEN expected_time >= ? THEN expected_time ELSE " + d.now + " END", []any{earliest},
 	})
 	b.setNow("update_time")
-	b.guard("version = %s", b.each("version", "?", versionsOf(refs)))
+	b.guard("version = %s", b.each("version", "?", valuesOf(refs)(refVersion)))
 	b.guards = append(b.guards,
 		clause{sql: fmt.Sprintf("status = %d", row.Pending)},
 		clause{"(due_time IS NULL OR due_time < ?)", []any{earliest}},
@@ -339,25 +327,20 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 	})
 }
 
-// discard sets a version that is used up to one that is not, else the row could not be read afterwards either.
+// discard replaces a version that is used up. Otherwise the row would stay unreadable.
 func (d dialect) discard(broken []row.Broken) (string, []any) {
-	broken = slices.SortedFunc(slices.Values(broken), func(a, b row.Broken) int { return cmp.Compare(a.ID, b.ID) })
-	ids := make([]int64, len(broken))
-	versions := make([]any, len(broken))
-	statuses := make([]any, len(broken))
-	reasons := make([]any, len(broken))
-	for i, r := range broken {
-		ids[i], versions[i], statuses[i], reasons[i] = r.ID, r.Version, int64(r.Status), r.Reason
-	}
-	b := newBatch(d, ids)
-	b.sets = append(b.sets, clause{sql: fmt.Sprintf("status = %d, version = CASE WHEN version < %d THEN version + 1 ELSE %d END",
-		row.Failed, usedUp, usedUp/2)})
-	b.setEach("error_stack", d.bindText, reasons)
+	brokenID := func(b row.Broken) int64 { return b.ID }
+	broken = sortedByID(broken, brokenID)
+	values := valuesOf(broken)
+	b := newBatch(d, idsOf(broken, brokenID))
+	const set = "status = %d, version = CASE WHEN version < %d THEN version + 1 ELSE %d END"
+	b.sets = append(b.sets, clause{sql: fmt.Sprintf(set, row.Failed, usedUp, usedUp/2)})
+	b.setEach("error_stack", d.bindText, values(func(b *row.Broken) any { return b.Reason }))
 	b.setNow("finish_time")
 	b.setNow("due_time")
 	b.setNow("update_time")
 	b.guard(fmt.Sprintf("CASE WHEN version < %[1]d THEN version ELSE %[1]d END = %%s", math.MaxInt64),
-		b.each("version", "?", versions))
-	b.guard("status = %s", b.each("status", "?", statuses))
+		b.each("version", "?", values(func(b *row.Broken) any { return b.Version })))
+	b.guard("status = %s", b.each("status", "?", values(func(b *row.Broken) any { return int64(b.Status) })))
 	return b.statement()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 const nodeTable = "delay_task_node"
 
-// nodeRecord is a row of delay_task_node, beside the clock; all but the clock is NULL when there is no node.
+// nodeRecord is a row of delay_task_node and a reading of the clock. All but the clock is NULL when there is no node.
 type nodeRecord struct {
 	DBTime   sql.RawBytes `db:"db_time"`
 	DBServer sql.RawBytes `db:"db_server"`
@@ -33,8 +32,8 @@ type nodeRecord struct {
 	Heartbeat sql.RawBytes `db:"heartbeat"`
 }
 
-// node decodes what can be read and leaves the rest zero: one spoiled row must not hide the other nodes. A node without
-// tags serves nothing, and one without a heartbeat is not alive; its next beat mends the row.
+// node decodes what can be read and leaves the rest zero: one broken row must not hide the other nodes. A node without
+// tags serves none, and one without a heartbeat is not alive. The node's next heartbeat mends the row.
 func (r *nodeRecord) node() row.Node {
 	var d decoder
 	return row.Node{
@@ -52,16 +51,16 @@ func (r *nodeRecord) node() row.Node {
 	}
 }
 
-// readList reads a JSON array of strings, and nil where it is none.
+// readList reads a JSON array of strings. It returns nil for anything else.
 func readList(text []byte) []string {
 	var list []string
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil // also what came before the element that is no string
+		return nil // list may hold the strings before an element that is none
 	}
 	return list
 }
 
-// bindList writes a JSON array of strings, also of none.
+// bindList writes a JSON array of strings. A nil list is an empty array.
 func bindList(list []string) (string, error) {
 	if list == nil {
 		list = []string{}
@@ -73,8 +72,11 @@ func bindList(list []string) (string, error) {
 // Nodes implements [store.Nodes]. The clock is read in the same statement as the heartbeats that it judges.
 func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	d := s.dialect
-	query := "SELECT c.*, number, " + strings.Join([]string{d.text("token"), d.text("name"), d.text("host"), "pid", "started_at",
-		d.text("address"), d.text("version"), d.text("tags"), "leaving", d.time("heartbeat")}, ", ") +
+	columns := []string{
+		"c.*", "number", d.text("token"), d.text("name"), d.text("host"), "pid", "started_at", d.text("address"),
+		d.text("version"), d.text("tags"), "leaving", d.time("heartbeat"),
+	}
+	query := "SELECT " + strings.Join(columns, ", ") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
 	var nodes []row.Node
 	var reading row.Reading
@@ -88,8 +90,10 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	return nodes, reading, classify("read nodes", err)
 }
 
-// nodeColumns are all columns of a node but its number; their values are bound in this order.
-var nodeColumns = []string{"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "heartbeat"}
+// nodeColumns lists all columns of a node but its number, in the order in which their values are bound.
+var nodeColumns = []string{
+	"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "heartbeat",
+}
 
 func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
 	tags, err := bindList(n.Tags)
@@ -101,13 +105,14 @@ func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) 
 		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving}, nil
 }
 
-// Join implements [store.Nodes]. Whoever comes second, to a stale row as to a free number, meets the first one's row.
+// Join implements [store.Nodes]. Of two nodes that want a free number or a stale row, the second finds the first one's
+// row.
 func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error) {
 	d := s.dialect
-	stale := "(token = ? OR heartbeat < " + fmt.Sprintf(d.add, d.now, "?") + ")"
-	taken, err := s.writeNode(ctx, "join as a node", n, stale, n.Token, -staleAfter.Milliseconds())
-	if taken || err != nil {
-		return taken, err
+	stale := "(token = ? OR heartbeat < " + d.inMillis("?") + ")"
+	joined, err := s.writeNode(ctx, "join as a node", n, stale, n.Token, -staleAfter.Milliseconds())
+	if joined || err != nil {
+		return joined, err
 	}
 	binds, args, err := d.nodeValues(n)
 	if err != nil {
@@ -119,7 +124,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 		_, err := conn.ExecContext(ctx, insert, append([]any{n.Number}, args...)...)
 		return err
 	})
-	if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassDuplicate {
+	if failedAs(err, row.ClassDuplicate) {
 		return false, nil
 	}
 	return err == nil, err
@@ -130,8 +135,8 @@ func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 	return s.writeNode(ctx, "keep the node alive", n, "token = ?", n.Token)
 }
 
-// writeNode writes the row of n.Number if the guard holds. The heartbeat differs each time, so a row that is met is a
-// row changed.
+// writeNode writes the row of n.Number if the guard holds, and reports whether it does. Every heartbeat differs, so a
+// row that matches always counts as changed.
 func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard string, guardArgs ...any) (bool, error) {
 	binds, args, err := s.dialect.nodeValues(n)
 	if err != nil {
@@ -141,7 +146,8 @@ func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard stri
 	for i, name := range nodeColumns {
 		sets[i] = name + " = " + binds[i]
 	}
-	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") + " WHERE number = ? AND " + guard
+	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") +
+		" WHERE number = ? AND " + guard
 	args = append(append(args, n.Number), guardArgs...)
 	var written int
 	err = s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
@@ -157,12 +163,12 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 	if len(tokens) == 0 {
 		return nil
 	}
-	held := " WHERE token IN (" + marks(len(tokens), "?") + ")"
-	numbers, err := selectIDs(ctx, s.db, "SELECT number AS id FROM "+nodeTable+held, anys(tokens)...)
+	where := " WHERE token IN (" + marks(len(tokens), "?") + ")"
+	numbers, err := selectIDs(ctx, s.db, "SELECT number AS id FROM "+nodeTable+where, anys(tokens)...)
 	if err != nil || len(numbers) == 0 {
 		return classify(op, err)
 	}
-	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + held + " AND number IN (" + idList(numbers) + ")"
+	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + where + " AND number IN (" + idList(numbers) + ")"
 	return s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, query, anys(tokens)...)
 		return err

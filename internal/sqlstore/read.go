@@ -21,7 +21,7 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// queryer reads: the pool, a connection of a lane, or a caller's transaction.
+// queryer is what reads run on: the pool, a connection of a lane, or a caller's transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
@@ -34,8 +34,7 @@ func (s *Store) from(tx store.Tx) queryer {
 	return s.db
 }
 
-// scan runs a query and hands over its rows one by one. The destination, and what it points to, is valid during the
-// call only.
+// scan runs a query and calls each for every row. The row, and what it points to, is valid only during that call.
 func scan[T any](ctx context.Context, q queryer, query string, args []any, each func(*T) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
@@ -69,8 +68,8 @@ func scan[T any](ctx context.Context, q queryer, query string, args []any, each 
 
 var mapper = reflectx.NewMapper("db")
 
-// fieldsOf returns pointers to the fields of a struct that the columns are read into. A pool may be set up to put the
-// table's name in front of each column's.
+// fieldsOf returns pointers to the fields of a struct that the columns are read into. The settings of a pool may put
+// the table's name in front of each column's.
 func fieldsOf(dest any, columns []string) ([]any, error) {
 	for i, name := range columns {
 		columns[i] = name[strings.LastIndexByte(name, '.')+1:]
@@ -86,7 +85,7 @@ func fieldsOf(dest any, columns []string) ([]any, error) {
 	return fields, nil
 }
 
-// page gathers what a read of whole rows finds, those that cannot be decoded apart from the others.
+// page collects what a read of whole rows finds. Rows that cannot be decoded are in broken.
 type page struct {
 	rows   []row.Row
 	broken []row.Broken
@@ -109,8 +108,7 @@ func (p *page) put(decoded row.Row, err error) error {
 
 func statesOf(ctx context.Context, d dialect, q queryer, ids []int64) ([]row.State, error) {
 	var states []row.State
-	query := "SELECT " + d.stateList() + " FROM " + table + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
-	err := scan(ctx, q, query, nil, func(r *record) error {
+	err := scan(ctx, q, rowsByID(d.stateList(), ids), nil, func(r *record) error {
 		states = append(states, r.state())
 		return nil
 	})
@@ -140,7 +138,7 @@ func sortedIDs[T any](items []T, id func(T) int64) []int64 {
 	return slices.Compact(ids)
 }
 
-// selectList reads the columns of record. Times are read as text and texts as the bytes that are stored, so that a
+// selectList selects the columns of record. Times are read as text and texts as their stored bytes, so that a
 // connection's time zone, parseTime and character set change nothing.
 func (d dialect) selectList(bodies bool) string {
 	body := "NULL AS message_body"
@@ -153,14 +151,15 @@ func (d dialect) selectList(bodies bool) string {
 	}, ", ")
 }
 
-// claimedList leaves out what the claim itself has written and what no attempt needs: a third of what a read-back of
-// many rows costs. The clock is read in the row with the lowest id.
+// claimedList leaves out what the claim has written and what no attempt needs, which saves a third of the cost of
+// reading back many rows. The row with the lowest id also reads the clock.
 func (d dialect) claimedList(lowest int64) string {
 	once := func(expression, name string) string {
 		return fmt.Sprintf("CASE WHEN id = %d THEN %s END AS %s", lowest, expression, name)
 	}
 	return strings.Join([]string{
-		d.attemptList(), d.text("message_body"), once("CAST("+d.now+" AS CHAR)", "db_time"), once(d.server, "db_server"),
+		d.attemptList(), d.text("message_body"),
+		once("CAST("+d.now+" AS CHAR)", "db_time"), once(d.server, "db_server"),
 	}, ", ")
 }
 
@@ -173,10 +172,16 @@ func (d dialect) attemptList() string {
 }
 
 func (d dialect) stateList() string {
-	return strings.Join([]string{"id", d.text("tag"), "version", "status", d.time("due_time"), d.text("executor")}, ", ")
+	columns := []string{"id", d.text("tag"), "version", "status", d.time("due_time"), d.text("executor")}
+	return strings.Join(columns, ", ")
 }
 
-// reading selects the clock and who answered, as db_time and db_server.
+// rowsByID reads the columns of the rows, in the order of their ids.
+func rowsByID(columns string, ids []int64) string {
+	return "SELECT " + columns + " FROM " + table + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
+}
+
+// reading selects the clock and the server that answers, as db_time and db_server.
 func (d dialect) reading() string {
 	return "CAST(" + d.now + " AS CHAR) AS db_time, " + d.server + " AS db_server"
 }
@@ -196,8 +201,8 @@ func selectIDs(ctx context.Context, q queryer, query string, args ...any) ([]int
 	return ids, err
 }
 
-// record is a row as the driver hands it over: bytes, whatever the column's type, because a value that somebody wrote
-// by hand must not fail the page that it is on. It is valid until the next row is read.
+// record is a row as the driver returns it: bytes, whatever the column's type, because a value that was written by hand
+// must not fail the whole page. It is valid until the next row is read.
 type record struct {
 	ID          sql.RawBytes `db:"id"`
 	Tag         sql.RawBytes `db:"tag"`
@@ -231,8 +236,8 @@ type record struct {
 
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 
-// row decodes a whole row. The error says what is wrong with it; id, version and status are then as good as they could
-// be read.
+// row decodes a whole row. The error says what is wrong with it. Then id, version and status are set if they could be
+// read.
 func (r *record) row() (row.Row, error) {
 	var d decoder
 	decoded := r.attempt(&d)
@@ -281,7 +286,7 @@ func (r *record) attempt(d *decoder) row.Row {
 	}
 }
 
-// state decodes what tells who holds a row. It cannot fail: a due time that is none counts as not set.
+// state decodes the state of a row. It cannot fail: a due time that cannot be read counts as not set.
 func (r *record) state() row.State {
 	var d decoder
 	return row.State{
@@ -294,8 +299,8 @@ func (r *record) state() row.State {
 	}
 }
 
-// due decodes what arms or claims a row. What cannot be read is left zero: the claim reads the row again, and reports
-// it as broken.
+// due decodes what arming and claiming need of a row. What cannot be read is left zero: the claim reads the row again,
+// and reports it as broken.
 func (r *record) due() row.Due {
 	var d decoder
 	return row.Due{
@@ -314,7 +319,7 @@ func (r *record) reading() (row.Reading, error) {
 	return reading, d.err
 }
 
-// decoder keeps the first thing that is wrong with a row.
+// decoder keeps the first error of a row.
 type decoder struct{ err error }
 
 var errNull = errors.New("is NULL")
@@ -348,10 +353,10 @@ func (d *decoder) int(column string, raw []byte, least, most int64) int64 {
 	return n
 }
 
-// usedUp is a version that no task reaches. One more than such a version may be more than the column takes.
+// usedUp is a version that no task reaches. The next one may exceed the column.
 const usedUp = 1 << 62
 
-// version stays what it is where it is used up, as far as an int64 can tell, so that the row can be named.
+// version returns a version that is used up too, as far as an int64 holds it, so that the row can be named.
 func (d *decoder) version(raw []byte) int64 {
 	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil && n >= usedUp {
 		d.fail("version", fmt.Errorf("%d is out of range", n))
@@ -384,7 +389,7 @@ func (d *decoder) time(column string, raw []byte) row.Time {
 	return t
 }
 
-// json checks that raw decodes into shape. A server may store JSON in a form of its own; what is returned is compact.
+// json checks that raw decodes into shape, and returns it compact: a server may store JSON in another form.
 func (d *decoder) json(column string, raw []byte, shape any) []byte {
 	if raw == nil {
 		return nil

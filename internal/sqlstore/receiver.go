@@ -16,8 +16,8 @@ import (
 
 const workerTable = "delay_task_worker"
 
-// receiverLinger is how long the row of an expired receiver is kept: after an outage the heartbeats find their rows
-// again.
+// receiverLinger is how long the row of an expired receiver is kept, so that heartbeats after an outage find their
+// rows.
 const receiverLinger = time.Hour
 
 // purgedReceivers bounds a purge of receivers.
@@ -26,13 +26,13 @@ const purgedReceivers = 500
 var errReceiverGone = errors.New("the receiver was deleted meanwhile: try again")
 
 // SaveReceiver stores a receiver that lives for its TTL by the database's clock, and returns it with its id and times.
-// A receiver of the same application and address is replaced: it keeps its id, the time when it was created, and its
-// secret where w has none.
+// It replaces a receiver of the same application and address, which keeps its id, its time of creation, and its secret
+// where w has none.
 func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver, error) {
 	const op = "store a receiver"
 	tags, err := bindList(w.Tags)
 	if err != nil {
-		return row.Receiver{}, &row.Error{Class: row.ClassCaller, Op: op, Err: err}
+		return row.Receiver{}, refusedTo(op, err)
 	}
 	d := s.own
 	insert, insertArgs := d.insertReceiver(w, tags)
@@ -52,7 +52,7 @@ func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver,
 			}
 			stored, err = d.readReceiver(ctx, conn, w)
 			if deleted := stored.ID == 0 || there.ID != 0 && stored.ID != there.ID; err == nil && deleted {
-				return &row.Error{Class: row.ClassNotApplied, Op: op, Err: errReceiverGone}
+				return notApplied(op, errReceiverGone)
 			}
 			return err
 		})
@@ -64,25 +64,27 @@ func (s *Store) SaveReceiver(ctx context.Context, w row.Receiver) (row.Receiver,
 }
 
 func (d dialect) insertReceiver(w row.Receiver, tags string) (string, []any) {
-	text := d.bindText
+	text, ttl := d.bindText, w.TTL.Milliseconds()
 	return "INSERT INTO " + workerTable + " (app, address, address_hash, tags, secret, ttl," +
-			" create_time, expire_time, update_time) VALUES (" + text + ", " + text + ", UNHEX(?), " + text + ", UNHEX(?), ?, " +
-			d.now + ", " + d.inMillis("?") + ", " + d.now + ")",
-		[]any{w.App, w.Address, addressHash(w), tags, sealedOrNull(w), w.TTL.Milliseconds(), w.TTL.Milliseconds()}
+			" create_time, expire_time, update_time) VALUES (" + text + ", " + text + ", UNHEX(?), " + text +
+			", UNHEX(?), ?, " + d.now + ", " + d.inMillis("?") + ", " + d.now + ")",
+		[]any{w.App, w.Address, addressHash(w), tags, secretOrNull(w), ttl, ttl}
 }
 
 func (d dialect) updateReceiver(id int64, w row.Receiver, tags string) (string, []any) {
-	return "UPDATE " + workerTable + " AS t" + d.byID + " SET tags = " + d.bindText + ", secret = COALESCE(UNHEX(?), t.secret)," +
-			" ttl = ?, expire_time = " + d.inMillis("?") + ", update_time = " + d.now + " WHERE t.id = ?",
-		[]any{tags, sealedOrNull(w), w.TTL.Milliseconds(), w.TTL.Milliseconds(), id}
+	ttl := w.TTL.Milliseconds()
+	return "UPDATE " + workerTable + " AS t" + d.byID + " SET tags = " + d.bindText +
+			", secret = COALESCE(UNHEX(?), t.secret), ttl = ?, expire_time = " + d.inMillis("?") +
+			", update_time = " + d.now + " WHERE t.id = ?",
+		[]any{tags, secretOrNull(w), ttl, ttl, id}
 }
 
-// inMillis is a time so many milliseconds from now.
+// inMillis is an expression for the time so many milliseconds from now.
 func (d dialect) inMillis(ms string) string { return fmt.Sprintf(d.add, d.now, ms) }
 
 func addressHash(w row.Receiver) string { return hexed(sha256.Sum256([]byte(w.Address))) }
 
-func sealedOrNull(w row.Receiver) any {
+func secretOrNull(w row.Receiver) any {
 	if w.Secret == nil {
 		return nil
 	}
@@ -90,16 +92,16 @@ func sealedOrNull(w row.Receiver) any {
 }
 
 // Heartbeat lets a receiver live for its TTL from now by the database's clock. It reports whether the receiver is
-// there: one that is not has to be stored again.
+// there. One that is not has to be stored again.
 func (s *Store) Heartbeat(ctx context.Context, id int64) (bool, error) {
 	query, args := s.own.heartbeat(id)
 	return s.changeReceiver(ctx, "keep a receiver alive", query, args)
 }
 
-// heartbeat writes a new update_time each time, so a row that is met is a row changed.
+// heartbeat writes a new update_time each time, so a row that matches always counts as changed.
 func (d dialect) heartbeat(id int64) (string, []any) {
-	return "UPDATE " + workerTable + " AS t" + d.byID + " SET expire_time = " + d.inMillis("t.ttl") + ", update_time = " + d.now +
-		" WHERE t.id = ?", []any{id}
+	return "UPDATE " + workerTable + " AS t" + d.byID + " SET expire_time = " + d.inMillis("t.ttl") +
+		", update_time = " + d.now + " WHERE t.id = ?", []any{id}
 }
 
 // DeleteReceiver deletes a receiver and reports whether it was there.
@@ -144,7 +146,7 @@ func (d dialect) receiverByID(id int64) (string, []any) {
 	return "SELECT " + d.receiverList() + " FROM " + workerTable + " AS t WHERE t.id = ?", []any{id}
 }
 
-// Receivers returns the receivers that are alive, by id, and the time of the database at which they are.
+// Receivers returns the receivers that are alive, by id, and the database's time at which they are.
 func (s *Store) Receivers(ctx context.Context) ([]row.Receiver, row.Reading, error) {
 	d := s.dialect
 	query := "SELECT c.*, " + d.receiverList() + " FROM (SELECT " + d.reading() + ") c" +
@@ -172,7 +174,8 @@ func (s *Store) CountReceivers(ctx context.Context) (n int, err error) {
 	return n, classify("count receivers", err)
 }
 
-// receiverRecord is a row of delay_task_worker, beside the clock; all but the clock is NULL when there is no receiver.
+// receiverRecord is a row of delay_task_worker and a reading of the clock. All but the clock is NULL when there is no
+// receiver.
 type receiverRecord struct {
 	DBTime   sql.RawBytes `db:"db_time"`
 	DBServer sql.RawBytes `db:"db_server"`
@@ -187,8 +190,8 @@ type receiverRecord struct {
 	Expires sql.RawBytes `db:"expire_time"`
 }
 
-// receiver decodes what can be read: one spoiled row must not hide the other receivers. One without tags is called with
-// nothing.
+// receiver decodes what can be read: one broken row must not hide the other receivers. A receiver without tags is not
+// called.
 func (r *receiverRecord) receiver() row.Receiver {
 	var d decoder
 	return row.Receiver{
@@ -199,8 +202,10 @@ func (r *receiverRecord) receiver() row.Receiver {
 }
 
 func (d dialect) receiverList() string {
-	return strings.Join([]string{"t.id", d.text("app"), d.text("address"), d.text("tags"), "HEX(t.secret) AS secret", "t.ttl",
-		d.time("create_time"), d.time("expire_time")}, ", ")
+	return strings.Join([]string{
+		"t.id", d.text("app"), d.text("address"), d.text("tags"), "HEX(t.secret) AS secret", "t.ttl",
+		d.time("create_time"), d.time("expire_time"),
+	}, ", ")
 }
 
 // readReceiver returns the receiver of the same application and address; its id is 0 when there is none.
@@ -213,7 +218,7 @@ func (d dialect) readReceiver(ctx context.Context, q queryer, w row.Receiver) (f
 	return found, err
 }
 
-// findReceiver is for connections of our own: elsewhere the application would be compared in their character set.
+// findReceiver is for connections of a lane. On others the application would be compared in their character set.
 func (d dialect) findReceiver(w row.Receiver) (string, []any) {
 	return "SELECT " + d.receiverList() + " FROM " + workerTable + " AS t" +
 			" WHERE t.app = " + d.bindText + " AND t.address_hash = UNHEX(?)",
@@ -244,6 +249,7 @@ func (d dialect) oldReceivers() (string, []any) {
 }
 
 func (d dialect) purgeReceivers(ids []int64) (string, []any) {
-	return fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id IN (" + idList(ids) + ") AND " + d.isOld("t.expire_time"),
+	return fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id IN (" + idList(ids) + ")" +
+			" AND " + d.isOld("t.expire_time"),
 		[]any{-receiverLinger.Milliseconds()}
 }

@@ -20,10 +20,10 @@ const requestLife = 24 * time.Hour
 
 var errRequestGone = errors.New("the request that was in the way is gone: try again")
 
-// ReserveRequest remembers that a request is about to be saved as the task r.TaskID. Of all that come with one hash the
-// first wins: it gets its own row and true. The others get the winner's row and false, whose TaskID they use while it
-// is not saved. A reservation of the same task and content that is not saved counts as the caller's own, so that one
-// whose reply was lost can be made again.
+// ReserveRequest remembers that a request is about to be saved as the task r.TaskID. Of several requests with one hash
+// the first wins. It returns r and true for the winner, and the winner's row and false for the others, which use its
+// TaskID while it is not saved. A reservation of the same task and content that is not saved counts as the caller's
+// own, so that one whose reply was lost can be repeated.
 func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error) {
 	const op = "remember a request"
 	r.Saved, r.Duplicate = false, false
@@ -36,12 +36,12 @@ func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request,
 				there = r
 				return nil
 			}
-			if row.ClassOf(classify(op, err)) != row.ClassDuplicate {
+			if !failedAs(err, row.ClassDuplicate) {
 				return err
 			}
 			there, err = s.own.readRequest(ctx, conn, r.Hash)
 			if errors.Is(err, errRequestGone) { // it was purged meanwhile
-				return &row.Error{Class: row.ClassNotApplied, Op: op, Err: err}
+				return notApplied(op, err)
 			}
 			return err
 		})
@@ -82,12 +82,12 @@ func (d dialect) readRequest(ctx context.Context, q queryer, hash [32]byte) (row
 }
 
 func (d dialect) findRequest(hash [32]byte) (string, []any) {
-	return "SELECT HEX(content) AS content, task_id, saved, duplicate FROM " + requestTable + " AS t WHERE t.hash = UNHEX(?)",
-		[]any{hexed(hash)}
+	return "SELECT HEX(content) AS content, task_id, saved, duplicate FROM " + requestTable +
+		" AS t WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
 }
 
 // SaveRequest notes that the task of a request is stored, or, with duplicate, that taskID is the task that has its key.
-// What is forgotten by now stays so.
+// It does nothing for a request that was purged meanwhile.
 func (s *Store) SaveRequest(ctx context.Context, hash [32]byte, taskID int64, duplicate bool) error {
 	const op = "note what became of a request"
 	query, args := s.own.saveRequest(hash, taskID, duplicate)
@@ -100,12 +100,13 @@ func (s *Store) SaveRequest(ctx context.Context, hash [32]byte, taskID int64, du
 }
 
 func (d dialect) saveRequest(hash [32]byte, taskID int64, duplicate bool) (string, []any) {
-	return "UPDATE " + requestTable + " AS t" + d.byID + " SET task_id = ?, saved = 1, duplicate = ? WHERE t.hash = UNHEX(?)",
+	return "UPDATE " + requestTable + " AS t" + d.byID +
+			" SET task_id = ?, saved = 1, duplicate = ? WHERE t.hash = UNHEX(?)",
 		[]any{taskID, duplicate, hexed(hash)}
 }
 
-// PurgeRequests forgets at most limit requests, and no more than 2,000, that came over 24 hours ago by the database's
-// clock, the oldest first. It returns how many.
+// PurgeRequests deletes requests that came over 24 hours ago by the database's clock, the oldest first: at most limit,
+// and at most 2,000. It returns how many.
 func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
 	const op = "purge requests"
 	query, args := s.dialect.oldRequests(min(limit, maxInsert))
@@ -128,8 +129,8 @@ func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
 	return deleted, err
 }
 
-// isOld takes one parameter, the age in milliseconds below zero.
-func (d dialect) isOld(column string) string { return column + " < " + fmt.Sprintf(d.add, d.now, "?") }
+// isOld takes one parameter, the age in milliseconds as a negative number.
+func (d dialect) isOld(column string) string { return column + " < " + d.inMillis("?") }
 
 func (d dialect) oldRequests(limit int) (string, []any) {
 	return "SELECT HEX(t.hash) AS hash FROM " + requestTable + " AS t WHERE " + d.isOld("t.create_time") +
@@ -143,10 +144,10 @@ func (d dialect) purgeRequests(hashes []string) (string, []any) {
 		d.isOld("t.create_time"), append(anys(hashes), -requestLife.Milliseconds())
 }
 
-// hexed is how bytes travel: as text that no character set changes.
+// hexed writes bytes as text that no character set changes.
 func hexed(hash [32]byte) string { return hex.EncodeToString(hash[:]) }
 
-// hash reads what HEX wrote of a hash.
+// hash reads a hash in hexadecimal.
 func (d *decoder) hash(column, text string) (hash [32]byte) {
 	b, err := hex.DecodeString(text)
 	if err == nil && len(b) != len(hash) {

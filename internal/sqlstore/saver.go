@@ -16,8 +16,8 @@ import (
 // maxInsert bounds the rows of one INSERT: up to four parameters each must stay far below SQLite's limit of 32,766.
 const maxInsert = 2000
 
-// Insert implements [store.Saver]. More rows than one statement takes go in a transaction, so that still all are stored
-// or none; in a caller's transaction that is for the caller to see to, by rolling back.
+// Insert implements [store.Saver]. More rows than one statement takes go in a transaction, so that all are stored or
+// none. In a caller's transaction the caller has to roll back.
 func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	const op = "store tasks"
 	via := s.saveLane(rows)
@@ -49,7 +49,7 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	}
 }
 
-// saveLane keeps rows that somebody's open transaction can keep waiting away from those that wait for nobody.
+// saveLane separates rows that may wait for another transaction, because they have a key, from those that cannot.
 func (s *Store) saveLane(rows []row.Row) *lane {
 	if slices.ContainsFunc(rows, func(r row.Row) bool { return r.Key != "" }) {
 		return s.saveKeyed
@@ -75,15 +75,15 @@ type inserted struct {
 	write func(*text, *row.Row)
 	unset func(*row.Row) bool          // the table's default is what is wanted; nil: never
 	alike func(r, first *row.Row) bool // one expression serves both rows; nil: never
-	as    string                       // that expression, if it is not what write makes of the first row
+	as    string                       // that expression, when write does not make it of the first row
 }
 
-// insertColumns leaves out what no row sets: every column costs, for each row. Where the dialect selects from the
-// values, what one expression says for all rows is written once.
+// insertColumns leaves out columns that no row sets, because each costs something for every row. Where the dialect
+// selects from the values, an expression that serves all rows is written once.
 func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
 	all := []inserted{
 		{name: "id", write: func(t *text, r *row.Row) { t.number(r.ID) }},
-		{name: "expected_time", write: func(t *text, r *row.Row) { t.moment(r.Expected) }}, // where secondValue looks for it
+		{name: "expected_time", write: func(t *text, r *row.Row) { t.moment(r.Expected) }}, // second: see secondValue
 		{name: "tag", write: func(t *text, r *row.Row) { t.bind(d.bindText, r.Tag) },
 			alike: func(r, first *row.Row) bool { return r.Tag == first.Tag }},
 		{name: "task_key", write: func(t *text, r *row.Row) { t.value(d.bindText, orNull(r.Key)) },
@@ -111,7 +111,8 @@ func (d dialect) insertColumns(rows []row.Row) (each, once []inserted) {
 	for _, c := range all {
 		switch {
 		case c.unset != nil && every(rows, c.unset):
-		case d.secondValue != "" && c.alike != nil && every(rows, func(r *row.Row) bool { return c.alike(r, &rows[0]) }):
+		case d.secondValue != "" && c.alike != nil &&
+			every(rows, func(r *row.Row) bool { return c.alike(r, &rows[0]) }):
 			once = append(once, c)
 		default:
 			each = append(each, c)
@@ -172,7 +173,7 @@ func (d dialect) insert(rows []row.Row) (string, []any) {
 	return t.sql.String(), t.args
 }
 
-// What a row without options takes in an INSERT.
+// What a row without options needs in an INSERT.
 const (
 	insertBytes = 200
 	insertArgs  = 2
@@ -196,8 +197,7 @@ func (s *Store) Get(ctx context.Context, tx store.Tx, ids []int64) ([]row.Row, [
 		return nil, nil, nil
 	}
 	var found page
-	query := "SELECT " + s.dialect.selectList(true) + " FROM " + table + " WHERE id IN (" + idList(ids) + ") ORDER BY id"
-	err := scan(ctx, s.from(tx), query, nil, found.add)
+	err := scan(ctx, s.from(tx), rowsByID(s.dialect.selectList(true), ids), nil, found.add)
 	return found.rows, found.broken, classify("read tasks", err)
 }
 
@@ -221,7 +221,7 @@ func (d dialect) findActive(keys []row.TagKey) (string, []any) {
 		" WHERE active_key IN (" + marks(len(keys), "UNHEX(?)") + ") ORDER BY id", args
 }
 
-// activeKey computes the column active_key as the server does, in hexadecimal.
+// activeKey returns the column active_key, as the server computes it, in hexadecimal.
 func (d dialect) activeKey(k row.TagKey) string {
 	k = k.Scope()
 	plain := []byte(k.Tag + "\x00" + k.Key)

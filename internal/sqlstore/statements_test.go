@@ -100,8 +100,8 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Adopt", func() error { return s.Adopt(ctx, refs) }},
 		{"Locked", func() error { return one(s.Locked(ctx, []int64{1, 2})) }},
 		{"Locked", func() error { // as on a server that skips no locked rows
-			return s.probe.do(ctx, "probe", func(ctx context.Context, conn *sql.Conn) error {
-				return one(refused(ctx, conn, []int64{1, 2}))
+			return s.lockCheck.do(ctx, "test", func(ctx context.Context, conn *sql.Conn) error {
+				return one(mysqlDialect.lockedByHalving(ctx, conn, []int64{1, 2}))
 			})
 		}},
 		{"Claim", func() error { return one(s.Claim(ctx, row.Claim{Rows: refs, Executor: "e"})) }},

@@ -1,8 +1,8 @@
-// Package store keeps tasks in a SQL database: MySQL and what speaks like it, or SQLite.
+// Package sqlstore keeps tasks in a SQL database: MySQL and servers compatible with it, or SQLite.
 //
-// Two rules hold in every statement. A write carries its guard (version and status) in its own WHERE, so that no
-// isolation level and no lock is needed for correctness. And a write enters by the primary key, because a plan over a
-// secondary index locks and waits for rows that it was never asked to change.
+// Two rules hold for every statement. A write carries its guard (version and status) in its own WHERE, so that
+// correctness needs no isolation level and no lock. A write enters by the primary key, because a plan over a secondary
+// index locks, and waits for, rows that it does not change.
 package sqlstore
 
 import (
@@ -18,24 +18,24 @@ import (
 var _ store.Store = (*Store)(nil)
 
 // Store implements [store.Store] on a SQL database. It also keeps the requests, tokens and receivers of the HTTP
-// service. The engine knows nothing of these, so the store in memory has none, and the conformance suite does not ask
-// for them.
+// service. The engine does not use these, so the store in memory has none, and the conformance suite does not test
+// them.
 type Store struct {
 	db          *sqlx.DB
 	dialect     dialect
 	own         dialect // on the connections of the lanes
-	concurrency int     // tasks that run at once: the least pool follows from them
+	concurrency int     // tasks that run at once: the smallest pool depends on it
 
-	save, saveKeyed, claim, settle, renew, beat, probe, keep *lane
+	save, saveKeyed, claim, settle, renew, beat, lockCheck, keep *lane
 
-	version atomic.Pointer[version] // what the server said last, while the probes succeed
+	version atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }
 
 // New returns a store on db, which stays the caller's, for any concurrency.
 func New(db *sqlx.DB, kind Kind) *Store { return NewFor(db, kind, len(turns)) }
 
-// NewFor returns a store on db, which stays the caller's, for a process that runs so many tasks at once. Connections
-// are reserved as they are first needed. Of a pool that is too small for all that help, concurrency says how many.
+// NewFor returns a store on db, which stays the caller's, for a process that runs concurrency tasks at once.
+// Connections are reserved when they are first needed: all that help, or in a smaller pool as many as concurrency says.
 func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 	d := dialectOf(kind)
 	turn := make(chan struct{}, 1)
@@ -53,16 +53,16 @@ func NewFor(db *sqlx.DB, kind Kind, concurrency int) *Store {
 		settle:    lanes[results],
 		renew:     lanes[renewals],
 		beat:      lanes[beats],
-		probe:     lanes[probes],
+		lockCheck: lanes[lockChecks],
 		keep:      lanes[chores],
 	}
 }
 
-// Close discards the reserved connections, waiting for those in use until ctx ends; these are discarded when their
+// Close discards the reserved connections. It waits for those in use until ctx ends: they are discarded when their
 // statement is done. The pool stays open.
 func (s *Store) Close(ctx context.Context) error {
 	var errs []error
-	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.probe, s.keep} {
+	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.lockCheck, s.keep} {
 		errs = append(errs, l.close(ctx))
 	}
 	return errors.Join(errs...)
@@ -72,39 +72,39 @@ func (s *Store) Close(ctx context.Context) error {
 type use int
 
 const (
-	saves      use = iota // of rows that can meet no other, which as a rule wait for nothing
-	keyedSaves            // each can wait a second for the open transaction that holds its key
+	saves      use = iota // of rows without a key, which as a rule wait for no lock
+	keyedSaves            // each may wait a second for an open transaction with the same key
 	claims
 	results
-	renewals // short leases cannot wait while the statement of longer ones waits for a lock
-	beats    // a node whose heartbeat waits behind a lease drops out of its own view
-	probes   // look for locked rows while others wait for them
-	chores   // purge and rare writes
+	renewals   // short leases cannot wait while the statement of longer ones waits for a lock
+	beats      // a node whose heartbeat waits behind a lease drops out of its own cluster state
+	lockChecks // look for locked rows while other writes wait for them
+	chores     // purge and rare writes
 	uses
 )
 
-// turns is which kind gets the next connection. In the end single saves have two and bulk ones three.
+// turns lists which kind gets the next connection. In the end single saves have two connections and bulk saves three.
 var turns = [...]use{
-	saves, keyedSaves, claims, renewals, beats, results, chores, probes, claims, results, renewals,
+	saves, keyedSaves, claims, renewals, beats, results, chores, lockChecks, claims, results, renewals,
 	saves, keyedSaves, saves, claims, keyedSaves, saves, keyedSaves, saves,
 }
 
-// hosts is whose connections a kind uses while it has none of its own. No chore and no result waits longer for a lock
-// than its host does, and what waits for none is behind a renewal.
-var hosts = map[use]use{beats: renewals, probes: renewals, results: claims, chores: keyedSaves}
+// hosts names the kind whose connections another kind uses while it has none. A chore or a result waits for locks no
+// longer than its host does. Kinds that wait for no lock share with renewals.
+var hosts = map[use]use{beats: renewals, lockChecks: renewals, results: claims, chores: keyedSaves}
 
 const (
-	// fewest is how many connections the writes get along with.
+	// fewest is the smallest number of connections for writes.
 	fewest = 4
 	// readers is how many connections of the pool the reads need beside the reserved ones.
 	readers = 2
 )
 
-// needed is the smallest pool for that concurrency. Tasks that end at once need connections to end on, up to where more
-// of them help no further.
+// needed returns the smallest pool for that concurrency. Tasks that end at the same time each need a connection, up to
+// the number that all lanes can use.
 func needed(concurrency int) int { return readers + min(max(concurrency, fewest), len(turns)) }
 
-// reserved is how many connections of a pool the writes keep; 0 stands for a pool without a limit.
+// reserved returns how many connections of a pool the writes keep. A pool of 0 has no limit.
 func reserved(pool, concurrency int) int {
 	if pool == 0 || pool >= readers+len(turns) {
 		return len(turns)
@@ -112,7 +112,7 @@ func reserved(pool, concurrency int) int {
 	return needed(concurrency) - readers
 }
 
-// share opens the lanes that n connections allow.
+// share opens the lanes for n connections.
 func share(n int, open func(size int) *lane) (lanes [uses]*lane) {
 	var sizes [uses]int
 	for _, u := range turns[:n] {

@@ -21,18 +21,18 @@ var (
 	ErrNotFound = errors.New("there is no token of this name")
 )
 
-// CreateToken stores a token. It returns [ErrTokenExists] when another one has its name; the same token may be stored
+// CreateToken stores a token. It returns [ErrTokenExists] when another one has its name. The same token may be stored
 // twice.
 func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
 	op := "create the token " + t.Name
 	query, args, err := s.own.createToken(t)
 	if err != nil {
-		return &row.Error{Class: row.ClassCaller, Op: op, Err: err}
+		return refusedTo(op, err)
 	}
 	return repeat(ctx, func() error {
 		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			_, err := conn.ExecContext(ctx, query, args...)
-			if err == nil || row.ClassOf(classify(op, err)) != row.ClassDuplicate {
+			if !failedAs(err, row.ClassDuplicate) {
 				return err
 			}
 			there, _, err := s.own.readTokens(ctx, conn)
@@ -40,7 +40,7 @@ func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
 			if err != nil || slices.ContainsFunc(there, same) { // an insert whose reply was lost
 				return err
 			}
-			return &row.Error{Class: row.ClassCaller, Op: op, Err: ErrTokenExists}
+			return refusedTo(op, ErrTokenExists)
 		})
 	})
 }
@@ -60,7 +60,7 @@ func (s *Store) DeleteToken(ctx context.Context, name string) error {
 	return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 		deleted, err := execute(ctx, conn, query, args)
 		if err == nil && deleted == 0 {
-			return &row.Error{Class: row.ClassCaller, Op: op, Err: ErrNotFound}
+			return refusedTo(op, ErrNotFound)
 		}
 		return err
 	})
@@ -70,13 +70,14 @@ func (d dialect) deleteToken(name string) (string, []any) {
 	return fmt.Sprintf(d.deleteFrom, tokenTable) + " WHERE t.name = " + d.bindText, []any{name}
 }
 
-// AccessTokens returns all tokens by name, expired ones too, with the time of the database by which they expire.
+// AccessTokens returns all tokens by name, expired ones included, and the database's time by which they expire.
 func (s *Store) AccessTokens(ctx context.Context) ([]row.AccessToken, row.Reading, error) {
 	tokens, reading, err := s.dialect.readTokens(ctx, s.db)
 	return tokens, reading, classify("read tokens", err)
 }
 
-// tokenRecord is a row of delay_task_token, beside the clock; all but the clock is NULL when there is no token.
+// tokenRecord is a row of delay_task_token and a reading of the clock. All but the clock is NULL when there is no
+// token.
 type tokenRecord struct {
 	DBTime   sql.RawBytes `db:"db_time"`
 	DBServer sql.RawBytes `db:"db_server"`
@@ -89,8 +90,8 @@ type tokenRecord struct {
 	Expires sql.RawBytes `db:"expire_time"`
 }
 
-// token decodes what can be read: one spoiled row must not lock out everybody. What cannot be read allows nothing:
-// there are no tags or verbs, a hash of zeros that no token has, or an expiry long ago.
+// token decodes what can be read: one broken row must not disable the other tokens. What cannot be read allows nothing:
+// the token has no tags or verbs, a hash of zeros that no token has, or an expiry long ago.
 func (r *tokenRecord) token() row.AccessToken {
 	var d, expiry decoder
 	t := row.AccessToken{
@@ -104,8 +105,11 @@ func (r *tokenRecord) token() row.AccessToken {
 }
 
 func (d dialect) readTokens(ctx context.Context, q queryer) ([]row.AccessToken, row.Reading, error) {
-	query := "SELECT c.*, " + strings.Join([]string{d.text("name"), "HEX(hash) AS hash", d.text("tags"), d.text("verbs"),
-		d.time("create_time"), d.time("expire_time")}, ", ") +
+	columns := []string{
+		"c.*", d.text("name"), "HEX(hash) AS hash", d.text("tags"), d.text("verbs"), d.time("create_time"),
+		d.time("expire_time"),
+	}
+	query := "SELECT " + strings.Join(columns, ", ") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + tokenTable + " ON 1 = 1 ORDER BY " + tokenTable + ".name"
 	var tokens []row.AccessToken
 	var reading row.Reading
@@ -119,7 +123,7 @@ func (d dialect) readTokens(ctx context.Context, q queryer) ([]row.AccessToken, 
 	return tokens, reading, err
 }
 
-// unhexed reads what HEX wrote, and nil of what is not there: SQLite writes an empty text then.
+// unhexed reads hexadecimal. It returns nil for NULL, which SQLite writes as an empty text.
 func unhexed(text []byte) []byte {
 	if len(text) == 0 {
 		return nil
