@@ -95,7 +95,7 @@ func (c *Counts) task(t *task) {
 	succeeded := 0
 	for _, r := range t.runs {
 		c.Executions++
-		if r.end != nil && r.end.Error == journal.OK {
+		if r.ended(journal.OK) {
 			succeeded++
 		}
 	}

@@ -14,6 +14,7 @@ type history struct {
 	saves   map[string]*save // by body
 	tasks   map[int64]*task
 	ordered []*task           // by id
+	claims  []claim           // by task and version
 	ops     []*span           // cancels, reschedules, retries
 	cancels map[int64][]*span // of these, by task
 	stops   []*span
@@ -28,6 +29,11 @@ type history struct {
 // span is what begins and may end: a call and its return, a run, a graceful stop, a fault. The end is nil when the
 // process ended before, and for a fault of a moment.
 type span struct{ begin, end *journal.Event }
+
+// ended reports whether it has ended, as the class says.
+func (s *span) ended(class journal.Class) bool {
+	return s != nil && s.end != nil && s.end.Error == class
+}
 
 // save is everything that was tried to store one task.
 type save struct {
@@ -144,10 +150,14 @@ func (h *history) sort() {
 		slices.Sort(s.stored)
 	}
 	h.ordered = slices.SortedFunc(maps.Values(h.tasks), func(a, b *task) int { return cmp.Compare(a.id, b.id) })
+	for _, t := range h.ordered {
+		for i, w := range t.writes {
+			if w.Status == executing {
+				h.claims = append(h.claims, claim{t, w, t.next(i), t.run(w.Version)})
+			}
+		}
+	}
 }
-
-// byID returns the tasks in the order of their ids.
-func (h *history) byID() []*task { return h.ordered }
 
 // byBody returns the saves in the order of their bodies.
 func (h *history) byBody() []*save {
@@ -181,6 +191,14 @@ func (t *task) body() string {
 		return e.Body
 	}
 	return ""
+}
+
+// next returns the transition after the i-th one, nil while there is none.
+func (t *task) next(i int) *journal.Event {
+	if i+1 < len(t.writes) {
+		return t.writes[i+1]
+	}
+	return nil
 }
 
 // run returns the execution of a version, nil where there was none.

@@ -74,7 +74,7 @@ func (c *checker) duplicateIsTrue(try *span) {
 
 // noPhantoms (0): each task that is stored or runs was saved, with the same tag and key.
 func (c *checker) noPhantoms() {
-	for _, t := range c.byID() {
+	for _, t := range c.ordered {
 		if first := t.first(); first != nil {
 			c.saved(t, first, "is stored")
 		}

@@ -15,7 +15,7 @@ func (c *checker) caughtUp() {
 	if !ok {
 		return
 	}
-	for _, t := range c.byID() {
+	for _, t := range c.ordered {
 		for i, w := range t.writes {
 			if w.Status != pending {
 				continue
@@ -47,14 +47,6 @@ func (c *checker) bounded() (from, to time.Time, ok bool) {
 
 // inJournal converts a moment on the database's clock, as it is after the faults, to the journal's.
 func (c *checker) inJournal(t time.Time) time.Time { return t.Add(-shift(c.drain)) }
-
-// next returns the transition after the i-th one, nil while there is none.
-func (t *task) next(i int) *journal.Event {
-	if i+1 < len(t.writes) {
-		return t.writes[i+1]
-	}
-	return nil
-}
 
 // servedFrom returns the first time, from the moment on, at which a process serves the tag: no other can take its
 // tasks. For a tag that no process of the journal serves it returns the moment itself.
@@ -90,7 +82,7 @@ func (c *checker) gone(node string) *journal.Event {
 // neverEarly (5): no execution starts before the task is due, by what its processor was told and by what the database
 // held at the claim. No expected time is earlier than the save asked for.
 func (c *checker) neverEarly() {
-	for _, t := range c.byID() {
+	for _, t := range c.ordered {
 		for i, r := range t.runs {
 			started := clock(r.begin)
 			due := latest(r.begin.Due, t.dueBefore(r.begin.Version))

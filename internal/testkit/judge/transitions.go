@@ -19,7 +19,7 @@ var successors = map[string][]string{
 // completedOnce (4): every transition follows from the one before, each claim has one execution, and only the execution
 // that holds the current lease completes the task.
 func (c *checker) completedOnce() {
-	for _, t := range c.byID() {
+	for _, t := range c.ordered {
 		c.executedOncePerClaim(t)
 		for i := 1; i < len(t.writes); i++ {
 			before, w := t.writes[i-1], t.writes[i]
@@ -45,7 +45,7 @@ func (c *checker) completedOnce() {
 // completes reports whether the owner of the lease asked for the completion.
 func (c *checker) completes(t *task, claim, w *journal.Event) bool {
 	by := w.At.Add(c.rules.Blur)
-	if r := t.run(claim.Version); r != nil && r.end != nil && r.end.Error == journal.OK && !r.end.At.After(by) {
+	if r := t.run(claim.Version); r.ended(journal.OK) && !r.end.At.After(by) {
 		return true
 	}
 	return slices.ContainsFunc(t.finishes, func(e *journal.Event) bool {
@@ -79,7 +79,7 @@ type unfinished struct {
 // keysUnique (10): no two tasks with the same tag and key are unfinished at the same time.
 func (c *checker) keysUnique() {
 	held := map[[2]string][]unfinished{}
-	for _, t := range c.byID() {
+	for _, t := range c.ordered {
 		first := t.first()
 		if first == nil || first.Key == "" {
 			continue
@@ -162,7 +162,7 @@ func (c *checker) happened(t *task, o *span) (done bool) {
 // ranAtLeastOnce (3): a task ends because its processor succeeded, because it was cancelled, or because its attempts
 // are used up. Invariant 4 covers the success.
 func (c *checker) ranAtLeastOnce() {
-	for _, t := range c.byID() {
+	for _, t := range c.ordered {
 		for i := 1; i < len(t.writes); i++ {
 			before, w := t.writes[i-1], t.writes[i]
 			switch {
@@ -176,23 +176,16 @@ func (c *checker) ranAtLeastOnce() {
 }
 
 func (c *checker) cancelAsked(id int64, w *journal.Event) bool {
-	for _, o := range c.cancels[id] {
-		if !o.begin.At.After(w.At.Add(c.rules.Blur)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.cancels[id], func(o *span) bool {
+		return !o.begin.At.After(w.At.Add(c.rules.Blur))
+	})
 }
 
 // mayFail reports whether the attempts are used up, the error was permanent, or too many leases were lost.
 func (c *checker) mayFail(t *task, before, w *journal.Event) bool {
-	if c.rules.Quarantine > 0 && w.CrashCount >= c.rules.Quarantine && w.CrashCount > before.CrashCount {
-		return true
-	}
-	if r := t.run(before.Version); r != nil && r.end != nil && r.end.Error == journal.Permanent {
-		return true
-	}
-	return c.rules.MaxAttempts == 0 || before.Attempt >= c.rules.MaxAttempts
+	lost := c.rules.Quarantine > 0 && w.CrashCount >= c.rules.Quarantine && w.CrashCount > before.CrashCount
+	return lost || t.run(before.Version).ended(journal.Permanent) ||
+		c.rules.MaxAttempts == 0 || before.Attempt >= c.rules.MaxAttempts
 }
 
 // isQuarantined reports whether a lost lease was what failed the task.
