@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask"
 )
 
-// Whoever pops a task continues its trace with the propagator of OpenTelemetry: its headers carry the context of the
-// save.
+// A program that pops a task continues its trace with the propagator of OpenTelemetry: its headers carry the context of
+// the save.
 func ExampleScheduler_Pop_trace() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "delaytask")

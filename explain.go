@@ -24,14 +24,14 @@ const (
 	ReasonLeased      = processor.ReasonLeased    // it is executing
 	ReasonLeaseOver   = processor.ReasonLeaseOver // its executor is gone; a rescue will end the lease
 	ReasonFinished    = processor.ReasonFinished
-	ReasonQuarantined = processor.ReasonQuarantined // failed because it lost its process too often
+	ReasonQuarantined = processor.ReasonQuarantined // failed because it lost its executor too often
 	ReasonBroken      = processor.ReasonBroken      // its row cannot be read
 )
 
 // Explanation says why a task has not run, or what has become of it.
 type Explanation = processor.Explanation
 
-// Explain tells why a task has not run. It returns [ErrNotFound] when there is no such task.
+// Explain returns why a task has not run. It returns [ErrNotFound] when there is no such task.
 func (s *Scheduler) Explain(ctx context.Context, ref Ref) (Explanation, error) {
 	task, err := s.Get(ctx, ref)
 	if err != nil {
@@ -95,7 +95,7 @@ func explainLease(t *TaskRow, now time.Time) (Reason, string) {
 	return ReasonLeased, fmt.Sprintf("Attempt %d is leased by %s until %s.", t.Attempt, t.Executor, moment(t.Due))
 }
 
-// explainPending names the first hurdle, and besides it what would hold the task up later.
+// explainPending returns the first reason, and a text that also names later ones.
 func explainPending(t *TaskRow, now clusterState, locked bool) (Reason, string) {
 	var reasons []Reason
 	var text string
@@ -109,7 +109,7 @@ func explainPending(t *TaskRow, now clusterState, locked bool) (Reason, string) 
 		reasons, text = append(reasons, reason), text+sentence
 	}
 	if t.Due.IsZero() {
-		// A plain INSERT said so; the look-ahead of a node that serves the tag fills it in.
+		// A plain INSERT leaves it out; the look-ahead of a node that serves the tag fills it in.
 		t.Due = t.Expected
 	}
 	early := now.now.Std().Before(t.Due)

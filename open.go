@@ -23,8 +23,8 @@ import (
 //	user:password@tcp(host:3306)/database        MySQL or MariaDB, as in go-sql-driver/mysql
 //	mysql://user:password@host:3306/database     the same as a URL
 //
-// An error says in one sentence what is wrong and, if it can be mended, how. Whatever is dangerous but not wrong, as a
-// server that may lose commits when its machine fails, goes to the logger. Passwords show in neither.
+// An error says in one sentence what is wrong and, if it can be mended, how. Dangerous settings, such as a server that
+// may lose commits when its machine fails, are logged. Neither shows passwords.
 func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)
 	if err != nil {
@@ -42,9 +42,9 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// New is Open on the application's own pool. The pool keeps its settings and stays open after Stop; a few of its
-// connections are reserved until then, and a pool too small for that is refused with the number needed: 2 and one for
-// each task that runs at once ([Config.Concurrency]), at least 6 and at most 21.
+// New is Open on the application's own pool. The pool keeps its settings and stays open after Stop. Some of its
+// connections are reserved until then. A pool that is too small for them is refused with the number needed: 2 and one
+// for each task that runs at once ([Config.Concurrency]), at least 6 and at most 21.
 func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	cfg, err := prepare(ctx, cfg)
 	if err != nil {
@@ -69,7 +69,7 @@ func prepare(ctx context.Context, cfg Config) (Config, error) {
 	return cfg, cfg.check()
 }
 
-// kindOf asks the driver, and where that is one that wraps another, the server.
+// kindOf asks the driver, or the server if the driver wraps another one.
 func kindOf(ctx context.Context, db *sql.DB) (sqlstore.Kind, error) {
 	switch db.Driver().(type) {
 	case *mysql.MySQLDriver:
@@ -108,7 +108,7 @@ func onDatabase(
 	return s, nil
 }
 
-// check refuses a database that is not fit for use, and logs what is dangerous about one that is.
+// check refuses an unusable database and logs dangerous settings of a usable one.
 func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 	warnings, err := st.Check(ctx, cfg.BodyLimit)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // TagState says whether the tasks of a tag run.
 type TagState = processor.TagState
 
-// Tags returns every tag that a live node serves or that is paused, sorted by tag. It reads no tasks and is cheap; a
-// tag that has tasks and is neither is only seen by Stats.
+// Tags returns every tag that a live node serves or that is paused, sorted by tag. It reads no tasks and is cheap.
+// Other tags with tasks are only in Stats.
 func (s *Scheduler) Tags(ctx context.Context) ([]TagState, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (s *Scheduler) Tags(ctx context.Context) ([]TagState, error) {
 	return tags, nil
 }
 
-// Pause stops all nodes from starting tasks of the tag, within 2 s; what runs goes on. Tasks that fall due meanwhile
+// Pause stops all nodes from starting tasks of the tag, within 2 s. Running tasks go on. Tasks that fall due meanwhile
 // wait.
 func (s *Scheduler) Pause(ctx context.Context, tag string) error {
 	return s.setPause(ctx, tag, "pause", s.engine.Pause)
@@ -63,7 +63,7 @@ type Node = processor.Node
 // Share is which part of a tag's new tasks a node has timers for.
 type Share = processor.Share
 
-// Nodes returns the processes that share the database, by number. One that died is listed until its number is needed.
+// Nodes returns the processes that share the database, by number. A dead one is listed until its number is needed.
 func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the nodes: %w", err)
 	}
-	// Nodes judge each other in the same way.
+	// Nodes go by the same rule.
 	view := cluster.NewView("", found, reading.Time,
 		cluster.Rule{Alive: 2 * s.heartbeat, Gone: cluster.NewProcess().Gone})
 	nodes := make([]Node, len(found))

@@ -7,14 +7,14 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Option is a setting of one task, given when it is saved. Where an option is given twice, the last one counts; headers
+// Option is a setting of one task, given when it is saved. If an option is given twice, the last one counts. Headers
 // add up.
 type Option = processor.Option
 
-// LatePolicy says what happens to a task that is claimed later than its max lateness.
+// LatePolicy decides about a task that is claimed later than its max lateness.
 type LatePolicy = processor.LatePolicy
 
-// What [WithMaxLateness] can ask for when a task is claimed too late.
+// The policies of [WithMaxLateness] for a task that is claimed too late.
 const (
 	LateRun  = processor.LateRun  // run anyway
 	LateSkip = processor.LateSkip // cancel it, with the reason
@@ -29,18 +29,20 @@ type Tx = processor.Tx
 // year 9998.
 func WithTime(t time.Time) Option { return processor.WithTime(t) }
 
-// WithKey names the task: while a task of the tag with this key is unfinished, saving another one is [ErrDuplicate].
-// Letter case counts. "" means no key. A key belongs to the application of [WithApp]. It returns [ErrInvalidKey].
+// WithKey names the task: while a task of the tag with this key is unfinished, saving another one returns
+// [ErrDuplicate]. Keys are case-sensitive. "" means no key. A key belongs to the application of [WithApp]. It returns
+// [ErrInvalidKey].
 func WithKey(key string) Option { return processor.WithKey(key) }
 
-// WithApp says to which application the task belongs. The service calls back only receivers of this application. The
+// WithApp sets the application that the task belongs to. The service calls back only receivers of this application. The
 // task's key is unique within the tag and the application: another application may use the same key. "" means no
 // application. It returns [ErrInvalidOption] when app is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
 func WithApp(app string) Option { return processor.WithApp(app) }
 
-// WithID saves under an id from [NewID] or from an [OutcomeUnknownError]; doing so twice stores the task once, and with
-// another content it is [ErrConflict]. It returns [ErrInvalidID]. A save under an id may repeat an earlier one: while
-// nothing is known of its task, errors of the database, of ctx and of a stop come as [ErrOutcomeUnknown] too.
+// WithID saves under an id from [NewID] or from an [OutcomeUnknownError]. Saving twice under an id stores the task
+// once. With another content the second save returns [ErrConflict]. WithID returns [ErrInvalidID]. A save under an id
+// may repeat an earlier one. While the outcome of that is not known, errors of the database, of ctx and of a stop are
+// returned as [ErrOutcomeUnknown] too.
 func WithID(id int64) Option { return processor.WithID(id) }
 
 // WithMaxAttempts bounds how often the task is tried. 0 means the default of the tag, then of the scheduler (20). It
@@ -75,9 +77,9 @@ func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 }
 
 // CompleteTx completes the running task inside the processor's own transaction on the same database: the task is
-// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the one that
-// the processor was called with, or made of it. Afterwards only the row decides: when the processor returns and the row
-// is not completed, because the transaction was rolled back, the attempt has failed.
+// completed if and only if the transaction commits, so that its effects there happen exactly once. ctx is the
+// processor's context or derived from it. Afterwards only the row decides. If the processor returns and the row is not
+// completed, because the transaction was rolled back, the attempt has failed.
 //
 // It returns [ErrNilContext], [ErrNilTx], [ErrNoTransaction], [ErrNoLease], or [ErrLeaseLost] after which the
 // transaction must be rolled back.

@@ -16,15 +16,15 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// desk hands tasks out and writes down what comes back. It has no network, so that time can be told; what it answers
-// when all is well is held to the real service elsewhere.
+// desk hands tasks out and writes down what comes back. It has no network, so that it works in a bubble. test/api holds
+// the client to the real service.
 type desk struct {
 	mu       sync.Mutex
 	waiting  []wire.Popped
 	wake     chan struct{}
 	asked    []int // max of the polls
 	tags     []string
-	late     []string // handed out to a poll in the moment in which it is broken off
+	late     []string // handed out to a poll while it is broken off
 	ends     []string
 	batches  []int // sizes of the batches of finishes
 	touched  map[string]int
@@ -178,6 +178,19 @@ func (d *desk) set(change func()) {
 	change()
 }
 
+// atDesk runs the test in a bubble, with a client that is stopped in the end.
+func atDesk(t *testing.T, test func(t *testing.T, d *desk, c *Client), opts ...Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		c := d.client(t, opts...)
+		test(t, d, c)
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func begin(t *testing.T, c *Client, p processor.Func, opts ...processor.RegisterOption) {
 	t.Helper()
 	if err := c.Register("a", p, opts...); err != nil {
@@ -185,12 +198,5 @@ func begin(t *testing.T, c *Client, p processor.Func, opts ...processor.Register
 	}
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func stopOK(t *testing.T, c *Client) {
-	t.Helper()
-	if err := c.Stop(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

@@ -37,7 +37,7 @@ func TestAFinishWhoseAnswerWasLostIsLookedUp(t *testing.T) {
 	f(nil, nil, done)
 	f(nil, nil, lost, done)
 	f(nil, nil, lost, leaseLost, task("completed", 4))
-	f(processor.ErrLeaseLost, nil, leaseLost, task("completed", 4)) // somebody else's
+	f(processor.ErrLeaseLost, nil, leaseLost, task("completed", 4)) // by another process
 	f(processor.ErrLeaseLost, nil, lost, leaseLost, task("completed", 6))
 	f(processor.ErrLeaseLost, nil, lost, leaseLost, task("pending", 4))
 	f(processor.ErrLeaseLost, nil, refuses(503, wire.CodeOverloaded), leaseLost, task("completed", 4))

@@ -17,8 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a service whose answers a test writes down: the n-th request gets the n-th answer, and the last one goes
-// on.
+// script is a service with the answers of a test: the n-th request gets the n-th answer, further ones the last.
 type script struct {
 	mu      sync.Mutex
 	answers []http.HandlerFunc
@@ -48,7 +47,7 @@ func (s *script) requests() []seen {
 	return s.seen
 }
 
-// scripted returns a client of a service that answers as told.
+// scripted returns a client of a service that gives these answers.
 func scripted(t *testing.T, opts []Option, answers ...http.HandlerFunc) (*Client, *script) {
 	t.Helper()
 	s := &script{answers: answers}

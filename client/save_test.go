@@ -43,7 +43,7 @@ func TestASaveWithoutAnAnswerTellsItsID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Whoever is refused later must not believe that nothing was stored.
+			// A caller that is refused later must not believe that nothing was stored.
 			c, s := scripted(t, []Option{WithRetryFor(200 * time.Millisecond)}, answer,
 				refuses(http.StatusUnauthorized, wire.CodeUnauthorized))
 			_, err := c.SaveDelayTask(t.Context(), "a", 1, 0)
@@ -88,7 +88,7 @@ func TestASaveThatNeverArrivedIsNotUnknown(t *testing.T) {
 	}
 	if _, err := c.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, ErrNoAnswer) ||
 		errors.Is(err, processor.ErrOutcomeUnknown) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no server listens: %v", err)
 	}
 	over, _ := scripted(t, []Option{WithRetryFor(100 * time.Millisecond)}, refuses(http.StatusServiceUnavailable,
 		wire.CodeOverloaded))
@@ -98,7 +98,7 @@ func TestASaveThatNeverArrivedIsNotUnknown(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithASaveIsSaidBeforeTheNetwork(t *testing.T) {
+func TestBadSavesAreRefusedBeforeTheNetwork(t *testing.T) {
 	t.Parallel()
 	c, s := scripted(t, nil, confirms)
 	for _, body := range []any{"not JSON", []byte(`{"a":`), func() {}} {
@@ -154,16 +154,6 @@ func TestASaveSendsWhatItsOptionsSay(t *testing.T) {
 	}
 	if fmt.Sprint(body) != fmt.Sprint(want) {
 		t.Errorf("sent %v\nwant %v", body, want)
-	}
-}
-
-func TestADuplicateNamesTheTaskThatThereIs(t *testing.T) {
-	t.Parallel()
-	c, _ := scripted(t, nil, says(http.StatusOK, wire.Saved{Task: wire.Task{ID: 9}, Duplicate: true}))
-	id, err := c.SaveDelayTask(t.Context(), "a", 1, 0, processor.WithKey("k"))
-	duplicate, ok := errors.AsType[*processor.DuplicateError](err)
-	if !ok || duplicate.ID != 9 || id != 9 || !errors.Is(err, processor.ErrDuplicate) {
-		t.Errorf("got %d, %v", id, err)
 	}
 }
 

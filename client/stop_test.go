@@ -76,9 +76,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 }
 
 func TestASlotIsNotLostToAProcessorThatGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		c := d.client(t, WithConcurrency(1), WithStopGrace(10*time.Second))
+	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		leave := make(chan struct{})
 		begin(t, c, func(_ context.Context, task *processor.Task) error {
 			if task.ID == 1 {
@@ -93,15 +91,12 @@ func TestASlotIsNotLostToAProcessorThatGoesOn(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		close(leave)
-		stopOK(t, c)
-	})
+	}, WithConcurrency(1), WithStopGrace(10*time.Second))
 }
 
-// An attempt that outlives its timeout and the grace is not renewed for ever: somebody else gets the task.
+// An attempt that outlives its timeout and the grace is not renewed for ever: another process gets the task.
 func TestALeaseIsNotRenewedForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		c := d.client(t, WithStopGrace(10*time.Second))
+	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		leave := make(chan struct{})
 		begin(t, c, func(context.Context, *processor.Task) error { <-leave; return nil },
 			processor.Timeout(20*time.Second))
@@ -112,8 +107,7 @@ func TestALeaseIsNotRenewedForEver(t *testing.T) {
 			t.Errorf("%d renewals within 30 s, want 5", n)
 		}
 		close(leave)
-		stopOK(t, c)
-	})
+	}, WithStopGrace(10*time.Second))
 }
 
 func TestWhatArrivesTooLateIsGivenBack(t *testing.T) {

@@ -42,9 +42,7 @@ func TestAWorkerTakesAsMuchAsItHasSlotsFor(t *testing.T) {
 }
 
 func TestATagThatIsRegisteredLaterIsAskedForAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		c := d.client(t)
+	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		nothing := processor.Func(func(context.Context, *processor.Task) error { return nil })
 		begin(t, c, nothing)
 		synctest.Wait()
@@ -59,27 +57,21 @@ func TestATagThatIsRegisteredLaterIsAskedForAtOnce(t *testing.T) {
 		if d.reported(); len(d.tags) != 1 || d.tags[0] != "b" {
 			t.Errorf("asked for %v", d.tags)
 		}
-		stopOK(t, c)
 	})
 }
 
 func TestATagHasSlotsOfItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		c := d.client(t)
+	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		begin(t, c, func(context.Context, *processor.Task) error { return nil }, processor.Concurrency(2))
 		synctest.Wait()
 		if got := fmt.Sprint(d.asked); got != "[2]" {
 			t.Errorf("asked for %s", got)
 		}
-		stopOK(t, c)
 	})
 }
 
 func TestLeasesAreRenewedWhileTheirTasksRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		c := d.client(t)
+	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		begin(t, c, func(context.Context, *processor.Task) error {
 			time.Sleep(time.Minute + time.Second)
 			return nil
@@ -89,7 +81,6 @@ func TestLeasesAreRenewedWhileTheirTasksRun(t *testing.T) {
 		if got := d.reported(); got != "finish 1.1" || d.touched["1.1"] != 6 {
 			t.Errorf("got %s after %d renewals, want 6", got, d.touched["1.1"])
 		}
-		stopOK(t, c)
 	})
 }
 
@@ -102,9 +93,7 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 		"away":    {func(d *desk) { d.away = true }, 15 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := newDesk()
-				c := d.client(t)
+			atDesk(t, func(t *testing.T, d *desk, c *Client) {
 				ended, cause := time.Duration(0), error(nil)
 				begin(t, c, func(ctx context.Context, _ *processor.Task) error {
 					start := time.Now()
@@ -122,16 +111,13 @@ func TestALostLeaseEndsTheContext(t *testing.T) {
 					got != "release 1.1" {
 					t.Errorf("the context ended after %v with %v; %s", ended, cause, got)
 				}
-				stopOK(t, c)
 			})
 		})
 	}
 }
 
 func TestResultsAreSentUntilTheyAreAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		c := d.client(t, WithRetryFor(0))
+	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		begin(t, c, func(context.Context, *processor.Task) error {
 			d.set(func() { d.away = true })
 			return nil
@@ -143,16 +129,13 @@ func TestResultsAreSentUntilTheyAreAnswered(t *testing.T) {
 		if got := d.reported(); got != "finish 1.1" {
 			t.Errorf("got %q", got)
 		}
-		stopOK(t, c)
-	})
+	}, WithRetryFor(0))
 }
 
 func TestFinishesThatWaitTravelTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
+	atDesk(t, func(t *testing.T, d *desk, c *Client) {
 		d.finishes = make(chan struct{})
 		d.lost["3.1"] = true
-		c := d.client(t)
 		begin(t, c, func(_ context.Context, task *processor.Task) error {
 			time.Sleep(time.Duration(task.ID))
 			return nil
@@ -165,7 +148,6 @@ func TestFinishesThatWaitTravelTogether(t *testing.T) {
 		if got := fmt.Sprint(d.batches); got != "[1 3]" {
 			t.Errorf("batches of %s", got)
 		}
-		stopOK(t, c)
 	})
 }
 
@@ -192,16 +174,13 @@ func TestEveryOutcomeIsReported(t *testing.T) {
 			"fail 1.1 the processor's error or the backoff of its tag panicked: oh"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := newDesk()
-				c := d.client(t)
+			atDesk(t, func(t *testing.T, d *desk, c *Client) {
 				begin(t, c, tt.p, tt.opts...)
 				d.hand("1.1")
 				time.Sleep(4 * time.Second)
 				if got := d.reported(); got != tt.want || name == "handed over" && d.touched["1.1"] != 1 {
 					t.Errorf("got %q, want %q", got, tt.want)
 				}
-				stopOK(t, c)
 			})
 		})
 	}

@@ -1,8 +1,7 @@
 // Package delaytasktest lets tests of code that uses delaytask run without a server and without sleeping.
 //
 // [New] returns a scheduler on a database in memory, with a clock that stands still until the test moves it. It embeds
-// a real *delaytask.Scheduler, so the code under test gets that or any interface cut from it, and production code needs
-// no change:
+// a real *delaytask.Scheduler. The code under test gets that, or any interface that it implements, and needs no change:
 //
 //	s := delaytasktest.New(t)
 //	orders := shop.NewOrders(s.Scheduler) // registers processors and saves tasks, as it always does
@@ -10,9 +9,8 @@
 //	s.RequireSaved(t, "order.close", delaytasktest.Body(7), delaytasktest.Delay(30*time.Minute))
 //	s.Advance(30 * time.Minute) // runs what falls due, in order, before it returns
 //
-// What runs, when, and what becomes of it is decided by the same code as in production, retries, snoozes and timeouts
-// included. Three things differ. Tasks run one at a time, in the goroutine of the test. Backoffs have no jitter,
-// unless the config names a backoff of its own. And a transaction that is passed in is not taken part in: what is
-// saved, changed or completed in it counts at once, even if it is rolled back later. A pool is refused as in
-// production.
+// The same code as in production decides what runs and when, including retries, snoozes and timeouts. Three things
+// differ. Tasks run one at a time, in the goroutine of the test. Backoffs have no jitter, unless the config has a
+// backoff. And transactions of the caller have no effect: what is saved, changed or completed in one counts at once,
+// even if it is rolled back later. A pool is refused as in production.
 package delaytasktest

@@ -24,8 +24,8 @@ func Key(key string) Matcher {
 	return Matcher{fmt.Sprintf("key %q", key), func(t *delaytask.TaskRow) bool { return t.Key == key }}
 }
 
-// Body matches tasks whose body is what a save would store for the value. Two bodies that are both JSON are compared by
-// what they mean, whatever their white space and the order of their fields.
+// Body matches tasks whose body is what a save would store for the value. Two JSON bodies are compared by value,
+// whatever their white space and the order of their fields.
 func Body(value any) Matcher {
 	save, err := processor.NewSave("body", value, 0, processor.Limits{Body: 1 << 30})
 	return Matcher{fmt.Sprintf("body %s", save.Body), func(t *delaytask.TaskRow) bool {
@@ -59,17 +59,17 @@ func Header(name, value string) Matcher {
 	}}
 }
 
-// Status matches tasks that stand there now.
+// Status matches tasks that have the status now.
 func Status(status delaytask.Status) Matcher {
 	return Matcher{fmt.Sprintf("status %s", status), func(t *delaytask.TaskRow) bool { return t.Status == status }}
 }
 
-// Where matches by a function of the test; text says in a failure's message what was wanted.
+// Where matches by a function. A failure's message names the condition by text.
 func Where(text string, ok func(task delaytask.TaskRow) bool) Matcher {
 	return Matcher{text, func(t *delaytask.TaskRow) bool { return ok(*t) }}
 }
 
-// Saved returns the tasks of the tag that match, in the order of their saves, whatever has become of them since.
+// Saved returns the tasks of the tag that match, in the order of their saves, whatever their status is now.
 func (s *Scheduler) Saved(t testing.TB, tag string, matchers ...Matcher) []delaytask.TaskRow {
 	t.Helper()
 	matching, _ := s.saved(t, tag, matchers)

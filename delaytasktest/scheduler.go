@@ -15,8 +15,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Scheduler is a delaytask.Scheduler whose time the test controls. Its Start does nothing: tasks run when the test says
-// so.
+// Scheduler is a delaytask.Scheduler whose time the test controls. Its Start does nothing: tasks run in RunDue and
+// Advance.
 type Scheduler struct {
 	*delaytask.Scheduler
 	t       testing.TB
@@ -33,11 +33,11 @@ type settings struct {
 	config delaytask.Config
 }
 
-// StartAt sets the time at which the clock stands first. Default: the time at which New was called.
+// StartAt sets the clock's first time. Default: the time at which New was called.
 func StartAt(t time.Time) Option { return func(s *settings) { s.start = t } }
 
-// WithConfig sets what the scheduler runs with. Defaults are as ever, but for the backoff, which has no jitter here,
-// and the logger, which discards.
+// WithConfig sets the config of the scheduler. Its defaults apply, except that the backoff has no jitter and the logger
+// discards.
 func WithConfig(cfg delaytask.Config) Option { return func(s *settings) { s.config = cfg } }
 
 // New returns a scheduler without tasks, which is stopped when the test ends. It fails the test when the config is not
@@ -87,7 +87,7 @@ type Run struct {
 	Status  delaytask.Status // of the task after it
 }
 
-// maxRuns ends a RunDue that would never end, as when a processor saves its own task again without a delay.
+// maxRuns ends a RunDue that would never end, for instance if a processor saves its own task again without a delay.
 const maxRuns = 10_000
 
 // RunDue moves the clock to the moment at and runs everything that falls due until then, each task at its own due time,
@@ -149,7 +149,7 @@ func (s *Scheduler) run(due row.Due) Run {
 	return Run{ID: task.ID, Tag: task.Tag, Attempt: max(task.Attempt, 1), At: started, Err: result, Status: task.Status}
 }
 
-// moveTo moves the clock and does what goes with time.
+// moveTo moves the clock and applies what depends on time.
 func (s *Scheduler) moveTo(t time.Time) {
 	s.t.Helper()
 	s.clock.forward(t)
@@ -179,7 +179,7 @@ func (c *clock) forward(t time.Time) {
 	}
 }
 
-// store is the database in memory. It overlooks transactions: the caller's are ones of another database, or of none.
+// store is the database in memory. It ignores transactions: they belong to another database, or to none.
 type store struct{ *memstore.Store }
 
 func (s store) Insert(ctx context.Context, _ processor.Tx, rows []row.Row) error {

@@ -138,7 +138,7 @@ func TestEveryOutcomeIsFollowed(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	if len(failed) != 1 || failed[0] != "panics: panic: index out of range" {
-		t.Errorf("OnFailed was told %v", failed)
+		t.Errorf("OnFailed got %v", failed)
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 // add up.
 type Option func(*Save) error
 
-// LatePolicy says what happens to a task that is claimed later than its max lateness. The numbers are stored.
+// LatePolicy decides about a task that is claimed later than its max lateness. The numbers are stored.
 type LatePolicy uint8
 
-// What [WithMaxLateness] can ask for when a task is claimed too late.
+// The policies of [WithMaxLateness] for a task that is claimed too late.
 const (
 	LateRun  LatePolicy = 0 // run anyway
 	LateSkip LatePolicy = 1 // cancel it, with the reason

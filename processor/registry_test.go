@@ -79,7 +79,7 @@ func TestLookupReturnsWhatWasRegistered(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	if _, found := r.Lookup("c"); found {
-		t.Error("found a tag that nobody registered")
+		t.Error("found a tag that is not registered")
 	}
 	if tags := r.Tags(); !slices.Equal(tags, []string{"a", "b"}) {
 		t.Errorf("tags are %v", tags)

@@ -302,7 +302,7 @@ func TestScanGivesRowsOfPlainInsertsTheirDueTime(t *testing.T) {
 	})
 }
 
-// Rows without a due time that somebody's transaction holds cannot be adopted, and lie in front of all others.
+// Rows without a due time that another transaction holds cannot be adopted, and lie in front of all others.
 func TestOverdueRowsBehindAPageThatCannotBeAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBacklog("a")

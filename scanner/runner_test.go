@@ -107,7 +107,7 @@ func TestAKickRunsAtOnceAndAfterARunInProgress(t *testing.T) {
 				return nil
 			}})
 		r.Kick("p")
-		r.Kick("nobody")
+		r.Kick("unknown")
 		time.Sleep(100 * time.Millisecond)
 		for range 5 { // what these are about may have come after the run in progress looked
 			r.Kick("p")

@@ -41,7 +41,7 @@ func TestShareFilterTakesItsShareFirstAndOthersRowsWhenTheyHaveWaited(t *testing
 		time.Sleep(overdue)
 		rows[1].Version = 2 // id 2 was run meanwhile, and came back
 		if got := s.filter(rows, odd); len(got) != 9 {
-			t.Errorf("then it takes %d rows, want all but the one that somebody had meanwhile", len(got))
+			t.Errorf("then it takes %d rows, want all but the one that another node had meanwhile", len(got))
 		}
 	})
 }
@@ -84,7 +84,7 @@ func TestShareFilterHelpsOnlyWithoutRowsOfItsOwn(t *testing.T) {
 	}
 }
 
-// A long backlog is read in several turns. What one of them left has not waited for anybody.
+// A long backlog is read in several turns. A row that one turn left has not waited for another node.
 func TestShareFilterGoesOnAtOnceWhileThereIsMore(t *testing.T) {
 	t.Parallel()
 	var s shareFilter

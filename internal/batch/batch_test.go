@@ -51,7 +51,7 @@ func busy(t *testing.T, c *Coalescer[int]) {
 	synctest.Wait()
 }
 
-// coalescer returns one whose flushes must not break off, unless the config says what happens then.
+// coalescer returns one whose flushes must not panic, unless the config handles that.
 func coalescer[T any](cfg Config[T]) *Coalescer[T] {
 	if cfg.Panicked == nil {
 		cfg.Panicked = func(_ []T, value any) { panic(value) }
@@ -193,7 +193,7 @@ func TestAStreamIsPaced(t *testing.T) {
 		add(t, c, make([]int, 9)...)
 		synctest.Wait()
 		if len(flushed) != 1 {
-			t.Errorf("%d flushes at once, want one of the lone item: the rest comes too soon after it", len(flushed))
+			t.Errorf("%d flushes at once, want one of the single item: the rest comes too soon after it", len(flushed))
 		}
 		finish(t, c)
 		if items != 110 {
@@ -213,7 +213,7 @@ func TestAFullBatchIsNotPaced(t *testing.T) {
 			synctest.Wait()
 		}
 		if !slices.Equal(batches, []int{1, 2}) {
-			t.Errorf("batches of %v at once, want the lone item and the full batch", batches)
+			t.Errorf("batches of %v at once, want the single item and the full batch", batches)
 		}
 		finish(t, c)
 		if took := time.Since(began); took > 0 || !slices.Equal(batches, []int{1, 2, 1}) {
@@ -258,7 +258,7 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &flight{}
-				var told []int
+				var lost []int
 				var value any
 				c := coalescer(Config[int]{
 					MaxItems: 2,
@@ -268,14 +268,14 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 						}
 						f.flush(batch)
 					},
-					Panicked: func(batch []int, v any) { told, value = batch, v },
+					Panicked: func(batch []int, v any) { lost, value = batch, v },
 				})
 				busy(t, c)
 				add(t, c, 1, 2, 3)
 				finish(t, c)
 				wantBatches(t, f, []int{0}, []int{3})
-				if !slices.Equal(told, []int{1, 2}) || (value == nil) != (name == "Goexit") {
-					t.Errorf("told of %v, %v", told, value)
+				if !slices.Equal(lost, []int{1, 2}) || (value == nil) != (name == "Goexit") {
+					t.Errorf("Panicked got %v, %v", lost, value)
 				}
 			})
 		})
@@ -283,7 +283,7 @@ func TestABrokenFlushDoesNotWedge(t *testing.T) {
 }
 
 // Callers that wait for their answers and come back at once share the flushes. Half of them to a batch is the least:
-// two crowds that take turns.
+// two groups that take turns.
 func TestWaitingCallersFillTheBatches(t *testing.T) {
 	const callers, rounds = 64, 50
 	synctest.Test(t, func(t *testing.T) {

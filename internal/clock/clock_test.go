@@ -212,7 +212,7 @@ func TestASuspendIsSeenByTheFirstAtMost(t *testing.T) {
 		}
 		slept = maxGap + 1
 		if most, ok := c.AtMost(); ok {
-			t.Errorf("promised from %v on", most)
+			t.Errorf("the upper bound is still %v", most)
 		}
 		wantAnchor(t, c, false)
 		if lost != 1 {
@@ -223,7 +223,7 @@ func TestASuspendIsSeenByTheFirstAtMost(t *testing.T) {
 	})
 }
 
-func TestAnchoredWakesWhoeverWaitsForAReading(t *testing.T) {
+func TestAnchoredWakesThoseThatWaitForAReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
 		for range 2 {
@@ -342,7 +342,7 @@ func TestGapIsSeenOnce(t *testing.T) {
 	f(2*time.Second+1, time.Second, true) // suspended
 	f(time.Hour, 0, true)
 	f(0, time.Hour, false)            // a process that did not run for long, awake
-	f(-time.Hour, time.Second, false) // somebody set the clock back
+	f(-time.Hour, time.Second, false) // the clock was set back
 }
 
 func TestGapIsQuietWhileAwake(t *testing.T) {

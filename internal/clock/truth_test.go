@@ -32,7 +32,7 @@ type step struct {
 }
 
 // simulate runs the steps in a bubble. It returns an error when the bounds do not hold the true times of all servers
-// that answer, or when a reading made the bounds of a lone server wider.
+// that answer, or when a reading made the bounds of a single server wider.
 func simulate(t *testing.T, machines []machine, steps []step) (err error) {
 	epoch := row.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	synctest.Test(t, func(*testing.T) {
@@ -125,8 +125,7 @@ func TestBoundsAlwaysHoldTheTruth(t *testing.T) {
 	})
 }
 
-// The check must be able to fail: an anchor that is wrong by 5 ms is seen, whatever the drift, as long as the reply is
-// fast.
+// The check must be able to fail: it sees an anchor that is wrong by 5 ms, whatever the drift, if the reply is fast.
 func TestAFalsifiedAnchorIsSeen(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		machines := drawMachines(rt)

@@ -43,7 +43,7 @@ func (b *board) listed(t *testing.T, token string) (row.Node, bool) {
 	return nodes[at], true
 }
 
-// newBoard lists nodes that were heard of just now.
+// newBoard lists nodes whose heartbeat is from just now.
 func newBoard(t *testing.T, nodes ...row.Node) *board {
 	t.Helper()
 	b := &board{Store: memstore.New()}
@@ -51,7 +51,7 @@ func newBoard(t *testing.T, nodes ...row.Node) *board {
 	return b
 }
 
-// take gives nodes their numbers, whoever holds these.
+// take gives nodes their numbers, also from other holders.
 func (b *board) take(t *testing.T, nodes ...row.Node) {
 	t.Helper()
 	for _, n := range nodes {

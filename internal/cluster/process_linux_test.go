@@ -11,7 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// TestProcessHiddenFromOtherUsersIsNotGone looks at this process as nobody, on a /proc that hides it.
+// TestProcessHiddenFromOtherUsersIsNotGone looks at this process as an unprivileged user, on a /proc that hides it.
 func TestProcessHiddenFromOtherUsersIsNotGone(t *testing.T) {
 	const key = "CLUSTER_HIDDEN"
 	if text := os.Getenv(key); text != "" {
@@ -44,7 +44,7 @@ func TestProcessHiddenFromOtherUsersIsNotGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.CreateTemp("", "cluster-*.test") // where nobody may read it
+	file, err := os.CreateTemp("", "cluster-*.test") // where every user may read it
 	if err != nil {
 		t.Fatal(err)
 	}

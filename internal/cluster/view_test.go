@@ -54,11 +54,11 @@ func TestViewNamesTheNodeThatArms(t *testing.T) {
 			soon, []int{3}},
 		{"due soon, the saver is leaving", []row.Node{node(3, "a"), leaving(node(5, "a"))}, id(5), soon, []int{3}},
 		{"due soon, the saver holds no lease", []row.Node{node(3, "a")}, id(700), soon, []int{3}},
-		{"due later is dealt out", []row.Node{node(3, "a"), node(5, "a")}, id(700), late, []int{3, 5}},
+		{"due later is shared", []row.Node{node(3, "a"), node(5, "a")}, id(700), late, []int{3, 5}},
 		{"a heartbeat of two seconds is alive", []row.Node{silent(node(3, "a"), 2*time.Second)}, id(3), late, []int{3}},
 		{"a row of a plain insert", []row.Node{node(3, "a"), node(5, "a")}, 42, late, []int{3, 5}},
-		{"nobody serves the tag", []row.Node{node(3, "b")}, id(3), soon, []int{-1}},
-		{"everybody leaves", []row.Node{leaving(node(3, "a"))}, id(3), soon, []int{-1}},
+		{"no node serves the tag", []row.Node{node(3, "b")}, id(3), soon, []int{-1}},
+		{"every node leaves", []row.Node{leaving(node(3, "a"))}, id(3), soon, []int{-1}},
 		{"no nodes", nil, id(3), late, []int{-1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestViewTellsEveryNodesShare(t *testing.T) {
 		}
 	}
 	if position, total := v.Share("c", 3); position != 0 || total != 0 {
-		t.Errorf("share %d of %d of a tag that nobody serves", position, total)
+		t.Errorf("share %d of %d of a tag that no node serves", position, total)
 	}
 }
 

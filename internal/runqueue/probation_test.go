@@ -37,7 +37,7 @@ func TestTaskThatNoCrashCountsAgainstLetsTheNextOneRun(t *testing.T) {
 	}
 }
 
-func TestProbationLeavesASingleWorkerToOthers(t *testing.T) {
+func TestProbationLeavesASingleSlotToOthers(t *testing.T) {
 	q := queueFor(1, 1, "a")
 	for i := range 100 {
 		q.AddDue([]row.Due{{ID: int64(i + 1), Tag: "a", Due: 1, CrashCount: 2}}, false, 0)

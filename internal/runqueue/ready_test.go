@@ -118,7 +118,7 @@ func TestTagTakesAtMostItsConcurrency(t *testing.T) {
 func TestRowWithoutADueTimeIsNotReady(t *testing.T) {
 	q := queueFor(1, 1, "a")
 	if taken := q.AddDue([]row.Due{{ID: 1, Tag: "a"}}, false, ms(0)); taken != 0 || len(q.pickAny(1, 0)) != 0 {
-		t.Errorf("%d rows were taken that nobody knows to be due", taken)
+		t.Errorf("%d rows without a due time were taken", taken)
 	}
 }
 
@@ -200,9 +200,9 @@ func TestARowIsInOnePlace(t *testing.T) {
 			"arm": func(*rapid.T) { q.Arm(draw(), false) },
 			"due": func(*rapid.T) { q.AddDue([]row.Due{draw()}, rapid.Bool().Draw(t, "backlog"), 1) },
 			"fire": func(*rapid.T) {
-				lead := Window{Near: time.Microsecond, First: 3 * time.Microsecond, Last: 4 * time.Microsecond}
+				window := Window{Near: time.Microsecond, First: 3 * time.Microsecond, Last: 4 * time.Microsecond}
 				now := row.Time(rapid.Int64Range(0, 5).Draw(t, "now"))
-				q.Fire(now, lead, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 })
+				q.Fire(now, window, func(e timer.Entry, _ string) bool { return e.Version%2 == 0 })
 			},
 			"pick": func(t *rapid.T) {
 				var onProbation []*Item

@@ -166,7 +166,7 @@ func TestASlotThatIsLeftWakesTheClaimer(t *testing.T) {
 	default:
 	}
 	if len(got) != 1 {
-		t.Errorf("the only slot is free, and task 2 waits for a signal that nobody gives")
+		t.Errorf("the only slot is free, and task 2 waits for a signal that never comes")
 	}
 }
 

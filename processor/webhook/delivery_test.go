@@ -270,7 +270,7 @@ func TestAttemptStartsWhenItsRequestIsSent(t *testing.T) {
 		{"it is answered", answers.URL, true},
 		{"it is not answered", hangs.URL, true},
 		{"its host is left alone", hangs.URL, false},
-		{"it finds nobody", gone.URL, false},
+		{"it finds no server", gone.URL, false},
 		{"it may not be made", "http://10.0.0.1/", false},
 	} {
 		l := new(lease)

@@ -68,7 +68,7 @@ func reset(conn netConn) {
 	_ = conn.Close()
 }
 
-// Whatever a receiver does, the call ends, spends one attempt, and tells nothing of what it met.
+// Whatever a receiver does, the call ends, spends one attempt, and its error quotes nothing.
 func TestBrokenReceiverSpendsAnAttempt(t *testing.T) {
 	t.Parallel()
 	say := func(text string, then func(netConn)) func(netConn) {

@@ -139,7 +139,7 @@ func TestLocalAddressOfAMixedNameIsNeverDialled(t *testing.T) {
 	port := portNumber(t, allowed.Listener.Addr())
 	denied, err := net.Listen("tcp", net.JoinHostPort("127.0.0.2", strconv.Itoa(int(port))))
 	if err != nil {
-		t.Skip("only Linux has 127.0.0.2 without being told:", err)
+		t.Skip("only Linux has 127.0.0.2 by default:", err)
 	}
 	t.Cleanup(func() { _ = denied.Close() })
 	for _, order := range [][]string{{"127.0.0.1", "127.0.0.2"}, {"127.0.0.2", "127.0.0.1"}} {

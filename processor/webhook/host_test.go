@@ -69,7 +69,7 @@ func TestHostThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 		fail := func() { mustEnter(t, h, "a:443")(errDown) }
 		fail()
 		fail()
-		mustEnter(t, h, "a:443")(nil) // an answer starts the count anew
+		mustEnter(t, h, "a:443")(nil) // an answer resets the count
 		fail()
 		fail()
 		mustEnter(t, h, "a:443")(errNotCalled)

@@ -13,7 +13,7 @@ import (
 
 type traceKey struct{}
 
-func TestTraceHookIsToldOfEachCall(t *testing.T) {
+func TestTraceHookSeesEachCall(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -24,17 +24,17 @@ func TestTraceHookIsToldOfEachCall(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"code":0}`)
 	})
-	type told struct {
+	type traced struct {
 		method, host string
 		status       int
 		err          error
 	}
-	var calls []told
+	var calls []traced
 	client := newClient(t, func(cfg *Config) {
 		cfg.HostRate, cfg.HostBurst = 1e-6, 4
 		cfg.Trace = func(ctx context.Context, method, host string) (context.Context, func(int, error)) {
 			return context.WithValue(ctx, traceKey{}, "of the hook"), func(status int, err error) {
-				calls = append(calls, told{method, host, status, err})
+				calls = append(calls, traced{method, host, status, err})
 			}
 		}
 		cfg.Inject = func(ctx context.Context, _ http.Header) {
@@ -51,9 +51,9 @@ func TestTraceHookIsToldOfEachCall(t *testing.T) {
 		t.Helper()
 		calls = nil
 		_, err := client.Deliver(t.Context(), someTask(), call)
-		want := told{"POST", server.Listener.Addr().String(), wantStatus, err}
+		want := traced{"POST", server.Listener.Addr().String(), wantStatus, err}
 		if len(calls) != 1 || calls[0] != want {
-			t.Errorf("%s: told %+v, want %+v", call.URL, calls, want)
+			t.Errorf("%s: traced %+v, want %+v", call.URL, calls, want)
 		}
 	}
 	f(200, Call{URL: server.URL})
@@ -64,7 +64,7 @@ func TestTraceHookIsToldOfEachCall(t *testing.T) {
 	calls = nil
 	if _, err := client.Deliver(t.Context(), someTask(), Call{URL: server.URL}); !errors.Is(err, ErrHostBusy) ||
 		len(calls) != 0 {
-		t.Errorf("a call that is not let through: %v, told %v", err, calls)
+		t.Errorf("a call that is not let through: %v, traced %v", err, calls)
 	}
 }
 

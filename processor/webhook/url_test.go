@@ -42,7 +42,7 @@ func TestURLIsRefusedWithoutALookUp(t *testing.T) {
 	}
 	err := newGuard(t, GuardConfig{}).CheckURL("ftp://h/")
 	if !strings.Contains(err.Error(), "https://, or with http://") {
-		t.Errorf("another scheme is told %v", err)
+		t.Errorf("the error of another scheme is %v", err)
 	}
 	for _, raw := range []string{
 		"http://h/canary", "https://h:22/", "https://h:8080/", "https://127.0.0.1/", "https://[::1]/",
