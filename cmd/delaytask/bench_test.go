@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/bench"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // tinyBench is a benchmark whose figures mean nothing.
@@ -47,9 +48,7 @@ func TestBenchPrintsATableAndItsProgress(t *testing.T) {
 	}
 	file := strings.TrimPrefix(s.dsn, "sqlite:")
 	left, err := os.ReadDir(filepath.Dir(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for _, f := range left {
 		if !strings.HasPrefix(f.Name(), filepath.Base(file)) {
 			t.Errorf("it leaves %s", f.Name())
@@ -65,9 +64,7 @@ func TestBenchSaysWhatIsMissing(t *testing.T) {
 			LeftOut: map[string]string{"restart": "the clock is another one"},
 			Stolen:  map[string]float64{"all": stolen, "save": 50},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		contains(t, out.String(), "Not measured: restart: the clock is another one")
 		if strings.Contains(out.String(), "gave 12 % of its CPU time to others") != said {
 			t.Errorf("%v %% stolen: %s", stolen, out.String())

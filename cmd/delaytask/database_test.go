@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 var (
@@ -53,9 +55,7 @@ func TestWritingCommandsSayWhichDatabase(t *testing.T) {
 	}
 	s.ok("migrate", "up")
 	file := filepath.Join(t.TempDir(), "settings.yaml")
-	if err := os.WriteFile(file, []byte("dsn: "+s.dsn), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, os.WriteFile(file, []byte("dsn: "+s.dsn), 0o600))
 	s.dsn = ""
 	contains(t, s.run("pause", "t", "--config", file).database, "("+file+": dsn)")
 	for _, quiet := range []string{"pause t --json", "list", "stats", "get --tag t --key k"} {
@@ -71,9 +71,7 @@ func TestAForeignFileIsLeftAlone(t *testing.T) {
 	s.exec("CREATE TABLE notes (text TEXT)")
 	file := strings.TrimPrefix(s.dsn, "sqlite:")
 	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for _, command := range append(readingCommands, writingCommands...) {
 		if strings.HasPrefix(command, "save") || command == "migrate up" {
 			continue // which create tables

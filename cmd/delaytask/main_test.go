@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -104,9 +105,7 @@ func (s *shell) save(args ...string) string {
 func (s *shell) exec(statement string, args ...any) {
 	s.t.Helper()
 	db, err := sql.Open("sqlite", strings.TrimPrefix(s.dsn, "sqlite:"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	servertest.OK(s.t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(s.t.Context(), statement, args...); err != nil {
 		s.t.Fatal(err)
@@ -138,12 +137,8 @@ func (s *shell) node(c delaytask.Config, tag string, process processor.Func) *de
 	s.t.Helper()
 	c.Logger = slog.New(slog.DiscardHandler)
 	node, err := delaytask.Open(s.t.Context(), s.dsn, c)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := errors.Join(node.Register(tag, process), node.Start(s.t.Context())); err != nil {
-		s.t.Fatal(err)
-	}
+	servertest.OK(s.t, err)
+	servertest.OK(s.t, errors.Join(node.Register(tag, process), node.Start(s.t.Context())))
 	return node
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestSavePrintsTheIDOfACommittedTask(t *testing.T) {
@@ -60,9 +62,7 @@ func TestSaveTakesItsBodyFromAFileOrStandardInput(t *testing.T) {
 	s := newShell(t)
 	s.stdin = "from stdin\n"
 	file := filepath.Join(t.TempDir(), "body.json")
-	if err := os.WriteFile(file, []byte("from a file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, os.WriteFile(file, []byte("from a file"), 0o600))
 	for argument, want := range map[string]string{"-": s.stdin, "@" + file: "from a file", "": "", "-7": "-7"} {
 		var v taskView
 		s.decode(&v, "get", s.save("--", "tag", argument))
@@ -122,9 +122,7 @@ func TestNoOutputSendsControlCharactersToTheTerminal(t *testing.T) {
 	id := s.save("tag", evil+"\nsecond line", "--header", "h="+evil, "--delay", "1h", "--key", "k\ttab")
 	attempts, err := json.Marshal([]map[string]any{{"n": 1, "finished": time.Now(), "executor": evil,
 		"error": evil + "\nforged"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	s.exec("UPDATE delay_task_message SET executor = ?, error_stack = ?, errors = ?, attempt = 1", evil,
 		evil+"\nforged\xff", attempts)
 	other := s.save("tag2", "1", "--key", "k", "--delay", "1h")
@@ -240,9 +238,7 @@ func TestSaveTakesTheNearestSetting(t *testing.T) {
 	s := newShell(t)
 	file := filepath.Join(t.TempDir(), "settings.yaml")
 	settings := "ttr: 20s\nmax_attempts: 9\ntags:\n  own: {ttr: 40s, max_attempts: 4}\n"
-	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, os.WriteFile(file, []byte(settings), 0o600))
 	f := func(ttr, maxAttempts int64, args ...string) {
 		t.Helper()
 		var v taskView

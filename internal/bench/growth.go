@@ -29,8 +29,7 @@ var growth = measurement{
 	},
 	takes: func(w workload) time.Duration {
 		rows := 2*w.rows + min(w.rows, million)
-		return 4*onFreshTakes + filledIn(rows) + w.lasting(growthRest) +
-			2*growthTurns*(save.takes(w)+drain.takes(w))
+		return 4*onFreshTakes + filledIn(rows) + w.lasting(growthRest) + 2*growthTurns*(save.takes(w)+drain.takes(w))
 	},
 	measure: func(ctx context.Context, r *run) error {
 		return r.onFresh(ctx, func(ctx context.Context, large *database) error {

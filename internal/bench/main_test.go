@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 const childArgument = "child"
@@ -46,9 +47,7 @@ func newRun(t *testing.T, o Options) *run {
 	once := o.Repeats == 0
 	o = o.withDefaults()
 	place, err := newPlace(o.DSN, o.scratch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() {
 		if err := place.leave(); err != nil {
 			t.Error(err)
@@ -74,16 +73,12 @@ func TestAChildPlaysItsRole(t *testing.T) {
 	r.Child = []string{childArgument}
 	want := order{Role: "echo", DSN: "user:password@tcp(host)/db", Count: 7}
 	p, err := startChild[order](t.Context(), r, want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	if got, err := p.Last(); err != nil || got != want {
 		t.Errorf("it said %+v, %v", got, err)
 	}
 	p, err = startChild[order](t.Context(), r, order{Role: "nosuch"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	if _, err := p.Last(); err == nil {
 		t.Error("a role that there is not was played")
 	}

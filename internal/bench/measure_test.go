@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/bench/usage"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // measure runs measurements and checks what does not depend on the speed of a machine that runs other tests meanwhile.
@@ -21,9 +22,7 @@ func measure(t *testing.T, o Options, excused ...string) (*Report, map[string]fl
 		t.Log(err)
 		report, err = Run(t.Context(), o)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	values := make(map[string]float64)
 	for _, l := range report.Lines {
 		values[l.Key] = l.Value

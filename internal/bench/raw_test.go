@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestFilledRowsAreTasks(t *testing.T) {
@@ -56,9 +57,7 @@ func TestFilledRowsAreTasks(t *testing.T) {
 func TestAnUpdateThatMissesRowsIsAnError(t *testing.T) {
 	onRaw(t, func(ctx context.Context, d *database, raw *raw) {
 		ids, err := d.fill(ctx, 20, filling{status: row.Executing, due: dueNow()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		for _, form := range known(ctx, t, d, claimForms) { // whose rows are executing already
 			_, err := raw.update(ctx, ids, form)
 			if err == nil || !strings.Contains(err.Error(), "a statement for 20 rows changed 0") {
@@ -75,9 +74,7 @@ func TestEveryFormWritesTheSame(t *testing.T) {
 		for _, claim := range known(ctx, t, d, claimForms) {
 			for _, settle := range settles {
 				ids, err := d.fill(ctx, 3, filling{status: row.Pending, due: dueNow()})
-				if err != nil {
-					t.Fatal(err)
-				}
+				servertest.OK(t, err)
 				for _, form := range []updateForm{claim, settle} {
 					if _, err := raw.update(ctx, ids, form); err != nil {
 						t.Error(err)

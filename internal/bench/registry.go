@@ -51,8 +51,7 @@ func Names() []string {
 func (m measurement) called(name string) bool {
 	return m.name == name || strings.HasPrefix(m.name, name+".") ||
 		slices.ContainsFunc(m.figures, func(f figure) bool {
-			return f.key == name ||
-				strings.HasPrefix(f.key, name+".")
+			return f.key == name || strings.HasPrefix(f.key, name+".")
 		})
 }
 

@@ -11,21 +11,16 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
 	report, err := Run(t.Context(), tiny(t, dbtest.New(t, dbtest.SQLite), "save_tx", "save_bulk"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	text, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	var root map[string]map[string]any
-	if err := json.Unmarshal(text, &root); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, json.Unmarshal(text, &root))
 	_, ratio := root["save_bulk"]["ratio"]
 	_, rate := root["save_bulk"]["per_s"].(float64)
 	_, spread := root["spread"]["save_tx"]
@@ -135,14 +130,10 @@ func scratches(t *testing.T, db dbtest.Database) (names []string) {
 	if db.Kind == dbtest.SQLite {
 		found, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(db.DSN, "sqlite:")),
 			"delaytask-bench-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		for _, folder := range found {
 			files, err := os.ReadDir(folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			for _, f := range files {
 				if strings.HasSuffix(f.Name(), ".db") {
 					names = append(names, f.Name())
@@ -153,29 +144,21 @@ func scratches(t *testing.T, db dbtest.Database) (names []string) {
 	}
 	rows, err := connect(t, db).QueryContext(context.WithoutCancel(t.Context()),
 		`SHOW DATABASES LIKE '`+scratchOwner(db)+`\_%'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, rows.Scan(&name))
 		names = append(names, name)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, rows.Err())
 	return names
 }
 
 func connect(t *testing.T, db dbtest.Database) *sql.DB {
 	t.Helper()
 	pool, err := sql.Open("mysql", db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() { _ = pool.Close() })
 	return pool
 }

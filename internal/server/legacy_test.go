@@ -33,14 +33,10 @@ func legacyAPI(t *testing.T, r *running, change func(*api.Config, *compat.Config
 	}
 	change(&c, &old)
 	legacy, err := compat.New(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	c.Compat = legacy
 	api, err := api.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return api
 }
 
@@ -53,9 +49,7 @@ func TestOldClientsReadEveryAnswer(t *testing.T) {
 		client := servertest.Inside(t, api)
 		client.Host = "tasks.example"
 		if name == "stopping" {
-			if err := api.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, api.Close(t.Context()))
 		}
 		for _, request := range [][2]string{
 			{http.MethodPost, "/compat/topics"}, {http.MethodPost, "/o/add"}, {http.MethodGet, "/o/get?topic=t"},
@@ -119,9 +113,7 @@ func TestTokenThatIsRevokedWhileABodyArrivesSavesNothing(t *testing.T) {
 		api := legacyAPI(t, r, func(c *api.Config, _ *compat.Config) { c.Tokens = who })
 		client := servertest.Inside(t, api)
 		req, err := client.Request(http.MethodPost, path, who, "Authorization", "Bearer x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		if a, err := client.Send(req); err != nil || a.Status != http.StatusUnauthorized {
 			t.Errorf("%s answers %d %s, %v", path, a.Status, a.Text, err)
 		}

@@ -58,9 +58,7 @@ func TestACallerWhoHangsUpIsNoFailure(t *testing.T) {
 		t.Helper()
 		ctx, hangUp := context.WithCancel(t.Context())
 		req, err := http.NewRequestWithContext(ctx, method, r.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
@@ -144,9 +142,7 @@ func TestGetsThatTakeJobsAreOffWhereBrowsersDoNotSayWhichPageAsks(t *testing.T) 
 	if err == nil {
 		err = asking.service.parts.store.CreateToken(t.Context(), token)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	admin := []string{"Authorization", "Bearer " + secret}
 	for _, path := range []string{"/o/get?topic=", "/o/complete?id=1&topic="} {
 		loopback.Want(200, "", "GET", path+"t", "")
@@ -183,9 +179,7 @@ func serve(t *testing.T, c config.Config, change ...func(*Service)) *running {
 	t.Helper()
 	logged := &servertest.Log{}
 	s, err := Open(t.Context(), c, slog.New(slog.NewTextHandler(logged, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for _, f := range change {
 		f(s)
 	}

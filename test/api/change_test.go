@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -22,9 +23,7 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 		now := func() processor.TaskRow {
 			t.Helper()
 			task, err := s.Get(ctx, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			return task
 		}
 		// change requires that one step meets a pending task, and returns the task before and after it.
@@ -147,25 +146,21 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 			return err
 		}
 		for name, c := range map[string]struct{ err, want error }{
-			"a reschedule by -1 ns":        {move(-1), processor.ErrInvalidDelay},
-			"a reschedule by 292 years":    {move(math.MaxInt64), processor.ErrDelayTooLong},
-			"a reschedule to no time":      {move(0, processor.To(time.Time{})), processor.ErrInvalidTime},
-			"a reschedule to both":         {move(time.Second, processor.To(time.Now())), processor.ErrInvalidOption},
-			"a cancel with a time":         {cancel(processor.To(time.Now())), processor.ErrInvalidOption},
-			"a cancel with an empty body":  {cancel(processor.Body(nil)), processor.ErrInvalidOption},
-			"a cancel with a nil option":   {cancel(nil), processor.ErrInvalidOption},
-			"a new body that is not UTF-8": {body("\xff"), processor.ErrInvalidBody},
-			"a new body that is no JSON":   {body(math.NaN()), processor.ErrInvalidBody},
-			"a new body over the limit": {body(make([]byte, processor.DefaultBodyLimit+1)),
-				processor.ErrBodyTooLarge}, "a pause of no tag": {s.Pause(ctx, ""),
-				processor.ErrInvalidTag}, "a resume of a bad tag": {s.Resume(ctx, "a b"),
-				processor.ErrInvalidTag},
-			"a list of an unknown status": {list(processor.Filter{Status: "done"}),
-				processor.ErrInvalidOption},
-			"a list of a bad tag": {list(processor.Filter{Tag: "\xff"}),
-				processor.ErrInvalidTag},
-			"a page of -1": {list(processor.Filter{Limit: -1}),
-				processor.ErrInvalidOption},
+			"a reschedule by -1 ns":         {move(-1), processor.ErrInvalidDelay},
+			"a reschedule by 292 years":     {move(math.MaxInt64), processor.ErrDelayTooLong},
+			"a reschedule to no time":       {move(0, processor.To(time.Time{})), processor.ErrInvalidTime},
+			"a reschedule to both":          {move(time.Second, processor.To(time.Now())), processor.ErrInvalidOption},
+			"a cancel with a time":          {cancel(processor.To(time.Now())), processor.ErrInvalidOption},
+			"a cancel with an empty body":   {cancel(processor.Body(nil)), processor.ErrInvalidOption},
+			"a cancel with a nil option":    {cancel(nil), processor.ErrInvalidOption},
+			"a new body that is not UTF-8":  {body("\xff"), processor.ErrInvalidBody},
+			"a new body that is no JSON":    {body(math.NaN()), processor.ErrInvalidBody},
+			"a new body over the limit":     {body(make([]byte, processor.DefaultBodyLimit+1)), processor.ErrBodyTooLarge},
+			"a pause of no tag":             {s.Pause(ctx, ""), processor.ErrInvalidTag},
+			"a resume of a bad tag":         {s.Resume(ctx, "a b"), processor.ErrInvalidTag},
+			"a list of an unknown status":   {list(processor.Filter{Status: "done"}), processor.ErrInvalidOption},
+			"a list of a bad tag":           {list(processor.Filter{Tag: "\xff"}), processor.ErrInvalidTag},
+			"a page of -1":                  {list(processor.Filter{Limit: -1}), processor.ErrInvalidOption},
 			"a page of a thousand millions": {list(processor.Filter{Limit: 1e9}), nil},
 			"a negative cursor":             {list(processor.Filter{After: -1}), processor.ErrInvalidOption},
 		} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -128,9 +129,7 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 			driver, dsn = "sqlite", strings.TrimPrefix(dsn, "sqlite:")
 		}
 		plain, err := sql.Open(driver, dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		t.Cleanup(func() { _ = plain.Close() })
 		_, err = delaytask.New(t.Context(), plain, delaytask.Config{Logger: silent})
 		if err == nil || !strings.Contains(err.Error(), "migrate") {
@@ -140,9 +139,7 @@ func TestNewTakesThePoolOfAnApplicationAndLeavesItOpen(t *testing.T) {
 		t.Cleanup(func() { _ = hidden.Close() })
 		for _, db := range []*sql.DB{plain, hidden} {
 			s, err := delaytask.New(t.Context(), db, delaytask.Config{Migrate: true, Logger: silent})
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			save(t, s, "t", 0)
 			stop(t, s)
 			if err := db.PingContext(t.Context()); err != nil {

@@ -17,9 +17,7 @@ func TestListsComePageByPage(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		items := slices.Repeat([]processor.Item{{Tag: "a", Body: 1, Delay: time.Hour}}, 7)
 		results, err := s.SaveDelayTasks(t.Context(), append(items, processor.Item{Tag: "b", Delay: time.Hour}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		for _, bodies := range []bool{false, true} {
 			filter := processor.Filter{
 				Tag: "a", Status: processor.Pending, DueBefore: time.Now().Add(2 * time.Hour), Limit: 3, Bodies: bodies,

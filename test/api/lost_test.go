@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -46,9 +47,7 @@ func TestLostAnswersOfTheRealService(t *testing.T) {
 	var popped []*processor.Popped
 	for len(popped) < 5 {
 		more, err := c.Pop(ctx, "a", processor.PopMax(10), processor.PopTTR(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		popped = append(popped, more...)
 	}
 	if n := total(t, c); n != 5 {

@@ -70,9 +70,7 @@ func serve(t *testing.T) (url string) {
 	cfg.DSN, cfg.Migrate, cfg.Node.Name = dbtest.New(t, dbtest.SQLite).DSN, true, "blue"
 	cfg.Server.Listen, cfg.Secret = "127.0.0.1:0", "a secret of this test, long enough"
 	s, err := server.Open(t.Context(), cfg, silent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	servertest.Run(t, s)
 	return s.URL()
 }
@@ -81,9 +79,7 @@ func serve(t *testing.T) (url string) {
 func dial(t *testing.T, url string, opts ...client.Option) *client.Client {
 	t.Helper()
 	c, err := client.New(url, append([]client.Option{client.WithLogger(silent)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() { stop(t, c) })
 	return c
 }
@@ -103,9 +99,7 @@ func stop(t *testing.T, s interface {
 func begin(t *testing.T, d dbtest.Database) *sql.Tx {
 	t.Helper()
 	tx, err := servertest.SQL(t, d.DSN).BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return tx
 }
@@ -118,12 +112,8 @@ type worker interface {
 
 func start(t *testing.T, w worker, tag string, p processor.Func, opts ...processor.RegisterOption) {
 	t.Helper()
-	if err := w.Register(tag, p, opts...); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, w.Register(tag, p, opts...))
+	servertest.OK(t, w.Start(t.Context()))
 }
 
 func nothing(context.Context, *processor.Task) error { return nil }
@@ -131,18 +121,14 @@ func nothing(context.Context, *processor.Task) error { return nil }
 func save(t *testing.T, s processor.Scheduler, tag string, delay time.Duration, opts ...processor.Option) int64 {
 	t.Helper()
 	id, err := s.SaveDelayTask(t.Context(), tag, 1, delay, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return id
 }
 
 func get(t *testing.T, s processor.Scheduler, id int64) processor.TaskRow {
 	t.Helper()
 	task, err := s.Get(t.Context(), processor.ID(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return task
 }
 
@@ -150,9 +136,7 @@ func get(t *testing.T, s processor.Scheduler, id int64) processor.TaskRow {
 func total(t *testing.T, s processor.Scheduler) (n int64) {
 	t.Helper()
 	stats, err := s.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for _, tag := range stats {
 		for _, count := range tag.Counts {
 			n += count

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -22,24 +23,18 @@ func pop(t *testing.T, s processor.Scheduler, tag string, opts ...processor.PopO
 func TestTasksArePoppedAndEnded(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		ctx := t.Context()
-		if err := s.Start(ctx); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Start(ctx))
 		if popped, err := s.Pop(ctx, "a", processor.PopWait(0)); len(popped) != 0 || err != nil {
 			t.Fatalf("popped %v, %v of an empty table", popped, err)
 		}
 		_, err := s.SaveDelayTasks(ctx, []processor.Item{
 			{Tag: "a", Body: 1}, {Tag: "b", Body: 2}, {Tag: "a", Body: 3, Delay: 200 * time.Millisecond},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		var tokens []processor.Token
 		for len(tokens) < 3 {
 			popped, err := s.Pop(ctx, "a", processor.PopAlso("b"), processor.PopMax(10), processor.PopTTR(time.Minute))
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			for _, p := range popped {
 				tokens = append(tokens, p.Token())
 				for _, ttr := range []time.Duration{time.Second, 1 << 62} {
@@ -57,9 +52,7 @@ func TestTasksArePoppedAndEnded(t *testing.T) {
 		answers, err := other.FinishAll(ctx, []processor.Token{
 			tokens[0], {}, {ID: 7, Version: 1}, tokens[1], tokens[2], tokens[2],
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		lost := processor.ErrLeaseLost
 		for i, want := range []error{lost, processor.ErrInvalidToken, processor.ErrNotFound, lost, nil, lost} {
 			wantError(t, "FinishAll", answers[i], want)
@@ -93,9 +86,7 @@ func TestTasksArePoppedAndEnded(t *testing.T) {
 
 func TestPopThatShallNotWaitReturnsWhatIsDue(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
-		if err := s.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Start(t.Context()))
 		id := save(t, s, "a", 0)
 		popped, err := s.Pop(t.Context(), "a", processor.PopWait(0))
 		// The machine stalled during the claim.

@@ -27,9 +27,7 @@ func listen(t *testing.T, c *client.Client, opts ...client.ReceiverOption) liste
 	server := httptest.NewServer(http.HandlerFunc(forward))
 	t.Cleanup(server.Close)
 	r, err := c.Receiver("shop", server.URL, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() { stop(t, r) })
 	return listening{r, server}
 }
@@ -104,9 +102,7 @@ func TestAReceiverThatStopsFinishesWhatRunsAndIsCalledNoMore(t *testing.T) {
 	for tick := time.Tick(5 * time.Millisecond); ; <-tick { // until it has unregistered, which it does first
 		e, err := c.Explain(t.Context(), processor.ID(save(t, c, "t", 0, processor.WithKey("k"),
 			processor.WithApp("shop"))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		if e.Reason == processor.ReasonUnserved {
 			break
 		}
@@ -135,9 +131,7 @@ func TestAReceiverRegistersAgainWhenItIsForgottenOrHasOtherTags(t *testing.T) {
 	if task := settled(t, c, save(t, c, "t", 0)); task.Status != processor.Completed {
 		t.Errorf("after it was forgotten: %s", task.LastError())
 	}
-	if err := r.Register("u", processor.Func(nothing), processor.Concurrency(1)); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, r.Register("u", processor.Func(nothing), processor.Concurrency(1)))
 	if task := settled(t, c, save(t, c, "u", 0, processor.WithApp("shop"))); task.Status != processor.Completed {
 		t.Errorf("of a tag that was added: %s", task.LastError())
 	}
@@ -160,9 +154,7 @@ func TestAReceiverThatCannotBeRegisteredIsRefused(t *testing.T) {
 	_, err := c.Receiver("a b", "http://127.0.0.1/")
 	wantError(t, "an app", err, processor.ErrInvalidOption)
 	r, err := c.Receiver("shop", "http://192.168.1.1/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	p := processor.Func(nothing)
 	wantError(t, "without a tag", r.Start(t.Context()), processor.ErrInvalidOption)
 	wantError(t, "with a TTR", r.Register("t", p, processor.TTR(time.Minute)), processor.ErrInvalidOption)

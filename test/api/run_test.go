@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -26,9 +27,7 @@ func TestTasksRun(t *testing.T) {
 		start(t, s, "order.close", closeOrder.Process)
 		id, err := s.SaveDelayTask(t.Context(), "order.close", order{7}, 50*time.Millisecond, processor.WithKey("k"),
 			processor.WithHeader("a", "b"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		for _, want := range []string{"7 k 1 map[a:b] false\n", "7 k 2 map[a:b] false\n"} {
 			if got := wait(t, ran); got != want {
 				t.Errorf("ran %s, want %s", got, want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -30,7 +31,8 @@ func TestBadSavesAreRefusedAndStoreNothing(t *testing.T) {
 			"a body that is not UTF-8":     {body("\xff"), processor.ErrInvalidBody},
 			"a body that does not marshal": {body(make(chan int)), processor.ErrInvalidBody},
 			"a body one byte over the limit": {body(make([]byte, processor.DefaultBodyLimit+1)),
-				processor.ErrBodyTooLarge}, "a delay of -1 ns": {delay(-1), processor.ErrInvalidDelay},
+				processor.ErrBodyTooLarge},
+			"a delay of -1 ns":       {delay(-1), processor.ErrInvalidDelay},
 			"the longest duration":   {delay(math.MaxInt64), processor.ErrDelayTooLong},
 			"a time that is not set": {with(processor.WithTime(time.Time{})), processor.ErrInvalidTime},
 			"a time and a delay": {processor.Item{Tag: "t", Delay: 1, Options: []processor.Option{
@@ -45,7 +47,8 @@ func TestBadSavesAreRefusedAndStoreNothing(t *testing.T) {
 			"a priority over 100":          {with(processor.WithPriority(101)), processor.ErrInvalidPriority},
 			"a header that is not UTF-8":   {with(processor.WithHeader("h", "\xff")), processor.ErrInvalidHeaders},
 			"a late policy that is not there": {with(processor.WithMaxLateness(time.Second, 7)),
-				processor.ErrInvalidOption}, "an option that is nil": {with(nil), processor.ErrInvalidOption},
+				processor.ErrInvalidOption},
+			"an option that is nil": {with(nil), processor.ErrInvalidOption},
 		} {
 			id, err := s.SaveDelayTask(t.Context(), c.item.Tag, c.item.Body, c.item.Delay, c.item.Options...)
 			if id != 0 || !errors.Is(err, c.want) {
@@ -82,9 +85,7 @@ func TestWhatIsUnusualAndRightIsStored(t *testing.T) {
 		}
 		large := `"` + strings.Repeat("x", processor.DefaultBodyLimit-2) + `"`
 		id, err := s.SaveDelayTask(t.Context(), "t", large, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		want("a body at the limit", string(get(t, s, id).Body) == large, true)
 		want("a delay of 1 ns", stored(1).Delay, time.Millisecond)
 		past := stored(0, processor.WithTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)))
@@ -155,9 +156,7 @@ func TestDuplicateInABatchIsItsOwn(t *testing.T) {
 			{Tag: "t", Body: 1, Delay: time.Hour, Options: key}, {Tag: "t", Delay: time.Hour},
 			{Tag: "t", Body: 2, Delay: time.Hour, Options: key}, {Tag: "u", Delay: time.Hour, Options: key},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		for i, want := range []error{nil, nil, processor.ErrDuplicate, nil} {
 			if !errors.Is(results[i].Err, want) {
 				t.Errorf("item %d: %v, want %v", i, results[i].Err, want)

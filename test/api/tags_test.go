@@ -20,9 +20,7 @@ func TestTagsArePaused(t *testing.T) {
 	both(t, func(t *testing.T, s form) {
 		ctx := t.Context()
 		ran := make(chan string, 1)
-		if err := s.Pause(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Pause(ctx, "a"))
 		start(t, s, "a", func(context.Context, *processor.Task) error { ran <- "it"; return nil })
 		id := save(t, s, "a", 0)
 		if e, err := s.Explain(ctx, processor.ID(id)); err != nil || e.Reason != processor.ReasonPaused {
@@ -38,9 +36,7 @@ func TestTagsArePaused(t *testing.T) {
 			err != nil {
 			t.Errorf("got %+v, %v", tags, err)
 		}
-		if err := s.Resume(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Resume(ctx, "a"))
 		wait(t, ran)
 		if task := settled(t, s, id); task.Status != processor.Completed {
 			t.Errorf("got %+v", task)
@@ -74,9 +70,7 @@ func byHand(t *testing.T, tags ...string) *delaytasktest.Scheduler {
 	t.Helper()
 	s := delaytasktest.New(t, delaytasktest.StartAt(noon))
 	for _, tag := range tags {
-		if err := s.Register(tag, processor.Func(nothing)); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Register(tag, processor.Func(nothing)))
 	}
 	return s
 }
@@ -88,13 +82,9 @@ func TestTagsAndStatsShowWhatIsServedPausedOrHasTasks(t *testing.T) {
 		t.Errorf("of none: got %v, %v", tags, err)
 	}
 	for _, tag := range []string{"paused", "both", "resumed"} {
-		if err := s.Pause(t.Context(), tag); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Pause(t.Context(), tag))
 	}
-	if err := s.Resume(t.Context(), "resumed"); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Resume(t.Context(), "resumed"))
 	save(t, s, "unserved", 0)
 	for _, delay := range []time.Duration{0, 0, time.Minute, time.Hour} {
 		save(t, s, "served", delay)
@@ -138,9 +128,7 @@ func TestLatenessOfAWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Advance(55*time.Minute + 200*time.Minute)
-	if err := s.Resume(t.Context(), "t"); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Resume(t.Context(), "t"))
 	s.Advance(0)
 	late := delaytask.Lateness{
 		Samples: 200, P50: 100 * time.Minute, P95: 190 * time.Minute, P99: 198 * time.Minute, Max: 200 * time.Minute,
@@ -187,23 +175,17 @@ func TestExplainNamesTheFirstHurdle(t *testing.T) {
 		explained(t, s.Scheduler, task.ID, delaytask.ReasonLeased, "until 2026-05-04T12:01:15.000Z")
 		return errors.New("no answer")
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	id := save(t, s, "t", time.Minute)
 	s.Advance(0)
 	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "It is due at 2026-05-04T12:01:00.000Z")
-	if err := s.Pause(t.Context(), "t"); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Pause(t.Context(), "t"))
 	explained(t, s.Scheduler, id, delaytask.ReasonNotDue, "The tag t is paused.")
 	if runs := s.Advance(time.Minute); len(runs) != 0 {
 		t.Errorf("a paused tag ran: %v", runs)
 	}
 	explained(t, s.Scheduler, id, delaytask.ReasonPaused, "paused")
-	if err := s.Resume(t.Context(), "t"); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Resume(t.Context(), "t"))
 	explained(t, s.Scheduler, id, delaytask.ReasonWaiting, "due since 2026-05-04T12:01:00.000Z")
 	s.Advance(0)
 	if leased != id {
@@ -218,9 +200,7 @@ func TestExplainSaysWhatBecameOfATask(t *testing.T) {
 	fail := func(context.Context, *processor.Task) error {
 		return processor.Permanent(errors.New("no such account"))
 	}
-	if err := s.Register("bad", processor.Func(fail)); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Register("bad", processor.Func(fail)))
 	ids := map[string]int64{}
 	for _, tag := range []string{"ok", "bad", "orphan", "cancelled"} {
 		ids[tag] = save(t, s, tag, 0)
@@ -257,13 +237,9 @@ func TestExplainSaysThatAnotherTransactionHoldsTheRow(t *testing.T) {
 		id := save(t, s, "t", 0)
 		tx := begin(t, d)
 		_, err := tx.ExecContext(t.Context(), "SELECT id FROM delay_task_message WHERE id = ? FOR UPDATE", id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		explained(t, s, id, delaytask.ReasonPaused, "The tag t is paused. Its row is locked by another transaction.")
-		if err := s.Resume(t.Context(), "t"); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Resume(t.Context(), "t"))
 		explained(t, s, id, delaytask.ReasonLocked, "Its row is locked by another transaction.")
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -36,8 +37,8 @@ func TestSpansOfSavesThatFail(t *testing.T) {
 	}{
 		"a tag that there cannot be": {[]delaytask.Item{{Tag: "not a tag"}}, delaytask.ErrInvalidTag, "send"},
 		"a negative delay":           {[]delaytask.Item{negative}, delaytask.ErrInvalidDelay, "send mail"},
-		"one of many": {[]delaytask.Item{{Tag: "mail"}, negative}, delaytask.ErrInvalidDelay,
-			"send mail"}, "a key that is taken": {[]delaytask.Item{{Tag: "mail",
+		"one of many":                {[]delaytask.Item{{Tag: "mail"}, negative}, delaytask.ErrInvalidDelay, "send mail"},
+		"a key that is taken": {[]delaytask.Item{{Tag: "mail",
 			Options: []delaytask.Option{delaytask.WithKey("7")}}}, delaytask.ErrDuplicate, "send mail"},
 	} {
 		before := len(f.spans(tt.span))
@@ -70,9 +71,7 @@ func TestBulkSaveHasOneSpanWhoseContextGoesIntoEveryTask(t *testing.T) {
 	mixed := []delaytask.Item{{Tag: "a", Delay: time.Hour}, {Tag: "b", Delay: time.Hour}, {Tag: "a", Delay: time.Hour}}
 	for name, items := range map[string][]delaytask.Item{"send a": same, "send": mixed} {
 		results, err := f.SaveDelayTasks(f.ctx, items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		span := f.one(t, name)
 		wantAttributes(t, span, map[attribute.Key]any{"messaging.batch.message_count": int64(len(items))})
 		for i, r := range results {
@@ -92,9 +91,7 @@ func TestSaveInATransactionIsTraced(t *testing.T) {
 	s, d := embedded(t, func(c *delaytask.Config) { c.TracerProvider = provider })
 	tx := begin(t, d)
 	id, err := s.SaveDelayTaskTx(t.Context(), tx, "mail", nil, time.Hour)
-	if err := errors.Join(err, tx.Commit()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, errors.Join(err, tx.Commit()))
 	_, err = s.SaveDelayTaskTx(t.Context(), tx, "late", nil, time.Hour)
 	wantError(t, "after the commit", err, sql.ErrTxDone)
 	send := recorder.one(t, "send mail")
@@ -130,9 +127,7 @@ func TestSaveThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 	} else {
 		wantAttributes(t, last, map[attribute.Key]any{"error.type": "outcome_unknown"})
 	}
-	if err := blocker.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, blocker.Rollback())
 	if id := save(t, s, "t", time.Hour, delaytask.WithID(unknown.ID)); id != unknown.ID || total(t, s) != 1 {
 		t.Errorf("saved again as %d, and %d tasks; want %d and 1", id, total(t, s), unknown.ID)
 	}
@@ -141,9 +136,7 @@ func TestSaveThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	state, err := trace.ParseTraceState("vendor=seven")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	caller := trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, TraceState: state,
 	})
@@ -176,9 +169,7 @@ func TestTraceContextPassesThroughWithoutAProvider(t *testing.T) {
 		s := delaytasktest.New(t)
 		before := maps.Clone(tt.headers)
 		id, err := s.SaveDelayTask(tt.ctx, "t", nil, time.Hour, delaytask.WithHeaders(tt.headers))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		if got := get(t, s, id).Headers; !maps.Equal(got, tt.want) {
 			t.Errorf("%s: headers %.200v, want %.200v", name, got, tt.want)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/delaytasktest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -71,17 +72,13 @@ func newTraced(t *testing.T, change ...func(*delaytask.Config)) traced {
 
 func (f traced) register(t *testing.T, tag string, p processor.Func, opts ...processor.RegisterOption) {
 	t.Helper()
-	if err := f.Register(tag, p, opts...); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, f.Register(tag, p, opts...))
 }
 
 func (f traced) save(t *testing.T, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
 	t.Helper()
 	id, err := f.SaveDelayTask(f.ctx, tag, nil, delay, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return id
 }
 
@@ -249,9 +246,7 @@ func TestBaggageTravelsWithAPropagatorThatTakesIt(t *testing.T) {
 		c.Propagator = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 	})
 	bag, err := baggage.Parse("tenant=7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	var got string
 	f.register(t, "mail", func(ctx context.Context, _ *processor.Task) error {
 		got = baggage.FromContext(ctx).Member("tenant").Value()

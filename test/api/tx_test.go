@@ -17,21 +17,13 @@ func TestTransactionsThatCannotBeUsed(t *testing.T) {
 	s, d := embedded(t)
 	finished := begin(t, d)
 	gone, err := servertest.SQL(t, d.DSN).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(finished.Rollback(), gone.Close()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
+	servertest.OK(t, errors.Join(finished.Rollback(), gone.Close()))
 	file, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(d.DSN, "sqlite:")+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	defer file.Close()
 	readOnly, err := file.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for name, c := range map[string]struct {
 		tx   delaytask.Tx
 		want error // nil: any

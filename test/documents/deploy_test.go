@@ -11,6 +11,7 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 
 	"github.com/delaytask/delaytask/internal/server/config"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // What the deploy files set must be settings: an unknown variable stops the start.
@@ -41,9 +42,7 @@ func TestDeployFilesSetWhatIsThere(t *testing.T) {
 func TestContainersAreHealthyWithoutRights(t *testing.T) {
 	t.Parallel()
 	compose, err := yaml.Parser().Unmarshal([]byte(read(t, root+"/docker-compose.yml")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for name, service := range compose["services"].(map[string]any) {
 		said := fmt.Sprint(service)
 		for _, want := range []string{"cap_drop:[ALL]", "read_only:true", "[no-new-privileges:true]",

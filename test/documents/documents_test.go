@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/migrations"
 )
 
@@ -52,9 +53,7 @@ func documents(t *testing.T, patterns ...string) []document {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return string(text)
 }
 
@@ -77,13 +76,9 @@ func (d document) statements(language string) []string {
 func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		db, kind, err := sqlstore.Connect(t.Context(), d.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		defer db.Close()
-		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, migrations.Up(t.Context(), db.DB, kind))
 		language, ran := "sql", 0
 		if kind == sqlstore.SQLite {
 			language = "sqlite"
@@ -164,8 +159,6 @@ func testFuncs(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return names
 }

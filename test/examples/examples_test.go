@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/client"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -50,9 +51,7 @@ func TestReceiver(t *testing.T) {
 	}
 	first.says(t, "^hello you")
 	second.says(t, "^hello you")
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, first.cmd.Process.Kill())
 	_ = first.cmd.Wait()
 	for range 5 {
 		completed(t, c, save(t, c, `{"name":"left"}`))
@@ -143,9 +142,7 @@ func need(t *testing.T, program string) {
 func save(t *testing.T, c *client.Client, body string, opts ...processor.Option) int64 {
 	t.Helper()
 	id, err := c.SaveDelayTask(t.Context(), "greet", body, 10*time.Millisecond, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return id
 }
 
@@ -167,9 +164,7 @@ func until(t *testing.T, c *client.Client, id int64, met func(*processor.TaskRow
 	late := time.After(time.Minute)
 	for tick := time.Tick(10 * time.Millisecond); ; {
 		task, err := c.Get(t.Context(), processor.ID(id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		if met(&task) {
 			return task
 		}
@@ -190,9 +185,7 @@ func TestExamplesAreShort(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		if len(lines) >= 60 {
 			t.Errorf("%s has %d lines, want less than 60", file, len(lines))

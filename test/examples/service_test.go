@@ -45,9 +45,7 @@ func build(t *testing.T, pkg string) string {
 	defer built.Unlock()
 	if built.dir == "" {
 		dir, err := os.MkdirTemp("", "delaytask-examples")
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		built.dir = dir
 	}
 	program := filepath.Join(built.dir, filepath.Base(pkg))
@@ -72,13 +70,9 @@ func run(t *testing.T, env []string, name string, args ...string) *process {
 	p := &process{cmd: exec.Command(name, args...), lines: make(chan string, 1000)}
 	p.cmd.Env = append(os.Environ(), env...)
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	p.cmd.Stderr = p.cmd.Stdout
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, p.cmd.Start())
 	go func() {
 		defer close(p.lines)
 		for scanner := bufio.NewScanner(out); scanner.Scan(); {
@@ -119,9 +113,7 @@ func (p *process) says(t *testing.T, pattern string) string {
 // stops sends SIGTERM and waits for an end in order.
 func (p *process) stops(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	var said []string
@@ -145,9 +137,7 @@ func service(t *testing.T) (env []string, c *client.Client) {
 	base := server.says(t, `serves at (http://[\d.:]+)`)
 	ready(t, base+"/readyz")
 	c, err := client.New(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() {
 		_ = c.Stop(context.Background())
 		server.stops(t)

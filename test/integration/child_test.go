@@ -121,16 +121,10 @@ func spawn(t *testing.T, d dbtest.Database, env ...string) *child {
 	cmd.Env = append(append(os.Environ(), childDSN+"="+d.DSN), env...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
+	servertest.OK(t, cmd.Start())
 	c := &child{t: t, cmd: cmd, in: in, lines: make(chan string, 10_000)}
 	read := make(chan struct{})
 	go func() {
@@ -192,24 +186,18 @@ func (c *child) save(tag string, delay time.Duration) (id int64) {
 	c.t.Helper()
 	c.say("save", tag, delay.Milliseconds())
 	id, err := strconv.ParseInt(c.hear("saved")[0], 10, 64)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	servertest.OK(c.t, err)
 	return id
 }
 
 // stop stops the child, as a deploy would.
 func (c *child) stop() {
 	c.t.Helper()
-	if err := c.in.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	servertest.OK(c.t, c.in.Close())
 	c.hear("stopped")
 }
 
 func (c *child) signal(s os.Signal) {
 	c.t.Helper()
-	if err := c.cmd.Process.Signal(s); err != nil {
-		c.t.Fatal(err)
-	}
+	servertest.OK(c.t, c.cmd.Process.Signal(s))
 }

@@ -29,9 +29,7 @@ func TestTaskOfAProcessThatIsKilledOrFrozenIsRescued(t *testing.T) {
 		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 			c, s := serving(t, d), open(t, d)
 			id, err := s.SaveDelayTask(t.Context(), "t", "hold", 0, delaytask.WithTTR(childTTR))
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			c.hear("run")
 			c.signal(signal)
 			gone := time.Now()
@@ -85,9 +83,7 @@ func TestTaskThatEndsItsProcessAmongTwoHundredOnThreeProcesses(t *testing.T) {
 				delaytask.WithTTR(childTTR)))
 		}
 		bad, err := s.SaveDelayTask(t.Context(), "t", "die", 2*time.Second, delaytask.WithTTR(childTTR))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		deaths := 0
 		servertest.Eventually(t, "the task that ends its process is failed", func() bool {
 			for i, c := range processes {

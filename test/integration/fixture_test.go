@@ -64,9 +64,7 @@ func config(t *testing.T, change ...func(*delaytask.Config)) delaytask.Config {
 func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *delaytask.Scheduler {
 	t.Helper()
 	s, err := delaytask.Open(t.Context(), d.DSN, config(t, change...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(context.Background()); err != nil { // the test's context has ended before its cleanup
 			t.Logf("stop: %v", err)
@@ -78,12 +76,8 @@ func open(t *testing.T, d dbtest.Database, change ...func(*delaytask.Config)) *d
 // serve registers the processor and starts the scheduler.
 func serve(t *testing.T, s *delaytask.Scheduler, tag string, p processor.Func, opts ...processor.RegisterOption) {
 	t.Helper()
-	if err := s.Register(tag, p, opts...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Register(tag, p, opts...))
+	servertest.OK(t, s.Start(t.Context()))
 }
 
 // armed is the lateness up to which a task was found by its timer: polls find it 100 ms after it was due, or later.
@@ -111,9 +105,7 @@ func save(t *testing.T, s *delaytask.Scheduler, tag string, delay time.Duration,
 func get(t *testing.T, s *delaytask.Scheduler, id int64) delaytask.TaskRow {
 	t.Helper()
 	task, err := s.Get(t.Context(), delaytask.ID(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return task
 }
 
@@ -139,9 +131,7 @@ func pool(t *testing.T, d dbtest.Database, params ...string) *sql.DB {
 		dsn += "?" + strings.Join(params, "&")
 	}
 	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -150,9 +140,7 @@ func pool(t *testing.T, d dbtest.Database, params ...string) *sql.DB {
 func mysqlConfig(t *testing.T, d dbtest.Database) *mysql.Config {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(d.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return cfg
 }
 
@@ -160,9 +148,7 @@ func mysqlConfig(t *testing.T, d dbtest.Database) *mysql.Config {
 func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return tx
 }
@@ -192,14 +178,10 @@ func number(t *testing.T, db *sql.DB, query string, args ...any) int {
 func columns(t *testing.T, db *sql.DB, id int64) map[string]string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT * FROM delay_task_message WHERE id = ?", id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	defer rows.Close()
 	names, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	values, places := make([]sql.RawBytes, len(names)), make([]any, len(names))
 	for i := range values {
 		places[i] = &values[i]
@@ -207,9 +189,7 @@ func columns(t *testing.T, db *sql.DB, id int64) map[string]string {
 	if !rows.Next() {
 		t.Fatalf("task %d is not stored: %v", id, rows.Err())
 	}
-	if err := rows.Scan(places...); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, rows.Scan(places...))
 	found := make(map[string]string, len(names))
 	for i, name := range names {
 		found[name] = "NULL"

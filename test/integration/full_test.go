@@ -79,7 +79,5 @@ func command(name string, args ...string) error {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 }

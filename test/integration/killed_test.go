@@ -72,13 +72,9 @@ func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) 
 	probe(t, d)
 	var ran starts
 	for _, kind := range callKinds {
-		if err := s.Register(string(kind), processor.Func(ran.process)); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Register(string(kind), processor.Func(ran.process)))
 	}
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Start(t.Context()))
 	c := beginCalls(t, s, d)
 	var back time.Time
 	var away time.Duration
@@ -148,34 +144,26 @@ func storedTasks(t *testing.T, db *sql.DB) map[string]storedTask {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT id, message_body, expected_time, execution_time, finish_time,"+
 		" (SELECT COUNT(*) FROM completion WHERE task = id) FROM delay_task_message")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	defer rows.Close()
 	stored := map[string]storedTask{}
 	for rows.Next() {
 		var task storedTask
 		var expected, began, finish string
-		if err := rows.Scan(&task.id, &task.name, &expected, &began, &finish, &task.completions); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, rows.Scan(&task.id, &task.name, &expected, &began, &finish, &task.completions))
 		task.name = strings.TrimSuffix(task.name, bulk)
 		task.expected, task.began, task.finish = utc(t, expected), utc(t, began), utc(t, finish)
 		task.hasSameBody = stored[task.name].hasSameBody + 1
 		stored[task.name] = task
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, rows.Err())
 	return stored
 }
 
 func utc(t *testing.T, column string) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02 15:04:05.000000", column)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return at
 }
 
@@ -299,13 +287,9 @@ func judgeNoise(t *testing.T, away time.Duration, databaseErrors, lines int) {
 func databaseErrors(t *testing.T, metrics *delaytask.Metrics) (n int) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(metrics); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, registry.Register(metrics))
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for _, f := range families {
 		if f.GetName() != "delaytask_database_errors_total" {
 			continue

@@ -34,9 +34,7 @@ func saveTogether(t *testing.T, s *delaytask.Scheduler, n int, due time.Time, op
 	opts = append(opts, delaytask.WithTime(due))
 	items := slices.Repeat([]delaytask.Item{{Tag: "t", Options: opts}}, n)
 	results, err := s.SaveDelayTasks(t.Context(), items)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	saved := make([]int64, n)
 	for i, r := range results {
 		saved[i] = r.ID

@@ -51,9 +51,7 @@ func TestOnlyATransactionIsTakenForOne(t *testing.T) {
 			return errors.Join(saved, moved, cancelled)
 		}
 		conn, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		defer conn.Close()
 		for name, tx := range map[string]delaytask.Tx{
 			"a pool":                         db,

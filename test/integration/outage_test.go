@@ -23,9 +23,7 @@ func outside(t *testing.T, d dbtest.Database) *sql.DB {
 	cfg := mysqlConfig(t, d)
 	cfg.DBName = ""
 	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
@@ -39,21 +37,15 @@ func killAll(t *testing.T, d dbtest.Database, server *sql.DB) int {
 		query = "SELECT processlist_id FROM performance_schema.threads WHERE processlist_db = ?"
 	}
 	rows, err := server.QueryContext(t.Context(), query, mysqlConfig(t, d).DBName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	defer rows.Close()
 	var killed []int64
 	for rows.Next() {
 		var id int64
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, rows.Scan(&id))
 		killed = append(killed, id)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, rows.Err())
 	for _, id := range killed {
 		_, err := server.ExecContext(t.Context(), fmt.Sprintf("KILL %d", id))
 		// It has ended by itself.
@@ -147,9 +139,7 @@ func TestServerThatIsReadOnlyForAWhile(t *testing.T) {
 		s := open(t, dbtest.Database{Kind: d.Kind, DSN: cfg.FormatDSN()}, quiet)
 		p, ran := ids()
 		slow, running, letGo := holding()
-		if err := s.Register("slow", slow); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Register("slow", slow))
 		serve(t, s, "t", p)
 		want := map[int64]bool{save(t, s, "slow", 0): true}
 		for i := range 30 {

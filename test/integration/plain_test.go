@@ -22,9 +22,7 @@ func TestColumnsOfACompletedTask(t *testing.T) {
 			delaytask.WithKey("order 7"), delaytask.WithHeader("trace", "é"), delaytask.WithMaxAttempts(7),
 			delaytask.WithPriority(-3), delaytask.WithTTR(20*time.Second),
 			delaytask.WithMaxLateness(time.Hour, delaytask.LateFail))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		stored := reaches(t, s, id, delaytask.Completed)
 		row := columns(t, db, id)
 		want := map[string]string{

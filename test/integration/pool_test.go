@@ -49,9 +49,7 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 			t.Run(params, func(t *testing.T) {
 				callers := pool(t, d, params)
 				s, err := delaytask.New(t.Context(), callers, config(t, quiet))
-				if err != nil {
-					t.Fatal(err)
-				}
+				servertest.OK(t, err)
 				defer servertest.Stop(t, s)
 				roundTrip(t, s, callers, truth)
 			})
@@ -79,9 +77,7 @@ func roundTrip(t *testing.T, s *delaytask.Scheduler, callers, truth *sql.DB) {
 	key := "key " + nasty
 	options := []delaytask.Option{delaytask.WithKey(key), delaytask.WithHeader("h", nasty)}
 	alone, err := s.SaveDelayTask(t.Context(), tag, nasty, 0, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	got := servertest.Receive(t, seen, "task runs")
 	if string(got.Body) != nasty || got.Key != key || got.Headers["h"] != nasty || got.Tag != tag {
 		t.Errorf("the processor saw %+v", got)
@@ -96,18 +92,12 @@ func roundTrip(t *testing.T, s *delaytask.Scheduler, callers, truth *sql.DB) {
 	var inTx []int64
 	for i, moment := range fold {
 		at, err := time.Parse("2006-01-02 15:04:05.999999", moment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		newYork, err := time.LoadLocation("America/New_York")
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		id, err := s.SaveDelayTaskTx(t.Context(), tx, tag, nasty, 0,
 			delaytask.WithTime(at.In(newYork)), delaytask.WithKey(key+fmt.Sprint(i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		inTx = append(inTx, id)
 	}
 	commit(t, tx)
@@ -139,9 +129,7 @@ func TestPoolKeepsItsSettings(t *testing.T) {
 		db.SetMaxOpenConns(size)
 		db.SetMaxIdleConns(3)
 		s, err := delaytask.New(t.Context(), db, config(t, quiet))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		t.Cleanup(func() { servertest.Stop(t, s) })
 		wantOwnSessions(t, db, 1) // some of the others are reserved, or in use
 		p, ran := ids()
@@ -168,9 +156,7 @@ func wantOwnSessions(t *testing.T, db *sql.DB, n int) {
 	defer cancel()
 	for range n {
 		conn, err := db.Conn(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		defer conn.Close()
 		var got, want struct {
 			mode, zone, charset  string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/testkit/stall"
 )
 
@@ -37,9 +38,7 @@ func probe(t *testing.T, d dbtest.Database) {
 	var commit func(context.Context) error
 	if d.Kind == dbtest.SQLite { // whose only writer must not be disturbed
 		file, err := os.Create(filepath.Join(t.TempDir(), "probe"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		t.Cleanup(func() { _ = file.Close() })
 		commit = func(context.Context) error {
 			_, err := file.WriteAt([]byte{1}, 0)

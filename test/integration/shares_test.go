@@ -47,9 +47,7 @@ func TestSharesMoveWhenANodeJoinsLeavesOrDies(t *testing.T) {
 func sharesOf(t *testing.T, s *delaytask.Scheduler, tag string) (shares []string) {
 	t.Helper()
 	nodes, err := s.Nodes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for _, n := range nodes {
 		for _, share := range n.Shares {
 			if share.Tag == tag && share.Position > 0 {

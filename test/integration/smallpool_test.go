@@ -22,14 +22,10 @@ func TestAConcurrencyOfFourWorksOnSixConnections(t *testing.T) {
 		small, others := pool(t, d), pool(t, d)
 		small.SetMaxOpenConns(6)
 		s, err := delaytask.New(t.Context(), small, config(t, func(cfg *delaytask.Config) { cfg.Concurrency = 4 }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		defer servertest.Stop(t, s)
 		slow, running, letGo := holding()
-		if err := s.Register("slow", slow); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, s.Register("slow", slow))
 		p, ran := ids()
 		serve(t, s, "t", func(ctx context.Context, task *processor.Task) error {
 			if task.Key == "" {
@@ -50,9 +46,7 @@ func TestAConcurrencyOfFourWorksOnSixConnections(t *testing.T) {
 		long := begin(t, others)
 		execute(t, long, "UPDATE delay_task_message SET priority = 1 WHERE id = ?", locked)
 		taken, err := s.SaveDelayTaskTx(t.Context(), long, "t", nil, 0, delaytask.WithKey("taken"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		var all sync.WaitGroup
 		all.Go(func() { // waits for the transaction
 			_, err := s.SaveDelayTask(t.Context(), "t", nil, 0, delaytask.WithKey("taken"))

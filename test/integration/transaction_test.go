@@ -18,17 +18,13 @@ import (
 func saveTx(t *testing.T, s *delaytask.Scheduler, tx *sql.Tx, delay time.Duration) int64 {
 	t.Helper()
 	id, err := s.SaveDelayTaskTx(t.Context(), tx, "t", "body", delay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return id
 }
 
 func commit(t *testing.T, tx *sql.Tx) {
 	t.Helper()
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, tx.Commit())
 }
 
 // ids returns a processor that reports its tasks, and the channel of their ids.
@@ -51,9 +47,7 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 
 		rolledBack := begin(t, db)
 		lost := saveTx(t, s, rolledBack, 0)
-		if err := rolledBack.Rollback(); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, rolledBack.Rollback())
 		tx := begin(t, db)
 		id := saveTx(t, s, tx, 0)
 		if n := number(t, db, allRows); n != 0 {
@@ -80,8 +74,7 @@ func TestTransactionDecidesWhetherTheTaskExists(t *testing.T) {
 			}
 			return id
 		}
-		cancel := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status,
-			error) {
+		cancel := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status, error) {
 			return s.CancelTx(t.Context(), tx, ref)
 		}
 		toNow := func(tx *sql.Tx, ref delaytask.Ref) (delaytask.Status, error) {

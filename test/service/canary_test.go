@@ -53,9 +53,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "service.yaml")
 		content := fmt.Sprintf("receivers: {static: {url: %q, secrets: [%s]}}\n", receiver+"/broken?token="+canary,
 			canarySecret)
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, os.WriteFile(file, []byte(content), 0o600))
 		s := serve(t, db, "DELAYTASK_LOG_LEVEL=debug", "DELAYTASK_CONFIG="+file, "DELAYTASK_SERVER_AUTH=token",
 			"DELAYTASK_SERVER_GET_TOPICS=*",
 			"DELAYTASK_SECRET=secret-"+canary+"-secret", "DELAYTASK_BACKOFF_BASE=100ms", "DELAYTASK_MAX_ATTEMPTS=2",
@@ -210,9 +208,7 @@ func (c canaries) withoutColumn(t *testing.T, db dbtest.Database) {
 func withPassword(t *testing.T, db dbtest.Database) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	user := "canary" + cfg.DBName[len(cfg.DBName)-12:]
 	pool := servertest.SQL(t, db.DSN)
 	for _, statement := range []string{

@@ -77,9 +77,7 @@ func launch(t *testing.T, environ []string, args ...string) *server {
 	s.cmd = exec.Command(program, append([]string{"serve"}, args...)...)
 	s.cmd.Dir, s.cmd.Env = t.TempDir(), environ
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.logged
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.cmd.Start())
 	go func() {
 		s.err = s.cmd.Wait()
 		close(s.ended)
@@ -99,9 +97,7 @@ func launch(t *testing.T, environ []string, args ...string) *server {
 
 func (s *server) signal(sig os.Signal) {
 	s.TB.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.TB.Fatal(err)
-	}
+	servertest.OK(s.TB, s.cmd.Process.Signal(sig))
 }
 
 // end waits for the end of the process and returns its exit code, which is -1 when a signal ended it.
@@ -141,9 +137,7 @@ func (s *server) finish(status int, code string, task wire.Popped) {
 // kill ends the server as a power cut would.
 func (s *server) kill() {
 	s.TB.Helper()
-	if err := s.cmd.Process.Kill(); err != nil {
-		s.TB.Fatal(err)
-	}
+	servertest.OK(s.TB, s.cmd.Process.Kill())
 	servertest.Receive(s.TB, s.ended, "the server is gone")
 }
 

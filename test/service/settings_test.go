@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "service.yaml")
 	content := "receivers: {t: {url: 'https://example.com', secrets: [" + signing + "]}}\n"
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, os.WriteFile(file, []byte(content), 0o600))
 	env := []string{"DELAYTASK_CONFIG=" + file, "DELAYTASK_DSN=root:canary1@tcp(db:3306)/shop",
 		"DELAYTASK_SECRET=canary2-canary2-canary2"}
 	for format, wants := range map[string][]string{
@@ -65,16 +64,12 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 func TestTheCommandOfTheUnitServes(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("../../deploy/delaytask.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	_, after, _ := strings.Cut(string(unit), "ExecStart=")
 	line, _, _ := strings.Cut(after, "\n")
 	command := strings.Fields(line)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, os.WriteFile(file, nil, 0o600))
 	for i, word := range command {
 		if word == "/etc/delaytask/config.yaml" {
 			command[i] = file

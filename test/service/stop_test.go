@@ -43,9 +43,7 @@ func (s *server) stopping() {
 func stored(t *testing.T, db dbtest.Database, id wire.ID) delaytask.TaskRow {
 	t.Helper()
 	task, err := servertest.Open(t, db.DSN, delaytask.Config{}).Get(t.Context(), delaytask.ID(int64(id)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return task
 }
 
@@ -55,9 +53,7 @@ func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
 		polls := s.polls("a.")
 		// Half a request is there when the server is told to stop.
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		defer func() { _ = conn.Close() }()
 		const body = `{"tag":"saved","key":"late"}`
 		write := func(text string) {

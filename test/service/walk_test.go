@@ -29,9 +29,7 @@ type delivered struct {
 func receiver(t *testing.T) (url string, calls <-chan delivered) {
 	t.Helper()
 	verifier, err := standardwebhooks.NewWebhook(signing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	took := make(chan delivered, 100)
 	url = servertest.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		at := time.Now()

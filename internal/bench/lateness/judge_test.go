@@ -11,6 +11,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }
@@ -108,9 +109,7 @@ func TestAnotherClockIsSeen(t *testing.T) {
 		// Stands still in 2026.
 		for parameter, want := range map[string]error{"": nil, "timestamp=1772366400": ErrOtherClock} {
 			pool, err := sql.Open("mysql", db.DSN+separator+parameter)
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			if err := SameClock(t.Context(), pool); !errors.Is(err, want) {
 				t.Errorf("with %q: %v, want %v", parameter, err, want)
 			}

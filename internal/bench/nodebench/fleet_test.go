@@ -14,6 +14,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 const (
@@ -38,9 +39,7 @@ func TestAFleetRunsEverything(t *testing.T) {
 	save := saver(t, dsn)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 	}
 	save(20)
 	must(f.Start(t.Context(), 2))
@@ -69,9 +68,7 @@ func TestAFleetRunsEverything(t *testing.T) {
 func saver(t *testing.T, dsn string) func(n int) {
 	t.Helper()
 	s, err := delaytask.Open(t.Context(), dsn, delaytask.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -96,16 +93,12 @@ func TestWhatIsStoppedBeforeItGoesHasRunNothing(t *testing.T) {
 	saver(t, dsn)(20)
 	f := fleetOf(t, order{DSN: dsn})
 	for range 2 { // while the second one starts, the first could do something
-		if err := f.Start(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, f.Start(t.Context(), 1))
 	}
 	if f.members[0].is(func(m *member) bool { return m.serving }) {
 		t.Error("it serves before it was let go")
 	}
-	if err := f.StopOldest(2); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, f.StopOldest(2))
 	if ran, claims := f.Counts(); ran[0]+ran[1] != 0 || claims[0] != (Claims{}) {
 		t.Errorf("it ran %v and claimed %v", ran, claims)
 	}

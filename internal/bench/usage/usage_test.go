@@ -4,6 +4,8 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestWhatAProcessNeeds(t *testing.T) {
@@ -11,9 +13,7 @@ func TestWhatAProcessNeeds(t *testing.T) {
 	if errors.Is(err, errors.ErrUnsupported) && runtime.GOOS != "linux" {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	const size = 64 << 20
 	held := make([]byte, size)
 	for i := range held {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestANewTokenIsRandomAndOnlyItsHashIsStored(t *testing.T) {
@@ -99,9 +100,7 @@ func start(t *testing.T, expires time.Duration) (*table, *Tokens, string) {
 		until = now.Add(expires)
 	}
 	secret, token, err := New("ci", []string{"order.*"}, []Verb{Save}, until)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	r := &table{tokens: []row.AccessToken{{Name: "zero"}, token}, now: now, began: time.Now()}
 	return r, NewTokens(r), secret
 }

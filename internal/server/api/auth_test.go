@@ -281,14 +281,10 @@ func TestABatchOfEndsReadsItsTagsTogether(t *testing.T) {
 		counted = faultstore.New(bridge.Store(c.Scheduler))
 		made, err := bridge.NewScheduler(delaytask.Config{Logger: slog.New(slog.DiscardHandler)}, counted,
 			func(cfg engine.Config) (*engine.Engine, error) { return engine.New(t.Context(), cfg) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		c.Scheduler = made.(*delaytask.Scheduler)
 		t.Cleanup(func() { servertest.Stop(t, c.Scheduler) })
-		if err := c.Scheduler.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, c.Scheduler.Start(t.Context()))
 	})
 	all, mine := s.token("all", "*", access.Save, access.Work), s.token("mine", "mine", access.Work)
 	const n = 200

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func parsed(t *testing.T, text []byte) any {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return v
 }
 
@@ -29,18 +29,12 @@ func TestTheDocumentIsOpenAPI(t *testing.T) {
 		t.Fatalf("got %d %v", got.Status, got.Header)
 	}
 	official, err := os.ReadFile("testdata/openapi-3.1.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	compiler := jsonschema.NewCompiler()
 	const name = "https://spec.openapis.org/oas/3.1/schema"
-	if err := compiler.AddResource(name, parsed(t, official)); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, compiler.AddResource(name, parsed(t, official)))
 	schema, err := compiler.Compile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	if err := schema.Validate(parsed(t, []byte(got.Text))); err != nil {
 		t.Error(err)
 	}
@@ -67,9 +61,7 @@ func contractOf(t *testing.T, s *site) contract {
 func (c contract) fits(name, text string) error {
 	c.t.Helper()
 	schema, err := c.compiler.Compile("http://test/openapi.json#/components/schemas/" + name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	servertest.OK(c.t, err)
 	return schema.Validate(parsed(c.t, []byte(text)))
 }
 
@@ -89,9 +81,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 		`{"tag":"t","key":"k","app":"a","body":[1],"headers":{"a":"b"},"max_lateness":"1h"}`)
 	f("Saved", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`)
 	var popped struct{ Tasks []struct{ ID, Token string } }
-	if err := json.Unmarshal([]byte(f("PopReply", "POST", "/v1/tags/t/pop?wait=20s", "")), &popped); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, json.Unmarshal([]byte(f("PopReply", "POST", "/v1/tags/t/pop?wait=20s", "")), &popped))
 	path, token := "/v1/tasks/"+popped.Tasks[0].ID, `"token":"`+popped.Tasks[0].Token+`"`
 	f("Explanation", "GET", path+"/explain", "")
 	s.Want(204, "", "POST", path+"/fail", `{`+token+`,"error":"x","permanent":true}`)

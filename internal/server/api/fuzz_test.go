@@ -32,9 +32,7 @@ func (tb table) holds(t *testing.T, r *http.Request) {
 	w := httptest.NewRecorder()
 	tb.site.api.ServeHTTP(w, r)
 	var rows int
-	if err := tb.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM delay_task_message").Scan(&rows); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, tb.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM delay_task_message").Scan(&rows))
 	if rows > 0 {
 		if _, err := tb.db.ExecContext(t.Context(), "DELETE FROM delay_task_message"); err != nil {
 			t.Fatal(err)

@@ -40,9 +40,7 @@ func TestPagesEndAt16MiBAndTheNextGoesOn(t *testing.T) {
 	var want []wire.ID
 	put := func(bytes int) {
 		id, err := s.scheduler.SaveDelayTask(t.Context(), "t", "x", time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		servertest.Exec(t, s.dsn, "UPDATE delay_task_message SET message_body = ? WHERE id = ?",
 			strings.Repeat("b", bytes), id)
 		want = append(want, wire.ID(id))

@@ -45,17 +45,13 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	t.Helper()
 	s := &site{dsn: dbtest.New(t, dbtest.SQLite).DSN, logged: &servertest.Log{}}
 	s.scheduler = servertest.Open(t, s.dsn, delaytask.Config{BodyLimit: testBodyLimit})
-	if err := s.scheduler.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.scheduler.Start(t.Context()))
 	s.store = bridge.Store(s.scheduler).(*sqlstore.Store)
 	receivers, err := push.New(push.Config{ // never called: only what is stored matters here
 		Store: s.store, Scheduler: s.scheduler, Client: servertest.Webhooks(t, webhook.Config{}),
 		Log: slog.New(slog.DiscardHandler), Reserved: []string{access.HTTPTag},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	stopping, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	c := Config{
@@ -65,9 +61,8 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	for _, f := range change {
 		f(&c)
 	}
-	if s.api, err = New(c); err != nil {
-		t.Fatal(err)
-	}
+	s.api, err = New(c)
+	servertest.OK(t, err)
 	s.Client = servertest.Inside(t, s.api)
 	return s
 }
@@ -82,9 +77,7 @@ func ok[T any](s *site, status int, method, path, body string, header ...string)
 func (s *site) count() (n int64) {
 	s.TB.Helper()
 	stats, err := s.scheduler.Stats(s.TB.Context())
-	if err != nil {
-		s.TB.Fatal(err)
-	}
+	servertest.OK(s.TB, err)
 	for _, tag := range stats {
 		for _, tasks := range tag.Counts {
 			n += tasks
@@ -100,9 +93,7 @@ func (s *site) token(name, tags string, verbs ...access.Verb) []string {
 	if err == nil {
 		err = s.store.CreateToken(s.TB.Context(), token)
 	}
-	if err != nil {
-		s.TB.Fatal(err)
-	}
+	servertest.OK(s.TB, err)
 	return []string{"Authorization", "Bearer " + secret}
 }
 
@@ -110,8 +101,6 @@ func (s *site) token(name, tags string, verbs ...access.Verb) []string {
 func (s *site) stored(id wire.ID) string {
 	s.TB.Helper()
 	task, err := s.scheduler.Get(s.TB.Context(), delaytask.ID(int64(id)))
-	if err != nil {
-		s.TB.Fatal(err)
-	}
+	servertest.OK(s.TB, err)
 	return string(task.Body)
 }

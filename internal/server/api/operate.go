@@ -138,8 +138,7 @@ func (a *API) stats(ctx context.Context, _ *struct{}) (*statsOutput, error) {
 		return nil, a.problem(err)
 	}
 	stats = slices.DeleteFunc(stats, func(t delaytask.TagStats) bool {
-		return !access.From(ctx).May(access.Operate,
-			t.Tag)
+		return !access.From(ctx).May(access.Operate, t.Tag)
 	})
 	return &statsOutput{wire.Stats{Tags: view.Stats(stats)}}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // stored are the tokens that there are.
@@ -22,13 +23,9 @@ func (s stored) AccessTokens(context.Context) ([]row.AccessToken, row.Reading, e
 func caller(t *testing.T, tag string, verbs ...access.Verb) access.Caller {
 	t.Helper()
 	secret, token, err := access.New("somebody", []string{tag}, verbs, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	c, err := access.NewTokens(stored{token}).Check(t.Context(), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return c
 }
 

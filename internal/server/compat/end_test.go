@@ -39,12 +39,8 @@ func TestFinishEndsAJobThatWaitsAgain(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
 		q.ok(q.add(`{"topic":"t","id":"1","ttr":60000}`))
 		popped, err := q.scheduler.Pop(t.Context(), "t")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := popped[0].Fail(t.Context(), processor.RetryAfter(errors.New("no"), time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
+		servertest.OK(t, popped[0].Fail(t.Context(), processor.RetryAfter(errors.New("no"), time.Hour)))
 		before := q.task("t", "1")
 		answers := make(chan answer)
 		for range 3 {
@@ -71,13 +67,9 @@ func TestWhoHoldsAJobThatAnotherFinishesHasLostItsLease(t *testing.T) {
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
 		q.is(q.command(`{"command":"pop","topic":"t","wait":20}`), "1", "")
 		// As if the TTR had ended.
-		if err := q.scheduler.Release(t.Context(), tokenOf(q.task("t", "s3:1"))); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, q.scheduler.Release(t.Context(), tokenOf(q.task("t", "s3:1"))))
 		popped, err := q.scheduler.Pop(t.Context(), "t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		q.is(q.command(`{"command":"finish","id":"1"}`), "1", "")
 		if err := popped[0].Finish(t.Context()); !errors.Is(err, delaytask.ErrLeaseLost) {
 			t.Errorf("the other holder: %v, want ErrLeaseLost", err)
@@ -180,9 +172,7 @@ func TestJobThatMayBeStoredIsTheServicesTrouble(t *testing.T) {
 	dsn := dbtest.New(t, dbtest.SQLite).DSN
 	q := serve(t, dsn)
 	locked, err := servertest.SQL(t, dsn).BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	defer func() { _ = locked.Rollback() }()
 	q.patience = time.Second // longer than the statement takes to be sent
 	if a := q.Want(503, "", "POST", "/o/add", `{"topic":"t","id":"1"}`); !strings.Contains(a.Text, "add it again") {

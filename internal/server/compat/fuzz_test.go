@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // sound fails the test when a decoded request breaks an assumption of the rest.
@@ -60,9 +62,7 @@ func FuzzDecode(f *testing.F) {
 			"command": r.command, "topic": r.topic, "id": r.id, "body": r.body, "delay": r.delay, "ttr": r.ttr,
 			"wait": r.wait,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		r.many, r.max = false, 0
 		if same, err := decode(again); err != nil || same != r {
 			t.Fatalf("%s\n reads as %+v, %v\n and was %+v", again, same, err, r)

@@ -52,9 +52,7 @@ func onSQLite(t *testing.T, change ...func(*Config)) *queue {
 func serve(t *testing.T, dsn string, change ...func(*Config)) *queue {
 	t.Helper()
 	q := stopped(t, dsn, change...)
-	if err := q.scheduler.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, q.scheduler.Start(t.Context()))
 	return q
 }
 
@@ -67,9 +65,7 @@ func stopped(t *testing.T, dsn string, change ...func(*Config)) *queue {
 		f(&c)
 	}
 	h, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	q.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), q.patience)
 		defer cancel()
@@ -148,8 +144,6 @@ func (q *queue) byID(id int64) delaytask.TaskRow {
 func (q *queue) show(ref delaytask.Ref) delaytask.TaskRow {
 	q.TB.Helper()
 	task, err := q.scheduler.Get(q.TB.Context(), ref)
-	if err != nil {
-		q.TB.Fatal(err)
-	}
+	servertest.OK(q.TB, err)
 	return task
 }

@@ -19,8 +19,9 @@ func TestFailedJobRunsAgainWhenItsTTRHasPassed(t *testing.T) {
 		want    time.Duration // -1: the error is left as it was
 	}{
 		"its own TTR": {map[string]string{ttrHeader: "5000"}, fails(300*time.Millisecond, broken),
-			4700 * time.Millisecond}, "the usual one": {map[string]string{ttrHeader: "0"}, fails(0, broken),
-			15 * time.Second}, "a small one": {map[string]string{ttrHeader: "10"}, fails(0, broken), time.Second},
+			4700 * time.Millisecond},
+		"the usual one": {map[string]string{ttrHeader: "0"}, fails(0, broken), 15 * time.Second},
+		"a small one":   {map[string]string{ttrHeader: "10"}, fails(0, broken), time.Second},
 		"an attempt that took longer": {
 			map[string]string{ttrHeader: "5000"}, fails(time.Minute, broken), 0},
 		"a panic": {

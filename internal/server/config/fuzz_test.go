@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"testing"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // Settings that load without an error pass the check, and load the same when they are printed.
@@ -27,9 +29,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if err := c.check(); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, c.check())
 		c.DSN = MaskDSN(c.DSN)
 		again, err := Load(Source{Path: writeFile(t, c.String())})
 		again.DSNFrom = c.DSNFrom // now the file
@@ -53,9 +53,7 @@ func FuzzMaskDSN(f *testing.F) {
 			want := Default()
 			want.DSN = before + "***" + after
 			encoded, err := c.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			if wanted, _ := want.MarshalJSON(); string(encoded) != string(wanted) || c.String() != want.String() {
 				t.Fatalf("%q is printed as\n%s", c.DSN, c)
 			}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 const example = "../../../config.yaml"
@@ -18,27 +20,21 @@ const example = "../../../config.yaml"
 func writeFile(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
 func readFile(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return string(content)
 }
 
 func TestExampleFileHoldsEveryKeyWithItsDefault(t *testing.T) {
 	t.Parallel()
 	c, err := Load(Source{Path: example})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	want := Default()
 	want.DSNFrom = example + ": dsn"
 	if !reflect.DeepEqual(c, want) {
@@ -65,9 +61,7 @@ func TestExampleFileShowsTheSettingsOfATag(t *testing.T) {
 	t.Parallel()
 	uncommented := regexp.MustCompile(`(?m)^#(tags:|receivers:|  )`).ReplaceAllString(readFile(t, example), "$1")
 	c, err := Load(Source{Path: writeFile(t, uncommented)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	want := map[string]Tag{"order.close": {Concurrency: 8, Timeout: 30 * time.Second, TTR: time.Minute, MaxAttempts: 5}}
 	if !reflect.DeepEqual(c.Tags, want) {
 		t.Errorf("got %+v, want %+v", c.Tags, want)
@@ -79,17 +73,13 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	path := writeFile(t, "concurrency: 1\nmax_attempts: 1\nttr: 1m\n")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(flags, "concurrency", "ttr", "migrate")
-	if err := flags.Parse([]string{"--concurrency=3", "--migrate"}); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, flags.Parse([]string{"--concurrency=3", "--migrate"}))
 	c, err := Load(Source{
 		Path:    path,
 		Environ: []string{"DELAYTASK_CONCURRENCY=2", "DELAYTASK_MAX_ATTEMPTS=2", "DELAYTASK_DSN=", "RECEIVERS=9"},
 		Flags:   flags,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	want := Default()
 	want.Concurrency, want.MaxAttempts, want.TTR, want.Migrate = 3, 2, time.Minute, true
 	if !reflect.DeepEqual(c, want) {
@@ -101,9 +91,7 @@ func TestFlagsOfACommandAreNoSettings(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("save", pflag.ContinueOnError)
 	flags.Duration("ttr", 0, "lease of this task")
-	if err := flags.Parse([]string{"--ttr=1h"}); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, flags.Parse([]string{"--ttr=1h"}))
 	c, err := Load(Source{Path: writeFile(t, ""), Flags: flags})
 	if err != nil || c.TTR != Default().TTR {
 		t.Errorf("got TTR %v, %v", c.TTR, err)
@@ -140,9 +128,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		if s.noFlag {
 			continue
 		}
-		if err := flags.Set(FlagName(s.key), value); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, flags.Set(FlagName(s.key), value))
 	}
 	for name, src := range map[string]Source{"DELAYTASK_DSN": {Environ: environ}, "--dsn": {Flags: flags}} {
 		src.Path = writeFile(t, "")
@@ -179,9 +165,7 @@ func TestTagsFromFileAndEnvironment(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "tags:\n  a.b:\n    timeout: 0\n  mail/send: {concurrency: 2}\n  idle:\n")
 	c, err := Load(Source{Path: path, Environ: []string{"DELAYTASK_TAGS_MAIL_SEND_TTR=20s"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	want := map[string]Tag{"a.b": {NoTimeout: true}, "mail/send": {Concurrency: 2, TTR: 20 * time.Second}}
 	if !reflect.DeepEqual(c.Tags, want) {
 		t.Errorf("got %+v, want %+v", c.Tags, want)
@@ -272,9 +256,7 @@ func TestSecretsInAFileThatOthersCanReadAreReported(t *testing.T) {
 		{0o644, `{dsn: "u@tcp(h)/db", ttr: 1m}`, ""},
 	} {
 		path := writeFile(t, c.content)
-		if err := os.Chmod(path, c.mode); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, os.Chmod(path, c.mode))
 		got, err := Load(Source{Path: path, Environ: []string{"DELAYTASK_SECRET=fedcba9876543210"}})
 		if exposed := strings.ReplaceAll(strings.Join(got.Exposed, " "), path+": ", ""); err != nil || exposed != c.want {
 			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, exposed, err, c.want)

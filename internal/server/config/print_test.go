@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestPrintedSettingsCanBeReadBack(t *testing.T) {
@@ -18,9 +20,7 @@ func TestPrintedSettingsCanBeReadBack(t *testing.T) {
 	c.Server.Hosts, c.Server.TLS = []string{"a.example", "b.example"}, TLS{Cert: "c.pem", Key: "k.pem"}
 	c.Receivers = map[string]Receiver{"a.b": {URL: "https://example.com/x", PassRule: `{"code":1}`}}
 	var printed strings.Builder
-	if err := c.Print(&printed); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, c.Print(&printed))
 	got, err := Load(Source{Path: writeFile(t, printed.String())})
 	got.DSNFrom = "" // now the file
 	if err != nil || !reflect.DeepEqual(got, c) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,9 +22,7 @@ const before = "01681089bca2a81355b6dbfe5c807a9b5859d5bd8ae9f1fec35dae51ed655ab5
 func box(t *testing.T, secret string) *Box {
 	t.Helper()
 	b, err := New(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return b
 }
 
@@ -31,9 +31,7 @@ func TestWhatIsEncryptedIsOpenedInItsPlaceAlone(t *testing.T) {
 	b := box(t, secret)
 	for _, plaintext := range []string{"", "x", "whsec_c2VjcmV0", strings.Repeat("long", 1000)} {
 		s, err := b.Seal([]byte(plaintext), "shop", "http://a/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		if len(s) != len(plaintext)+29 || len(plaintext) > 1 && bytes.Contains(s, []byte(plaintext)) {
 			t.Errorf("%.20q is encrypted as %x", plaintext, s)
 		}
@@ -67,9 +65,7 @@ func TestADamagedSealIsNotOpened(t *testing.T) {
 	t.Parallel()
 	b := box(t, secret)
 	s, err := b.Seal([]byte("secret"), "place")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	for i := range s {
 		for bit := range 8 {
 			damaged := bytes.Clone(s)
@@ -118,9 +114,7 @@ func TestASecretThatCannotServeIsRefused(t *testing.T) {
 func TestTheWayOfSealingStays(t *testing.T) {
 	t.Parallel()
 	s, err := hex.DecodeString(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	got, err := box(t, secret).Open(s, "shop", "http://a/")
 	if err != nil || string(got) != "whsec_c2VjcmV0" {
 		t.Errorf("opened as %q, %v", got, err)
@@ -130,13 +124,9 @@ func TestTheWayOfSealingStays(t *testing.T) {
 // Only data that was encrypted for the place is opened, whatever a row contains.
 func FuzzOpen(f *testing.F) {
 	b, err := New(secret)
-	if err != nil {
-		f.Fatal(err)
-	}
+	servertest.OK(f, err)
 	own, err := hex.DecodeString(before) // the same in every process of the fuzzer
-	if err != nil {
-		f.Fatal(err)
-	}
+	servertest.OK(f, err)
 	f.Add(own, "shop", "http://a/")
 	f.Add(own, "", "")
 	f.Add(own[:13], "shop", "http://a/")

@@ -12,6 +12,8 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 // roundTrip is a collector without a network, which works in a synctest bubble.
@@ -74,16 +76,12 @@ func exporter(t *testing.T, env variables) (*Exporter, *counts) {
 		all[name] = value
 	}
 	s, err := FromEnv(all.get)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	c := &counts{spans: map[string]int{}}
 	e, err := New(context.Background(), Config{
 		Settings: s, Service: "delaytask", Version: "v1", Log: slog.New(slog.NewTextHandler(c, nil)), Count: c.count,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return e, c
 }
 

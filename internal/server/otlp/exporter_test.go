@@ -13,6 +13,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestSpansReachTheCollector(t *testing.T) {
@@ -156,9 +158,7 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), sdktrace.DefaultExportTimeout*time.Millisecond)
 				defer cancel()
 				began := time.Now()
-				if err := (settling{e}).ExportSpans(ctx, tracetest.SpanStubs{{}}.Snapshots()); err != nil {
-					t.Fatal(err)
-				}
+				servertest.OK(t, (settling{e}).ExportSpans(ctx, tracetest.SpanStubs{{}}.Snapshots()))
 				if took := time.Since(began); c.of(result) != 1 || took < least || took > most {
 					t.Errorf("counted %v after %v and %d tries", c.spans, took, tried)
 				}
@@ -190,9 +190,7 @@ func TestACollectorThatCannotTakeSpansNowIsAskedAgain(t *testing.T) {
 func TestAWrongResourceIsRefused(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "nothing")
 	to, err := FromEnv(variables{"OTEL_TRACES_EXPORTER": "otlp"}.get)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	_, err = New(t.Context(), Config{Settings: to, Service: "delaytask"})
 	if err == nil || !strings.Contains(err.Error(), "OTEL_RESOURCE_ATTRIBUTES") {
 		t.Errorf("got %v", err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,9 +61,7 @@ func TestHowSpansAreSent(t *testing.T) {
 		"OTEL_TRACES_SAMPLER":                   "parentbased_traceidratio",
 		"OTEL_TRACES_SAMPLER_ARG":               "0.25",
 	}.get)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	if s.timeout != 1500*time.Millisecond || !s.gzip || s.queue != 7 || s.Host() != "c:1" {
 		t.Errorf("got %v, %v, %d, %s", s.timeout, s.gzip, s.queue, s.Host())
 	}
@@ -83,9 +83,7 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	t.Parallel()
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	noPEM := filepath.Join(t.TempDir(), "empty.pem")
-	if err := os.WriteFile(noPEM, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, os.WriteFile(noPEM, nil, 0o600))
 	f := func(name, value, want string) {
 		t.Helper()
 		env := variables{endpoint: "http://c", "OTEL_TRACES_SAMPLER": "traceidratio"}

@@ -25,9 +25,7 @@ func TestDueTaskIsPostedToItsReceiver(t *testing.T) {
 		f := start(t, d)
 		secret := webhook.NewSecret()
 		reference, err := standardwebhooks.NewWebhook(secret.Reveal())
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		type call struct {
 			header http.Header
 			body   string
@@ -84,9 +82,7 @@ func TestReceiverMayFinishLater(t *testing.T) {
 		token := func() delaytask.Token {
 			t.Helper()
 			token, err := delaytask.ParseToken(servertest.Receive(t, called, "the call").Header.Get("Delaytask-Token"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			servertest.OK(t, err)
 			return token
 		}
 		finished := f.save("t", nil, delaytask.WithTTR(time.Hour))
@@ -94,9 +90,7 @@ func TestReceiverMayFinishLater(t *testing.T) {
 		if task := f.get(finished); task.Status != delaytask.Executing {
 			t.Errorf("after 202 the task is %s", task.Status)
 		}
-		if err := f.Finish(t.Context(), handed); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, f.Finish(t.Context(), handed))
 		f.awaitStatus(finished, delaytask.Completed)
 
 		forgotten := f.save("t", nil, delaytask.WithTTR(time.Second))

@@ -125,9 +125,7 @@ func TestExplainLeavesOtherTasksToTheScheduler(t *testing.T) {
 	explains := func(tag string, want delaytask.Reason, options ...delaytask.Option) {
 		t.Helper()
 		id, err := f.SaveDelayTask(t.Context(), tag, nil, time.Hour, options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		task := f.get(id)
 		e, err := f.registry.Explain(t.Context(), &task)
 		if err != nil || e.Reason != want {

@@ -49,12 +49,9 @@ func start(t *testing.T, d dbtest.Database, change ...func(*Config)) fixture {
 		change(&c)
 	}
 	var err error
-	if f.registry, err = New(c); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.registry, err = New(c)
+	servertest.OK(t, err)
+	servertest.OK(t, f.Start(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { f.registry.Run(ctx) })
@@ -73,9 +70,7 @@ func newClient(t *testing.T, log *slog.Logger) *webhook.Client {
 func newBox(t *testing.T, secret string) *encrypted.Box {
 	t.Helper()
 	box, err := encrypted.New(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	return box
 }
 
@@ -107,9 +102,7 @@ func (f fixture) register(app, address string, tags ...string) wire.Receiver {
 func (f fixture) sign(app, address, secret string, tags ...string) wire.Receiver {
 	f.t.Helper()
 	w, err := f.registry.Register(f.t.Context(), &wire.Register{App: app, Address: address, Tags: tags, Secret: secret})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	servertest.OK(f.t, err)
 	servertest.Eventually(f.t, app+" is called at "+address, func() bool {
 		found := f.registry.directory.Load().find(tags[0], app)
 		return slices.ContainsFunc(found, func(to *target) bool { return to.Address == address })
@@ -120,18 +113,14 @@ func (f fixture) sign(app, address, secret string, tags ...string) wire.Receiver
 func (f fixture) save(tag string, body any, options ...delaytask.Option) int64 {
 	f.t.Helper()
 	id, err := f.SaveDelayTask(f.t.Context(), tag, body, 0, options...)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	servertest.OK(f.t, err)
 	return id
 }
 
 func (f fixture) get(id int64) delaytask.TaskRow {
 	f.t.Helper()
 	task, err := f.Get(f.t.Context(), delaytask.ID(id))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	servertest.OK(f.t, err)
 	return task
 }
 
@@ -149,9 +138,7 @@ func (f fixture) awaitServed(tag string, want bool) {
 	f.t.Helper()
 	servertest.Eventually(f.t, "the tag "+tag+" is served or not", func() bool {
 		nodes, err := f.Nodes(f.t.Context())
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		servertest.OK(f.t, err)
 		return want == slices.ContainsFunc(nodes, func(n delaytask.Node) bool { return slices.Contains(n.Tags, tag) })
 	})
 }

@@ -66,12 +66,9 @@ func TestAddressThatCouldNeverBeCalledIsRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite))
 	guard, err := webhook.NewGuard(webhook.GuardConfig{Allow: []string{"10.1.0.0/16", "hooks.internal"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.registry.Client, err = webhook.New(webhook.Config{Guard: guard}); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
+	f.registry.Client, err = webhook.New(webhook.Config{Guard: guard})
+	servertest.OK(t, err)
 	t.Cleanup(f.registry.Client.Close)
 	for address, allowed := range map[string]bool{
 		"http://10.2.0.1/": false, "https://[::1]/": false, "http://LOCALHOST.:8080/": false,
@@ -125,9 +122,7 @@ func TestThereAreOnlySoManyReceivers(t *testing.T) {
 		full.Store = c.Store
 		c.Store = full
 		r, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		for _, app := range []string{"shop", "mail"} {
 			if err := register(r, app, "old"); err != nil {
 				t.Errorf("%s: %s again: %v", name, app, err)
@@ -185,9 +180,7 @@ func TestReceiverIsShownKeptAndRemoved(t *testing.T) {
 		if kept := f.register("shop", "http://127.0.0.1/", "c"); kept.TTLMS != 60_000 {
 			t.Errorf("registered again without a ttl as %+v", kept)
 		}
-		if err := r.Remove(t.Context(), int64(w.ID)); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, r.Remove(t.Context(), int64(w.ID)))
 		_, get := r.Get(t.Context(), int64(w.ID))
 		_, beat := r.Heartbeat(t.Context(), int64(w.ID))
 		for _, err := range []error{get, beat, r.Remove(t.Context(), int64(w.ID))} {
@@ -227,9 +220,7 @@ func TestRegistrationCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t, dbtest.New(t, dbtest.SQLite), func(c *Config) { c.Every = time.Hour })
 	w := f.register("shop", "http://127.0.0.1/", "t") // which waits until it can be called
-	if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, f.registry.Remove(t.Context(), int64(w.ID)))
 	servertest.Eventually(t, "it is called no more", func() bool {
 		return f.registry.directory.Load().find("t", "shop") == nil
 	})
@@ -244,9 +235,7 @@ func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {
 		ran <- struct{}{}
 		return nil
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	called := make(chan *http.Request, 9)
 	w := f.register("shop", answer(t, 200, called), "own", "t")
 	f.awaitServed("t", true)
@@ -261,9 +250,7 @@ func TestTagThatIsServedOtherwiseIsLeftAlone(t *testing.T) {
 	if len(called) > 0 {
 		t.Error("the receiver was called as well")
 	}
-	if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, f.registry.Remove(t.Context(), int64(w.ID)))
 	f.awaitServed("t", false)
 	f.awaitServed("own", true)
 	if n := f.count("receivers are not called"); n != 2 {

@@ -25,9 +25,7 @@ func TestFormerSecretSignsForADay(t *testing.T) {
 	f := func(name string, s secrets, at row.Time, want ...string) {
 		t.Helper()
 		signing, err := s.signing(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, err)
 		var got []string
 		for _, secret := range signing {
 			got = append(got, secret.Reveal())
@@ -105,9 +103,7 @@ func TestSecretIsChangedWithoutLosingACall(t *testing.T) {
 			t.Errorf("registered again after its ttl as %+v", again)
 		}
 		expect([2]bool{true, true})
-		if err := f.registry.Remove(t.Context(), int64(w.ID)); err != nil {
-			t.Fatal(err)
-		}
+		servertest.OK(t, f.registry.Remove(t.Context(), int64(w.ID)))
 		f.register("shop", address, "t")
 		awaitSigned(0)
 		expect([2]bool{false, false})

@@ -23,9 +23,7 @@ func (s Static) process(t *testing.T, body string, status int, answer string) (c
 		_, _ = io.WriteString(w, answer)
 	})+"/hook?a=1"
 	p, err := s.Processor(newClient(t, slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	task := someTask()
 	task.Body = []byte(body)
 	err = p.Process(t.Context(), task)
@@ -61,9 +59,7 @@ func TestStaticReceiverIsCalled(t *testing.T) {
 func TestStaticReceiversAnswerIsJudged(t *testing.T) {
 	t.Parallel()
 	rule, err := webhook.ParseRule([]byte(`{"code":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, err)
 	f := func(s Static, status int, answer string, done, handedOver bool) {
 		t.Helper()
 		_, _, err := s.process(t, "{}", status, answer)

@@ -53,9 +53,7 @@ func TestABodyThatIsNotReadIsAnsweredAtOnceAndEndsItsConnection(t *testing.T) {
 func TestATaskWhosePopIsGoneIsHandedOutAgainAtNoCost(t *testing.T) {
 	t.Parallel()
 	s := servertest.Open(t, dbtest.New(t, dbtest.SQLite).DSN, delaytask.Config{})
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	servertest.OK(t, s.Start(t.Context()))
 	if _, err := s.SaveDelayTask(t.Context(), "t", "x", 0); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,14 @@ import (
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.
 const patience = 2 * time.Minute
 
+// OK ends the test when err is not nil.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
