@@ -23,7 +23,9 @@ var public = []string{
 }
 
 // logging lists the packages whose log messages operators search for.
-var logging = []string{"internal/engine", "internal/lifecycle", "internal/runqueue", "internal/save", "internal/sqlstore", "scanner"}
+var logging = []string{
+	"internal/engine", "internal/lifecycle", "internal/runqueue", "internal/save", "internal/sqlstore", "scanner",
+}
 
 func TestPublicDeclarations(t *testing.T) {
 	var all strings.Builder
@@ -122,7 +124,7 @@ func message(n ast.Node) string {
 	return said
 }
 
-// text is what a string says, or the expression that gives it.
+// text is the value of a string literal, or the source of any other expression.
 func text(e ast.Expr) string {
 	if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 		return constant.StringVal(constant.MakeFromLiteral(literal.Value, token.STRING, 0))

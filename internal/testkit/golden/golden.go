@@ -28,7 +28,8 @@ func Check(t *testing.T, file, got string) {
 	want, have := strings.Split(string(held), "\n"), strings.Split(got, "\n")
 	for i := range max(len(want), len(have)) {
 		if w, h := line(want, i), line(have, i); w != h {
-			t.Fatalf("%s differs in line %d: DELAYTASK_UPDATE=1 writes it anew\n got: %.500s\nwant: %.500s", file, i+1, h, w)
+			t.Fatalf("%s differs in line %d: DELAYTASK_UPDATE=1 writes it anew\n got: %.500s\nwant: %.500s",
+				file, i+1, h, w)
 		}
 	}
 }

@@ -115,8 +115,8 @@ func (e *listener) claimedAt(id int64) time.Time {
 }
 
 // observe notes an answer that took so long, from the server that was asked or from a later one. A clock that took over
-// under the same name shows only in an answer that comes sooner than the clocks are apart: otherwise the answer may have
-// been under way for as long.
+// under the same name shows only in an answer that comes sooner than the clocks are apart: otherwise the answer may
+// have been under way for as long.
 func (e *listener) observe(asked int, name string, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
