@@ -54,9 +54,8 @@ Measurements: ` + measurements() + `.`,
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
 	values(cmd, "only", bench.Names()...)
-	a.jsonFlag(cmd)
 	cmd.AddCommand(a.benchChildCommand(), a.benchHTTPCommand(), a.benchNodesCommand())
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // profiled writes a CPU profile of what f does, when a file is named.
@@ -170,8 +169,7 @@ func (a *app) benchPart(part string, o *bench.Options) *cobra.Command {
 	flags.Float64Var(&o.Scale, "scale", 1, "make all workloads smaller, which makes the figures meaningless")
 	_ = flags.MarkHidden("scale") // the flag was added in the line above
 	values(cmd, "only", benchPartNames(part)...)
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func benchPartNames(part string) (names []string) {

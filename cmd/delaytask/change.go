@@ -214,8 +214,7 @@ its result is refused. The bulk form counts first and asks; where there is no te
 	f.addFlags(cmd, "only tasks that were due longer ago")
 	values(cmd, "status", string(delaytask.Pending))
 	cmd.Flags().BoolVar(&onlyPending, "only-pending", false, "leave a task alone that is executing")
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) retryCommand() *cobra.Command {
@@ -250,8 +249,7 @@ A task whose key another unfinished task carries by now stays failed.`,
 	}
 	f.addFlags(cmd, "only tasks that failed longer ago")
 	values(cmd, "status", string(delaytask.Failed))
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) rescheduleCommand() *cobra.Command {
@@ -298,6 +296,5 @@ the new time. A task that is executing or finished is left alone.`,
 	}
 	name.addFlags(cmd)
 	due.addFlags(cmd)
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }

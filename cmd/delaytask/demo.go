@@ -44,8 +44,7 @@ its tasks have tags of their own and are deleted at the end. Settings files and 
 		},
 	}
 	cmd.AddCommand(a.workerCommand())
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 var errDemoSlow = fmt.Errorf("the demo was not done after %v; is the machine very busy?", demoLimit)

@@ -42,8 +42,7 @@ func (a *app) getCommand() *cobra.Command {
 		},
 	}
 	name.addFlags(cmd)
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // printTask leaves out fields that are not set.
@@ -203,6 +202,5 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 		},
 	}
 	name.addFlags(cmd)
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }

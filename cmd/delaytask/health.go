@@ -48,8 +48,7 @@ whatever names it holds; where server.tls.client_ca is set, it must have signed 
 	flags.BoolVar(&f.live, "live", false, "ask whether the process answers, not whether it is ready")
 	noFiles(cmd, "url", "timeout")
 	config.AddFlags(flags, "server.listen", "server.tls.cert", "server.tls.key")
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 var errUnhealthy = errors.New("the service does not answer as it should")

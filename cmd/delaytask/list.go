@@ -91,8 +91,7 @@ first attempt started.`,
 	flags.StringVar(&after, "after", "", "only tasks with a larger id: the next page")
 	flags.BoolVar(&bodies, "bodies", false, "with --json: the bodies too")
 	noFiles(cmd, "limit", "after")
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // pages reads up to limit tasks, in as many pages as that takes.

@@ -129,7 +129,7 @@ func (a *app) logger(c config.Log) *slog.Logger {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  delaytask version --json",
@@ -146,9 +146,7 @@ func (a *app) versionCommand() *cobra.Command {
 				Arch    string `json:"arch"`
 			}{delaytask.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
 		},
-	}
-	a.jsonFlag(cmd)
-	return cmd
+	})
 }
 
 func versionLine() string {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"strconv"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -26,7 +26,7 @@ func (a *app) migrateCommand() *cobra.Command {
 }
 
 func (a *app) migrateUpCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "up",
 		Short: "Bring the tables up to date",
 		Long: "Bring the tables up to date. Any number of processes may do so at once, and doing it again " +
@@ -34,21 +34,19 @@ func (a *app) migrateUpCommand() *cobra.Command {
 		Example: "  delaytask migrate up --dsn 'user:password@tcp(db:3306)/shop'",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onDatabase(cmd, creates, func(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
-				before, err := migrations.Status(ctx, db, kind)
+			return a.onDatabase(cmd, creates, func(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
+				before, err := migrations.Status(ctx, db.DB, kind)
 				if err != nil {
 					return err
 				}
-				if err := migrations.Up(ctx, db, kind); err != nil {
+				if err := migrations.Up(ctx, db.DB, kind); err != nil {
 					return err
 				}
 				missing := func(s migrations.State) bool { return !s.Applied }
 				return a.printMigrated(before, missing, "applied", "The tables are up to date.")
 			})
 		},
-	}
-	a.jsonFlag(cmd)
-	return cmd
+	})
 }
 
 func (a *app) migrateDownCommand() *cobra.Command {
@@ -65,8 +63,8 @@ first. On a terminal it asks.`,
 				return misusedf("there is nobody to ask whether to take back a migration with all that it stores: " +
 					"add --yes")
 			}
-			return a.onDatabase(cmd, changes, func(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
-				before, err := migrations.Status(ctx, db, kind)
+			return a.onDatabase(cmd, changes, func(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
+				before, err := migrations.Status(ctx, db.DB, kind)
 				if err != nil {
 					return err
 				}
@@ -76,7 +74,7 @@ first. On a terminal it asks.`,
 						return err
 					}
 				}
-				if err := migrations.Down(ctx, db, kind); err != nil {
+				if err := migrations.Down(ctx, db.DB, kind); err != nil {
 					return err
 				}
 				takenBack := func(s migrations.State) bool { return s.Applied && s == newest }
@@ -85,20 +83,19 @@ first. On a terminal it asks.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) migrateStatusCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:     "status",
 		Short:   "Show which migrations are applied",
 		Long:    "Show which migrations are applied. It changes nothing.",
 		Example: "  delaytask migrate status --json",
 		Args:    wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onDatabase(cmd, reads, func(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
-				states, err := migrations.Status(ctx, db, kind)
+			return a.onDatabase(cmd, reads, func(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
+				states, err := migrations.Status(ctx, db.DB, kind)
 				if err != nil {
 					return err
 				}
@@ -116,9 +113,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 				return t.flush()
 			})
 		},
-	}
-	a.jsonFlag(cmd)
-	return cmd
+	})
 }
 
 func (a *app) migrateSQLCommand() *cobra.Command {
@@ -146,8 +141,7 @@ harmless, and migrate up afterwards only takes note of them. No connection is ma
 	}
 	cmd.Flags().StringVar(&kind, "for", "", "mysql or sqlite (default: what --dsn names)")
 	values(cmd, "for", "mysql", "sqlite")
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // kindOf is the kind of database of the flag, or of the settings.
@@ -174,7 +168,7 @@ func (a *app) kindOf(cmd *cobra.Command, named string) (sqlstore.Kind, error) {
 
 // onDatabase calls f with a connection and no scheduler: the tables may be missing.
 func (a *app) onDatabase(
-	cmd *cobra.Command, u use, f func(context.Context, *sql.DB, sqlstore.Kind) error,
+	cmd *cobra.Command, u use, f func(context.Context, *sqlx.DB, sqlstore.Kind) error,
 ) error {
 	c, err := a.settings(cmd)
 	if err != nil {
@@ -187,7 +181,7 @@ func (a *app) onDatabase(
 	if err != nil {
 		return err
 	}
-	err = f(cmd.Context(), db.DB, kind)
+	err = f(cmd.Context(), db, kind)
 	if closed := db.Close(); err == nil {
 		err = closed
 	}

@@ -40,8 +40,7 @@ func (a *app) resumeCommand() *cobra.Command {
 func (a *app) tagsCommand(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = wanted(1, -1, "one or more tags")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 // tagView is the outcome of a pause or resume for one tag.

@@ -70,8 +70,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use.`,
 	}
 	add(groupStart, a.demoCommand(), a.serveCommand(), a.migrateCommand())
 	add(groupTasks, a.saveCommand(), a.getCommand(), a.listCommand(), a.explainCommand(), a.cancelCommand(),
-		a.rescheduleCommand(),
-		a.retryCommand())
+		a.rescheduleCommand(), a.retryCommand())
 	add(groupOperate, a.pauseCommand(), a.resumeCommand(), a.statsCommand(), a.nodesCommand(), a.benchCommand(),
 		a.healthCommand(), a.tokenCommand(), a.configCommand())
 	root.AddCommand(a.versionCommand())
@@ -99,9 +98,10 @@ func strictly(root *cobra.Command) {
 	}
 }
 
-// jsonFlag gives a command that prints data its --json.
-func (a *app) jsonFlag(cmd *cobra.Command) {
+// withJSON adds --json to a command that prints data.
+func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+	return cmd
 }
 
 // noSuchCommand is the error of an unknown command.
@@ -177,7 +177,6 @@ hidden.`,
 			return c.Print(a.stdout)
 		},
 	}
-	a.jsonFlag(cmd)
 	config.AddFlags(cmd.Flags(), config.Keys()[1:]...) // the first is dsn, which every command has
-	return cmd
+	return a.withJSON(cmd)
 }

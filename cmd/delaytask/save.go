@@ -63,8 +63,7 @@ of that task, with "duplicate": true. With --app the key is unique within that a
 	flags.StringVar(&f.maxLateness, "max-lateness", "",
 		"what happens when the task would start later: DURATION:run, :skip or :fail")
 	noFiles(cmd, "key", "app", "id", "ttr", "max-attempts", "priority", "header", "max-lateness")
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {

@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) statsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "stats",
 		Short: "Count tasks and show how punctual they are, per tag",
 		Long: `Count the tasks of every tag by status, and show how late the first attempts of its newest completed tasks
@@ -37,9 +37,7 @@ started (at most 1,000 of them). It counts the whole table: for monitoring there
 				return a.printStats(stats)
 			})
 		},
-	}
-	a.jsonFlag(cmd)
-	return cmd
+	})
 }
 
 func (a *app) printStats(stats []delaytask.TagStats) error {
@@ -75,7 +73,7 @@ func tagState(s delaytask.TagStats) string {
 }
 
 func (a *app) nodesCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "nodes",
 		Short: "List the processes that share the database",
 		Long: `List the processes that share the database, with the tags that each serves and its share of their tasks. One that
@@ -98,9 +96,7 @@ none at once: the others have divided it.`,
 				return a.printNodes(nodes)
 			})
 		},
-	}
-	a.jsonFlag(cmd)
-	return cmd
+	})
 }
 
 // isThisProcess reports whether the node is this command itself, which is left out.

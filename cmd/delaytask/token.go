@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -31,24 +32,14 @@ func (a *app) tokenCommand() *cobra.Command {
 
 // onTokens calls f with the store of a database that has the tables of the service.
 func (a *app) onTokens(cmd *cobra.Command, u use, f func(context.Context, *sqlstore.Store) error) error {
-	c, err := a.settings(cmd)
-	if err != nil {
-		return err
-	}
-	if err := a.admit(cmd.Context(), c, u); err != nil {
-		return err
-	}
-	db, kind, err := sqlstore.Connect(cmd.Context(), c.DSN)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	s := sqlstore.New(db, kind)
-	defer func() { _ = s.Close(context.WithoutCancel(cmd.Context())) }() // closes idle connections
-	if err := s.CheckService(cmd.Context()); err != nil {
-		return err
-	}
-	return f(cmd.Context(), s)
+	return a.onDatabase(cmd, u, func(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
+		s := sqlstore.New(db, kind)
+		defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // closes idle connections
+		if err := s.CheckService(ctx); err != nil {
+			return err
+		}
+		return f(ctx, s)
+	})
 }
 
 // tokenView is an access token without its hash.
@@ -70,7 +61,7 @@ func viewOfToken(t row.AccessToken, now row.Time) tokenView {
 }
 
 func (a *app) tokenListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the access tokens",
 		Long: "List the tokens, expired ones too: by name, and what each may do. The tokens themselves cannot be " +
@@ -94,9 +85,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 				return a.printTokens(views)
 			})
 		},
-	}
-	a.jsonFlag(cmd)
-	return cmd
+	})
 }
 
 func (a *app) printTokens(tokens []tokenView) error {
@@ -118,7 +107,7 @@ func (a *app) printTokens(tokens []tokenView) error {
 }
 
 func (a *app) tokenRevokeCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Delete an access token",
 		Long: `Delete a token. All servers refuse it within 2 seconds; one that cannot reach the database, within 5 minutes.
@@ -140,9 +129,7 @@ What its caller has saved stays.`,
 				return a.printf("Revoked %s; all servers refuse it within 2 seconds.\n", oneLine(args[0]))
 			})
 		},
-	}
-	a.jsonFlag(cmd)
-	return cmd
+	})
 }
 
 type tokenFlags struct {
@@ -201,8 +188,7 @@ A tag ends in * to stand for all tags that begin so; * alone stands for all. The
 	cmd.Flags().StringVar(&f.expires, "expires", "", "refuse it after this long, such as 12h or 90d (default: never)")
 	noFiles(cmd, "tags", "expires")
 	values(cmd, "verbs", verbNames()...)
-	a.jsonFlag(cmd)
-	return cmd
+	return a.withJSON(cmd)
 }
 
 func verbNames() []string {
