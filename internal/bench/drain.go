@@ -88,8 +88,8 @@ func (r *run) drainOn(ctx context.Context, d *database, n int, more ...string) (
 }
 
 const (
-	drainLook  = time.Millisecond // how often the table is polled for the last results: the accuracy of the end of a drain
-	drainLimit = time.Minute      // for how long nothing may happen
+	drainLook  = time.Millisecond // between polls for the last results
+	drainLimit = time.Minute      // without any progress
 )
 
 // await returns when count is what is wanted.

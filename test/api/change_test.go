@@ -145,6 +145,7 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 			_, err := s.List(ctx, filter)
 			return err
 		}
+		tooLarge := make([]byte, processor.DefaultBodyLimit+1)
 		for name, c := range map[string]struct{ err, want error }{
 			"a reschedule by -1 ns":         {move(-1), processor.ErrInvalidDelay},
 			"a reschedule by 292 years":     {move(math.MaxInt64), processor.ErrDelayTooLong},
@@ -155,7 +156,7 @@ func TestChangesAndListsCheckTheirArguments(t *testing.T) {
 			"a cancel with a nil option":    {cancel(nil), processor.ErrInvalidOption},
 			"a new body that is not UTF-8":  {body("\xff"), processor.ErrInvalidBody},
 			"a new body that is no JSON":    {body(math.NaN()), processor.ErrInvalidBody},
-			"a new body over the limit":     {body(make([]byte, processor.DefaultBodyLimit+1)), processor.ErrBodyTooLarge},
+			"a new body that is too large":  {body(tooLarge), processor.ErrBodyTooLarge},
 			"a pause of no tag":             {s.Pause(ctx, ""), processor.ErrInvalidTag},
 			"a resume of a bad tag":         {s.Resume(ctx, "a b"), processor.ErrInvalidTag},
 			"a list of an unknown status":   {list(processor.Filter{Status: "done"}), processor.ErrInvalidOption},

@@ -35,10 +35,10 @@ func TestSpansOfSavesThatFail(t *testing.T) {
 		err   error
 		span  string
 	}{
-		"a tag that there cannot be": {[]delaytask.Item{{Tag: "not a tag"}}, delaytask.ErrInvalidTag, "send"},
-		"a negative delay":           {[]delaytask.Item{negative}, delaytask.ErrInvalidDelay, "send mail"},
-		"one of many":                {[]delaytask.Item{{Tag: "mail"}, negative}, delaytask.ErrInvalidDelay, "send mail"},
-		"a key that is taken": {[]delaytask.Item{{Tag: "mail",
+		"no tag":           {[]delaytask.Item{{Tag: "not a tag"}}, delaytask.ErrInvalidTag, "send"},
+		"a negative delay": {[]delaytask.Item{negative}, delaytask.ErrInvalidDelay, "send mail"},
+		"one of many":      {[]delaytask.Item{{Tag: "mail"}, negative}, delaytask.ErrInvalidDelay, "send mail"},
+		"a taken key": {[]delaytask.Item{{Tag: "mail",
 			Options: []delaytask.Option{delaytask.WithKey("7")}}}, delaytask.ErrDuplicate, "send mail"},
 	} {
 		before := len(f.spans(tt.span))

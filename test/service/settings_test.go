@@ -10,29 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
-func TestSettingsAreShownWithoutSecrets(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "service.yaml")
-	content := "receivers: {t: {url: 'https://example.com', secrets: [" + signing + "]}}\n"
-	servertest.OK(t, os.WriteFile(file, []byte(content), 0o600))
-	env := []string{"DELAYTASK_CONFIG=" + file, "DELAYTASK_DSN=root:canary1@tcp(db:3306)/shop",
-		"DELAYTASK_SECRET=canary2-canary2-canary2"}
-	for format, wants := range map[string][]string{
-		"--json=false": {"dsn: root:***@tcp(db:3306)/shop\n", "secret: '***'\n", "secrets: '***'\n"},
-		"--json":       {`"***"`},
-	} {
-		out, errs, code := run(t, env, "config", "print", format)
-		for _, want := range wants {
-			if code != 0 || !strings.Contains(out, want) {
-				t.Errorf("%d: %q is missing in\n%s%s", code, want, out, errs)
-			}
-		}
-		if strings.Contains(out+errs, "canary") || strings.Contains(out+errs, strings.TrimPrefix(signing, "whsec_")) {
-			t.Errorf("printed\n%s%s", out, errs)
-		}
-	}
-}
-
 func TestWrongSettingsStopTheStart(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t, dbtest.SQLite)

@@ -94,16 +94,19 @@ func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
 	})
 }
 
-func TestAStopLetsRunningCallsEnd(t *testing.T) {
+func TestAStopLetsRunningCallsEndAndSendsTheirSpans(t *testing.T) {
 	t.Parallel()
-	db := dbtest.New(t, dbtest.SQLite)
-	s := serve(t, db)
+	db, c := dbtest.New(t, dbtest.SQLite), newCollector(t)
+	s := serve(t, db, tracedTo(c.url, "OTEL_BSP_SCHEDULE_DELAY=3600000")...)
 	saved, letGo := s.calls()
 	s.stopping()
 	letGo()
 	s.endsWell()
 	if task := stored(t, db, saved.ID); task.Status != delaytask.Completed {
 		t.Errorf("the task is %s", task.Status)
+	}
+	for _, name := range []string{"POST /v1/tasks", "send http", "process http", "POST"} {
+		c.one(name)
 	}
 }
 

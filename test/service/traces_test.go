@@ -206,16 +206,3 @@ func TestACollectorThatHangsDelaysNoCaller(t *testing.T) {
 		t.Errorf("%d lines tell of it: %s", lines, s.logged)
 	}
 }
-
-func TestAStopSendsWhatHasNotBeenSent(t *testing.T) {
-	t.Parallel()
-	c := newCollector(t)
-	s := serve(t, dbtest.New(t, dbtest.SQLite), tracedTo(c.url, "OTEL_BSP_SCHEDULE_DELAY=3600000")...)
-	_, letGo := s.calls()
-	s.stopping()
-	letGo()
-	s.endsWell()
-	for _, name := range []string{"POST /v1/tasks", "send http", "process http", "POST"} {
-		c.one(name)
-	}
-}

@@ -65,7 +65,8 @@ func TestLargeRequestsWaitForRoomAndSmallOnesDoNot(t *testing.T) {
 		}
 		answered <- got
 	}()
-	if _, err := io.WriteString(rest, batchOf(smallBody)); err != nil { // it has read more than a small body, so it has room
+	// The request has room: more than a small body of it has been read.
+	if _, err := io.WriteString(rest, batchOf(smallBody)); err != nil {
 		t.Error(err)
 	}
 

@@ -258,7 +258,8 @@ func TestSecretsInAFileThatOthersCanReadAreReported(t *testing.T) {
 		path := writeFile(t, c.content)
 		servertest.OK(t, os.Chmod(path, c.mode))
 		got, err := Load(Source{Path: path, Environ: []string{"DELAYTASK_SECRET=fedcba9876543210"}})
-		if exposed := strings.ReplaceAll(strings.Join(got.Exposed, " "), path+": ", ""); err != nil || exposed != c.want {
+		exposed := strings.ReplaceAll(strings.Join(got.Exposed, " "), path+": ", "")
+		if err != nil || exposed != c.want {
 			t.Errorf("%v %s: %q, %v, want %q", c.mode, c.content, exposed, err, c.want)
 		}
 	}
