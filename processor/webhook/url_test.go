@@ -26,14 +26,10 @@ func TestURLIsRefusedWithoutALookUp(t *testing.T) {
 
 	for _, raw := range []string{
 		"", "canary", "/canary", "//h/", "file:///etc/canary", "gopher://h/canary", "ftp://h/", "javascript:canary",
-		"https:canary",
-		"https://", "https:///canary", "https://:443/", "https://user:canary@h/", "https://canary@h/",
-		"https://h/#canary",
-		"https://h/#",
-		"https://h/a canary", " https://h/", "https://h/\n", "https://h /", "https://h\\@canary/", "https://h:0/",
-		"https://h:65536/",
-		"https://h:canary/", "https://h:99999999999999999999/", "https://p\u0430ypal.com/", "https://%D0%B0.com/",
-		"https://h%00/",
+		"https:canary", "https://", "https:///canary", "https://:443/", "https://user:canary@h/", "https://canary@h/",
+		"https://h/#canary", "https://h/#", "https://h/a canary", " https://h/", "https://h/\n", "https://h /",
+		"https://h\\@canary/", "https://h:0/", "https://h:65536/", "https://h:canary/",
+		"https://h:99999999999999999999/", "https://p\u0430ypal.com/", "https://%D0%B0.com/", "https://h%00/",
 		"https://[fe80::1%25eth0]/", "https://[::1/", "https://h,canary/", "https://*/",
 		"https://" + strings.Repeat("a", 254) + "/",
 		"https://h/" + strings.Repeat("a", maxURL),
