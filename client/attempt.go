@@ -23,10 +23,10 @@ type attempt struct {
 	returned atomic.Bool
 
 	// Guarded by the leases.
-	until    time.Time // the lease holds for certain until then
-	renewAt  time.Time
-	quietAt  time.Time // when renewals end: the attempt has outlived its timeout and grace; zero: never
-	touching bool
+	until      time.Time // the lease holds for certain until then
+	renewAt    time.Time
+	renewUntil time.Time // when renewals end: the attempt has outlived its timeout and grace; zero: never
+	touching   bool
 }
 
 // work runs a task and reports its result. Its slot is free when the result is stored. If the lease is lost and the
@@ -63,7 +63,7 @@ func (w *worker) context(a *attempt, reg *processor.Registration) context.Contex
 	if timeout == 0 {
 		return ctx
 	}
-	a.quietAt = time.Now().Add(timeout + w.grace)
+	a.renewUntil = time.Now().Add(timeout + w.grace)
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, processor.ErrTimeout)
 	a.end = func(cause error) { end(cause); stop() }
 	return ctx
@@ -81,8 +81,8 @@ func process(ctx context.Context, task *processor.Task, p processor.Processor) (
 	return p.Process(ctx, task)
 }
 
-// outlives gives the slot of a processor that does not return to another task, after a while.
-func (a *attempt) outlives(w *worker) {
+// freeSlotLater gives the slot of a processor that does not return to another task, after a while.
+func (a *attempt) freeSlotLater(w *worker) {
 	time.AfterFunc(w.grace, func() {
 		if a.returned.Load() {
 			return
@@ -154,8 +154,8 @@ func (e ending) request(t processor.Token) *request {
 	return leaseRequest(t, e.op, bodies[e.op])
 }
 
-// always is the retry time of results: they are sent until they are answered, or ctx ends.
-const always = 100 * 365 * 24 * time.Hour
+// retryForever is the retry time of results: they are sent until they are answered, or ctx ends.
+const retryForever = 100 * 365 * 24 * time.Hour
 
 // report sends the end of an attempt until it is answered. The lease is renewed meanwhile.
 func (w *worker) report(ctx context.Context, t processor.Token, e ending) {
@@ -163,7 +163,7 @@ func (w *worker) report(ctx context.Context, t processor.Token, e ending) {
 	if e.op == opFinish {
 		err = w.finish(ctx, t)
 	} else {
-		_, err = w.client.repeat(ctx, e.request(t), always)
+		_, err = w.client.repeat(ctx, e.request(t), retryForever)
 	}
 	switch {
 	case err == nil:
@@ -203,7 +203,7 @@ func (w *worker) flush(batch []*finish) {
 	for i, f := range batch {
 		tokens[i] = f.token
 	}
-	answers, err := w.client.finishAll(w.reports, tokens, always)
+	answers, err := w.client.finishAll(w.reports, tokens, retryForever)
 	if _, refused := errors.AsType[*Error](err); refused && len(batch) > 1 {
 		// One task of the batch may be forbidden: the others must not fail with it.
 		for _, f := range batch {

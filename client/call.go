@@ -29,8 +29,8 @@ const (
 	taskAnswer = 8 << 20
 	// largestAnswer bounds all answers.
 	largestAnswer = 256 << 20
-	// drained is how much of an unread answer is read so that its connection can be used again.
-	drained = 64 << 10
+	// maxDrain is how much of an unread answer is read so that its connection can be used again.
+	maxDrain = 64 << 10
 )
 
 // request is a call of the service.
@@ -63,7 +63,7 @@ func (c *Client) try(ctx context.Context, r *request) error {
 		return unsent(ctx, err)
 	}
 	defer func() {
-		_, _ = io.CopyN(io.Discard, res.Body, drained) // an error costs only the connection
+		_, _ = io.CopyN(io.Discard, res.Body, maxDrain) // an error costs only the connection
 		_ = res.Body.Close()
 	}()
 	r.status = res.StatusCode
@@ -115,7 +115,7 @@ func unsent(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return &silence{sent: !ok || op.Op != "dial", err: err}
+	return &noAnswer{sent: !ok || op.Op != "dial", err: err}
 }
 
 func decode(ctx context.Context, res *http.Response, r *request) error {
@@ -129,7 +129,7 @@ func decode(ctx context.Context, res *http.Response, r *request) error {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return &silence{sent: true, err: err}
+		return &noAnswer{sent: true, err: err}
 	case int64(len(data)) > limit:
 		return fmt.Errorf("%w: over %d bytes", ErrAnswerTooLarge, limit)
 	}
@@ -198,7 +198,7 @@ func (c *Client) repeat(ctx context.Context, r *request, retryFor time.Duration)
 		if e, ok := errors.AsType[*Error](err); ok {
 			wait = max(wait, e.retryAfter)
 		}
-		if !mayPass(err) || done && !r.again || time.Now().Add(wait).After(end) || !sleep(ctx, wait) {
+		if !maySucceedLater(err) || done && !r.again || time.Now().Add(wait).After(end) || !sleep(ctx, wait) {
 			return unclear, err
 		}
 	}

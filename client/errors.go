@@ -81,22 +81,22 @@ func refusal(code, detail string, id int64) error {
 	return &Error{Code: code, Detail: cmp.Or(detail, code), TaskID: id}
 }
 
-// silence is a call without an answer.
-type silence struct {
+// noAnswer is a call without an answer.
+type noAnswer struct {
 	sent bool // the request may have arrived
 	err  error
 }
 
-func (s *silence) Error() string { return fmt.Sprintf("%v: %v", ErrNoAnswer, s.err) }
+func (s *noAnswer) Error() string { return fmt.Sprintf("%v: %v", ErrNoAnswer, s.err) }
 
-func (s *silence) Unwrap() []error { return []error{ErrNoAnswer, s.err} }
+func (s *noAnswer) Unwrap() []error { return []error{ErrNoAnswer, s.err} }
 
 // nothingDone lists the codes of answers of 500 and above after which nothing was done for certain.
 var nothingDone = map[string]bool{wire.CodeOverloaded: true, wire.CodeStopping: true, wire.CodeNotReady: true}
 
 // mayBeDone reports whether the call may have been carried out although it failed.
 func mayBeDone(err error) bool {
-	if s, ok := errors.AsType[*silence](err); ok {
+	if s, ok := errors.AsType[*noAnswer](err); ok {
 		return s.sent
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -105,8 +105,8 @@ func mayBeDone(err error) bool {
 	return true // an answer that could not be read
 }
 
-// mayPass reports whether the same call may succeed later.
-func mayPass(err error) bool {
+// maySucceedLater reports whether the same call may succeed later.
+func maySucceedLater(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Status {
 		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
@@ -115,7 +115,7 @@ func mayPass(err error) bool {
 		}
 		return false
 	}
-	_, ok := errors.AsType[*silence](err)
+	_, ok := errors.AsType[*noAnswer](err)
 	return ok
 }
 

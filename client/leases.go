@@ -79,7 +79,7 @@ func (l *leases) pass(now time.Time) time.Duration {
 			l.lose(a)
 			continue
 		}
-		quiet := !a.quietAt.IsZero() && !now.Before(a.quietAt)
+		quiet := !a.renewUntil.IsZero() && !now.Before(a.renewUntil)
 		if !a.touching && !quiet && !now.Before(a.renewAt) {
 			a.touching = true
 			l.wg.Go(func() { l.touch(a) })
@@ -104,7 +104,7 @@ func (l *leases) lose(a *attempt) {
 	delete(l.all, a)
 	a.end(processor.ErrLeaseLost)
 	if !a.returned.Load() {
-		a.outlives(l.w)
+		a.freeSlotLater(l.w)
 	}
 }
 

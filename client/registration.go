@@ -56,7 +56,7 @@ func (r *Receiver) setStarted(to bool) (was bool) {
 // isRefused reports a refusal that trying again does not change.
 func isRefused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Status < http.StatusInternalServerError && !mayPass(err)
+	return ok && e.Status < http.StatusInternalServerError && !maySucceedLater(err)
 }
 
 // announce registers the address with the present tags.

@@ -55,7 +55,7 @@ func (c *Compensate) Pass(ctx context.Context) error {
 		c.running, c.again = make(map[string]bool), make(map[string]bool)
 	})
 	now, ok := c.Now()
-	tags := c.resting()
+	tags := c.idleTags()
 	if !ok || len(tags) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (c *Compensate) Pass(ctx context.Context) error {
 	}
 	if len(page) < c.Page {
 		for tag, rows := range byTag(page) {
-			c.turn(ctx, tag, func() error { return c.finish(ctx, tag, rows) })
+			c.turn(ctx, tag, func() error { return c.offerPage(ctx, tag, rows) })
 		}
 		return nil
 	}
@@ -80,9 +80,9 @@ func (c *Compensate) Pass(ctx context.Context) error {
 // meanwhile.
 func (c *Compensate) Wait() { c.turns.Wait() }
 
-// resting returns the tags that no turn is working on. The others are read once more when theirs ends: the rows that a
+// idleTags returns the tags that no turn is working on. The others are read once more when theirs ends: the rows that a
 // pass was asked for may lie behind their reader.
-func (c *Compensate) resting() []string {
+func (c *Compensate) idleTags() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var tags []string
@@ -144,10 +144,10 @@ func (c *Compensate) end(tag string) {
 	delete(c.again, tag)
 }
 
-// finish hands over the only page of a tag.
-func (c *Compensate) finish(ctx context.Context, tag string, rows []row.Due) error {
+// offerPage hands over the only page of a tag.
+func (c *Compensate) offerPage(ctx context.Context, tag string, rows []row.Due) error {
 	s := new(shareFilter)
-	if err := c.hand(ctx, tag, rows, s); err != nil {
+	if err := c.offerMine(ctx, tag, rows, s); err != nil {
 		return err
 	}
 	if again, err := c.next(ctx, s, false); err != nil || !again {
@@ -200,7 +200,7 @@ func (c *Compensate) drainTurn(ctx context.Context, w row.Window, s *shareFilter
 		if err != nil || len(page) == 0 {
 			return false, err
 		}
-		if err := c.hand(ctx, w.Tags[0], page, s); err != nil {
+		if err := c.offerMine(ctx, w.Tags[0], page, s); err != nil {
 			return false, err
 		}
 		if len(page) < w.Limit {
@@ -226,9 +226,9 @@ func (c *Compensate) read(ctx context.Context, w row.Window) ([]row.Due, error) 
 	return c.Due(ctx, w)
 }
 
-// hand offers the rows of one tag that are this node's to run. Rows without a due time may not be due: they get one,
-// and a later read finds them by it.
-func (c *Compensate) hand(ctx context.Context, tag string, rows []row.Due, s *shareFilter) error {
+// offerMine offers the rows of one tag that are this node's to run. Rows without a due time may not be due: they get
+// one, and a later read finds them by it.
+func (c *Compensate) offerMine(ctx context.Context, tag string, rows []row.Due, s *shareFilter) error {
 	var lacking []row.Ref
 	for len(rows) > 0 && rows[0].Due.IsZero() {
 		lacking = append(lacking, row.Ref{ID: rows[0].ID, Version: rows[0].Version})

@@ -12,8 +12,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// setAside is how long a rescue leaves out a row that the database refuses to change.
-const setAside = 10 * time.Second
+// refusedFor is how long a rescue leaves out a row that the database refuses to change.
+const refusedFor = 10 * time.Second
 
 // Leases is what a rescue needs of a store.
 type Leases interface {
@@ -51,7 +51,7 @@ func (r *Rescue) Pass(ctx context.Context) error {
 	if r.refused == nil {
 		r.refused, r.locked = make(map[int64]row.Time), make(map[int64]bool)
 	}
-	return errors.Join(r.askAgain(ctx), r.pages(ctx))
+	return errors.Join(r.recheckLocked(ctx), r.pages(ctx))
 }
 
 // pages rescues page by page.
@@ -63,8 +63,8 @@ func (r *Rescue) pages(ctx context.Context) error {
 		}
 		maps.DeleteFunc(r.refused, func(_ int64, until row.Time) bool { return until <= now })
 		// Rows that are left out lie at the front of what is read, so they must not use up the page.
-		aside := len(r.refused) + len(r.locked)
-		limit := r.Page + aside
+		leftOut := len(r.refused) + len(r.locked)
+		limit := r.Page + leftOut
 		rows, broken, err := r.Leases.Expired(ctx, limit)
 		if err != nil {
 			return err
@@ -74,11 +74,11 @@ func (r *Rescue) pages(ctx context.Context) error {
 		}
 		full := len(rows)+len(broken) >= limit
 		discardErr := r.discard(ctx, broken)
-		rows, heldErr := r.free(ctx, r.without(rows))
+		rows, lockedErr := r.withoutLocked(ctx, r.without(rows))
 		rescued, err := r.apply(ctx, rows, now)
 		// the next page lies behind these
-		moved := rescued > 0 || len(broken) > 0 || len(r.locked)+len(r.refused) > aside
-		if err := errors.Join(discardErr, heldErr, err); err != nil || !full || !moved {
+		moved := rescued > 0 || len(broken) > 0 || len(r.locked)+len(r.refused) > leftOut
+		if err := errors.Join(discardErr, lockedErr, err); err != nil || !full || !moved {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (r *Rescue) apply(ctx context.Context, rows []row.Row, now row.Time) (int, 
 		return r.update(ctx, r.without(rows), now)
 	case row.ClassCaller, row.ClassDuplicate:
 		if len(rows) == 1 {
-			r.refused[rows[0].ID] = now.Add(setAside)
+			r.refused[rows[0].ID] = now.Add(refusedFor)
 			return 0, err
 		}
 		half := len(rows) / 2
@@ -188,9 +188,9 @@ func (r *Rescue) leaveOut(locked []int64) {
 	}
 }
 
-// askAgain takes back those that no transaction holds any more. That may have been a late result or the rescue of
+// recheckLocked takes back those that no transaction holds any more. That may have been a late result or the rescue of
 // another node, which take a moment, or a caller's transaction that stays open for an hour.
-func (r *Rescue) askAgain(ctx context.Context) error {
+func (r *Rescue) recheckLocked(ctx context.Context) error {
 	if len(r.locked) == 0 {
 		return nil
 	}
@@ -205,9 +205,9 @@ func (r *Rescue) askAgain(ctx context.Context) error {
 	return nil
 }
 
-// free leaves out locked rows, if some are known already: one locked row often means many, and a statement that meets
-// them waits before it fails.
-func (r *Rescue) free(ctx context.Context, rows []row.Row) ([]row.Row, error) {
+// withoutLocked leaves out locked rows, if some are known already: one locked row often means many, and a statement
+// that meets them waits before it fails.
+func (r *Rescue) withoutLocked(ctx context.Context, rows []row.Row) ([]row.Row, error) {
 	if len(r.locked) == 0 || len(rows) == 0 {
 		return rows, nil
 	}

@@ -210,7 +210,7 @@ func TestARefusedRowHoldsUpNoOtherRescue(t *testing.T) {
 			t.Fatalf("%d rescued, want 98", l.count(row.Pending))
 		}
 		clear(l.refused)
-		time.Sleep(setAside)
+		time.Sleep(refusedFor)
 		mustPass(t, p.Pass)
 		if l.count(row.Pending) != 100 {
 			t.Fatalf("%d rescued after nothing was refused any more, want 100", l.count(row.Pending))

@@ -19,8 +19,8 @@ import (
 const (
 	// maxSkew is how far the clocks of servers behind one address may be apart and still count as one clock.
 	maxSkew = 500 * time.Millisecond
-	// memory is how long a server that no longer answers goes on widening the bounds, while others do answer.
-	memory = time.Minute
+	// forgetAfter is how long a server that no longer answers goes on widening the bounds, while others do answer.
+	forgetAfter = time.Minute
 )
 
 // Clock holds the bounds. While it has bounds it is anchored. It is safe for concurrent use, and reading it takes no
@@ -97,10 +97,10 @@ func (c *Clock) Add(r row.Reading, sent, received time.Time) bool {
 
 func (c *Clock) contradicts(name string, fresh server, now time.Time) bool {
 	if known, ok := c.servers[name]; ok {
-		return fresh.apart(known, now, c.drift) > 0
+		return fresh.difference(known, now, c.drift) > 0
 	}
 	for _, other := range c.servers {
-		if fresh.apart(other, now, c.drift) > maxSkew {
+		if fresh.difference(other, now, c.drift) > maxSkew {
 			return true
 		}
 	}
@@ -111,7 +111,7 @@ func (c *Clock) contradicts(name string, fresh server, now time.Time) bool {
 // reading after it is compared with the clock from before.
 func (c *Clock) forget(now time.Time) {
 	for name, s := range c.servers {
-		if now.Sub(s.lastReading) > memory {
+		if now.Sub(s.lastReading) > forgetAfter {
 			delete(c.servers, name)
 		}
 	}
@@ -178,11 +178,11 @@ func (g *Gap) Tick() (time.Duration, bool) {
 func (g *Gap) tick(wall time.Time, mono time.Duration) (time.Duration, bool) {
 	passed, monoPassed := wall.Sub(g.wall), mono-g.mono
 	g.wall, g.mono = wall, mono
-	return passed - monoPassed, gapped(passed, monoPassed)
+	return passed - monoPassed, isSuspend(passed, monoPassed)
 }
 
-// gapped reports a suspend between two moments that are so far apart by the wall clock and by the monotonic one.
-func gapped(wall, mono time.Duration) bool { return wall-mono > maxGap }
+// isSuspend reports a suspend between two moments that are so far apart by the wall clock and by the monotonic one.
+func isSuspend(wall, mono time.Duration) bool { return wall-mono > maxGap }
 
 // wallOf is a moment by the wall clock alone.
 func wallOf(t time.Time) time.Time { return t.Round(0) }
@@ -216,7 +216,7 @@ func (c *Clock) AtMost() (row.Time, bool) {
 		return 0, false
 	}
 	now := c.now()
-	if gapped(c.wall(now).Sub(c.wall(a.upper.at)), now.Sub(a.upper.at)) {
+	if isSuspend(c.wall(now).Sub(c.wall(a.upper.at)), now.Sub(a.upper.at)) {
 		c.Drop()
 		c.lost()
 		return 0, false
@@ -345,8 +345,8 @@ func observe(r row.Reading, sent, received time.Time) server {
 	}
 }
 
-// apart returns by how much the two clocks certainly differ, or a negative number when they may agree.
-func (s server) apart(other server, now time.Time, drift float64) time.Duration {
+// difference returns by how much the two clocks certainly differ, or a negative number when they may agree.
+func (s server) difference(other server, now time.Time, drift float64) time.Duration {
 	ahead := s.lower.atLeast(now, drift) - other.upper.atMost(now, drift)
 	behind := other.lower.atLeast(now, drift) - s.upper.atMost(now, drift)
 	return time.Duration(min(max(ahead, behind), farMicros)) * time.Microsecond

@@ -45,7 +45,7 @@ func simulate(t *testing.T, machines []machine, steps []step) (err error) {
 			}
 			most, _ := c.AtMost()
 			for i, at := range lastReading {
-				if time.Since(at) > memory {
+				if time.Since(at) > forgetAfter {
 					continue
 				}
 				truth := machines[i].time(start)

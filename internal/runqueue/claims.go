@@ -160,8 +160,8 @@ func (r *rate) measure(now time.Time, roundTrip time.Duration, peers int) {
 	}
 }
 
-// still reports whether nothing ended lately.
-func (r *rate) still() bool { return r.ended == 0 && r.expected == 0 && r.prefetch == 0 }
+// isZero reports whether nothing ended lately.
+func (r *rate) isZero() bool { return r.ended == 0 && r.expected == 0 && r.prefetch == 0 }
 
 // within returns how many rows end in so long a time, at the rate of the last span.
 func (r *rate) within(d time.Duration) int {

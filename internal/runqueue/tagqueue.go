@@ -47,9 +47,9 @@ func newTagQueue(name string, number uint32) *tagQueue {
 	}
 }
 
-// atRest reports whether nothing of the tag waits, runs, or has ended lately.
-func (t *tagQueue) atRest() bool {
-	return t.claimed == 0 && t.running == 0 && t.pops.reserved == 0 && t.rate.still() &&
+// isIdle reports whether nothing of the tag waits, runs, or has ended lately.
+func (t *tagQueue) isIdle() bool {
+	return t.claimed == 0 && t.running == 0 && t.pops.reserved == 0 && t.rate.isZero() &&
 		t.upcoming.Len() == 0 && t.now.Len() == 0 && len(t.arrived) == 0 && len(t.backlog) == 0 &&
 		t.waiting.Len() == 0 && t.waitingLate.Len() == 0
 }
@@ -99,7 +99,7 @@ func (t *tagTable) activate(tag *tagQueue) {
 func (t *tagTable) idle() {
 	kept, next := t.active[:0], t.next
 	for i, tag := range t.active {
-		if !tag.atRest() {
+		if !tag.isIdle() {
 			kept = append(kept, tag)
 			continue
 		}

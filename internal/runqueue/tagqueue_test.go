@@ -21,8 +21,8 @@ func checkTags(t interface{ Fatalf(string, ...any) }, q *Queue) {
 			t.Fatalf("number %d leads to %+v", n, tag)
 		case tag.armed != armed[tag]:
 			t.Fatalf("%d timers of %s are counted, there are %d", tag.armed, tag.name, armed[tag])
-		case tag.active != slices.Contains(q.tags.active, tag), !tag.active && !tag.atRest():
-			t.Fatalf("%s is active: %t, at rest: %t", tag.name, tag.active, tag.atRest())
+		case tag.active != slices.Contains(q.tags.active, tag), !tag.active && !tag.isIdle():
+			t.Fatalf("%s is active: %t, idle: %t", tag.name, tag.active, tag.isIdle())
 		case !tag.open && !tag.active && tag.armed == 0 && tag.pops.wanted == 0:
 			t.Fatalf("%s is not forgotten", tag.name)
 		}

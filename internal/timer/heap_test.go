@@ -35,18 +35,6 @@ func newHeap(t *testing.T) *Heap {
 	return h
 }
 
-func TestEqualDueTimesLeaveByID(t *testing.T) {
-	h := newHeap(t)
-	for _, id := range rand.Perm(100) {
-		h.Set(Entry{ID: int64(id), Due: 7})
-	}
-	for id := range int64(100) {
-		if e, ok := h.PopBefore(7); !ok || e.ID != id {
-			t.Fatalf("popped %d, %v; want %d", e.ID, ok, id)
-		}
-	}
-}
-
 func TestManyEntriesLeaveInOrder(t *testing.T) {
 	h := newHeap(t)
 	fill(h, 50_000)

@@ -58,10 +58,10 @@ func (c *Client) Deliver(ctx context.Context, task *processor.Task, call Call) (
 
 	traced, end := c.trace(noteSent(limited), req.Method, t.key())
 	req = req.WithContext(traced)
-	c.seal(req, task, call)
+	c.signAndTrace(req, task, call)
 	answer, err := c.exchange(req, call, t.host, cancel)
 	end(statusOf(answer, err), err)
-	result = verdict(ctx, err)
+	result = hostResult(ctx, err)
 	return answer, err
 }
 
@@ -146,8 +146,8 @@ func statusOf(answer Answer, err error) int {
 	return answer.Status
 }
 
-// verdict returns what a call's result says about its host.
-func verdict(ctx context.Context, err error) error {
+// hostResult returns what a call's result says about its host.
+func hostResult(ctx context.Context, err error) error {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		switch status.Status {
 		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -156,7 +156,7 @@ func TestVerdictBlamesTheHostForSilenceAlone(t *testing.T) {
 	}
 	f := func(ctx context.Context, err, want error) {
 		t.Helper()
-		if got := verdict(ctx, err); !errors.Is(got, want) {
+		if got := hostResult(ctx, err); !errors.Is(got, want) {
 			t.Errorf("%v: got %v, want %v", err, got, want)
 		}
 	}

@@ -60,12 +60,12 @@ func (c *Client) newRequest(ctx context.Context, task *processor.Task, call Call
 		// whose idle connection the receiver was closing.
 		req.Header["Idempotency-Key"] = []string{}
 	}
-	setFacts(req.Header, task)
+	setTaskHeaders(req.Header, task)
 	return req, nil
 }
 
-// seal adds the trace and the signature, which depend on when the call is made.
-func (c *Client) seal(req *http.Request, task *processor.Task, call Call) {
+// signAndTrace adds the trace and the signature, which depend on when the call is made.
+func (c *Client) signAndTrace(req *http.Request, task *processor.Task, call Call) {
 	c.inject(req.Context(), req.Header)
 	if req.Header.Get("traceparent") == "" {
 		continueTrace(req.Header, task)
@@ -73,7 +73,7 @@ func (c *Client) seal(req *http.Request, task *processor.Task, call Call) {
 	sign(req.Header, task.ID, time.Now(), call.Body, call.Secrets)
 }
 
-func setFacts(header http.Header, task *processor.Task) {
+func setTaskHeaders(header http.Header, task *processor.Task) {
 	id := strconv.FormatInt(task.ID, 10)
 	header.Set(headerTaskID, id)
 	header.Set(headerTag, task.Tag)
