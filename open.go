@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
-	"modernc.org/sqlite"
 
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/sqlstore"
@@ -34,7 +32,7 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delaytask: %w", err)
 	}
-	cfg.Migrate = cfg.Migrate || kind == sqlstore.SQLite
+	cfg.Migrate = cfg.Migrate || kind.Embedded()
 	s, err := onDatabase(ctx, db, kind, cfg, db.Close)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -53,9 +51,9 @@ func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	if db == nil {
 		return nil, fmt.Errorf("%w: the database is nil", ErrInvalidConfig)
 	}
-	kind, err := kindOf(ctx, db)
+	kind, err := sqlstore.KindOf(ctx, db)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("delaytask: %w", err)
 	}
 	return onDatabase(ctx, sqlx.NewDb(db, kind.String()), kind, cfg, func() error { return nil })
 }
@@ -67,25 +65,6 @@ func prepare(ctx context.Context, cfg Config) (Config, error) {
 	}
 	cfg = cfg.withDefaults()
 	return cfg, cfg.check()
-}
-
-// kindOf asks the driver, or the server if the driver wraps another one.
-func kindOf(ctx context.Context, db *sql.DB) (sqlstore.Kind, error) {
-	switch db.Driver().(type) {
-	case *mysql.MySQLDriver:
-		return sqlstore.MySQL, nil
-	case *sqlite.Driver:
-		return sqlstore.SQLite, nil
-	}
-	var version string
-	mysqlErr := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
-	if mysqlErr == nil {
-		return sqlstore.MySQL, nil
-	}
-	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err == nil {
-		return sqlstore.SQLite, nil
-	}
-	return 0, fmt.Errorf("delaytask: the pool leads neither to MySQL or MariaDB nor to SQLite: %w", mysqlErr)
 }
 
 func onDatabase(

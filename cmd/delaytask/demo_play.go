@@ -49,7 +49,7 @@ func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.W
 		return nil, errors.Join(err, p.close(ctx))
 	}
 	p.db = db.DB
-	if kind == sqlstore.MySQL { // an embedded database has the clock of this machine
+	if !kind.Embedded() { // else its clock is that of this machine
 		if p.offset, err = measureOffset(ctx, p.db); err != nil {
 			return nil, errors.Join(err, p.close(ctx))
 		}

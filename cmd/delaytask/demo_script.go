@@ -78,7 +78,7 @@ func (t *narrator) say(format string, args ...any) { _, _ = fmt.Fprintf(t.w, for
 
 func (t *narrator) introduce(dsn string, kind sqlstore.Kind) {
 	t.say("A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond.")
-	if kind == sqlstore.SQLite {
+	if kind.Embedded() {
 		t.say("The table is in %s: nothing but this program is needed.", config.MaskDSN(dsn))
 		return
 	}

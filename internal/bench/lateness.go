@@ -9,7 +9,6 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/bench/lateness"
-	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -65,7 +64,7 @@ func (r *run) latenessOn(ctx context.Context, d *database, rate int) (lateness.J
 
 // sameClock returns [leftOut] where lateness cannot be measured.
 func (d *database) sameClock(ctx context.Context) error {
-	if d.kind == sqlstore.SQLite {
+	if d.kind.Embedded() {
 		return nil
 	}
 	pool, err := d.connect(ctx, 1)

@@ -37,7 +37,7 @@ func newPlace(dsn, name string) (*place, error) {
 		return nil, err
 	}
 	p := &place{target: target, name: name}
-	if target.Kind() != sqlstore.SQLite {
+	if !target.Kind().Embedded() {
 		return p, nil
 	}
 	// Beside the named database: another disk may have another speed.

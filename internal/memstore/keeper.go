@@ -13,7 +13,7 @@ var errNotFinal = errors.New("only tasks of a final status can be purged")
 func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
 	const op = "purge tasks"
 	if !status.Final() {
-		return 0, &row.Error{Class: row.ClassCaller, Op: op, Err: errNotFinal}
+		return 0, refusedTo(op, errNotFinal)
 	}
 	if err := s.enter(ctx, op); err != nil {
 		return 0, err

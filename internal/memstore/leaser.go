@@ -124,7 +124,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Change) (int, error) {
 	const op = "settle tasks"
 	if tx != nil {
-		return 0, &row.Error{Class: row.ClassCaller, Op: op, Err: errTx}
+		return 0, refusedTo(op, errTx)
 	}
 	ids := make([]int64, len(changes))
 	for i, c := range changes {
@@ -147,7 +147,7 @@ func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Chang
 			for _, r := range slices.Backward(before) {
 				s.tasks.put(r)
 			}
-			return 0, &row.Error{Class: row.ClassDuplicate, Op: op, Err: errKeyTaken}
+			return 0, duplicate(op, errKeyTaken)
 		}
 		before = append(before, old)
 	}

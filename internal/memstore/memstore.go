@@ -106,7 +106,17 @@ var errTx = errors.New("the in-memory store cannot take part in a transaction")
 // enterTx is enter for the methods that a caller may want to be part of a transaction.
 func (s *Store) enterTx(ctx context.Context, tx processor.Tx, op string) error {
 	if tx != nil {
-		return &row.Error{Class: row.ClassCaller, Op: op, Err: errTx}
+		return refusedTo(op, errTx)
 	}
 	return s.enter(ctx, op)
+}
+
+// refusedTo says that the caller asked for what cannot be done.
+func refusedTo(op string, err error) error {
+	return &row.Error{Class: row.ClassCaller, Op: op, Err: err}
+}
+
+// duplicate says that an id or a key is taken.
+func duplicate(op string, err error) error {
+	return &row.Error{Class: row.ClassDuplicate, Op: op, Err: err}
 }

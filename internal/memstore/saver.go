@@ -31,7 +31,7 @@ func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) err
 			for _, undo := range rows[:i] {
 				s.tasks.delete(undo.ID)
 			}
-			return &row.Error{Class: row.ClassDuplicate, Op: op, Err: err}
+			return duplicate(op, err)
 		}
 	}
 	for _, r := range rows {

@@ -219,6 +219,26 @@ func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
 	return db, target.kind, nil
 }
 
+// KindOf returns the kind of database that a pool leads to. It asks the driver, and the database where that is a driver
+// that wraps another.
+func KindOf(ctx context.Context, db *sql.DB) (Kind, error) {
+	switch db.Driver().(type) {
+	case *mysql.MySQLDriver:
+		return MySQL, nil
+	case *sqlite.Driver:
+		return SQLite, nil
+	}
+	var version string
+	mysqlErr := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	if mysqlErr == nil {
+		return MySQL, nil
+	}
+	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err == nil {
+		return SQLite, nil
+	}
+	return 0, fmt.Errorf("the pool leads neither to MySQL or MariaDB nor to SQLite: %w", mysqlErr)
+}
+
 // How long another process may keep a SQLite file from being opened, and the pause between two tries.
 const (
 	openWait  = 5 * time.Second
@@ -230,7 +250,7 @@ const (
 func reach(ctx context.Context, db *sqlx.DB, target Target) error {
 	for until := time.Now().Add(openWait); ; {
 		err := classify("connect to "+target.Redacted(), db.PingContext(ctx))
-		busy := target.kind == SQLite && row.ClassOf(err) == row.ClassNotApplied
+		busy := target.kind == SQLite && isOf(err, row.ClassNotApplied)
 		if err == nil || !busy || time.Now().After(until) {
 			return err
 		}

@@ -202,7 +202,7 @@ func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int
 // lockedByHalving finds the locked rows by a statement that fails at once when it meets one of them.
 func (d dialect) lockedByHalving(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
 	err := d.tryLock(ctx, conn, ids)
-	if !failedAs(err, row.ClassLocked) {
+	if !isLocked(err) {
 		return nil, err
 	}
 	if len(ids) == 1 {

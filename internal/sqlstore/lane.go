@@ -244,8 +244,13 @@ func classify(op string, err error) error {
 	return &row.Error{Class: f.class, Op: op, Hint: f.hint, Err: err}
 }
 
-// failedAs reports whether err, of a store or of a driver, is of the class. A nil error is of none.
-func failedAs(err error, class row.Class) bool {
+// isDuplicate reports whether a unique key refused the statement. The error may be the driver's or classified.
+func isDuplicate(err error) bool { return isOf(err, row.ClassDuplicate) }
+
+// isLocked reports whether the statement met a row that another transaction holds.
+func isLocked(err error) bool { return isOf(err, row.ClassLocked) }
+
+func isOf(err error, class row.Class) bool {
 	return err != nil && row.ClassOf(classify("", err)) == class
 }
 

@@ -88,7 +88,7 @@ func (d dialect) claimEach(ctx context.Context, conn execer, c row.Claim) error 
 		case collided(err):
 		case claimed == 0:
 			return err
-		case failedAs(err, row.ClassLocked):
+		case isLocked(err):
 			return nil
 		default:
 			return afterWrite("claim the rest of the tasks", err)

@@ -124,7 +124,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 		_, err := conn.ExecContext(ctx, insert, append([]any{n.Number}, args...)...)
 		return err
 	})
-	if failedAs(err, row.ClassDuplicate) {
+	if isDuplicate(err) {
 		return false, nil
 	}
 	return err == nil, err

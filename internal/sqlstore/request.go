@@ -36,7 +36,7 @@ func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request,
 				there = r
 				return nil
 			}
-			if !failedAs(err, row.ClassDuplicate) {
+			if !isDuplicate(err) {
 				return err
 			}
 			there, err = s.own.readRequest(ctx, conn, r.Hash)

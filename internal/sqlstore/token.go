@@ -32,7 +32,7 @@ func (s *Store) CreateToken(ctx context.Context, t row.AccessToken) error {
 	return repeat(ctx, func() error {
 		return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			_, err := conn.ExecContext(ctx, query, args...)
-			if !failedAs(err, row.ClassDuplicate) {
+			if !isDuplicate(err) {
 				return err
 			}
 			there, _, err := s.own.readTokens(ctx, conn)
