@@ -11,16 +11,16 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// sessionLocker lets processes that migrate the same schema of a MySQL server take turns. Its lock belongs to the
-// connection that goose migrates on, so it ends with the process whatever happens.
+// sessionLocker makes processes that migrate the same schema of a MySQL server take turns. Its lock belongs to the
+// connection that goose migrates on, so it ends with the process.
 //
-// A member of a cluster like Galera refuses such locks, or keeps them to itself. There a lease comes on top.
+// A member of a cluster like Galera refuses such locks, or hides them from the others. There a lease is needed too.
 type sessionLocker struct {
 	locked bool
 	lease  lease
 }
 
-// The name is of the schema, because a server knows the locks of all schemas; hashed, because a name has at most 64
+// The name contains the schema, because locks are global to a server. It is hashed, because it may have at most 64
 // characters. (MySQL 9 has no SHA1.)
 const lockName = `CONCAT('delay.', SHA2(DATABASE(), 224))`
 
@@ -39,7 +39,7 @@ func (l *sessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (l *sessionLocker) lock(ctx context.Context, conn *sql.Conn) error {
-	// Short waits, so that an ended context is noticed without a connection that dies in the middle of a statement.
+	// Short waits, so that the end of the context does not interrupt a statement, which would cost the connection.
 	const lock = `SELECT GET_LOCK(` + lockName + `, 1)`
 	for !l.locked {
 		var got sql.NullInt64
@@ -56,7 +56,7 @@ func (l *sessionLocker) lock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (l *sessionLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	err := l.lease.giveBack(ctx, conn)
+	err := l.lease.release(ctx, conn)
 	if !l.locked || err != nil {
 		return err
 	}
@@ -65,21 +65,21 @@ func (l *sessionLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error
 	return err
 }
 
-// lease is the lock of processes on several members of a cluster, whose members keep GET_LOCK to themselves: a row that
-// one of them holds at a time. A member on which two views are made at once, one here and one on another member, can
-// hang for good (MariaDB 10.11 with Galera), and DDL at two places at once is what group replication asks not to do.
+// lease is a lock for processes on several members of a cluster, where GET_LOCK reaches one member only: a row that one
+// process owns at a time. Group replication asks not to run DDL on two members at once, and a member of Galera on
+// MariaDB 10.11 can hang for good when two views are made so.
 //
-// It is a lease because nothing ends it with its holder: who finds it held waits for a minute at most. A migration that
-// takes longer may be run by a second process too, which it allows.
+// No server ends the lease when its owner dies. So it ends after a minute. A migration that takes longer may be run by
+// a second process too, which is allowed.
 type lease struct{ holder string }
 
 const (
 	leaseTable  = "delay_task_goose_lock"
 	leaseLength = "INTERVAL 1 MINUTE"
-	leaseLook   = 200 * time.Millisecond
+	leasePause  = 200 * time.Millisecond // between two tries
 )
 
-// onCluster reports whether other members take writes beside this one.
+// onCluster reports whether other members of a cluster take writes too.
 func onCluster(ctx context.Context, conn *sql.Conn) (bool, error) {
 	rows, err := conn.QueryContext(ctx,
 		"SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode')")
@@ -100,7 +100,7 @@ func onCluster(ctx context.Context, conn *sql.Conn) (bool, error) {
 	return false, rows.Err()
 }
 
-// take waits until the lease is ours.
+// take waits until this process owns the lease.
 func (l *lease) take(ctx context.Context, conn *sql.Conn) error {
 	holder := rand.Text()
 	for _, statement := range []string{
@@ -129,16 +129,17 @@ func (l *lease) take(ctx context.Context, conn *sql.Conn) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for another process that migrates: %w", ctx.Err())
-		case <-time.After(leaseLook):
+		case <-time.After(leasePause):
 		}
 	}
 }
 
-func (l *lease) giveBack(ctx context.Context, conn *sql.Conn) error {
+func (l *lease) release(ctx context.Context, conn *sql.Conn) error {
 	if l.holder == "" {
 		return nil
 	}
-	_, err := conn.ExecContext(ctx, `UPDATE `+leaseTable+` SET ends = '2000-01-01' WHERE id = 1 AND holder = ?`, l.holder)
+	const release = `UPDATE ` + leaseTable + ` SET ends = '2000-01-01' WHERE id = 1 AND holder = ?`
+	_, err := conn.ExecContext(ctx, release, l.holder)
 	l.holder = ""
 	return err
 }

@@ -82,13 +82,13 @@ func TestLeaseIsOnesAtATimeAndEndsByItself(t *testing.T) {
 		if err := theirs.take(ctx, other); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("taken while another holds it: %v", err)
 		}
-		if err := theirs.giveBack(t.Context(), other); err != nil {
+		if err := theirs.release(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 		if held := count(t, db, "SELECT COUNT(*) FROM delay_task_goose_lock WHERE ends > UTC_TIMESTAMP(6)"); held != 1 {
 			t.Fatal("one who has not got the lease gave it back")
 		}
-		if err := mine.giveBack(t.Context(), conn); err != nil {
+		if err := mine.release(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
 		if err := theirs.take(t.Context(), other); err != nil {

@@ -2,9 +2,9 @@
 // Config.Migrate, run `delaytask migrate up`, or take the statements that `delaytask migrate sql` prints.
 //
 // There is one tree per kind of database. Both have the same numbers, and both end in the same tables and columns.
-// Every migration may run twice: MySQL commits each DDL statement at once, so a process that dies in the middle leaves
-// no half that the next run could not repeat. For the same reason a migration for MySQL is one statement; on SQLite,
-// where DDL is transactional, it is one transaction.
+// Every migration may run twice, so that the next run can repeat what a killed process has left half done. MySQL
+// commits each DDL statement at once, so there a migration is one statement. On SQLite, where DDL is transactional, it
+// is one transaction.
 package migrations
 
 import (
@@ -29,8 +29,8 @@ import (
 //go:embed mysql/*.sql sqlite/*.sql
 var trees embed.FS
 
-// Up applies what is missing. Any number of processes may call it at once; all of them succeed, and it changes nothing
-// when there is nothing to do.
+// Up applies what is missing. Any number of processes may call it at once, and all succeed. It changes nothing when
+// nothing is missing.
 func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	p, err := provider(db, kind)
 	if err != nil {
@@ -46,7 +46,7 @@ func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	return nil
 }
 
-// Down takes back the newest applied migration, and with it what is stored in the tables that it drops.
+// Down reverts the newest applied migration. What is stored in the tables that it drops is lost.
 func Down(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	p, err := provider(db, kind)
 	if err != nil {
@@ -89,8 +89,8 @@ func tree(kind sqlstore.Kind) (fs.FS, error) {
 	return fs.Sub(trees, kind.String())
 }
 
-// SQL returns the statements that create everything from nothing, for a DBA to read or to run in a client. Running them
-// twice is harmless, and [Up] afterwards only takes note of them. It returns "" for an unknown kind.
+// SQL returns the statements that create all tables, for a DBA to read or to run in a client. They may run twice, and
+// [Up] afterwards only notes them as applied. SQL returns "" for an unknown kind.
 func SQL(kind sqlstore.Kind) string {
 	names, err := files(kind)
 	if err != nil {
@@ -113,13 +113,11 @@ func SQL(kind sqlstore.Kind) string {
 	return strings.TrimSpace(out.String()) + "\n"
 }
 
-// mostTries is how often the migrations are run: as often as ten processes on three members of a cluster needed, and a
-// few more.
+// mostTries bounds the runs of the migrations: a few more than ten processes on three members of a cluster needed.
 const mostTries = 8
 
-// again runs the migrations until none of them meets those of another process. On a cluster the lock of one member is
-// unknown to the others, so processes do migrate at the same time there. Each migration is one statement that may run
-// twice.
+// again runs the migrations until none of them collides with those of another process. On a cluster a lock is known to
+// one member only, so processes do migrate at the same time there. Each migration is one statement that may run twice.
 func again(ctx context.Context, up func() error) error {
 	for tries := 1; ; tries++ {
 		err := up()
@@ -134,8 +132,8 @@ func again(ctx context.Context, up func() error) error {
 	}
 }
 
-// crossed reports whether another process was in the way. A member that another one's DDL overtakes says so in many
-// ways, or cuts the connection.
+// crossed reports whether the migrations collided with those of another process. A cluster member reports that in many
+// ways, or closes the connection.
 func crossed(err error) bool {
 	if errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 		return true

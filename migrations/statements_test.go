@@ -51,7 +51,7 @@ func TestStatementsThatMigrationsSendAreListed(t *testing.T) {
 		if err := l.take(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.giveBack(t.Context(), conn); err != nil {
+		if err := l.release(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
 		trimmed := recorder.Statements()

@@ -11,14 +11,14 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// State tells of one migration whether it is applied.
+// State says whether a migration is applied.
 type State struct {
 	Version int64
 	Name    string // file name
 	Applied bool
 }
 
-// Status lists all migrations by version. It changes nothing and needs no more than the right to read.
+// Status lists all migrations by version. It changes nothing and needs only the right to read.
 func Status(ctx context.Context, db *sql.DB, kind sqlstore.Kind) ([]State, error) {
 	files, err := files(kind)
 	if err != nil {

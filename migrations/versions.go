@@ -9,12 +9,11 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 )
 
-// versionTable is our own, so that an application that uses goose keeps its numbers apart from ours.
+// versionTable has a name of its own, because the application may use goose for its migrations.
 const versionTable = "delay_task_goose_version"
 
-// versions is goose's list of applied migrations, made safe for processes that start at once without a common lock:
-// creating the table may happen twice, an entry is not written twice, and version 0, which goose expects, needs no
-// entry.
+// versions is goose's list of applied migrations, made safe for processes that start at once without a common lock. The
+// table may be created twice, an entry is not written twice, and version 0, which goose expects, needs no entry.
 type versions struct {
 	database.Store
 	create, exists string

@@ -25,7 +25,7 @@ func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	due := make([]row.Due, len(found))
 	for i, e := range found {
 		r := s.tasks.rows[e.id]
-		due[i] = row.Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}
+		due[i] = r.Sighting()
 	}
 	return due, nil
 }
@@ -86,9 +86,8 @@ func state(r row.Row) row.State {
 	return row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
 }
 
-// Plant stores r as it is, whatever it holds, in place of the row with its id: what somebody does by hand to a table.
-// An unknown status, headers that are not a JSON object and errors that are not a JSON array make a row that cannot be
-// decoded.
+// Plant stores r as it is, in place of the row with its id, as an operator may do by hand. An unknown status, headers
+// that are not a JSON object, or errors that are not a JSON array make a row that cannot be decoded.
 func (s *Store) Plant(r row.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +97,7 @@ func (s *Store) Plant(r row.Row) {
 	}
 }
 
-// page gathers what a read returns, the rows that cannot be decoded apart from the others.
+// page collects what a read returns. Rows that cannot be decoded are in broken.
 type page struct {
 	rows   []row.Row
 	broken []row.Broken
@@ -114,7 +113,7 @@ func (p *page) add(r row.Row) {
 	p.rows = append(p.rows, clone(r))
 }
 
-// addWithoutBody is add for the reads that leave the bodies where they are.
+// addWithoutBody is add for reads without bodies.
 func (p *page) addWithoutBody(r row.Row) {
 	r.Body = nil
 	p.add(r)

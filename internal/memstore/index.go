@@ -18,7 +18,7 @@ func (e entry) compare(other entry) int {
 	return cmp.Or(cmp.Compare(e.due, other.due), cmp.Compare(e.id, other.id))
 }
 
-// blockSize keeps an insertion cheap: it moves half a block, however many rows there are.
+// blockSize bounds the cost of an insertion, which moves half a block on average.
 const blockSize = 512
 
 // index is a sorted list cut into blocks, none of them empty. The zero value is an empty index.
@@ -26,7 +26,7 @@ type index struct {
 	blocks [][]entry
 }
 
-// find returns where e is, or where it belongs: the block, the place in it, and whether it is there.
+// find returns the block and the place in it where e is or belongs, and whether it is there.
 func (x *index) find(e entry) (block, place int, found bool) {
 	block, _ = slices.BinarySearchFunc(x.blocks, e, func(b []entry, e entry) int { return b[len(b)-1].compare(e) })
 	if block == len(x.blocks) {

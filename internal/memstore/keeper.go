@@ -26,7 +26,7 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 	return len(old), nil
 }
 
-// Renumber implements [store.Keeper]. Nobody writes rows here past a process.
+// Renumber implements [store.Keeper]. Every row in memory has an id of a process.
 func (s *Store) Renumber(context.Context, int64, func() int64, int) (int, string, error) {
 	return 0, "", nil
 }

@@ -27,9 +27,9 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		if ok {
 			s.take(&r, c, now)
 		}
-		// Who holds it is read from the row, as a database does it: a claim that is sent twice answers like the first.
+		// The winner is read from the row, as in a database: a claim that is sent twice returns what the first one did.
 		if r.Status == row.Executing && r.Executor == c.Executor {
-			r.Delay, r.Created, r.Updated = 0, 0, 0 // as little as a database is asked for
+			r.Delay, r.Created, r.Updated = 0, 0, 0 // the SQL store does not read them
 			won.add(r)
 		}
 	}
@@ -47,7 +47,7 @@ func (s *Store) take(r *row.Row, c row.Claim, now row.Time) {
 	r.Due = begin.Add(max(r.TTR, row.MinTTR))
 	r.Updated = now
 	s.tasks.put(*r)
-	s.tell(r.ID)
+	s.notify(r.ID)
 }
 
 // Renew implements [store.Leaser].
@@ -72,7 +72,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 			r.Executor = cmp.Or(l.Executor, r.Executor)
 			r.Execution = cmp.Or(l.Execution, r.Execution)
 			s.tasks.put(r)
-			s.tell(r.ID)
+			s.notify(r.ID)
 		}
 	}
 	return s.states(ids), nil
@@ -90,7 +90,7 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 			r.Due = cmp.Or(r.Expected, now)
 			r.Updated = now
 			s.tasks.put(r)
-			s.tell(r.ID)
+			s.notify(r.ID)
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 			r.ErrorStack = b.Reason
 			r.Due, r.Finish, r.Updated = now, now, now
 			s.tasks.put(r)
-			s.tell(r.ID)
+			s.notify(r.ID)
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (s *Store) Update(ctx context.Context, tx processor.Tx, changes []row.Chang
 		before = append(before, old)
 	}
 	for _, r := range before {
-		s.tell(r.ID)
+		s.notify(r.ID)
 	}
 	return len(before), nil
 }
@@ -179,7 +179,7 @@ func changed(r row.Row, c row.Change, now row.Time) row.Row {
 	return r
 }
 
-// at returns the row if it is still at the version, with the status.
+// at returns the row, and whether it is still at the version with the status.
 func (s *Store) at(ref row.Ref, status row.Status) (row.Row, bool) {
 	r, ok := s.tasks.rows[ref.ID]
 	return r, ok && r.Version == ref.Version && r.Status == status

@@ -10,12 +10,12 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// lockWait is how long a write waits for a row that another transaction holds.
+// lockWait is how long a write waits for a row that another transaction has locked.
 const lockWait = time.Second
 
 var errLocked = errors.New("another transaction holds a lock on one of the tasks")
 
-// Lock holds the rows as another transaction would, until unlock is called: they can be read, but a write that names
+// Lock locks the rows as another transaction would, until unlock is called. They can be read, but a write that names
 // one of them waits, and after a second fails with [row.ClassLocked].
 func (s *Store) Lock(ids ...int64) (unlock func()) {
 	ids = slices.Clone(ids)
@@ -56,7 +56,7 @@ func (s *Store) Locked(ctx context.Context, ids []int64) ([]int64, error) {
 
 func (s *Store) isLocked(id int64) bool { return s.locked[id] > 0 }
 
-// enterRows takes the mutex at a moment when nobody holds a lock on one of the rows.
+// enterRows takes the mutex when none of the rows is locked.
 func (s *Store) enterRows(ctx context.Context, op string, ids []int64) error {
 	var timeout <-chan time.Time
 	for {

@@ -1,7 +1,7 @@
 // Package memstore keeps tasks in memory behind the same contract as the SQL store, for simulations and tests.
 //
-// It waits on nothing but its mutex and, for a row that [Store.Lock] holds, on a timer; no goroutine outlives a call.
-// So it runs in a testing/synctest bubble, where its clock is the bubble's and days pass in milliseconds.
+// It waits only for its mutex and, where [Store.Lock] holds a row, for a timer. No goroutine outlives a call. So it
+// runs in a testing/synctest bubble, where its clock is the bubble's and days pass in milliseconds.
 package memstore
 
 import (
@@ -32,11 +32,11 @@ type Store struct {
 // Option changes what [New] returns.
 type Option func(*Store)
 
-// WithClock sets where the store's clock reads the time; the default is time.Now.
+// WithClock sets the source of the store's clock. The default is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Store) { s.clock = now } }
 
-// WithWatch has f told of every row after each of its changes, in their order, and when that was: what a trigger of a
-// database would see. f must not call the store.
+// WithWatch calls f with every row after each of its changes, in their order, and with the time of the change, as a
+// trigger of a database would be. f must not call the store.
 func WithWatch(f func(row.Row, row.Time)) Option { return func(s *Store) { s.watch = f } }
 
 // New returns an empty store.
@@ -56,7 +56,7 @@ func New(opts ...Option) *Store {
 	return s
 }
 
-// SetOffset makes the store's clock differ from its source by d: the clock of a database that somebody stepped.
+// SetOffset makes the store's clock differ from its source by d, as when the clock of a database is stepped.
 func (s *Store) SetOffset(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,11 +81,11 @@ func (s *Store) Now(ctx context.Context) (row.Reading, error) {
 
 func (s *Store) reading() row.Reading { return row.Reading{Time: s.now(), Server: s.server} }
 
-// now cuts off below the microsecond, as a database's clock does: rounding up would let a task start early.
+// now truncates to the microsecond, as a database's clock does. Rounding up would let a task start early.
 func (s *Store) now() row.Time { return row.Time(s.clock().Add(s.offset).UnixMicro()) }
 
-// tell tells the watch of rows that have changed.
-func (s *Store) tell(ids ...int64) {
+// notify calls the watch with rows that have changed.
+func (s *Store) notify(ids ...int64) {
 	now := s.now()
 	for _, id := range ids {
 		s.watch(s.tasks.rows[id], now)

@@ -69,10 +69,11 @@ func (s *Store) Beat(ctx context.Context, n row.Node) (bool, error) {
 }
 
 func (s *Store) findNode(number int) (at int, found bool) {
-	return slices.BinarySearchFunc(s.nodes, number, func(n row.Node, number int) int { return cmp.Compare(n.Number, number) })
+	byNumber := func(n row.Node, number int) int { return cmp.Compare(n.Number, number) }
+	return slices.BinarySearchFunc(s.nodes, number, byNumber)
 }
 
-// storeNode puts a node in its place. Its tags are never changed there, only replaced.
+// storeNode replaces the node at the place. The stored tags are not the caller's slice.
 func (s *Store) storeNode(at int, n row.Node) {
 	n.Tags = slices.Clone(n.Tags)
 	n.Heartbeat = s.now()

@@ -15,7 +15,7 @@ var (
 	errKeyTaken = errors.New("an unfinished task carries the key")
 )
 
-// InTransaction implements [store.Saver]. Nothing here begins one, and nobody but the caller knows of his own.
+// InTransaction implements [store.Saver]. The store has no transactions, so it trusts the caller.
 func (s *Store) InTransaction(context.Context, processor.Tx) (bool, error) { return true, nil }
 
 // Insert implements [store.Saver].
@@ -35,13 +35,12 @@ func (s *Store) Insert(ctx context.Context, tx processor.Tx, rows []row.Row) err
 		}
 	}
 	for _, r := range rows {
-		s.tell(r.ID)
+		s.notify(r.ID)
 	}
 	return nil
 }
 
-// insert takes over the columns that a save decides, spans in whole milliseconds; the others start as they do in a
-// fresh row.
+// insert copies the columns that a save sets, durations in whole milliseconds. The others have the values of a new row.
 func (s *Store) insert(r row.Row, now row.Time) error {
 	if _, taken := s.tasks.rows[r.ID]; taken {
 		return errIDTaken

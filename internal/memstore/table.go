@@ -7,7 +7,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// table holds the rows and what finds them. A stored row is never changed in place, only replaced.
+// table holds the rows and their indexes. A stored row is never changed in place, only replaced.
 type table struct {
 	rows   map[int64]row.Row
 	ids    index                            // of all rows, without due times
@@ -75,8 +75,7 @@ func (t *table) queue(status row.Status, tag string) *index {
 	return q
 }
 
-// dueBefore returns up to limit entries of a status, whatever their tag, that have a due time before the bound; in
-// order.
+// dueBefore returns up to limit entries of a status, of all tags, that have a due time before the bound, in order.
 func (t *table) dueBefore(status row.Status, bound row.Time, limit int) []entry {
 	var found []entry
 	for _, q := range t.queues[status] {
@@ -90,7 +89,7 @@ func firstOf(found []entry, limit int) []entry {
 	return found[:min(limit, len(found))]
 }
 
-// clone keeps the bytes inside the store apart from those of its callers.
+// clone copies a row with its bytes, which the store must not share with its callers.
 func clone(r row.Row) row.Row {
 	r.Body = bytes.Clone(r.Body)
 	r.Headers = bytes.Clone(r.Headers)

@@ -32,8 +32,7 @@ const (
 )
 
 // AppendAttempt returns the errors column with a at its end: a JSON array of the last 10 attempts, each error at most 1
-// KiB. The column is open to anybody's SQL, so what is not a JSON array is dropped rather than allowed to block the
-// task.
+// KiB. The column may be written by hand: what is not a JSON array is dropped, so that it cannot block the task.
 func AppendAttempt(existing []byte, a Attempt) []byte {
 	a.Error = Clip(a.Error, maxAttemptError)
 	a.Executor = Clip(a.Executor, maxAttemptError)
@@ -47,7 +46,7 @@ func AppendAttempt(existing []byte, a Attempt) []byte {
 	return encode(attempts)
 }
 
-// encode writes JSON that people read in a database client: <, > and & stay as they are.
+// encode writes JSON to be read in a database client: <, > and & stay as they are.
 func encode(v any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -59,8 +58,8 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
-// DecodeHeaders reads the column of headers. It leaves out values that are not strings, because the column is open to
-// anybody's SQL, and returns nil where none are left.
+// DecodeHeaders reads the column of headers. It leaves out values that are not strings, because the column may be
+// written by hand, and returns nil where none are left.
 func DecodeHeaders(column []byte) map[string]string {
 	var values map[string]any
 	if len(column) == 0 || json.Unmarshal(column, &values) != nil {
@@ -78,16 +77,16 @@ func DecodeHeaders(column []byte) map[string]string {
 	return headers
 }
 
-// PopMark begins the executor of a row that was handed out by Pop instead of to a processor. When such a lease ends,
-// the caller had its chance: an attempt is spent and nothing crashed.
+// PopMark begins the executor of a row that was handed out by a pop instead of to a processor. When such a lease ends,
+// the attempt has failed and no process has crashed.
 const PopMark = "pop:"
 
-// Popped reports whether an executor names a Pop.
+// Popped reports whether an executor is that of a pop.
 func Popped(executor string) bool { return strings.HasPrefix(executor, PopMark) }
 
 // Stacks returns what the errors in err's tree print with %+v beyond their text, as those of pkg/errors print their
-// stacks. Each follows an empty line. An error that prints more is asked for all below it; otherwise its causes are
-// asked. It ends soon after limit bytes.
+// stacks. Each follows an empty line. Stacks does not descend below an error that prints more. It ends soon after limit
+// bytes.
 func Stacks(err error, limit int) string {
 	var b strings.Builder
 	addStacks(&b, err, limit)

@@ -24,25 +24,25 @@ type Claimed struct {
 	Broken []Broken
 }
 
-// Broken is a row that cannot be decoded: garbage written by hand, or a status nobody knows.
+// Broken is a row that cannot be decoded: garbage written by hand, or an unknown status.
 type Broken struct {
 	Ref
 	Status Status // as stored, whatever it is
 	Reason string
 }
 
-// Lease is a claimed row whose lease shall be moved to now + TTR, and to [MinTTR] from now at least. The version does
-// not change: whoever has it as a token keeps it.
+// Lease is a claimed row whose lease is to end at now + TTR, and at the earliest at now + [MinTTR]. The version, which
+// is the lease token, does not change.
 type Lease struct {
 	Ref
 	TTR       time.Duration
-	Least     bool   // one that ends later already is kept
+	Least     bool   // a lease that ends later is kept
 	Executor  string // new executor; "" keeps it
 	Execution Time   // new execution_time; zero keeps it
 }
 
-// Change is one fenced transition, with the new values in whole: whoever holds (ID, Version) knows the row, so nothing
-// is computed from what is stored. It applies if and only if the row is still at Version with status From; the version
+// Change is one fenced transition with all new values: a caller that knows ID and Version knows the row, so nothing is
+// computed from what is stored. It applies if and only if the row is still at Version with status From. The version
 // grows by 1.
 type Change struct {
 	ID      int64
@@ -50,8 +50,8 @@ type Change struct {
 	From    Status
 	To      Status
 
-	// LeaseOver adds the guard due_time < now on the server: for rescues, because a renewal moves due_time without a
-	// version.
+	// LeaseOver adds the guard due_time < now on the server. Rescues need it, because a renewal changes due_time and
+	// not the version.
 	LeaseOver bool
 
 	Due        Time // new due_time: next attempt, or the finish time when To is final
@@ -64,16 +64,16 @@ type Change struct {
 	Expected   Time          // zero keeps expected_time; set only by a reschedule
 	Delay      time.Duration // new delay_time; written only together with Expected
 	Body       []byte        // nil keeps message_body; one that is empty and not nil empties it
-	Executor   string        // new executor; a settle writes the one it holds, a rescue ""
+	Executor   string        // new executor; a settle keeps it, a rescue writes ""
 
-	SameExecutor bool // the guard implies that the row holds Executor already: it need not be written
+	SameExecutor bool // the guard implies that the row has Executor already, so it need not be written
 }
 
 // Window asks for pending rows by due time, in the order (due, id).
 type Window struct {
 	Tags    []string // only these; none means no rows
 	From    Time     // inclusive; zero means from the beginning, rows without a due time included
-	AfterID int64    // keyset within a pass: of the rows due exactly at From only those with a larger id; 0 for all
+	AfterID int64    // of the rows due exactly at From only those with a larger id; 0 for all
 	To      Time     // exclusive
 	Limit   int
 }
@@ -86,7 +86,7 @@ type Filter struct {
 	DueBefore Time // due_time < DueBefore
 	AfterID   int64
 	Limit     int // 1..1000
-	MaxBytes  int // the row that brings the page to so many is its last; 0: no bound
+	MaxBytes  int // the row with which the page reaches this size is its last; 0: no bound
 }
 
 // Full reports whether a page may have ended because of the filter's bounds.
@@ -121,7 +121,7 @@ type Node struct {
 	Name      string
 	Host      string // which machine and pid namespace PID belongs to
 	PID       int
-	StartedAt int64 // start time of the process as the kernel counts it; tells a reused pid from the same process
+	StartedAt int64 // start time of the process as the kernel counts it: distinguishes a reused pid
 	Address   string
 	Version   string
 	Tags      []string // served, sorted; a node that was not started serves none

@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// Class says what an error of a store means for the statement that met it, and so what the caller may do next.
+// Class says what an error of a store means for its statement, and so what the caller may do next.
 type Class uint8
 
 const (
 	// ClassUnknown: the statement may or may not have been applied, and may still be applied later. Read back before
 	// deciding.
 	ClassUnknown Class = iota
-	// ClassNotApplied: nothing changed; the whole unit may be tried again after a pause.
+	// ClassNotApplied: nothing changed. The whole unit may be tried again after a pause.
 	ClassNotApplied
-	// ClassLocked: nothing changed because somebody else's transaction holds one of the rows.
+	// ClassLocked: nothing changed because another transaction holds a lock on one of the rows.
 	ClassLocked
-	// ClassDuplicate: a unique key refused the statement; nothing changed.
+	// ClassDuplicate: a unique key refused the statement. Nothing changed.
 	ClassDuplicate
-	// ClassCaller: the data was refused; trying again cannot help.
+	// ClassCaller: the data was refused. Trying again cannot help.
 	ClassCaller
-	// ClassOperator: somebody has to repair something (privileges, a missing table, a full disk); nothing changed.
+	// ClassOperator: an operator has to act (privileges, a missing table, a full disk). Nothing changed.
 	ClassOperator
 )
 
@@ -59,8 +59,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ClassOf classifies any error that came out of a store. What is not an *Error is of unknown outcome: a context that
-// ended while a statement was in flight, or a fault nobody foresaw.
+// ClassOf returns the class of any error of a store. An error that is not an *Error is of unknown outcome: a context
+// that ended during a statement, or an unforeseen fault.
 func ClassOf(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
@@ -68,7 +68,7 @@ func ClassOf(err error) Class {
 	return ClassUnknown
 }
 
-// Ended reports whether err only says that the caller's context ended.
+// Ended reports whether err says only that the caller's context ended.
 func Ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

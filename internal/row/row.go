@@ -1,6 +1,5 @@
-// Package row holds what is stored: the row of delay_task_message, the commands that change it, and the classes of
-// errors a store can answer with. It knows no database and no engine; both sides of the store's contract speak in its
-// types.
+// Package row holds what is stored: the row of delay_task_message, the commands that change it, and the classes of a
+// store's errors. It knows no database and no engine. Both sides of the store's contract use its types.
 package row
 
 import (
@@ -8,7 +7,7 @@ import (
 	"time"
 )
 
-// Status is where a task stands. The numbers are stored.
+// Status is the state of a task. The numbers are stored.
 type Status uint8
 
 const (
@@ -19,7 +18,7 @@ const (
 	Cancelled Status = 4
 )
 
-// Final reports whether no transition but an operator's retry leaves the status.
+// Final reports whether only an operator's retry leaves the status.
 func (s Status) Final() bool { return s == Completed || s == Failed || s == Cancelled }
 
 func (s Status) String() string {
@@ -70,19 +69,19 @@ type Row struct {
 	IPAddress   uint32
 	Executor    string // "host:pid:process token:claim number" of the last claim
 	Delay       time.Duration
-	Expected    Time // the promise to the user
-	Execution   Time // when the first attempt was handed to somebody who could run it; see [Row.FirstStart]
+	Expected    Time // when the task is to start, as promised to the user
+	Execution   Time // when the first attempt was handed to a processor, a receiver or a pop; see [Row.FirstStart]
 	Finish      Time // when a final status was reached
-	Due         Time // when this row next needs attention
+	Due         Time // next attempt, end of the lease, or finish time
 	ErrorStack  string
 	Errors      []byte // JSON array of the last attempts' errors, or nil (NULL)
 	Created     Time
 	Updated     Time
 }
 
-// FirstStart reports whether Execution is what the claim that holds the row has written, because there was no start
-// before: the begin of its lease. When the attempt was really handed over, its executor knows. A renewal of the lease
-// hides it.
+// FirstStart reports whether Execution is the begin of the present lease, written by its claim because there was no
+// start before. The executor knows when it has really handed the attempt over. After a renewal of the lease FirstStart
+// returns false.
 func (r *Row) FirstStart() bool {
 	return !r.Execution.IsZero() && r.Execution == r.Due.Add(-max(r.TTR, MinTTR))
 }
@@ -90,24 +89,24 @@ func (r *Row) FirstStart() bool {
 // Attempt is one entry of the errors column.
 type Attempt struct {
 	N        int       `json:"n"`
-	Due      time.Time `json:"due,omitzero"`     // zero when not known: the executor is gone
-	Started  time.Time `json:"started,omitzero"` // zero when not known, or when the processor never started
+	Due      time.Time `json:"due,omitzero"`     // zero when unknown: the executor is gone
+	Started  time.Time `json:"started,omitzero"` // zero when unknown, or when the processor never started
 	Finished time.Time `json:"finished"`
 	Executor string    `json:"executor"`
 	Error    string    `json:"error"`
 }
 
-// Due is what the look-ahead, the peek and the scan read of a pending row: enough to arm or claim it, never its body.
+// Due is what the engine reads of a pending row to arm or claim it. It has no body.
 type Due struct {
 	ID         int64
 	Version    int64
 	Tag        string
-	Due        Time // zero for a row that a plain INSERT left without one: it has to be adopted
+	Due        Time // zero for a row that a plain INSERT left without one, which has to be adopted
 	Priority   int
 	CrashCount int
 }
 
-// State is the part of a row that tells who holds it.
+// State is the part of a row that tells which executor owns it.
 type State struct {
 	ID       int64
 	Tag      string
@@ -126,10 +125,10 @@ type Ref struct {
 // Reading is one look at the database's clock.
 type Reading struct {
 	Time   Time
-	Server string // which server answered; a cluster behind one address has several
+	Server string // the server that answered; a cluster behind one address has several
 }
 
-// Sighting is the row as a look at the table would find it.
+// Sighting returns what [Due] holds of the row.
 func (r *Row) Sighting() Due {
 	return Due{ID: r.ID, Version: r.Version, Tag: r.Tag, Due: r.Due, Priority: r.Priority, CrashCount: r.CrashCount}
 }
@@ -144,7 +143,7 @@ const (
 	AppKey = "delaytask-app:"
 )
 
-// Scope is what the key must be unique in, and so what rows are compared by: the tag is left out of a [GlobalKey].
+// Scope returns what must be unique, which leaves out the tag of a [GlobalKey].
 func (k TagKey) Scope() TagKey {
 	if strings.HasPrefix(k.Key, GlobalKey) {
 		k.Tag = ""
@@ -152,8 +151,8 @@ func (k TagKey) Scope() TagKey {
 	return k
 }
 
-// ScopedKey is how a caller's key is stored: with the application that it belongs to, or as it is where that is "". No
-// name of an application holds the character between the two, so no two pairs are stored alike.
+// ScopedKey returns a caller's key as it is stored: with the application that it belongs to, or as it is where app is
+// "". No name of an application holds the separator, so different pairs give different keys.
 func ScopedKey(app, key string) string {
 	if app == "" || key == "" {
 		return key
@@ -161,8 +160,7 @@ func ScopedKey(app, key string) string {
 	return AppKey + app + "|" + key
 }
 
-// OwnKey is the caller's key of a stored one. A key that was stored without the application of its task is shown as it
-// is.
+// OwnKey returns the caller's key of a stored one. It returns a key that was stored without the application as it is.
 func OwnKey(app, stored string) string {
 	if app == "" {
 		return stored
@@ -170,12 +168,12 @@ func OwnKey(app, stored string) string {
 	return strings.TrimPrefix(stored, AppKey+app+"|")
 }
 
-// Request is one row of delay_task_request: a request that came with an Idempotency-Key, and what became of it. It is
-// forgotten 24 hours after it came.
+// Request is one row of delay_task_request: a request with an Idempotency-Key, and its outcome. It is kept for 24
+// hours.
 type Request struct {
 	Hash      [32]byte // of the caller and the key
 	Content   [32]byte // of the request: another one under the same key is refused
-	TaskID    int64    // the task that it saves; the one that it met when Duplicate
+	TaskID    int64    // the task that it saves; when Duplicate, the one that has the key
 	Saved     bool     // the task is stored
 	Duplicate bool     // the key of the task was taken
 }
@@ -197,7 +195,7 @@ type Receiver struct {
 	App     string
 	Address string
 	Tags    []string
-	Secret  []byte // sealed; nil: calls are not signed
+	Secret  []byte // encrypted; nil: calls are not signed
 	TTL     time.Duration
 	Created Time // written by the store
 	Expires Time // written by the store: TTL after it was saved, or after its last heartbeat

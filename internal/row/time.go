@@ -8,21 +8,20 @@ import (
 )
 
 // Time is a moment on the database's clock: microseconds since the Unix epoch, UTC. The zero value means "not set" and
-// is stored as NULL; no valid moment of delaytask lies that early (see [MinTime]).
+// is stored as NULL. No valid moment is that early (see [MinTime]).
 //
 // It travels to and from the database as text, so that a connection's loc, parseTime and time_zone change nothing.
 type Time int64
 
 const timeLayout = "2006-01-02 15:04:05.000000"
 
-// The range that every database we support stores without surprise.
+// The range that every supported database stores exactly.
 var (
 	MinTime = At(time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC))
 	MaxTime = At(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 )
 
-// At converts a wall-clock moment, rounding up to the microsecond: a due time may move later by rounding, never
-// earlier.
+// At converts a wall-clock moment. It rounds up to the microsecond, so that a due time never moves to an earlier one.
 func At(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -34,7 +33,7 @@ func At(t time.Time) Time {
 	return Time(micros)
 }
 
-// Std returns the moment in UTC; the zero Time gives the zero time.Time.
+// Std returns the moment in UTC. The zero Time gives the zero time.Time.
 func (t Time) Std() time.Time {
 	if t == 0 {
 		return time.Time{}
@@ -60,7 +59,7 @@ func (t Time) Sub(u Time) time.Duration {
 	return time.Duration(max(min(t-u, most), -most)) * time.Microsecond
 }
 
-// String renders the moment the way it is stored.
+// String returns the moment as it is stored.
 func (t Time) String() string { return string(t.Append(nil)) }
 
 // Append appends what String returns.
@@ -79,7 +78,7 @@ func (t Time) Value() (driver.Value, error) {
 	return t.String(), nil
 }
 
-// Scan implements sql.Scanner for the text that the database returns; NULL gives the zero Time.
+// Scan implements sql.Scanner for the text that the database returns. NULL gives the zero Time.
 func (t *Time) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -107,10 +106,13 @@ func (t *Time) parse(s string) error {
 	return nil
 }
 
-// parseStored reads what is stored as a rule, several times as fast as the general way: every claimed row brings half a
-// dozen times with it. Not ok means that it is to be read the general way, which says what is wrong.
+// parseStored reads the usual form several times as fast as parse: every claimed row has half a dozen times. It returns
+// false for any other form, which parse reads or refuses.
 func parseStored(s []byte) (Time, bool) {
-	if len(s) != len(timeLayout) || s[4] != '-' || s[7] != '-' || s[10] != ' ' || s[13] != ':' || s[16] != ':' || s[19] != '.' {
+	if len(s) != len(timeLayout) {
+		return 0, false
+	}
+	if s[4] != '-' || s[7] != '-' || s[10] != ' ' || s[13] != ':' || s[16] != ':' || s[19] != '.' {
 		return 0, false
 	}
 	ok := true
@@ -123,7 +125,7 @@ func parseStored(s []byte) (Time, bool) {
 	}
 	year, month, day := number(0, 4), number(5, 7), number(8, 10)
 	hour, minute, second, micros := number(11, 13), number(14, 16), number(17, 19), number(20, 26)
-	// A date that there is not would be another one.
+	// time.Date turns a day that does not exist into another one.
 	if !ok || month < 1 || month > 12 || day < 1 || day > 28 || hour > 23 || minute > 59 || second > 59 {
 		return 0, false
 	}

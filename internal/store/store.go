@@ -15,10 +15,10 @@ type Tx = processor.Tx
 // Store is all that the engine needs of a database. Two implementations pass one conformance suite: internal/sqlstore
 // (SQL) and internal/memstore (in memory, for simulation and tests).
 //
-// Every method works on batches, touches a row only through a guard on its version and status, and either applies
-// wholly or reports why not with a *row.Error whose class tells what is known. An error that is not a *row.Error counts
-// as [row.ClassUnknown]. Zero rows changed is an answer, never an error. A nil Tx means a connection of the store's
-// own; inside a caller's transaction nothing is retried.
+// Every method works on batches and changes a row only under a guard on its version and status. It either applies
+// wholly or returns a *row.Error whose class says what is known. An error that is not a *row.Error counts as
+// [row.ClassUnknown]. Zero rows changed is an answer, never an error. A nil Tx means a connection of the store. Inside
+// a caller's transaction nothing is retried.
 //
 // All moments are on the database's clock. Methods are safe for concurrent use.
 type Store interface {
@@ -41,8 +41,8 @@ type Saver interface {
 	// InTransaction reports whether tx is inside of a transaction. It changes nothing.
 	InTransaction(ctx context.Context, tx Tx) (bool, error)
 
-	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when an
-	// id or an unfinished key is taken; which one is found out with Get and FindActive.
+	// Insert stores all rows (status pending, version 0) in one statement, or none. It returns row.ClassDuplicate when
+	// an id or an unfinished key is taken. Get and FindActive tell which one.
 	Insert(ctx context.Context, tx Tx, rows []row.Row) error
 
 	// Get returns the rows that exist, in the order of their ids. A row that cannot be decoded is in broken instead.
@@ -58,51 +58,52 @@ type Finder interface {
 	// first when the window has no lower end.
 	Due(ctx context.Context, w row.Window) ([]row.Due, error)
 
-	// Expired returns executing rows of any tag whose lease is over on the server's clock, the oldest lease first, without
-	// bodies.
+	// Expired returns executing rows of any tag whose lease is over on the server's clock, the oldest lease first,
+	// without bodies.
 	Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error)
 
 	// Orphans returns executing rows whose executor begins with the prefix.
 	Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error)
 
-	// States returns who holds the rows now. Missing rows are left out.
+	// States returns the states of the rows now. Missing rows are left out.
 	States(ctx context.Context, ids []int64) ([]row.State, error)
 
-	// Locked returns those of the rows that another transaction holds a lock on. Nothing is changed and no lock is kept.
+	// Locked returns those of the rows that another transaction has locked. It changes nothing and keeps no lock.
 	Locked(ctx context.Context, ids []int64) ([]int64, error)
 }
 
 // Leaser claims rows, keeps their leases and ends them.
 type Leaser interface {
-	// Claim executes the claim and reads the winners back on the same connection, bodies included. Rows that were not won
-	// are left out. Not more than one lock wait (1 s) is spent; then the error is row.ClassLocked and nothing was claimed.
-	// After row.ClassUnknown the winners can be found with Orphans and Get.
+	// Claim executes the claim and reads the rows that it won back on the same connection, bodies included. It leaves
+	// out the others. It spends at most one lock wait (1 s). Then the error is row.ClassLocked and nothing was claimed.
+	// After row.ClassUnknown, Orphans and Get find what was won.
 	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
 
-	// Renew moves the lease of every row that is still executing at the named version to now + TTR, gives it the executor
-	// and the start that the lease names, and returns the state of all named rows as they are after that, on the same
-	// connection.
+	// Renew moves the lease of every row that is still executing at the named version to now + TTR, and writes the
+	// executor and the start that the lease names. On the same connection it reads the states of all named rows after
+	// that, and returns them.
 	Renew(ctx context.Context, leases []row.Lease) ([]row.State, error)
 
-	// Update applies fenced transitions in one statement and returns how many applied. When fewer applied than were sent,
-	// States tells which. It returns row.ClassDuplicate when a transition out of a final status meets a taken key.
+	// Update applies fenced transitions in one statement and returns how many applied. When fewer applied than were
+	// sent, States tells which. It returns row.ClassDuplicate when a transition out of a final status needs a taken
+	// key.
 	Update(ctx context.Context, tx Tx, changes []row.Change) (applied int, err error)
 
-	// Adopt gives the named pending rows (at the named versions) the due time that they lack: expected_time where set, now
-	// otherwise. The version does not change.
+	// Adopt sets the missing due time of the named pending rows, at the named versions: to expected_time where set,
+	// otherwise to now. The version does not change.
 	Adopt(ctx context.Context, rows []row.Ref) error
 
 	// Discard sets rows that cannot be decoded to failed with the reason, guarded by version and stored status.
 	Discard(ctx context.Context, broken []row.Broken) error
 }
 
-// Keeper looks at the table as a whole.
+// Keeper works on the table as a whole.
 type Keeper interface {
 	// Purge deletes up to limit rows of a final status whose due time is before the bound, entering by primary key.
 	Purge(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)
 
-	// Renumber gives an id of next to up to limit rows whose id is below 1 or above last, unless they are executing,
-	// and returns how many, and with them what makes the database number new rows from there on.
+	// Renumber gives ids of next to up to limit rows whose id is below 1 or above last, unless they are executing. It
+	// returns how many, and with them the statement that makes the database number new rows from there on.
 	Renumber(ctx context.Context, last int64, next func() int64, limit int) (moved int, mend string, err error)
 
 	// List returns rows that match, ordered by id, without bodies when bodies is false.
@@ -111,12 +112,12 @@ type Keeper interface {
 	// Counts returns the number of rows and the oldest due time per tag and status.
 	Counts(ctx context.Context) ([]row.TagCount, error)
 
-	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each, and
-	// of those that finished before since none; zero means from the beginning.
+	// Lateness returns execution_time - expected_time of the newest completed rows of every tag, at most perTag each.
+	// It leaves out rows that finished before since. A zero since is the beginning.
 	Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error)
 }
 
-// Nodes keeps who is there (delay_task_node) and what is paused (delay_task_tag).
+// Nodes keeps the nodes (delay_task_node) and the paused tags (delay_task_tag).
 type Nodes interface {
 	// Tags returns the state of every tag that has one.
 	Tags(ctx context.Context) ([]row.TagState, error)
@@ -124,14 +125,14 @@ type Nodes interface {
 	// SetTag stores the state of a tag.
 	SetTag(ctx context.Context, t row.TagState) error
 
-	// Nodes returns all nodes, ordered by number, and a reading of the clock their heartbeats are judged by.
+	// Nodes returns all nodes, ordered by number, and a reading of the clock to judge their heartbeats by.
 	Nodes(ctx context.Context) ([]row.Node, row.Reading, error)
 
-	// Join leases n.Number for n.Token, with a fresh heartbeat. It returns false when the number is held by another token
-	// whose heartbeat is at most staleAfter old.
+	// Join leases n.Number for n.Token, with a fresh heartbeat. It returns false when another token has the number and
+	// a heartbeat that is at most staleAfter old.
 	Join(ctx context.Context, n row.Node, staleAfter time.Duration) (bool, error)
 
-	// Beat writes the node's row with a fresh heartbeat. It returns false when the number is no longer held by n.Token.
+	// Beat writes the node's row with a fresh heartbeat. It returns false when n.Token has the number no more.
 	Beat(ctx context.Context, n row.Node) (bool, error)
 
 	// Leave deletes the rows of the tokens.

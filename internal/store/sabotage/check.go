@@ -1,6 +1,6 @@
-// Package sabotage removes, one at a time, the checks that keep the promises, so that tests can see their judges fail:
-// a judge that never failed proves nothing. Without the build tag "sabotage" all checks stand and asking costs nothing.
-// With it the environment variable DELAYTASK_SABOTAGE names the one that is removed.
+// Package sabotage removes one of the checks that keep the promises, so that tests see their judges fail. A judge that
+// has never failed proves nothing. Without the build tag "sabotage" all checks stand, and Off costs nothing. With it,
+// the environment variable DELAYTASK_SABOTAGE names the check that is removed.
 package sabotage
 
 // Check is one of the checks that keep the promises.
@@ -9,9 +9,9 @@ type Check string
 const (
 	Fence  Check = "fence"  // a result is stored only at the version that its executor has claimed
 	Guard  Check = "guard"  // a claim takes only rows that are pending at the version that was seen
-	Rescue Check = "rescue" // leases that are over are ended
-	Early  Check = "early"  // a task that was claimed ahead of its time waits for it
+	Rescue Check = "rescue" // expired leases are ended
+	Early  Check = "early"  // a task that was claimed ahead waits for its due time
 )
 
-// Checks are all of them.
+// Checks lists all checks.
 var Checks = []Check{Fence, Guard, Rescue, Early}
