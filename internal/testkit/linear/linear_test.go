@@ -40,6 +40,16 @@ func did(pairs ...journal.Event) func(*told) {
 	}
 }
 
+// lived is a story of calls after a life of the task: a claim and a completion.
+func lived(pairs ...journal.Event) func(*told) {
+	return did(append([]journal.Event{claim(0, "a"), won(1), change(executing, 1, "completed"), ok}, pairs...)...)
+}
+
+func by(node string, call journal.Event) journal.Event {
+	call.Node = node
+	return call
+}
+
 var (
 	insert  = journal.Event{Kind: journal.StoreInsert}
 	look    = journal.Event{Kind: journal.StoreRead}
@@ -77,7 +87,8 @@ func TestHistories(t *testing.T) {
 	for name, c := range map[string]struct {
 		story    func(*told)
 		violated bool
-		weaker   bool // where the record is not said to be whole, it holds
+		weaker   bool // it holds unless the record is said to be whole
+		behind   bool // it holds where members may be behind one another
 		unseen   bool // the story does not begin with a save
 	}{
 		"a life": {story: did(
@@ -166,20 +177,58 @@ func TestHistories(t *testing.T) {
 		"a claim leaves out what is free": {violated: true, weaker: true, story: did(
 			claim(0, "a"), leftOut, look, saw(pending, 0, ""),
 		)},
-		"a task is gone": {violated: true, weaker: true, story: func(s *told) { s.done(look, saw(absent, 0, "")) }},
+		"a task is gone": {violated: true, weaker: true, story: did(look, saw(absent, 0, ""))},
+		"another node sees what was": {violated: true, behind: true, story: lived(
+			by("m", look), saw(executing, 1, "a"),
+		)},
+		"another node sees first what is and then what was": {violated: true, story: lived(
+			by("m", look), saw(completed, 2, "a"), by("m", look), saw(executing, 1, "a"),
+		)},
+		"each node forgets nothing, and they are apart": {violated: true, behind: true, story: lived(
+			by("m", look), saw(pending, 0, ""), by("o", look), saw(executing, 1, "a"),
+			by("m", look), saw(executing, 1, "a"),
+		)},
+		"the node that wrote sees what was": {violated: true, story: lived(look, saw(executing, 1, "a"))},
+		"what never was is seen":            {violated: true, story: lived(by("m", look), saw(executing, 1, "b"))},
+		"what was not asked for yet is seen": {violated: true, story: did(
+			by("m", look), saw(executing, 1, "a"), claim(0, "a"), won(1),
+		)},
+		"two nodes both win": {violated: true, story: did(claim(0, "a"), won(1), by("m", claim(0, "b")), won(1))},
+		"a settle after another node's rescue succeeds": {violated: true, story: did(
+			claim(0, "a"), won(1),
+			by("m", change(executing, 1, pending)), ok,
+			by("m", claim(2, "b")), won(3),
+			change(executing, 1, completed), ok,
+		)},
+		"the table ends as it was": {violated: true, story: func(s *told) {
+			lived()(s)
+			s.call("", journal.Event{Kind: journal.Row, Status: executing, Version: 1, Executor: "a"})
+		}},
+		"a task whose insert is not recorded was something before": {
+			violated: true, behind: true, unseen: true,
+			story: did(claim(4, "a"), won(5), by("m", look), saw(pending, 4, "z")),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := saved(!c.unseen)
 			c.story(&s)
-			for whole, events := range map[bool]told{true: append(told{{Kind: journal.StoreWhole}}, s...), false: s} {
-				want := c.violated && (whole || !c.weaker)
-				violations, counts := Check(events, false)
+			whole := append(told{{Kind: journal.StoreWhole}}, s...)
+			for name, check := range map[string]struct {
+				events told
+				behind bool
+				want   bool
+			}{
+				"whole":   {whole, false, c.violated},
+				"partial": {s, false, c.violated && !c.weaker},
+				"behind":  {s, true, c.violated && !c.weaker && !c.behind},
+			} {
+				violations, counts := Check(check.events, check.behind)
 				found := len(violations)
-				if (found == 1) != want || counts.Broken != found || counts.Undecided != 0 || counts.Tasks != 1 {
-					t.Errorf("whole %t: %v, %+v; want a violation: %t", whole, violations, counts, want)
+				if (found == 1) != check.want || counts.Broken != found || counts.Undecided != 0 || counts.Tasks != 1 {
+					t.Errorf("%s: %v, %+v; want a violation: %t", name, violations, counts, check.want)
 				}
-				if want && len(violations) == 1 && (violations[0].Task != task || len(violations[0].Events) == 0) {
+				if check.want && found == 1 && (violations[0].Task != task || len(violations[0].Events) == 0) {
 					t.Errorf("a violation that shows nothing: %+v", violations[0])
 				}
 			}
