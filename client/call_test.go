@@ -190,9 +190,7 @@ func TestTagsAndKeysStayOnePartOfThePath(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	c, err := New(server.URL + "/base/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	t.Cleanup(func() { _ = c.Stop(t.Context()) })
 	for _, want := range [][]string{{"a", "k"}, {"a/b:c", "x/y?z#ü %2F"}, {".", ".."}, {"..", "."}, {"a", "\n"},
 		{"a", "+ &="},

@@ -42,9 +42,7 @@ func (d *desk) client(t *testing.T, opts ...Option) *Client {
 	c, err := New("http://desk", append([]Option{
 		WithHTTPClient(&http.Client{Transport: d}), WithLogger(slog.New(slog.DiscardHandler)),
 	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	return c
 }
 
@@ -193,10 +191,6 @@ func atDesk(t *testing.T, test func(t *testing.T, d *desk, c *Client), opts ...O
 
 func begin(t *testing.T, c *Client, p processor.Func, opts ...processor.RegisterOption) {
 	t.Helper()
-	if err := c.Register("a", p, opts...); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, c.Register("a", p, opts...))
+	mustOK(t, c.Start(t.Context()))
 }

@@ -87,9 +87,7 @@ func TestAFailureSaysHow(t *testing.T) {
 	f := func(failure error, path string, want map[string]any) {
 		t.Helper()
 		c, s := scripted(t, nil, done)
-		if err := c.Fail(t.Context(), token, failure); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, c.Fail(t.Context(), token, failure))
 		got := s.requests()[0]
 		for name, value := range want {
 			if got.body[name] != value || got.path != "/v1/tasks/5/"+path || got.body["token"] != "5.3" {

@@ -56,9 +56,7 @@ func scripted(t *testing.T, opts []Option, answers ...http.HandlerFunc) (*Client
 	c, err := New(server.URL, append([]Option{
 		WithLogger(slog.New(slog.DiscardHandler)), WithRetryFor(10 * time.Second), WithAccessToken(canary),
 	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	t.Cleanup(func() { _ = c.Stop(t.Context()) })
 	return c, s
 }
@@ -92,4 +90,12 @@ func refuses(status int, code string) http.HandlerFunc {
 // confirms answers a save with the task that was sent.
 func confirms(w http.ResponseWriter, r *http.Request) {
 	says(http.StatusCreated, wire.Saved{Task: wire.Task{ID: 7, Status: "pending"}})(w, r)
+}
+
+// mustOK ends the test when err is not nil.
+func mustOK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,4 +1,4 @@
-package client_test
+package client
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/client"
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
@@ -21,21 +20,15 @@ import (
 
 func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 	t.Parallel()
-	c, err := client.New("http://127.0.0.1:1", client.WithBodyLimit(100))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := New("http://127.0.0.1:1", WithBodyLimit(100))
+	mustOK(t, err)
 	secret := webhook.NewSecret()
-	r, err := c.Receiver("shop", "http://127.0.0.1/", client.ReceiverSecret(secret.Reveal()),
-		client.ReceiverWindow(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, err := c.Receiver("shop", "http://127.0.0.1/", ReceiverSecret(secret.Reveal()),
+		ReceiverWindow(time.Minute))
+	mustOK(t, err)
 	ran := 0
 	count := processor.Func(func(context.Context, *processor.Task) error { ran++; return nil })
-	if err := r.Register("t", count); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, r.Register("t", count))
 	without := func(name string) func(*http.Request) { return func(r *http.Request) { r.Header.Del(name) } }
 	with := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
@@ -91,9 +84,7 @@ func TestAReceiverRunsNothingThatItsServiceHasNotSigned(t *testing.T) {
 func signature(t *testing.T, secret webhook.Secret, text string) string {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret.Reveal(), "whsec_"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(text))
 	return "v0,AAAA v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))

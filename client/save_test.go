@@ -77,15 +77,11 @@ func TestASaveEndsWithItsContext(t *testing.T) {
 func TestASaveThatNeverArrivedIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	address := listener.Addr().String()
 	_ = listener.Close()
 	c, err := New("http://"+address, WithRetryFor(100*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	if _, err := c.SaveDelayTask(t.Context(), "a", 1, 0); !errors.Is(err, ErrNoAnswer) ||
 		errors.Is(err, processor.ErrOutcomeUnknown) {
 		t.Errorf("no server listens: %v", err)
@@ -137,9 +133,7 @@ func TestASaveSendsWhatItsOptionsSay(t *testing.T) {
 		processor.WithPriority(-5),
 		processor.WithHeaders(map[string]string{"traceparent": "x", processor.AppHeader: "shop"}),
 		processor.WithMaxLateness(time.Hour, processor.LateFail))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	body := s.requests()[0].body
 	id, err := strconv.ParseInt(fmt.Sprint(body["id"]), 10, 64)
 	if err != nil || id <= 0 {

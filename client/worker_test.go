@@ -47,9 +47,7 @@ func TestATagThatIsRegisteredLaterIsAskedForAtOnce(t *testing.T) {
 		begin(t, c, nothing)
 		synctest.Wait()
 		d.set(func() { d.late = []string{"1.1"} })
-		if err := c.Register("b", nothing); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, c.Register("b", nothing))
 		if got := d.reported(); got != "finish 1.1" || len(d.tags) != 2 {
 			t.Errorf("got %q, asked for %v", got, d.tags)
 		}

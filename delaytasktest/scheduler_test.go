@@ -35,17 +35,13 @@ func start(t *testing.T, cfg ...delaytask.Config) *delaytasktest.Scheduler {
 
 func register(t *testing.T, s *delaytasktest.Scheduler, tag string, p processor.Func) {
 	t.Helper()
-	if err := s.Register(tag, p); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, s.Register(tag, p))
 }
 
 func save(t *testing.T, s *delaytasktest.Scheduler, tag string, delay time.Duration, opts ...delaytask.Option) int64 {
 	t.Helper()
 	id, err := s.SaveDelayTask(t.Context(), tag, tag, delay, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	return id
 }
 
@@ -155,12 +151,8 @@ func TestHandedOverTaskIsEndedByItsToken(t *testing.T) {
 	if task, err := s.Get(t.Context(), delaytask.ID(id)); err != nil || task.Status != delaytask.Executing {
 		t.Fatalf("got %+v, %v", task, err)
 	}
-	if err := s.Touch(t.Context(), token, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Fail(t.Context(), token, errors.New("not now")); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, s.Touch(t.Context(), token, time.Hour))
+	mustOK(t, s.Fail(t.Context(), token, errors.New("not now")))
 	old := token
 	s.Advance(time.Minute)
 	if answers, err := s.FinishAll(t.Context(), []delaytask.Token{old, token}); err != nil ||
@@ -180,9 +172,7 @@ func TestTransactionsAreOverlooked(t *testing.T) {
 	tx := new(sql.Tx) // as a mock would hand out
 	register(t, s, "t", func(ctx context.Context, _ *processor.Task) error { return delaytask.CompleteTx(ctx, tx) })
 	id, err := s.SaveDelayTaskTx(t.Context(), tx, "t", nil, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	if _, err := s.RescheduleTx(t.Context(), tx, delaytask.ID(id), time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -345,5 +335,13 @@ func TestProcessorMayEndTheTest(t *testing.T) {
 	wg.Wait()
 	if task := s.RequireSaved(t, "t"); task.Status != delaytask.Pending || len(task.Errors) != 1 {
 		t.Errorf("got %+v", task)
+	}
+}
+
+// mustOK ends the test when err is not nil.
+func mustOK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -45,9 +45,7 @@ func TestRegisterTakesWhatIsRightAndRefusesMistakes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var r Registry
-			if err := r.Register("taken", succeed); err != nil {
-				t.Fatal(err)
-			}
+			mustOK(t, r.Register("taken", succeed))
 			err := r.Register(tt.tag, tt.p, tt.opts...)
 			if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 				t.Errorf("got %v, want %v", err, tt.want)
@@ -64,12 +62,8 @@ func TestLookupReturnsWhatWasRegistered(t *testing.T) {
 	var r Registry
 	err := r.Register("b", succeed,
 		Concurrency(3), Timeout(time.Minute), TTR(time.Microsecond), MaxAttempts(2), RetryBackoff(Constant(7)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Register("a", succeed, Timeout(time.Second), Timeout(0)); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
+	mustOK(t, r.Register("a", succeed, Timeout(time.Second), Timeout(0)))
 	b, _ := r.Lookup("b")
 	if b.Tag != "b" || b.Concurrency != 3 || b.Timeout != time.Minute || b.NoTimeout || b.TTR != time.Second ||
 		b.MaxAttempts != 2 || b.Backoff(1) != 7 || b.Processor == nil {
@@ -98,13 +92,9 @@ func TestUseAddsUpFromTheOutside(t *testing.T) {
 		}
 	}
 	var r Registry
-	if err := r.Register("t", succeed, Use(mark("1"), mark("2")), Use(mark("3"))); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, r.Register("t", succeed, Use(mark("1"), mark("2")), Use(mark("3"))))
 	reg, _ := r.Lookup("t")
-	if err := reg.Processor.Process(t.Context(), &Task{}); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, reg.Processor.Process(t.Context(), &Task{}))
 	if !slices.Equal(order, []string{"1", "2", "3"}) {
 		t.Errorf("ran in the order %v", order)
 	}
@@ -185,5 +175,13 @@ func TestJitterStaysInBounds(t *testing.T) {
 				t.Fatalf("jitter %v wrapped the longest wait to %v", jitter, d)
 			}
 		}
+	}
+}
+
+// mustOK ends the test when err is not nil.
+func mustOK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -198,9 +198,7 @@ func TestOptionsAreStored(t *testing.T) {
 		WithKey("the last one counts"), WithTTR(time.Minute),
 		WithKey("k"), WithID(7), WithNoAttemptLimit(), WithTTR(time.Microsecond), WithPriority(-3),
 		WithHeaders(headers), WithHeader("b", "3"), WithMaxLateness(time.Minute+1, LateSkip))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	headers["a"] = "changed later"
 	want := Save{
 		Tag: "t", Body: []byte("body"), Delay: time.Second, Key: "k", ID: 7, Unlimited: true, TTR: time.Second,

@@ -148,9 +148,7 @@ func (b *backlog) scan() *Compensate {
 
 func mustPass(t *testing.T, pass func(context.Context) error) {
 	t.Helper()
-	if err := pass(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, pass(t.Context()))
 }
 
 // whole makes a pass and waits for what it began.
@@ -240,9 +238,7 @@ func TestASlowTagWithALongBacklogHoldsUpNoOther(t *testing.T) {
 		}
 		c := b.scan()
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := c.Pass(ctx); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, c.Pass(ctx))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, tag := range tags[1:] {
@@ -257,9 +253,7 @@ func TestASlowTagWithALongBacklogHoldsUpNoOther(t *testing.T) {
 		// Later passes leave the slow tag to its own turn, and are cheap again.
 		before := b.reads
 		b.add("tag-299", 3, 10*time.Second)
-		if err := c.Pass(ctx); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, c.Pass(ctx))
 		synctest.Wait()
 		if got := b.reads - before; got != 1 || len(b.offered["tag-299"]) != 6 {
 			t.Errorf("the next pass took %d reads and handed over %d rows of another tag, want 1 and 6", got,
@@ -315,9 +309,7 @@ func TestOverdueRowsBehindAPageThatCannotBeAdopted(t *testing.T) {
 		c.Page = 5
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := c.Pass(ctx); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, c.Pass(ctx))
 		c.Wait()
 		if !slices.Equal(b.offered["a"], []int64{100}) {
 			t.Errorf("within a minute and %d reads %v were offered, want the overdue row", b.reads, b.offered["a"])
@@ -342,4 +334,12 @@ func TestScanComesBackAfterFailures(t *testing.T) {
 			t.Fatalf("%d rows were handed over after the failures, want 500", n)
 		}
 	})
+}
+
+// mustOK ends the test when err is not nil.
+func mustOK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -134,9 +134,7 @@ func TestAPassSurvivesItsPanicsAndErrors(t *testing.T) {
 			}})
 		r.Start(t.Context())
 		time.Sleep(4 * time.Second)
-		if err := r.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, r.Stop(t.Context()))
 		for _, want := range []string{`panic="a bug"`, "runner_test.go", "pass=p", `err="the table is missing"`} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log lacks %q:\n%s", want, &log)
@@ -176,9 +174,7 @@ func TestStopEndsPassesAndWaitsForThem(t *testing.T) {
 		p, runs := counting("never started", time.Second)
 		r = NewRunner(slog.New(slog.DiscardHandler), p)
 		r.Kick("never started")
-		if err := r.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, r.Stop(t.Context()))
 		r.Start(t.Context())
 		time.Sleep(10 * time.Second)
 		if runs.Load() != 0 {

@@ -66,9 +66,7 @@ func TestVerdictAppendsWhatHappened(t *testing.T) {
 	r := row.Row{Attempt: 3, Executor: "h:1:t:9", Errors: []byte(`[{"n":2,"error":"no"}]`)}
 	c := Verdict(r, verdictTime-3, verdictTime, 5)
 	var attempts []row.Attempt
-	if err := json.Unmarshal(c.Errors, &attempts); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, json.Unmarshal(c.Errors, &attempts))
 	if len(attempts) != 2 || attempts[1].N != 3 || attempts[1].Executor != "h:1:t:9" ||
 		attempts[1].Error != c.ErrorStack ||
 		!attempts[1].Started.Equal((verdictTime - 3).Std()) || !attempts[1].Finished.Equal(verdictTime.Std()) {

@@ -33,9 +33,7 @@ func (b *board) Beat(ctx context.Context, n row.Node) (bool, error) {
 func (b *board) listed(t *testing.T, token string) (row.Node, bool) {
 	t.Helper()
 	nodes, _, err := b.Nodes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	at := slices.IndexFunc(nodes, func(n row.Node) bool { return n.Token == token })
 	if at < 0 {
 		return row.Node{}, false
@@ -72,9 +70,7 @@ func everyNumber() (nodes []row.Node) {
 func mustJoin(t *testing.T, b *board, p Process) *Member {
 	t.Helper()
 	m, err := Join(t.Context(), b, MemberConfig{Process: p, Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	return m
 }
 
@@ -155,9 +151,7 @@ func TestNumberIsUsedOnlyWhileItsLeaseHolds(t *testing.T) {
 		}
 
 		b.fail = nil
-		if err := m.Beat(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, m.Beat(t.Context()))
 		if got, leased := m.Number(); got != number || !leased {
 			t.Fatalf("after the database came back: %d (leased %t), want %d again", got, leased, number)
 		}
@@ -169,9 +163,7 @@ func TestLeaseCountsFromBeforeTheHeartbeatWasSent(t *testing.T) {
 		b := newBoard(t)
 		m := mustJoin(t, b, NewProcess())
 		b.slow = 2 * time.Second
-		if err := m.Beat(t.Context()); err != nil { // returns 4 s after it was sent
-			t.Fatal(err)
-		}
+		mustOK(t, m.Beat(t.Context()))
 		time.Sleep(time.Second)
 		if _, leased := m.Number(); leased {
 			t.Fatal("5 s after the heartbeat was sent the lease still holds")
@@ -186,9 +178,7 @@ func TestBeatTakesAnotherNumberWhenItsOwnIsTaken(t *testing.T) {
 		number, _ := m.Number()
 		thief := node(number)
 		b.take(t, thief)
-		if err := m.Beat(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, m.Beat(t.Context()))
 		if got, leased := m.Number(); got == number || !leased {
 			t.Fatalf("number %d (leased %t), want another than %d", got, leased, number)
 		}
@@ -220,9 +210,7 @@ func TestBeatTellsTagsAndLeaving(t *testing.T) {
 		m.SetTags([]string{"b", "a"})
 		m.SetLeaving()
 		time.Sleep(time.Second)
-		if err := m.Beat(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, m.Beat(t.Context()))
 		n, _ := b.listed(t, p.Token)
 		if !slices.Equal(n.Tags, []string{"a", "b"}) || !n.Leaving || n.Heartbeat != row.At(time.Now()) ||
 			n.Version != "test" {
@@ -244,13 +232,9 @@ func TestLeaveIsFinal(t *testing.T) {
 			}
 		})
 		synctest.Wait() // the heartbeat is on its way
-		if err := m.Leave(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, m.Leave(t.Context()))
 		wg.Wait()
-		if err := m.Beat(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, m.Beat(t.Context()))
 		if _, listed := b.listed(t, p.Token); listed {
 			t.Error("the node is listed after it left")
 		}
@@ -258,4 +242,12 @@ func TestLeaveIsFinal(t *testing.T) {
 			t.Error("the number is used after it was given back")
 		}
 	})
+}
+
+// mustOK ends the test when err is not nil.
+func mustOK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -16,9 +16,7 @@ func TestProcessHiddenFromOtherUsersIsNotGone(t *testing.T) {
 	const key = "CLUSTER_HIDDEN"
 	if text := os.Getenv(key); text != "" {
 		var n row.Node
-		if err := json.Unmarshal([]byte(text), &n); err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, json.Unmarshal([]byte(text), &n))
 		self := NewProcess()
 		if self.Host != n.Host {
 			t.Fatalf("it is on %q, and this on %q", n.Host, self.Host)
@@ -33,26 +31,18 @@ func TestProcessHiddenFromOtherUsersIsNotGone(t *testing.T) {
 	}
 	t.Parallel()
 	node, err := json.Marshal(asNode(NewProcess()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	const hide = "mount -t proc -o hidepid=2 proc /proc"
 	if out, err := exec.Command("unshare", "--mount", "sh", "-c", hide).CombinedOutput(); err != nil {
 		t.Skipf("processes cannot be hidden here: %v: %s", err, out)
 	}
 	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	file, err := os.CreateTemp("", "cluster-*.test") // where every user may read it
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	t.Cleanup(func() { _ = os.Remove(file.Name()) })
 	_, err = file.Write(program)
-	if err := errors.Join(err, file.Chmod(0o755), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, errors.Join(err, file.Chmod(0o755), file.Close()))
 	asOther := hide + " && cd / && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" \"$1\""
 	look := exec.Command("unshare", "--mount", "sh", "-c", asOther, file.Name(), "-test.run=^"+t.Name()+"$")
 	look.Env = append(os.Environ(), key+"="+string(node))

@@ -29,16 +29,10 @@ func TestProcessKnowsWhichProcessesAreGone(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^TestChildWaitsForTheEndOfItsInput$")
 	child.Env = append(os.Environ(), "CLUSTER_HELPER=1")
 	stdin, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
+	mustOK(t, child.Start())
 	started, err := startTime(child.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	node := row.Node{Host: self.Host, PID: child.Process.Pid, StartedAt: started}
 	if self.Gone(node) {
 		t.Error("a living process is gone")
@@ -49,9 +43,7 @@ func TestProcessKnowsWhichProcessesAreGone(t *testing.T) {
 		t.Error("a process whose pid was reused lives")
 	}
 
-	if err := errors.Join(stdin.Close(), child.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, errors.Join(stdin.Close(), child.Wait()))
 	if !self.Gone(node) {
 		t.Error("a process that ended lives")
 	}

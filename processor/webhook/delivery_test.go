@@ -240,9 +240,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	client, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	if err := client.CheckURL("https://127.0.0.1/"); !errors.Is(err, ErrBlockedURL) {
 		t.Errorf("a client without settings: got %v, want ErrBlockedURL", err)
 	}
@@ -287,17 +285,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newClient(t *testing.T, change func(*Config)) *Client {
 	t.Helper()
 	guard, err := NewGuard(GuardConfig{AllowLoopback: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	cfg := Config{Guard: guard, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg)
 	}
 	client, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -312,4 +306,12 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 func someTask() *processor.Task {
 	return &processor.Task{ID: 42, Tag: "order.close", Attempt: 3, Version: 7,
 		Expected: time.Date(2026, 5, 6, 7, 8, 9, 120_000_000, time.UTC)}
+}
+
+// mustOK ends the test when err is not nil.
+func mustOK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -25,9 +25,7 @@ type netConn = net.Conn
 func listen(t *testing.T, handle func(conn netConn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -95,9 +93,7 @@ func TestBrokenReceiverSpendsAnAttempt(t *testing.T) {
 	const ok, silence = "HTTP/1.1 200 OK\r\n", "no whole answer in time"
 	const upgrade = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: canary\r\n\r\n"
 	rule, err := ParseRule([]byte(`{"code":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	for _, tt := range []struct {
 		name    string
 		handle  func(netConn)

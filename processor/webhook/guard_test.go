@@ -152,14 +152,10 @@ func TestLocalAddressOfAMixedNameIsNeverDialled(t *testing.T) {
 	}
 	// Whatever was dialled is in the backlog: a connection of ours comes behind it.
 	ours, err := net.Dial("tcp", denied.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	defer ours.Close()
 	first, err := denied.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	defer first.Close()
 	if first.RemoteAddr().String() != ours.LocalAddr().String() {
 		t.Error("the denied address was dialled")
@@ -186,17 +182,13 @@ func TestPublicAddressIsJudgedBySchemeAndPortAtDial(t *testing.T) {
 func newGuard(t *testing.T, cfg GuardConfig) *Guard {
 	t.Helper()
 	guard, err := NewGuard(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	return guard
 }
 
 func portNumber(t *testing.T, addr net.Addr) uint16 {
 	t.Helper()
 	parsed, err := netip.ParseAddrPort(addr.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	return parsed.Port()
 }

@@ -47,9 +47,7 @@ func TestRequestIsParsed(t *testing.T) {
 
 	call, err := ParseRequest([]byte(`{"url":"https://h/","headers":{"X-N":12345678901,"X-B":true,
 		"authorization":"Bearer x"},		"passrule":{"code":1},"passstatus":[200,404]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	for name, want := range map[string]string{"X-N": "12345678901", "X-B": "true", "Authorization": "Bearer x"} {
 		if got := call.Header.Get(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

@@ -62,9 +62,7 @@ func TestMismatchNamesThePlaceInTheRule(t *testing.T) {
 	f := func(rule, answer, want string) {
 		t.Helper()
 		parsed, err := ParseRule([]byte(rule))
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, err)
 		if why := parsed.mismatch([]byte(answer)); why != want {
 			t.Errorf("rule %s: got %q, want %q", rule, why, want)
 		}
@@ -96,9 +94,7 @@ func FuzzRule(f *testing.F) {
 			return
 		}
 		more, err := json.Marshal(rule.fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustOK(t, err)
 		if _, taken := rule.fields["more"]; !taken && len(more) < maxAnswer-100 {
 			separator := ","
 			if len(rule.fields) == 0 {

@@ -78,9 +78,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	secret := NewSecret()
 	hidden := struct{ secret Secret }{secret}
 	asJSON, err := json.Marshal(Call{Secrets: []Secret{secret}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	printed := string(asJSON)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		printed += fmt.Sprintf(verb, secret) + fmt.Sprintf(verb, hidden) + fmt.Sprintf(verb, &hidden)

@@ -44,9 +44,7 @@ func TestTraceHookSeesEachCall(t *testing.T) {
 		}
 	})
 	rule, err := ParseRule([]byte(`{"code":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustOK(t, err)
 	f := func(wantStatus int, call Call) {
 		t.Helper()
 		calls = nil
