@@ -105,7 +105,12 @@ func read(events []journal.Event) *history {
 				s.end = e
 			}
 		case journal.Phase:
-			h.phase(e)
+			switch e.Detail {
+			case journal.PhaseDrain:
+				h.drain = e
+			case journal.PhaseDone:
+				h.done = e
+			}
 		case journal.Write:
 			t := h.task(e.ID)
 			t.writes = append(t.writes, e)
@@ -119,15 +124,6 @@ func read(events []journal.Event) *history {
 	}
 	h.sort()
 	return h
-}
-
-func (h *history) phase(e *journal.Event) {
-	switch e.Detail {
-	case journal.PhaseDrain:
-		h.drain = e
-	case journal.PhaseDone:
-		h.done = e
-	}
 }
 
 func (h *history) task(id int64) *task {

@@ -26,8 +26,6 @@ const poison = "poison"
 // quiet is how long before the end clients stop asking for anything new.
 const quiet = 20 * time.Second
 
-func (w *world) newClient(l *life, id int) *client { return &client{life: l, id: id} }
-
 func (c *client) work() {
 	w := c.world
 	for ; ; c.n++ {

@@ -121,9 +121,9 @@ func (w *world) start(slot, n int, d draw) *life {
 	}
 	w.note(l.name, journal.NodeStart, journal.Event{Detail: strings.Join(served, " ")})
 	for i := range w.clients {
-		w.work.Go(func() { w.newClient(l, i).work() })
+		w.work.Go(func() { (&client{life: l, id: i}).work() })
 	}
-	w.work.Go(func() { w.newPopClient(l).work() })
+	w.work.Go(func() { (&popClient{life: l}).work() })
 	return l
 }
 

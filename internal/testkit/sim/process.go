@@ -124,8 +124,6 @@ type popClient struct {
 	ctx context.Context
 }
 
-func (w *world) newPopClient(l *life) *popClient { return &popClient{life: l} }
-
 func (p *popClient) work() {
 	ctx, cancel := p.world.context(p.life, time.Hour)
 	defer cancel()

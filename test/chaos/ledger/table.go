@@ -19,8 +19,9 @@ func Tables(lines []Line) string {
 	last := lines[len(lines)-1]
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Code != last.Code })
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of code `%s` (engine and store; last commit `%s`), %s of faults in all.\n\n",
-		plural(len(lines), "run"), last.Code, last.Commit, hours(lines))
+	seconds := sum(lines, func(l Line) int { return l.Seconds })
+	fmt.Fprintf(&b, "%s of code `%s` (engine and store; last commit `%s`), %.1f h of faults in all.\n\n",
+		plural(len(lines), "run"), last.Code, last.Commit, float64(seconds)/3600)
 	reached(&b, lines)
 	b.WriteString("\n")
 	outcomes(&b, lines)
@@ -43,10 +44,6 @@ func most(lines []Line, of func(Line) float64) (n float64) {
 		n = max(n, of(l))
 	}
 	return n
-}
-
-func hours(lines []Line) string {
-	return fmt.Sprintf("%.1f h", float64(sum(lines, func(l Line) int { return l.Seconds }))/3600)
 }
 
 func outcomes(b *strings.Builder, lines []Line) {

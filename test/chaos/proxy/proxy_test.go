@@ -36,7 +36,8 @@ func connect(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err = New(t.Context(), "127.0.0.1:0", leadTo(cfg.Addr)); err != nil {
+	addr := cfg.Addr
+	if p, err = New(t.Context(), "127.0.0.1:0", func() string { return addr }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -52,8 +53,6 @@ func connect(t *testing.T, d dbtest.Database) (p *Proxy, db, direct *sql.DB) {
 		" (id BIGINT PRIMARY KEY, status INT DEFAULT 0, version INT DEFAULT 0)")
 	return p, db, direct
 }
-
-func leadTo(addr string) func() string { return func() string { return addr } }
 
 func open(t *testing.T, cfg *mysql.Config) *sql.DB {
 	t.Helper()
