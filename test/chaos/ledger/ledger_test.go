@@ -45,19 +45,19 @@ func TestOnlyRunsOfTheLastCodeAreAddedUp(t *testing.T) {
 
 func TestWhatWasReachedStandsBesideWhatWasAsked(t *testing.T) {
 	t.Parallel()
-	lone := line("new", 1000, 0)
-	lone.Accepted = 990
-	lone.Faults = map[string]Fault{
+	single := line("new", 1000, 0)
+	single.Accepted = 990
+	single.Faults = map[string]Fault{
 		"kill worker": {Injected: 7, Confirmed: 5}, "kill after claim": {Injected: 2, Confirmed: 2},
 		"kill database":       {Injected: 3, Confirmed: 3},
 		"lost reply to claim": {Injected: 40, Confirmed: 39}, "lost claim": {Injected: 9, Confirmed: 9},
 	}
-	lone.Workers.Early = role.State{Memory: 20 << 20, Goroutines: 31}
-	lone.Workers.Late = role.State{Memory: 21 << 20, Goroutines: 30}
+	single.Workers.Early = role.State{Memory: 20 << 20, Goroutines: 31}
+	single.Workers.Late = role.State{Memory: 21 << 20, Goroutines: 30}
 	galera := line("new", 300, 0)
 	galera.Kind, galera.Seconds, galera.Broken["4"] = "galera", 120, 2
 	galera.Faults = map[string]Fault{"member killed": {Injected: 4, Confirmed: 4}}
-	got := Tables([]Line{galera, lone})
+	got := Tables([]Line{galera, single})
 	for _, want := range []string{
 		"| process kills | 500 | 7 | 9 | |", "| database kills | 50 | 7 | 7 | |",
 		"| lost replies | 1000 | 39 | 40 | |", "| partitions | 50 | 0 | 0 | |",

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	inFlight  = 64 // operations of a saver at once; beyond that it falls behind its pace
-	patient   = 20 * time.Second
-	impatient = 300 * time.Millisecond
-	longest   = 8 * time.Second // delay
-	keys      = 40              // that tasks with a key share
-	bulk      = 50
-	again     = 500 * time.Millisecond // between two saves of one task whose outcome is unknown
+	inFlight      = 64 // operations of a saver at once; beyond that it falls behind its pace
+	patient       = 20 * time.Second
+	shortPatience = 300 * time.Millisecond
+	longest       = 8 * time.Second // delay
+	keys          = 40              // that tasks with a key share
+	bulk          = 50
+	again         = 500 * time.Millisecond // between two saves of one task whose outcome is unknown
 )
 
 type saver struct {
@@ -175,7 +175,7 @@ func (v *saver) task(tag string, d operation, unique string) *task {
 	t := &task{op: v.journal.op(), tag: tag, patience: patient}
 	t.body = d.body(v.journal.node + "." + unique)
 	if v.rand.IntN(2) == 0 {
-		t.patience = impatient
+		t.patience = shortPatience
 	}
 	if v.rand.IntN(4) > 0 {
 		t.delay = time.Duration(v.rand.Int64N(int64(longest)))
