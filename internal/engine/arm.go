@@ -19,7 +19,7 @@ import (
 // armer decides whether this process arms a row. Of all live nodes that serve the tag exactly one arms a new row;
 // overlap is harmless, a gap would be late.
 type armer struct {
-	*core
+	*deps
 	tags   *tags
 	shares atomic.Pointer[shares] // nil until the first look at the nodes
 }
@@ -111,7 +111,7 @@ func (a *armer) paceFactor() int {
 // into the ready queues. Because tasks are claimed ahead of their time, one statement claims many of them, and each
 // still starts on its own millisecond.
 type timers struct {
-	*core
+	*deps
 	arm   *armer
 	ahead *claimAhead
 }
@@ -156,7 +156,7 @@ func (t *timers) stillMine(e timer.Entry, tag string) bool {
 
 // tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
 type tags struct {
-	*core
+	*deps
 	resumed func()          // called when a paused tag opens again
 	awaited func() []string // the tags that pops wait for
 
@@ -181,9 +181,9 @@ const (
 var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others now; pop fewer "+
 	"different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
 
-func newTags(c *core, resumed func(), awaited func() []string) *tags {
+func newTags(c *deps, resumed func(), awaited func() []string) *tags {
 	return &tags{
-		core: c, resumed: resumed, awaited: awaited,
+		deps: c, resumed: resumed, awaited: awaited,
 		limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
@@ -131,7 +132,7 @@ func TestWhatIsDueNowDoesNotTravelWithABacklog(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.backlog(3000, "a", row.At(time.Now().Add(-time.Hour)))
 		store := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {
-			backlog, others := split(c.Rows, func(r row.Ref) bool { return r.ID < 10_000 })
+			backlog, others := batch.Split(c.Rows, func(r row.Ref) bool { return r.ID < 10_000 })
 			if len(backlog) > 0 {
 				lifecycle.Sleep(ctx, 80*time.Millisecond)
 			}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -16,7 +17,7 @@ import (
 // claimer takes what waits in the ready queues, slots first, and claims it in one guarded statement. While statements
 // are in flight the next ones gather, so a claim is as large as the load asks for.
 type claimer struct {
-	*core
+	*deps
 	arm         *armer
 	ahead       *claimAhead
 	start       func(*attempt) // hands a claimed row on
@@ -32,9 +33,9 @@ type claimer struct {
 	unclaimable unclaimable
 }
 
-func newClaimer(c *core, arm *armer, ahead *claimAhead, start func(*attempt), executor string, ip uint32) *claimer {
+func newClaimer(c *deps, arm *armer, ahead *claimAhead, start func(*attempt), executor string, ip uint32) *claimer {
 	return &claimer{
-		core: c, arm: arm, ahead: ahead, start: start, executor: executor, ip: ip,
+		deps: c, arm: arm, ahead: ahead, start: start, executor: executor, ip: ip,
 		timely: make(chan struct{}, timelyClaims), backlog: make(chan struct{}, backlogClaims),
 	}
 }
@@ -87,7 +88,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 		<-inFlight
 		c.runqueue.ClaimWake.Set()
 	})
-	forPops, forSlots := split(items, func(it *runqueue.Item) bool { return it.ForPop })
+	forPops, forSlots := batch.Split(items, func(it *runqueue.Item) bool { return it.ForPop })
 	f := &flight{parts: []part{{forSlots, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
 		for _, it := range f.open() { // the others run, and have their slots
@@ -133,11 +134,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
 			c.batchSize.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
 		}
-		if class := row.ClassOf(err); class == row.ClassCaller || class == row.ClassDuplicate {
-			return c.halve(f, part{items, p.mark}, err)
-		}
-		c.refused(items, claim.Executor, sent, err)
-		return nil
+		return c.failed(f, part{items, p.mark}, claim.Executor, sent, err)
 	}
 	c.refusals.over()
 	c.runqueue.SetRoundTrip(c.ahead.took(received.Sub(sent)))
@@ -272,7 +269,7 @@ func (k *lockChecks) note(items []*runqueue.Item) {
 	}
 }
 
-func (k *lockChecks) mayBeLocked(items []*runqueue.Item) (ids []int64) {
+func (k *lockChecks) mayBeLocked(items []*runqueue.Item) (asked []*runqueue.Item) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.until) == 0 {
@@ -284,37 +281,37 @@ func (k *lockChecks) mayBeLocked(items []*runqueue.Item) (ids []int64) {
 		switch {
 		case !ok:
 		case now.Before(until):
-			ids = append(ids, it.ID)
+			asked = append(asked, it)
 		default:
 			delete(k.until, it.Tag())
 		}
 	}
-	return ids
+	return asked
 }
 
 // checkLocks probes the rows of tags that have met a lock within the last minute, before they are claimed.
 func (c *claimer) checkLocks(items []*runqueue.Item) (rest []*runqueue.Item) {
-	ids := c.lockChecks.mayBeLocked(items)
-	if len(ids) == 0 {
+	asked := c.lockChecks.mayBeLocked(items)
+	if len(asked) == 0 {
 		return items
 	}
-	return c.leaveOutLocked(items, ids)
+	return c.leaveOutLocked(items, asked)
 }
 
 // leaveOutLocked asks which of the rows somebody else's transaction holds, and leaves them out for a while.
-func (c *claimer) leaveOutLocked(items []*runqueue.Item, ids []int64) (rest []*runqueue.Item) {
+func (c *claimer) leaveOutLocked(items, asked []*runqueue.Item) (rest []*runqueue.Item) {
 	ctx, cancel := c.Call()
 	defer cancel()
-	locked, err := c.lockedAmong(ctx, ids)
-	if err != nil {
+	held, _, _ := splitLocked(ctx, c.table, asked, func(it *runqueue.Item) int64 { return it.ID })
+	if len(held) == 0 {
 		return items
 	}
-	held, rest := split(items, func(it *runqueue.Item) bool { return locked[it.ID] })
 	c.lockChecks.note(held)
 	for _, it := range held {
 		it.Tries++
 		c.later([]*runqueue.Item{it}, lockBackoff(it.Tries))
 	}
+	_, rest = batch.Split(items, func(it *runqueue.Item) bool { return slices.Contains(held, it) })
 	return rest
 }
 
@@ -356,7 +353,7 @@ func (f *flight) answered(halves []part) {
 func (f *flight) rest(mark string) (items []*runqueue.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	like, others := split(f.parts[1:], func(p part) bool { return p.mark == mark })
+	like, others := batch.Split(f.parts[1:], func(p part) bool { return p.mark == mark })
 	f.parts = append(f.parts[:1:1], others...)
 	for _, p := range like {
 		items = append(items, p.items...)

@@ -6,11 +6,31 @@ import (
 	"sync"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
+
+// dbClock is what is known of the database's time, and of whether the database answers.
+type dbClock struct {
+	*lifecycle.Lifecycle
+	clock      *clock.Clock
+	outage     outage
+	anchorLost chan struct{} // the clock needs a reading at once
+	skewed     sync.Once     // the log says that this machine's clock is off
+}
+
+// newDBClock makes the clock of an engine whose leases have the given length.
+func newDBClock(life *lifecycle.Lifecycle, ttr time.Duration) *dbClock {
+	lost := make(chan struct{}, 1)
+	return &dbClock{
+		Lifecycle: life, anchorLost: lost, outage: newOutage(ttr),
+		clock: clock.New(
+			clock.Drift(clockDrift), clock.RescueHold(rescueHold(ttr)), clock.Lost(func() { signal(lost) })),
+	}
+}
 
 // skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
 const skewLimit = 500 * time.Millisecond
@@ -33,7 +53,7 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 			e.clock.Drop()
 			behind = true
 		}
-		if err := e.takeReadings(ctx, readings); err != nil {
+		if err := e.takeReadings(ctx, e.store, readings); err != nil {
 			e.Failed("reading the database's clock", err)
 			continue
 		}
@@ -55,7 +75,7 @@ func (e *Engine) interval() (every time.Duration, readings int) {
 }
 
 // reportClock shows how well the clock is known, and says once when this machine's own is wrong.
-func (c *core) reportClock() {
+func (c *dbClock) reportClock() {
 	width, _ := c.clock.Width()
 	skew := c.clock.Skew()
 	c.Metrics.Clock(width, -skew)
@@ -87,23 +107,23 @@ func (e *Engine) waitForReading(ctx context.Context, d time.Duration) bool {
 const readingsInARow = 3
 
 func (e *Engine) anchor(ctx context.Context) error {
-	if err := e.takeReadings(ctx, readingsInARow); err != nil {
+	if err := e.takeReadings(ctx, e.store, readingsInARow); err != nil {
 		return fmt.Errorf("reading the database's clock: %w", err)
 	}
 	return nil
 }
 
-func (c *core) takeReadings(ctx context.Context, n int) error {
+func (c *dbClock) takeReadings(ctx context.Context, of store.Clock, n int) error {
 	for range n {
-		if err := c.takeReading(ctx, c.store); err != nil {
+		if err := c.takeReading(ctx, of); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *core) takeReading(ctx context.Context, of store.Clock) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+func (c *dbClock) takeReading(ctx context.Context, of store.Clock) error {
+	ctx, cancel := c.CallIn(ctx)
 	defer cancel()
 	sent := time.Now()
 	reading, err := of.Now(ctx)
@@ -116,7 +136,7 @@ func (c *core) takeReading(ctx context.Context, of store.Clock) error {
 
 // heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock
 // its anchor.
-func (c *core) observe(reading row.Reading, sent, received time.Time) {
+func (c *dbClock) observe(reading row.Reading, sent, received time.Time) {
 	c.answered(received)
 	if !c.clock.Add(reading, sent, received) {
 		signal(c.anchorLost)
@@ -125,7 +145,7 @@ func (c *core) observe(reading row.Reading, sent, received time.Time) {
 
 // answered notes that the database is there. Readings of its clock alone do not tell: one of them may get no answer
 // because its connection is gone, and that is no outage.
-func (c *core) answered(at time.Time) {
+func (c *dbClock) answered(at time.Time) {
 	if silence, over := c.outage.answered(at); over {
 		c.Log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
 			"silence", silence.Round(time.Millisecond), "for", c.outage.hold)
@@ -134,13 +154,13 @@ func (c *core) answered(at time.Time) {
 
 // now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due
 // at.
-func (c *core) now() row.Time {
+func (c *dbClock) now() row.Time {
 	t, _ := c.clock.AtLeast()
 	return t
 }
 
 // certain is now, waited for while there is no anchor: what is written into a row must not be made of a guess.
-func (c *core) certain(ctx context.Context) (row.Time, error) {
+func (c *dbClock) certain(ctx context.Context) (row.Time, error) {
 	for {
 		if t, ok := c.clock.AtLeast(); ok {
 			return t, nil

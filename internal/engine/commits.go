@@ -13,7 +13,7 @@ import (
 // seen them committed, since a claim would wait for the transaction. What stays unseen for long is left to the
 // look-ahead.
 type commits struct {
-	*core
+	*deps
 	arm *armer
 
 	mu   sync.Mutex
@@ -35,14 +35,14 @@ const (
 	commitLooks       = 500 // rows in one look
 )
 
-func newCommits(c *core, arm *armer) *commits {
-	return &commits{core: c, arm: arm, wake: make(chan struct{}, 1)}
+func newCommits(c *deps, arm *armer) *commits {
+	return &commits{deps: c, arm: arm, wake: make(chan struct{}, 1)}
 }
 
 // add watches rows that this process would arm and that the look-ahead might see too late.
 func (c *commits) add(rows ...row.Due) {
 	now := time.Now()
-	soon := c.core.now().Add(c.cfg.Window + c.cfg.LookAhead)
+	soon := c.now().Add(c.cfg.Window + c.cfg.LookAhead)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range rows {
@@ -84,17 +84,9 @@ func (c *commits) look() bool {
 	if len(turn) == 0 {
 		return c.awaited()
 	}
-	ids := make([]int64, len(turn))
-	for i, u := range turn {
-		ids[i] = u.due.ID
-	}
 	ctx, cancel := c.Call()
 	defer cancel()
-	states, err := c.store.States(ctx, ids)
-	if err != nil {
-		c.Failed("looking for commits", err)
-	}
-	seen := statesByID(states)
+	seen, _ := c.readBack(ctx, "looking for commits", idsOf(turn, func(u uncommitted) int64 { return u.due.ID }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()

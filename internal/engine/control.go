@@ -355,7 +355,9 @@ func (e *Engine) changeWhere(
 }
 
 // changePage changes a page in one statement; when one of its rows is refused or locked, row by row.
-func (e *Engine) changePage(ctx context.Context, rows []row.Row, change func(*row.Row, row.Time) row.Change) (int, error) {
+func (e *Engine) changePage(
+	ctx context.Context, rows []row.Row, change func(*row.Row, row.Time) row.Change,
+) (applied int, err error) {
 	if len(rows) == 0 {
 		return 0, nil
 	}
@@ -367,37 +369,24 @@ func (e *Engine) changePage(ctx context.Context, rows []row.Row, change func(*ro
 	for i := range rows {
 		changes[i] = change(&rows[i], now)
 	}
-	applied, err := e.update(ctx, changes)
-	switch {
-	case err == nil:
-		return applied, nil
-	case len(rows) == 1:
-		if row.ClassOf(err) == row.ClassDuplicate {
-			return 0, nil
-		}
-		return 0, err
-	case row.ClassOf(err) != row.ClassDuplicate && row.ClassOf(err) != row.ClassLocked:
-		return 0, err
+	applied, err = e.update(ctx, changes)
+	switch taken := err != nil && row.ClassOf(err) == row.ClassDuplicate; {
+	case taken && len(rows) == 1:
+		return 0, nil
+	case err == nil, len(rows) == 1, !taken && !isLocked(err):
+		return applied, err
 	}
 	for i := range rows {
-		n, err := e.changeRow(ctx, rows[i:i+1], change)
-		applied += n
-		if err != nil && row.ClassOf(err) != row.ClassLocked {
+		err := whileLocked(ctx, bulkTries, func() error {
+			n, err := e.changePage(ctx, rows[i:i+1], change)
+			applied += n
+			return err
+		})
+		if err != nil && !isLocked(err) {
 			return applied, err
 		}
 	}
 	return applied, nil
-}
-
-// changeRow gives a row a few tries that somebody holds: another node may only be asking whether it is locked.
-func (e *Engine) changeRow(ctx context.Context, one []row.Row, change func(*row.Row, row.Time) row.Change) (applied int, err error) {
-	for n := range bulkTries {
-		applied, err = e.changePage(ctx, one, change)
-		if err == nil || row.ClassOf(err) != row.ClassLocked || !lifecycle.Sleep(ctx, lifecycle.Backoff(n)) {
-			break
-		}
-	}
-	return applied, err
 }
 
 const bulkTries = 4 // within about 150 ms

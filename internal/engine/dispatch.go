@@ -13,7 +13,7 @@ import (
 // dispatcher takes claimed rows, which may come ahead of their time. It starts each at its exact due time: when the
 // database's clock has reached it for certain, never before.
 type dispatcher struct {
-	*core
+	*deps
 	runner  *runner
 	renewer *renewer
 	pops    *pops
@@ -24,7 +24,7 @@ type dispatcher struct {
 }
 
 func newDispatcher(r *runner, renewer *renewer, pops *pops) *dispatcher {
-	return &dispatcher{core: r.core, runner: r, renewer: renewer, pops: pops, wake: make(chan struct{}, 1)}
+	return &dispatcher{deps: r.deps, runner: r, renewer: renewer, pops: pops, wake: make(chan struct{}, 1)}
 }
 
 // tooFarAhead is more than any row is claimed ahead of its time. A row that is due later was put off by an operator who

@@ -89,7 +89,7 @@ func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 	case <-ctx.Done():
 		return fill(context.Cause(ctx))
 	}
-	again, _ := split(page, func(e *ending) bool { return e.again })
+	again, _ := batch.Split(page, func(e *ending) bool { return e.again })
 	p.retryEnds(ctx, again)
 	for i, e := range page {
 		answers[i] = e.err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -66,30 +67,32 @@ func (p *pops) sendEnds(ctx context.Context, open []*ending) (again []*ending) {
 		}
 		return nil
 	}
-	class := row.ClassOf(err)
+	unanswered(open, err)
 	switch {
 	case err == nil && len(open) == 1:
 		p.compare(ctx, open[0].row)
 		return open
 	case err == nil:
-	case class == row.ClassNotApplied:
-		return unanswered(open, err)
-	case class == row.ClassLocked:
-		return p.leaveLocked(ctx, open, err)
-	case class == row.ClassUnknown:
-		for _, e := range open {
-			e.unsure = true
-		}
-	case class == row.ClassOperator || len(open) == 1:
-		unanswered(open, err)
-		return nil
-	default: // one of the rows is refused for what it holds
-		for _, e := range open {
-			again = append(again, p.sendEnds(ctx, []*ending{e})...)
-		}
-		return again
+		return p.readEnds(ctx, open)
 	}
-	return p.readEnds(ctx, unanswered(open, err))
+	final := func([]*ending) []*ending { return nil }
+	retry := policy[*ending]{
+		locked: func(open []*ending) []*ending { return p.leaveLocked(ctx, open) },
+		lost: func(open []*ending) []*ending {
+			for _, e := range open {
+				e.unsure = true
+			}
+			return p.readEnds(ctx, open)
+		},
+		operator: final,
+		refused: func(open []*ending) []*ending {
+			return eachAlone(open, func(one []*ending) []*ending { return p.sendEnds(ctx, one) })
+		},
+	}
+	if len(open) == 1 {
+		retry.refused = final
+	}
+	return retry.after(open, err)
 }
 
 // unanswered notes what was met.
@@ -101,18 +104,13 @@ func unanswered(open []*ending, err error) []*ending {
 }
 
 // leaveLocked sends the rows that no other transaction holds.
-func (p *pops) leaveLocked(ctx context.Context, open []*ending, met error) (again []*ending) {
-	unanswered(open, met)
+func (p *pops) leaveLocked(ctx context.Context, open []*ending) (again []*ending) {
 	if len(open) == 1 {
 		return open
 	}
-	locked, err := p.lockedAmong(ctx, idsOf(open, (*ending).rowID))
-	if err != nil || len(locked) == 0 {
+	held, free, _ := splitLocked(ctx, p.table, open, (*ending).rowID)
+	if len(held) == 0 || len(free) == 0 {
 		return open
-	}
-	held, free := split(open, func(e *ending) bool { return locked[e.id] })
-	if len(free) == 0 {
-		return held
 	}
 	return append(held, p.sendEnds(ctx, free)...)
 }
@@ -121,12 +119,10 @@ func (e *ending) rowID() int64 { return e.id }
 
 // readEnds finds out which of the rows the statement has ended.
 func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
-	found, err := p.store.States(ctx, idsOf(open, (*ending).rowID))
+	states, err := p.readBack(ctx, "reading back what holders ended", idsOf(open, (*ending).rowID))
 	if err != nil {
-		p.Failed("reading back what holders ended", err)
 		return open
 	}
-	states := statesByID(found)
 	for _, e := range open {
 		s, exists := states[e.id]
 		switch {
@@ -177,7 +173,7 @@ func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*endi
 	}
 	rows, broken, err := p.store.Get(ctx, nil, ids)
 	if err != nil {
-		missing, inHand := split(open, func(e *ending) bool { return e.row == nil })
+		missing, inHand := batch.Split(open, func(e *ending) bool { return e.row == nil })
 		return inHand, p.unread(missing, again, err)
 	}
 	p.discard(broken)

@@ -18,7 +18,7 @@ import (
 
 // Engine wires the parts together and starts and stops them in order: sources before sinks.
 type Engine struct {
-	*core
+	*deps
 	member   *cluster.Member
 	ids      *ids
 	tags     *tags
@@ -56,14 +56,8 @@ type Engine struct {
 // runs before Start.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	life := newLife(ctx, &cfg)
-	anchorLost := make(chan struct{}, 1)
-	c := &core{
-		Lifecycle: life, cfg: cfg, store: cfg.Store,
-		clock:    clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(cfg.TTR)), clock.Lost(func() { signal(anchorLost) })),
-		runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}), anchorLost: anchorLost,
-		outage: newOutage(cfg.TTR), extending: make(chan struct{}, 1),
-	}
-	e := &Engine{core: c, attempts: newAttempts()}
+	c := newDeps(newDBClock(life, cfg.TTR), cfg)
+	e := &Engine{deps: c, attempts: newAttempts()}
 	if err := e.anchor(ctx); err != nil {
 		life.End()
 		return nil, err
@@ -95,7 +89,7 @@ func newLife(ctx context.Context, cfg *Config) *lifecycle.Lifecycle {
 
 // wire makes the parts and tells each whom it hands its work to.
 func (e *Engine) wire(process cluster.Process) {
-	c := e.core
+	c := e.deps
 	executor := fmt.Sprintf("%s:%d:%s", process.Name, process.PID, process.Token)
 	var processors context.Context
 	processors, e.endProcessors = context.WithCancelCause(c.Life)
@@ -104,7 +98,7 @@ func (e *Engine) wire(process cluster.Process) {
 
 	e.ids = newIDs(e.member, c.clock)
 	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) }, func() []string { return e.pops.awaited() })
-	e.arm = &armer{core: c, tags: e.tags}
+	e.arm = &armer{deps: c, tags: e.tags}
 	ahead := &claimAhead{}
 	e.commits = newCommits(c, e.arm)
 	e.saver = save.New(c.Lifecycle, save.Config{
@@ -112,16 +106,16 @@ func (e *Engine) wire(process cluster.Process) {
 		Committed: e.arm.written, InTx: e.commits.add, Ended: c.health.saved,
 	})
 	e.settler = newSettler(c, e.arm, e.attempts)
-	e.runner = &runner{core: c, attempts: e.attempts, settler: e.settler, base: processors}
+	e.runner = &runner{deps: c, attempts: e.attempts, settler: e.settler, base: processors}
 	e.pops = newPops(e.runner, e.tags, e.arm)
 	e.renewer = newRenewer(c, e.attempts, e.runner)
 	e.dispatcher = newDispatcher(e.runner, e.renewer, e.pops)
 	e.claimer = newClaimer(c, e.arm, ahead, e.dispatcher.add, executor, process.IP)
 	e.runner.handover = newHandover(c, e.attempts, e.pops, e.renewer.await)
-	e.timers = &timers{core: c, arm: e.arm, ahead: ahead}
+	e.timers = &timers{deps: c, arm: e.arm, ahead: ahead}
 	e.lookahead = newLookahead(c, e.arm, e.attempts, process)
 	e.pops.finders, e.pops.ahead = e.finders, e.lookahead.readWindow
-	e.poll = &overduePoll{core: c, arm: e.arm, attempts: e.attempts}
+	e.poll = &overduePoll{deps: c, arm: e.arm, attempts: e.attempts}
 	e.passes = newPasses(c, e.arm, e.pops, e.ids, ahead, executor)
 }
 
@@ -214,21 +208,22 @@ func (e *Engine) Now() row.Time { return e.now() }
 // Version is what the node's row says of the program.
 const Version = "0.1.0"
 
-// core is what every part of the engine works with.
-type core struct {
-	*lifecycle.Lifecycle
+// deps is what every part of the engine works with.
+type deps struct {
+	*table
+	*hooks
 	cfg      Config
-	store    store.Store
-	clock    *clock.Clock
 	runqueue *runqueue.Queue
+}
 
-	outage     outage
-	health     health
-	locks      locks
-	extending  chan struct{}  // holds one while a lease is moved for its holder
-	anchorLost chan struct{}  // the clock needs a reading at once
-	skewed     sync.Once      // the log says that this machine's clock is off
-	hooks      sync.WaitGroup // of the user's functions that run
+func newDeps(c *dbClock, cfg Config) *deps {
+	limits := runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}
+	return &deps{
+		table:    newTable(c, cfg.Store),
+		hooks:    &hooks{life: c.Lifecycle, failed: cfg.OnFailed, rescued: cfg.OnRescued},
+		cfg:      cfg,
+		runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, limits),
+	}
 }
 
 // signal leaves a message in a channel of capacity one; a message that is already there says the same.

@@ -16,7 +16,7 @@ import (
 // version, and from then on it is as if it had been popped, for every node: nobody renews its lease, and its end spends
 // the attempt.
 type handover struct {
-	*core
+	*deps
 	attempts *attempts
 	pops     *pops
 	renewed  func() // returns when the renewals that are under way have ended
@@ -30,8 +30,8 @@ type transfer struct {
 	tries   int // that met a lock
 }
 
-func newHandover(c *core, attempts *attempts, pops *pops, renewed func()) *handover {
-	h := &handover{core: c, attempts: attempts, pops: pops, renewed: renewed}
+func newHandover(c *deps, attempts *attempts, pops *pops, renewed func()) *handover {
+	h := &handover{deps: c, attempts: attempts, pops: pops, renewed: renewed}
 	h.queue = batch.New(batch.Config[*transfer]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
 	return h
 }
@@ -75,14 +75,13 @@ func (h *handover) write(all []*transfer) (again []*transfer) {
 	states, err := h.store.Renew(ctx, leases)
 	if err != nil {
 		h.Failed("handing tasks over", err)
-		switch row.ClassOf(err) {
-		case row.ClassLocked:
-			return h.leaveLocked(ctx, all)
-		case row.ClassCaller, row.ClassDuplicate:
-			h.leave(all, "err", err)
-			return nil
-		}
-		return all
+		return policy[*transfer]{
+			locked: func(all []*transfer) []*transfer { return h.leaveLocked(ctx, all) },
+			refused: func(all []*transfer) []*transfer {
+				h.leave(all, "err", err)
+				return nil
+			},
+		}.after(all, err)
 	}
 	byID := statesByID(states)
 	for _, p := range all {
@@ -98,11 +97,7 @@ func (h *handover) write(all []*transfer) (again []*transfer) {
 
 // leaveLocked lets the rows wait that somebody else's transaction holds, and returns the others.
 func (h *handover) leaveLocked(ctx context.Context, all []*transfer) (rest []*transfer) {
-	isLocked, err := h.lockedAmong(ctx, idsOf(all, func(p *transfer) int64 { return p.lease.ID }))
-	if err != nil {
-		return all
-	}
-	locked, rest := split(all, func(p *transfer) bool { return isLocked[p.lease.ID] })
+	locked, rest, _ := splitLocked(ctx, h.table, all, func(p *transfer) int64 { return p.lease.ID })
 	for _, p := range locked {
 		p.tries++
 		h.runqueue.Yield(p.attempt.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction

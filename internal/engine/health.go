@@ -87,7 +87,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 		return errors.New("the database's clock is not known; it is being read again")
 	}
 	if e.member.Silent() > e.cfg.Heartbeat {
-		ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+		ctx, cancel := e.CallIn(ctx)
 		defer cancel()
 		if err := e.member.Beat(ctx); err != nil {
 			return err

@@ -13,7 +13,7 @@ func (e *Engine) heartbeat(ctx context.Context) {
 		if e.running() {
 			e.member.SetTags(e.tags.served())
 		}
-		call, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+		call, cancel := e.CallIn(ctx)
 		if err := e.member.Beat(call); err != nil {
 			e.Failed("sending the heartbeat", err)
 		} else {
@@ -25,7 +25,7 @@ func (e *Engine) heartbeat(ctx context.Context) {
 
 // announce tells the other nodes at once which tags are served here.
 func (e *Engine) announce() {
-	ctx, cancel := context.WithTimeout(e.finders, e.cfg.CallTimeout)
+	ctx, cancel := e.CallIn(e.finders)
 	defer cancel()
 	if err := e.member.Beat(ctx); err != nil && e.finders.Err() == nil {
 		e.Failed("announcing the node", err)

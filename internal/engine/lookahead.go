@@ -15,7 +15,7 @@ import (
 // lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within its window of
 // two seconds; those that are this node's to arm go into the heap. It finds whatever other processes saved.
 type lookahead struct {
-	*core
+	*deps
 	arm      *armer
 	attempts *attempts
 	token    string // of this node
@@ -24,8 +24,8 @@ type lookahead struct {
 	adopting atomic.Bool
 }
 
-func newLookahead(c *core, arm *armer, attempts *attempts, process cluster.Process) *lookahead {
-	return &lookahead{core: c, arm: arm, attempts: attempts, token: process.Token, gone: process.Gone}
+func newLookahead(c *deps, arm *armer, attempts *attempts, process cluster.Process) *lookahead {
+	return &lookahead{deps: c, arm: arm, attempts: attempts, token: process.Token, gone: process.Gone}
 }
 
 func (l *lookahead) loop(ctx context.Context) {
@@ -66,7 +66,7 @@ func (l *lookahead) rest(ctx context.Context) bool {
 }
 
 func (l *lookahead) redistribute(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
+	ctx, cancel := l.CallIn(ctx)
 	defer cancel()
 	if err := l.readNodes(ctx); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (l *lookahead) redistribute(ctx context.Context) error {
 }
 
 func (l *lookahead) runOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
+	ctx, cancel := l.CallIn(ctx)
 	defer cancel()
 	if err := l.arm.tags.read(ctx); err != nil {
 		return err
@@ -160,25 +160,4 @@ func (l *lookahead) readWindow(ctx context.Context, tags []string) error {
 		last := page[len(page)-1]
 		w.From, w.AfterID = last.Due, last.ID
 	}
-}
-
-// adopt gives rows without a due time the one that they lack. A row that somebody's transaction holds is left for the
-// next time, and holds up no other.
-func (c *core) adopt(ctx context.Context, refs []row.Ref) error {
-	if len(refs) == 0 {
-		return nil
-	}
-	err := c.store.Adopt(ctx, refs)
-	if err == nil || row.ClassOf(err) != row.ClassLocked {
-		return err
-	}
-	locked, err := c.lockedAmong(ctx, idsOf(refs, func(ref row.Ref) int64 { return ref.ID }))
-	if err != nil || len(locked) == 0 {
-		return err
-	}
-	_, rest := split(refs, func(ref row.Ref) bool { return locked[ref.ID] })
-	if len(rest) == 0 {
-		return nil
-	}
-	return c.store.Adopt(ctx, rest)
 }

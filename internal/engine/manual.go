@@ -22,10 +22,7 @@ type Manual struct{ *Engine }
 func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, error) {
 	life := newLife(ctx, &cfg)
 	life.Log = cfg.Logger // a test sees every line, at once
-	c := &core{
-		Lifecycle: life, cfg: cfg, store: cfg.Store, clock: clock.New(clock.Drift(0), clock.Source(now)),
-		extending: make(chan struct{}, 1), runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, runqueue.Limits{Timers: cfg.HeapCap, Backlog: backlogPerTag}),
-	}
+	c := newDeps(&dbClock{Lifecycle: life, clock: clock.New(clock.Drift(0), clock.Source(now))}, cfg)
 	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
 	at := now()
 	c.clock.Add(row.Reading{Time: row.At(at), Server: "manual"}, at.Add(time.Microsecond), at)
@@ -36,7 +33,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 		life.End()
 		return nil, err
 	}
-	m := &Manual{Engine: &Engine{core: c, attempts: newAttempts(), member: member, started: true}}
+	m := &Manual{Engine: &Engine{deps: c, attempts: newAttempts(), member: member, started: true}}
 	m.wire(process)
 	m.tags.run(true)
 	return m, nil
@@ -87,7 +84,7 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 		result, ran = m.execute(newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true
 	}
 	m.Wait()
-	m.hooks.Wait()
+	m.hooks.running.Wait()
 	return result, ran, nil
 }
 

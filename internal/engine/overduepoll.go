@@ -15,7 +15,7 @@ import (
 // others a moment later: their node may have died, or they were saved too late for any look-ahead. What is older than
 // a second belongs to the scan.
 type overduePoll struct {
-	*core
+	*deps
 	arm      *armer
 	busy     time.Time // when it last found something, or something ran
 	attempts *attempts
@@ -50,7 +50,7 @@ func (p *overduePoll) runOnce(ctx context.Context) error {
 	if len(tags) == 0 || !anchored {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
 	w := row.Window{Tags: tags, From: now.Add(-runqueue.Overdue), To: now.Add(-pollFrom), Limit: pollRows}
 	page, err := p.due(ctx, w)

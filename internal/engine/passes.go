@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/metrics"
@@ -23,7 +24,7 @@ const (
 
 // passes is what the scanner does every few seconds, so that nothing which slipped through memory is ever forgotten.
 type passes struct {
-	*core
+	*deps
 	store    map[string]bounded // by pass
 	arm      *armer
 	pops     *pops
@@ -42,8 +43,8 @@ const (
 	offerPause  = 4 * time.Millisecond // in which a quick tag runs a hundred rows: half a line is left when room for a page is seen
 )
 
-func newPasses(c *core, arm *armer, pops *pops, ids *ids, ahead *claimAhead, executor string) *passes {
-	p := &passes{core: c, store: map[string]bounded{}, arm: arm, pops: pops, ids: ids, executor: executor}
+func newPasses(c *deps, arm *armer, pops *pops, ids *ids, ahead *claimAhead, executor string) *passes {
+	p := &passes{deps: c, store: map[string]bounded{}, arm: arm, pops: pops, ids: ids, executor: executor}
 	for _, pass := range []string{passScan, passOrphans, passRescue} {
 		again := func() { p.runner.Kick(pass) } // its next turn would be too late for the bounds of the promises
 		p.store[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
@@ -114,7 +115,7 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 		}
 	}
 	if unassigned && !p.arm.unassigned() {
-		page, _ = split(page, func(d row.Due) bool { return p.arm.shared(d.ID, tag) })
+		page, _ = batch.Split(page, func(d row.Due) bool { return p.arm.shared(d.ID, tag) })
 		p.runqueue.ScanWake.Set() // nobody has noted the others, whose node may be gone
 	}
 	p.runqueue.AddDue(page, true, p.now())
@@ -122,9 +123,9 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 }
 
 func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	return p.core.adopt(ctx, refs)
+	return p.table.adopt(ctx, refs)
 }
 
 // strays releases rows that carry this process's token and are not owned here: a claim whose reply was lost was applied
@@ -135,7 +136,7 @@ func (p *passes) releaseOrphans(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		lost, _ := split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
+		lost, _ := batch.Split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
 		for _, r := range p.release(lost, "executing here, but in no hand") {
 			p.arm.written(r.Sighting())
 		}
@@ -203,9 +204,9 @@ func (p *passes) renumber(ctx context.Context) error {
 }
 
 func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	ctx, cancel := p.CallIn(ctx)
 	defer cancel()
-	moved, mend, err := p.core.store.Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
+	moved, mend, err := p.table.store.Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
 	if moved > 0 {
 		p.health.misnumbered(mend)
 		p.Log.Error(beyondLast, "tasks", moved, "run", mend)

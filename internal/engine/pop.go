@@ -18,7 +18,7 @@ import (
 // as the processors. A row that was handed out stays owned until it is finished or its lease ends; then its attempt is
 // spent.
 type pops struct {
-	*core
+	*deps
 	runner *runner
 	tags   *tags
 	arm    *armer
@@ -53,7 +53,7 @@ const popBytes = 16 << 20
 const gather = 2 * time.Millisecond
 
 func newPops(r *runner, tags *tags, arm *armer) *pops {
-	p := &pops{core: r.core, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
+	p := &pops{deps: r.deps, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
 	p.endings, p.looks, p.expiries = p.newEndings(), p.newLooks(), p.newExpiries()
 	return p
 }

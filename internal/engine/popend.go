@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -65,10 +64,11 @@ const extendTries = 5
 // Touch moves the lease of a popped task to now plus ttr.
 func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
 	moved := []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}}
-	states, err := e.extend(ctx, moved)
-	for n := 1; n < extendTries && err != nil && row.ClassOf(err) == row.ClassLocked && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
+	var states []row.State
+	err := whileLocked(ctx, extendTries, func() (err error) {
 		states, err = e.extend(ctx, moved)
-	}
+		return err
+	})
 	if err != nil {
 		return err
 	}

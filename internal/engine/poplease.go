@@ -43,13 +43,12 @@ func (p *pops) expire(ids []int64) {
 	ctx, cancel := p.Call()
 	defer cancel()
 	held := p.held(ids) // what is popped again meanwhile is another hold
-	states, err := p.store.States(ctx, idsOf(held, (*handed).id))
+	states, err := p.readBack(ctx, "looking at leases that ended", idsOf(held, (*handed).id))
 	if err != nil {
-		p.Failed("looking at leases that ended", err)
 		p.againAll(held, time.Second)
 		return
 	}
-	over := p.over(held, statesByID(states))
+	over := p.over(held, states)
 	now, err := p.certain(ctx)
 	if err != nil {
 		p.againAll(over, 0)
@@ -87,44 +86,60 @@ func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askL
 		changes[i] = scanner.Verdict(r, h.attempt.started, now, p.cfg.Quarantine)
 	}
 	applied, err := p.update(ctx, changes)
-	switch class := row.ClassOf(err); {
+	switch {
 	case err == nil && applied == len(over):
 		for i, h := range over {
 			p.expired(h, changes[i])
 		}
+		return
 	case err == nil: // some have changed since they were looked at
 		p.readExpired(ctx, over, changes)
-	case class == row.ClassLocked:
-		locked := make(map[int64]bool)
-		if askLocked && len(over) > 1 {
-			locked, _ = p.lockedAmong(ctx, idsOf(over, (*handed).id))
-		}
-		aside, free := split(over, func(h *handed) bool { return len(locked) == 0 || locked[h.id()] })
-		for _, h := range aside {
-			h.tries++
-			p.again(h, p.now().Add(lockBackoff(h.tries)))
-		}
-		p.endLeases(ctx, free, now, false)
-	case len(over) > 1 && (class == row.ClassCaller || class == row.ClassDuplicate): // for what one of the rows holds
-		half := len(over) / 2
-		p.endLeases(ctx, over[:half], now, askLocked)
-		p.endLeases(ctx, over[half:], now, askLocked)
-	default:
-		p.Failed("ending the leases of popped tasks", err)
-		p.againAll(over, time.Second)
+		return
 	}
+	retry := policy[*handed]{
+		locked: func(over []*handed) []*handed {
+			p.endFree(ctx, over, now, askLocked)
+			return nil
+		},
+		refused: func(over []*handed) []*handed {
+			for _, half := range halves(over) {
+				p.endLeases(ctx, half, now, askLocked)
+			}
+			return nil
+		},
+	}
+	if len(over) == 1 {
+		retry.refused = nil
+	}
+	if again := retry.after(over, err); len(again) > 0 {
+		p.Failed("ending the leases of popped tasks", err)
+		p.againAll(again, time.Second)
+	}
+}
+
+// endFree sets the rows aside that another transaction holds, and ends the leases of the others. When it is not known
+// which are locked, all are set aside.
+func (p *pops) endFree(ctx context.Context, over []*handed, now row.Time, askLocked bool) {
+	var locked, free []*handed
+	if askLocked && len(over) > 1 {
+		locked, free, _ = splitLocked(ctx, p.table, over, (*handed).id)
+	}
+	if len(locked) == 0 {
+		locked, free = over, nil
+	}
+	for _, h := range locked {
+		h.tries++
+		p.again(h, p.now().Add(lockBackoff(h.tries)))
+	}
+	p.endLeases(ctx, free, now, false)
 }
 
 // readExpired finds out which of the leases were ended. What somebody else has changed is looked at again in a moment.
 func (p *pops) readExpired(ctx context.Context, over []*handed, changes []row.Change) {
-	states, err := p.store.States(ctx, idsOf(over, (*handed).id))
-	if err != nil {
-		p.Failed("reading back leases that ended", err)
-	}
-	byID := statesByID(states)
+	states, _ := p.readBack(ctx, "reading back leases that ended", idsOf(over, (*handed).id))
 	for i, h := range over {
 		c := changes[i]
-		s, exists := byID[h.id()]
+		s, exists := states[h.id()]
 		if exists && s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due && s.Executor == c.Executor {
 			p.expired(h, c)
 		} else {

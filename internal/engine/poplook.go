@@ -64,7 +64,7 @@ func (p *pops) lookFor(asked []*look) {
 		}
 	}
 	unknown, wanted := p.runqueue.Pops.Unlooked(distinct(waited))
-	ctx, cancel := context.WithTimeout(p.finders, p.cfg.CallTimeout)
+	ctx, cancel := p.CallIn(p.finders)
 	defer cancel()
 	rows = min(rows+wanted, lookRows)
 	page, err := p.lookAt(ctx, distinct(append(tags, unknown...)), rows)
@@ -87,7 +87,7 @@ func (p *pops) lookFor(asked []*look) {
 
 // lookAt offers what is due of the tags to the claimer, and returns it.
 func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, error) {
-	tags, _ = split(tags, p.tags.open)
+	tags, _ = batch.Split(tags, p.tags.open)
 	if len(tags) == 0 {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, 
 		p.Failed("looking for tasks to pop", err)
 		return nil, err
 	}
-	due, later := split(page, func(d row.Due) bool { return d.Due <= now })
+	due, later := batch.Split(page, func(d row.Due) bool { return d.Due <= now })
 	p.runqueue.AddDue(due, false, now)
 	for _, d := range later {
 		p.runqueue.Arm(d, true)

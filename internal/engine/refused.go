@@ -17,10 +17,10 @@ import (
 const mostRefused = 32
 
 // apart returns the halves of a part that was refused for one of its rows. That row, once it is alone, is let go.
-func (c *claimer) halve(f *flight, p part, err error) (halves []part) {
+func (c *claimer) halve(f *flight, p part, err error) (parts []part) {
 	f.refused++
-	switch half := len(p.items) / 2; {
-	case half == 0:
+	switch {
+	case len(p.items) == 1:
 		c.holdBack(p.items[0], err)
 		return nil
 	case f.refused > mostRefused && !f.taken:
@@ -30,9 +30,11 @@ func (c *claimer) halve(f *flight, p part, err error) (halves []part) {
 	case f.refused == 1 && c.unclaimable.many(time.Now()):
 		c.later(p.items, c.unclaimable.wait(time.Now()))
 		return nil
-	default:
-		return []part{{p.items[:half], p.mark}, {p.items[half:], p.mark}}
 	}
+	for _, half := range halves(p.items) {
+		parts = append(parts, part{half, p.mark})
+	}
+	return parts
 }
 
 // holdBack lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It
@@ -127,13 +129,11 @@ func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent t
 			return
 		}
 		ctx, cancel := c.Call()
-		found, err := c.store.States(ctx, slices.Collect(maps.Keys(open)))
+		states, err := c.readBack(ctx, "finding out what a claim did", slices.Collect(maps.Keys(open)))
 		cancel()
 		if err != nil {
-			c.Failed("finding out what a claim did", err)
 			continue
 		}
-		states := statesByID(found)
 		var ours []row.State
 		for id, it := range open {
 			s, exists := states[id]
@@ -160,28 +160,43 @@ func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent t
 // openClaim is how long a claim may stay of unknown outcome. It and the strays' pass keep within the bound of the scan.
 const openClaim = time.Second
 
-// refused decides what becomes of a claim that ended with an error which is not about one of its rows.
-func (c *claimer) refused(items []*runqueue.Item, executor string, sent time.Time, err error) {
-	switch row.ClassOf(err) {
-	case row.ClassUnknown:
-		for _, it := range items {
-			c.runqueue.Yield(it, runqueue.Slot)
+// failed decides what becomes of the rows of a claim that ended with an error. It returns what is to be claimed instead.
+func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err error) (parts []part) {
+	all := func(do func(items []*runqueue.Item)) func([]*runqueue.Item) []*runqueue.Item {
+		return func(items []*runqueue.Item) []*runqueue.Item {
+			do(items)
+			return nil // rows that are claimed again go through their ready queues
 		}
-		c.open.Add(1) // a stop waits for it: what was won would stay executing, and count a crash when its lease is over
-		c.Go(func() {
-			defer c.open.Done()
-			c.resolveUnknown(items, executor, sent)
-		})
-	case row.ClassLocked:
-		c.later(c.leaveOutLocked(items, idsOf(items, func(it *runqueue.Item) int64 { return it.ID })), 0)
-	case row.ClassNotApplied:
-		if d := c.refusals.another(time.Now()); d > 0 {
-			c.later(items, d)
-		} else {
-			c.later(items, lifecycle.Backoff(countTry(items)))
-		}
-	default:
-		c.later(items, lifecycle.Backoff(claimRefused))
+	}
+	policy[*runqueue.Item]{
+		locked:    all(func(items []*runqueue.Item) { c.later(c.leaveOutLocked(items, items), 0) }),
+		refused:   all(func(items []*runqueue.Item) { parts = c.halve(f, p, err) }),
+		lost:      all(func(items []*runqueue.Item) { c.followLost(items, executor, sent) }),
+		unapplied: all(c.slowDown),
+		operator:  all(func(items []*runqueue.Item) { c.later(items, lifecycle.Backoff(claimRefused)) }),
+	}.after(p.items, err)
+	return parts
+}
+
+// followLost gives the slots of a claim back whose reply was lost, and finds out what it did. A stop waits for that:
+// otherwise what was won would stay executing, and count a crash when its lease is over.
+func (c *claimer) followLost(items []*runqueue.Item, executor string, sent time.Time) {
+	for _, it := range items {
+		c.runqueue.Yield(it, runqueue.Slot)
+	}
+	c.open.Add(1)
+	c.Go(func() {
+		defer c.open.Done()
+		c.resolveUnknown(items, executor, sent)
+	})
+}
+
+// slowDown lets the rows of a claim wait that the database did not take.
+func (c *claimer) slowDown(items []*runqueue.Item) {
+	if d := c.refusals.another(time.Now()); d > 0 {
+		c.later(items, d)
+	} else {
+		c.later(items, lifecycle.Backoff(countTry(items)))
 	}
 }
 

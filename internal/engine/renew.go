@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -14,7 +15,7 @@ import (
 // is no longer its own. Between two renewals it looks at the versions, so that a cancel or a lost lease is noticed
 // within seconds whatever the TTR.
 type renewer struct {
-	*core
+	*deps
 	attempts    *attempts
 	runner      *runner
 	short, long renewals
@@ -28,9 +29,9 @@ type renewals struct {
 	askAt time.Time     // nobody is asked for locks before; the loop's own
 }
 
-func newRenewer(c *core, attempts *attempts, runner *runner) *renewer {
+func newRenewer(c *deps, attempts *attempts, runner *runner) *renewer {
 	kind := func() renewals { return renewals{quiet: make(chan struct{}, 1), wake: make(chan struct{}, 1)} }
-	return &renewer{core: c, attempts: attempts, runner: runner, short: kind(), long: kind()}
+	return &renewer{deps: c, attempts: attempts, runner: runner, short: kind(), long: kind()}
 }
 
 // of returns the renewals that a row belongs to.
@@ -63,7 +64,7 @@ func (r *renewer) loop(ctx context.Context, kind *renewals) {
 		case <-ctx.Done():
 			return
 		}
-		held, _ := split(r.attempts.list(), func(a *attempt) bool { return r.of(a) == kind })
+		held, _ := batch.Split(r.attempts.list(), func(a *attempt) bool { return r.of(a) == kind })
 		kind.quiet <- struct{}{}
 		r.renew(kind, dueForRenewal(held, time.Now()))
 		<-kind.quiet
@@ -167,21 +168,16 @@ func (r *renewer) prolong(due []*attempt) {
 	r.Metrics.Batch("renew", len(due))
 	if err != nil {
 		r.Failed("renewing leases", err)
-		refused := row.ClassOf(err) == row.ClassLocked
-		if !refused && ctx.Err() == nil {
+		if !r.locks.noteIn(err) && ctx.Err() == nil {
 			return
 		}
-		rest, _ := r.unlocked(due, timeout)
-		found := len(rest) < len(due)
-		if refused || found {
+		if rest, _ := r.unlocked(due, timeout); len(rest) < len(due) {
 			r.locks.note()
-		}
-		if found {
 			r.prolong(rest)
 		}
 		return
 	}
-	r.compare(due, states, func(a *attempt) { a.renewed(sent) })
+	r.compare(due, statesByID(states), func(a *attempt) { a.renewed(sent) })
 }
 
 // unlocked returns the rows that no other transaction holds, and all of them when that could not be found out. The
@@ -192,34 +188,26 @@ func (r *renewer) unlocked(due []*attempt, timeout time.Duration) (rest []*attem
 	}
 	ctx, cancel := context.WithTimeout(r.Life, timeout)
 	defer cancel()
-	isLocked, err := r.lockedAmong(ctx, idsOf(due, (*attempt).id))
-	if err != nil {
-		return due, err
-	}
-	locked, rest := split(due, func(a *attempt) bool { return isLocked[a.row.ID] })
+	locked, rest, err := splitLocked(ctx, r.table, due, (*attempt).id)
 	for _, a := range locked {
 		a.renewLater()
 	}
-	return rest, nil
+	return rest, err
 }
 
 // watch compares what is held with the table.
 func (r *renewer) watch(held []*attempt) {
 	ctx, cancel := context.WithTimeout(r.Life, watchEvery)
 	defer cancel()
-	states, err := r.store.States(ctx, idsOf(held, (*attempt).id))
-	if err != nil {
-		r.Failed("looking at running tasks", err)
-		return
+	if states, err := r.readBack(ctx, "looking at running tasks", idsOf(held, (*attempt).id)); err == nil {
+		r.compare(held, states, func(*attempt) {})
 	}
-	r.compare(held, states, func(*attempt) {})
 }
 
 // compare ends what is no longer ours and calls confirmed for the rest.
-func (r *renewer) compare(held []*attempt, states []row.State, confirmed func(*attempt)) {
-	byID := statesByID(states)
+func (r *renewer) compare(held []*attempt, states map[int64]row.State, confirmed func(*attempt)) {
 	for _, a := range held {
-		s, exists := byID[a.row.ID]
+		s, exists := states[a.row.ID]
 		if exists && s.Version == a.row.Version && s.Status == row.Executing {
 			confirmed(a)
 			continue

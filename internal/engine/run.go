@@ -21,7 +21,7 @@ import (
 
 // runner runs processors.
 type runner struct {
-	*core
+	*deps
 	attempts *attempts
 	settler  *settler
 	handover *handover

@@ -19,7 +19,7 @@ import (
 // settler writes the results of attempts. Results that arrive while a statement is in flight travel together in the
 // next one. A result is kept and sent until it is stored or the fence refuses it.
 type settler struct {
-	*core
+	*deps
 	arm      *armer
 	attempts *attempts
 	queue    *batch.Coalescer[settlement]
@@ -35,8 +35,8 @@ const (
 	settleQueue = 64 << 20
 )
 
-func newSettler(c *core, arm *armer, attempts *attempts) *settler {
-	s := &settler{core: c, arm: arm, attempts: attempts}
+func newSettler(c *deps, arm *armer, attempts *attempts) *settler {
+	s := &settler{deps: c, arm: arm, attempts: attempts}
 	s.locked.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
 		Flush: s.flush, Panicked: s.panicked, Pace: func() time.Duration { return settlePace * time.Duration(arm.paceFactor()) },
@@ -116,31 +116,26 @@ func (s *settler) write(results []settlement) (again []settlement) {
 		}
 		return nil
 	}
-	if err != nil {
-		s.Failed("settling", err)
-		switch row.ClassOf(err) {
-		case row.ClassNotApplied, row.ClassOperator:
-			return results
-		case row.ClassLocked:
-			return s.locked.leaveOut(results)
-		case row.ClassCaller, row.ClassDuplicate:
-			return s.oneByOne(results, err)
-		}
+	if err == nil {
+		return s.findStored(results)
 	}
-	return s.readBack(results)
+	s.Failed("settling", err)
+	return policy[settlement]{
+		locked:  s.locked.leaveOut,
+		refused: func(results []settlement) []settlement { return s.refusedAll(results, err) },
+		lost:    s.findStored,
+	}.after(results, err)
 }
 
-// readBack finds out which results are stored. A row that is at the next version and names our claim was changed by us;
+// findStored finds out which results are stored. A row that is at the next version and names our claim was changed by us;
 // one that is still as it was claimed is sent again; anything else belongs to somebody else by now.
-func (s *settler) readBack(results []settlement) (again []settlement) {
+func (s *settler) findStored(results []settlement) (again []settlement) {
 	ctx, cancel := s.Call()
 	defer cancel()
-	found, err := s.store.States(ctx, idsOf(results, settlement.id))
+	states, err := s.readBack(ctx, "reading back results", idsOf(results, settlement.id))
 	if err != nil {
-		s.Failed("reading back results", err)
 		return results
 	}
-	states := statesByID(found)
 	for _, r := range results {
 		state, exists := states[r.change.ID]
 		switch {
@@ -155,14 +150,11 @@ func (s *settler) readBack(results []settlement) (again []settlement) {
 	return again
 }
 
-// oneByOne finds the result that the database refuses for what it holds, and stores the bare transition instead: a task
+// refusedAll finds the result that the database refuses for what it holds, and stores the bare transition instead: a task
 // must not stay executing because its error text cannot be stored.
-func (s *settler) oneByOne(results []settlement, err error) (again []settlement) {
+func (s *settler) refusedAll(results []settlement, err error) (again []settlement) {
 	if len(results) > 1 {
-		for _, r := range results {
-			again = append(again, s.write([]settlement{r})...)
-		}
-		return again
+		return eachAlone(results, s.write)
 	}
 	r := results[0]
 	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
@@ -238,11 +230,7 @@ func (l *lockedResults) leaveOut(results []settlement) (rest []settlement) {
 	s := l.settler
 	ctx, cancel := s.Call()
 	defer cancel()
-	locked, err := s.lockedAmong(ctx, idsOf(results, settlement.id))
-	if err != nil {
-		return results
-	}
-	held, rest := split(results, func(r settlement) bool { return locked[r.id()] })
+	held, rest, _ := splitLocked(ctx, s.table, results, settlement.id)
 	if len(held) == 0 {
 		return rest
 	}
@@ -272,11 +260,10 @@ func (l *lockedResults) ask() {
 			return
 		}
 		ctx, cancel := s.Call()
-		locked, err := s.lockedAmong(ctx, idsOf(waiting, settlement.id))
+		held, free, err := splitLocked(ctx, s.table, waiting, settlement.id)
 		cancel()
-		held, free := waiting, []settlement(nil)
-		if err == nil {
-			held, free = split(waiting, func(r settlement) bool { return locked[r.id()] })
+		if err != nil {
+			held, free = waiting, nil
 		}
 		l.mu.Lock()
 		if len(l.waiting) > 0 {

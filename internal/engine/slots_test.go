@@ -172,9 +172,8 @@ func TestRowThatWasLostDoesNotStartWhateverALateRenewalSays(t *testing.T) {
 			t.Fatal("the task is not claimed ahead")
 		}
 		e.renewer.lose(u, processor.ErrLeaseLost)
-		e.renewer.compare([]*attempt{u}, []row.State{{ID: id, Version: u.row.Version, Status: row.Executing}}, func(u *attempt) {
-			u.renewed(time.Now())
-		})
+		states := map[int64]row.State{id: {ID: id, Version: u.row.Version, Status: row.Executing}}
+		e.renewer.compare([]*attempt{u}, states, func(u *attempt) { u.renewed(time.Now()) })
 		time.Sleep(5 * time.Second)
 		w.completed(id, time.Second)
 		if got := w.series(e); got["runs_total{a,released}"] != 1 || got["runs_total{a,completed}"] != 1 {

@@ -62,7 +62,7 @@ func (e *Engine) stop(ctx context.Context) error {
 func (e *Engine) waitForHooks(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
-		e.hooks.Wait()
+		e.hooks.running.Wait()
 		close(done)
 	}()
 	select {

@@ -6,19 +6,93 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/batch"
+	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 )
 
-// split parts a list in two, in order.
-func split[T any](all []T, first func(T) bool) (yes, no []T) {
-	for _, v := range all {
-		if first(v) {
-			yes = append(yes, v)
-		} else {
-			no = append(no, v)
+// table is the store with the steps that all writers share.
+//
+// A statement writes many rows, and one of them may spoil it: another transaction holds it, or the database refuses it
+// for what it holds. Or the reply is lost. Then a writer asks which rows are locked, finds the refused one by halves,
+// or reads back. This file has these steps and classifies the errors. A [policy] says what a writer does in each case.
+type table struct {
+	*dbClock
+	store     store.Store
+	health    health
+	locks     locks
+	extending chan struct{} // holds one while a lease is extended for its holder
+}
+
+func newTable(c *dbClock, s store.Store) *table {
+	return &table{dbClock: c, store: s, extending: make(chan struct{}, 1)}
+}
+
+// policy says how a writer goes on with the rows of a statement that has failed. Each function returns the rows that
+// the writer sends again after a pause. Without a function these are all rows.
+type policy[T any] struct {
+	locked    func(rows []T) (again []T) // another transaction holds one of the rows
+	refused   func(rows []T) (again []T) // the database refuses one of the rows for what it holds
+	lost      func(rows []T) (again []T) // the reply was lost: the statement may still be applied
+	unapplied func(rows []T) (again []T) // the database was not there, or could not do it now
+	operator  func(rows []T) (again []T) // an operator has to mend the database
+}
+
+// after returns the rows that the writer sends again after the statement has failed with err.
+func (p policy[T]) after(rows []T, err error) (again []T) {
+	next := p.lost
+	switch row.ClassOf(err) {
+	case row.ClassLocked:
+		next = p.locked
+	case row.ClassCaller, row.ClassDuplicate:
+		next = p.refused
+	case row.ClassNotApplied:
+		next = p.unapplied
+	case row.ClassOperator:
+		next = p.operator
+	}
+	if next == nil {
+		return rows
+	}
+	return next(rows)
+}
+
+// fault returns err unless it is about rows, such as another transaction's lock: then the database has answered.
+func fault(err error) error {
+	switch row.ClassOf(err) {
+	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
+		return nil
+	default:
+		return err
+	}
+}
+
+func isLocked(err error) bool { return err != nil && row.ClassOf(err) == row.ClassLocked }
+
+// whileLocked calls a statement again while another transaction holds its row, n times at most. That may be a process
+// that only asks whether the row is locked.
+func whileLocked(ctx context.Context, n int, call func() error) (err error) {
+	for i := range n {
+		if i > 0 && !lifecycle.Sleep(ctx, lifecycle.Backoff(i)) {
+			break
+		}
+		if err = call(); !isLocked(err) {
+			break
 		}
 	}
-	return yes, no
+	return err
+}
+
+// halves parts rows of which one is refused.
+func halves[T any](rows []T) [][]T { return [][]T{rows[:len(rows)/2], rows[len(rows)/2:]} }
+
+// eachAlone sends each row in a statement of its own.
+func eachAlone[T any](rows []T, send func([]T) (again []T)) (again []T) {
+	for i := range rows {
+		again = append(again, send([]T{rows[i]})...)
+	}
+	return again
 }
 
 func idsOf[T any](all []T, id func(T) int64) []int64 {
@@ -27,6 +101,15 @@ func idsOf[T any](all []T, id func(T) int64) []int64 {
 		ids[i] = id(v)
 	}
 	return ids
+}
+
+// readBack returns the rows as they are in the table. What a failure is called in the log is op.
+func (t *table) readBack(ctx context.Context, op string, ids []int64) (map[int64]row.State, error) {
+	states, err := t.store.States(ctx, ids)
+	if err != nil {
+		t.Failed(op, err)
+	}
+	return statesByID(states), err
 }
 
 // statesByID orders what a store says of rows by their ids.
@@ -38,30 +121,40 @@ func statesByID(states []row.State) map[int64]row.State {
 	return byID
 }
 
-// lockedAmong asks which of the rows somebody else's transaction holds.
-func (c *core) lockedAmong(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	found, err := c.store.Locked(ctx, ids)
+// splitLocked asks which of the rows other transactions hold. With an error all rows count as free.
+func splitLocked[T any](ctx context.Context, t *table, rows []T, id func(T) int64) (held, free []T, err error) {
+	found, err := t.store.Locked(ctx, idsOf(rows, id))
 	if err != nil {
-		c.Failed("looking for locked rows", err)
-		return nil, err
+		t.Failed("looking for locked rows", err)
+		return nil, rows, err
 	}
 	locked := make(map[int64]bool, len(found))
-	for _, id := range found {
-		locked[id] = true
+	for _, f := range found {
+		locked[f] = true
 	}
-	return locked, nil
+	held, free = batch.Split(rows, func(r T) bool { return locked[id(r)] })
+	return held, free, nil
 }
 
-// lockBackoff is how long a row is left out that has met a lock so often: each time longer, so that one open transaction
-// costs little.
+// lockBackoff is how long a row is left out that has met a lock so often. It grows, so that one open transaction costs
+// little.
 func lockBackoff(tries int) time.Duration {
 	return min(50*time.Millisecond<<min(tries, 8), 5*time.Second)
 }
 
-// locks remembers when a row that somebody's transaction holds was met last.
+// locks remembers when a locked row was met last.
 type locks struct{ met atomic.Pointer[time.Time] }
 
 func (l *locks) note() { l.met.Store(new(time.Now())) }
+
+// noteIn notes the lock that a statement has met, and reports whether it has met one.
+func (l *locks) noteIn(err error) bool {
+	if !isLocked(err) {
+		return false
+	}
+	l.note()
+	return true
+}
 
 func (l *locks) lately() bool {
 	met := l.met.Load()
@@ -69,74 +162,81 @@ func (l *locks) lately() bool {
 }
 
 // errHeld is what an update would end with, after a wait.
-var errHeld = &row.Error{Class: row.ClassLocked, Op: "settle tasks", Err: errors.New("another transaction holds the row")}
+var errHeld = &row.Error{
+	Class: row.ClassLocked, Op: "settle tasks", Err: errors.New("another transaction holds the row"),
+}
 
-// update is for changes that wait for no result: of operators, of the holders of tokens, at the end of their leases.
-// They share the connections of those that do, and a wait for a lock takes one of these for a second. So for a minute
-// after a lock was met they ask first.
-func (c *core) update(ctx context.Context, changes []row.Change) (applied int, err error) {
-	err = c.askingFirst(ctx, idsOf(changes, func(c row.Change) int64 { return c.ID }), func() (err error) {
-		applied, err = c.store.Update(ctx, nil, changes)
+// update writes changes that wait for no result: of operators, of holders of tokens, at the end of their leases. They
+// share connections with the results, and a wait for a lock takes one of these for a second. So for a minute after a
+// lock was met they ask for locks first.
+func (t *table) update(ctx context.Context, changes []row.Change) (applied int, err error) {
+	err = askingFirst(ctx, t, changes, func(c row.Change) int64 { return c.ID }, func() (err error) {
+		applied, err = t.store.Update(ctx, nil, changes)
 		return err
 	})
 	return applied, err
 }
 
-// touch moves leases for their holders. They share two connections with the renewals of everything that runs here, so
+// extend moves leases for their holders. They share two connections with the renewals of everything that runs here, so
 // no more than one of them waits for a lock.
-func (c *core) extend(ctx context.Context, leases []row.Lease) (states []row.State, err error) {
+func (t *table) extend(ctx context.Context, leases []row.Lease) (states []row.State, err error) {
 	select {
-	case c.extending <- struct{}{}:
-		defer func() { <-c.extending }()
+	case t.extending <- struct{}{}:
+		defer func() { <-t.extending }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	err = c.askingFirst(ctx, idsOf(leases, func(l row.Lease) int64 { return l.ID }), func() (err error) {
-		states, err = c.store.Renew(ctx, leases)
+	err = askingFirst(ctx, t, leases, func(l row.Lease) int64 { return l.ID }, func() (err error) {
+		states, err = t.store.Renew(ctx, leases)
 		return err
 	})
 	return states, err
 }
 
-// askingFirst writes unless somebody holds one of the rows, as far as it is known that rows are held these days.
-func (c *core) askingFirst(ctx context.Context, ids []int64, write func() error) error {
-	if c.locks.lately() {
-		if held, err := c.lockedAmong(ctx, ids); err == nil && len(held) > 0 {
+// askingFirst writes unless a row is locked. It asks for locks only while they are met these days.
+func askingFirst[T any](ctx context.Context, t *table, rows []T, id func(T) int64, write func() error) error {
+	if t.locks.lately() {
+		if held, _, _ := splitLocked(ctx, t, rows, id); len(held) > 0 {
 			return errHeld
 		}
 	}
 	err := write()
-	if err != nil && row.ClassOf(err) == row.ClassLocked {
-		c.locks.note()
-	}
+	t.locks.noteIn(err)
 	return err
 }
 
+// adopt gives rows without a due time the one that they lack. A row that another transaction holds is left for the next
+// time, and holds up no other.
+func (t *table) adopt(ctx context.Context, refs []row.Ref) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	err := t.store.Adopt(ctx, refs)
+	if !isLocked(err) {
+		return err
+	}
+	held, free, err := splitLocked(ctx, t, refs, func(ref row.Ref) int64 { return ref.ID })
+	if err != nil || len(held) == 0 || len(free) == 0 {
+		return err
+	}
+	return t.store.Adopt(ctx, free)
+}
+
 // due reads rows of the window, and notes that this works.
-func (c *core) due(ctx context.Context, w row.Window) ([]row.Due, error) {
+func (t *table) due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	begun := time.Now()
-	page, err := c.store.Due(ctx, w)
+	page, err := t.store.Due(ctx, w)
 	if err == nil {
-		c.health.mu.Lock()
-		defer c.health.mu.Unlock()
-		c.health.looked = begun
+		t.health.mu.Lock()
+		defer t.health.mu.Unlock()
+		t.health.looked = begun
 	}
 	return page, err
 }
 
-// fault returns err unless it is about rows, such as somebody's lock: then the database has answered.
-func fault(err error) error {
-	switch row.ClassOf(err) {
-	case row.ClassLocked, row.ClassCaller, row.ClassDuplicate:
-		return nil
-	default:
-		return err
-	}
-}
-
 // release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen.
 // It returns the rows as they are afterwards.
-func (c *core) release(seen []row.State, why string) (released []row.Row) {
+func (t *table) release(seen []row.State, why string) (released []row.Row) {
 	if len(seen) == 0 {
 		return nil
 	}
@@ -144,15 +244,15 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 	for i, s := range seen {
 		ids[i], versions[s.ID] = s.ID, s.Version
 	}
-	ctx, cancel := c.Call()
+	ctx, cancel := t.Call()
 	defer cancel()
-	rows, broken, err := c.store.Get(ctx, nil, ids)
+	rows, broken, err := t.store.Get(ctx, nil, ids)
 	if err != nil {
-		c.Failed("releasing", err)
+		t.Failed("releasing", err)
 		return nil
 	}
-	c.discard(broken)
-	now := c.now()
+	t.discard(broken)
+	now := t.now()
 	for _, r := range rows {
 		if r.Status != row.Executing || r.Version != versions[r.ID] {
 			continue
@@ -162,13 +262,13 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 		if r.FirstStart() { // nobody was handed it
 			change.Execution = 0
 		}
-		applied, err := c.update(ctx, []row.Change{change})
+		applied, err := t.update(ctx, []row.Change{change})
 		if err != nil {
-			c.Failed("releasing", err)
+			t.Failed("releasing", err)
 			continue
 		}
 		if applied == 1 {
-			c.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
+			t.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
 			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
 			released = append(released, r)
 		}
@@ -177,18 +277,18 @@ func (c *core) release(seen []row.State, why string) (released []row.Row) {
 }
 
 // discard fails rows that cannot be decoded, each alone.
-func (c *core) discard(broken []row.Broken) {
+func (t *table) discard(broken []row.Broken) {
 	if len(broken) == 0 {
 		return
 	}
-	ctx, cancel := c.Call()
+	ctx, cancel := t.Call()
 	defer cancel()
-	if err := c.store.Discard(ctx, broken); err != nil {
-		c.Failed("failing rows that cannot be decoded", err)
+	if err := t.store.Discard(ctx, broken); err != nil {
+		t.Failed("failing rows that cannot be decoded", err)
 		return
 	}
 	for _, b := range broken {
-		c.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
+		t.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
 			"version", b.Version, "err", b.Reason)
 	}
 }

@@ -58,7 +58,12 @@ func (l *Lifecycle) End() {
 
 // Call bounds one call of the store. It depends on the life alone: a write in flight goes on when its caller leaves.
 func (l *Lifecycle) Call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(l.Life, l.timeout)
+	return l.CallIn(l.Life)
+}
+
+// CallIn bounds one call of the store, which ends with ctx as well.
+func (l *Lifecycle) CallIn(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, l.timeout)
 }
 
 // Failed counts and logs an error of the store.
