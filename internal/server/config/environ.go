@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/knadh/koanf/providers/env/v2"
@@ -70,7 +72,7 @@ func (c *Config) variables() map[string][]string {
 		}
 		paths[name] = path
 	}
-	for _, tag := range c.tagNames() {
+	for _, tag := range slices.Sorted(maps.Keys(c.Tags)) {
 		for _, s := range tagSettings {
 			add("tags", tag, s.name)
 		}

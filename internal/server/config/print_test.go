@@ -43,7 +43,8 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	asJSON, err := json.Marshal(c)
 	servertest.OK(t, err)
 	for name, text := range map[string]string{
-		"Print": c.String(), "JSON": string(asJSON), "%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", c), "pointer": fmt.Sprint(&c),
+		"Print": c.String(), "JSON": string(asJSON),
+		"%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", c), "pointer": fmt.Sprint(&c),
 		"slog": logged.String(),
 	} {
 		if strings.Contains(text, "canary") || !strings.Contains(text, "root:***@tcp(localhost:3306)/app") {

@@ -2,23 +2,22 @@ package config
 
 import (
 	"errors"
-	"maps"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/processor"
 )
 
-// A tag's settings are optional, so they have a table of their own: a setting that is left out is neither checked nor
-// printed.
-type tagSetting struct {
+// part is a setting of a [Tag] or a [Receiver]. It is optional: one that is left out is neither checked nor printed.
+type part[S any] struct {
 	name string
-	set  func(t *Tag, value any) error
-	get  func(t Tag) (value any, isSet bool)
+	set  func(of *S, value any) error
+	get  func(of S) (value any, isSet bool)
 }
 
-var tagSettings = []tagSetting{
-	tagOf("concurrency", integer(1, 100_000), func(t *Tag) *int { return &t.Concurrency }),
+var tagSettings = []part[Tag]{
+	partOf("concurrency", integer(1, 100_000), func(t *Tag) *int { return &t.Concurrency }),
 	{
 		name: "timeout",
 		set: func(t *Tag, value any) (err error) {
@@ -28,60 +27,92 @@ var tagSettings = []tagSetting{
 		},
 		get: func(t Tag) (any, bool) { return t.Timeout, t.Timeout != 0 || t.NoTimeout },
 	},
-	tagOf("ttr", duration(time.Second, day), func(t *Tag) *time.Duration { return &t.TTR }),
-	tagOf("max_attempts", integer(1, 1_000_000), func(t *Tag) *int { return &t.MaxAttempts }),
+	partOf("ttr", duration(time.Second, day), func(t *Tag) *time.Duration { return &t.TTR }),
+	partOf("max_attempts", integer(1, 1_000_000), func(t *Tag) *int { return &t.MaxAttempts }),
 }
 
-func tagOf[T comparable](name string, parse func(any) (T, error), field func(*Tag) *T) tagSetting {
-	return tagSetting{
-		name: name,
-		set: func(t *Tag, value any) (err error) {
-			*field(t), err = parse(value)
+var receiverSettings = []part[Receiver]{
+	{
+		name: "url",
+		set:  partOf("", text(1), func(w *Receiver) *string { return &w.URL }).set,
+		get:  func(w Receiver) (any, bool) { return maskURL(w.URL), w.URL != "" },
+	},
+	partOf("method", choice("get", "post", "put", "patch", "delete"), func(w *Receiver) *string { return &w.Method }),
+	{
+		name: "secrets",
+		set: func(w *Receiver, value any) (err error) {
+			w.Secrets, err = list(value)
 			return err
 		},
-		get: func(t Tag) (any, bool) {
+		get: func(w Receiver) (any, bool) { return masked, len(w.Secrets) > 0 },
+	},
+	partOf("pass_rule", text(0), func(w *Receiver) *string { return &w.PassRule }),
+	partOf("concurrency", integer(1, 100_000), func(w *Receiver) *int { return &w.Concurrency }),
+}
+
+func partOf[S any, T comparable](name string, parse func(any) (T, error), field func(*S) *T) part[S] {
+	return part[S]{
+		name: name,
+		set: func(of *S, value any) (err error) {
+			*field(of), err = parse(value)
+			return err
+		},
+		get: func(of S) (any, bool) {
 			var unset T
-			return *field(&t), *field(&t) != unset
+			return *field(&of), *field(&of) != unset
 		},
 	}
+}
+
+// setPart sets the part that is named below the tag, unless it is to skip a known one.
+func setPart[S any](of *map[string]S, parts []part[S], tag string, below []string, value any, skip bool) error {
+	i := slices.IndexFunc(parts, func(p part[S]) bool { return p.name == below[0] })
+	if i < 0 || len(below) > 1 {
+		names := make([]string, len(parts))
+		for i, p := range parts {
+			names[i] = p.name
+		}
+		return unknown(names, below[0])
+	}
+	if skip {
+		return nil
+	}
+	s := (*of)[tag]
+	if err := parts[i].set(&s, value); err != nil {
+		return err
+	}
+	if *of == nil {
+		*of = make(map[string]S)
+	}
+	(*of)[tag] = s
+	return nil
 }
 
 // setTag takes the path below tags: the tag and the name of its setting.
 func (c *Config) setTag(path []string, value any) error {
-	if len(path) > 0 && !processor.ValidTag(path[0]) {
+	switch {
+	case len(path) > 0 && !processor.ValidTag(path[0]):
 		return processor.ErrInvalidTag
-	}
-	if len(path) < 2 {
-		if isEmpty(value) {
-			return nil
-		}
+	case len(path) < 2 && isEmpty(value):
+		return nil
+	case len(path) < 2:
 		return errors.New("want the settings of tags: tags, below it the tag, below that its settings")
 	}
-	names := tagSettingNames()
-	i := slices.Index(names, path[1])
-	if i < 0 || len(path) > 2 {
-		return unknown(names, path[1])
-	}
-	if isEmpty(value) {
-		return nil
-	}
-	t := c.Tags[path[0]]
-	if err := tagSettings[i].set(&t, value); err != nil {
-		return err
-	}
-	if c.Tags == nil {
-		c.Tags = make(map[string]Tag)
-	}
-	c.Tags[path[0]] = t
-	return nil
+	return setPart(&c.Tags, tagSettings, path[0], path[1:], value, isEmpty(value))
 }
 
-func (c *Config) tagNames() []string { return slices.Sorted(maps.Keys(c.Tags)) }
-
-func tagSettingNames() []string {
-	names := make([]string, len(tagSettings))
-	for i, s := range tagSettings {
-		names[i] = s.name
+// setReceiver takes the path below receivers: the tag and the name of its setting.
+func (c *Config) setReceiver(path []string, value any) error {
+	switch {
+	case len(path) == 0 && isEmpty(value):
+		return nil
+	case len(path) == 0:
+		return fmt.Errorf("want tags, and below each the address that is called; the number %v of tasks at once is "+
+			"called concurrency", value)
+	case !processor.ValidTag(path[0]):
+		return processor.ErrInvalidTag
+	case len(path) < 2:
+		return errors.New("want the settings of a receiver below the tag, such as url")
 	}
-	return names
+	return setPart(&c.Receivers, receiverSettings, path[0], path[1:], value, false)
 }
