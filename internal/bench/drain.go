@@ -23,18 +23,16 @@ var drain = measurement{
 	takes: func(w workload) time.Duration {
 		return onFreshTakes + filledIn(w.drain) + time.Duration(w.drain)*80*time.Microsecond
 	},
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			if _, err := d.fill(ctx, r.workload.drain, filling{status: row.Pending, due: dueNow()}); err != nil {
-				return err
-			}
-			took, err := r.drainOn(ctx, d, r.workload.drain)
-			if err == nil {
-				r.figures.add("drain.per_s", float64(r.workload.drain)/took.Seconds())
-			}
+	measure: fresh(func(ctx context.Context, r *run, d *database) error {
+		if _, err := d.fill(ctx, r.workload.drain, filling{status: row.Pending, due: dueNow()}); err != nil {
 			return err
-		})
-	},
+		}
+		took, err := r.drainOn(ctx, d, r.workload.drain)
+		if err == nil {
+			r.figures.add("drain.per_s", float64(r.workload.drain)/took.Seconds())
+		}
+		return err
+	}),
 	derive: func(f *figures) {
 		claim, claimed := f.median("raw.claim_batch_per_s")
 		settle, settled := f.median("raw.settle_batch_per_s")
@@ -191,16 +189,14 @@ var purge = measurement{
 	takes: func(w workload) time.Duration {
 		return onFreshTakes + filledIn(w.million()) + w.ahead() + w.late
 	},
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			old := row.At(time.Now().Add(-purgeAge))
-			due := func(i int) row.Time { return old + row.Time(i) }
-			if _, err := d.fill(ctx, r.workload.million(), filling{status: row.Completed, due: due}); err != nil {
-				return err
-			}
-			return r.whilePurging(ctx, d)
-		})
-	},
+	measure: fresh(func(ctx context.Context, r *run, d *database) error {
+		old := row.At(time.Now().Add(-purgeAge))
+		due := func(i int) row.Time { return old + row.Time(i) }
+		if _, err := d.fill(ctx, r.workload.million(), filling{status: row.Completed, due: due}); err != nil {
+			return err
+		}
+		return r.whilePurging(ctx, d)
+	}),
 }
 
 func (r *run) whilePurging(ctx context.Context, d *database) error {

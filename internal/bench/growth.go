@@ -31,24 +31,22 @@ var growth = measurement{
 		rows := 2*w.rows + min(w.rows, million)
 		return 4*onFreshTakes + filledIn(rows) + w.lasting(growthRest) + 2*growthTurns*(save.takes(w)+drain.takes(w))
 	},
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, large *database) error {
-			if err := r.fillLarge(ctx, large); err != nil {
-				return err
-			}
-			if err := lateness.Pass(ctx, r.workload.lasting(growthRest)); err != nil {
-				return err
-			}
-			if err := r.grown(ctx, large); err != nil {
-				return err
-			}
-			took, err := r.scanOn(ctx, large)
-			if err == nil {
-				r.figures.add("growth.scan_ms", milliseconds(took))
-			}
+	measure: fresh(func(ctx context.Context, r *run, large *database) error {
+		if err := r.fillLarge(ctx, large); err != nil {
 			return err
-		})
-	},
+		}
+		if err := lateness.Pass(ctx, r.workload.lasting(growthRest)); err != nil {
+			return err
+		}
+		if err := r.grown(ctx, large); err != nil {
+			return err
+		}
+		took, err := r.scanOn(ctx, large)
+		if err == nil {
+			r.figures.add("growth.scan_ms", milliseconds(took))
+		}
+		return err
+	}),
 }
 
 // fillLarge makes a history, a future, and a tag that is paused with all its tasks overdue.

@@ -26,38 +26,36 @@ var httpIdle = measurement{
 		{"http.idle.waiting_1000.queries_per_s", "the same while 1,000 clients wait"},
 	},
 	takes: func(w workload) time.Duration { return httpTakes + 3*(idleRest(w)+w.idle) },
-	measure: func(ctx context.Context, r *run) error {
-		return r.onService(ctx, func(ctx context.Context, d *database, c *httpbench.Client) error {
-			if d.kind == sqlstore.SQLite {
-				return &leftOut{errors.New("SQLite does not count statements")}
-			}
-			pool, err := d.connect(ctx, 1)
+	measure: served(func(ctx context.Context, r *run, d *database, c *httpbench.Client) error {
+		if d.kind == sqlstore.SQLite {
+			return &leftOut{errors.New("SQLite does not count statements")}
+		}
+		pool, err := d.connect(ctx, 1)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		for _, step := range []struct {
+			key     string
+			clients int
+		}{
+			{"http.idle.queries_per_s", 0},
+			{"http.idle.waiting_1.queries_per_s", 1},
+			{"http.idle.waiting_1000.queries_per_s", idleClients},
+		} {
+			var perSecond float64
+			err := c.Wait(ctx, latenessTag, step.clients, min(idlePullWait, r.workload.idle/2),
+				func(ctx context.Context) (err error) {
+					perSecond, err = queriesPerSecond(ctx, pool, idleRest(r.workload), r.workload.idle)
+					return err
+				})
 			if err != nil {
 				return err
 			}
-			defer pool.Close()
-			for _, step := range []struct {
-				key     string
-				clients int
-			}{
-				{"http.idle.queries_per_s", 0},
-				{"http.idle.waiting_1.queries_per_s", 1},
-				{"http.idle.waiting_1000.queries_per_s", idleClients},
-			} {
-				var perSecond float64
-				err := c.Wait(ctx, latenessTag, step.clients, min(idlePullWait, r.workload.idle/2),
-					func(ctx context.Context) (err error) {
-						perSecond, err = queriesPerSecond(ctx, pool, idleRest(r.workload), r.workload.idle)
-						return err
-					})
-				if err != nil {
-					return err
-				}
-				r.figures.add(step.key, perSecond)
-			}
-			return nil
-		})
-	},
+			r.figures.add(step.key, perSecond)
+		}
+		return nil
+	}),
 }
 
 // idleRest is how long clients have to connect, and their first effects to end, before statements are counted.

@@ -35,11 +35,9 @@ func httpPopAt(rate int) measurement {
 		takes: func(w workload) time.Duration {
 			return httpTakes + w.ahead() + w.late + w.lasting(time.Duration(rate)*4*time.Millisecond)
 		},
-		measure: func(ctx context.Context, r *run) error {
-			return r.onService(ctx, func(ctx context.Context, d *database, c *httpbench.Client) error {
-				return r.pull(ctx, d, c, name, rate)
-			})
-		},
+		measure: served(func(ctx context.Context, r *run, d *database, c *httpbench.Client) error {
+			return r.pull(ctx, d, c, name, rate)
+		}),
 	}
 }
 
@@ -103,14 +101,12 @@ var httpPoll = measurement{
 		}
 	}),
 	takes: func(w workload) time.Duration { return httpTakes + w.late },
-	measure: func(ctx context.Context, r *run) error {
-		return r.onService(ctx, func(ctx context.Context, d *database, c *httpbench.Client) error {
-			if err := d.sameClock(ctx); err != nil {
-				return err
-			}
-			return r.poll(ctx, c)
-		})
-	},
+	measure: served(func(ctx context.Context, r *run, d *database, c *httpbench.Client) error {
+		if err := d.sameClock(ctx); err != nil {
+			return err
+		}
+		return r.poll(ctx, c)
+	}),
 }
 
 // poll takes turns between the kinds, so that each meets the same machine.

@@ -36,10 +36,12 @@ func serveChild(ctx context.Context, o order, t *child.Narrator) (err error) {
 	return httpbench.Serve(ctx, o.DSN, log, func(url string) { t.Tell(serveEvent{url}) })
 }
 
-// onService starts the service in a process of its own, on an empty database, and calls f with a client of it. The load
-// comes from this process.
-func (r *run) onService(ctx context.Context, f func(context.Context, *database, *httpbench.Client) error) error {
-	return r.onFresh(ctx, func(ctx context.Context, d *database) (err error) {
+// served makes a measurement of f, which gets a client of a service in a process of its own, on an empty database. The
+// load comes from this process.
+func served(
+	f func(context.Context, *run, *database, *httpbench.Client) error,
+) func(context.Context, *run) error {
+	return fresh(func(ctx context.Context, r *run, d *database) (err error) {
 		p, err := startChild[serveEvent](ctx, r, order{Role: "serve", DSN: d.dsn, Profile: r.ServiceProfile})
 		if err != nil {
 			return err
@@ -55,7 +57,7 @@ func (r *run) onService(ctx context.Context, f func(context.Context, *database, 
 		}
 		client := httpbench.NewClient(url)
 		defer client.Close()
-		return f(ctx, d, client)
+		return f(ctx, r, d, client)
 	})
 }
 

@@ -31,11 +31,9 @@ func httpWebhookAt(rate int) measurement {
 			{name + ".duplicates", "calls beyond the first of a task"},
 		},
 		takes: func(w workload) time.Duration { return httpTakes + w.ahead() + w.late },
-		measure: func(ctx context.Context, r *run) error {
-			return r.onService(ctx, func(ctx context.Context, d *database, c *httpbench.Client) error {
-				return r.callBack(ctx, d, c, name, rate)
-			})
-		},
+		measure: served(func(ctx context.Context, r *run, d *database, c *httpbench.Client) error {
+			return r.callBack(ctx, d, c, name, rate)
+		}),
 	}
 }
 

@@ -21,24 +21,22 @@ var idle = measurement{
 		{"cpu.idle_pct", "of one core, that this process uses meanwhile"},
 	},
 	takes: func(w workload) time.Duration { return onFreshTakes + filledIn(w.million()) + w.idle },
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			if _, err := d.fill(ctx, r.workload.million(),
-				filling{status: row.Pending, due: dueTomorrow()}); err != nil {
-				return err
-			}
-			e, err := r.idle(ctx, d, 0)
-			if err != nil {
-				return err
-			}
-			r.figures.add("memory.idle_mb", megabytes(e.Now))
-			r.figures.add("memory.idle_peak_mb", megabytes(e.Peak))
-			if !r.Quick { // which has no time for so small a figure
-				r.figures.add("cpu.idle_pct", 100*e.CPU.Seconds()/e.Took.Seconds())
-			}
-			return nil
-		})
-	},
+	measure: fresh(func(ctx context.Context, r *run, d *database) error {
+		if _, err := d.fill(ctx, r.workload.million(),
+			filling{status: row.Pending, due: dueTomorrow()}); err != nil {
+			return err
+		}
+		e, err := r.idle(ctx, d, 0)
+		if err != nil {
+			return err
+		}
+		r.figures.add("memory.idle_mb", megabytes(e.Now))
+		r.figures.add("memory.idle_peak_mb", megabytes(e.Peak))
+		if !r.Quick { // which has no time for so small a figure
+			r.figures.add("cpu.idle_pct", 100*e.CPU.Seconds()/e.Took.Seconds())
+		}
+		return nil
+	}),
 }
 
 var memoryTimers = measurement{
@@ -48,16 +46,14 @@ var memoryTimers = measurement{
 		{"memory.timers_peak_mb", "the most it held since it started, which was while it saved"},
 	},
 	takes: func(w workload) time.Duration { return onFreshTakes + filledIn(w.million()) + w.idle },
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			e, err := r.idle(ctx, d, r.workload.million())
-			if err == nil {
-				r.figures.add("memory.timers_mb", megabytes(e.Now))
-				r.figures.add("memory.timers_peak_mb", megabytes(e.Peak))
-			}
-			return err
-		})
-	},
+	measure: fresh(func(ctx context.Context, r *run, d *database) error {
+		e, err := r.idle(ctx, d, r.workload.million())
+		if err == nil {
+			r.figures.add("memory.timers_mb", megabytes(e.Now))
+			r.figures.add("memory.timers_peak_mb", megabytes(e.Peak))
+		}
+		return err
+	}),
 }
 
 func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }

@@ -26,15 +26,13 @@ var latencyNow = measurement{
 		{"latency_now.max_ms", "all take at most"},
 	},
 	takes: func(w workload) time.Duration { return onFreshTakes + w.now + time.Second },
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			p, err := r.startNow(ctx, d, true, true)
-			if err != nil {
-				return err
-			}
-			return r.addLatency("latency_now", p)
-		})
-	},
+	measure: fresh(func(ctx context.Context, r *run, d *database) error {
+		p, err := r.startNow(ctx, d, true, true)
+		if err != nil {
+			return err
+		}
+		return r.addLatency("latency_now", p)
+	}),
 }
 
 var latencyOther = measurement{
@@ -45,23 +43,21 @@ var latencyOther = measurement{
 		{"latency_now.other_process.max_ms", "all take at most"},
 	},
 	takes: func(w workload) time.Duration { return onFreshTakes + w.now + 2*time.Second },
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) (err error) {
-			server, err := r.startNow(ctx, d, true, false)
-			if err != nil {
-				return err
-			}
-			saver, err := r.startNow(ctx, d, false, true)
-			if err == nil {
-				_, err = saver.Last()
-			}
-			if err != nil {
-				_ = server.Kill()
-				return err
-			}
-			return r.addLatency("latency_now.other_process", server)
-		})
-	},
+	measure: fresh(func(ctx context.Context, r *run, d *database) (err error) {
+		server, err := r.startNow(ctx, d, true, false)
+		if err != nil {
+			return err
+		}
+		saver, err := r.startNow(ctx, d, false, true)
+		if err == nil {
+			_, err = saver.Last()
+		}
+		if err != nil {
+			_ = server.Kill()
+			return err
+		}
+		return r.addLatency("latency_now.other_process", server)
+	}),
 }
 
 // startNow starts a process that serves, saves, or both, and returns when it is ready.

@@ -28,19 +28,17 @@ func latenessAt(rate int) measurement {
 			{name + ".duplicates", "starts beyond the first of a task"},
 		},
 		takes: func(w workload) time.Duration { return onFreshTakes + w.ahead() + w.late },
-		measure: func(ctx context.Context, r *run) error {
-			return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-				j, err := r.latenessOn(ctx, d, rate)
-				if err != nil {
-					return err
-				}
-				r.figures.addPercentiles(name, j.Starts, p50, p99, p999, most)
-				r.figures.add(name+".early", float64(j.Early))
-				r.figures.add(name+".lost", float64(j.Lost))
-				r.figures.add(name+".duplicates", float64(j.Extra))
-				return nil
-			})
-		},
+		measure: fresh(func(ctx context.Context, r *run, d *database) error {
+			j, err := r.latenessOn(ctx, d, rate)
+			if err != nil {
+				return err
+			}
+			r.figures.addPercentiles(name, j.Starts, p50, p99, p999, most)
+			r.figures.add(name+".early", float64(j.Early))
+			r.figures.add(name+".lost", float64(j.Lost))
+			r.figures.add(name+".duplicates", float64(j.Extra))
+			return nil
+		}),
 	}
 }
 

@@ -74,16 +74,11 @@ var nodesPunctual = measurement{
 		{"nodes.punctual.wasted_pct", "of the rows that the processes tried to claim they did not win"},
 	},
 	takes: func(w workload) time.Duration { return onFreshTakes + w.ahead() + w.late + 4*time.Second },
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			if err := d.sameClock(ctx); err != nil {
-				return err
-			}
-			return r.withFleet(ctx, d, latenessTag, fleetSize, func(ctx context.Context, fleet *nodebench.Fleet) error {
-				return r.punctual(ctx, d, fleet)
-			})
+	measure: onSameClock(func(ctx context.Context, r *run, d *database) error {
+		return r.withFleet(ctx, d, latenessTag, fleetSize, func(ctx context.Context, fleet *nodebench.Fleet) error {
+			return r.punctual(ctx, d, fleet)
 		})
-	},
+	}),
 }
 
 func (r *run) punctual(ctx context.Context, d *database, fleet *nodebench.Fleet) error {

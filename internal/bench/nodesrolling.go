@@ -40,16 +40,11 @@ var nodesRolling = measurement{
 	takes: func(w workload) time.Duration {
 		return onFreshTakes + 5*w.lasting(rollingRest) + 2*(rollingDelay+rollingSpread) + fleetSize*3*time.Second
 	},
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			if err := d.sameClock(ctx); err != nil {
-				return err
-			}
-			return r.withFleet(ctx, d, latenessTag, fleetSize, func(ctx context.Context, fleet *nodebench.Fleet) error {
-				return r.rolling(ctx, d, fleet)
-			})
+	measure: onSameClock(func(ctx context.Context, r *run, d *database) error {
+		return r.withFleet(ctx, d, latenessTag, fleetSize, func(ctx context.Context, fleet *nodebench.Fleet) error {
+			return r.rolling(ctx, d, fleet)
 		})
-	},
+	}),
 }
 
 func (r *run) rolling(ctx context.Context, d *database, fleet *nodebench.Fleet) error {

@@ -44,28 +44,23 @@ var restart = measurement{
 		return onFreshTakes + filledIn(w.million()+w.count(backlogTasks)) +
 			w.lasting(beforeKill+leastObserved+4*time.Second)
 	},
-	measure: func(ctx context.Context, r *run) error {
-		return r.onFresh(ctx, func(ctx context.Context, d *database) error {
-			if err := d.sameClock(ctx); err != nil {
-				return err
-			}
-			if err := r.fillForRestart(ctx, d); err != nil {
-				return err
-			}
-			e, err := r.restart(ctx, d)
-			if err != nil {
-				return err
-			}
-			r.figures.add("restart.drain_per_s", float64(r.workload.count(backlogTasks))/e.Drained.Seconds())
-			r.figures.add("restart.lateness_p99_ms", milliseconds(lateness.Percentile(e.Probes, 99)))
-			r.figures.add("restart.lateness_max_ms", milliseconds(lateness.Percentile(e.Probes, 100)))
-			if e.Late {
-				return &leftOut{errors.New("tasks were not on time again before the end of the measurement")}
-			}
-			r.figures.add("restart.first_on_time_ms", milliseconds(e.OnTime))
-			return nil
-		})
-	},
+	measure: onSameClock(func(ctx context.Context, r *run, d *database) error {
+		if err := r.fillForRestart(ctx, d); err != nil {
+			return err
+		}
+		e, err := r.restart(ctx, d)
+		if err != nil {
+			return err
+		}
+		r.figures.add("restart.drain_per_s", float64(r.workload.count(backlogTasks))/e.Drained.Seconds())
+		r.figures.add("restart.lateness_p99_ms", milliseconds(lateness.Percentile(e.Probes, 99)))
+		r.figures.add("restart.lateness_max_ms", milliseconds(lateness.Percentile(e.Probes, 100)))
+		if e.Late {
+			return &leftOut{errors.New("tasks were not on time again before the end of the measurement")}
+		}
+		r.figures.add("restart.first_on_time_ms", milliseconds(e.OnTime))
+		return nil
+	}),
 }
 
 // fillForRestart makes tasks of tomorrow, a backlog, and tasks that become due all the time.

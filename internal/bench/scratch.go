@@ -90,6 +90,23 @@ func (r *run) onFresh(ctx context.Context, f func(context.Context, *database) er
 	return f(ctx, db)
 }
 
+// fresh makes a measurement of f, which gets an empty database of its own.
+func fresh(f func(context.Context, *run, *database) error) func(context.Context, *run) error {
+	return func(ctx context.Context, r *run) error {
+		return r.onFresh(ctx, func(ctx context.Context, d *database) error { return f(ctx, r, d) })
+	}
+}
+
+// onSameClock is fresh for a measurement of lateness, which is left out where the server has another clock.
+func onSameClock(f func(context.Context, *run, *database) error) func(context.Context, *run) error {
+	return fresh(func(ctx context.Context, r *run, d *database) error {
+		if err := d.sameClock(ctx); err != nil {
+			return err
+		}
+		return f(ctx, r, d)
+	})
+}
+
 func (p *place) create(ctx context.Context) (*database, error) {
 	p.made++
 	name := fmt.Sprintf("%s_%d", p.name, p.made)
