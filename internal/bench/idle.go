@@ -22,8 +22,7 @@ var idle = measurement{
 	},
 	takes: func(w workload) time.Duration { return onFreshTakes + filledIn(w.million()) + w.idle },
 	measure: fresh(func(ctx context.Context, r *run, d *database) error {
-		if _, err := d.fill(ctx, r.workload.million(),
-			filling{status: row.Pending, due: dueTomorrow()}); err != nil {
+		if _, err := d.fill(ctx, r.workload.million(), filling{status: row.Pending, due: dueTomorrow()}); err != nil {
 			return err
 		}
 		e, err := r.idle(ctx, d, 0)

@@ -124,7 +124,7 @@ func TestReceiverIsNotCalledUnsigned(t *testing.T) {
 	g := start(t, d, func(c *Config) { c.Secrets = newBox(t, "fedcba9876543210") })
 	g.register("other", answer(t, 200, nil), "t") // so that the tag is served
 	id := g.save("t", nil, delaytask.WithApp("shop"))
-	servertest.Eventually(t, "it is complained about",
+	servertest.Eventually(t, "it is logged",
 		func() bool { return g.count("its secret cannot be opened") > 0 })
 	task := g.get(id)
 	e, err := g.registry.Explain(t.Context(), &task)
@@ -137,7 +137,7 @@ func TestReceiverIsNotCalledUnsigned(t *testing.T) {
 	servertest.Receive(t, called, "the call")
 	g.awaitStatus(id, delaytask.Completed)
 	if n := g.count("its secret cannot be opened"); n != 1 {
-		t.Errorf("complained %d times, want once", n)
+		t.Errorf("logged %d times, want once", n)
 	}
 	for _, f := range []fixture{f, g} {
 		if f.count(secret[10:30]) > 0 {
