@@ -12,12 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -143,35 +143,33 @@ func (a *app) workerCommand() *cobra.Command {
 		Hidden: true,
 		Args:   wanted(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var o order
-			if err := json.NewDecoder(a.stdin).Decode(&o); err != nil {
-				return fmt.Errorf("read the order of the demo: %w", err)
+			role := func(ctx context.Context, o order, n *child.Narrator) error {
+				return (&worker{o, n}).run(ctx, a.logger(config.Log{Level: "error"}))
 			}
-			w := &worker{order: o, events: json.NewEncoder(a.stdout)}
-			return w.run(cmd.Context(), a.logger(config.Log{Level: "error"}), a.stdin)
+			return child.Serve(cmd.Context(), a.stdin, a.stdout, role)
 		},
 	}
 }
 
 type worker struct {
 	order order
-
-	mu     sync.Mutex
-	events *json.Encoder
+	*child.Narrator
 }
 
-func (w *worker) run(ctx context.Context, log *slog.Logger, rest io.Reader) error {
+func (w *worker) run(ctx context.Context, log *slog.Logger) error {
 	s, err := delaytask.Open(ctx, w.order.DSN, delaytask.Config{
-		Logger:    log,
-		Retention: delaytask.Retention{Completed: -1, Cancelled: -1, Failed: -1}, // the demo must not delete tasks of others
+		Logger: log,
+		// The demo must not delete tasks of others.
+		Retention: delaytask.Retention{Completed: -1, Cancelled: -1, Failed: -1},
 	})
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.serve(ctx, s, rest), s.Stop(context.WithoutCancel(ctx)))
+	return errors.Join(w.serve(ctx, s), s.Stop(context.WithoutCancel(ctx)))
 }
 
-func (w *worker) serve(ctx context.Context, s *delaytask.Scheduler, rest io.Reader) error {
+// serve runs the tasks until ctx ends, which is when the demo closes the input.
+func (w *worker) serve(ctx context.Context, s *delaytask.Scheduler) error {
 	for _, tag := range tagsOf(script) {
 		err := s.Register(w.order.Prefix+tag, processor.Func(w.process),
 			processor.RetryBackoff(processor.Constant(mailBackoff)))
@@ -187,16 +185,8 @@ func (w *worker) serve(ctx context.Context, s *delaytask.Scheduler, rest io.Read
 			return err
 		}
 	}
-	w.emit(event{Kind: eventReady})
-	closed := make(chan struct{})
-	go func() { // ends with the input, which ends with the demo
-		_, _ = io.Copy(io.Discard, rest)
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-ctx.Done():
-	}
+	w.Tell(event{Kind: eventReady})
+	<-ctx.Done()
 	return nil
 }
 
@@ -210,7 +200,7 @@ func (w *worker) save(ctx context.Context, s *delaytask.Scheduler) error {
 		if err != nil {
 			return err
 		}
-		w.emit(event{Kind: eventSaved, Name: scene.Name, ID: id})
+		w.Tell(event{Kind: eventSaved, Name: scene.Name, ID: id})
 	}
 	return nil
 }
@@ -223,13 +213,13 @@ func (w *worker) process(ctx context.Context, task *processor.Task) error {
 		return processor.Permanent(err)
 	}
 	e := event{Kind: eventStarted, Name: body.Name, ID: task.ID, Attempt: task.Attempt, Due: task.Due, At: at}
-	w.emit(e)
+	w.Tell(e)
 	err := w.work(ctx, strings.TrimPrefix(task.Tag, w.order.Prefix), task)
 	e.Kind, e.At = eventEnded, time.Now()
 	if err != nil {
 		e.Error = err.Error()
 	}
-	w.emit(e)
+	w.Tell(e)
 	return err
 }
 
@@ -245,10 +235,4 @@ func (w *worker) work(ctx context.Context, tag string, task *processor.Task) err
 		}
 	}
 	return nil
-}
-
-func (w *worker) emit(e event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_ = w.events.Encode(e) // a demo that no longer reads closes the input too
 }
