@@ -60,9 +60,8 @@ func (s *Scheduler) cancel(ctx context.Context, tx Tx, ref Ref, opts []ChangeOpt
 	return Status(met.String()), nil
 }
 
-// Reschedule moves the first due time of a pending task to a delay from now, which it rounds up to a millisecond, or
-// with [To] to a time. With [Body] it replaces the body in the same step. It returns the status that it met, which is
-// [Pending].
+// Reschedule makes a pending task due after a delay from now, rounded up to a millisecond, or with [To] at a time. With
+// [Body] it replaces the body in the same step. It returns the status that it met, which is [Pending].
 //
 // It returns [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task that is executing,
 // [ErrInvalidDelay], [ErrDelayTooLong], or [ErrContended] when the task changed each time it was about to be changed.

@@ -37,8 +37,8 @@ type Config struct {
 	Propagator propagation.TextMapPropagator
 
 	// ContinueTraces makes the span of an attempt a child of the save's span. Otherwise it begins a trace of its own
-	// that links to the save's, so that a trace does not stay open for as long as the delay and the retries last.
-	// Default: false.
+	// that links to the save's: a trace should not stay open for as long as the delay and the retries last. Default:
+	// false.
 	ContinueTraces bool
 
 	// Concurrency is how many tasks run at once in this process, 1 to 100,000. If several tags are served, none takes
@@ -68,9 +68,8 @@ type Config struct {
 	// outages of the database, and reads rows more often. Default: two periods.
 	LookAheadWindow time.Duration
 
-	// ScanEvery is how often the table is searched for tasks that are overdue by more than a second, whose timer was
-	// lost, and for finished ones whose retention is over. It bounds how late a task can be for a lost timer. 1 s to 1
-	// min. Default: 5 s.
+	// ScanEvery is how often the table is searched for tasks that are more than a second overdue, and for finished ones
+	// whose retention is over. It bounds how late a task with a lost timer is. 1 s to 1 min. Default: 5 s.
 	ScanEvery time.Duration
 
 	// Horizon is how far ahead a task saved here is armed in memory at once. The look-ahead finds later ones in time.

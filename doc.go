@@ -19,9 +19,9 @@
 //
 // # What a processor may rely on
 //
-// A task runs at least once. It may run twice, when a process dies or loses its database in the middle: make the work
-// idempotent, pass Task.ID and Task.Version to systems that can refuse an older attempt, or complete the task in the
-// transaction that does the work with [CompleteTx], which makes it happen exactly once there.
+// A task runs at least once. It may run twice, when a process dies or loses its database in the middle. So make the
+// work idempotent, or pass Task.ID and Task.Version to systems that can refuse an older attempt. Or complete the task
+// with [CompleteTx] in the transaction that does the work, which then happens exactly once.
 //
 // A nil error completes the task. Any other error spends one of its attempts, and the next one follows after a backoff
 // that doubles; when they are used up the task stays as failed, with its errors, until it is retried.
@@ -50,8 +50,8 @@
 //
 // [Scheduler.Cancel], [Scheduler.Reschedule], [Scheduler.SetBody] and [Scheduler.Retry] change one task, by id or by
 // key; [Scheduler.CancelAll] and [Scheduler.RetryAll] all that match a filter. [Scheduler.Pause] holds a tag back on
-// all nodes. [Scheduler.Explain] says why a task has not run, [Scheduler.Tags] which tags are served or paused,
-// [Scheduler.Stats] counts the tasks of each, [Scheduler.Lateness] measures how punctual one was lately,
+// all nodes. [Scheduler.Explain] says why a task has not run, and [Scheduler.Tags] which tags are served or paused.
+// [Scheduler.Stats] counts the tasks of each, and [Scheduler.Lateness] measures how punctual one was lately.
 // [Scheduler.Nodes] lists the nodes, and [Metrics] is for monitoring.
 //
 // [Scheduler.Stop] costs nothing: what is interrupted is released at once, loses no attempt, and another node takes it.

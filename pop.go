@@ -37,9 +37,9 @@ func PopAlso(tags ...string) PopOption { return processor.PopAlso(tags...) }
 // processor here; where it has one, processor and Pops take turns. A task that is not ended within its TTR has spent an
 // attempt and is handed out again, without backoff, until its attempts are used up.
 //
-// It returns no task and no error when the wait of [PopWait] has passed and nothing was due, the database's error
-// when that cannot be known, the context's cause when ctx has ended, [ErrNotStarted] before Start, and
-// [ErrOverloaded] for a new tag when 10,000 others were popped from this process within the last 30 s.
+// It returns no task and no error when the wait of [PopWait] has passed and nothing was due, or the database's error
+// when that is not known. It returns the context's cause when ctx has ended, and [ErrNotStarted] before Start. It
+// returns [ErrOverloaded] for a new tag when 10,000 others were popped from this process within the last 30 s.
 func (s *Scheduler) Pop(ctx context.Context, tag string, opts ...PopOption) ([]*Popped, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

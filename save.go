@@ -82,8 +82,9 @@ type SaveResult = processor.SaveResult
 // Then they are stored in chunks, in the order of the items, as many as one statement takes: up to 500 tasks and 4 MiB,
 // or one larger task. A chunk is stored as a whole or not at all; the results are in the order of the items and name
 // the chunk of each. When the database refuses an item, such as for an id that another task has ([ErrConflict]),
-// nothing of its chunk is stored, and the others of it have [ErrChunkRefused]; other chunks are stored all the same.
-// [ErrDuplicate] refuses nothing of the chunk: the task with the key exists. Of two items with one key the first wins.
+// nothing of its chunk is stored. The other items of the chunk have [ErrChunkRefused]. Other chunks are stored all the
+// same. [ErrDuplicate] refuses nothing of the chunk: the task with the key exists. Of two items with one key the first
+// wins.
 //
 // A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of
 // the first item that was not stored. Saving again with the same keys, or with the ids of [OutcomeUnknownError], stores

@@ -89,9 +89,9 @@ func (s *Scheduler) Start(ctx context.Context) error {
 // releaseWait is how long Stop waits for statements in flight before it abandons them.
 const releaseWait = 5 * time.Second
 
-// Stop ends the scheduler, started or not: it claims nothing more, lets running tasks finish within [Config].StopGrace
-// or until ctx ends, whichever comes first, and releases the others without spending an attempt, for another node to
-// take at once. All results are written when it returns. Calls after the first wait for it and return the same.
+// Stop ends the scheduler, started or not. It claims nothing more. Running tasks may finish within [Config].StopGrace
+// or until ctx ends, whichever comes first. The others are released without spending an attempt, so that another node
+// takes them at once. All results are written when it returns. Calls after the first wait for it and return the same.
 //
 // It returns the cause of ctx when that ended first, and [ErrGraceEnded] when the grace did: tasks were released then,
 // which is no fault.

@@ -84,8 +84,8 @@ func attempts(column []byte) []FailedAttempt {
 }
 
 // Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns
-// [ErrInvalidID] for an id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and
-// [ErrInvalidKey] for an empty key or one that is reserved. [Ref.InApp] names a key of an application.
+// [ErrInvalidID] for an id that is not positive, and for the zero Ref. It returns [ErrInvalidTag] for an invalid tag,
+// and [ErrInvalidKey] for an empty or a reserved key. [Ref.InApp] names a key of an application.
 type Ref = processor.Ref
 
 // ID names the task with the id, finished or not.

@@ -92,7 +92,8 @@ func (t *tracing) carried(ctx context.Context) propagation.MapCarrier {
 }
 
 // join adds what is carried to the headers of a save. They stay as they are if the caller has set a trace context,
-// which must not be mixed with another one, or if both together are too long: a save must not fail for its trace.
+// which must not be mixed with another one. They also stay if both together are too long: a save must not fail for its
+// trace.
 func (t *tracing) join(headers map[string]string, carried propagation.MapCarrier) map[string]string {
 	if len(carried) == 0 {
 		return headers

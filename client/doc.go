@@ -21,7 +21,7 @@
 //
 // # Processors
 //
-// Start takes due tasks of the registered tags by long polls, as many as there are free slots, renews their leases
+// Start takes due tasks of the registered tags by long polls, as many as there are free slots. It renews their leases
 // while they run, and reports the results. Stop takes no more, and gives back what it could not finish without spending
 // an attempt.
 //

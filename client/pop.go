@@ -19,9 +19,9 @@ const pollWait = 30 * time.Second
 // Pop takes due tasks of a tag: it blocks until one is due, and returns the moment it is. A task that is not ended
 // within its TTR has spent an attempt and is handed out again.
 //
-// It returns no task and no error when the wait of [processor.PopWait] has passed, the context's cause when ctx has
-// ended, and [ErrNoAnswer] when the service is away for longer than the client's retry time; tasks that it handed out
-// meanwhile come back when their leases end.
+// It returns no task and no error when the wait of [processor.PopWait] has passed. It returns the context's cause when
+// ctx has ended, and [ErrNoAnswer] when the service is away for longer than the client's retry time; tasks that it
+// handed out meanwhile come back when their leases end.
 func (c *Client) Pop(ctx context.Context, tag string, opts ...processor.PopOption) ([]*processor.Popped, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err

@@ -14,9 +14,9 @@ import (
 // Start registers the address and its tags at the service, and renews that until Stop. Serve the address before: the
 // service may call at once. Start does nothing when called again, and needs a tag.
 //
-// It returns an [*Error] when the service refuses the registration, such as an address that it may not call, a secret
-// that it cannot keep (it needs DELAYTASK_SECRET), or a token without the verb register. That the service is away is
-// logged, and tried again.
+// It returns an [*Error] when the service refuses the registration: for an address that it may not call, for a token
+// without the verb register, or for a secret that it cannot keep (it needs DELAYTASK_SECRET). That the service is away
+// is logged, and tried again.
 func (r *Receiver) Start(ctx context.Context) error {
 	if err := r.client.enter(ctx); err != nil {
 		return err

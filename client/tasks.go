@@ -58,7 +58,7 @@ func (c *Client) Cancel(
 	return c.change(ctx, ref, "cancel", r)
 }
 
-// Reschedule moves a pending task to a delay from now, which it rounds up to a millisecond, or with [processor.To] to a
+// Reschedule makes a pending task due after a delay from now, rounded up to a millisecond, or with [processor.To] at a
 // time. With [processor.Body] it replaces the body in the same step. It returns the status that it met, which is
 // [processor.Pending].
 //

@@ -162,8 +162,8 @@ func (w *worker) timeoutOf(reg *processor.Registration) time.Duration {
 // lastWait is how long a stop waits for processors whose contexts have ended, before it abandons them.
 const lastWait = 5 * time.Second
 
-// Stop ends the client, started or not: it takes no more tasks, gives back at once what it has not begun, lets running
-// tasks finish within the grace ([WithStopGrace]) or until ctx ends, whichever comes first, and releases the others
+// Stop ends the client, started or not. It takes no more tasks, and gives back at once what it has not begun. Running
+// tasks may finish within the grace ([WithStopGrace]) or until ctx ends, whichever comes first. The others are released
 // without spending an attempt. Calls after the first wait for it and return the same. A task that the service hands out
 // while the last poll is broken off comes back when its lease ends.
 //

@@ -9,8 +9,8 @@ import (
 var (
 	// ErrInvalidTag is returned when a tag is not 1–128 bytes of A–Z a–z 0–9 . _ - : /
 	ErrInvalidTag = errors.New("delaytask: invalid tag: want 1-128 bytes of A-Z a-z 0-9 . _ - : /")
-	// ErrInvalidKey is returned when a key is longer than 255 characters (240 together with its app), is not valid
-	// UTF-8, or begins with "s3:" or "delaytask-app:", which are reserved.
+	// ErrInvalidKey is returned when a key is longer than 255 characters (240 together with its app) or not valid
+	// UTF-8. It is also returned for the reserved prefixes "s3:" and "delaytask-app:".
 	ErrInvalidKey = errors.New("delaytask: invalid key: want valid UTF-8 of at most 255 characters, " +
 		"not beginning with \"s3:\" or \"delaytask-app:\"")
 	// ErrInvalidBody is returned when a body is not valid UTF-8 or cannot be marshalled to JSON.

@@ -18,8 +18,8 @@ func Permanent(err error) error {
 func Snooze(d time.Duration) error { return &SnoozeError{After: max(d, 0)} }
 
 // RetryAfter spends the attempt and asks for the next one after d instead of the tag's backoff, for instance when a
-// remote system said when to come again. A negative d means at once. RetryAfter(nil, d) is nil: without an error the
-// task is completed.
+// remote system named the time. A negative d means at once. RetryAfter(nil, d) is nil: without an error the task is
+// completed.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil

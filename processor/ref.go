@@ -6,8 +6,8 @@ import (
 )
 
 // Ref names a task: by its id with [ID], or by tag and key with [Key]. Every method that takes one returns
-// [ErrInvalidID] for an id that is not positive (the zero Ref too), [ErrInvalidTag] for a tag that cannot be one, and
-// [ErrInvalidKey] for an empty key or one that is reserved.
+// [ErrInvalidID] for an id that is not positive, and for the zero Ref. It returns [ErrInvalidTag] for an invalid tag,
+// and [ErrInvalidKey] for an empty or a reserved key.
 type Ref struct {
 	id            int64
 	tag, key, app string

@@ -24,7 +24,7 @@ const (
 // Compensate finds pending rows that no node runs although they are overdue.
 //
 // A pass costs one small read when there is no backlog. When a page does not hold all rows, every tag is read by
-// itself, page by page, as fast as Offer takes them and beyond the end of the pass. Later passes leave the tag out
+// itself, page by page, as fast as Offer takes them. Those reads may outlast the pass. Later passes leave the tag out
 // until it is done. So neither a tag with a million overdue rows nor one whose tasks are slow holds up another.
 type Compensate struct {
 	Due   func(ctx context.Context, w row.Window) ([]row.Due, error)

@@ -10,9 +10,9 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Purge deletes finished rows whose retention is over, in small batches with pauses, so that claims find the database
-// free for most of the time even while a large history is being deleted. A slow batch ends the pass, and the next batch
-// is smaller. While the database is busy, a pass is one batch.
+// Purge deletes finished rows whose retention is over, in small batches with pauses. So the database is free for claims
+// most of the time, even while a large history is deleted. A slow batch ends the pass, and the next batch is smaller.
+// While the database is busy, a pass is one batch.
 type Purge struct {
 	// Delete removes up to limit rows of the status whose due time is before the bound.
 	Delete func(ctx context.Context, status row.Status, before row.Time, limit int) (deleted int, err error)

@@ -155,8 +155,8 @@ func (r *Rescue) update(ctx context.Context, rows []row.Row, now row.Time) (int,
 
 // confirmed keeps the changes that are to be seen in the table. A row that its late executor settled, or that another
 // node has claimed since, has an executor. One that another node rescued has another due time. A node that took that
-// rescue for its own would start the task at its own due time, which the clock of a server that takes over may bring
-// back.
+// rescue for its own would start the task at its own due time. After a failover the new server's clock may reach that
+// time again.
 func (r *Rescue) confirmed(ctx context.Context, rows []row.Row, changes []row.Change) ([]row.Row, []row.Change, error) {
 	states, err := r.Leases.States(ctx, idsOf(rows))
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package clock tells the database's time without asking the database.
 //
 // Each reading of the database's clock, taken between two moments of this machine's monotonic clock, yields two bounds.
-// The database's time is at least the reading plus what has passed since the reply arrived, and at most the reading
-// plus what has passed since the request was sent. There is no midpoint and no estimate. What must not happen before a
-// moment waits for the lower bound. What must happen before it goes by the upper one. The machine's wall clock only
-// serves to notice that the machine was suspended.
+// The database's time is at least the reading plus the time since the reply arrived. It is at most the reading plus the
+// time since the request was sent. There is no midpoint and no estimate. What must not happen before a moment waits for
+// the lower bound. What must happen before it goes by the upper one. The machine's wall clock only serves to notice
+// that the machine was suspended.
 package clock
 
 import (
@@ -71,10 +71,11 @@ func New(opts ...Option) *Clock {
 // Add takes a reading that was asked for at sent and arrived at received, both as the [Source] gave them. It reports
 // whether the clock is anchored now. If not, another reading should be taken at once.
 //
-// A reading that contradicts what is known (a server outside its own bounds, or a new one too far from the others)
-// means another clock, as after a failover. Then the anchor is dropped. Neither this reading nor any other that was
-// asked for before the drop starts the next anchor. A contradiction does not tell which side is out of date, and a late
-// reply may still come from the server that was replaced. The clock that answers a request sent after the drop counts.
+// A reading may contradict the bounds: its server is outside of its own, or a new server is too far from the others.
+// That means another clock, as after a failover. Then the anchor is dropped. Neither this reading nor any other that
+// was asked for before the drop starts the next anchor. A contradiction does not tell which side is out of date, and a
+// late reply may still come from the server that was replaced. The clock that answers a request sent after the drop
+// counts.
 func (c *Clock) Add(r row.Reading, sent, received time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

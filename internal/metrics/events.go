@@ -73,8 +73,8 @@ func (c *Collector) DatabaseError(class string) {
 	}
 }
 
-// Lateness is how late a first attempt started in total, and how much of that was spent waiting for the timer, for the
-// claim's statement, for a slot, and for a receiver.
+// Lateness is how late a first attempt started: in total, and waiting for the timer, for the claim's statement, for a
+// slot, and for a receiver.
 type Lateness struct{ Total, Timer, Claim, Pool, Receiver time.Duration }
 
 // Late measures the start of a first attempt. The part of receivers has values only where one was waited for.

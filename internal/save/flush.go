@@ -144,8 +144,8 @@ func countRemaining(requests []*request) (n int) {
 	return n
 }
 
-// splitDuplicates keeps a request that has a row with the key or the id of an earlier one for the next statement, where
-// it meets that one in the table.
+// splitDuplicates keeps a request for the next statement if one of its rows has the key or the id of an earlier row. It
+// meets that row in the table then.
 func splitDuplicates(requests []*request) (now, later []*request) {
 	if len(requests) == 1 {
 		return requests, nil // duplicates within one request are known: see findDuplicates

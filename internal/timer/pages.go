@@ -42,8 +42,8 @@ func newPage(number int) *page {
 	return (*page)(offheap.Make[Entry](pageSize))
 }
 
-// cut keeps the first n entries, and room for half a page more, so that a length that moves to and fro over a page's
-// end costs nothing.
+// cut keeps the first n entries and room for half a page more. So a length that keeps crossing a page's end costs
+// nothing.
 func (p *pages) cut(n int) {
 	p.len = n
 	p.keep((n + pageSize/2 + pageSize - 1) >> pageBits)

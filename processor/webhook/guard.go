@@ -133,7 +133,7 @@ func (g *Guard) dial(scheme string) func(ctx context.Context, network, address s
 
 // notPublic lists the ranges that are not on the public internet, after the special-purpose registries of IANA. Of IPv6
 // only 2000::/3 is in public use; the rest (loopback, mapped and NAT64 forms of IPv4, unique local, link-local,
-// site-local, multicast) is denied as a whole, so that a range put into use tomorrow is not forgotten.
+// site-local, multicast) is denied as a whole. So no range that is put into use later is forgotten.
 var notPublic = prefixes(
 	"0.0.0.0/8",       // this network; many systems connect to themselves
 	"10.0.0.0/8",      // private
