@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/timer"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -326,3 +327,49 @@ func (t *tags) reopen() (opened bool) {
 // shortTerm is how soon after its save a row must be due so that the saving node arms it whatever the shares say: the
 // look-ahead of another node might come too late.
 func (c *Config) shortTerm() time.Duration { return 2 * c.LookAhead }
+
+// lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed
+// early enough that a claim of four times the usual length is back in time, and everything due within a little more
+// travels along.
+type claimAhead struct {
+	roundTrip atomic.Int64 // smoothed, in nanoseconds
+	last      atomic.Pointer[time.Time]
+}
+
+// saturated reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
+func (l *claimAhead) saturated() bool {
+	last := l.last.Load()
+	return last != nil && time.Since(*last) < saturatedFor && l.window().First >= maxClaimAhead-gatherAhead
+}
+
+// saturatedFor is how long a slow claim counts that no other follows.
+const saturatedFor = 5 * time.Second
+
+const (
+	tightFloor       = 5 * time.Millisecond
+	claimAheadFloor  = 15 * time.Millisecond
+	gatherAhead      = 25 * time.Millisecond // what falls due in so much more time is claimed in the same statement
+	roundTripSamples = 8
+)
+
+func (l *claimAhead) window() runqueue.Window {
+	usual := 4 * time.Duration(l.roundTrip.Load())
+	first := min(max(usual, claimAheadFloor), maxClaimAhead-gatherAhead)
+	tight := first
+	if usual > 0 {
+		tight = min(max(usual, tightFloor), first)
+	}
+	return runqueue.Window{Near: tight, First: first, Last: first + gatherAhead}
+}
+
+// took records the round trip of a claim, and returns what it is as a rule.
+func (l *claimAhead) took(d time.Duration) (usual time.Duration) {
+	now := time.Now()
+	l.last.Store(&now)
+	usual = d
+	if old := time.Duration(l.roundTrip.Load()); old > 0 {
+		usual = old + (d-old)/roundTripSamples
+	}
+	l.roundTrip.Store(int64(usual))
+	return usual
+}

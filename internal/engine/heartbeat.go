@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -46,3 +48,33 @@ func (e *Engine) announceLeaving() bool {
 
 // leaveTimeout is how long a stop may be held up by a registry that does not answer.
 const leaveTimeout = time.Second
+
+// Ready returns nil when the clock has an anchor, the node holds its number, the last heartbeat was written, and no
+// claim or save was refused since. When the last heartbeat is old it writes another one before ctx ends.
+func (e *Engine) Ready(ctx context.Context) error {
+	if _, anchored := e.clock.AtLeast(); !anchored {
+		return errors.New("the database's clock is not known; it is being read again")
+	}
+	if e.member.Silent() > e.cfg.Heartbeat {
+		ctx, cancel := e.CallIn(ctx)
+		defer cancel()
+		if err := e.member.Beat(ctx); err != nil {
+			return err
+		}
+	}
+	if _, leased := e.member.Number(); !leased {
+		return errors.New("the node number was lost; another one is being leased")
+	}
+	claim, save := e.health.failing()
+	return cmp.Or(claim, save)
+}
+
+// Warning returns what somebody has to mend although the engine is ready, "" when it knows of nothing.
+func (e *Engine) Warning() string {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	if e.health.mend == "" || time.Since(e.health.met) > warnedFor {
+		return ""
+	}
+	return beyondLast + ": " + e.health.mend
+}
