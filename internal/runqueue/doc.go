@@ -6,7 +6,7 @@
 //
 // A row that was seen goes through these places, and is in at most one of them:
 //
-//	timers.go     it falls due soon, and its timer fires a little ahead of that
+//	queue.go      it falls due soon, and its timer fires a little ahead of that
 //	ready.go      it is due, or will be in milliseconds, and waits for a place: timely, of the backlog, or on probation
 //	queue.go      it was picked, so this process owns it: it is being claimed, runs, or was handed out
 //	slots.go      it is claimed, its time has come, and it waits for a slot, or runs in one
