@@ -37,8 +37,9 @@ func TestAnEarlyStartIsSeen(t *testing.T) {
 	t.Parallel()
 	due := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	ahead := offset{least: 90 * time.Millisecond, most: 110 * time.Millisecond} // the server's clock
-	for wait, early := range map[time.Duration]bool{-111 * time.Millisecond: true, -109 * time.Millisecond: false,
-		0: false} {
+	for wait, early := range map[time.Duration]bool{
+		-111 * time.Millisecond: true, -109 * time.Millisecond: false, 0: false,
+	} {
 		if ahead.early(due.Add(wait), due) != early {
 			t.Errorf("%v after due: early is not %t", wait, early)
 		}

@@ -46,10 +46,8 @@ func (a *API) receiverOperations() {
 	huma.Register(a.spec, a.operation(http.MethodGet, "/v1/receivers/{id}", "getReceiver", "Show one of them", "",
 		groupPush),
 		func(ctx context.Context, in *receiverInput) (*receiverOutput, error) {
-			return a.onReceiver(ctx, in, func(_ context.Context, w wire.Receiver) (wire.Receiver, error) {
-				return w,
-					nil
-			})
+			show := func(_ context.Context, w wire.Receiver) (wire.Receiver, error) { return w, nil }
+			return a.onReceiver(ctx, in, show)
 		})
 	huma.Register(a.spec, a.operation(http.MethodPost, "/v1/receivers/{id}/heartbeat", "heartbeat",
 		"Say that a receiver is alive", "It stays registered for its ttl from now.", groupPush),
