@@ -12,7 +12,7 @@ import (
 // ChangeOption is a setting of Cancel and Reschedule.
 type ChangeOption = processor.ChangeOption
 
-// OnlyPending makes Cancel leave a task alone that is executing, with [ErrNotPending]. Reschedule always does.
+// OnlyPending makes Cancel refuse a task that is executing, with [ErrNotPending]. Reschedule always does.
 func OnlyPending() ChangeOption { return processor.OnlyPending() }
 
 // To makes Reschedule move the task to a time instead of a delay; the delay must be 0 then. A time in the past means

@@ -79,7 +79,7 @@ type DuplicateError = processor.DuplicateError
 // OutcomeUnknownError carries the id to save again with. It Is [ErrOutcomeUnknown].
 type OutcomeUnknownError = processor.OutcomeUnknownError
 
-// ChunkError names the task that the chunk of another one was refused for. It Is [ErrChunkRefused].
+// ChunkError names the task for which the chunk of another one was refused. It Is [ErrChunkRefused].
 type ChunkError = processor.ChunkError
 
 // BatchError names the task of a bulk save that was refused. Nothing of the batch was stored.

@@ -8,7 +8,7 @@ import (
 // ChangeOption is a setting of Cancel and Reschedule.
 type ChangeOption func(*Change) error
 
-// Change is what the options of a Cancel or a Reschedule add up to.
+// Change holds the options of a Cancel or a Reschedule.
 type Change struct {
 	OnlyPending bool
 
@@ -17,7 +17,7 @@ type Change struct {
 	hasBody bool
 }
 
-// OnlyPending makes Cancel leave a task alone that is executing, with [ErrNotPending]. Reschedule always does.
+// OnlyPending makes Cancel refuse a task that is executing, with [ErrNotPending]. Reschedule always does.
 func OnlyPending() ChangeOption {
 	return func(c *Change) error {
 		c.OnlyPending = true

@@ -26,8 +26,7 @@ var (
 	ErrInvalidTime = errors.New("delaytask: invalid time: must be set and lie in 1970-01-02 to 9998-12-31")
 	// ErrInvalidID is returned when an id is not positive, or was not made by NewID.
 	ErrInvalidID = errors.New("delaytask: invalid id: want one from NewID or from an OutcomeUnknownError")
-	// ErrInvalidTTR is returned when a TTR is negative or longer than 24 hours. A shorter one than 1 s is raised to 1
-	// s.
+	// ErrInvalidTTR is returned when a TTR is negative or longer than 24 hours. One below 1 s is raised to 1 s.
 	ErrInvalidTTR = errors.New("delaytask: invalid TTR: must not be negative or longer than 24h")
 	// ErrInvalidMaxAttempts is returned when max attempts is negative or over 1,000,000. 0 means the default.
 	ErrInvalidMaxAttempts = errors.New("delaytask: invalid max attempts: want 0 (default) to 1000000")
@@ -79,7 +78,7 @@ var (
 	// ErrBroken is returned, with the reason, when the task's row cannot be read: it was written by hand. Nothing was
 	// changed.
 	ErrBroken = errors.New("delaytask: the task's row cannot be read; repair it first")
-	// ErrNotPending is returned when the task is no longer pending and the call asked for that.
+	// ErrNotPending is returned when the call is for pending tasks only and the task is no longer pending.
 	ErrNotPending = errors.New("delaytask: task is not pending")
 	// ErrFinished is returned when the task has reached a final status that the call cannot change.
 	ErrFinished = errors.New("delaytask: task is finished")
@@ -139,7 +138,7 @@ type BatchError struct {
 func (e *BatchError) Error() string { return fmt.Sprintf("task %d of the batch: %v", e.Index, e.Err) }
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// ChunkError names the task that the chunk of another one was refused for. It Is [ErrChunkRefused].
+// ChunkError names the task for which the chunk of another one was refused. It Is [ErrChunkRefused].
 type ChunkError struct {
 	Index int   // of the refused task in the bulk save
 	Err   error // why it was refused

@@ -15,8 +15,7 @@ import (
 type Config struct {
 	// Guard decides what may be called. Default: public addresses by https on ports 80, 443 and 8443.
 	Guard *Guard
-	// Timeout bounds a call from the look-up to the end of the answer; the attempt's own timeout holds too. Default 30
-	// s.
+	// Timeout bounds a call from the look-up to the end of the answer; the attempt's timeout holds too. Default 30 s.
 	Timeout time.Duration
 	// HeaderTimeout bounds the wait for the answer's status once the request is sent. Default 10 s.
 	HeaderTimeout time.Duration
