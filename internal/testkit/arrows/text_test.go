@@ -1,0 +1,168 @@
+package arrows
+
+import (
+	"go/scanner"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Folders of which the lines are still to be broken, and the words still to be replaced. Both lists only shrink.
+var (
+	longLinesIn = []string{
+		"cmd/delaytask", "internal/engine", "internal/memstore", "internal/row", "internal/server/api",
+		"internal/sqlstore",
+		"internal/testkit/storetest", "internal/wire", "migrations", "test/sqlcheck",
+	}
+	oldWordsIn = []string{"internal/engine", "internal/sqlstore", "internal/testkit/storetest"}
+)
+
+const longestLine = 120 // columns
+
+func TestLinesEndByColumn120(t *testing.T) {
+	for file := range sources(t) {
+		n := 0
+		for line := range strings.Lines(content(t, file)) {
+			n++
+			if width := columns(line); width > longestLine && !in(longLinesIn, file) {
+				t.Errorf("%s:%d has %d columns, want at most %d", file, n, width, longestLine)
+			}
+		}
+	}
+}
+
+// columns is how wide an editor with a tab stop every four columns shows the line.
+func columns(line string) (n int) {
+	for _, r := range strings.TrimRight(line, "\r\n") {
+		n++
+		if r == '\t' {
+			n = (n + 3) / 4 * 4
+		}
+	}
+	return n
+}
+
+// oldWords are words of this project that other engineers did not know, and what to use instead. None of them may be
+// part of an identifier or a word of a comment. Words that have another meaning in Go or in English are not listed.
+var oldWords = map[string]string{
+	"acquit":    "exonerate",
+	"anybody":   "the node, the process or the caller",
+	"companies": "peers",
+	"company":   "peers",
+	"deed":      "operation",
+	"diary":     "journal",
+	"dice":      "faults",
+	"era":       "clock epoch",
+	"everybody": "all nodes, processes or callers",
+	"forsake":   "abandon",
+	"impatient": "overdue waiter",
+	"invention": "phantom task",
+	"journey":   "call transit",
+	"knower":    "witness",
+	"lest":      "so that not",
+	"lone":      "solo",
+	"mortal":    "disposable server",
+	"nobody":    "no node, process or caller",
+	"obedient":  "supervised server",
+	"outcast":   "unclaimable row",
+	"outcasts":  "unclaimable rows",
+	"outsider":  "external client",
+	"patiently": "slow retry",
+	"popline":   "pop queue",
+	"popper":    "waiter",
+	"portion":   "batch size",
+	"quarrel":   "lock conflict",
+	"rhythm":    "interval",
+	"rivals":    "contention",
+	"scar":      "residue",
+	"seam":      "bridge",
+	"sieve":     "share filter",
+	"situation": "cluster state",
+	"somebody":  "another node, process or caller",
+	"strained":  "saturated",
+	"stray":     "orphaned claim",
+	"strays":    "orphaned claims",
+	"surplus":   "prefetch",
+	"suspect":   "on probation",
+	"suspects":  "on probation",
+	"teller":    "narrator",
+	"twin":      "duplicate within the batch",
+	"undealt":   "unassigned",
+	"weather":   "faults",
+	"whoever":   "the node, process or caller that",
+	"zombie":    "abandoned processor",
+}
+
+func TestOldWordsDoNotComeBack(t *testing.T) {
+	for file := range sources(t) {
+		if in(oldWordsIn, file) {
+			continue
+		}
+		for line, words := range wordsOf(content(t, file)) {
+			for _, word := range words {
+				if use, old := oldWords[word]; old {
+					t.Errorf("%s:%d says %q: use %q", file, line, word, use)
+				}
+			}
+		}
+	}
+}
+
+func TestWordsAreFoundInIdentifiersAndComments(t *testing.T) {
+	got := wordsOf("package p // a Sieve\n\nvar aSieve, HTTPSieve2 = \"a lone string\", 2 /* the lone\n one */\n")
+	want := map[int][]string{
+		1: {"p", "a", "sieve"},
+		3: {"a", "sieve", "http", "sieve", "the", "lone", "one"},
+	}
+	for line := range 5 {
+		if !slices.Equal(got[line], want[line]) {
+			t.Errorf("line %d has the words %q, want %q", line, got[line], want[line])
+		}
+	}
+	if n := columns("\tä\tb\n"); n != 9 {
+		t.Errorf("got %d columns, want 9", n)
+	}
+}
+
+// wordsOf returns the words of comments and the parts of identifiers by the line where these begin, in lower case.
+func wordsOf(source string) map[int][]string {
+	words := map[int][]string{}
+	set := token.NewFileSet()
+	file := set.AddFile("", -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, []byte(source), nil, scanner.ScanComments)
+	for pos, kind, text := s.Scan(); kind != token.EOF; pos, kind, text = s.Scan() {
+		switch kind {
+		case token.COMMENT, token.IDENT:
+			line := file.Line(pos)
+			for _, part := range word.FindAllString(initialism.ReplaceAllString(text, "$1 $2"), -1) {
+				words[line] = append(words[line], strings.ToLower(part))
+			}
+		}
+	}
+	return words
+}
+
+var (
+	initialism = regexp.MustCompile(`([A-Z]+)([A-Z][a-z])`) // and the word behind it
+	word       = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+)
+
+func content(t *testing.T, file string) string {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join("../../..", filepath.FromSlash(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
+// in reports whether the file is one of the list, or in a folder of it.
+func in(list []string, file string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool { return entry == file || covers(entry, path.Dir(file)) })
+}
