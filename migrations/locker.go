@@ -117,7 +117,7 @@ func (l *lease) take(ctx context.Context, conn *sql.Conn) error {
 		` WHERE id = 1 AND ends < UTC_TIMESTAMP(6)`
 	for {
 		result, err := conn.ExecContext(ctx, take, holder)
-		if err != nil && !crossed(err) {
+		if err != nil && !collided(err) {
 			return err
 		}
 		if err == nil {

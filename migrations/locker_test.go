@@ -20,16 +20,12 @@ func TestLockMakesTheSecondWaitForTheFirst(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, first, second := connected(t, d)
 		var mine, theirs sessionLocker
-		if err := mine.SessionLock(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
-		if err := mine.SessionUnlock(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, mine.SessionLock(t.Context(), first))
+		must(t, mine.SessionUnlock(t.Context(), first))
 		if err := theirs.SessionLock(t.Context(), second); err != nil {
-			t.Fatalf("the lock was given back: %v", err)
+			t.Fatalf("the lock was released: %v", err)
 		}
-		// Longer than one question waits for its answer.
+		// Longer than one GET_LOCK waits.
 		ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
 		defer cancel()
 		if err := mine.SessionLock(ctx, first); !errors.Is(err, context.DeadlineExceeded) {
@@ -38,32 +34,26 @@ func TestLockMakesTheSecondWaitForTheFirst(t *testing.T) {
 	})
 }
 
-// The migrations may run twice, so that many processes succeed at once tells nothing of the lock.
+// The migrations may run twice, so processes would succeed at once without the lock too.
 func TestUpBeginsWhenTheLockOfAnotherProcessEnds(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, other, _ := connected(t, d)
 		var held sessionLocker
-		if err := held.SessionLock(t.Context(), other); err != nil {
-			t.Fatal(err)
-		}
+		must(t, held.SessionLock(t.Context(), other))
 		done := make(chan error, 1)
 		go func() { done <- Up(t.Context(), db.DB, sqlstore.MySQL) }()
 		waiting := "SELECT COUNT(*) FROM information_schema.processlist" +
 			" WHERE db = DATABASE() AND state = 'User lock' AND info LIKE 'SELECT GET_LOCK%'"
-		// The table that notes the migrations is there by then: whether any is missing is asked without the lock.
-		tables := "SELECT COUNT(*) FROM information_schema.tables" +
-			" WHERE table_schema = DATABASE() AND table_name IN ('delay_task_message', 'delay_task_node', 'delay_task_tag')"
+		// The table of applied migrations is there by then: it is read without the lock.
+		tables := "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()" +
+			" AND table_name IN ('delay_task_message', 'delay_task_node', 'delay_task_tag')"
 		for count(t, db, waiting) == 0 && len(done) == 0 {
 		}
 		if n := count(t, db, tables); n != 0 {
 			t.Errorf("%d tables were made while another process held the lock", n)
 		}
-		if err := held.SessionUnlock(t.Context(), other); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must(t, held.SessionUnlock(t.Context(), other))
+		must(t, <-done)
 		if n := count(t, db, tables); n != 3 {
 			t.Errorf("%d tables after the lock has ended, want 3", n)
 		}
@@ -74,30 +64,22 @@ func TestLeaseIsOnesAtATimeAndEndsByItself(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, conn, other := connected(t, d.Spread())
 		var mine, theirs lease
-		if err := mine.take(t.Context(), conn); err != nil {
-			t.Fatal(err)
-		}
+		must(t, mine.take(t.Context(), conn))
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		if err := theirs.take(ctx, other); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("taken while another holds it: %v", err)
+			t.Fatalf("taken while another process owns it: %v", err)
 		}
-		if err := theirs.release(t.Context(), other); err != nil {
-			t.Fatal(err)
-		}
+		must(t, theirs.release(t.Context(), other))
 		if held := count(t, db, "SELECT COUNT(*) FROM delay_task_goose_lock WHERE ends > UTC_TIMESTAMP(6)"); held != 1 {
-			t.Fatal("one who has not got the lease gave it back")
+			t.Fatal("a process that does not own the lease has released it")
 		}
-		if err := mine.release(t.Context(), conn); err != nil {
-			t.Fatal(err)
-		}
+		must(t, mine.release(t.Context(), conn))
 		if err := theirs.take(t.Context(), other); err != nil {
-			t.Fatalf("it was given back: %v", err)
+			t.Fatalf("it was released: %v", err)
 		}
-		// The holder dies, and its minute passes.
-		if _, err := db.ExecContext(t.Context(), "UPDATE delay_task_goose_lock SET ends = UTC_TIMESTAMP(6)"); err != nil {
-			t.Fatal(err)
-		}
+		// The owner dies, and its minute passes.
+		must(t, one(db.ExecContext(t.Context(), "UPDATE delay_task_goose_lock SET ends = UTC_TIMESTAMP(6)")))
 		if err := mine.take(t.Context(), conn); err != nil {
 			t.Fatalf("it has ended: %v", err)
 		}
@@ -108,9 +90,7 @@ func TestLeaseIsOnesAtATimeAndEndsByItself(t *testing.T) {
 func connected(t *testing.T, d dbtest.Database) (db *sqlx.DB, first, second *sql.Conn) {
 	t.Helper()
 	db, _, err := sqlstore.Connect(t.Context(), d.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	for _, conn := range []**sql.Conn{&first, &second} {
 		if *conn, err = db.Conn(t.Context()); err != nil {
@@ -123,13 +103,11 @@ func connected(t *testing.T, d dbtest.Database) (db *sqlx.DB, first, second *sql
 
 func count(t *testing.T, db *sqlx.DB, query string) (n int) {
 	t.Helper()
-	if err := db.GetContext(t.Context(), &n, query); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.GetContext(t.Context(), &n, query))
 	return n
 }
 
-func TestMigrationsRunAgainWhenTheyCrossAnothersOnly(t *testing.T) {
+func TestMigrationsRunAgainWhenTheyCollideOnly(t *testing.T) {
 	refused := func(number uint16) error { return fmt.Errorf("partial: %w", &mysql.MySQLError{Number: number}) }
 	f := func(name string, runs int, errs ...error) { // of one run after the other, then none
 		t.Helper()
@@ -147,11 +125,20 @@ func TestMigrationsRunAgainWhenTheyCrossAnothersOnly(t *testing.T) {
 			t.Errorf("%s: %d runs, want %d; got %v, want %v", name, met, runs, err, said)
 		}
 	}
-	f("nobody else", 1)
+	f("no other process", 1)
 	f("a table that was replaced meanwhile", 2, refused(1467))
 	f("deadlock, then certification", 3, refused(1213), refused(3101))
 	f("a connection that was cut", 2, mysql.ErrInvalidConn)
 	f("no privilege", 1, refused(1142))
 	f("no connection", 1, errors.New("connection refused"))
-	f("always in the way", mostTries, slices.Repeat([]error{refused(1213)}, 9)...)
+	f("another process each time", mostTries, slices.Repeat([]error{refused(1213)}, 9)...)
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func one[A any](_ A, err error) error { return err }

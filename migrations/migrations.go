@@ -121,7 +121,7 @@ const mostTries = 8
 func again(ctx context.Context, up func() error) error {
 	for tries := 1; ; tries++ {
 		err := up()
-		if err == nil || tries == mostTries || !crossed(err) {
+		if err == nil || tries == mostTries || !collided(err) {
 			return err
 		}
 		select {
@@ -132,9 +132,9 @@ func again(ctx context.Context, up func() error) error {
 	}
 }
 
-// crossed reports whether the migrations collided with those of another process. A cluster member reports that in many
+// collided reports whether the migrations collided with those of another process. A cluster member reports that in many
 // ways, or closes the connection.
-func crossed(err error) bool {
+func collided(err error) bool {
 	if errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 		return true
 	}

@@ -31,9 +31,7 @@ func TestTenProcessesMigrateAtOnce(t *testing.T) {
 		}
 		var twice []int64
 		const query = "SELECT version_id FROM delay_task_goose_version GROUP BY version_id HAVING COUNT(*) > 1"
-		if err := db.Select(&twice, query); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Select(&twice, query))
 		if len(twice) != 0 {
 			t.Errorf("migrations %v are noted twice", twice)
 		}
@@ -49,9 +47,7 @@ func TestUpAndDownGoStepByStepAndStatusSaysWhereTheyAre(t *testing.T) {
 		}
 		up := func() (columnNames []string, notes []note) {
 			t.Helper()
-			if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-				t.Fatal(err)
-			}
+			must(t, migrations.Up(t.Context(), db.DB, kind))
 			if n := pending(t, db, kind); n != 0 {
 				t.Errorf("%d migrations are pending after the way up, want none", n)
 			}
@@ -66,9 +62,7 @@ func TestUpAndDownGoStepByStepAndStatusSaysWhereTheyAre(t *testing.T) {
 			t.Errorf("notes of migrations %v, and before %v", gotNotes, wantNotes)
 		}
 		for step := range steps + 1 { // the last one finds nothing
-			if err := migrations.Down(t.Context(), db.DB, kind); err != nil {
-				t.Fatal(err)
-			}
+			must(t, migrations.Down(t.Context(), db.DB, kind))
 			if n, want := pending(t, db, kind), min(step+1, steps); n != want {
 				t.Errorf("after %d steps down %d migrations are pending, want %d", step+1, n, want)
 			}
@@ -94,9 +88,7 @@ func TestPrintedSQLMakesWhatUpMakes(t *testing.T) {
 			}
 		}
 		want := columns(t, db, kind)
-		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-			t.Fatal(err)
-		}
+		must(t, migrations.Up(t.Context(), db.DB, kind))
 		if got := columns(t, db, kind); !slices.Equal(got, want) || len(got) == 0 {
 			t.Errorf("Up makes %v, the script %v", got, want)
 		}
@@ -105,28 +97,22 @@ func TestPrintedSQLMakesWhatUpMakes(t *testing.T) {
 
 func TestBothTreesEndInTheSameColumns(t *testing.T) {
 	embedded, kind := connect(t, dbtest.New(t, dbtest.SQLite))
-	if err := migrations.Up(t.Context(), embedded.DB, kind); err != nil {
-		t.Fatal(err)
-	}
+	must(t, migrations.Up(t.Context(), embedded.DB, kind))
 	want := columns(t, embedded, kind)
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)
-		if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-			t.Fatal(err)
-		}
+		must(t, migrations.Up(t.Context(), db.DB, kind))
 		if got := columns(t, db, kind); !slices.Equal(got, want) {
 			t.Errorf("columns\n%v\nand on SQLite\n%v", got, want)
 		}
 	})
 }
 
-// Connections that are open keep the schema that they have read.
+// Open connections keep the schema that they have read.
 func TestProgramsThatAreConnectedMeetTheNewSchema(t *testing.T) {
 	d := dbtest.New(t, dbtest.SQLite)
 	db, kind := connect(t, d)
-	if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-		t.Fatal(err)
-	}
+	must(t, migrations.Up(t.Context(), db.DB, kind))
 	db.MustExec("PRAGMA writable_schema = ON")
 	db.MustExec("UPDATE sqlite_schema SET sql = replace(sql, 'message_body TEXT NULL', 'message_body TEXT NOT NULL')")
 	db.MustExec("PRAGMA writable_schema = RESET")
@@ -139,15 +125,13 @@ func TestProgramsThatAreConnectedMeetTheNewSchema(t *testing.T) {
 	if _, err := program.Exec(insert); err == nil {
 		t.Fatal("the table takes a task without a body before the migration")
 	}
-	if err := migrations.Up(t.Context(), db.DB, kind); err != nil {
-		t.Fatal(err)
-	}
+	must(t, migrations.Up(t.Context(), db.DB, kind))
 	if _, err := program.Exec(insert); err != nil {
 		t.Error(err)
 	}
 }
 
-// note is what is remembered of a migration that was applied.
+// note is a row of the table of applied migrations.
 type note struct {
 	ID        int64  `db:"id"`
 	Version   int64  `db:"version_id"`
@@ -159,9 +143,7 @@ func notesOf(t *testing.T, db *sqlx.DB) []note {
 	t.Helper()
 	var notes []note
 	err := db.Select(&notes, "SELECT id, version_id, is_applied, tstamp FROM delay_task_goose_version ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return notes
 }
 
@@ -169,9 +151,7 @@ func notesOf(t *testing.T, db *sqlx.DB) []note {
 func pending(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) (n int) {
 	t.Helper()
 	states, err := migrations.Status(t.Context(), db.DB, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range states {
 		if !s.Applied {
 			n++
@@ -183,9 +163,7 @@ func pending(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) (n int) {
 func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, sqlstore.Kind) {
 	t.Helper()
 	db, kind, err := sqlstore.Connect(t.Context(), d.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db, kind
 }
@@ -194,19 +172,19 @@ func tablesOf(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) []string {
 	t.Helper()
 	query := "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY name"
 	if kind == sqlstore.SQLite {
-		query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' ORDER BY name"
+		query = "SELECT name FROM sqlite_master" +
+			" WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' ORDER BY name"
 	}
 	var names []string
-	if err := db.Select(&names, query); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Select(&names, query))
 	return names
 }
 
 // columns returns table.column of all our tables and views, but goose's.
 func columns(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) []string {
 	t.Helper()
-	query := "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?"
+	query := "SELECT column_name AS name FROM information_schema.columns" +
+		" WHERE table_schema = DATABASE() AND table_name = ?"
 	if kind == sqlstore.SQLite {
 		query = "SELECT name FROM pragma_table_xinfo(?)"
 	}
@@ -216,9 +194,7 @@ func columns(t *testing.T, db *sqlx.DB, kind sqlstore.Kind) []string {
 			continue
 		}
 		var names []string
-		if err := db.Select(&names, query, table); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Select(&names, query, table))
 		for _, name := range names {
 			all = append(all, table+"."+name)
 		}
@@ -242,4 +218,11 @@ func statements(script string) []string {
 		}
 	}
 	return all
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

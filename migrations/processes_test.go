@@ -16,7 +16,7 @@ import (
 // processDSN makes the test binary a process that migrates that database and ends.
 const processDSN = "DELAYTASK_TEST_MIGRATE_DSN"
 
-// beProcess says that it is ready, waits for the end of its standard input, and migrates.
+// beProcess prints that it is ready, waits for the end of its standard input, and migrates.
 func beProcess(dsn string) (code int) {
 	if err := migrateOnSignal(context.Background(), dsn); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,27 +40,23 @@ func migrateOnSignal(ctx context.Context, dsn string) error {
 	return migrations.Up(ctx, db.DB, kind)
 }
 
-// migrateAtOnce starts n processes, lets all of them go at one moment, and waits until they have ended.
+// migrateAtOnce starts n processes, lets all of them migrate at the same moment, and waits until they have ended.
 func migrateAtOnce(t *testing.T, dsn string, n int) {
 	t.Helper()
-	held, release, err := os.Pipe() // one for all of them: closing it is the signal
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
+	input, release, err := os.Pipe() // one for all: closing it is the signal
+	must(t, err)
+	defer input.Close()
 	defer release.Close()
-	processes, complaints := make([]*exec.Cmd, n), make([]bytes.Buffer, n)
+	processes, errors := make([]*exec.Cmd, n), make([]bytes.Buffer, n)
 	ready := make([]io.Reader, n)
 	for i := range processes {
 		p := exec.CommandContext(t.Context(), os.Args[0])
 		p.Env = append(os.Environ(), processDSN+"="+dsn)
-		p.Stdin, p.Stderr = held, &complaints[i]
+		p.Stdin, p.Stderr = input, &errors[i]
 		if ready[i], err = p.StdoutPipe(); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		processes[i] = p
 	}
 	for i := range ready {
@@ -68,12 +64,10 @@ func migrateAtOnce(t *testing.T, dsn string, n int) {
 			t.Errorf("process %d is not ready: %v", i, err)
 		}
 	}
-	if err := release.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, release.Close())
 	for i, p := range processes {
 		if err := p.Wait(); err != nil {
-			t.Errorf("process %d: %v\n%s", i, err, &complaints[i])
+			t.Errorf("process %d: %v\n%s", i, err, &errors[i])
 		}
 	}
 }

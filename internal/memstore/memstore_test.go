@@ -27,7 +27,7 @@ func TestStoreBehavesLikeItsModel(t *testing.T) {
 	storetest.Model(t, func(*testing.T) store.Store { return memstore.New() })
 }
 
-func TestStoreWaitsForNobodysLockForLong(t *testing.T) {
+func TestStoreWaitsForALockOnce(t *testing.T) {
 	storetest.RunLocks(t, func(t *testing.T) (store.Store, func(...int64) func()) {
 		t.Parallel()
 		s := memstore.New()
@@ -35,7 +35,7 @@ func TestStoreWaitsForNobodysLockForLong(t *testing.T) {
 	})
 }
 
-func TestStoreSetsBrokenRowsApart(t *testing.T) {
+func TestStoreReportsBrokenRows(t *testing.T) {
 	for name, spoil := range map[string]func(*row.Row){
 		"Headers":    func(r *row.Row) { r.Headers = []byte("{") },
 		"Errors":     func(r *row.Row) { r.Errors = []byte(`"text"`) },
@@ -59,9 +59,7 @@ func task(id int64) row.Row { return row.Row{ID: id, Tag: "a", TTR: time.Minute}
 func reading(t *testing.T, s *memstore.Store) row.Reading {
 	t.Helper()
 	r, err := s.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -80,13 +78,13 @@ func TestClockCanBeGivenAndStepped(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 1999, time.UTC)
 	s := memstore.New(memstore.WithClock(func() time.Time { return at }))
 	s.SetServer("first")
-	cutOff := row.At(at.Truncate(time.Microsecond))
-	if got, want := reading(t, s), (row.Reading{Time: cutOff, Server: "first"}); got != want {
-		t.Fatalf("got %v, want %v: cut off, never rounded up", got, want)
+	truncated := row.At(at.Truncate(time.Microsecond))
+	if got, want := reading(t, s), (row.Reading{Time: truncated, Server: "first"}); got != want {
+		t.Fatalf("got %v, want %v: never rounded up", got, want)
 	}
 	s.SetOffset(-5 * time.Second)
 	s.SetServer("second")
-	if got, want := reading(t, s), (row.Reading{Time: cutOff.Add(-5 * time.Second), Server: "second"}); got != want {
+	if got, want := reading(t, s), (row.Reading{Time: truncated.Add(-5 * time.Second), Server: "second"}); got != want {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
@@ -94,9 +92,7 @@ func TestClockCanBeGivenAndStepped(t *testing.T) {
 func TestLockedRowDelaysAClaimByOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
-		if err := s.Insert(t.Context(), nil, []row.Row{task(1)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Insert(t.Context(), nil, []row.Row{task(1)}))
 		claim := row.Claim{Rows: []row.Ref{{ID: 1}}, Executor: "e"}
 
 		unlock := s.Lock(1)
@@ -123,7 +119,7 @@ func TestLockedRowDelaysAClaimByOneSecond(t *testing.T) {
 	})
 }
 
-func TestLockEndsWithItsLastHolder(t *testing.T) {
+func TestLockEndsWithItsLastUnlock(t *testing.T) {
 	s := memstore.New()
 	first, second := s.Lock(1, 2), s.Lock(2)
 	first()
@@ -159,39 +155,40 @@ func TestRowOfUnknownStatusIsBrokenUntilItIsDiscarded(t *testing.T) {
 	if err != nil || len(broken) != 1 || broken[0].Status != 77 || broken[0].Version != 5 {
 		t.Fatalf("got %+v, %v, want the row broken", broken, err)
 	}
-	if err := s.Discard(t.Context(), broken); err != nil {
-		t.Fatal(err)
-	}
-	rows, broken, err := s.Get(t.Context(), nil, []int64{1})
-	if err != nil || len(rows) != 1 || len(broken) != 0 || rows[0].Status != row.Failed || rows[0].Version != 6 {
-		t.Fatalf("got %+v and broken %+v, %v, want the row failed", rows, broken, err)
+	must(t, s.Discard(t.Context(), broken))
+	rows, _, err := s.Get(t.Context(), nil, []int64{1})
+	if err != nil || len(rows) != 1 || rows[0].Status != row.Failed || rows[0].Version != 6 {
+		t.Fatalf("got %+v, %v, want the row failed", rows, err)
 	}
 }
 
-func TestWatchIsToldOfEveryChange(t *testing.T) {
-	var told []string
+func TestWatchIsCalledForEveryChange(t *testing.T) {
+	var seen []string
 	s := memstore.New(memstore.WithWatch(func(r row.Row, now row.Time) {
-		told = append(told, fmt.Sprintf("%d@%d %v", r.ID, r.Version, r.Status))
+		seen = append(seen, fmt.Sprintf("%d@%d %v", r.ID, r.Version, r.Status))
 		if now.IsZero() {
-			t.Error("no time was told")
+			t.Error("the time is zero")
 		}
 	}))
-	if err := s.Insert(t.Context(), nil, []row.Row{task(1), task(2)}); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.Insert(t.Context(), nil, []row.Row{task(3), task(1)}) // refused, so nothing is told
-	if _, err := s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2, Version: 7}}, Executor: "e"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Renew(t.Context(), []row.Lease{{Ref: row.Ref{ID: 1, Version: 1}, TTR: time.Minute}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Insert(t.Context(), nil, []row.Row{task(1), task(2)}))
+	_ = s.Insert(t.Context(), nil, []row.Row{task(3), task(1)}) // refused, so nothing is seen
+	must(t, one(s.Claim(t.Context(), row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 2, Version: 7}}, Executor: "e"})))
+	must(t, one(s.Renew(t.Context(), []row.Lease{{Ref: row.Ref{ID: 1, Version: 1}, TTR: time.Minute}})))
 	done := row.Change{ID: 1, Version: 1, From: row.Executing, To: row.Completed}
 	if n, err := s.Update(t.Context(), nil, []row.Change{done, done}); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	want := []string{"1@0 pending", "2@0 pending", "1@1 executing", "1@1 executing", "1@2 completed"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
+	if !slices.Equal(seen, want) {
+		t.Errorf("seen %v, want %v", seen, want)
 	}
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func one[A any](_ A, err error) error { return err }

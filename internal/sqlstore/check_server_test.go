@@ -9,7 +9,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// safe is what a server says that nothing is wrong with.
+// safe holds the variables of a server without fault.
 var safe = map[string]string{
 	"version": "8.4.6", "autocommit": "ON", "sql_mode": "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION",
 	"read_only": "OFF", "super_read_only": "OFF", "innodb_read_only": "OFF",
@@ -17,7 +17,7 @@ var safe = map[string]string{
 }
 
 func TestServerThatWouldLoseOrCutTasksIsWarnedAbout(t *testing.T) {
-	f := func(variables string, want ...string) { // what the warnings say, one string for each
+	f := func(variables string, want ...string) { // part of each warning
 		t.Helper()
 		got, err := judgeServer(saying(variables), 1<<20)
 		if err != nil || len(got) != len(want) {
@@ -57,8 +57,9 @@ func TestServerThatCannotServeIsRefused(t *testing.T) {
 		"read_only=NO_LOCK":       readOnly, // of MariaDB 12
 		"super_read_only=ON":      readOnly,
 		"innodb_read_only=ON":     readOnly,
-		"max_allowed_packet=1114111": "bodies of up to 1048576 bytes are to be saved (BodyLimit), and max_allowed_packet of the " +
-			"server is 1114111 (set max_allowed_packet to at least 1114112, or lower BodyLimit by at least 1)",
+		"max_allowed_packet=1114111": "bodies of up to 1048576 bytes are to be saved (BodyLimit), and" +
+			" max_allowed_packet of the server is 1114111 (set max_allowed_packet to at least 1114112, or lower" +
+			" BodyLimit by at least 1)",
 	} {
 		_, err := judgeServer(saying(variable), 1<<20)
 		if err == nil || row.ClassOf(err) != row.ClassOperator || !strings.Contains(err.Error(), want) {
@@ -78,18 +79,17 @@ func TestServersTellEveryVariableThatIsJudged(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)
 		variables, err := New(db, kind).readVariables(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		mariaDB := strings.Contains(variables["version"], "MariaDB")
 		for name := range safe {
-			if _, told := variables[name]; !told && (name != "super_read_only" || !strings.Contains(variables["version"], "MariaDB")) {
-				t.Errorf("%s is not told", name)
+			if _, there := variables[name]; !there && (name != "super_read_only" || !mariaDB) {
+				t.Errorf("%s is missing", name)
 			}
 		}
 	})
 }
 
-// saying is what a safe server says, but for what is changed.
+// saying returns the variables of a safe server with changes.
 func saying(changed string) map[string]string {
 	variables := maps.Clone(safe)
 	for change := range strings.FieldsSeq(changed) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,10 @@ import (
 // bodyLimit is what a scheduler checks for when nothing is configured.
 const bodyLimit = 1 << 20
 
-// A database is spoiled and, once a check has said how, mended again.
+// ofService matches changes of tables that only the HTTP service needs.
+var ofService = regexp.MustCompile("request|token|worker")
+
+// Each change breaks something. A check says what, and mending it satisfies the checks again.
 func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := openNew(t, d)
@@ -31,15 +35,15 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		accepted(t, s)
 		f := func(change, mend string, want ...string) {
 			t.Helper()
-			check := func() error { _, err := s.Check(t.Context(), bodyLimit); return err }
-			if strings.Contains(change, "request") || strings.Contains(change, "token") || strings.Contains(change, "worker") {
-				if err := check(); err != nil {
+			exec(t, pool.DB, change)
+			_, err := s.Check(t.Context(), bodyLimit)
+			if ofService.MatchString(change) {
+				if err != nil {
 					t.Errorf("%s: tasks cannot run without the service: %v", change, err)
 				}
-				check = func() error { return s.CheckService(t.Context()) }
+				err = s.CheckService(t.Context())
 			}
-			exec(t, pool.DB, change)
-			hint := operatorsHint(t, check(), want...)
+			hint := operatorsHint(t, err, want...)
 			if mend == "" {
 				mend = strings.TrimPrefix(hint, "run: ")
 			}
@@ -54,7 +58,8 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		f("ALTER TABLE delay_task_node DROP COLUMN leaving",
 			"ALTER TABLE delay_task_node ADD COLUMN leaving INT NOT NULL DEFAULT 0",
 			"lacks", "leaving", "delaytask migrate up")
-		f("ALTER TABLE delay_task_worker DROP COLUMN secret", "ALTER TABLE delay_task_worker ADD COLUMN secret BLOB NULL",
+		f("ALTER TABLE delay_task_worker DROP COLUMN secret",
+			"ALTER TABLE delay_task_worker ADD COLUMN secret BLOB NULL",
 			"lacks", "secret", "delaytask migrate up")
 		if d.Kind == dbtest.SQLite {
 			return
@@ -78,7 +83,8 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 				fmt.Sprintf(c.definition, "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
 			exec(t, pool.DB, strings.ReplaceAll(inexact, "general_ci", "bin"))
 			before := described(t, pool, c.table, c.column)
-			f(inexact, "", "column "+c.table+"."+c.column+" has the collation utf8mb4_general_ci instead of utf8mb4_bin")
+			const has = "column %s.%s has the collation utf8mb4_general_ci instead of utf8mb4_bin"
+			f(inexact, "", fmt.Sprintf(has, c.table, c.column))
 			if after := described(t, pool, c.table, c.column); after != before {
 				t.Errorf("the hint made %s of %s", after, before)
 			}
@@ -89,9 +95,7 @@ func TestChecksSayWhatIsWrongAndWhatToDo(t *testing.T) {
 func accepted(t *testing.T, s *sqlstore.Store) {
 	t.Helper()
 	warnings, err := s.Check(t.Context(), bodyLimit)
-	if err := errors.Join(err, s.CheckService(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, s.CheckService(t.Context())))
 	for _, w := range warnings { // a server may be set up for speed
 		if !strings.Contains(string(w), "set it to 1") {
 			t.Errorf("warning %q", w)
@@ -99,14 +103,12 @@ func accepted(t *testing.T, s *sqlstore.Store) {
 	}
 }
 
-// described is everything about a column.
+// described returns everything about a column.
 func described(t *testing.T, pool *sqlx.DB, table, column string) (all string) {
 	t.Helper()
 	query := "SELECT CONCAT_WS(' ', column_type, collation_name, is_nullable, column_comment)" +
 		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?"
-	if err := pool.GetContext(t.Context(), &all, query, table, column); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pool.GetContext(t.Context(), &all, query, table, column))
 	return all
 }
 
@@ -131,14 +133,15 @@ func refused(t *testing.T, s *sqlstore.Store, bodyLimit int, want ...string) {
 	operatorsHint(t, err, want...)
 }
 
-// The servers show the counter in more than one place, and MySQL shows an old one in one of them.
+// The servers show the counter in several places, and MySQL an old one in one of them.
 func TestCheckWarnsWhilePlainInsertsGetIDsBeyondTheLast(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := openNew(t, d)
 		const insert = "INSERT INTO delay_task_message (tag, message_body, id) VALUES ('t', '', "
 		mend := "ALTER TABLE delay_task_message AUTO_INCREMENT = 1"
 		if d.Kind == dbtest.SQLite {
-			mend = "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM delay_task_message) WHERE name = 'delay_task_message'"
+			mend = "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM delay_task_message)" +
+				" WHERE name = 'delay_task_message'"
 		} else {
 			exec(t, pool.DB, "ALTER TABLE delay_task_message COMMENT ') AUTO_INCREMENT=18446744073709551615'")
 		}
@@ -170,12 +173,11 @@ func TestCheckRefusesAPoolThatIsTooSmall(t *testing.T) {
 		_, pool := open(t, d)
 		for _, c := range []struct{ concurrency, least int }{{1, 6}, {4, 6}, {5, 7}, {19, 21}, {64, 21}} {
 			pool.SetMaxOpenConns(c.least - 1)
-			refused(t, sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency), bodyLimit, fmt.Sprintf("%d connections", c.least-1),
+			s := sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency)
+			refused(t, s, bodyLimit, fmt.Sprintf("%d connections", c.least-1),
 				fmt.Sprintf("concurrency of %d needs %d: 2, and one for each", c.concurrency, c.least))
 			pool.SetMaxOpenConns(c.least)
-			if _, err := sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency).Check(t.Context(), bodyLimit); err != nil {
-				t.Error(err)
-			}
+			must(t, one(sqlstore.NewFor(pool, sqlstore.MySQL, c.concurrency).Check(t.Context(), bodyLimit)))
 		}
 	})
 }
@@ -196,13 +198,9 @@ func TestCheckLooksAtTheSessionsOfTheCallersPool(t *testing.T) {
 		"busy_timeout(0)&_pragma=synchronous(FULL)":      "_pragma=busy_timeout(5000)",
 	} {
 		pool, err := sqlx.Open("sqlite", filepath.Join(t.TempDir(), "callers.db")+"?_pragma="+pragmas)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer pool.Close()
-		if err := migrations.Up(t.Context(), pool.DB, sqlstore.SQLite); err != nil {
-			t.Fatal(err)
-		}
+		must(t, migrations.Up(t.Context(), pool.DB, sqlstore.SQLite))
 		warnings, err := sqlstore.New(pool, sqlstore.SQLite).Check(t.Context(), bodyLimit)
 		text := fmt.Sprint(warnings)
 		if err != nil || (want == "") != (len(warnings) == 0) || !strings.Contains(text, want) || len(warnings) > 1 {
@@ -211,7 +209,7 @@ func TestCheckLooksAtTheSessionsOfTheCallersPool(t *testing.T) {
 	}
 }
 
-// Quotes are what grows most in a statement, and a caller's driver may take packets to be larger than the server does.
+// Quotes grow most in a statement, and a caller's driver may assume larger packets than the server takes.
 func TestCheckRefusesABodyLimitThatNoPacketHolds(t *testing.T) {
 	const besideBody = 64 << 10
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
@@ -221,10 +219,9 @@ func TestCheckRefusesABodyLimitThatNoPacketHolds(t *testing.T) {
 		for id, pool := range []*sqlx.DB{own, poolOf(t, d.DSN)} {
 			s := sqlstore.New(pool, sqlstore.MySQL)
 			defer s.Close(t.Context())
-			refused(t, s, longest+1, fmt.Sprint(longest+1), fmt.Sprint("is ", packet), fmt.Sprint("at least ", packet+1))
-			if _, err := s.Check(t.Context(), longest); err != nil {
-				t.Error(err)
-			}
+			refused(t, s, longest+1,
+				fmt.Sprint(longest+1), fmt.Sprint("is ", packet), fmt.Sprint("at least ", packet+1))
+			must(t, one(s.Check(t.Context(), longest)))
 			if packet > 16<<20 {
 				continue // it would take long
 			}
@@ -252,7 +249,7 @@ func TestChecksNameMissingPrivileges(t *testing.T) {
 	})
 }
 
-// A session keeps the privileges that it had when it logged in.
+// A session keeps the privileges of its login.
 func TestPrivilegesThatAreGivenBackAreUsedAtOnce(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		_, pool := open(t, d)
@@ -260,9 +257,9 @@ func TestPrivilegesThatAreGivenBackAreUsedAtOnce(t *testing.T) {
 		s := sqlstore.New(limited, sqlstore.MySQL)
 		t.Cleanup(func() { _ = s.Close(context.Background()) })
 		calls := map[string]func() error{
-			"write": func() error { return s.Leave(t.Context(), []string{"nobody"}) },
+			"write": func() error { return s.Leave(t.Context(), []string{"unknown"}) },
 			"save":  func() error { return s.Insert(t.Context(), nil, []row.Row{task(1+rand.Int64N(1<<60), "")}) },
-			"read":  func() error { _, _, err := s.Get(t.Context(), nil, []int64{1}); return err },
+			"read":  func() error { return two(s.Get(t.Context(), nil, []int64{1})) },
 		}
 		for range 10 {
 			for what, call := range calls {
@@ -282,7 +279,7 @@ func TestPrivilegesThatAreGivenBackAreUsedAtOnce(t *testing.T) {
 	})
 }
 
-// limitedUser opens a pool of a user of the test's own, and returns what grants it more.
+// limitedUser opens a pool of a new user, and returns a function that grants it more.
 func limitedUser(t *testing.T, d dbtest.Database, root *sqlx.DB, privileges string) (*sqlx.DB, func(string)) {
 	t.Helper()
 	cfg := config(t, d)

@@ -19,9 +19,7 @@ import (
 
 func TestParseDSNReadsEveryForm(t *testing.T) {
 	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tt := range []struct{ dsn, want string }{
 		{DefaultDSN, "sqlite:" + here + "/delaytask.db"},
 		{"sqlite:/var/lib/tasks.db", "sqlite:/var/lib/tasks.db"},
@@ -50,9 +48,7 @@ func TestParseDSNReadsEveryForm(t *testing.T) {
 func TestURLAndDriverFormMeanTheSame(t *testing.T) {
 	fromURL, err1 := ParseDSN("mysql://app:s%40cret%2F@db:3307/tasks?tls=true&readTimeout=7s&wsrep_sync_wait=1")
 	fromDSN, err2 := ParseDSN("app:s@cret/@tcp(db:3307)/tasks?tls=true&readTimeout=7s&wsrep_sync_wait=1")
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2))
 	if got, want := fromURL.cfg.FormatDSN(), fromDSN.cfg.FormatDSN(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -95,13 +91,12 @@ func TestParseDSNRefusesWithAReasonAndNoSecret(t *testing.T) {
 }
 
 func TestOwnSettingsWinOverTheDSN(t *testing.T) {
-	target, err := ParseDSN("app@tcp(db)/tasks?parseTime=true&loc=America%2FNew_York&clientFoundRows=true&multiStatements=true" +
-		"&interpolateParams=false&rejectReadOnly=false&checkConnLiveness=false&charset=latin1&collation=latin1_bin" +
-		"&AutoCommit=0&sql_mode=%27ANSI_QUOTES%27&TIME_ZONE=%27-05:00%27&innodb_lock_wait_timeout=50&insert_id=7" +
-		"&character_set_client=latin1&readTimeout=0s&writeTimeout=3s&wsrep_sync_wait=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target, err := ParseDSN("app@tcp(db)/tasks?parseTime=true&loc=America%2FNew_York&clientFoundRows=true" +
+		"&multiStatements=true&interpolateParams=false&rejectReadOnly=false&checkConnLiveness=false&charset=latin1" +
+		"&collation=latin1_bin&AutoCommit=0&sql_mode=%27ANSI_QUOTES%27&TIME_ZONE=%27-05:00%27" +
+		"&innodb_lock_wait_timeout=50&insert_id=7&character_set_client=latin1&readTimeout=0s&writeTimeout=3s" +
+		"&wsrep_sync_wait=1")
+	must(t, err)
 	const want = "app@tcp(db:3306)/tasks?charset=utf8mb4&collation=utf8mb4_bin&interpolateParams=true&readTimeout=30s" +
 		"&rejectReadOnly=true&timeout=5s&writeTimeout=3s&maxAllowedPacket=0&autocommit=1&innodb_lock_wait_timeout=1" +
 		"&sql_mode=%27STRICT_TRANS_TABLES%2CNO_ENGINE_SUBSTITUTION%27&time_zone=%27%2B00%3A00%27&wsrep_sync_wait=1"
@@ -115,8 +110,8 @@ func TestOwnSettingsWinOverTheDSN(t *testing.T) {
 
 func FuzzParseDSN(f *testing.F) {
 	for _, seed := range []string{
-		DefaultDSN, "sqlite:", "a:b@tcp(h:1)/d?x=1", "mysql://a:b@h:1/d?x=1", "a:b@unix(/s)/d", "/d?strict=1", "?", "/", "@/",
-		"a:/b", "mysql://[::1]/d", "a@tcp(h)/d?timeout=1s&loc=UTC&charset=x,y", "mysql://a:%2f@h/%2f",
+		DefaultDSN, "sqlite:", "a:b@tcp(h:1)/d?x=1", "mysql://a:b@h:1/d?x=1", "a:b@unix(/s)/d", "/d?strict=1", "?",
+		"/", "@/", "a:/b", "mysql://[::1]/d", "a@tcp(h)/d?timeout=1s&loc=UTC&charset=x,y", "mysql://a:%2f@h/%2f",
 	} {
 		f.Add(seed)
 	}
@@ -153,9 +148,7 @@ func TestAnotherDatabaseOfTheServerIsReachedInTheSameWay(t *testing.T) {
 		"user:p/w@unix(/run/db.sock)/db?max_statement_time=1": "user@unix(/run/db.sock)/other",
 	} {
 		first, err := ParseDSN(dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		other, err := ParseDSN(first.WithDatabase("other"))
 		if err != nil || other.Redacted() != want {
 			t.Errorf("%s gave %s, %v", dsn, other, err)
@@ -169,26 +162,15 @@ func TestAnotherDatabaseOfTheServerIsReachedInTheSameWay(t *testing.T) {
 
 func TestMySQLSessionIsOursWhateverTheDSNSays(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		d.DSN += "?charset=latin1&autocommit=0&time_zone=%27%2B09:00%27&sql_mode=%27ANSI_QUOTES%27&parseTime=true&loc=Local"
+		d.DSN += "?charset=latin1&autocommit=0&time_zone=%27%2B09:00%27&sql_mode=%27ANSI_QUOTES%27" +
+			"&parseTime=true&loc=Local"
 		db, kind := connect(t, d)
-		if kind != MySQL {
-			t.Errorf("kind is %s", kind)
-		}
-		var got struct {
-			Autocommit, LockWait           int
-			Mode, Zone, Charset, Collation string
-		}
-		err := db.QueryRowContext(t.Context(), `SELECT @@autocommit, @@innodb_lock_wait_timeout, @@sql_mode, @@time_zone,
-			@@character_set_client, @@collation_connection`).
-			Scan(&got.Autocommit, &got.LockWait, &got.Mode, &got.Zone, &got.Charset, &got.Collation)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := got
-		want.Autocommit, want.LockWait, want.Zone, want.Charset, want.Collation = 1, 1, "+00:00", "utf8mb4", "utf8mb4_bin"
-		want.Mode = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"
-		if got != want {
-			t.Errorf("got  %+v\nwant %+v", got, want)
+		var got string
+		must(t, db.GetContext(t.Context(), &got, "SELECT CONCAT_WS(' ', @@autocommit + 0, @@innodb_lock_wait_timeout,"+
+			" @@sql_mode, @@time_zone, @@character_set_client, @@collation_connection)"))
+		const want = "1 1 STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION +00:00 utf8mb4 utf8mb4_bin"
+		if got != want || kind != MySQL {
+			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
 	})
 }
@@ -196,9 +178,7 @@ func TestMySQLSessionIsOursWhateverTheDSNSays(t *testing.T) {
 func TestSQLiteFileIsDurableAndWaitsForOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "with space %41#.db")
 	db, kind, err := Connect(t.Context(), "sqlite:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if kind != SQLite {
 		t.Errorf("kind is %s", kind)
@@ -219,18 +199,12 @@ func TestSQLiteFilesAreTheirOwnersAlone(t *testing.T) {
 		t.Skip("files have no such modes")
 	}
 	fresh, old := filepath.Join(t.TempDir(), "new.db"), filepath.Join(t.TempDir(), "old.db")
-	if err := os.WriteFile(old, nil, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(old, nil, 0o640))
 	for file, want := range map[string]os.FileMode{fresh: 0o600, old: 0o640} {
 		db, _, err := Connect(t.Context(), "sqlite:"+file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer db.Close()
-		if _, err := db.ExecContext(t.Context(), "CREATE TABLE t (x)"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, one(db.ExecContext(t.Context(), "CREATE TABLE t (x)")))
 		for _, name := range []string{file, file + "-wal", file + "-shm"} {
 			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
 				t.Errorf("%v, %v, want %v", info, err, want)
@@ -243,27 +217,23 @@ func TestConnectTellsWhatToDoAndNoPassword(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		change := func(f func(*mysql.Config)) string {
 			cfg, err := mysql.ParseDSN(d.DSN)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			f(cfg)
 			return cfg.FormatDSN()
 		}
 		for _, tt := range []struct{ name, dsn, hint string }{
 			{"unknown database", change(func(c *mysql.Config) { c.DBName = "nowhere" }), hintDatabase},
 			{"access denied", change(func(c *mysql.Config) { c.User, c.Passwd = "stranger", "SECRET" }), hintAccount},
-			{"unknown variable", change(func(c *mysql.Config) { c.Params = map[string]string{"nonsense": "1"} }), hintVariable},
+			{"unknown variable", d.DSN + "?nonsense=1", hintVariable},
 		} {
 			wantConnectError(t, tt.name, tt.dsn, row.ClassOperator, tt.hint)
 		}
 	})
 }
 
-func TestConnectToNobodyTellsWhatToDo(t *testing.T) {
+func TestConnectWithoutAServerTellsWhatToDo(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	addr := l.Addr().String()
 	_ = l.Close()
 	wantConnectError(t, "refused", "app:SECRET@tcp("+addr+")/tasks", row.ClassNotApplied, "start the server")
@@ -274,9 +244,7 @@ func TestConnectToNobodyTellsWhatToDo(t *testing.T) {
 func TestConnectToAWrongFileTellsWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	noDatabase := filepath.Join(dir, "text.db")
-	if err := os.WriteFile(noDatabase, []byte(strings.Repeat("this is no database\n", 200)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(noDatabase, []byte(strings.Repeat("this is no database\n", 200)), 0o600))
 	wantConnectError(t, "no folder", "sqlite:"+filepath.Join(dir, "no", "such.db"), row.ClassOperator, hintFile)
 	wantConnectError(t, "no database", "sqlite:"+noDatabase, row.ClassOperator, "not a SQLite database")
 }

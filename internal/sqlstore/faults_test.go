@@ -19,19 +19,19 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// The numbers are written out once more, by class, so that no slip of the table goes unseen.
+// The numbers are repeated here by class, so that a slip in the table is noticed.
 func TestMySQLNumbersHaveTheirClass(t *testing.T) {
 	want := map[row.Class][]uint16{
 		row.ClassLocked: {1205, 3572},
-		row.ClassNotApplied: {1213, 1020, 1040, 1203, 1226, 1047, 1290, 1792, 1836, 1412, 1615, 1637, 3032, 3101, 3796, 4031,
-			8002, 8005, 8022, 8028, 9007},
+		row.ClassNotApplied: {1213, 1020, 1040, 1203, 1226, 1047, 1290, 1792, 1836, 1412, 1615, 1637, 3032, 3101, 3796,
+			4031, 8002, 8005, 8022, 8028, 9007},
 		row.ClassUnknown:   {0, 1053, 1105, 1180, 1317, 1927, 1969, 3024, 65535},
 		row.ClassDuplicate: {1022, 1062, 1586},
-		row.ClassCaller: {1048, 1118, 1153, 1197, 1216, 1217, 1264, 1265, 1292, 1300, 1366, 1406, 1441, 1442, 1451, 1452, 1644, 1690, 1705, 3140, 3144, 3819, 4025,
-			8004, 8025},
-		row.ClassOperator: {1021, 1034, 1037, 1038, 1041, 1044, 1045, 1046, 1049, 1054, 1064, 1114, 1115, 1129, 1130, 1142, 1143,
-			1146, 1193, 1194, 1195, 1227, 1231, 1232, 1235, 1251, 1273, 1356, 1364, 1370, 1419, 1449, 1461, 1467, 1524, 1698,
-			1820, 1862, 1877, 1932, 3098, 3118, 3159, 4151},
+		row.ClassCaller: {1048, 1118, 1153, 1197, 1216, 1217, 1264, 1265, 1292, 1300, 1366, 1406, 1441, 1442, 1451,
+			1452, 1644, 1690, 1705, 3140, 3144, 3819, 4025, 8004, 8025},
+		row.ClassOperator: {1021, 1034, 1037, 1038, 1041, 1044, 1045, 1046, 1049, 1054, 1064, 1114, 1115, 1129, 1130,
+			1142, 1143, 1146, 1193, 1194, 1195, 1227, 1231, 1232, 1235, 1251, 1273, 1356, 1364, 1370, 1419, 1449, 1461,
+			1467, 1524, 1698, 1820, 1862, 1877, 1932, 3098, 3118, 3159, 4151},
 	}
 	listed := map[uint16]bool{}
 	for class, numbers := range want {
@@ -115,7 +115,7 @@ func TestErrorsWithoutANumberHaveTheirClass(t *testing.T) {
 		{context.DeadlineExceeded, row.ClassUnknown},
 		{io.EOF, row.ClassUnknown},
 		{io.ErrUnexpectedEOF, row.ClassUnknown},
-		{errors.New("nobody foresaw this"), row.ClassUnknown},
+		{errors.New("unforeseen"), row.ClassUnknown},
 		{dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), row.ClassNotApplied},
 		{dial(&net.DNSError{IsNotFound: true}), row.ClassNotApplied},
 		{dial(os.ErrDeadlineExceeded), row.ClassNotApplied},
@@ -160,8 +160,7 @@ func TestReadThatFailsAfterAWriteLeavesTheOutcomeOpen(t *testing.T) {
 	}
 }
 
-// TestRealErrorsHaveTheirClass provokes what can be provoked, so that the numbers are the servers' and not our memory
-// of them.
+// TestRealErrorsHaveTheirClass provokes what can be provoked, to test the numbers against the servers.
 func TestRealErrorsHaveTheirClass(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		db, kind := connect(t, d)
@@ -218,9 +217,7 @@ func TestReadOnlyTransactionIsTriedAgain(t *testing.T) {
 		db, _ := connect(t, d)
 		mustExec(t, db, "CREATE TABLE thing (id INT PRIMARY KEY)")
 		tx, err := db.BeginTxx(t.Context(), &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer tx.Rollback()
 		_, err = tx.ExecContext(t.Context(), "INSERT INTO thing VALUES (1)")
 		err = classify("save", err)

@@ -16,9 +16,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
 	t.Helper()
 	db, kind, err := Connect(t.Context(), d.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db, kind
 }
@@ -33,9 +31,7 @@ func migrated(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for statement := range strings.SplitSeq(up, "-- +goose Statement") {
 			_, statement, _ = strings.Cut(statement, "\n")
@@ -49,7 +45,16 @@ func migrated(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
 
 func mustExec(t *testing.T, db *sqlx.DB, statement string) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+	must(t, one(db.ExecContext(t.Context(), statement)))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }
+
+func one[A any](_ A, err error) error { return err }
+
+func two[A, B any](_ A, _ B, err error) error { return err }

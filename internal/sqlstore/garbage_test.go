@@ -15,11 +15,11 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// garbage is what somebody may write into a column by hand, because its type lets it pass.
+// garbage lists assignments like "column = value" that may be written by hand, because the column's type allows them.
 type garbage struct{ anywhere, onSQLite, onServers []string }
 
-// spoil calls f for each piece of garbage, like "column = value".
-func (g garbage) spoil(t *testing.T, f func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string)) {
+// each calls f for each assignment.
+func (g garbage) each(t *testing.T, f func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string)) {
 	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		sets := slices.Concat(g.anywhere, g.onSQLite)
@@ -33,24 +33,26 @@ func (g garbage) spoil(t *testing.T, f func(t *testing.T, s *sqlstore.Store, poo
 	})
 }
 
-// Each such row comes out alone, is claimed like any other (which may mend it), and can be set to failed. Its
-// neighbours do not notice.
+// Each such row is reported alone, is claimed like any other (which may mend it), and can be set to failed. Other rows
+// are read as before.
 func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 	garbage{
 		anywhere: []string{"late_policy = 9", "errors = 'oops'", "delay_time = 9223372036854775807", "status = 9"},
 		onSQLite: []string{
-			"version = 9223372036854775807", "attempt = 'many'", "attempt = -1", "max_attempts = 'none'", "crash_count = x'ff'",
-			"ttr = 1.5", "priority = 'high'", "headers = '{'", "headers = '[]'", "max_late_ms = -5", "ip_address = '::1'",
-			"delay_time = 'soon'", "expected_time = 'tomorrow'", "execution_time = '2026'", "finish_time = 12", "create_time = ''",
-			"update_time = '-'", "attempt = 9223372036854775807", "crash_count = 'often'", "ttr = 'long'", "due_time = '0'",
+			"version = 9223372036854775807", "attempt = 'many'", "attempt = -1", "max_attempts = 'none'",
+			"crash_count = x'ff'", "ttr = 1.5", "priority = 'high'", "headers = '{'", "headers = '[]'",
+			"max_late_ms = -5", "ip_address = '::1'", "delay_time = 'soon'", "expected_time = 'tomorrow'",
+			"execution_time = '2026'", "finish_time = 12", "create_time = ''", "update_time = '-'",
+			"attempt = 9223372036854775807", "crash_count = 'often'", "ttr = 'long'", "due_time = '0'",
 		},
 		onServers: []string{
-			"version = 18446744073709551615", "attempt = 4294967295", "headers = '[1]'", "ip_address = 18446744073709551615",
-			"delay_time = -1", "expected_time = '0000-00-00'", "execution_time = '0000-00-00'", "create_time = '0000-00-00'",
-			"finish_time = '0000-00-00'", "update_time = '0000-00-00'", "due_time = '0000-00-00'",
-			"version = 9223372036854775807", "max_late_ms = 18446744073709551615",
+			"version = 18446744073709551615", "attempt = 4294967295", "headers = '[1]'",
+			"ip_address = 18446744073709551615", "delay_time = -1", "expected_time = '0000-00-00'",
+			"execution_time = '0000-00-00'", "create_time = '0000-00-00'", "finish_time = '0000-00-00'",
+			"update_time = '0000-00-00'", "due_time = '0000-00-00'", "version = 9223372036854775807",
+			"max_late_ms = 18446744073709551615",
 		},
-	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+	}.each(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
 		exec(t, pool.DB, "DELETE FROM delay_task_message")
 		insert(t, s, task(1, ""), task(2, ""))
 		exec(t, pool.DB, "UPDATE delay_task_message SET "+set+" WHERE id = 2")
@@ -85,19 +87,20 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 	})
 }
 
-// The other nodes are seen as before, and this one serves nothing that was never said.
+// The other nodes are read as before, and this one serves no tags that it never named.
 func TestGarbageInANodeIsThatNodesAlone(t *testing.T) {
 	garbage{
 		anywhere: []string{
-			"tags = ''", "tags = '{'", `tags = '{"a": true}'`, `tags = '["a", 1]'`, "tags = '7'", "tags = 'null'", "leaving = 2",
+			"tags = ''", "tags = '{'", `tags = '{"a": true}'`, `tags = '["a", 1]'`, "tags = '7'", "tags = 'null'",
+			"leaving = 2",
 		},
 		onSQLite: []string{
 			"tags = x'ff'", "name = x'ff'", "pid = 'many'", "pid = 1.5", "started_at = ''", "leaving = 'soon'",
 			"heartbeat = 'now'", "heartbeat = 1",
 		},
 		onServers: []string{"heartbeat = '0000-00-00'", "pid = 9223372036854775807"},
-	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
-		for number, token := range []string{"whole", "spoiled"} {
+	}.each(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		for number, token := range []string{"whole", "broken"} {
 			n := row.Node{Number: number, Token: token, PID: 7, StartedAt: 8, Tags: []string{"a"}}
 			if joined, err := s.Join(t.Context(), n, time.Hour); err != nil || !joined {
 				t.Fatal(joined, err)
@@ -108,35 +111,33 @@ func TestGarbageInANodeIsThatNodesAlone(t *testing.T) {
 		if err != nil || len(nodes) != 2 || len(nodes[0].Tags) != 1 || reading.Time.IsZero() {
 			t.Fatalf("nodes %+v, %v", nodes, err)
 		}
-		spoiled := nodes[1]
-		if spoiled.Number != 1 || spoiled.Token != "spoiled" {
-			t.Errorf("the spoiled node is %+v", spoiled)
+		broken := nodes[1]
+		if broken.Number != 1 || broken.Token != "broken" {
+			t.Errorf("the broken node is %+v", broken)
 		}
 		switch column, value, _ := strings.Cut(set, " = "); {
-		case column == "tags" && spoiled.Tags != nil:
-			t.Errorf("it serves %q", spoiled.Tags)
-		case column == "leaving" && value == "2" && !spoiled.Leaving:
+		case column == "tags" && broken.Tags != nil:
+			t.Errorf("it serves %q", broken.Tags)
+		case column == "leaving" && value == "2" && !broken.Leaving:
 			t.Error("it is not leaving")
-		case column == "heartbeat" && !spoiled.Heartbeat.IsZero():
-			t.Errorf("it was alive at %v", spoiled.Heartbeat)
+		case column == "heartbeat" && !broken.Heartbeat.IsZero():
+			t.Errorf("it was alive at %v", broken.Heartbeat)
 		}
 	})
 }
 
-// A spoiled token allows nothing, and locks nobody else out.
-func TestASpoiledTokenAllowsNothing(t *testing.T) {
+// The other tokens are read as before.
+func TestABrokenTokenAllowsNothing(t *testing.T) {
 	garbage{
 		anywhere:  []string{"tags = ''", `tags = '["a", 1]'`, "tags = '7'", "verbs = '{'", "hash = x'00'"},
 		onSQLite:  []string{"expire_time = 'soon'", "expire_time = 1", "expire_time = ''", "tags = x'ff'"},
 		onServers: []string{"expire_time = '0000-00-00'"},
-	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+	}.each(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
 		exec(t, pool.DB, "DELETE FROM delay_task_token")
-		for n, name := range []string{"spoiled", "whole"} {
-			if err := s.CreateToken(t.Context(), accessToken(name, byte(n))); err != nil {
-				t.Fatal(err)
-			}
+		for n, name := range []string{"broken", "whole"} {
+			must(t, s.CreateToken(t.Context(), accessToken(name, byte(n))))
 		}
-		exec(t, pool.DB, "UPDATE delay_task_token SET "+set+" WHERE name = 'spoiled'")
+		exec(t, pool.DB, "UPDATE delay_task_token SET "+set+" WHERE name = 'broken'")
 		tokens, reading, err := s.AccessTokens(t.Context())
 		if err != nil || len(tokens) != 2 || len(tokens[1].Tags) != 2 || !tokens[1].Expires.IsZero() {
 			t.Fatalf("%+v, %v", tokens, err)
@@ -153,26 +154,24 @@ func TestASpoiledTokenAllowsNothing(t *testing.T) {
 func TestGarbageInAReceiverIsThatReceiversAlone(t *testing.T) {
 	garbage{
 		anywhere: []string{"tags = ''", "tags = '{'", `tags = '["a", 1]'`, "tags = 'null'", "tags = '', secret = ''"},
-	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
-		spoiled, whole := saveReceiver(t, s, receiver("spoiled", "x"), time.Minute), saveReceiver(t, s, receiver("whole", "x"), time.Minute)
-		exec(t, pool.DB, "UPDATE delay_task_worker SET "+set+" WHERE app = 'spoiled'")
-		receivers, _ := readReceivers(t, s)
-		if len(receivers) != 2 || receivers[0].ID != spoiled.ID || receivers[0].Tags != nil || !reflect.DeepEqual(receivers[1], whole) {
-			t.Errorf("read %+v", receivers)
+	}.each(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+		broken := saveReceiver(t, s, receiver("broken", "x"), time.Minute)
+		whole := saveReceiver(t, s, receiver("whole", "x"), time.Minute)
+		exec(t, pool.DB, "UPDATE delay_task_worker SET "+set+" WHERE app = 'broken'")
+		got, _ := readReceivers(t, s)
+		if len(got) != 2 || got[0].ID != broken.ID || got[0].Tags != nil || !reflect.DeepEqual(got[1], whole) {
+			t.Errorf("read %+v", got)
 		}
 	})
 }
 
-// Garbage in a row is an error of that request alone.
 func TestAnUnreadableRequestIsRefused(t *testing.T) {
 	garbage{
 		onSQLite: []string{"content = x'01'", "content = 'text'", "task_id = 0", "task_id = 'many'", "saved = 'no'"},
-	}.spoil(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
+	}.each(t, func(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, set string) {
 		exec(t, pool.DB, "DELETE FROM delay_task_request")
 		r := request(1, 7)
-		if _, _, err := s.ReserveRequest(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, two(s.ReserveRequest(t.Context(), r)))
 		exec(t, pool.DB, "UPDATE delay_task_request SET "+set)
 		if got, mine, err := s.ReserveRequest(t.Context(), r); err == nil || mine {
 			t.Errorf("reserved as %+v, %t", got, mine)

@@ -36,15 +36,13 @@ func TestLaneGoesOnOnlyWithAConnectionWhoseServerAnswered(t *testing.T) {
 		{"a password that is to be changed first", answered(1820), false},
 		{"the server is read-only", answered(1290), false},
 		{"the server is in read-only mode", answered(1836), false},
-		{"transactions are read-only", run("SET SESSION TRANSACTION READ ONLY", "INSERT INTO written VALUES (1)"), false},
+		{"read-only transactions", run("SET SESSION TRANSACTION READ ONLY", "INSERT INTO written VALUES (1)"), false},
 		{"the reply was cut off", func(context.Context, *sql.Conn) error { return io.ErrUnexpectedEOF }, false},
 		{"given up by its caller", givenUp, false},
 	}
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		callers, err := sqlx.Open("mysql", d.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer callers.Close()
 		mustExec(t, callers, "CREATE TABLE written (id INT)")
 		for _, tt := range append(tests, test{"killed in the midst of a statement", killed(callers), false}) {
@@ -70,9 +68,7 @@ func laneConnection(t *testing.T, l *lane) (id int64) {
 	err := l.do(t.Context(), "test", func(ctx context.Context, conn *sql.Conn) error {
 		return conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return id
 }
 
@@ -121,9 +117,7 @@ func TestWritesToASQLiteFileTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
 	path := "sqlite:" + filepath.Join(t.TempDir(), "turns.db")
 	synctest.Test(t, func(t *testing.T) {
 		db, kind, err := Connect(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer db.Close()
 		s := New(db, kind)
 		begin, end := make(chan struct{}), make(chan struct{})
@@ -163,16 +157,12 @@ func TestWritesToASQLiteFileTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
 
 func TestReadHoldsUpNoWriteToASQLiteFile(t *testing.T) {
 	db, kind, err := Connect(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "beside.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	mustExec(t, db, "CREATE TABLE written (id INTEGER)")
 	mustExec(t, db, "INSERT INTO written VALUES (1), (2)")
 	rows, err := db.QueryContext(t.Context(), "SELECT id FROM written")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rows.Close()
 	if !rows.Next() {
 		t.Fatal(rows.Err())
@@ -225,9 +215,7 @@ func TestPurgeDeletesNoTaskThatHasChangedMeanwhile(t *testing.T) {
 		s := New(db, kind)
 		t.Cleanup(func() { _ = s.Close(context.Background()) })
 		due := row.MinTime + 1
-		if err := s.Insert(t.Context(), nil, []row.Row{{ID: 1 << 40, Tag: "a", Expected: due, Due: due}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Insert(t.Context(), nil, []row.Row{{ID: 1 << 40, Tag: "a", Expected: due, Due: due}}))
 		for _, c := range []struct {
 			status row.Status
 			before row.Time
@@ -242,19 +230,26 @@ func TestPurgeDeletesNoTaskThatHasChangedMeanwhile(t *testing.T) {
 }
 
 func TestEveryKindOfWriteHasAConnection(t *testing.T) {
+	opened := 0
+	open := func(size int) *lane {
+		opened += size
+		return &lane{slots: make(chan *sql.Conn, size)}
+	}
 	for n := fewest; n <= len(turns); n++ {
-		open := 0
-		for kind, l := range share(n, func(size int) *lane { open += size; return &lane{slots: make(chan *sql.Conn, size)} }) {
+		opened = 0
+		for kind, l := range share(n, open) {
 			if l == nil {
 				t.Errorf("of %d connections none is for kind %d", n, kind)
 			}
 		}
-		if open != n {
-			t.Errorf("%d connections are shared out, want %d", open, n)
+		if opened != n {
+			t.Errorf("%d connections are opened, want %d", opened, n)
 		}
 	}
-	sizes := map[use]int{saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, chores: 1}
-	for kind, l := range share(len(turns), func(size int) *lane { return &lane{slots: make(chan *sql.Conn, size)} }) {
+	sizes := map[use]int{
+		saves: 5, keyedSaves: 4, claims: 3, results: 2, renewals: 2, beats: 1, lockChecks: 1, chores: 1,
+	}
+	for kind, l := range share(len(turns), open) {
 		if want := sizes[use(kind)]; cap(l.slots) != want {
 			t.Errorf("kind %d has %d connections, want %d", kind, cap(l.slots), want)
 		}

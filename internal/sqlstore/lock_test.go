@@ -2,9 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,17 +29,13 @@ func TestReservedConnectionsWaitASecondForALockAndNeverGoBackToTheCallersPool(t 
 			t.Errorf("error %v of class %s, want locked", err, row.ClassOf(err))
 		}
 		unlock()
-		if err := s.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close(t.Context()))
 		if open := callers.Stats().InUse; open != 0 {
 			t.Errorf("%d connections are in use after Close", open)
 		}
 		for range 20 {
 			conn, err := callers.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer conn.Close()
 			var wait int
 			err = conn.QueryRowContext(t.Context(), "SELECT @@innodb_lock_wait_timeout").Scan(&wait)
@@ -72,36 +66,14 @@ func killOthers(t *testing.T, pool *sqlx.DB) {
 	t.Helper()
 	var ids []int64
 	query := "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
-	if err := pool.SelectContext(t.Context(), &ids, query); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pool.SelectContext(t.Context(), &ids, query))
 	for _, id := range ids {
 		_, _ = pool.ExecContext(t.Context(), fmt.Sprint("KILL ", id)) // it may be gone by now
 	}
 }
 
-func TestStatementThatWasInterruptedLeavesNoConnectionBehind(t *testing.T) {
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := open(t, d)
-		insert(t, s, task(1, ""))
-		unlock := lock(t, pool, []int64{1})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- claimOne(ctx, s, "e1") }()
-		waitForWrite(t, pool)
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) || row.ClassOf(err) != row.ClassUnknown {
-			t.Errorf("error %v of class %s, want the context's and an unknown outcome", err, row.ClassOf(err))
-		}
-		unlock()
-		if err := claimOne(t.Context(), s, "e2"); err != nil {
-			t.Errorf("the next claim: %v", err)
-		}
-	})
-}
-
-// An open transaction makes one kind of write wait for a second. What cannot meet its lock goes on meanwhile. The
-// machine may stand still for the second that the wait lasts, so there are several tries.
+// An open transaction makes one kind of write wait for a second. Writes that do not need its lock go on meanwhile. The
+// machine may stall for the second of the wait, so there are several tries.
 func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 	const held = 1
 	renew := func(ctx context.Context, s *sqlstore.Store, id int64) error {
@@ -129,7 +101,7 @@ func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 		goesOn  func(context.Context, *sqlstore.Store) error
 	}{
 		{"a plain save behind saves with a key", 8, keyed("held"), saves},
-		{"a plain save behind saves with a key that is being given up", 8, keyed("given up"), saves},
+		{"a plain save behind saves with a key that is being released", 8, keyed("released"), saves},
 		{"a renewal behind another", 1, renewsHeld,
 			func(ctx context.Context, s *sqlstore.Store) error { return renew(ctx, s, 4) }},
 		{"a heartbeat behind renewals", 2, renewsHeld,
@@ -156,12 +128,10 @@ func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				for range 5 {
 					exec(t, pool.DB, "DELETE FROM delay_task_message")
-					insert(t, s, task(held, ""), task(3, "given up"), task(4, ""))
+					insert(t, s, task(held, ""), task(3, "released"), task(4, ""))
 					tx := begin(t, pool, "UPDATE delay_task_message SET priority = 1 WHERE id = 1",
 						"UPDATE delay_task_message SET status = 4 WHERE id = 3")
-					if err := s.Insert(t.Context(), tx, []row.Row{task(2, "held")}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, s.Insert(t.Context(), tx, []row.Row{task(2, "held")}))
 					ended := make(chan struct{}, tt.waiters)
 					for n := range tt.waiters {
 						go func() {
@@ -175,9 +145,7 @@ func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 					for range tt.waiters {
 						<-ended
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if beside {
 						return
 					}
@@ -188,11 +156,15 @@ func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// The server takes the claim back for a transaction that has changed more, and the claim goes on row by row.
-func TestClaimThatIsTakenBackGoesOnRowByRow(t *testing.T) {
+// The server rolls the claim back in favour of a transaction that has changed more, and the claim goes on row by row.
+func TestClaimThatIsRolledBackGoesOnRowByRow(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
-		insertTasks(t, s, 100)
+		rows := make([]row.Row, 100)
+		for i := range rows {
+			rows[i] = task(int64(i)+1, "")
+		}
+		insert(t, s, rows...)
 		for tries := range 20 {
 			claimed, err := claimAgainst(t, s, pool, int64(1+3*tries))
 			switch {
@@ -201,27 +173,17 @@ func TestClaimThatIsTakenBackGoesOnRowByRow(t *testing.T) {
 			case err == nil && len(claimed.Rows) == 3:
 				return
 			}
-			// This machine took so long over a step that the claim has waited long enough for a lock.
+			// The machine stalled, so that the claim's lock wait has ended.
 		}
-		t.Error("no claim that was taken back has won all its rows")
+		t.Error("no claim that was rolled back has won all its rows")
 	})
-}
-
-func insertTasks(t *testing.T, s *sqlstore.Store, n int64) (refs []row.Ref, ids []int64) {
-	t.Helper()
-	var rows []row.Row
-	for id := range n {
-		rows, refs, ids = append(rows, task(id+1, "")), append(refs, row.Ref{ID: id + 1}), append(ids, id+1)
-	}
-	insert(t, s, rows...)
-	return refs, ids
 }
 
 // claimAgainst claims three rows while a larger transaction wants the first two of them in the other order.
 func claimAgainst(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, first int64) (claimed row.Claimed, err error) {
 	t.Helper()
-	touch := func(where string) string { return "UPDATE delay_task_message SET headers = '{}' WHERE id " + where }
-	tx := begin(t, pool, touch("BETWEEN 70 AND 100"), touch(fmt.Sprint("= ", first+1)))
+	update := func(where string) string { return "UPDATE delay_task_message SET headers = '{}' WHERE id " + where }
+	tx := begin(t, pool, update("BETWEEN 70 AND 100"), update(fmt.Sprint("= ", first+1)))
 	defer tx.Rollback() // does nothing when it was rolled back before
 	done, end := context.WithCancel(context.Background())
 	go func() {
@@ -229,8 +191,8 @@ func claimAgainst(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, first int64) (
 		refs := []row.Ref{{ID: first}, {ID: first + 1}, {ID: first + 2}}
 		claimed, err = s.Claim(t.Context(), row.Claim{Rows: refs, Executor: fmt.Sprint("host:1:t:", first)})
 	}()
-	// A claim that is seen again and again waits for the lock. INNODB_TRX would tell at once, but is not brought up to
-	// date while somebody reads it more often than ten times a second.
+	// A claim that is seen again and again waits for the lock. INNODB_TRX would show it at once, but is not updated
+	// while it is read more often than ten times a second.
 	const updates = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%'"
 	for seen := 0; seen < 10 && done.Err() == nil; {
 		seen += number(t, pool.DB, updates)
@@ -238,61 +200,8 @@ func claimAgainst(t *testing.T, s *sqlstore.Store, pool *sqlx.DB, first int64) (
 	if done.Err() != nil {
 		return claimed, err
 	}
-	if _, err := tx.ExecContext(t.Context(), touch(fmt.Sprint("= ", first))); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, one(tx.ExecContext(t.Context(), update(fmt.Sprint("= ", first)))))
+	must(t, tx.Rollback())
 	<-done.Done()
 	return claimed, err
-}
-
-// All members claim the same rows at once, in batches: none is won twice, and none is left.
-func TestMembersOfAClusterShareABacklog(t *testing.T) {
-	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		if d.Members == nil {
-			t.Skip("no cluster")
-		}
-		const tasks = 200
-		var stores []*sqlstore.Store
-		for _, dsn := range d.Members {
-			s, _ := open(t, dbtest.Database{Kind: d.Kind, DSN: dsn})
-			stores = append(stores, s)
-		}
-		refs, ids := insertTasks(t, stores[0], tasks)
-		for _, s := range stores {
-			for stored := 0; stored < tasks; {
-				states, err := s.States(t.Context(), ids)
-				if err != nil {
-					t.Fatal(err)
-				}
-				stored = len(states)
-			}
-		}
-		wonBy := map[int64]string{}
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for i, s := range stores {
-			wg.Go(func() {
-				executor := fmt.Sprint("host:1:t:", i)
-				claimed, err := s.Claim(t.Context(), row.Claim{Rows: refs, Executor: executor})
-				if err != nil {
-					t.Errorf("member %d: %v", i, err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				for _, r := range claimed.Rows {
-					if other, twice := wonBy[r.ID]; twice {
-						t.Errorf("task %d is won by %s and %s", r.ID, other, executor)
-					}
-					wonBy[r.ID] = executor
-				}
-			})
-		}
-		wg.Wait()
-		if len(wonBy) != tasks {
-			t.Errorf("%d of %d rows are won", len(wonBy), tasks)
-		}
-	})
 }

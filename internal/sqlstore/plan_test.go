@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// planned is a statement and the index by which it has to enter its table.
+// planned is a statement, and the index by which it must enter its table.
 type planned struct {
 	name  string
 	query string
@@ -30,7 +30,7 @@ const (
 	workersByAddress = "delay_task_worker_address"
 )
 
-// sorts names the statements that may sort what they found, because that is little.
+// sorts names the statements that may sort what they found, because they find few rows.
 var sorts = map[string]bool{
 	"window of many tags": true, "expired": true, "orphans": true, "find by key": true, "list by finished key": true,
 }
@@ -70,9 +70,11 @@ func plannedStatements(d dialect) []planned {
 		{Ref: mixed[1], TTR: time.Minute}}))
 	add("PRIMARY", "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
 	add("PRIMARY", "settle of completions")(d.update(completions))
-	add("PRIMARY", "settle of all kinds")(d.update([]row.Change{change(7, row.Completed, ""), change(8, row.Failed, "boom"),
+	add("PRIMARY", "settle of all kinds")(d.update([]row.Change{
+		change(7, row.Completed, ""), change(8, row.Failed, "boom"),
 		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now}}))
-	add("PRIMARY", "new body")(d.update([]row.Change{{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
+	add("PRIMARY", "new body")(d.update([]row.Change{
+		{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
 	add("PRIMARY", "adoption")(d.adopt(mixed))
 	add("PRIMARY", "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
 	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
@@ -84,7 +86,8 @@ func plannedStatements(d dialect) []planned {
 		Limit: 10}))
 	add(dueKey, "window of many tags")(d.due(row.Window{Tags: many, From: now, To: now.Add(time.Second), Limit: 10}))
 	add(dueKey, "backlog")(d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "backlog, next page")(d.due(row.Window{Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
+	add(dueKey, "backlog, next page")(d.due(row.Window{
+		Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "expired")(d.expired(10), nil)
 	add(dueKey, "orphans")(d.orphans("host:1:", 10))
 	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
@@ -98,8 +101,8 @@ func plannedStatements(d dialect) []planned {
 	return all
 }
 
-// plannedServiceStatements are those that find rows in a table that may be large, and name rows of the large tables
-// below. Tokens and live receivers are few, and read whole.
+// plannedServiceStatements lists the statements on tables that may be large. They name rows of the large tables below.
+// Tokens and live receivers are few, and read whole.
 func plannedServiceStatements(d dialect) []planned {
 	var all []planned
 	add := func(key, name string) func(query string, args []any) {
@@ -154,8 +157,8 @@ func TestEveryStatementEntersByItsIndex(t *testing.T) {
 	})
 }
 
-// A read of an empty or small table may go through it; a write locks what it goes through. Where a row is looked for by
-// a unique key and is not there, a server finds that out while it plans, and there is no step that enters a table.
+// A read may scan an empty or small table, but a write locks what it scans. When a unique key finds no row, a server
+// knows it while planning, and the plan enters no table.
 func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		db := withNumbers(t, d)
@@ -179,7 +182,8 @@ func TestEveryServiceStatementEntersByItsIndex(t *testing.T) {
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		entersOnSQLite(t, plannedServiceStatements(sqliteDialect.onOwnSession()), map[string]string{
-			"PRIMARY": "PRIMARY KEY", requestsByTime: "INDEX " + requestsByTime, workersByAddress: "INDEX sqlite_autoindex_"})
+			"PRIMARY": "PRIMARY KEY", requestsByTime: "INDEX " + requestsByTime,
+			workersByAddress: "INDEX sqlite_autoindex_"})
 	})
 }
 
@@ -240,7 +244,7 @@ func sqlitePlan(t *testing.T, db *sqlx.DB, query string, args []any) (steps []st
 	return steps
 }
 
-// explain returns the indexes by which a statement enters the table, each once, or an empty string for none.
+// explain returns the indexes by which a statement enters the table, each once. An empty string stands for none.
 func explain(t *testing.T, db *sqlx.DB, p planned) []string {
 	t.Helper()
 	rows, err := db.Queryx("EXPLAIN FORMAT=TRADITIONAL "+p.query, p.args...)
@@ -251,9 +255,7 @@ func explain(t *testing.T, db *sqlx.DB, p planned) []string {
 	var keys []string
 	for rows.Next() {
 		step := make(map[string]any)
-		if err := rows.MapScan(step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.MapScan(step))
 		if name := fmt.Sprintf("%s", step["table"]); name != table && name != "t" {
 			continue
 		}
@@ -267,41 +269,33 @@ func explain(t *testing.T, db *sqlx.DB, p planned) []string {
 	return slices.Compact(keys)
 }
 
-// By the index alone a server would still read all that a tag ever completed: the window has to bound what it reads.
+// The index alone would read all that a tag ever completed. The window has to bound what is read.
 func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 	const completed, within = 1000, 10
 	since := row.At(time.Date(2026, 11, 1, 0, 0, completed-within+1, 0, time.UTC))
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := migrated(t, d)
-		mustExec(t, db, fmt.Sprintf("INSERT INTO %s (tag, message_body, status, expected_time, execution_time, due_time)"+
-			" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"+
-			" SELECT 'a', '', %d, '2026-11-01', '2026-11-01', '2026-11-01' + INTERVAL i SECOND FROM n", table, completed, row.Completed))
-		mustExec(t, db, "ANALYZE TABLE "+table)
+		db := withNumbers(t, d)
+		fill(t, db, table, "tag, message_body, status, expected_time, execution_time, due_time", fmt.Sprintf(
+			"SELECT 'a', '', %d, '2026-11-01', '2026-11-01', '2026-11-01' + INTERVAL n SECOND FROM numbers"+
+				" WHERE n <= %d", row.Completed, completed))
 		conn, err := db.Connx(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		read := func() (rows int) {
 			var counters []struct {
 				Name  string `db:"Variable_name"`
 				Value int    `db:"Value"`
 			}
-			if err := conn.SelectContext(t.Context(), &counters, "SHOW SESSION STATUS LIKE 'Handler_read%'"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, conn.SelectContext(t.Context(), &counters,
+				"SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_next', 'Handler_read_prev')"))
 			for _, c := range counters {
-				if c.Name == "Handler_read_next" || c.Name == "Handler_read_prev" {
-					rows += c.Value
-				}
+				rows += c.Value
 			}
 			return rows
 		}
 		before, found := read(), 0
 		query, args := mysqlDialect.lateness([]string{"a"}, since, 10_000)
-		if err := scan(t.Context(), conn, query, args, func(*record) error { found++; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, scan(t.Context(), conn, query, args, func(*record) error { found++; return nil }))
 		if n := read() - before; found != within || n > 2*within {
 			t.Errorf("found %d rows and read %d, want %d and hardly more", found, n, within)
 		}

@@ -13,16 +13,16 @@ import (
 )
 
 func receiver(app, address string) row.Receiver {
-	return row.Receiver{App: app, Address: address, Tags: []string{"a", "é"}, Secret: []byte{1, 0, 0xff, '\''}, TTL: time.Minute}
+	return row.Receiver{
+		App: app, Address: address, Tags: []string{"a", "é"}, Secret: []byte{1, 0, 0xff, '\''}, TTL: time.Minute,
+	}
 }
 
 func saveReceiver(t *testing.T, s *sqlstore.Store, w row.Receiver, ttl time.Duration) row.Receiver {
 	t.Helper()
 	w.TTL = ttl
 	saved, err := s.SaveReceiver(t.Context(), w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return saved
 }
 
@@ -45,7 +45,8 @@ func TestReceiversAreSavedByApplicationAndAddress(t *testing.T) {
 		long := "http://host/" + strings.Repeat("é", 2036)
 		var all []row.Receiver
 		for _, w := range []row.Receiver{
-			receiver("shop", "http://a/"), receiver("Shop", "http://a/"), receiver("shop", long), receiver("é", "http://A/"),
+			receiver("shop", "http://a/"), receiver("Shop", "http://a/"), receiver("shop", long),
+			receiver("é", "http://A/"),
 		} {
 			saved := saveReceiver(t, s, w, time.Minute)
 			life := saved.Expires.Sub(saved.Created) // SQLite's clock goes on within a statement
@@ -91,7 +92,8 @@ func TestAReceiverLivesByItsHeartbeats(t *testing.T) {
 				t.Fatalf("purged %d, %v; want %d", n, err, want)
 			}
 		}
-		w, other := saveReceiver(t, s, receiver("a", "x"), time.Minute), saveReceiver(t, s, receiver("b", "x"), time.Minute)
+		w := saveReceiver(t, s, receiver("a", "x"), time.Minute)
+		other := saveReceiver(t, s, receiver("b", "x"), time.Minute)
 		_, reading := readReceivers(t, s)
 		expire := func(id int64, ago time.Duration) {
 			exec(t, pool.DB, "UPDATE delay_task_worker SET expire_time = ? WHERE id = ?", reading.Time.Add(-ago), id)
@@ -112,7 +114,8 @@ func TestAReceiverLivesByItsHeartbeats(t *testing.T) {
 		if receivers, _ := readReceivers(t, s); len(receivers) != 0 {
 			t.Errorf("expired receivers are read: %+v", receivers)
 		}
-		if got, there, err := s.Receiver(t.Context(), w.ID); err != nil || !there || got.App != w.App || got.Expires >= reading.Time {
+		got, there, err := s.Receiver(t.Context(), w.ID)
+		if err != nil || !there || got.App != w.App || got.Expires >= reading.Time {
 			t.Errorf("an expired receiver by its id: %+v, %t, %v", got, there, err)
 		}
 		if got, there, err := s.Receiver(t.Context(), other.ID+1); err != nil || there {

@@ -35,15 +35,11 @@ func TestARequestIsReservedOnce(t *testing.T) {
 		f(other, first, false)
 		f(request(2, 8), request(2, 8), true)
 
-		if err := s.SaveRequest(t.Context(), first.Hash, 7, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SaveRequest(t.Context(), first.Hash, 7, false))
 		saved := first
 		saved.Saved = true
 		f(first, saved, false)
-		if err := s.SaveRequest(t.Context(), first.Hash, 5, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SaveRequest(t.Context(), first.Hash, 5, true))
 		saved.TaskID, saved.Duplicate = 5, true
 		f(request(1, 9), saved, false)
 		f(request(2, 8), request(2, 8), true) // the other one is as it was
@@ -94,16 +90,12 @@ func TestRequestsAreForgottenAfterADay(t *testing.T) {
 	lender.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := open(t, d)
 		now, err := s.Now(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ages := []time.Duration{0, 23*time.Hour + 59*time.Minute, 24*time.Hour + time.Second, 25 * time.Hour, 26 * time.Hour}
-		for i, age := range ages {
+		must(t, err)
+		const day, update = 24 * time.Hour, "UPDATE delay_task_request SET create_time = ? WHERE task_id = ?"
+		for i, age := range []time.Duration{0, day - time.Minute, day + time.Second, 25 * time.Hour, 26 * time.Hour} {
 			r := request(byte(i), int64(i)+1)
-			if _, _, err := s.ReserveRequest(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
-			exec(t, pool.DB, "UPDATE delay_task_request SET create_time = ? WHERE task_id = ?", now.Time.Add(-age), r.TaskID)
+			must(t, two(s.ReserveRequest(t.Context(), r)))
+			exec(t, pool.DB, update, now.Time.Add(-age), r.TaskID)
 		}
 		f := func(limit, want int, wantLeft ...int64) {
 			t.Helper()
@@ -112,9 +104,7 @@ func TestRequestsAreForgottenAfterADay(t *testing.T) {
 				t.Fatalf("purged %d, %v; want %d", n, err, want)
 			}
 			var left []int64
-			if err := pool.Select(&left, "SELECT task_id FROM delay_task_request ORDER BY task_id"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, pool.Select(&left, "SELECT task_id FROM delay_task_request ORDER BY task_id"))
 			if !slices.Equal(left, wantLeft) {
 				t.Fatalf("left are %v, want %v", left, wantLeft)
 			}

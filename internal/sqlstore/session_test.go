@@ -13,8 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// The caller's pool has settings of its own. None of them changes what is stored, in our statements or in the caller's
-// transaction.
+// No setting of a caller's pool changes what is stored, outside or inside of the caller's transaction.
 func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 	settings := []string{
 		"",
@@ -50,14 +49,8 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 }
 
 func roundTrip(t *testing.T, s *sqlstore.Store, callers *sqlx.DB) {
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	reading, err := s.Now(t.Context())
-	must(err)
+	must(t, err)
 	if skew := time.Since(reading.Time.Std()).Abs(); skew > 10*time.Second || reading.Server == "" {
 		t.Errorf("the clock reads %+v, %v from ours", reading, skew)
 	}
@@ -65,13 +58,14 @@ func roundTrip(t *testing.T, s *sqlstore.Store, callers *sqlx.DB) {
 	first := row.Row{ID: 1<<62 + 1,                                           // is not exact as floating point
 		Tag: "Order.close", Key: "ключ \\' \" é", Body: []byte("{\"a\":\"ü \\\\ ' \x00 😀\"}"),
 		TTR: 15 * time.Second, MaxAttempts: 3, Priority: -5, Headers: []byte(`{"trace":"é"}`),
-		MaxLate: time.Minute, LatePolicy: row.LateSkip, Delay: 1500 * time.Millisecond, Expected: fallBack, Due: fallBack}
+		MaxLate: time.Minute, LatePolicy: row.LateSkip, Delay: 1500 * time.Millisecond,
+		Expected: fallBack, Due: fallBack}
 	insert(t, s, first)
 	second := first
 	second.ID, second.Key, second.Body = first.ID+1, "s3:é", []byte("before")
 	tx := begin(t, callers)
 	defer tx.Rollback()
-	must(s.Insert(t.Context(), tx, []row.Row{second}))
+	must(t, s.Insert(t.Context(), tx, []row.Row{second}))
 	found, err := s.FindActive(t.Context(), tx, []row.TagKey{{Tag: "any", Key: second.Key}})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("found %v, %v", found, err)
@@ -84,14 +78,15 @@ func roundTrip(t *testing.T, s *sqlstore.Store, callers *sqlx.DB) {
 	if n != 1 || err != nil {
 		t.Fatalf("%d changes applied: %v", n, err)
 	}
-	must(tx.Commit())
+	must(t, tx.Commit())
 	claim := row.Claim{Rows: []row.Ref{{ID: first.ID}, {ID: 5, Version: 9}}, Executor: "höst:1", IP: 1<<31 + 5}
 	claimed, err := s.Claim(t.Context(), claim)
 	if err != nil || len(claimed.Rows) != 1 {
 		t.Fatalf("claimed %+v, %v", claimed, err)
 	}
-	leases := []row.Lease{{Ref: row.Ref{ID: first.ID, Version: 1}, TTR: time.Hour}, {Ref: row.Ref{ID: 5}, TTR: time.Second}}
-	states, err := s.Renew(t.Context(), leases)
+	states, err := s.Renew(t.Context(), []row.Lease{
+		{Ref: row.Ref{ID: first.ID, Version: 1}, TTR: time.Hour}, {Ref: row.Ref{ID: 5}, TTR: time.Second},
+	})
 	if err != nil || len(states) != 1 || states[0].Due.Sub(reading.Time) < 59*time.Minute {
 		t.Errorf("renewed %+v, %v", states, err)
 	}
@@ -117,16 +112,17 @@ func TestPlainInsertIsATaskLikeAnyOther(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		s, pool := openNew(t, d)
 		expected := row.At(time.Now().Add(time.Hour))
-		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, delay_time) VALUES ('a', '{}', 90000)")
-		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, expected_time) VALUES ('a', '', ?)",
-			expected.String())
-		exec(t, pool.DB, "INSERT INTO delay_task_message (tag, message_body, delay_time, due_time) VALUES ('a', '', 1, NULL)")
+		const insert = "INSERT INTO delay_task_message (tag, message_body, "
+		exec(t, pool.DB, insert+"delay_time) VALUES ('a', '{}', 90000)")
+		exec(t, pool.DB, insert+"expected_time) VALUES ('a', '', ?)", expected.String())
+		exec(t, pool.DB, insert+"delay_time, due_time) VALUES ('a', '', 1, NULL)")
 		rows, broken, err := s.List(t.Context(), row.Filter{Tag: "a", Limit: 10}, true)
 		if err != nil || len(broken) != 0 || len(rows) != 3 {
 			t.Fatalf("rows %v, broken %v, %v", rows, broken, err)
 		}
 		for i, r := range rows {
-			if r.Status != row.Pending || r.Version != 0 || r.TTR != 15*time.Second || r.MaxAttempts != 20 || r.Created.IsZero() {
+			fresh := r.Status == row.Pending && r.Version == 0 && !r.Created.IsZero()
+			if !fresh || r.TTR != 15*time.Second || r.MaxAttempts != 20 {
 				t.Errorf("row %d is %+v", i, r)
 			}
 		}

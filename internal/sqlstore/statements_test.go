@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -19,36 +18,30 @@ import (
 
 const statementsFile = "testdata/statements.sql"
 
-// The list is what test/sqlcheck holds against other servers that speak like MySQL. Whatever the store sends has to be
-// in it: DELAYTASK_UPDATE=1 writes it anew.
+// test/sqlcheck checks the list against other servers that are compatible with MySQL. Every statement of the store has
+// to be in it. DELAYTASK_UPDATE=1 writes it anew.
 func TestStatementsThatTheStoreSendsAreListed(t *testing.T) {
 	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		if d.Members != nil {
 			t.Skip("it sends what each of its members is sent")
 		}
 		target, err := ParseDSN(d.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		connector, err := mysql.NewConnector(target.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		plain, _ := migrated(t, d)
 		recorder := dbtest.Record(connector)
 		db := sqlx.NewDb(sql.OpenDB(recorder), "mysql")
 		t.Cleanup(func() { _ = db.Close() })
 		s := New(db, MySQL)
 		callEverything(t, s, plain)
-		if err := s.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close(t.Context()))
 		golden.Check(t, statementsFile, strings.Join(recorder.Statements(), ";\n")+";\n")
 	})
 }
 
-// callEverything calls every method of a store, most of them in more than one form. What is bound may be anything; what
-// is part of the text must be the same each time.
+// callEverything calls every method of a store, most of them in several forms. What is part of a statement's text must
+// be the same each time.
 func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	t.Helper()
 	ctx := t.Context()
@@ -57,8 +50,10 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		return row.Row{ID: id, Tag: "a", Body: []byte("{}"), TTR: time.Minute, Expected: now, Due: now}
 	}
 	full := task(4)
-	full.Key, full.Headers, full.MaxLate, full.LatePolicy, full.MaxAttempts = "k", []byte(`{"a":"b"}`), time.Hour, row.LateFail, 3
+	full.Key, full.Headers, full.MaxAttempts = "k", []byte(`{"a":"b"}`), 3
+	full.MaxLate, full.LatePolicy = time.Hour, row.LateFail
 	status := row.Completed
+	filter := row.Filter{Tag: "a", Key: "k", Status: &status, DueBefore: now, AfterID: 1, Limit: 5}
 	change := func(id int64, from, to row.Status) row.Change {
 		return row.Change{ID: id, From: from, To: to, Due: now, Executor: "e"}
 	}
@@ -109,20 +104,20 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Expired", func() error { return two(s.Expired(ctx, 5)) }},
 		{"Orphans", func() error { return one(s.Orphans(ctx, "e:", 5)) }},
 		{"Renew", func() error {
-			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute}, {Ref: refs[1], TTR: time.Hour, Least: true,
-				Executor: "pop:e", Execution: now}}))
+			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute},
+				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: "pop:e", Execution: now}}))
 		}},
 		{"Update", func() error {
 			return one(s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited}))
 		}},
-		{"Update", func() error { return one(s.Update(ctx, nil, []row.Change{change(3, row.Pending, row.Completed)})) }},
+		{"Update", func() error {
+			return one(s.Update(ctx, nil, []row.Change{change(3, row.Pending, row.Completed)}))
+		}},
 		{"Discard", func() error {
 			return s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}})
 		}},
 		{"List", func() error { return two(s.List(ctx, row.Filter{Limit: 5}, true)) }},
-		{"List", func() error {
-			return two(s.List(ctx, row.Filter{Tag: "a", Key: "k", Status: &status, DueBefore: now, AfterID: 1, Limit: 5}, false))
-		}},
+		{"List", func() error { return two(s.List(ctx, filter, false)) }},
 		{"Counts", func() error { return one(s.Counts(ctx)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, 0, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, now, 5)) }},
@@ -141,7 +136,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Nodes", func() error { return two(s.Nodes(ctx)) }},
 		{"Leave", func() error { return s.Leave(ctx, []string{"t"}) }},
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }},
-		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // is met
+		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // finds the first
 		{"SaveRequest", func() error { return s.SaveRequest(ctx, request.Hash, 1, false) }},
 		{"PurgeRequests", func() error { return one(s.PurgeRequests(old(requestTable, "create_time"), 5)) }},
 		{"CreateToken", func() error { return s.CreateToken(ctx, access) }},
@@ -167,40 +162,6 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	for method := range reflect.TypeFor[*Store]().Methods() {
 		if !called[method.Name] {
 			t.Errorf("%s is not called, so its statements are in no list", method.Name)
-		}
-	}
-}
-
-func one[A any](_ A, err error) error { return err }
-
-func two[A, B any](_ A, _ B, err error) error { return err }
-
-// BenchmarkBuild makes the statements that carry most of the load, for batches of several sizes.
-func BenchmarkBuild(b *testing.B) {
-	const executor = "host.example.com:12345:J5NCQMUZ3KQ7L4XE:17"
-	body := []byte(strings.Repeat("x", 100))
-	for _, n := range []int{1, 64, 500} {
-		rows, changes, c := make([]row.Row, n), make([]row.Change, n), row.Claim{Executor: executor}
-		for i := range rows { // due a microsecond apart
-			id, due := int64(i)+1, row.At(time.Now())+row.Time(i)
-			rows[i] = row.Row{ID: id, Tag: "bench", Body: body, MaxAttempts: 20, TTR: 15 * time.Second, Expected: due, Due: due}
-			c.Rows = append(c.Rows, row.Ref{ID: id})
-			finish := due.Add(time.Millisecond)
-			changes[i] = row.Change{ID: id, Version: 1, From: row.Executing, To: row.Completed, Due: finish, Attempt: 1,
-				Execution: due, Finish: finish, Executor: executor}
-		}
-		for _, kind := range []Kind{MySQL, SQLite} {
-			d := dialectOf(kind)
-			for name, build := range map[string]func(){
-				"insert": func() { d.insert(rows) }, "claim": func() { d.claim(c) }, "settle": func() { d.update(changes) },
-			} {
-				b.Run(fmt.Sprintf("%s/%s/%d", name, kind, n), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						build()
-					}
-				})
-			}
 		}
 	}
 }

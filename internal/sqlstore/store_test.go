@@ -48,16 +48,14 @@ func TestStoreKeepsToTheCallersTransaction(t *testing.T) {
 			_, callers := open(t, db)
 			return s, func() storetest.Tx {
 				tx, err := callers.BeginTx(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return tx
 			}
 		})
 	})
 }
 
-func TestStoreWaitsForNobodysLockForLong(t *testing.T) {
+func TestStoreWaitsForALockOnce(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, db dbtest.Database) {
 		storetest.RunLocks(t, func(t *testing.T) (store.Store, func(ids ...int64) func()) {
 			t.Parallel()
@@ -67,11 +65,12 @@ func TestStoreWaitsForNobodysLockForLong(t *testing.T) {
 	})
 }
 
-func TestStoreSetsBrokenRowsApart(t *testing.T) {
+func TestStoreReportsBrokenRows(t *testing.T) {
 	lender.Each(t, func(t *testing.T, db dbtest.Database) {
 		storetest.RunBroken(t, func(t *testing.T) (store.Store, func(int64)) {
 			s, pool := open(t, lender.New(t, db.Kind))
-			return s, func(id int64) { exec(t, pool.DB, "UPDATE delay_task_message SET late_policy = 9 WHERE id = ?", id) }
+			const spoil = "UPDATE delay_task_message SET late_policy = 9 WHERE id = ?"
+			return s, func(id int64) { exec(t, pool.DB, spoil, id) }
 		})
 	})
 }
@@ -106,9 +105,7 @@ func empty(ctx context.Context, db dbtest.Database) error {
 func open(t *testing.T, db dbtest.Database) (*sqlstore.Store, *sqlx.DB) {
 	t.Helper()
 	pool, kind, err := sqlstore.Connect(t.Context(), db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = pool.Close() })
 	s := sqlstore.New(pool, kind)
 	t.Cleanup(func() {
@@ -122,9 +119,7 @@ func open(t *testing.T, db dbtest.Database) (*sqlstore.Store, *sqlx.DB) {
 // openNew is open after the migrations.
 func openNew(t *testing.T, db dbtest.Database) (*sqlstore.Store, *sqlx.DB) {
 	t.Helper()
-	if err := migrate(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
+	must(t, migrate(t.Context(), db))
 	return open(t, db)
 }
 
@@ -139,9 +134,7 @@ func callersPool(t *testing.T, d dbtest.Database, variable, value string) *sqlx.
 func poolOf(t *testing.T, dsn string) *sqlx.DB {
 	t.Helper()
 	db, err := sqlx.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -149,9 +142,7 @@ func poolOf(t *testing.T, dsn string) *sqlx.DB {
 func config(t *testing.T, d dbtest.Database) *mysql.Config {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(d.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cfg
 }
 
@@ -161,9 +152,7 @@ func task(id int64, key string) row.Row {
 
 func insert(t *testing.T, s *sqlstore.Store, rows ...row.Row) {
 	t.Helper()
-	if err := s.Insert(t.Context(), nil, rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Insert(t.Context(), nil, rows))
 }
 
 func exec(t *testing.T, on *sql.DB, query string, args ...any) {
@@ -175,13 +164,11 @@ func exec(t *testing.T, on *sql.DB, query string, args ...any) {
 
 func number(t *testing.T, db *sql.DB, query string) (n int) {
 	t.Helper()
-	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRowContext(t.Context(), query).Scan(&n))
 	return n
 }
 
-// waitForWrite returns when another connection of this database is in the midst of a write.
+// waitForWrite returns when another connection of this database is executing a write.
 func waitForWrite(t *testing.T, pool *sqlx.DB) {
 	t.Helper()
 	const writes = "SELECT COUNT(*) FROM information_schema.processlist" +
@@ -201,13 +188,20 @@ func lock(t *testing.T, pool *sqlx.DB, ids []int64) func() {
 func begin(t *testing.T, pool *sqlx.DB, statements ...string) *sql.Tx {
 	t.Helper()
 	tx, err := pool.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, statement := range statements {
-		if _, err := tx.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must(t, one(tx.ExecContext(t.Context(), statement)))
 	}
 	return tx
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func one[A any](_ A, err error) error { return err }
+
+func two[A, B any](_ A, _ B, err error) error { return err }

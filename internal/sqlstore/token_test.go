@@ -36,9 +36,7 @@ func TestTokensAreCreatedReadAndDeleted(t *testing.T) {
 		passing.Expires = before.Time.Add(time.Hour)
 		big.Tags, big.Verbs = nil, nil
 		for _, token := range []row.AccessToken{lasting, passing, big} {
-			if err := s.CreateToken(t.Context(), token); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.CreateToken(t.Context(), token))
 		}
 		tokens, after := read()
 		for i := range tokens {

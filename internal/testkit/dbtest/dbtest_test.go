@@ -27,17 +27,13 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 func TestEveryDatabaseIsEmptyAndIsWhatItSays(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		db := open(t, d)
-		if _, err := db.ExecContext(t.Context(), "CREATE TABLE thing (id INT PRIMARY KEY)"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, one(db.ExecContext(t.Context(), "CREATE TABLE thing (id INT PRIMARY KEY)")))
 		version := "SELECT VERSION()"
 		if d.Kind == dbtest.SQLite {
 			version = "SELECT sqlite_version()"
 		}
 		var v string
-		if err := db.QueryRowContext(t.Context(), version).Scan(&v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.QueryRowContext(t.Context(), version).Scan(&v))
 		if got := strings.Contains(v, "MariaDB"); got != (d.Kind == dbtest.MariaDB) {
 			t.Errorf("%s says that it is %s", d.Kind, v)
 		}
@@ -49,9 +45,7 @@ func TestDatabaseIsGoneAfterItsTest(t *testing.T) {
 		var inner dbtest.Database
 		t.Run("inner", func(t *testing.T) { inner = dbtest.New(t, outer.Kind) })
 		cfg, err := mysql.ParseDSN(inner.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var n int
 		err = open(t, outer).QueryRowContext(t.Context(),
 			"SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", cfg.DBName).Scan(&n)
@@ -80,12 +74,8 @@ func killTestProcess(t *testing.T, kind dbtest.Kind) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledTestProcessLeavesNoServer$")
 	child.Env = append(os.Environ(), hangEnv+"="+string(kind), "DELAYTASK_TEST_DSN=")
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, child.Start())
 	var dsn string
 	for lines := bufio.NewScanner(out); dsn == "" && lines.Scan(); {
 		_, dsn, _ = strings.Cut(lines.Text(), "DSN ")
@@ -98,12 +88,8 @@ func killTestProcess(t *testing.T, kind dbtest.Kind) {
 		t.Skipf("no private %s here", kind)
 	}
 	conn := open(t, dbtest.Database{Kind: kind, DSN: dsn})
-	if err := conn.PingContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.PingContext(t.Context()))
+	must(t, child.Process.Kill())
 	_ = child.Wait()
 
 	// The statement ends when its server does; a server that stayed would let it sleep on and answer.
@@ -124,9 +110,7 @@ func TestDisposableServerComesBackWithItsDataAndLeavesItWhenSpared(t *testing.T)
 			})
 			m := dbtest.NewDisposable(t, kind)
 			db := open(t, m.Database(t))
-			if _, err := db.ExecContext(t.Context(), "CREATE TABLE thing AS SELECT 7 AS id"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, one(db.ExecContext(t.Context(), "CREATE TABLE thing AS SELECT 7 AS id")))
 			const read = "SELECT id FROM thing"
 			m.Kill(t)
 			if err := db.PingContext(t.Context()); err == nil {
@@ -147,9 +131,7 @@ func TestDisposableServerComesBackWithItsDataAndLeavesItWhenSpared(t *testing.T)
 			if err := db.QueryRowContext(t.Context(), read).Scan(&id); err != nil {
 				t.Error(err)
 			}
-			if err := m.Spare(left); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Spare(left))
 			if err := db.PingContext(t.Context()); err == nil {
 				t.Error("the server that was ended answers")
 			}
@@ -178,9 +160,16 @@ func open(t *testing.T, d dbtest.Database) *sql.DB {
 		driver, dsn = "sqlite", strings.TrimPrefix(d.DSN, "sqlite:")
 	}
 	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func one[A any](_ A, err error) error { return err }

@@ -38,28 +38,21 @@ var clockTests = []test{
 }
 
 var contextTests = []test{
-	{"Nothing is done for a caller who has gone, and it is told", func(t *tester) {
+	{"Nothing is done for a caller whose context has ended, which is the error", func(t *tester) {
 		pending, executing := t.inserted(t.task(1)), t.take(t.task(2))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for name, call := range map[string]func() error{
-			"Insert": func() error { return t.store.Insert(ctx, nil, []row.Row{t.task(3)}) },
-			"Claim": func() error {
-				_, err := t.store.Claim(ctx, row.Claim{Rows: []row.Ref{ref(pending)}, Executor: "late"})
-				return err
-			},
-			"Renew": func() error { _, err := t.store.Renew(ctx, []row.Lease{{Ref: ref(executing), TTR: 1e12}}); return err },
-			"Update": func() error {
-				_, err := t.store.Update(ctx, nil, []row.Change{change(executing, row.Completed)})
-				return err
-			},
-			"Now":  func() error { _, err := t.store.Now(ctx); return err },
-			"Get":  func() error { _, _, err := t.store.Get(ctx, nil, []int64{1}); return err },
-			"Due":  func() error { _, err := t.store.Due(ctx, everything("a")); return err },
-			"Tags": func() error { _, err := t.store.Tags(ctx); return err },
-		} {
-			if err := call(); !row.Ended(err) {
-				t.Errorf("%s: error %v, want that the context ended", name, err)
+		insert := t.store.Insert(ctx, nil, []row.Row{t.task(3)})
+		_, claim := t.store.Claim(ctx, row.Claim{Rows: []row.Ref{ref(pending)}, Executor: "late"})
+		_, renew := t.store.Renew(ctx, []row.Lease{{Ref: ref(executing), TTR: 1e12}})
+		_, update := t.store.Update(ctx, nil, []row.Change{change(executing, row.Completed)})
+		_, now := t.store.Now(ctx)
+		_, _, get := t.store.Get(ctx, nil, []int64{1})
+		_, due := t.store.Due(ctx, everything("a"))
+		_, tags := t.store.Tags(ctx)
+		for i, err := range []error{insert, claim, renew, update, now, get, due, tags} {
+			if !row.Ended(err) {
+				t.Errorf("call %d: error %v, want that the context ended", i, err)
 			}
 		}
 		t.missing(3)

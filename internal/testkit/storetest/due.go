@@ -8,20 +8,6 @@ import (
 )
 
 var dueTests = []test{
-	{"Pending rows come by due time, then by id, with all that arming them needs", func(t *tester) {
-		t.oneOfEach(t.start)
-		first := t.keyed(10, "order.close", "")
-		first.Priority = 42
-		c := change(t.inserted(first), row.Pending)
-		c.CrashCount, c.Due = 3, t.start.Add(-time.Hour)
-		t.apply(c)
-		t.insert(t.dueAt(11, 30), t.dueAt(12, 10), t.dueAt(13, 20), t.dueAt(15, 10), t.dueAt(14, 10))
-		t.sees(everything("order.close"), 10, 1, 12, 14, 15, 13, 11)
-		want := row.Due{ID: 10, Version: 1, Tag: "order.close", Due: c.Due, Priority: 42, CrashCount: 3}
-		if got := t.due(everything("order.close"))[0]; got != want {
-			t.Fatalf("got %+v, want %+v", got, want)
-		}
-	}},
 	{"The window begins with From and ends before To, and rows without a due time come first where it has no lower end",
 		func(t *tester) {
 			t.insert(t.dueAt(1, 9), t.dueAt(2, 10), t.dueAt(3, 11), t.dueAt(4, 19), t.dueAt(5, 20))
@@ -52,7 +38,7 @@ var dueTests = []test{
 		w.Limit = 3
 		t.sees(w, 4, 3, 2)
 	}},
-	{"Paging meets every row once, also where many are due at one time or at none", func(t *tester) {
+	{"Paging reads every row once, also where many are due at one time or at none", func(t *tester) {
 		t.pages("timed", func(i int64) row.Time { return t.start.Add(time.Duration(i/40) * time.Second) })
 		t.pages("undated", func(int64) row.Time { return 0 })
 	}},
@@ -103,7 +89,7 @@ func (t *tester) pages(tag string, due func(i int64) row.Time) {
 	for page := t.due(w); len(page) > 0; page = t.due(w) {
 		for _, d := range page {
 			if seen[d.ID] {
-				t.Fatalf("task %d was met twice", d.ID)
+				t.Fatalf("task %d was read twice", d.ID)
 			}
 			seen[d.ID] = true
 		}
@@ -111,6 +97,6 @@ func (t *tester) pages(tag string, due func(i int64) row.Time) {
 		w.From, w.AfterID = last.Due, last.ID
 	}
 	if len(seen) != total {
-		t.Fatalf("%s: met %d rows of %d", tag, len(seen), total)
+		t.Fatalf("%s: read %d rows of %d", tag, len(seen), total)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// RunLocks tests a store whose database locks single rows. lock holds the rows in another transaction until unlock is
-// called. Most tests wait for a lock in vain, so open should call t.Parallel.
+// RunLocks tests a store whose database locks single rows. lock locks rows in another transaction until unlock is
+// called. Most tests spend a whole lock wait, so open should call t.Parallel.
 func RunLocks(t *testing.T, open func(t *testing.T) (store store.Store, lock func(ids ...int64) (unlock func()))) {
 	run(t, lockTests, func(t *testing.T) *tester {
 		store, lock := open(t)
@@ -21,7 +21,7 @@ func RunLocks(t *testing.T, open func(t *testing.T) (store store.Store, lock fun
 }
 
 var lockTests = []test{
-	{"Locked names the rows that are held, and no others", func(t *tester) {
+	{"Locked names the rows that are locked, and no others", func(t *tester) {
 		t.insertTasks(plain, 1, 2, 3, 4)
 		unlock := t.lock(2, 4)
 		t.locked([]int64{1, 2, 3, 4, 5}, 2, 4)
@@ -39,7 +39,7 @@ var lockTests = []test{
 		t.lists(row.Filter{Limit: 10}, 1, 2)
 		t.found([]row.TagKey{{Tag: "a", Key: "k"}}, 1)
 	}},
-	{"A claim that meets a lock waits once and claims nothing", func(t *tester) {
+	{"A claim of a locked row waits once and claims nothing", func(t *tester) {
 		ids := upTo(manyRows)
 		t.insertTasks(plain, ids...)
 		c := row.Claim{Executor: executor}
@@ -58,7 +58,7 @@ var lockTests = []test{
 		t.waitsOnce(claim, before, 2)
 		t.wins(c, ids...)
 	}},
-	{"A renewal that meets locks waits once and renews nothing", func(t *tester) {
+	{"A renewal of locked rows waits once and renews nothing", func(t *tester) {
 		claimed := t.claimMany()
 		var leases []row.Lease
 		for _, r := range claimed {
@@ -68,7 +68,7 @@ var lockTests = []test{
 		t.waitsOnce(renew, claimed, idsOf(claimed)[1:]...)
 		t.renew(leases...)
 	}},
-	{"A settle that meets locks waits once and settles nothing", func(t *tester) {
+	{"A settle of locked rows waits once and settles nothing", func(t *tester) {
 		claimed := t.claimMany()
 		var changes []row.Change
 		for _, r := range claimed {
@@ -78,7 +78,7 @@ var lockTests = []test{
 		t.waitsOnce(settle, claimed, idsOf(claimed)[1:]...)
 		t.apply(changes...)
 	}},
-	{"A lock elsewhere delays nobody", func(t *tester) {
+	{"A lock on another row delays no write", func(t *tester) {
 		t.insertTasks(plain, 1, 2, 3)
 		defer t.lock(2)() // after all of them: a write that had to wait for the row would be refused
 		t.wins(row.Claim{Rows: []row.Ref{{ID: 1}, {ID: 3}}, Executor: executor}, 1, 3)
@@ -99,7 +99,7 @@ func (t *tester) locked(ids []int64, want ...int64) {
 	}
 }
 
-// manyRows is how many rows a batch has that meets locks: were each waited for, that alone would take as many seconds.
+// manyRows is the size of a batch with locked rows. Waiting for each of them would take as many seconds.
 const manyRows = 10
 
 // claimMany claims new tasks and returns them as they are then.
@@ -118,7 +118,7 @@ func (t *tester) claimMany() (rows []row.Row) {
 }
 
 // waitsOnce wants the write refused because some of the rows are locked, after one lock wait of a second, and nothing
-// changed. MySQL looks only once a second whose wait is over, and a machine may stall in between. What waits for each
+// changed. MySQL ends lock waits only once a second, and the machine may stall in between. A write that waits for each
 // row takes so much longer that three tries tell.
 func (t *tester) waitsOnce(write func() error, rows []row.Row, held ...int64) {
 	t.Helper()
@@ -141,7 +141,7 @@ func (t *tester) waitsOnce(write func() error, rows []row.Row, held ...int64) {
 	t.Errorf("waited %v, want one lock wait of a second", took)
 }
 
-// writeGoesOn tries again where the machine stalled so that the lock ended too late to tell.
+// writeGoesOn tries again when the machine has stalled, so that the lock ended too late to tell.
 func writeGoesOn(t *tester) {
 	t.insertTasks(plain, 1)
 	for range 20 {

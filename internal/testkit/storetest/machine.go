@@ -81,7 +81,8 @@ func (m *machine) claim() {
 		if !ok {
 			continue
 		}
-		r.Status, r.Version, r.Attempt, r.Executor, r.IPAddress = row.Executing, r.Version+1, r.Attempt+1, c.Executor, c.IP
+		r.Status, r.Version, r.Attempt = row.Executing, r.Version+1, r.Attempt+1
+		r.Executor, r.IPAddress = c.Executor, c.IP
 		r.Due = max(claimed.Reading.Time, r.Due).Add(r.TTR)
 		r.Due = m.about(got[ref.ID].Due, r.Due)
 		r.Execution = cmp.Or(r.Execution, r.Due.Add(-r.TTR))
@@ -118,9 +119,9 @@ func (m *machine) renew() {
 			m.rows[l.ID] = r
 		}
 		r, exists := m.rows[l.ID]
-		s, told := states[l.ID]
-		if exists != told {
-			m.Fatalf("renew: task %d exists %v, its state is told %v", l.ID, exists, told)
+		s, returned := states[l.ID]
+		if exists != returned {
+			m.Fatalf("renew: task %d exists %v, its state is returned %v", l.ID, exists, returned)
 		}
 		want := row.State{ID: r.ID, Tag: r.Tag, Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}
 		if exists && s != want {
@@ -133,13 +134,13 @@ func (m *machine) update() {
 	var changes []row.Change
 	after := maps.Clone(m.rows)
 	refused, applied := false, 0
-	touched := make(map[string]bool)
+	used := make(map[string]bool)
 	for _, ref := range m.someRefs() {
 		old := m.rows[ref.ID]
-		if old.Key != "" && touched[old.Key] {
-			continue // which of two rows with one key comes first inside a statement is the database's own affair
+		if old.Key != "" && used[old.Key] {
+			continue // a database may change two rows with one key in any order
 		}
-		touched[old.Key] = true
+		used[old.Key] = true
 		c := m.someChange(ref, old.Status)
 		changes = append(changes, c)
 		r, ok := m.at(ref, c.From)
@@ -188,7 +189,7 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	return c
 }
 
-// changedBy is what the contract makes of a row.
+// changedBy returns the row that a change must make of r.
 func changedBy(r row.Row, c row.Change) row.Row {
 	r.Status, r.Version, r.Due, r.Attempt, r.CrashCount = c.To, r.Version+1, c.Due, c.Attempt, c.CrashCount
 	r.Execution, r.Finish, r.ErrorStack, r.Errors = c.Execution, c.Finish, c.ErrorStack, c.Errors
@@ -256,7 +257,7 @@ func (m *machine) now() row.Time {
 	return reading.Time
 }
 
-// about returns what the store wrote from its clock, once it is known to lie near what the model thinks.
+// about returns what the store wrote from its clock, if it is near the model's time.
 func (m *machine) about(got, want row.Time) row.Time {
 	m.Helper()
 	if apart := got.Sub(want).Abs(); apart > time.Minute {
@@ -265,7 +266,7 @@ func (m *machine) about(got, want row.Time) row.Time {
 	return got
 }
 
-// equal compares all columns but the two that only the store knows, and the text of a body that is empty or absent.
+// equal compares all columns but create_time and update_time. An empty body equals none.
 func (m *machine) equal(got, want row.Row) {
 	m.Helper()
 	sameBody := bytes.Equal(got.Body, want.Body)

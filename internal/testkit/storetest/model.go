@@ -14,9 +14,9 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// Model runs random operations on a store and on a reference model, a plain map, and compares what both answer. Batches
-// of rows that differ, and filters in all combinations, are tested here alone. It uses one store for all runs and
-// empties it in between.
+// Model runs random operations on a store and on a reference model, a plain map, and compares their answers. Only Model
+// tests batches of rows that differ, refused batches, and filters in all combinations. It uses one store for all runs
+// and empties it in between.
 func Model(t *testing.T, open func(t *testing.T) store.Store) {
 	tester := newTester(t, open(t))
 	rapid.Check(t, func(rt *rapid.T) {
@@ -59,7 +59,7 @@ func (t *tester) empty() {
 	}
 }
 
-// Generators note things about themselves, so runs beside each other do not share them.
+// Generators have state, so parallel runs do not share them.
 
 func someIDs() *rapid.Generator[int64]   { return rapid.Int64Range(1, 8) }
 func someTags() *rapid.Generator[string] { return rapid.SampledFrom([]string{"a", "A", "b"}) }
@@ -96,7 +96,7 @@ func (m *machine) someRefs() []row.Ref {
 	return slices.CompactFunc(refs, func(a, b row.Ref) bool { return a.ID == b.ID })
 }
 
-// carrier returns the id of the unfinished row that stands in the way of r's key, or 0.
+// carrier returns the id of the unfinished row that has r's key, or 0.
 func carrier(rows map[int64]row.Row, r row.Row) int64 {
 	if r.Key == "" {
 		return 0

@@ -16,7 +16,7 @@ var raceTests = []test{
 			return len(claimed.Rows) == 1, err
 		})
 		if got := t.get(1); got.Executor != claimer(winner) || got.Version != 1 || got.Attempt != 1 {
-			t.Fatalf("claimer %d was told that it won, the row says %s", winner, show(got))
+			t.Fatalf("claimer %d has won, the row says %s", winner, show(got))
 		}
 	}},
 	{"Of many saves with one key one is stored", func(t *tester) {
@@ -30,7 +30,9 @@ var raceTests = []test{
 		t.lists(row.Filter{Limit: 100}, int64(winner+1))
 	}},
 	{"Of many nodes one gets the number", func(t *tester) {
-		winner := t.oneWins(20, func(i int) (bool, error) { return t.store.Join(t.Context(), node(1, claimer(i)), 1e12) })
+		winner := t.oneWins(20, func(i int) (bool, error) {
+			return t.store.Join(t.Context(), node(1, claimer(i)), 1e12)
+		})
 		t.beats(node(1, claimer(winner)), true)
 	}},
 	{"Claimers of overlapping batches share the rows", overlappingBatches},
@@ -39,7 +41,7 @@ var raceTests = []test{
 
 func claimer(i int) string { return fmt.Sprintf("host:1:t:%d", i) }
 
-// oneWins lets n callers try at once, and returns the one that is told that it won.
+// oneWins lets n callers try at once, and returns the one that has won.
 func (t *tester) oneWins(n int, try func(i int) (bool, error)) (winner int) {
 	t.Helper()
 	won := make([]bool, n)
@@ -56,7 +58,7 @@ func (t *tester) oneWins(n int, try func(i int) (bool, error)) (winner int) {
 		}
 	}
 	if winners != 1 {
-		t.Fatalf("%d callers were told that they won, want one", winners)
+		t.Fatalf("%d callers have won, want one", winners)
 	}
 	return winner
 }
@@ -75,25 +77,25 @@ func together(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// mayTryAgain reports whether nothing was changed because others were in the way: a deadlock, or a lock that lasted.
+// mayTryAgain reports whether nothing was changed because of a deadlock or a lock.
 func mayTryAgain(err error) bool {
 	c := row.ClassOf(err)
 	return c == row.ClassNotApplied || c == row.ClassLocked
 }
 
-// makers notes who was told of a change that only one can have made.
+// makers notes the callers that have made a change which only one can make.
 type makers struct {
 	mu sync.Mutex
 	of map[int64]string
 }
 
-func (m *makers) made(t *tester, what int64, who string) {
+func (m *makers) made(t *tester, what int64, caller string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if other, twice := m.of[what]; twice {
-		t.Errorf("%d was made by %s and by %s", what, other, who)
+		t.Errorf("%d was made by %s and by %s", what, other, caller)
 	}
-	m.of[what] = who
+	m.of[what] = caller
 }
 
 func overlappingBatches(t *tester) {
@@ -119,7 +121,7 @@ func overlappingBatches(t *tester) {
 	})
 	for _, r := range t.list(row.Filter{Limit: 1000}) {
 		if won.of[r.ID] != r.Executor || r.Version != 1 {
-			t.Errorf("task %d is held by %q at version %d, won by %q", r.ID, r.Executor, r.Version, won.of[r.ID])
+			t.Errorf("task %d is owned by %q at version %d, won by %q", r.ID, r.Executor, r.Version, won.of[r.ID])
 		}
 	}
 	if len(won.of) != rows {
@@ -127,13 +129,13 @@ func overlappingBatches(t *tester) {
 	}
 }
 
-// storm lets actors read a row and try a transition of what they saw; whoever is told that it applied has made that
+// storm lets actors read a row and try a transition from what they saw. One whose transition applied has made that
 // version.
 func storm(t *tester) {
 	const actors, rounds = 8, 25
 	t.insertTasks(plain, 1)
 	versions := makers{of: make(map[int64]string)}
-	var empty atomic.Int64 // a claim that won does not know it when the row was settled before it was read back
+	var empty atomic.Int64 // claims that returned no row: some have won a row that was settled before they read it back
 	together(actors, func(actor int) {
 		for round := range rounds {
 			states, err := t.store.States(t.Context(), []int64{1})
@@ -166,8 +168,8 @@ func storm(t *tester) {
 			}
 		}
 	})
-	told := int64(len(versions.of))
-	if last := t.get(1).Version; told > last || told+empty.Load() < last {
-		t.Errorf("%d transitions were told of and %d claims came back empty, the row is at version %d", told, empty.Load(), last)
+	made := int64(len(versions.of))
+	if last := t.get(1).Version; made > last || made+empty.Load() < last {
+		t.Errorf("%d transitions and %d empty claims, the row is at version %d", made, empty.Load(), last)
 	}
 }

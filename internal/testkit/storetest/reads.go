@@ -67,7 +67,7 @@ func (t *tester) expires(limit int, want ...int64) {
 }
 
 var statesTests = []test{
-	{"States tell who holds the rows, missing ones are left out", func(t *tester) {
+	{"States are those of the rows, and missing rows are left out", func(t *tester) {
 		t.insert(t.task(1))
 		t.take(t.task(2))
 		t.insertAs(t.task(3), row.Cancelled, t.start)
@@ -81,8 +81,10 @@ var statesTests = []test{
 		}
 	}},
 	{"Orphans are executing rows, found by the beginning of their executor, taken literally", func(t *tester) {
-		for i, name := range []string{"host:1:ab_c:1", "host:1:abXc:1", "host:1:ab%c:2", "HOST:1:ab_c:1", `host:1:ab\c:1`,
-			"x:host:1", "host:1:done"} {
+		for i, name := range []string{
+			"host:1:ab_c:1", "host:1:abXc:1", "host:1:ab%c:2", "HOST:1:ab_c:1", `host:1:ab\c:1`, "x:host:1",
+			"host:1:done",
+		} {
 			r := t.task(int64(i + 1))
 			t.insert(r)
 			t.wins(row.Claim{Rows: []row.Ref{ref(r)}, Executor: name}, r.ID)
@@ -115,7 +117,7 @@ var statesTests = []test{
 			t.Errorf("got %d orphans, want the limit of 2", len(got))
 		}
 	}},
-	{"Rows that nobody touches are not locked", func(t *tester) {
+	{"Rows that no transaction changes are not locked", func(t *tester) {
 		before := []row.Row{t.inserted(t.task(1)), t.take(t.task(2))}
 		t.locked([]int64{1, 2, 3})
 		for _, r := range before {

@@ -35,7 +35,9 @@ var renewTests = []test{
 		long, short, cut := t.take(t.task(1)), t.take(t.task(2)), t.take(t.task(3))
 		t.renew(row.Lease{Ref: ref(long), TTR: time.Hour}, row.Lease{Ref: ref(cut), TTR: time.Hour})
 		later := t.get(1).Due
-		both := []row.Lease{{Ref: ref(long), TTR: time.Minute, Least: true}, {Ref: ref(short), TTR: time.Minute, Least: true}}
+		both := []row.Lease{
+			{Ref: ref(long), TTR: time.Minute, Least: true}, {Ref: ref(short), TTR: time.Minute, Least: true},
+		}
 		for _, leases := range [][]row.Lease{both, append(both, row.Lease{Ref: ref(cut), TTR: time.Minute})} {
 			t.renew(leases...)
 			if due := t.get(1).Due; due != later {
@@ -48,7 +50,7 @@ var renewTests = []test{
 			}
 		}
 	}},
-	{"A row that is not held is not renewed, and its state is told", func(t *tester) {
+	{"A row of another owner is not renewed, and its state is returned", func(t *tester) {
 		released, completed, stolen, kept := t.take(t.task(1)), t.take(t.task(2)), t.take(t.task(3)), t.take(t.task(4))
 		t.apply(change(released, row.Pending), change(completed, row.Completed), change(stolen, row.Pending))
 		t.claim(row.Ref{ID: 3, Version: 2})
@@ -56,7 +58,8 @@ var renewTests = []test{
 		before := []row.Row{t.get(1), t.get(2), t.get(3), pending}
 		var leases []row.Lease
 		for _, r := range []row.Row{stolen, {ID: 6, Version: 1}, kept, released, completed, pending} {
-			leases = append(leases, row.Lease{Ref: ref(r), TTR: time.Hour, Executor: row.PopMark + executor, Execution: t.start})
+			leases = append(leases,
+				row.Lease{Ref: ref(r), TTR: time.Hour, Executor: row.PopMark + executor, Execution: t.start})
 		}
 		states := make(map[int64]row.State)
 		for _, s := range t.renew(leases...) {
@@ -70,7 +73,7 @@ var renewTests = []test{
 			t.holds(states[r.ID], r)
 		}
 		if states[4].Due < t.start.Add(time.Hour) {
-			t.Errorf("lease until %v, want the row that is held renewed", states[4].Due)
+			t.Errorf("lease until %v, want the row that is owned renewed", states[4].Due)
 		}
 	}},
 	{"A renewal may name another executor and the start, and keeps both where it does not", func(t *tester) {

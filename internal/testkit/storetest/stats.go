@@ -9,7 +9,7 @@ import (
 )
 
 var statsTests = []test{
-	{"Counts tell number and oldest due time per tag and status", func(t *tester) {
+	{"Counts are the number and the oldest due time per tag and status", func(t *tester) {
 		if counts, err := t.store.Counts(t.Context()); err != nil || len(counts) != 0 {
 			t.Fatalf("an empty table counts %v, %v", counts, err)
 		}

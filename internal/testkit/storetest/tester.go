@@ -1,8 +1,7 @@
-// Package storetest is the conformance suite of store.Store. Whatever passes it can stand under the engine.
+// Package storetest is the conformance suite of store.Store. The engine runs on any store that passes it.
 //
-// [Run] holds for every store. [RunTx], [RunLocks] and [RunBroken] need a way to do what the interface cannot: open a
-// transaction, lock a row from outside, store garbage. [Model] compares a store with a reference model under random
-// operations.
+// [Run] is for every store. [RunTx], [RunLocks] and [RunBroken] need what the interface cannot do: open a transaction,
+// lock a row from outside, store garbage. [Model] compares a store with a reference model under random operations.
 package storetest
 
 import (
@@ -22,8 +21,8 @@ type test struct {
 	run  func(t *tester)
 }
 
-// Run tests the contract on stores that open returns: each one empty and closed by t.Cleanup. Where stores do not
-// disturb each other, open may call t.Parallel.
+// Run tests the contract on the stores that open returns, each of them empty and closed by t.Cleanup. Where stores are
+// independent, open may call t.Parallel.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	topics := []struct {
 		name  string
@@ -63,7 +62,7 @@ func run(t *testing.T, tests []test, open func(t *testing.T) *tester) {
 	}
 }
 
-// tester is a test with a store of its own. Its methods end the test when the store fails.
+// tester is a test with its store. Its methods end the test when the store fails.
 type tester struct {
 	*testing.T
 	store store.Store
@@ -87,8 +86,8 @@ func (t *tester) now() row.Time {
 	return reading.Time
 }
 
-// waitUntilAfter returns when the store's clock has passed the moment. It asks again and again instead of sleeping,
-// because the store's clock need not be the machine's.
+// waitUntilAfter returns when the store's clock has passed the moment. It polls instead of sleeping, because the
+// store's clock need not be the machine's.
 func (t *tester) waitUntilAfter(moment row.Time) {
 	t.Helper()
 	for giveUp := time.Now().Add(time.Minute); t.now() <= moment; {
@@ -116,7 +115,7 @@ func (t *tester) must(err error) {
 func (t *tester) refused(err error, want row.Class) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("the store took it, want class %v", want)
+		t.Fatalf("the store accepted it, want class %v", want)
 	}
 	if got := row.ClassOf(err); got != want {
 		t.Fatalf("class %v, want %v: %v", got, want, err)
@@ -125,7 +124,7 @@ func (t *tester) refused(err error, want row.Class) {
 
 var statuses = []row.Status{row.Pending, row.Completed, row.Failed, row.Executing, row.Cancelled}
 
-// task returns a new row that has been due for a second, its lease lasts a minute.
+// task returns a new row that has been due for a second. Its lease lasts a minute.
 func (t *tester) task(id int64) row.Row {
 	return row.Row{
 		ID: id, Tag: "order.close", Body: []byte(`{"order":1}`), MaxAttempts: 20, TTR: time.Minute,
@@ -225,7 +224,7 @@ func (t *tester) update(changes ...row.Change) int {
 	return applied
 }
 
-// apply is update for changes that all have to apply.
+// apply is update for changes that must all apply.
 func (t *tester) apply(changes ...row.Change) {
 	t.Helper()
 	if applied := t.update(changes...); applied != len(changes) {
@@ -261,7 +260,7 @@ func (t *tester) same(got, want row.Row) {
 	}
 }
 
-// written compares the stored row with one that lacks only the times at which the store wrote it.
+// written compares the stored row with want, except for the times at which the store wrote it.
 func (t *tester) written(want row.Row) {
 	t.Helper()
 	got := t.get(want.ID)

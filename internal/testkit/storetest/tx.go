@@ -14,8 +14,7 @@ type Tx interface {
 	Rollback() error
 }
 
-// RunTx tests what a store does inside a caller's transaction. begin opens one on a connection that is not the store's
-// own.
+// RunTx tests a store inside of a caller's transaction. begin opens one on a connection that is not the store's.
 func RunTx(t *testing.T, open func(t *testing.T) (store store.Store, begin func() Tx)) {
 	run(t, txTests, func(t *testing.T) *tester {
 		store, begin := open(t)

@@ -23,7 +23,7 @@ var updateTests = []test{
 		}
 	}},
 	{"Extreme values come back as they were written", changeWritesExtremes},
-	{"Every row of a batch gets what is its own", changesOfNeighbours},
+	{"Every row of a batch gets its own values", changesOfNeighbours},
 	{"A change applies only at its version and from its status", func(t *tester) {
 		for _, r := range t.oneOfEach(t.start) {
 			for _, version := range []int64{0, 2, math.MaxInt64} {
@@ -52,7 +52,7 @@ var updateTests = []test{
 		t.refusedChange(change(held, row.Completed))
 		t.unchanged(done)
 	}},
-	{"A rescue applies only once the lease is over, and its neighbours do not look at theirs", func(t *tester) {
+	{"A rescue applies only once the lease is over, other changes of the batch before too", func(t *tester) {
 		past := t.start.Add(-time.Second)
 		over, renewed := t.insertAs(t.task(1), row.Executing, past), t.insertAs(t.task(2), row.Executing, past)
 		t.renew(row.Lease{Ref: ref(renewed), TTR: time.Hour})
@@ -79,7 +79,7 @@ var updateTests = []test{
 		r.Body[0] = 'b'
 		copy(t.get(1).Body, "b")
 		if got := t.get(1).Body; string(got) != "a" {
-			t.Fatalf("the stored body followed a slice of the caller's or of a reader's: %s", got)
+			t.Fatalf("the stored body shares bytes with a caller or a reader: %s", got)
 		}
 		c := change(t.get(1), row.Pending)
 		c.Errors, c.Body = []byte(`["a"]`), []byte("a")
@@ -87,7 +87,7 @@ var updateTests = []test{
 		copy(c.Errors, `["b"]`)
 		c.Body[0] = 'b'
 		if got := t.get(1); !bytes.Equal(got.Errors, []byte(`["a"]`)) || string(got.Body) != "a" {
-			t.Fatalf("the stored row followed the caller's slices: %s, %s", got.Errors, got.Body)
+			t.Fatalf("the stored row shares bytes with the caller: %s, %s", got.Errors, got.Body)
 		}
 	}},
 }
@@ -148,11 +148,13 @@ func changesOfNeighbours(t *tester) {
 	var changes []row.Change
 	for i := range 20 {
 		c := row.Change{
-			ID: first + int64(i), From: row.Pending, To: []row.Status{row.Completed, row.Failed, row.Pending}[i%3], Attempt: i,
-			CrashCount: 20 - i, Due: t.start.Add(time.Duration(i) * time.Hour), Executor: strings.Repeat("e", i),
+			ID: first + int64(i), From: row.Pending, To: []row.Status{row.Completed, row.Failed, row.Pending}[i%3],
+			Attempt: i, CrashCount: 20 - i, Due: t.start.Add(time.Duration(i) * time.Hour),
+			Executor: strings.Repeat("e", i),
 		}
 		if i%2 == 0 {
-			c.Execution, c.ErrorStack, c.Errors = c.Due+1, "error '"+strings.Repeat("\\", i), []byte(`["`+strings.Repeat("é", i)+`"]`)
+			c.Execution, c.ErrorStack = c.Due+1, "error '"+strings.Repeat("\\", i)
+			c.Errors = []byte(`["` + strings.Repeat("é", i) + `"]`)
 		}
 		if i%5 == 0 {
 			c.Finish, c.Expected, c.Delay = c.Due+2, c.Due+3, time.Duration(i)*time.Minute
@@ -179,7 +181,8 @@ func retryMeetsTakenKey(t *tester) {
 	t.unchanged(second)
 
 	holder, neighbour := t.inserted(t.keyed(3, "a", "k")), t.take(t.task(4))
-	_, err = t.store.Update(t.Context(), nil, []row.Change{change(neighbour, row.Completed), change(first, row.Pending)})
+	both := []row.Change{change(neighbour, row.Completed), change(first, row.Pending)}
+	_, err = t.store.Update(t.Context(), nil, both)
 	t.refused(err, row.ClassDuplicate)
 	for _, r := range []row.Row{first, holder, neighbour} {
 		t.unchanged(r)
