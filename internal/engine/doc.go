@@ -1,24 +1,47 @@
 // Package engine turns rows into running processors, on time.
 //
-// The table is the queue; everything this package holds in memory is a cache of it and may be lost at any moment. A
-// task passes through these files:
+// The table is the queue. What this package holds in memory is a cache of it, and may be lost at any moment. A task
+// passes through these files:
 //
-//	arm.go        decides whether this process arms a row, and puts it into the timer heap
-//	lookahead.go  finds the rows that other processes saved, every second
-//	poplook.go    finds what is due of a tag when a pop begins to wait for it
-//	peek.go       finds rows that have just become overdue and that nobody took
-//	timers.go     sleeps until the head of the heap is due, minus the lead
-//	claimer.go    claims what has a slot, in one guarded statement
-//	refused.go    finds the row that a claim is refused for, and what a claim did whose answer was lost
-//	dispatch.go   starts each claimed task at its exact due time
-//	run.go        runs the processor
-//	renew.go      keeps the leases of what runs, and ends what has lost its lease
-//	settle.go     writes the results, coalesced and fenced
-//	handover.go   gives a task to the holder of its token
-//	endtry.go     ends tasks by their tokens, many in one statement
-//	passes.go     what the scanner does every few seconds: scan, rescue, purge
-//	bounded.go    the store as these see it: each call has an end
+//	arm.go          decides which rows this process arms, and moves timers that fire into the ready queues
+//	claimer.go      claims rows that have a slot, many in one guarded statement, shortly before they are due
+//	dispatch.go     starts each claimed task at its exact due time
+//	run.go          runs the processor, and turns what it returns into a result
+//	settle.go       writes results, many in one statement, fenced by the version
+//	attempt.go      has the states of a claimed row
 //
-// Package save stores new tasks before that. All files above go through package runqueue, which knows what this process
-// may run and in which order. A claimed row is an attempt; attempt.go has its states.
+// These find rows that were not saved here, or that were missed:
+//
+//	lookahead.go    rows that other processes have saved, every second
+//	commits.go      rows that were saved in a caller's transaction
+//	overduepoll.go  rows that have just become overdue
+//	poplook.go      rows of a tag for which a pop begins to wait
+//	passes.go       what the scanner finds every few seconds; also rescue, purge and orphaned claims
+//	bounded.go      the store as passes see it, with a timeout for each call
+//
+// These keep what runs:
+//
+//	renew.go        renews leases, and ends attempts that have lost theirs
+//	handover.go     gives a task from its processor to the holder of its lease token
+//	pop.go          hands tasks to callers of Pop
+//	poplease.go     ends the leases of tasks that were handed out
+//	popend.go       ends tasks by their tokens; ending.go and endtry.go do many in one statement
+//	control.go      changes tasks for operators, one by one or all that match a filter
+//	clocksync.go    keeps the bounds of the database's clock narrow
+//	heartbeat.go    keeps the node's number
+//
+// table.go has the steps that all writers share: what is locked, what is refused, what a lost statement has done.
+// refused.go uses them for claims. Package save stores new tasks. Package runqueue knows which rows this process may
+// run, and which of them next.
+//
+// # Locks
+//
+// A goroutine that holds a lock takes only locks that stand in a later line:
+//
+//	Engine.mu
+//	tags.refreshing
+//	pops.mu, dispatcher.mu, commits.mu: one of them at a time
+//	the lock of runqueue.Queue, which calls back into tags and attempts
+//	tags.mu, and below it the registry's
+//	attempt.mu, attempts.mu and all others: nothing is taken while one of them is held
 package engine

@@ -46,7 +46,7 @@ type Engine struct {
 	endSources    context.CancelFunc
 	sourcesDone   sync.WaitGroup
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows; the outermost lock: any other may be taken while it is held
 	started bool
 	stopped chan struct{} // closed when a stop is complete; nil before it began
 	stopErr error
@@ -103,7 +103,12 @@ func (e *Engine) wire(process cluster.Process) {
 	e.commits = newCommits(c, e.arm)
 	e.saver = save.New(c.Lifecycle, save.Config{
 		Store: c.store, Clock: c.clock, IDs: e.ids, Registry: c.cfg.Registry, TTR: c.cfg.TTR, MaxAttempts: c.cfg.MaxAttempts,
-		Committed: e.arm.written, InTx: e.commits.add, Ended: c.health.saved,
+		Committed: e.arm.written, InTx: e.commits.add,
+		Ended: func(err error) {
+			if err != nil || c.health.saveFailed.Load() {
+				c.health.saved(err)
+			}
+		},
 	})
 	e.settler = newSettler(c, e.arm, e.attempts)
 	e.runner = &runner{deps: c, attempts: e.attempts, settler: e.settler, base: processors}

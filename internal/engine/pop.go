@@ -30,6 +30,7 @@ type pops struct {
 
 	expiries *batch.Coalescer[int64] // tasks whose leases are over
 
+	// mu guards what follows. The locks of the run queue and of attempts may be taken while it is held.
 	mu      sync.Mutex
 	waiting []*waiter // the longest first
 	handed  map[int64]*handed

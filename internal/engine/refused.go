@@ -58,7 +58,7 @@ const claimRefused = 8
 
 // outcasts is what is known of rows whose claim was refused.
 type unclaimable struct {
-	mu    sync.Mutex
+	mu    sync.Mutex            // guards what follows; innermost
 	told  map[row.Ref]time.Time // when the log told of them
 	until time.Time             // until then they are too many to look for each
 	round time.Time             // when those that wait come back

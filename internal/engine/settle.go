@@ -220,7 +220,7 @@ func (s *settler) refused(a *attempt) {
 type lockedResults struct {
 	settler *settler
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows; innermost
 	waiting []settlement
 	asking  bool
 }

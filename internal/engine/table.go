@@ -297,12 +297,15 @@ func (t *table) discard(broken []row.Broken) {
 // health knows what the database lets this process do. Nothing comes to a pop either when nothing is due, or when what
 // is due cannot be read or cannot be claimed. And a full disk may take heartbeats while it refuses saves.
 type health struct {
-	mu     sync.Mutex
-	looked time.Time // when the last read of due rows began that was answered
+	mu     sync.Mutex // guards what follows; innermost
+	looked time.Time  // when the last read of due rows began that was answered
 	claim  failure
 	save   failure
-	mend   string    // ends that rows get ids beyond the last one
-	met    time.Time // when such rows were met
+	// saveFailed is whether the last save did. While saves succeed, nothing is noted of them.
+	saveFailed atomic.Bool
+
+	mend string    // ends that rows get ids beyond the last one
+	met  time.Time // when such rows were met
 }
 
 // failure is that of the last statement of a kind, without an error when that did not fail.
@@ -350,6 +353,7 @@ func (h *health) saved(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.save = failure{fault(err), time.Now()}
+	h.saveFailed.Store(h.save.err != nil)
 }
 
 // misnumbered notes that rows had ids beyond the last one, and what ends that.
