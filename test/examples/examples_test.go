@@ -19,25 +19,25 @@ func TestInProcess(t *testing.T) {
 	t.Parallel()
 	p := run(t, []string{"DELAYTASK_DSN=sqlite:" + filepath.Join(t.TempDir(), "tasks.db")},
 		build(t, "examples/inprocess"))
-	p.says(t, "^hello Go$")
-	p.stops(t)
+	p.Says("^hello Go$")
+	p.Stops()
 }
 
 func TestInProcessWithoutSettings(t *testing.T) {
 	program := build(t, "examples/inprocess")
 	t.Chdir(t.TempDir())
-	run(t, []string{"DELAYTASK_DSN="}, program).says(t, "^hello Go$")
+	run(t, []string{"DELAYTASK_DSN="}, program).Says("^hello Go$")
 }
 
 func TestOverHTTP(t *testing.T) {
 	t.Parallel()
 	env, c := service(t)
 	p := run(t, env, build(t, "examples/overhttp"))
-	p.says(t, "^hello Go$")
+	p.Says("^hello Go$")
 	id := save(t, c, `{"name":"you"}`)
-	p.says(t, "^hello you$")
+	p.Says("^hello you$")
 	completed(t, c, id)
-	p.stops(t)
+	p.Stops()
 }
 
 func TestReceiver(t *testing.T) {
@@ -49,23 +49,22 @@ func TestReceiver(t *testing.T) {
 		id := save(t, c, `{"name":"`+name+`"}`)
 		completed(t, c, id)
 	}
-	first.says(t, "^hello you")
-	second.says(t, "^hello you")
-	servertest.OK(t, first.cmd.Process.Kill())
-	_ = first.cmd.Wait()
+	first.Says("^hello you")
+	second.Says("^hello you")
+	first.Kill()
 	for range 5 {
 		completed(t, c, save(t, c, `{"name":"left"}`))
-		second.says(t, "^hello left$")
+		second.Says("^hello left$")
 	}
-	second.stops(t)
+	second.Stops()
 	late := save(t, c, `{"name":"late"}`)
 	third := run(t, env, build(t, "examples/receiver"))
-	third.says(t, "^hello late$")
+	third.Says("^hello late$")
 	// Perhaps after a call of the one that was killed.
 	if task := settled(t, c, late); task.Status != processor.Completed {
 		t.Errorf("got %+v", task)
 	}
-	third.stops(t)
+	third.Stops()
 }
 
 func TestCurlWalkthrough(t *testing.T) {
@@ -73,13 +72,11 @@ func TestCurlWalkthrough(t *testing.T) {
 	need(t, "curl")
 	env, _ := service(t)
 	p := run(t, env, "sh", "../../examples/curl/walkthrough.sh")
-	p.says(t, `"status":"pending"`)
-	p.says(t, `"reason":"not_due"`)
-	p.says(t, `"token":"\d+\.\d+"`)
-	p.says(t, `"status":"completed"`)
-	if err := p.cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	p.Says(`"status":"pending"`)
+	p.Says(`"reason":"not_due"`)
+	p.Says(`"token":"\d+\.\d+"`)
+	p.Says(`"status":"completed"`)
+	p.EndsWell()
 }
 
 func TestPythonWorker(t *testing.T) {
@@ -99,7 +96,7 @@ func worker(t *testing.T, interpreter, file string) {
 	p := run(t, append(env, "TTR=3"), interpreter, file)
 
 	id := save(t, c, `{"name":"you"}`)
-	p.says(t, "^hello you$")
+	p.Says("^hello you$")
 	completed(t, c, id)
 
 	id = save(t, c, `{"fail":"no such user"}`, processor.WithMaxAttempts(1))
@@ -120,15 +117,15 @@ func worker(t *testing.T, interpreter, file string) {
 		}
 		return task.Due.After(lease) // renewed: so it has arrived at the worker
 	})
-	p.stops(t)
+	p.Stops()
 	completed(t, c, id)
 
 	// A worker that waits in a poll ends at once.
 	p = run(t, env, interpreter, file)
 	id = save(t, c, `{"name":"again"}`)
-	p.says(t, "^hello again$")
+	p.Says("^hello again$")
 	completed(t, c, id)
-	p.stops(t)
+	p.Stops()
 }
 
 // need skips the test where a program is missing that delaytask itself does not need.

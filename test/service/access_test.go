@@ -128,7 +128,7 @@ func TestBeyondLoopbackAServerWantsTokens(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t, dbtest.SQLite)
 	refused := launch(t, environment(db, "DELAYTASK_SERVER_LISTEN=:0"))
-	code, logged := refused.end(), refused.logged.String()
+	code, logged := refused.End(), refused.logged.String()
 	if code != 1 || !strings.Contains(logged, "make one with: delaytask token create") ||
 		strings.Count(logged, "delaytask: ") != 1 {
 		t.Errorf("exit code %d, and it says %s", code, logged)

@@ -71,7 +71,7 @@ func TestNoSecretIsEverLogged(t *testing.T) {
 		if db.Kind != dbtest.SQLite {
 			c.withoutColumn(t, db)
 		}
-		s.stops()
+		s.Stops()
 		logged := s.said.String() + s.logged.String()
 		for _, secret := range []string{canary, strings.TrimPrefix(canarySecret, "whsec_"),
 			strings.TrimPrefix(bearer[1], "Bearer ")} {

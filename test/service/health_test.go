@@ -33,7 +33,7 @@ func TestHealthAsksTheServiceThatIsMeant(t *testing.T) {
 	f(1, `"code":"unavailable"`, nowhere, "", "--json")
 	f(2, "a port that is not 0", "127.0.0.1:0", "")
 	f(2, "http:// or https://", here, "ftp://h")
-	s.kill()
+	s.Kill()
 	f(1, "connection refused", here, "")
 }
 

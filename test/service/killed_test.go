@@ -50,7 +50,7 @@ func TestTasksOfAKilledServerAreDeliveredAgain(t *testing.T) {
 		began := time.Now()
 		before := first.collect(all, "")
 		first.finishAll(before[:finished], "")
-		first.kill()
+		first.Kill()
 
 		second := serve(t, db)
 		after := second.collect(all-finished, "&ttr=1m")

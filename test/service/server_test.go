@@ -11,8 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,11 +28,8 @@ const patience = 2 * time.Minute
 // server is a running `delaytask serve`.
 type server struct {
 	servertest.Client
-	cmd    *exec.Cmd
-	said   *servertest.Log // standard output
-	logged *servertest.Log // standard error
-	ended  chan struct{}
-	err    error // of the end; read it after ended
+	*servertest.Process
+	said, logged *servertest.Log
 }
 
 // environment is the environment of a program: its database, and nothing of the machine.
@@ -56,97 +51,21 @@ func serve(t *testing.T, db dbtest.Database, env ...string) *server {
 // serves waits until the server prints its address.
 func (s *server) serves() {
 	s.TB.Helper()
-	servertest.Eventually(s.TB, "the server serves", func() bool {
-		select {
-		case <-s.ended:
-			s.TB.Fatalf("the server ended: %s", s.logged)
-		default:
-		}
-		first, _, whole := strings.Cut(s.said.String(), "\n")
-		if !whole {
-			return false
-		}
-		_, after, found := strings.Cut(first, " at ")
-		if !found {
-			s.TB.Fatalf("the server says %q", first)
-		}
-		s.URL = strings.TrimRight(strings.Fields(after)[0], ",")
-		return true
-	})
+	s.URL = s.Says(`^delaytask serve.* at (http[^\s,]+)`)
 }
 
 // launch starts `delaytask serve` with those variables alone.
 func launch(t *testing.T, environ []string, args ...string) *server {
 	t.Helper()
-	s := &server{
-		Client: servertest.Client{TB: t}, said: &servertest.Log{}, logged: &servertest.Log{},
-		ended: make(chan struct{}),
-	}
-	s.cmd = exec.Command(program, append([]string{"serve"}, args...)...)
-	s.cmd.Dir, s.cmd.Env = t.TempDir(), environ
-	s.cmd.Stdout, s.cmd.Stderr = s.said, s.logged
-	servertest.OK(t, s.cmd.Start())
-	go func() {
-		s.err = s.cmd.Wait()
-		close(s.ended)
-	}()
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Kill() // it may have ended already
-		<-s.ended
-		if t.Failed() {
-			t.Logf("the server logged:\n%s", s.logged)
-		}
-		if strings.Contains(s.logged.String(), "DATA RACE") {
-			t.Errorf("the server has a race:\n%s", s.logged)
-		}
-	})
-	return s
-}
-
-func (s *server) signal(sig os.Signal) {
-	s.TB.Helper()
-	servertest.OK(s.TB, s.cmd.Process.Signal(sig))
-}
-
-// end waits for the end of the process and returns its exit code, which is -1 when a signal ended it.
-func (s *server) end() int {
-	s.TB.Helper()
-	servertest.Receive(s.TB, s.ended, "the server ends")
-	exit, failed := errors.AsType[*exec.ExitError](s.err)
-	switch {
-	case s.err == nil:
-		return 0
-	case failed:
-		return exit.ExitCode()
-	}
-	s.TB.Fatal(s.err)
-	return 0
-}
-
-// stops requires that the server ends in order on SIGTERM.
-func (s *server) stops() {
-	s.TB.Helper()
-	s.signal(syscall.SIGTERM)
-	s.endsWell()
-}
-
-func (s *server) endsWell() {
-	s.TB.Helper()
-	if code := s.end(); code != 0 {
-		s.TB.Errorf("exit code %d", code)
-	}
+	cmd := exec.Command(program, append([]string{"serve"}, args...)...)
+	cmd.Dir, cmd.Env = t.TempDir(), environ
+	p := servertest.Launch(t, cmd)
+	return &server{servertest.Client{TB: t}, p, p.Out, p.Err}
 }
 
 func (s *server) finish(status int, code string, task wire.Popped) {
 	s.TB.Helper()
 	s.Want(status, code, "POST", "/v1/tasks/"+task.ID.String()+"/finish", `{"token":"`+task.Token+`"}`)
-}
-
-// kill ends the server as a power cut would.
-func (s *server) kill() {
-	s.TB.Helper()
-	servertest.OK(s.TB, s.cmd.Process.Kill())
-	servertest.Receive(s.TB, s.ended, "the server is gone")
 }
 
 // run runs another command of the program to its end.

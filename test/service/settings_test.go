@@ -16,7 +16,7 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 	f := func(want string, code int, env []string, args ...string) {
 		t.Helper()
 		s := launch(t, environment(db, env...), args...)
-		if got := s.end(); got != code || !strings.Contains(s.logged.String(), want) || s.said.String() != "" {
+		if got := s.End(); got != code || !strings.Contains(s.logged.String(), want) || s.said.String() != "" {
 			t.Errorf("%v %v: exit code %d, and it says %s%s", env, args, got, s.said, s.logged)
 		}
 		if strings.Contains(s.logged.String(), canary) {
@@ -57,5 +57,5 @@ func TestTheCommandOfTheUnitServes(t *testing.T) {
 	}
 	s := launch(t, environment(dbtest.New(t, dbtest.SQLite)), command[2:]...)
 	s.serves()
-	s.stops()
+	s.Stops()
 }

@@ -34,7 +34,7 @@ func (s *server) calls() (saved wire.Saved, letGo func()) {
 // stopping sends SIGTERM, and waits until the server logs that it stops.
 func (s *server) stopping() {
 	s.TB.Helper()
-	s.signal(syscall.SIGTERM)
+	s.Signal(syscall.SIGTERM)
 	s.becomes(503, "GET", "/readyz")
 	s.Want(503, wire.CodeStopping, "GET", "/readyz", "")
 }
@@ -89,7 +89,7 @@ func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
 			t.Fatalf("the request that was inside: %+v, %v", res, err)
 		}
 		_ = res.Body.Close()
-		s.endsWell()
+		s.EndsWell()
 		serve(t, db).Want(200, "", "GET", "/v1/tags/saved/keys/late", "")
 	})
 }
@@ -101,7 +101,7 @@ func TestAStopLetsRunningCallsEndAndSendsTheirSpans(t *testing.T) {
 	saved, letGo := s.calls()
 	s.stopping()
 	letGo()
-	s.endsWell()
+	s.EndsWell()
 	if task := stored(t, db, saved.ID); task.Status != delaytask.Completed {
 		t.Errorf("the task is %s", task.Status)
 	}
@@ -115,7 +115,7 @@ func TestAStopReleasesWhatRunsLongerThanTheGrace(t *testing.T) {
 	db := dbtest.New(t, dbtest.SQLite)
 	s := serve(t, db, "DELAYTASK_STOP_GRACE=200ms")
 	saved, _ := s.calls()
-	s.stops()
+	s.Stops()
 	if task := stored(t, db, saved.ID); task.Status != delaytask.Pending || task.Attempt != 0 || len(task.Errors) != 0 {
 		t.Errorf("the task is %s at attempt %d with %v", task.Status, task.Attempt, task.Errors)
 	}
@@ -126,8 +126,8 @@ func TestASecondSignalKills(t *testing.T) {
 	s := serve(t, dbtest.New(t, dbtest.SQLite))
 	s.calls()
 	s.stopping()
-	s.signal(syscall.SIGTERM)
-	if code := s.end(); code != -1 {
+	s.Signal(syscall.SIGTERM)
+	if code := s.End(); code != -1 {
 		t.Errorf("exit code %d, want an end by the signal", code)
 	}
 }

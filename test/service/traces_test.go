@@ -172,7 +172,7 @@ func TestSpansAreMadeOnlyWhereTheEnvironmentSaysSo(t *testing.T) {
 		if strings.Contains(metrics, "delaytask_trace") || strings.Contains(s.said.String(), "traces") {
 			t.Errorf("%v: it makes spans:\n%s", env, s.said)
 		}
-		s.stops()
+		s.Stops()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +201,7 @@ func TestACollectorThatHangsDelaysNoCaller(t *testing.T) {
 		return strings.Contains(metrics, `delaytask_trace_spans_total{result="overflow"}`) &&
 			!strings.Contains(metrics, `delaytask_trace_spans_total{result="overflow"} 0`)
 	})
-	s.stops()
+	s.Stops()
 	if lines := strings.Count(s.logged.String(), "spans are lost"); lines == 0 || lines > 10 {
 		t.Errorf("%d lines tell of it: %s", lines, s.logged)
 	}
