@@ -16,8 +16,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// settler writes the results of attempts. Results that arrive while a statement is in flight travel together in the
-// next one. A result is kept and sent until it is stored or the fence refuses it.
+// settler writes the results of attempts. Results that arrive while a statement is in flight share the next one. A
+// result is sent until it is stored or the fence refuses it.
 type settler struct {
 	*deps
 	arm      *armer
@@ -27,9 +27,9 @@ type settler struct {
 }
 
 const (
-	// settlePace bounds the statements of a stream of results. Nobody waits for them, but at thousands of tasks a second a
-	// statement for every two or three results takes the processors from the tasks that are to start. It is the pace of
-	// all nodes together.
+	// settlePace bounds the statements of a stream of results, over all nodes together. No caller waits for a
+	// result. At thousands of tasks a second, a statement for every two or three results would take the processors
+	// from the tasks that are to start.
 	settlePace  = 5 * time.Millisecond
 	settleBytes = 4 << 20
 	settleQueue = 64 << 20
@@ -39,8 +39,10 @@ func newSettler(c *deps, arm *armer, attempts *attempts) *settler {
 	s := &settler{deps: c, arm: arm, attempts: attempts}
 	s.locked.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
-		Flush: s.flush, Panicked: s.panicked, Pace: func() time.Duration { return settlePace * time.Duration(arm.paceFactor()) },
-		Flushers: 2, MoreAt: settleRows, // a batch that waits for a lock holds up no more than the next
+		Flush: s.flush, Panicked: s.panicked,
+		Pace: func() time.Duration { return settlePace * time.Duration(arm.paceFactor()) },
+		// A batch that waits for a lock holds up no more than the next one.
+		Flushers: 2, MoreAt: settleRows,
 		MaxItems: settleRows, MaxBytes: settleBytes, QueueBytes: settleQueue, Size: settlement.size,
 	})
 	return s
@@ -50,7 +52,7 @@ func (s settlement) id() int64 { return s.change.ID }
 
 func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.change.Errors) }
 
-// add queues a result. Once it is queued its slot is free; while the queue is full the processor waits.
+// add queues a result and frees its slot. While the queue is full it waits.
 func (s *settler) add(a *attempt, result settlement) {
 	result.attempt = a
 	for n := 0; ; n++ {
@@ -78,8 +80,8 @@ func (s *settler) flush(results []settlement) {
 	}
 }
 
-// finishTogether gives the rows of a batch that become final one finish time: they become so in the same moment, and
-// what is the same for all rows of a statement travels once.
+// finishTogether gives the rows of a batch that become final one finish time. They do become final in the same moment,
+// and a statement holds a value once that all its rows share.
 func finishTogether(results []settlement) {
 	var last row.Time
 	for _, r := range results {
@@ -92,7 +94,7 @@ func finishTogether(results []settlement) {
 	}
 }
 
-// panicked lets go of results that a bug kept from being stored: their leases end, and a rescue runs the tasks again.
+// panicked drops results that a bug kept from being stored. Their leases end, and a rescue runs the tasks again.
 func (s *settler) panicked(results []settlement, value any) {
 	s.Log.Error("settling panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, r := range results {
@@ -127,8 +129,8 @@ func (s *settler) write(results []settlement) (again []settlement) {
 	}.after(results, err)
 }
 
-// findStored finds out which results are stored. A row that is at the next version and names our claim was changed by us;
-// one that is still as it was claimed is sent again; anything else belongs to somebody else by now.
+// findStored finds out which results are stored. A row at the next version that names our claim holds our result. The
+// result of a row that is still as it was claimed is sent again. Any other row is another process's by now.
 func (s *settler) findStored(results []settlement) (again []settlement) {
 	ctx, cancel := s.Call()
 	defer cancel()
@@ -137,11 +139,12 @@ func (s *settler) findStored(results []settlement) (again []settlement) {
 		return results
 	}
 	for _, r := range results {
-		state, exists := states[r.change.ID]
+		c := &r.change
+		state, exists := states[c.ID]
 		switch {
-		case exists && state.Version == r.change.Version && state.Status == r.change.From:
+		case exists && state.Version == c.Version && state.Status == c.From:
 			again = append(again, r)
-		case exists && state.Version == r.change.Version+1 && state.Status == r.change.To && state.Executor == r.change.Executor:
+		case exists && state.Version == c.Version+1 && state.Status == c.To && state.Executor == c.Executor:
 			s.finish(r.attempt, r)
 		default:
 			s.refused(r.attempt)
@@ -150,15 +153,17 @@ func (s *settler) findStored(results []settlement) (again []settlement) {
 	return again
 }
 
-// refusedAll finds the result that the database refuses for what it holds, and stores the bare transition instead: a task
-// must not stay executing because its error text cannot be stored.
+// refusedAll finds the result that the database refuses for what it holds, and stores the transition without the error
+// text: a task must not stay executing because that cannot be stored.
 func (s *settler) refusedAll(results []settlement, err error) (again []settlement) {
 	if len(results) > 1 {
 		return eachAlone(results, s.write)
 	}
 	r := results[0]
-	if r.bare { // not what it holds, but the row is refused: it is tried again apart, or the results of others would wait for it
-		s.runqueue.Yield(r.attempt.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait until somebody mends that
+	if r.bare {
+		// The row is refused, whatever the result holds. The result is sent again by itself, so that no other waits for it.
+		// Other tasks on probation must not wait until an operator mends that.
+		s.runqueue.Yield(r.attempt.item, runqueue.Slot|runqueue.Turn)
 		s.Go(func() {
 			if lifecycle.Sleep(s.Life, refusedFor) {
 				s.flush(results)
@@ -172,7 +177,7 @@ func (s *settler) refusedAll(results []settlement, err error) (again []settlemen
 	return []settlement{r}
 }
 
-// refusedFor is how long a result waits that is refused for its row.
+// refusedFor is how long a result waits whose row is refused.
 const refusedFor = 5 * time.Second
 
 // finish is what follows a stored result.
@@ -199,7 +204,7 @@ func (s *settler) finish(a *attempt, r settlement) {
 	}
 }
 
-// refused is what follows a result that the fence kept out.
+// refused is what follows a result that the fence has refused.
 func (s *settler) refused(a *attempt) {
 	s.attempts.remove(a)
 	s.runqueue.Release(a.item, runqueue.Ended)
@@ -215,8 +220,8 @@ func (s *settler) refused(a *attempt) {
 		"version", a.row.Version, "attempt", a.row.Attempt, "err", processor.ErrLeaseLost)
 }
 
-// aside keeps results whose rows somebody else's transaction holds. They are not tried but asked for, all in one
-// question, and written when they are free: a write that waits for a lock would hold up the results of others.
+// lockedResults keeps results whose rows another transaction holds. It asks for all of them in one question, and has
+// those written that are free: a write that waits for a lock would hold up the results of others.
 type lockedResults struct {
 	settler *settler
 
@@ -235,7 +240,8 @@ func (l *lockedResults) leaveOut(results []settlement) (rest []settlement) {
 		return rest
 	}
 	for _, r := range held {
-		s.runqueue.Yield(r.attempt.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
+		// Other tasks on probation must not wait for another process's transaction.
+		s.runqueue.Yield(r.attempt.item, runqueue.Slot|runqueue.Turn)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,7 +253,7 @@ func (l *lockedResults) leaveOut(results []settlement) (rest []settlement) {
 	return rest
 }
 
-// ask asks for the rows until none is left, at growing intervals.
+// ask asks which rows are locked, at growing intervals, until no result is left.
 func (l *lockedResults) ask() {
 	s := l.settler
 	for n := 0; lifecycle.Sleep(s.Life, lockBackoff(n)); n++ {
@@ -288,8 +294,9 @@ func releaseOf(r *row.Row, due row.Time) row.Change {
 // changeOf is a transition of an executing row that keeps everything but its status.
 func changeOf(r *row.Row, to row.Status) row.Change {
 	return row.Change{
-		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt, CrashCount: r.CrashCount,
-		Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors, Executor: r.Executor, SameExecutor: true,
+		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt,
+		CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors,
+		Executor: r.Executor, SameExecutor: true,
 	}
 }
 
@@ -297,7 +304,7 @@ func changeOf(r *row.Row, to row.Status) row.Change {
 type settlement struct {
 	attempt *attempt
 	change  row.Change
-	kind    string // what the metrics call it
+	kind    string // its name in the metrics
 	err     error  // why the attempt failed, nil otherwise
 	bare    bool   // its error text was dropped, because the database refused the result
 }
@@ -313,12 +320,13 @@ func failed(a *attempt, to row.Status, now row.Time, err error, kind string) set
 		kind = metrics.RunPanicked
 	}
 	c.Errors = row.AppendAttempt(a.row.Errors, row.Attempt{
-		N: a.row.Attempt, Due: a.due.Std(), Started: a.started.Std(), Finished: now.Std(), Executor: a.row.Executor, Error: text,
+		N: a.row.Attempt, Due: a.due.Std(), Started: a.started.Std(), Finished: now.Std(), Executor: a.row.Executor,
+		Error: text,
 	})
 	return settlement{attempt: a, change: c, kind: kind, err: err}
 }
 
-// released gives the task back as it was before the claim: no attempt is burned, and it is due no earlier than it was.
+// released gives the task back as it was before the claim. It spends no attempt and moves the due time no earlier.
 func released(a *attempt, now row.Time) settlement {
 	c := releaseOf(&a.row, max(a.due, now))
 	c.Execution = a.firstStart()

@@ -10,9 +10,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Stop ends the engine: what falls due in the next moments is claimed still if other nodes take the shares over
-// meanwhile, what runs may finish within the grace, what is still running then is released without burning an attempt,
-// and every result and save is written. It returns the cause of ctx when that ended before the processors did; they are
+// Stop ends the engine. Where other nodes take the shares over, it goes on to claim what falls due until they do. Tasks
+// that run may finish within the grace. Those that still run then are released, which spends no attempt. Every result
+// and every save is written. Stop returns the cause of ctx when that ends before the processors do; their tasks are
 // released then. Calls after the first wait for it and return the same.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
@@ -51,9 +51,10 @@ func (e *Engine) stop(ctx context.Context) error {
 	}
 	last, cancel := context.WithTimeout(e.Life, e.cfg.CallTimeout)
 	defer cancel()
-	err := errors.Join(findersErr, e.settler.close(last), e.runner.handover.queue.Close(last), e.pops.endings.Close(last),
-		e.pops.looks.Close(last), e.pops.expiries.Close(last),
-		e.saver.Close(last), e.member.Leave(last))
+	err := errors.Join(
+		findersErr, e.settler.close(last), e.runner.handover.queue.Close(last), e.pops.endings.Close(last),
+		e.pops.looks.Close(last), e.pops.expiries.Close(last), e.saver.Close(last), e.member.Leave(last),
+	)
 	e.waitForHooks(last)
 	e.End()
 	return errors.Join(drainErr, err)
@@ -72,7 +73,7 @@ func (e *Engine) waitForHooks(ctx context.Context) {
 	}
 }
 
-// drain waits until it is known what all claims have won, and all owned rows are settled.
+// drain waits until the outcome of every claim is known and every owned row is settled.
 func (e *Engine) drain(ctx context.Context) error {
 	wait := func(c <-chan struct{}) error {
 		select {
@@ -93,8 +94,8 @@ func (e *Engine) drain(ctx context.Context) error {
 	return nil
 }
 
-// releaseRest waits a moment for processors to obey their ended context, and releases the rows of those that do not:
-// their late results meet the fence.
+// releaseRest waits a moment for processors to obey their ended context. It releases the rows of those that do not; the
+// fence refuses their late results.
 func (e *Engine) releaseRest() {
 	until := time.NewTimer(stopReleaseWait)
 	defer until.Stop()
@@ -111,8 +112,8 @@ func (e *Engine) releaseRest() {
 			continue
 		}
 		e.Metrics.IgnoredContext()
-		e.Log.Error("a processor ignores that the scheduler stops; its task is released", "task", a.row.ID, "tag", a.row.Tag,
-			"stack", stackOf(a))
+		e.Log.Error("a processor ignores that the scheduler stops; its task is released", "task", a.row.ID,
+			"tag", a.row.Tag, "stack", stackOf(a))
 		result := settlement{attempt: a, change: released(a, e.now()).change, kind: metrics.RunReleased}
 		if err := e.settler.queue.Add(result); err != nil {
 			e.Log.Error("the task was not released; it runs again when its lease is over",
@@ -121,13 +122,13 @@ func (e *Engine) releaseRest() {
 	}
 }
 
-// leaveTick is how often a leaving node looks whether it has anything left to claim.
+// leaveTick is how often a leaving node checks whether it has anything left to claim.
 const leaveTick = 20 * time.Millisecond
 
-// handSharesOver goes on to claim what falls due here until the other nodes have taken over: within a look-ahead they
-// see that this one leaves, and arm what is theirs from then on. So nothing of this node's share is late. It ends when
-// nothing of that is left, after two look-aheads, or with half of the grace: the rest is for what runs. Where no other
-// node serves a tag there is nobody to wait for.
+// handSharesOver goes on to claim what falls due here until the other nodes have taken over, so that nothing of this
+// node's share is late. Within a look-ahead they see that this node leaves, and arm what is theirs from then on. It
+// returns when nothing of the share is left, after two look-aheads, or after half of the grace: the rest is for what
+// runs. Where no other node serves a tag it returns at once.
 func (e *Engine) handSharesOver(grace context.Context) {
 	shares := e.arm.shares.Load()
 	if shares == nil || !shares.view.Others(e.tags.list()) {
@@ -136,8 +137,8 @@ func (e *Engine) handSharesOver(grace context.Context) {
 	ctx, cancel := context.WithTimeout(grace, min(e.cfg.shortTerm(), e.cfg.StopGrace/2))
 	defer cancel()
 	until := e.now().Add(e.cfg.shortTerm())
-	// The shares stay as they were, with this node in them, and a last look goes to the end of what the others may not
-	// know of.
+	// The shares stay as they were, with this node in them. A last look-ahead reads to the end of what the others may
+	// not know of.
 	if err := e.lookahead.readWindow(ctx, e.tags.list()); err != nil && ctx.Err() == nil {
 		e.Failed("looking ahead", err)
 	}
