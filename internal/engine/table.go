@@ -260,7 +260,7 @@ func (t *table) release(seen []row.State, why string) (released []row.Row) {
 		}
 		// The lease was counted from the later of the claim and the due time that it took.
 		change := releaseOf(&r, max(r.Due.Add(-r.TTR), now))
-		if r.FirstStart() { // nobody was handed it
+		if r.FirstStart() { // the task was handed to no processor
 			change.Execution = 0
 		}
 		applied, err := t.update(ctx, []row.Change{change})
@@ -294,8 +294,8 @@ func (t *table) discard(broken []row.Broken) {
 	}
 }
 
-// health knows what the database lets this process do. Nothing comes to a pop either when nothing is due, or when what
-// is due cannot be read or cannot be claimed. And a full disk may take heartbeats while it refuses saves.
+// health knows what the database lets this process do. A pop that gets nothing has to tell whether nothing is due, or
+// whether that cannot be read or claimed. A full disk may take heartbeats and refuse saves.
 type health struct {
 	mu     sync.Mutex // guards what follows; innermost
 	looked time.Time  // when the last read of due rows began that was answered
@@ -323,12 +323,13 @@ func (f failure) lately() error {
 }
 
 const (
-	// lookCounts is how old a read of due rows may be that tells a pop that nothing is due. Polls come sooner.
+	// lookCounts is how old a read of due rows may be that tells a pop that nothing is due. Polls are more frequent.
 	lookCounts = time.Second
-	// failureCounts is how long a failure counts that no other statement of its kind follows. What failed is repeated
-	// sooner.
+	// failureCounts is how long a failure counts when no other statement of its kind follows. A statement that failed
+	// is repeated sooner.
 	failureCounts = 5 * time.Second
-	// warnedFor is how long rows with ids beyond the last one are warned of. The cause goes on, but rows may come seldom.
+	// warnedFor is how long the warning of rows with ids beyond the last one stays. Its cause goes on, but such rows
+	// may be rare.
 	warnedFor = 5 * time.Minute
 )
 
@@ -356,7 +357,7 @@ func (h *health) saved(err error) {
 	h.saveFailed.Store(h.save.err != nil)
 }
 
-// misnumbered notes that rows had ids beyond the last one, and what ends that.
+// misnumbered notes that rows had ids beyond the last one, and the statement that ends that.
 func (h *health) misnumbered(mend string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
