@@ -17,7 +17,7 @@ const (
 	pullWait    = 30 * time.Second
 )
 
-// httpPopAt measures tasks that become due at a rate, from their due times to the clients who wait for them.
+// httpPopAt measures tasks that become due at a rate, from their due times to the clients that wait for them.
 func httpPopAt(rate int) measurement {
 	name := fmt.Sprintf("http.pop.%d", rate)
 	return measurement{

@@ -109,10 +109,10 @@ func TestTokenThatIsRevokedWhileABodyArrivesSavesNothing(t *testing.T) {
 		"/v1/tasks": `{"tag":"t"}`, "/o/add": `{"topic":"t","id":"1"}`,
 		"/compat/topics": `{"command":"add","topic":"t","id":"2"}`,
 	} {
-		who := &lastCheck{Reader: strings.NewReader(body)}
-		api := legacyAPI(t, r, func(c *api.Config, _ *compat.Config) { c.Tokens = who })
+		caller := &lastCheck{Reader: strings.NewReader(body)}
+		api := legacyAPI(t, r, func(c *api.Config, _ *compat.Config) { c.Tokens = caller })
 		client := servertest.Inside(t, api)
-		req, err := client.Request(http.MethodPost, path, who, "Authorization", "Bearer x")
+		req, err := client.Request(http.MethodPost, path, caller, "Authorization", "Bearer x")
 		servertest.OK(t, err)
 		if a, err := client.Send(req); err != nil || a.Status != http.StatusUnauthorized {
 			t.Errorf("%s answers %d %s, %v", path, a.Status, a.Text, err)

@@ -51,8 +51,8 @@ func TestTheAnswerToASaveIsWhatIsStored(t *testing.T) {
 	})
 }
 
-// TestACallerWhoHangsUpIsNoFailure has callers hang up during a long poll. They get no tasks.
-func TestACallerWhoHangsUpIsNoFailure(t *testing.T) {
+// TestACallerThatHangsUpIsNoFailure has callers hang up during a long poll. They get no tasks.
+func TestACallerThatHangsUpIsNoFailure(t *testing.T) {
 	r := serve(t, sqlite(t))
 	f := func(tag, method, path, counted, level string) {
 		t.Helper()

@@ -82,13 +82,13 @@ func TestDeployFilesFitTheProgram(t *testing.T) {
 		t.Errorf("the image runs %q", command)
 	}
 	const requests = 15 * time.Second // that are in flight
-	for who, kills := range map[string]string{
+	for manager, kills := range map[string]string{
 		"systemd": one(unit, `^TimeoutStopSec=(\d+)$`), "compose": one(compose, `^    stop_grace_period: (\d+)s`),
 		"docker": one(image, `docker stop --time (\d+)`),
 	} {
 		given, err := time.ParseDuration(kills + "s")
 		if want := config.Default().StopGrace + requests; err != nil || given < want {
-			t.Errorf("%s kills after %v, %v; a stop may take %v", who, given, err, want)
+			t.Errorf("%s kills after %v, %v; a stop may take %v", manager, given, err, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (s *server) becomes(status int, method, path string, header ...string) {
 	})
 }
 
-func TestTokensDecideWhoMayDoWhat(t *testing.T) {
+func TestTokensDecideTheRightsOfCallers(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		s := serve(t, db, "DELAYTASK_SERVER_AUTH=token")
 		if !strings.Contains(s.said.String(), "asked for: delaytask token create") {
@@ -50,7 +50,7 @@ func TestTokensDecideWhoMayDoWhat(t *testing.T) {
 		s.Want(403, wire.CodeForbidden, "POST", "/v1/tasks", `{"tag":"bill"}`, shop...)
 		s.Want(403, wire.CodeForbidden, "POST", "/v1/tags/order.mail/pop", "", shop...)
 		s.becomes(200, "GET", "/metrics", prometheus...)
-		servertest.Eventually(t, "the log says who has seen the metrics", func() bool { // not every request has a line
+		servertest.Eventually(t, "the log names the token that has read the metrics", func() bool { // not every request has a line
 			return s.Call("GET", "/metrics", "", prometheus...).Status == 200 &&
 				strings.Contains(s.logged.String(), " token=prometheus")
 		})
@@ -88,7 +88,7 @@ func (s *server) polls(fresh string, header ...string) map[string]<-chan servert
 	return polls
 }
 
-func TestWaitingPopOfWhoMayNoLongerGetsNothing(t *testing.T) {
+func TestWaitingPopOfACallerThatLostItsRightsGetsNothing(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		s := serve(t, db)
 		f := func(may []string, polls map[string]<-chan servertest.Answer) {

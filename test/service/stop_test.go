@@ -47,7 +47,7 @@ func stored(t *testing.T, db dbtest.Database, id wire.ID) delaytask.TaskRow {
 	return task
 }
 
-func TestAStopAnswersThoseWhoWaitAndThoseWhoCameBefore(t *testing.T) {
+func TestAStopAnswersWaitingPopsAndEarlierRequests(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, db dbtest.Database) {
 		s := serve(t, db)
 		polls := s.polls("a.")

@@ -99,7 +99,7 @@ func TestPullersTakeAndFinish(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForNothingSaysWhatCame(t *testing.T) {
+func TestAClientThatExpectsNoTaskReportsOne(t *testing.T) {
 	polled := make(chan struct{}, 1)
 	quiet := against(t, func(w http.ResponseWriter, r *http.Request) {
 		select {

@@ -141,7 +141,7 @@ func TestARowWithoutATagIsForThoseOfAllTags(t *testing.T) {
 	}
 }
 
-func TestMetricsNameTagsToWhoMaySeeThem(t *testing.T) {
+func TestMetricsNameTagsToCallersWithTheRight(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
 		s := newSite(t, guarded, func(c *Config) {
@@ -218,7 +218,7 @@ func TestChangingWhereACallGoesIsARightOfItsOwn(t *testing.T) {
 	s.Want(200, "", "PATCH", path, `{"body":{"url":"https://example.org/"}}`, both...)
 }
 
-func TestWhoMayOnlySaveSeesNoOthersTask(t *testing.T) {
+func TestACallerThatMayOnlySaveSeesNoOthersTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
 	all, save := s.token("all", "*", access.All), s.token("save", "*", access.Save)

@@ -37,7 +37,7 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 	theirs := caller(t, "b", access.Save, access.Work, access.Change)
 	for _, step := range []struct {
 		name    string
-		who     access.Caller
+		caller  access.Caller
 		do      [3]string
 		allowed bool
 	}{
@@ -61,7 +61,7 @@ func TestCallerMayDoWhatHisTokenSays(t *testing.T) {
 		{"complete a job of another topic", theirs, get("/o/complete?topic=a&id=1"), false},
 		{"ask for nothing with no verb at all", access.Caller{}, post(`{"command":"finish","id":"none"}`), false},
 	} {
-		q.caller = step.who
+		q.caller = step.caller
 		a := q.Call(step.do[0], step.do[1], step.do[2])
 		want := http.StatusForbidden
 		foreign := strings.Contains(a.Text, errNoJob.Error()) && strings.Contains(step.name, "a job of another")
@@ -106,7 +106,7 @@ func TestGetsOfAServerWithOtherNamesAreOffUnlessNoPageCanSendThem(t *testing.T) 
 	token := caller(t, "*", access.All)
 	for _, step := range []struct {
 		topic  string
-		who    access.Caller
+		caller access.Caller
 		header []string
 		why    string // of the refusal
 	}{
@@ -124,7 +124,7 @@ func TestGetsOfAServerWithOtherNamesAreOffUnlessNoPageCanSendThem(t *testing.T) 
 	} {
 		q.caller = access.Everyone()
 		q.ok(q.add(`{"topic":"` + step.topic + `","id":"1"}`))
-		q.caller = step.who
+		q.caller = step.caller
 		want := http.StatusForbidden
 		if step.why == "" {
 			want = http.StatusOK

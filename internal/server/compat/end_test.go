@@ -62,7 +62,7 @@ func TestFinishEndsAJobThatWaitsAgain(t *testing.T) {
 	})
 }
 
-func TestWhoHoldsAJobThatAnotherFinishesHasLostItsLease(t *testing.T) {
+func TestTheHolderOfAJobThatAnotherFinishesHasLostItsLease(t *testing.T) {
 	each(t, func(t *testing.T, q *queue) {
 		q.ok(q.command(`{"command":"add","topic":"t","id":"1","TTR":60}`))
 		q.is(q.command(`{"command":"pop","topic":"t","wait":20}`), "1", "")

@@ -79,7 +79,7 @@ func (r *Registry) open(w row.Receiver) (s secrets, err error) {
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		// The error itself quotes the text.
-		return secrets{}, fmt.Errorf("a receiver's secret is not what was sealed: %T", err)
+		return secrets{}, fmt.Errorf("a receiver's secret is not what was encrypted: %T", err)
 	}
 	return s, nil
 }
