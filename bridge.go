@@ -37,9 +37,9 @@ func init() {
 		s := scheduler.(*Scheduler)
 		return s.byToken(ctx, "complete", token, s.engine.Complete)
 	}
-	bridge.GiveBack = func(ctx context.Context, scheduler any, token processor.Token) error {
+	bridge.Unclaim = func(ctx context.Context, scheduler any, token processor.Token) error {
 		s := scheduler.(*Scheduler)
-		return s.byToken(ctx, "give back", token, s.engine.GiveBack)
+		return s.byToken(ctx, "give back", token, s.engine.Unclaim)
 	}
 	bridge.SaveOption = func(key string) any { return withGlobalKey(key) }
 }

@@ -36,9 +36,9 @@ var CheckSave func(scheduler, item any) error
 // when the task is not pending, or has another version by now.
 var Complete func(ctx context.Context, scheduler any, token processor.Token) error
 
-// GiveBack releases a task that was popped from a *delaytask.Scheduler but not delivered to the caller of the pop. It
+// Unclaim releases a task that was popped from a *delaytask.Scheduler but not delivered to the caller of the pop. It
 // returns errors as Release does.
-var GiveBack func(ctx context.Context, scheduler any, token processor.Token) error
+var Unclaim func(ctx context.Context, scheduler any, token processor.Token) error
 
 // SaveOption returns a processor.Option that gives a task a key which begins with "s3:". It returns ErrInvalidKey when
 // the key does not, or cannot be one.

@@ -48,8 +48,8 @@ func (e *Engine) Release(ctx context.Context, id, version int64) error {
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement { return released(a, now) }})
 }
 
-// GiveBack is Release for a task that was handed to nobody after all.
-func (e *Engine) GiveBack(ctx context.Context, id, version int64) error {
+// Unclaim is Release for a task that was handed to nobody after all.
+func (e *Engine) Unclaim(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement {
 			s := released(a, now)

@@ -99,7 +99,7 @@ func Unclaim(log *slog.Logger, to *delaytask.Scheduler, popped []*delaytask.Popp
 	var releases sync.WaitGroup // those that are made together share statements
 	for _, p := range popped {
 		releases.Go(func() {
-			if err := bridge.GiveBack(ctx, to, p.Token()); err != nil {
+			if err := bridge.Unclaim(ctx, to, p.Token()); err != nil {
 				log.Warn("a task that its caller does not get could not be released; its lease returns it", "task",
 					p.ID, "err", err)
 			}
