@@ -50,7 +50,8 @@ func TestTokensDecideTheRightsOfCallers(t *testing.T) {
 		s.Want(403, wire.CodeForbidden, "POST", "/v1/tasks", `{"tag":"bill"}`, shop...)
 		s.Want(403, wire.CodeForbidden, "POST", "/v1/tags/order.mail/pop", "", shop...)
 		s.becomes(200, "GET", "/metrics", prometheus...)
-		servertest.Eventually(t, "the log names the token that has read the metrics", func() bool { // not every request has a line
+		// Not every request has a line.
+		servertest.Eventually(t, "the log names the token that has read the metrics", func() bool {
 			return s.Call("GET", "/metrics", "", prometheus...).Status == 200 &&
 				strings.Contains(s.logged.String(), " token=prometheus")
 		})

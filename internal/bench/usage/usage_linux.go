@@ -28,7 +28,7 @@ func Stolen() (stolen, all int64, err error) {
 		return 0, 0, fmt.Errorf("read the CPU time of the machine: %w", err)
 	}
 	line, _, _ := strings.Cut(string(stat), "\n")
-	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal, and guests, which count as user
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal, then guests (part of user)
 	if len(fields) < 9 {
 		return 0, 0, fmt.Errorf("/proc/stat does not tell the CPU time that was stolen: %q", line)
 	}
