@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -210,19 +209,4 @@ func TestBusyFileIsNotApplied(t *testing.T) {
 	if got := row.ClassOf(classify("save", err)); err == nil || got != row.ClassNotApplied {
 		t.Errorf("%v is %s, want not applied", err, got)
 	}
-}
-
-func TestReadOnlyTransactionIsTriedAgain(t *testing.T) {
-	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
-		db, _ := connect(t, d)
-		mustExec(t, db, "CREATE TABLE thing (id INT PRIMARY KEY)")
-		tx, err := db.BeginTxx(t.Context(), &sql.TxOptions{ReadOnly: true})
-		must(t, err)
-		defer tx.Rollback()
-		_, err = tx.ExecContext(t.Context(), "INSERT INTO thing VALUES (1)")
-		err = classify("save", err)
-		if row.ClassOf(err) != row.ClassNotApplied || !strings.Contains(err.Error(), "read-only") {
-			t.Errorf("%v is %s, want not applied with a word about read-only servers", err, row.ClassOf(err))
-		}
-	})
 }

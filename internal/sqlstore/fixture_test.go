@@ -18,6 +18,10 @@ func connect(t *testing.T, d dbtest.Database) (*sqlx.DB, Kind) {
 	db, kind, err := Connect(t.Context(), d.DSN)
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
+	asked, err := KindOf(t.Context(), db.DB)
+	if asked != kind || err != nil || kind.Embedded() != (d.Kind == dbtest.SQLite) {
+		t.Fatalf("the pool of a database of kind %s leads to %s, %v", kind, asked, err)
+	}
 	return db, kind
 }
 

@@ -1,16 +1,16 @@
 package sqlstore_test
 
 import (
-	"reflect"
+	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/internal/testkit/storetest"
 )
 
 // No setting of a caller's pool changes what is stored, outside or inside of the caller's transaction.
@@ -39,73 +39,19 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 			}
 			t.Run(params, func(t *testing.T) {
 				callers := poolOf(t, plain+"?"+params)
-				exec(t, own.DB, "DELETE FROM delay_task_message")
-				s := sqlstore.New(callers, sqlstore.MySQL)
-				defer s.Close(t.Context())
-				roundTrip(t, s, callers)
+				storetest.RunColumns(t, func(t *testing.T) (store.Store, func() storetest.Tx) {
+					exec(t, own.DB, "DELETE FROM delay_task_message")
+					s := sqlstore.New(callers, sqlstore.MySQL)
+					t.Cleanup(func() { _ = s.Close(context.Background()) })
+					reading, err := s.Now(t.Context())
+					if skew := time.Since(reading.Time.Std()).Abs(); err != nil || skew > 10*time.Second {
+						t.Errorf("the clock reads %+v, %v from the machine's: %v", reading, skew, err)
+					}
+					return s, func() storetest.Tx { return begin(t, callers) }
+				})
 			})
 		}
 	})
-}
-
-func roundTrip(t *testing.T, s *sqlstore.Store, callers *sqlx.DB) {
-	reading, err := s.Now(t.Context())
-	must(t, err)
-	if skew := time.Since(reading.Time.Std()).Abs(); skew > 10*time.Second || reading.Server == "" {
-		t.Errorf("the clock reads %+v, %v from ours", reading, skew)
-	}
-	fallBack := row.At(time.Date(2026, 11, 1, 5, 30, 0, 123456000, time.UTC)) // an hour that New York has twice
-	first := row.Row{ID: 1<<62 + 1,                                           // is not exact as floating point
-		Tag: "Order.close", Key: "ключ \\' \" é", Body: []byte("{\"a\":\"ü \\\\ ' \x00 😀\"}"),
-		TTR: 15 * time.Second, MaxAttempts: 3, Priority: -5, Headers: []byte(`{"trace":"é"}`),
-		MaxLate: time.Minute, LatePolicy: row.LateSkip, Delay: 1500 * time.Millisecond,
-		Expected: fallBack, Due: fallBack}
-	insert(t, s, first)
-	second := first
-	second.ID, second.Key, second.Body = first.ID+1, "s3:é", []byte("before")
-	tx := begin(t, callers)
-	defer tx.Rollback()
-	must(t, s.Insert(t.Context(), tx, []row.Row{second}))
-	found, err := s.FindActive(t.Context(), tx, []row.TagKey{{Tag: "any", Key: second.Key}})
-	if err != nil || len(found) != 1 {
-		t.Fatalf("found %v, %v", found, err)
-	}
-	n, err := s.Update(t.Context(), tx, []row.Change{
-		{ID: second.ID, From: row.Pending, To: row.Completed, Due: fallBack, Finish: fallBack, Executor: "höst:1",
-			ErrorStack: "é\\'", Body: first.Body},
-		{ID: 77, Version: 5, From: row.Executing, To: row.Failed, Errors: []byte("[]")},
-	})
-	if n != 1 || err != nil {
-		t.Fatalf("%d changes applied: %v", n, err)
-	}
-	must(t, tx.Commit())
-	claim := row.Claim{Rows: []row.Ref{{ID: first.ID}, {ID: 5, Version: 9}}, Executor: "höst:1", IP: 1<<31 + 5}
-	claimed, err := s.Claim(t.Context(), claim)
-	if err != nil || len(claimed.Rows) != 1 {
-		t.Fatalf("claimed %+v, %v", claimed, err)
-	}
-	states, err := s.Renew(t.Context(), []row.Lease{
-		{Ref: row.Ref{ID: first.ID, Version: 1}, TTR: time.Hour}, {Ref: row.Ref{ID: 5}, TTR: time.Second},
-	})
-	if err != nil || len(states) != 1 || states[0].Due.Sub(reading.Time) < 59*time.Minute {
-		t.Errorf("renewed %+v, %v", states, err)
-	}
-	rows, broken, err := s.Get(t.Context(), nil, []int64{first.ID, second.ID})
-	if err != nil || len(broken) != 0 || len(rows) != 2 {
-		t.Fatalf("read %v, %v, %v", rows, broken, err)
-	}
-	want := []row.Row{first, second}
-	want[0].Status, want[0].Version, want[0].Attempt = row.Executing, 1, 1
-	want[0].Executor, want[0].IPAddress = claim.Executor, claim.IP
-	want[0].Execution, want[0].Due = claimed.Rows[0].Execution, states[0].Due
-	want[1].Status, want[1].Version, want[1].Executor, want[1].ErrorStack = row.Completed, 1, "höst:1", "é\\'"
-	want[1].Finish, want[1].Body = fallBack, first.Body
-	for i, got := range rows {
-		want[i].Created, want[i].Updated = got.Created, got.Updated
-		if !reflect.DeepEqual(got, want[i]) {
-			t.Errorf("stored\n%+v, want\n%+v", got, want[i])
-		}
-	}
 }
 
 func TestPlainInsertIsATaskLikeAnyOther(t *testing.T) {

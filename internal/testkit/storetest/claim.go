@@ -111,7 +111,7 @@ func claimTakesTheRow(t *tester) {
 	t.apply(c)
 	before := t.now()
 	claimed, err := t.store.Claim(t.Context(),
-		row.Claim{Rows: []row.Ref{{ID: 1, Version: 1}}, Executor: "host:7:abc:12", IP: 0xc0a80001})
+		row.Claim{Rows: []row.Ref{{ID: 1, Version: 1}}, Executor: "höst:7:abc:12", IP: 0xc0a80001})
 	t.must(err)
 	after := t.now()
 	if len(claimed.Rows) != 1 {
@@ -124,7 +124,7 @@ func claimTakesTheRow(t *tester) {
 		t.Error("the reading names no server")
 	}
 	want.Status, want.Version, want.Attempt = row.Executing, 2, 42
-	want.Executor, want.IPAddress = "host:7:abc:12", 0xc0a80001
+	want.Executor, want.IPAddress = "höst:7:abc:12", 0xc0a80001
 	want.Due, want.Execution = got.Due, got.Due.Add(-want.TTR)
 	t.written(want)
 	want.Delay, want.Created, want.Updated = 0, 0, 0

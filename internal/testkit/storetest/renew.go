@@ -76,27 +76,29 @@ var renewTests = []test{
 			t.Errorf("lease until %v, want the row that is owned renewed", states[4].Due)
 		}
 	}},
-	{"A renewal may name another executor and the start, and keeps both where it does not", func(t *tester) {
-		handed, kept := t.take(t.task(1)), t.take(t.task(2))
-		started := t.start.Add(123 * time.Microsecond)
-		lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: row.PopMark + executor, Execution: started}
-		for range 2 {
-			states := t.renew(lease, row.Lease{Ref: ref(kept), TTR: time.Hour})
-			for i, before := range []row.Row{handed, kept} {
-				got := t.get(before.ID)
-				t.holds(states[i], got)
-				before.Due, before.Updated = got.Due, got.Updated
-				if before.ID == handed.ID {
-					before.Executor, before.Execution = lease.Executor, started
-				}
-				t.same(got, before)
+	{"A renewal may name another executor and the start, and keeps both where it does not", renewNamesTheExecutor},
+}
+
+func renewNamesTheExecutor(t *tester) {
+	handed, kept := t.take(t.task(1)), t.take(t.task(2))
+	started := t.start.Add(123 * time.Microsecond)
+	lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: row.PopMark + executor, Execution: started}
+	for range 2 {
+		states := t.renew(lease, row.Lease{Ref: ref(kept), TTR: time.Hour})
+		for i, before := range []row.Row{handed, kept} {
+			got := t.get(before.ID)
+			t.holds(states[i], got)
+			before.Due, before.Updated = got.Due, got.Updated
+			if before.ID == handed.ID {
+				before.Executor, before.Execution = lease.Executor, started
 			}
+			t.same(got, before)
 		}
-		t.renew(row.Lease{Ref: ref(handed), TTR: time.Minute})
-		if got := t.get(1); got.Executor != lease.Executor || got.Execution != started {
-			t.Fatalf("a plain renewal has changed the executor to %q and the start to %v", got.Executor, got.Execution)
-		}
-	}},
+	}
+	t.renew(row.Lease{Ref: ref(handed), TTR: time.Minute})
+	if got := t.get(1); got.Executor != lease.Executor || got.Execution != started {
+		t.Fatalf("a plain renewal has changed the executor to %q and the start to %v", got.Executor, got.Execution)
+	}
 }
 
 func (t *tester) renew(leases ...row.Lease) []row.State {

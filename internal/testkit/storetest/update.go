@@ -117,7 +117,7 @@ func changeWritesAll(t *tester) {
 		Finish:     t.start.Add(13 * time.Microsecond),
 		ErrorStack: "panic: 'quoted' \"twice\" \\ 🚀\n\tgoroutine 1 [running]:\n",
 		Errors:     []byte(`[{"n":1,"error":"Zoë said \"no\" 🚀"}]`),
-		Executor:   "host:2:other:9",
+		Executor:   "höst:2:other:9",
 	}
 	t.apply(c)
 	failed := changedBy(held, c)
