@@ -26,9 +26,10 @@ meanwhile wait. Tasks can be saved as before.`,
 
 func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "resume TAG...",
-		Short:   "End the pause of a tag",
-		Long:    "End the pause of the tags on all nodes, within 2 seconds. Tasks that fell due meanwhile start at once.",
+		Use:   "resume TAG...",
+		Short: "End the pause of a tag",
+		Long: "End the pause of the tags on all nodes, within 2 seconds. Tasks that fell due meanwhile start " +
+			"at once.",
 		Example: "  delaytask resume mail.send",
 		RunE: func(cmd *cobra.Command, tags []string) error {
 			return a.setTags(cmd, tags, false, (*delaytask.Scheduler).Resume)

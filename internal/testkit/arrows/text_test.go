@@ -15,20 +15,27 @@ import (
 // Folders of which the lines are still to be broken, and the words still to be replaced. Both lists only shrink.
 var (
 	longLinesIn = []string{
-		"cmd/delaytask", "internal/engine", "internal/memstore", "internal/row", "internal/server/api",
-		"internal/sqlstore",
-		"internal/testkit/storetest", "internal/wire", "migrations", "test/sqlcheck",
+		"internal/engine", "internal/memstore", "internal/row", "internal/sqlstore", "internal/testkit/storetest",
+		"migrations", "test/sqlcheck",
 	}
 	oldWordsIn = []string{"internal/engine", "internal/sqlstore", "internal/testkit/storetest"}
 )
+
+// Folders whose raw strings have long lines: struct tags, and help texts, which are printed as they stand.
+var longRawStringsIn = []string{"cmd/delaytask", "internal/server/api", "internal/wire"}
 
 const longestLine = 120 // columns
 
 func TestLinesEndByColumn120(t *testing.T) {
 	for file := range sources(t) {
-		n := 0
+		n, inRaw := 0, false
 		for line := range strings.Lines(content(t, file)) {
 			n++
+			raw := inRaw || strings.Contains(line, "`")
+			inRaw = inRaw != (strings.Count(line, "`")%2 == 1)
+			if raw && in(longRawStringsIn, file) {
+				continue
+			}
 			if width := columns(line); width > longestLine && !in(longLinesIn, file) {
 				t.Errorf("%s:%d has %d columns, want at most %d", file, n, width, longestLine)
 			}
