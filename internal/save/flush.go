@@ -371,3 +371,15 @@ func (l *lockedKeys) has(r *request) bool {
 	}
 	return false
 }
+
+// wouldRefuse asks the database about some of the rows without storing any: a statement that holds one id twice cannot
+// succeed, whatever else is in it.
+func (s *Saver) wouldRefuse(r *request, places []int) bool {
+	ctx, cancel := s.Call()
+	defer cancel()
+	rows := make([]row.Row, 0, len(places)+1)
+	for _, i := range places {
+		rows = append(rows, r.rows[i].row)
+	}
+	return row.ClassOf(s.Store.Insert(ctx, nil, append(rows, rows[0]))) == row.ClassCaller
+}

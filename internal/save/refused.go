@@ -46,18 +46,6 @@ func (s *Saver) refused(r *request, err error) {
 	r.refuse(places[0])
 }
 
-// wouldRefuse asks the database about some of the rows without storing any: a statement that holds one id twice cannot
-// succeed, whatever else is in it.
-func (s *Saver) wouldRefuse(r *request, places []int) bool {
-	ctx, cancel := s.Call()
-	defer cancel()
-	rows := make([]row.Row, 0, len(places)+1)
-	for _, i := range places {
-		rows = append(rows, r.rows[i].row)
-	}
-	return row.ClassOf(s.Store.Insert(ctx, nil, append(rows, rows[0]))) == row.ClassCaller
-}
-
 // maxRefusals is how often a request is sent again although what it collides with cannot be read back.
 const maxRefusals = 4
 
