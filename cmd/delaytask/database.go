@@ -20,7 +20,7 @@ type use int
 
 const (
 	reads use = iota // the default database will do
-	// A typing error must not change another database, so it must be named, and the command prints which it is.
+	// changes requires a database that is named, and prints which it is: a typing error must not change another one.
 	changes
 	creates // as changes, and a missing embedded database is created
 )

@@ -15,7 +15,7 @@ import (
 type filling struct {
 	tag    string // default: benchTag
 	status row.Status
-	// When the i-th row is or was due; execution and finish of what has run are the same moment.
+	// due is when the i-th row is or was due. Rows that have run were executed and finished at that moment.
 	due func(i int) row.Time
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// How long a list is used without looking at the table again: a revoked token is refused after that.
+	// fresh is how long a list is used without another reading: a revoked token is refused after that.
 	fresh = 2 * time.Second
 	kept  = 5 * time.Minute // how long a list is used while the database is away
 

@@ -26,8 +26,8 @@ type Config struct {
 	// RequestWait is how long a request waits for the database. Most clients give up after 30 s, and shall get an
 	// answer before. Pops have a wait of their own. The default is 15 s.
 	RequestWait time.Duration
-	// Bytes of large requests, and of pages, that are in memory at a time; default 256 MiB each, at least one batch
-	// fits.
+	// Room bounds the large requests, and the pages, that are in memory at a time, in bytes. The default is 256 MiB
+	// each; at least one batch fits.
 	Room     int64
 	RoomWait time.Duration   // how long a large request, and one for a page, waits for room; default 10 s
 	Stopping context.Context // when it ends, waiting pops return at once
@@ -68,7 +68,7 @@ type API struct {
 	observe   func(context.Context, Request)
 	room      *semaphore.Weighted // for requests
 	pages     *semaphore.Weighted // for pages with bodies
-	// For pages without: they are small, and clients that are slow with bodies must not hold them up.
+	// bare is for pages without bodies: they are small, and slow clients of pages with bodies must not delay them.
 	bare        *semaphore.Weighted
 	requestWait time.Duration
 	roomWait    time.Duration
@@ -106,7 +106,7 @@ func New(c Config) (*API, error) {
 	a.spec.UseMiddleware(unambiguous)
 	a.describe()
 	mux.Handle("/v1/", a.admitted(a.authenticated(a.roomed(a.readBodies(routed(versioned))))))
-	// And no redirect to /v1/.
+	// Without this the mux would redirect to /v1/.
 	mux.HandleFunc("/v1", func(w http.ResponseWriter, _ *http.Request) { refused(w, noSuchRoute()) })
 	mux.HandleFunc("GET /openapi.json", a.openAPI())
 	mux.HandleFunc("GET /docs", a.docs())

@@ -44,7 +44,8 @@ type Server struct {
 	Hosts    []string // names that it is called by, besides those of loopback
 	Auth     string   // auto, token, none
 	Insecure bool     // listen beyond loopback without tokens
-	// Topics that GET /o/get and /o/complete serve where other names than loopback are answered; patterns.
+	// GetTopics are patterns of topics that GET /o/get and /o/complete serve where other names than loopback are
+	// answered.
 	GetTopics      []string
 	Metrics        string // auto: with a token where tokens are asked for; open: without
 	MaxConnections int

@@ -40,7 +40,7 @@ func (e environment) endpoint(header http.Header, errs *[]error) *url.URL {
 		value = defaultEndpoint
 	}
 	u, err := url.Parse(value)
-	// The error of the parser quotes it.
+	// The parser's error quotes the URL, so it is not passed on.
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		*errs = append(*errs, fmt.Errorf("%s must be the URL of a collector, http://HOST:PORT or https://HOST:PORT; "+
 			"OTLP over HTTP has port 4318 by default", name))

@@ -43,7 +43,7 @@ type Exporter struct {
 // environment.
 func New(ctx context.Context, c Config) (*Exporter, error) {
 	if _, err := http.ProxyFromEnvironment(&http.Request{URL: c.Settings.to}); err != nil {
-		// The error quotes its password.
+		// The error quotes the password of the proxy, so it is not passed on.
 		return nil, errors.New("the proxy of the environment (HTTPS_PROXY, HTTP_PROXY) is no URL")
 	}
 	what, err := resource.New(ctx, resource.WithTelemetrySDK(),

@@ -23,7 +23,7 @@ type Static struct {
 
 	Rule     webhook.Rule // what the answer must contain to mean done
 	Statuses []int        // those that mean done; default 200–299
-	// Later: after an answer of 202 the receiver ends the task by its token. Default: 202 means done.
+	// Later makes an answer of 202 mean that the receiver ends the task by its token. Default: 202 means done.
 	Later bool
 
 	Concurrency int // tasks at once in this process; 0: as many as the process runs
