@@ -17,25 +17,25 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// armer decides whether this process arms a row. Of all live nodes that serve the tag exactly one arms a new row;
-// overlap is harmless, a gap would be late.
+// armer decides whether this process arms a row. One live node that serves the tag arms a new row. Two nodes may do so
+// for a moment, which is harmless. A row that no node arms would be late.
 type armer struct {
 	*deps
 	tags   *tags
 	shares atomic.Pointer[shares] // nil until the first look at the nodes
 }
 
-// shares is who arms what, as this process sees it. The nodes look one after the other, and for a moment one of them
-// has given away what the next does not know it has got. So each keeps for a while what was its own before.
+// shares says which node arms which rows, as this process sees it. The nodes read the list of nodes at different
+// moments. So one gives rows away before the next knows that they are its own. Each keeps its former share for a while.
 type shares struct {
 	view   *cluster.View
-	first  bool // it is the first look: who died a moment ago still counts as alive
+	first  bool // the first look at the nodes, where one that has just died counts as alive
 	peers  int
-	before *cluster.View // nil after a while
-	until  time.Time     // when that counts no more
+	before *cluster.View // the former view, while it counts; may be nil
+	until  time.Time     // when before ends to count
 }
 
-// look takes a new look at the nodes over.
+// look takes over a new view of the nodes.
 func (a *armer) look(view *cluster.View) {
 	now := time.Now()
 	next := &shares{view: view, peers: min(view.Peers(), maxPaceFactor)}
@@ -51,9 +51,9 @@ func (a *armer) look(view *cluster.View) {
 	a.runqueue.SetPeers(next.peers)
 }
 
-// written arms rows that this process has just saved or put back to pending, as far as they are due within the horizon.
-// It arms what is due soon whatever the shares say: the look-ahead of another node might come too late, and a tag that
-// has just got its first taker here is known to no node yet.
+// written arms rows that this process has just saved or put back to pending, if they are due within the horizon. It
+// arms what is due soon whatever the shares say. The look-ahead of another node might come too late, and no other node
+// knows of a tag that has just got its first processor here.
 func (a *armer) written(rows ...row.Due) {
 	now := a.now()
 	soon, limit := now.Add(a.cfg.shortTerm()), now.Add(a.cfg.Horizon)
@@ -69,16 +69,16 @@ func (a *armer) written(rows ...row.Due) {
 	}
 }
 
-// mine reports whether this process arms the row. It does when it is the only one that serves the tag and has not
-// announced that yet.
+// mine reports whether this process arms the row. A process that serves a tag before it is announced arms its rows.
 func (a *armer) mine(id int64, due row.Time, tag string) bool {
 	s := a.shares.Load()
 	return s != nil && a.tags.open(tag) &&
 		(s.view.Mine(id, due, tag) || s.before != nil && s.before.Mine(id, due, tag) || !s.view.Served(tag))
 }
 
-// shared reports whether an overdue row is of this node's share, whoever saved it. Up to the second look at the nodes
-// all are: a start catches up at once, whoever has died before, and claims that are in vain bring the second look.
+// shared reports whether an overdue row is of this node's share, whichever process has saved it. All rows are until the
+// second look at the nodes: a process that starts catches up at once with what a dead node has left. Contention brings
+// the second look early.
 func (a *armer) shared(id int64, tag string) bool {
 	if a.unassigned() {
 		return true
@@ -87,20 +87,18 @@ func (a *armer) shared(id int64, tag string) bool {
 	return view.Assigned(id, tag) || !view.Served(tag)
 }
 
-// unassigned reports whether that is so yet.
+// unassigned reports whether the nodes were looked at less than twice, so that all rows count as this node's.
 func (a *armer) unassigned() bool {
 	s := a.shares.Load()
 	return s == nil || s.first
 }
 
-// Nodes on one database divide its tasks, and each would send its statements at a pace of its own: n nodes n times as
-// many as one, with an n-th of the rows in each. A statement costs the server more than a row, so n nodes claim and
-// settle at an n-th of the pace, and together about as many times as one would.
-
-// maxPaceFactor bounds how much slower that is.
+// maxPaceFactor bounds the pace factor.
 const maxPaceFactor = 5
 
-// company is how many nodes share the work, this one among them, as far as that slows it down.
+// paceFactor is the number of nodes that share the work, up to maxPaceFactor. Each claims and settles so many times
+// more slowly than a lone node. A statement costs the server more than a row: without the factor n nodes would send n
+// times the statements with an n-th of the rows in each.
 func (a *armer) paceFactor() int {
 	if s := a.shares.Load(); s != nil {
 		return s.peers
@@ -108,19 +106,18 @@ func (a *armer) paceFactor() int {
 	return 1
 }
 
-// timers sleeps until the head of the heap is due, minus the lead, and moves everything that is due within the lead
-// into the ready queues. Because tasks are claimed ahead of their time, one statement claims many of them, and each
-// still starts on its own millisecond.
+// timers moves what is due within the claim-ahead window into the ready queues, and sleeps until the next timer enters
+// the window. So one statement claims many tasks, and each still starts on its own millisecond.
 type timers struct {
 	*deps
 	arm   *armer
 	ahead *claimAhead
 }
 
-// insurance bounds a sleep: the machine may have been suspended, or the clock has found its anchor again.
-const insurance = time.Second
+// longestSleep bounds a sleep of the timers, for a suspend of the machine ends no timer.
+const longestSleep = time.Second
 
-// unanchoredWait is how often what is due looks whether the clock has found its anchor again.
+// unanchoredWait is how often the timers look whether the clock has an anchor again.
 const unanchoredWait = 10 * time.Millisecond
 
 func (t *timers) loop(ctx context.Context) {
@@ -144,10 +141,10 @@ func (t *timers) fire() time.Duration {
 	if !anchored {
 		return unanchoredWait
 	}
-	return min(t.runqueue.Fire(now, t.ahead.window(), t.stillMine), insurance)
+	return min(t.runqueue.Fire(now, t.ahead.window(), t.stillMine), longestSleep)
 }
 
-// stillMine is asked once more when a timer fires: nodes come and go, and a tag may have been paused meanwhile.
+// stillMine reports whether a timer that fires is still this process's: nodes come and go, and a tag may be paused.
 func (t *timers) stillMine(e timer.Entry, tag string) bool {
 	if e.Own {
 		return t.arm.tags.open(tag)
@@ -156,14 +153,16 @@ func (t *timers) stillMine(e timer.Entry, tag string) bool {
 }
 
 // tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
+//
+// Order of locks: refreshing, mu. Both are taken before those of the run queue.
 type tags struct {
 	*deps
 	resumed func()          // called when a paused tag opens again
 	awaited func() []string // the tags that pops wait for
 
-	refreshing sync.Mutex // what one refresh tells the run queue must not overtake what another does
+	refreshing sync.Mutex // keeps in order what refreshes tell the run queue
 
-	mu      sync.RWMutex
+	mu      sync.RWMutex // guards what follows; no other lock is taken while it is held
 	running bool
 	limits  map[string]int       // slots of the tags that are open
 	names   []string             // the same, sorted
@@ -172,15 +171,15 @@ type tags struct {
 }
 
 const (
-	// popServes is how long after the last Pop the node counts as serving the tag.
+	// popServes is how long the node counts as serving a tag after the last Pop of it.
 	popServes = 30 * time.Second
-	// mostPopped bounds the tags that are served because of pops: every heartbeat and every look at the table names all of
-	// them, and whoever pops may make up names.
+	// mostPopped bounds the tags that are served because of pops. Every heartbeat and every look-ahead names all of
+	// them, and a caller may make up names.
 	mostPopped = 10_000
 )
 
-var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others now; pop fewer "+
-	"different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
+var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
+	"now; pop fewer different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
 
 func newTags(c *deps, resumed func(), awaited func() []string) *tags {
 	return &tags{
@@ -212,7 +211,7 @@ func (t *tags) run(running bool) {
 	t.refresh()
 }
 
-// read takes over what is paused from the table.
+// read reads from the table which tags are paused.
 func (t *tags) read(ctx context.Context) error {
 	states, err := t.store.Tags(ctx)
 	if err != nil {
@@ -231,7 +230,7 @@ func (t *tags) read(ctx context.Context) error {
 	return nil
 }
 
-// set pauses or resumes a tag for all nodes; the others see it at their next look-ahead.
+// set pauses or resumes a tag for all nodes. The others see it at their next look-ahead.
 func (t *tags) set(ctx context.Context, tag string, paused bool) error {
 	if err := t.store.SetTag(ctx, row.TagState{Tag: tag, Paused: paused}); err != nil {
 		return err
@@ -248,12 +247,12 @@ func (t *tags) served() []string {
 	return slices.Compact(served)
 }
 
-// pop notes that the tags are being popped here. It reports whether one of them is new, and returns
-// [processor.ErrOverloaded] when that is one too many.
+// pop notes that the tags are popped here, and reports whether one of them is new. It returns
+// [processor.ErrOverloaded] when these are too many.
 func (t *tags) pop(tags []string) (fresh bool, err error) {
 	fresh, err = t.note(tags)
 	if fresh {
-		t.reopen() // the pop looks for itself what is overdue
+		t.reopen() // the pop itself looks for what is overdue
 	}
 	return fresh, err
 }
@@ -277,14 +276,14 @@ func (t *tags) note(tags []string) (fresh bool, err error) {
 	return unknown > 0, nil
 }
 
-// refresh works out which tags are open, and has what is overdue of those that were not looked for.
+// refresh works out which tags are open. When one opens, it starts a scan for what is overdue.
 func (t *tags) refresh() {
 	if t.reopen() {
 		t.resumed()
 	}
 }
 
-// reopen works out which tags are open, and tells the run queue. It reports whether one is that was not.
+// reopen works out which tags are open, and tells the run queue. It reports whether one opened or has another limit.
 func (t *tags) reopen() (opened bool) {
 	t.refreshing.Lock()
 	defer t.refreshing.Unlock()
@@ -324,31 +323,29 @@ func (t *tags) reopen() (opened bool) {
 	return opened
 }
 
-// shortTerm is how soon after its save a row must be due so that the saving node arms it whatever the shares say: the
-// look-ahead of another node might come too late.
+// shortTerm is how soon after its save a row is due that the saving node arms whatever the shares say.
 func (c *Config) shortTerm() time.Duration { return 2 * c.LookAhead }
 
-// lead is how far ahead of its due time a task is claimed. It follows the round trip of the claims: a task is claimed
-// early enough that a claim of four times the usual length is back in time, and everything due within a little more
-// travels along.
+// claimAhead measures how far ahead of its due time a task is claimed. The claim-ahead window is four usual round trips
+// of a claim, and gatherAhead more for what one statement takes along.
 type claimAhead struct {
 	roundTrip atomic.Int64 // smoothed, in nanoseconds
 	last      atomic.Pointer[time.Time]
 }
 
-// saturated reports whether claims have lately been so slow that the lead is at its bound: tasks begin to be late.
+// saturated reports whether slow claims have lately pushed the window to its bound. Then tasks begin to be late.
 func (l *claimAhead) saturated() bool {
 	last := l.last.Load()
 	return last != nil && time.Since(*last) < saturatedFor && l.window().First >= maxClaimAhead-gatherAhead
 }
 
-// saturatedFor is how long a slow claim counts that no other follows.
+// saturatedFor is how long the last claim counts.
 const saturatedFor = 5 * time.Second
 
 const (
 	tightFloor       = 5 * time.Millisecond
 	claimAheadFloor  = 15 * time.Millisecond
-	gatherAhead      = 25 * time.Millisecond // what falls due in so much more time is claimed in the same statement
+	gatherAhead      = 25 * time.Millisecond
 	roundTripSamples = 8
 )
 
@@ -362,7 +359,7 @@ func (l *claimAhead) window() runqueue.Window {
 	return runqueue.Window{Near: tight, First: first, Last: first + gatherAhead}
 }
 
-// took records the round trip of a claim, and returns what it is as a rule.
+// took records the round trip of a claim, and returns the smoothed one.
 func (l *claimAhead) took(d time.Duration) (usual time.Duration) {
 	now := time.Now()
 	l.last.Store(&now)

@@ -18,19 +18,19 @@ import (
 type attempt struct {
 	item   *runqueue.Item
 	row    row.Row
-	due    row.Time  // the due time that the claim took
-	sent   time.Time // when the claim was sent: the lease counts from no earlier moment
+	due    row.Time  // as the claim found it
+	sent   time.Time // when the claim was sent; the lease began no earlier
 	forPop bool
-	stamp  row.Time // the start that the claim has written, because there was none; the row here names none then
+	stamp  row.Time // the start that the claim has written where there was none; row.Execution is zero then
 	began  row.Time // when its processor was called; zero for a pop
 
 	mu       sync.Mutex // the innermost lock: no other is taken while it is held
 	progress progress
 	lease    leaseState
 	decider  decider
-	deadline time.Time // until then the lease holds for certain
+	deadline time.Time // the lease holds for certain until then
 	renewAt  time.Time
-	quietAt  time.Time // from then on the lease is not renewed: the attempt outlived its timeout and grace; zero for never
+	quietAt  time.Time // the lease is not renewed from then on, at the end of timeout and grace; zero for never
 	end      context.CancelCauseFunc
 	started  row.Time // when it was first handed to a processor, or to a receiver of one that forwards
 }
@@ -42,8 +42,8 @@ const (
 	claimed     progress = iota // not called
 	running                     // called
 	interrupted                 // its context was ended because of the lease
-	abandoned                   // it ignores that, and its slot was given to others
-	disowned                    // and its row was let go: it may run here once more
+	abandoned                   // it has ignored that, and its slot was given to others
+	disowned                    // its row was let go besides, and may run here once more
 	returned
 )
 
@@ -63,10 +63,11 @@ type decider uint8
 const (
 	byProcessor   decider = iota // what the processor returns
 	byTransaction                // CompleteTx was called: only the row tells
-	byHolder                     // the processor has returned HandOver: whoever has the lease token
+	byHolder                     // the processor has returned HandOver: the holder of the lease token
 )
 
-// newAttempt is the attempt of a row that a claim has won; met is the database's time after it, sent when it was sent.
+// newAttempt returns the attempt of a row that a claim has won. The claim was sent at the local time sent, and the
+// database's time of its reply is met.
 func newAttempt(it *runqueue.Item, r row.Row, met row.Time, sent time.Time) *attempt {
 	a := &attempt{
 		item: it, due: max(it.Due, stillToCome(&r, met)), sent: sent, forPop: row.Popped(r.Executor),
@@ -79,9 +80,9 @@ func newAttempt(it *runqueue.Item, r row.Row, met row.Time, sent time.Time) *att
 	return a
 }
 
-// stillToCome is when a claimed row is due, if that is still to come: the lease is counted from then. The process that
-// armed the row may know an earlier moment, although the version is the same: an operator may put rows off without
-// counting it up.
+// stillToCome returns the due time of a claimed row that is after met, or zero. The lease counts from the due time. The
+// run queue may know an earlier one of the same version, because an operator's SQL may put rows off without counting
+// the version up.
 func stillToCome(r *row.Row, met row.Time) row.Time {
 	if due := r.Due.Add(-r.TTR); due > met {
 		return due
@@ -91,7 +92,7 @@ func stillToCome(r *row.Row, met row.Time) row.Time {
 
 func (a *attempt) id() int64 { return a.row.ID }
 
-// call notes that the processor is called. end ends its context: at once when the lease is over already.
+// call notes that the processor is called. The context that end ends is ended at once when the lease is over.
 func (a *attempt) call(end context.CancelCauseFunc, quietAt time.Time, started row.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,8 +106,8 @@ func (a *attempt) call(end context.CancelCauseFunc, quietAt time.Time, started r
 	}
 }
 
-// start notes that the attempt was handed to a receiver that can run it. It reports whether the call counts: the first
-// one does, unless the processor has returned.
+// start notes that the attempt was handed to a receiver that can run it. It reports whether this is the first such call
+// before the processor has returned.
 func (a *attempt) start(now row.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,7 +128,7 @@ func (a *attempt) completeInTx() {
 	a.decider = byTransaction
 }
 
-// handOver notes that the processor has passed the task on.
+// handOver notes that the processor has passed the task on to the holder of its lease token.
 func (a *attempt) handOver() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,8 +143,8 @@ func (a *attempt) answer() {
 }
 
 // lose notes that the lease is over, and ends the context of the processor. It reports whether the processor has to
-// return now. One that was not called is released instead, which the fence refuses when the row is not this process's
-// any more.
+// return now. An attempt whose processor was not called is released instead. The fence refuses that when another
+// process has the row.
 func (a *attempt) lose(cause error) (interrupts bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -184,7 +185,7 @@ func (a *attempt) disown() bool {
 	return true
 }
 
-// finish notes that the processor has returned. It returns who decides, and whether the row was let go before.
+// finish notes that the processor has returned. It returns what decides, and whether the row was let go before.
 func (a *attempt) finish() (by decider, wasDisowned bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -200,8 +201,8 @@ func (a *attempt) state() (progress, leaseState, decider) {
 	return a.progress, a.lease, a.decider
 }
 
-// isOver reports whether the lease may have ended before the task could be started. A lease that was lost stays lost,
-// also when a renewal is answered later.
+// isOver reports whether the lease may have ended before the task was started. A lost lease stays lost when a renewal
+// is answered later.
 func (a *attempt) isOver() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -214,8 +215,8 @@ func (a *attempt) hasRun() bool {
 	return progress != claimed
 }
 
-// renewable reports whether the lease is to be renewed now. Rows that a caller's transaction holds, those that are
-// handed over, and attempts that have outlived their timeout and its grace are not.
+// renewable reports whether the lease is to be renewed now. It is not while a caller's transaction holds the row, after
+// a hand-over, and when timeout and grace have passed.
 func (a *attempt) renewable(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -223,37 +224,36 @@ func (a *attempt) renewable(now time.Time) bool {
 		(a.quietAt.IsZero() || now.Before(a.quietAt))
 }
 
-// expired reports whether the lease is over for all that this process knows.
+// expired reports whether the lease is over as far as this process knows.
 func (a *attempt) expired(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.decider == byProcessor && now.After(a.deadline)
 }
 
-// renewed notes that the lease was renewed by a statement that was sent at the moment.
+// renewed notes that the lease was renewed by a statement that was sent at sent.
 func (a *attempt) renewed(sent time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.deadline, a.renewAt = sent.Add(a.row.TTR), sent.Add(a.row.TTR/3)
 }
 
-// renewLater leaves the lease out for a while.
+// renewLater puts the next renewal off for a while.
 func (a *attempt) renewLater() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.renewAt = time.Now().Add(a.row.TTR / 6)
 }
 
-// firstStart is what execution_time holds: when the first attempt was handed to a processor or receiver that could run
-// it. It is zero while none was.
+// firstStart is what execution_time holds: when the task was first handed to a processor or receiver that could run it,
+// or zero.
 func (a *attempt) firstStart() row.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return cmp.Or(a.row.Execution, a.started)
 }
 
-// misdated is the start when it is not the one that the claim has written, as far as that matters while the attempt
-// runs.
+// misdated returns the start when it is over 10 ms after the one that the claim has written, otherwise zero.
 func (a *attempt) misdated() row.Time {
 	if start := a.firstStart(); !a.stamp.IsZero() && start.Sub(a.stamp) > 10*time.Millisecond {
 		return start
@@ -261,9 +261,9 @@ func (a *attempt) misdated() row.Time {
 	return 0
 }
 
-// promised is the moment that lateness is counted from: the promise to the user until the task was first handed to a
-// processor, however often that was tried. Later attempts are late by when they are due themselves, and so is a task
-// that an operator has put back, which keeps its error.
+// expected is the moment that lateness counts from. It is the expected time until the task was first handed to a
+// processor, however often that was tried. Later attempts count from their own due time. So does a task that an
+// operator has put back, which keeps its error.
 func (a *attempt) expected() row.Time {
 	if !a.row.Execution.IsZero() || a.row.Attempt == 1 && a.row.ErrorStack != "" {
 		return a.due
@@ -271,9 +271,9 @@ func (a *attempt) expected() row.Time {
 	return a.row.Expected
 }
 
-// attempts are those of all rows that this process has claimed and whose results are not stored.
+// attempts holds the attempts of all rows that this process has claimed and whose results are not stored.
 type attempts struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // no other lock is taken while it is held
 	byID map[int64]*attempt
 	gone chan struct{} // one was removed
 }

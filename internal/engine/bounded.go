@@ -9,12 +9,12 @@ import (
 	"github.com/delaytask/delaytask/internal/store"
 )
 
-// bounded is the store as one pass of the scanner sees it. A pass may last as long as there is something to do, so it
-// has no end of its own. Each of its calls has one: a call that never got its answer would end all later passes.
+// bounded is the store as one pass of the scanner sees it: each call has a deadline. A pass has none, because it lasts
+// as long as there is something to do. Without deadlines a call that never gets an answer would end all later passes.
 type bounded struct {
 	store.Store
 	timeout *adaptiveTimeout
-	gaveUp  func() // is called when a call was given up
+	gaveUp  func() // called when a call has met its deadline
 }
 
 func (b bounded) within(ctx context.Context, method string, call func(context.Context) error) error {
@@ -32,14 +32,13 @@ func (b bounded) within(ctx context.Context, method string, call func(context.Co
 	return err
 }
 
-// patience is how long a pass waits for an answer. A connection may be gone without a word, and what the pass looks for
-// may not wait long. So the first wait is short. The database may be slow instead, so each further wait is twice as
-// long. Once there are answers, they say how long to wait.
+// adaptiveTimeout is how long a pass waits for an answer. The first wait is short, for the connection may be dead. Each
+// further wait is twice as long, for the database may be slow instead. Answers set it to twice what they took.
 type adaptiveTimeout struct {
 	least, most time.Duration
 
 	mu    sync.Mutex
-	waits map[string]time.Duration // by method: reads are quick where writes are slow
+	waits map[string]time.Duration // by method, because reads may be quick where writes are slow
 }
 
 func newAdaptiveTimeout(least, most time.Duration) *adaptiveTimeout {

@@ -14,8 +14,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// claimer takes what waits in the ready queues, slots first, and claims it in one guarded statement. While statements
-// are in flight the next ones gather, so a claim is as large as the load asks for.
+// claimer claims rows of the ready queues for which there are slots, many in one guarded statement. Rows gather while
+// statements are in flight, so the load decides how large a claim is.
 type claimer struct {
 	*deps
 	arm         *armer
@@ -24,9 +24,9 @@ type claimer struct {
 	executor    string         // "host:pid:process token"
 	ip          uint32
 	number      atomic.Int64
-	timely      chan struct{} // one for each claim in flight that has not taken long
-	backlog     chan struct{}
-	open        sync.WaitGroup // claims that have no answer yet, however long they have taken, and those whose outcome is being found out
+	timely      chan struct{}  // holds one for each claim in flight of timely rows that is younger than longClaim
+	backlog     chan struct{}  // the same for the backlog
+	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize
 	lockChecks  lockChecks
 	refusals    refusals
@@ -40,8 +40,7 @@ func newClaimer(c *deps, arm *armer, ahead *claimAhead, start func(*attempt), ex
 	}
 }
 
-// idle returns a channel that is closed when no claim is in flight any more, nor of unknown outcome. The loop must
-// have ended.
+// idle returns a channel that is closed when no claim is in flight or of unknown outcome. The loop must have ended.
 func (c *claimer) idle() <-chan struct{} {
 	done := make(chan struct{})
 	c.Go(func() {
@@ -63,13 +62,13 @@ func (c *claimer) loop(ctx context.Context) {
 	}
 }
 
-// longClaim is when a claim makes room for the next one and gives its slots back, although it has no answer yet: it
-// may have none until the call's time is up, and what is due must not wait for that. Should its rows be won after
-// all, they wait for slots as those do that are claimed beyond them.
+// longClaim is the age at which a claim without an answer makes room for the next one and gives its slots back. It may
+// have no answer until the call's deadline, and what is due must not wait for that. Rows that it wins after all wait
+// for slots, as prefetched ones do.
 const longClaim = time.Second
 
-// next claims rows, timely ones or the backlog, and reports whether there were any. What is due now never travels
-// with the backlog: a large claim takes long, and a task that was to start meanwhile would be late.
+// next claims rows, timely ones or the backlog, and reports whether there were any. What is due now never shares a
+// statement with the backlog. A large claim takes long, and tasks that are due meanwhile would be late.
 func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	if c.refusals.waiting(time.Now()) {
 		return false
@@ -91,7 +90,7 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	forPops, forSlots := batch.Split(items, func(it *runqueue.Item) bool { return it.ForPop })
 	f := &flight{parts: []part{{forSlots, ""}, {forPops, row.PopMark}}}
 	long := time.AfterFunc(longClaim, func() {
-		for _, it := range f.open() { // the others run, and have their slots
+		for _, it := range f.open() { // the others run and need their slots
 			c.runqueue.Yield(it, runqueue.Slot)
 		}
 		leave()
@@ -108,8 +107,8 @@ func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
 	return true
 }
 
-// claim claims the rows of one part, which are held and have their slots, and starts those that were won. It returns
-// what is to be claimed instead.
+// claim claims the rows of one part, which are owned and have slots, and starts those that it wins. It returns the
+// halves that are to be claimed instead when the database refuses one of the rows.
 func (c *claimer) claim(f *flight, p part) (halves []part) {
 	items := c.checkLocks(p.items)
 	if len(items) == 0 {
@@ -132,7 +131,8 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		c.Metrics.ClaimFailed(len(items))
 		c.Failed("claiming", err)
 		if d := received.Sub(sent); d > c.cfg.CallTimeout/longPart {
-			c.batchSize.took(len(items), d, c.cfg.CallTimeout) // what outlasts the call never tells how long the leases are
+			// A call without an answer does not tell how long the leases are.
+			c.batchSize.took(len(items), d, c.cfg.CallTimeout)
 		}
 		return c.failed(f, part{items, p.mark}, claim.Executor, sent, err)
 	}
@@ -147,12 +147,12 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	return nil
 }
 
-// freshExecutor names one claim statement, so that the read-back finds just its winners.
+// freshExecutor names one claim statement, so that reading back finds just the rows that it has won.
 func (c *claimer) freshExecutor(mark string) string {
 	return fmt.Sprintf("%s%s:%d", mark, c.executor, c.number.Add(1))
 }
 
-// won starts the rows that the claim has won and lets the others go: somebody else has them, or they changed.
+// won starts the rows that the claim has won, and releases the others: another process has them, or they have changed.
 func (c *claimer) won(items []*runqueue.Item, claimed row.Claimed, sent time.Time) {
 	won := make(map[int64]*row.Row, len(claimed.Rows))
 	for i := range claimed.Rows {
@@ -182,17 +182,15 @@ func shortestLease(won []row.Row) time.Duration {
 	return max(shortest, row.MinTTR)
 }
 
-// portion is how many rows a claim may take. A large claim costs the database the least, as long as it is back well
-// before the leases of its rows end. On a server that is slow for the moment all of it would be in vain and be claimed
-// again, and the server slower yet: many processes may keep it busy that way for ever. So the portion is halved after a
-// claim that took long, down to one row, and doubled after a full one that was quick.
+// batchSize is how many rows a claim may take. A large claim costs the database least, if it is back well before the
+// leases of its rows end. A claim that a slow server answers too late is repeated, which makes the server slower still.
+// So the size is halved after a claim that took long, down to one row, and doubled after a full one that was quick.
 type batchSize struct {
 	less atomic.Int64 // rows fewer than runqueue.MaxClaim
 }
 
-// Of the shortest lease that it has won, a claim takes long that takes half, for the tasks have to find slots yet, and
-// to run. One is quick that takes a quarter. Smaller parts would punish a long way to the database, which a small claim
-// goes as slowly as a large one.
+// A claim has taken long from 1/longPart of the shortest lease that it has won, and was quick below 1/quickPart.
+// Smaller parts would punish a long round trip, which is as long for a small claim.
 const (
 	longPart  = 2
 	quickPart = 4
@@ -214,8 +212,8 @@ func (s *batchSize) set(rows int) {
 	s.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))
 }
 
-// refusals counts the claims in a row that the database did not take. From the third on all claims wait together: rows
-// that came back one by one would make one statement each, as many as the database can refuse.
+// refusals counts the claims in a row that the database did not take. From the third on all claims wait together. Rows
+// that waited one by one would make a statement each.
 type refusals struct {
 	mu    sync.Mutex
 	n     int
@@ -224,7 +222,7 @@ type refusals struct {
 
 const slowRetryAfter = 3
 
-// another counts one more and returns how long claims wait now.
+// another counts one more, and returns how long claims wait now.
 func (r *refusals) another(now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,7 +235,7 @@ func (r *refusals) another(now time.Time) time.Duration {
 	return d
 }
 
-// longestClaimPause is the pause after which a database that is back is noticed: about half a second.
+// longestClaimPause bounds the pause to about half a second, so that a database that is back is noticed soon.
 const longestClaimPause = 6
 
 func (r *refusals) over() {
@@ -252,7 +250,7 @@ func (r *refusals) waiting(now time.Time) bool {
 	return now.Before(r.until)
 }
 
-// probes remembers which tags have met a locked row lately.
+// lockChecks remembers which tags have met a locked row within lockCheckFor.
 type lockChecks struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -289,7 +287,7 @@ func (k *lockChecks) mayBeLocked(items []*runqueue.Item) (asked []*runqueue.Item
 	return asked
 }
 
-// checkLocks probes the rows of tags that have met a lock within the last minute, before they are claimed.
+// checkLocks leaves out locked rows of tags that have met a lock lately.
 func (c *claimer) checkLocks(items []*runqueue.Item) (rest []*runqueue.Item) {
 	asked := c.lockChecks.mayBeLocked(items)
 	if len(asked) == 0 {
@@ -298,7 +296,7 @@ func (c *claimer) checkLocks(items []*runqueue.Item) (rest []*runqueue.Item) {
 	return c.leaveOutLocked(items, asked)
 }
 
-// leaveOutLocked asks which of the rows somebody else's transaction holds, and leaves them out for a while.
+// leaveOutLocked asks which rows other transactions hold, leaves them out for a while, and returns the rest.
 func (c *claimer) leaveOutLocked(items, asked []*runqueue.Item) (rest []*runqueue.Item) {
 	ctx, cancel := c.Call()
 	defer cancel()
@@ -315,14 +313,14 @@ func (c *claimer) leaveOutLocked(items, asked []*runqueue.Item) (rest []*runqueu
 	return rest
 }
 
-// flight is what was picked together. It is claimed part by part; when the database refuses a part for one of its rows,
+// flight is what was picked together. It is claimed part by part. When the database refuses a part for one of its rows,
 // its halves are claimed instead, until that row is alone.
 type flight struct {
-	refused int  // parts that were
-	taken   bool // of one that was not, rows were won
+	refused int  // counts refused parts
+	taken   bool // a part has won rows
 
 	mu    sync.Mutex
-	parts []part // that have no answer yet; the first is being claimed
+	parts []part // those without an answer; the first is being claimed
 }
 
 // part is what one statement claims. The mark tells rows that are handed to a pop from those that a processor runs.
@@ -341,15 +339,15 @@ func (f *flight) first() (part, bool) {
 	return f.parts[0], true
 }
 
-// answered takes out the first part. Its halves, if there are any, are claimed after the others: of many rows that are
-// refused some may be together, and the rest shall not wait until each of them is alone.
+// answered takes out the first part. Its halves are claimed after the other parts, which need not wait until each
+// refused row is alone.
 func (f *flight) answered(halves []part) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.parts = append(slices.Clone(f.parts[1:]), halves...)
 }
 
-// rest takes out the parts of the mark behind the first and returns their rows.
+// rest takes out the parts with the mark behind the first one, and returns their rows.
 func (f *flight) rest(mark string) (items []*runqueue.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -361,7 +359,7 @@ func (f *flight) rest(mark string) (items []*runqueue.Item) {
 	return items
 }
 
-// open returns the rows that have no answer yet.
+// open returns the rows without an answer.
 func (f *flight) open() (items []*runqueue.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

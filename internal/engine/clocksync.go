@@ -32,11 +32,11 @@ func newDBClock(life *lifecycle.Lifecycle, ttr time.Duration) *dbClock {
 	}
 }
 
-// skewLimit is from where on a wrong wall clock of this machine is worth a line in the log.
+// skewLimit is the error of this machine's wall clock from which the log tells of it.
 const skewLimit = 500 * time.Millisecond
 
-// readClock keeps the bounds of the database's clock narrow, and notices when the machine slept: suspended is asked for
-// every reading.
+// readClock keeps the bounds of the database's clock narrow. With each reading it asks suspended whether the machine
+// has slept.
 func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration, bool)) {
 	behind := false
 	for {
@@ -65,8 +65,8 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 	}
 }
 
-// rhythm is how often the clock is read, and how many times in a row. Starts are late by what the lower bound lags
-// behind: by the drift that is allowed for since the last reading, and by the time that its reply took.
+// interval is how often the clock is read, and how many times in a row. Tasks start late by what the lower bound lags
+// behind: by the drift that is allowed for since the last reading, and by the time of its reply.
 func (e *Engine) interval() (every time.Duration, readings int) {
 	if e.attempts.len() > 0 || e.runqueue.FiresBy(e.now().Add(readClockEvery)) {
 		return readClockBusy, readingsInARow
@@ -74,20 +74,24 @@ func (e *Engine) interval() (every time.Duration, readings int) {
 	return readClockEvery, 1
 }
 
-// reportClock shows how well the clock is known, and says once when this machine's own is wrong.
+// reportClock sets the metrics of the clock, and logs once that this machine's own is wrong.
 func (c *dbClock) reportClock() {
 	width, _ := c.clock.Width()
 	skew := c.clock.Skew()
 	c.Metrics.Clock(width, -skew)
 	if skew.Abs() > skewLimit {
 		c.skewed.Do(func() {
-			c.Log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same: set it by NTP",
-				"skew", -skew)
+			c.warnOfSkew(-skew)
 		})
 	}
 }
 
-// waitForReading waits for the next reading's turn, which comes at once when the clock has lost its anchor.
+func (c *dbClock) warnOfSkew(skew time.Duration) {
+	c.Log.Warn("this machine's clock is off; tasks are timed by the database's clock all the same: set it by NTP",
+		"skew", skew)
+}
+
+// waitForReading waits for d, or until the clock has lost its anchor. It returns false when ctx ends.
 func (e *Engine) waitForReading(ctx context.Context, d time.Duration) bool {
 	turn := time.NewTimer(d)
 	defer turn.Stop()
@@ -101,9 +105,9 @@ func (e *Engine) waitForReading(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// readingsInARow is how many readings are taken at once where exactness matters: the quickest of them gives the
-// narrowest bounds. The first one often finds a thread asleep. With three instead of one the lower bound lagged 0.11 ms
-// behind instead of 0.26 (client and server on one machine).
+// readingsInARow is how many readings are taken at once where exactness matters. The quickest gives the narrowest
+// bounds, and the first one often finds a thread asleep. Three instead of one moved the lower bound from 0.26 to 0.11
+// ms behind, with client and server on one machine.
 const readingsInARow = 3
 
 func (e *Engine) anchor(ctx context.Context) error {
@@ -134,8 +138,8 @@ func (c *dbClock) takeReading(ctx context.Context, of store.Clock) error {
 	return nil
 }
 
-// heard takes a reading into the bounds of the clock. One that contradicts them, as after a failover, costs the clock
-// its anchor.
+// observe takes a reading into the bounds of the clock. A reading that contradicts them, as after a failover, costs the
+// clock its anchor.
 func (c *dbClock) observe(reading row.Reading, sent, received time.Time) {
 	c.answered(received)
 	if !c.clock.Add(reading, sent, received) {
@@ -143,8 +147,8 @@ func (c *dbClock) observe(reading row.Reading, sent, received time.Time) {
 	}
 }
 
-// answered notes that the database is there. Readings of its clock alone do not tell: one of them may get no answer
-// because its connection is gone, and that is no outage.
+// answered notes that the database has answered. Other answers than readings count too, because one dead connection is
+// no outage.
 func (c *dbClock) answered(at time.Time) {
 	if silence, over := c.outage.answered(at); over {
 		c.Log.Warn("the database answers again; leases are not ended until their executors had time to renew them",
@@ -152,14 +156,13 @@ func (c *dbClock) answered(at time.Time) {
 	}
 }
 
-// now is the database's time as far as it is certain. While there is no anchor it is the zero time, which no row is due
-// at.
+// now returns the lower bound of the database's time. Without an anchor it is the zero time, at which no row is due.
 func (c *dbClock) now() row.Time {
 	t, _ := c.clock.AtLeast()
 	return t
 }
 
-// certain is now, waited for while there is no anchor: what is written into a row must not be made of a guess.
+// certain returns now, and waits for an anchor where there is none: no guess may be written into a row.
 func (c *dbClock) certain(ctx context.Context) (row.Time, error) {
 	for {
 		if t, ok := c.clock.AtLeast(); ok {
@@ -175,31 +178,30 @@ func (c *dbClock) certain(ctx context.Context) (row.Time, error) {
 	}
 }
 
-// outage notices that the database did not answer for a while. Executors could not renew then either, so many a lease
-// is over when it is back whose executor lives. Rescues wait until the executors have had the time to renew, to settle
-// or to release.
+// outage notices that the database did not answer for a while. Executors could not renew leases then either. So after
+// an outage rescues wait until living executors have had the time to renew, to settle or to release.
 type outage struct {
-	limit time.Duration // a silence from here on is an outage
-	hold  time.Duration // that the executors get afterwards
+	limit time.Duration // the shortest silence that is an outage
+	hold  time.Duration // how long rescues wait afterwards
 
-	mu     sync.Mutex
-	answer time.Time // the last answer
-	back   time.Time // the first answer after the last outage; zero while there was none
-	first  time.Time // that after the first one of several, none of which left the time to rescue
+	mu     sync.Mutex // no other lock is taken while it is held
+	answer time.Time  // the last answer
+	back   time.Time  // the first answer after the last outage; zero for none
+	first  time.Time  // the first answer after the first outage of a row without time for rescues between them
 }
 
-// minSilence is the shortest outage that can be told from a slow answer: the clock is read every second.
+// minSilence is the shortest outage that differs from a slow answer. The clock is read every second.
 const minSilence = 2 * time.Second
 
-// newOutage takes the length of a lease, which is renewed every third of it.
+// newOutage takes the length of a lease. A lease is renewed every third of it.
 func newOutage(ttr time.Duration) outage {
 	return outage{limit: max(ttr/3, minSilence), hold: rescueHold(ttr)}
 }
 
-// rescueHold is the time of a renewal interval, in which executors that live show it.
+// rescueHold is a renewal interval, within which living executors renew.
 func rescueHold(ttr time.Duration) time.Duration { return max(ttr/3, minRescueHold) }
 
-// answered notes an answer of the database, and reports for how long there had been none when that was an outage.
+// answered notes an answer of the database. It returns the silence before it, and whether that was an outage.
 func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -218,11 +220,11 @@ func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
 	return silence, over
 }
 
-// mostHolds bounds for how many renewal intervals outages in a row put off the rescues. A database that is away again
-// and again would put them off for ever.
+// mostHolds is for how many renewal intervals outages in a row may put off rescues. Without this bound a database that
+// is away again and again would put them off for ever.
 const mostHolds = 3
 
-// holds reports whether the database is back for less than a renewal interval.
+// holds reports whether the database is back for less than a renewal interval, within the bound of mostHolds.
 func (o *outage) holds(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

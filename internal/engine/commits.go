@@ -9,14 +9,14 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// commits waits for rows that were written in a caller's transaction. They enter the heap only when a plain read has
-// seen them committed, since a claim would wait for the transaction. What stays unseen for long is left to the
-// look-ahead.
+// commits watches for the commit of rows that were written in a caller's transaction. They are armed when a plain read
+// has seen them, because a claim would wait for the transaction's locks. After lastCommitLook the look-ahead finds
+// them.
 type commits struct {
 	*deps
 	arm *armer
 
-	mu   sync.Mutex
+	mu   sync.Mutex // taken before the locks of the run queue
 	open []uncommitted
 	wake chan struct{}
 }
@@ -30,7 +30,7 @@ type uncommitted struct {
 
 const (
 	firstCommitLook   = 2 * time.Millisecond
-	longestCommitWait = 256 * time.Millisecond // between two looks: how late a task may start after a long transaction
+	longestCommitWait = 256 * time.Millisecond // between two looks: how late a task starts after a long transaction
 	lastCommitLook    = 5 * time.Second
 	commitLooks       = 500 // rows in one look
 )
@@ -57,8 +57,7 @@ func (c *commits) add(rows ...row.Due) {
 	}
 }
 
-// mineToWatch holds for new rows that this node arms, and for any that it has rescheduled: whoever writes those arms
-// them.
+// mineToWatch reports whether this node arms the row: a new one by its share, a rescheduled one because it wrote it.
 func (c *commits) mineToWatch(d row.Due) bool {
 	return c.arm.mine(d.ID, d.Due, d.Tag) || d.Version > 0 && c.arm.tags.open(d.Tag)
 }
@@ -78,7 +77,7 @@ func (c *commits) loop(ctx context.Context) {
 	}
 }
 
-// look asks for the rows whose turn it is and arms those that are there. It reports whether any are still awaited.
+// look reads the rows whose turn it is, and arms those that are committed. It reports whether others are awaited.
 func (c *commits) look() bool {
 	turn := c.turn()
 	if len(turn) == 0 {
@@ -94,7 +93,8 @@ func (c *commits) look() bool {
 		s, committed := seen[u.due.ID]
 		switch {
 		case committed && s.Version >= u.due.Version:
-			// After a rollback somebody else may have brought the row to the same version, or saved another under the id.
+			// After a rollback another process may have brought the row to the same version, or saved another under the
+			// id.
 			if s.Status == row.Pending && s.Version == u.due.Version && s.Due == u.due.Due {
 				c.runqueue.Arm(u.due, true)
 			}
@@ -107,7 +107,7 @@ func (c *commits) look() bool {
 	return len(c.open) > 0
 }
 
-// turn takes out the rows that are to be looked for now.
+// turn takes out the rows that are to be read now.
 func (c *commits) turn() (turn []uncommitted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

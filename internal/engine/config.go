@@ -55,7 +55,7 @@ type Retention struct {
 
 const (
 	timelyClaims    = 2 // in flight, of what is due now or soon
-	backlogClaims   = 1 // of what is overdue: large, and in nobody's way
+	backlogClaims   = 1 // of what is overdue: large, and in the way of no other
 	settleRows      = 500
 	backlogPerTag   = 1000
 	lookAheadRows   = 2000
@@ -64,8 +64,8 @@ const (
 	rescueEvery     = 2 * time.Second
 	watchEvery      = 2 * time.Second
 	readClockEvery  = time.Second
-	readClockBusy   = 100 * time.Millisecond // while something is due soon: each reading takes back the drift since the last one
-	pollFrom        = 100 * time.Millisecond // younger rows are still in somebody's hand
+	readClockBusy   = 100 * time.Millisecond // while something is due soon, to undo the drift
+	pollFrom        = 100 * time.Millisecond // younger rows are being claimed
 	pollOthers      = 200 * time.Millisecond // younger rows are left to the node whose they are
 	pollBusy        = 100 * time.Millisecond
 	pollIdle        = 400 * time.Millisecond

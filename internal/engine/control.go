@@ -22,8 +22,8 @@ type Ref struct {
 // controlTries bounds how often a change is tried against a row that keeps changing.
 const controlTries = 20
 
-// Cancel ends a task that is not finished. It returns the status that it met: from pending the task will not start,
-// from executing it may have, and its processor's context ends.
+// Cancel ends a task that is not finished. It returns the status that it met. A pending task will not start. An
+// executing one may have started, and its processor's context ends.
 func (e *Engine) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending bool) (row.Status, error) {
 	met, _, err := e.change(ctx, tx, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		switch {
@@ -50,8 +50,8 @@ func cancelOf(r *row.Row, now row.Time) row.Change {
 	return c
 }
 
-// Reschedule moves the promise of a pending task to a new moment: after a delay, or at a time when that is set. A body
-// that is not nil replaces the task's.
+// Reschedule moves the expected time of a pending task: to now and a delay, or to a time when that is set. A body that
+// is not nil replaces the task's.
 func (e *Engine) Reschedule(
 	ctx context.Context, tx store.Tx, ref Ref, delay time.Duration, at time.Time, body []byte,
 ) (row.Status, error) {
@@ -81,20 +81,20 @@ func (e *Engine) Reschedule(
 	return met.Status, err
 }
 
-// SetBody replaces the body of a pending task, which stays due when it is.
+// SetBody replaces the body of a pending task, whose due time stays.
 func (e *Engine) SetBody(ctx context.Context, ref Ref, body []byte) (row.Status, error) {
 	met, after, err := e.change(ctx, nil, ref, func(r *row.Row, _ row.Time) (row.Change, error) {
 		c, err := pendingOnly(r)
 		c.Body = body
 		return c, err
 	})
-	if err == nil && !after.Due.IsZero() { // what has no due time yet has no timer either
+	if err == nil && !after.Due.IsZero() { // a row without a due time has no timer
 		e.armAfter(nil, after)
 	}
 	return met.Status, err
 }
 
-// pendingOnly is a change that keeps everything of a task that is pending.
+// pendingOnly returns a change that keeps everything of a pending task.
 func pendingOnly(r *row.Row) (row.Change, error) {
 	switch {
 	case r.Status.Final():
@@ -107,8 +107,8 @@ func pendingOnly(r *row.Row) (row.Change, error) {
 	return c, nil
 }
 
-// Complete ends a pending task whose work somebody has done without a lease. It returns [processor.ErrLeaseLost] when
-// the task is not pending at that version any more; nothing is changed then.
+// Complete ends a pending task whose work was done without a lease. It returns [processor.ErrLeaseLost] and changes
+// nothing when the task is not pending at that version.
 func (e *Engine) Complete(ctx context.Context, id, version int64) error {
 	_, _, err := e.change(ctx, nil, Ref{ID: id}, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Pending || r.Version != version {
@@ -122,7 +122,7 @@ func (e *Engine) Complete(ctx context.Context, id, version int64) error {
 	return err
 }
 
-// Retry runs a failed task again: with all its attempts, and with the errors of the old ones kept.
+// Retry runs a failed task again, with all its attempts. The errors of its failed attempts stay.
 func (e *Engine) Retry(ctx context.Context, ref Ref) error {
 	_, after, err := e.change(ctx, nil, ref, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Failed {
@@ -143,8 +143,7 @@ func retryOf(r *row.Row, now row.Time) row.Change {
 	return c
 }
 
-// armAfter arms a row that an operator has just changed; one that was changed in a transaction when it is seen
-// committed.
+// armAfter arms a row that was changed, after the commit when that was in a caller's transaction.
 func (e *Engine) armAfter(tx store.Tx, d row.Due) {
 	if tx != nil {
 		e.commits.add(d)
@@ -153,8 +152,8 @@ func (e *Engine) armAfter(tx store.Tx, d row.Due) {
 	e.arm.written(d)
 }
 
-// change applies one fenced transition to a row as it is found, and finds it again when it moved meanwhile. It returns
-// the row as it was met, and the sighting of it as it is now.
+// change applies one fenced transition to a row, and finds the row again when it has moved meanwhile. It returns the
+// row as it was before, and what the run queue has to know of it now.
 func (e *Engine) change(
 	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
 ) (met row.Row, after row.Due, err error) {
@@ -163,7 +162,7 @@ func (e *Engine) change(
 			return met, after, err
 		}
 	}
-	var unsure *row.Change // sent, and its reply was lost: it may be applied by now
+	var unsure *row.Change // sent without a reply, so it may be applied by now
 	for n := range controlTries {
 		if n > 0 && (tx != nil || !lifecycle.Sleep(ctx, lifecycle.Backoff(n))) {
 			break
@@ -210,12 +209,14 @@ func (e *Engine) write(ctx context.Context, tx store.Tx, c row.Change) (applied 
 	return e.update(ctx, []row.Change{c})
 }
 
-// afterChange is the sighting of a row once the change has been applied to it.
+// afterChange is what the run queue has to know of a row after the change.
 func afterChange(r *row.Row, c row.Change) row.Due {
-	return row.Due{ID: r.ID, Version: r.Version + 1, Tag: r.Tag, Due: c.Due, Priority: r.Priority, CrashCount: c.CrashCount}
+	return row.Due{
+		ID: r.ID, Version: r.Version + 1, Tag: r.Tag, Due: c.Due, Priority: r.Priority, CrashCount: c.CrashCount,
+	}
 }
 
-// mayRetry reports whether trying again, or reading back, can help.
+// mayRetry reports whether another try, or reading back, can help.
 func mayRetry(err error) bool {
 	switch row.ClassOf(err) {
 	case row.ClassNotApplied, row.ClassLocked, row.ClassUnknown:
@@ -231,8 +232,8 @@ func (e *Engine) isChanged(ctx context.Context, c *row.Change) bool {
 	return err == nil && len(rows) == 1 && hasEffect(&rows[0], c)
 }
 
-// hasEffect reports whether the row is as the change leaves it. Somebody else may have made it pending as well, and
-// then the version alone would not tell; who took that for his own would start the task when his own was due.
+// hasEffect reports whether the row is as the change leaves it. The version alone does not tell: another process may
+// have made the row pending as well, with another due time.
 func hasEffect(r *row.Row, c *row.Change) bool {
 	return r.Version == c.Version+1 && r.Status == c.To && (c.To != row.Pending || r.Due == c.Due) &&
 		(c.Expected.IsZero() || r.Expected == c.Expected) && (c.Body == nil || bytes.Equal(r.Body, c.Body))
@@ -260,7 +261,7 @@ func (e *Engine) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, erro
 	}
 }
 
-// keyTaken says which unfinished task has the key that a retried one would need.
+// keyTaken returns a [processor.DuplicateError] with the unfinished task that has the key of a retried one.
 func (e *Engine) keyTaken(ctx context.Context, r *row.Row, refusal error) error {
 	active, err := e.store.FindActive(ctx, nil, []row.TagKey{{Tag: r.Tag, Key: r.Key}})
 	if err != nil {
@@ -272,9 +273,9 @@ func (e *Engine) keyTaken(ctx context.Context, r *row.Row, refusal error) error 
 	return &processor.DuplicateError{ID: active[0].ID}
 }
 
-// processTask runs one task now, if it is pending: whoever has just made it due by hand need not wait for a peek. A
-// task that is not pending was executed already or is being executed, and one that does not exist was purged: neither
-// is an error.
+// processTask runs one task now, if it is pending and due, so that a task that was just made due need not wait for the
+// overdue poll. A task that is not pending was or is being executed, and one that does not exist was purged. Neither is
+// an error.
 func (e *Engine) processTask(ctx context.Context, id int64) error {
 	rows, broken, err := e.store.Get(ctx, nil, []int64{id})
 	if err != nil {
@@ -293,8 +294,8 @@ func (e *Engine) processTask(ctx context.Context, id int64) error {
 	return nil
 }
 
-// Bulk is a change of all tasks that match a filter, page by page in the order of their ids. What changed meanwhile is
-// left out.
+// Bulk is a change of all tasks that match a filter, page by page in the order of their ids. It leaves out what has
+// changed meanwhile.
 type Bulk struct {
 	Filter   row.Filter     // AfterID is where to begin; Limit is the size of a page, 500 when 0
 	DryRun   bool           // count only
@@ -311,7 +312,7 @@ func (e *Engine) CancelWhere(ctx context.Context, b Bulk) (int, error) {
 	return e.changeWhere(ctx, b, row.Pending, cancelOf)
 }
 
-// RetryWhere retries the failed tasks that match. A task whose key is taken by now stays failed.
+// RetryWhere retries the failed tasks that match. A task whose key another unfinished task has stays failed.
 func (e *Engine) RetryWhere(ctx context.Context, b Bulk) (int, error) {
 	return e.changeWhere(ctx, b, row.Failed, retryOf)
 }
@@ -354,7 +355,7 @@ func (e *Engine) changeWhere(
 	}
 }
 
-// changePage changes a page in one statement; when one of its rows is refused or locked, row by row.
+// changePage changes a page in one statement, or row by row when one of its rows is refused or locked.
 func (e *Engine) changePage(
 	ctx context.Context, rows []row.Row, change func(*row.Row, row.Time) row.Change,
 ) (applied int, err error) {

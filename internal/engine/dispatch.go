@@ -27,12 +27,12 @@ func newDispatcher(r *runner, renewer *renewer, pops *pops) *dispatcher {
 	return &dispatcher{deps: r.deps, runner: r, renewer: renewer, pops: pops, wake: make(chan struct{}, 1)}
 }
 
-// tooFarAhead is more than any row is claimed ahead of its time. A row that is due later was put off by an operator who
-// did not count its version up.
+// tooFarAhead is longer than any row is claimed ahead. A row that is due later was put off by an operator's SQL that
+// has not counted its version up.
 const tooFarAhead = maxClaimAhead + time.Second
 
-// add takes a claimed row. What is due already starts at once. What is due far ahead is given back: it would keep a
-// slot until then, and a stop waiting.
+// add takes a claimed row. What is due already starts at once. What is due far ahead is released, because it would keep
+// a slot until then, and a stop waiting.
 func (d *dispatcher) add(a *attempt) {
 	now := time.Now()
 	soon := !now.Before(a.renewAt) && now.Before(a.deadline)
@@ -43,7 +43,7 @@ func (d *dispatcher) add(a *attempt) {
 	wait, anchored := d.clock.Until(a.due)
 	switch {
 	case anchored && wait > tooFarAhead:
-		d.Go(func() { d.runner.settler.add(a, released(a, d.now())) }) // not here: it may have to wait for the settler
+		d.Go(func() { d.runner.settler.add(a, released(a, d.now())) }) // the settler may make it wait
 	case anchored && wait <= 0 || sabotage.Off(sabotage.Early):
 		d.begin(a)
 	default:
@@ -65,13 +65,13 @@ func (d *dispatcher) keep(a *attempt) {
 // begin hands a row whose time has come to its processor or to a waiting pop.
 func (d *dispatcher) begin(a *attempt) {
 	if a.forPop {
-		d.Go(func() { d.pops.deliver(a) }) // not here: it may have to wait for the settler
+		d.Go(func() { d.pops.deliver(a) }) // the settler may make it wait
 		return
 	}
 	d.runner.begin(a)
 }
 
-// loop waits by a timer, and for the last moment by a nap: the runtime's timers fire up to a millisecond late.
+// loop waits by a timer, and for the last moment by a nap, because the runtime's timers fire up to a millisecond late.
 func (d *dispatcher) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := d.startDue()
@@ -102,7 +102,7 @@ func (d *dispatcher) startDue() time.Duration {
 			return unanchoredWait
 		}
 		if wait > 0 {
-			return min(wait, insurance)
+			return min(wait, longestSleep)
 		}
 		d.begin(heap.Pop(&d.claimedAhead).(*attempt))
 	}

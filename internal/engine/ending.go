@@ -16,11 +16,11 @@ type ending struct {
 	id, version int64
 	decide      func(*attempt, *processor.Registration, row.Time) settlement
 
-	row    *row.Row   // while the version holds it
+	row    *row.Row   // as it was read, while the version holds it
 	result settlement // what was sent last
-	unsure bool       // the reply to that was lost: it may be applied by now
-	again  bool       // the first try has found nothing out
-	err    error      // the answer, or while there is none what the last try met
+	unsure bool       // result was sent without a reply, so it may be applied
+	again  bool       // the first try has not answered
+	err    error      // the answer, or what the last try met
 }
 
 // endCall are the ends that one caller asks for at once.
@@ -31,9 +31,8 @@ type endCall struct {
 
 func (c *endCall) size() int { return len(c.ends) }
 
-// newEndings brings ends that are asked for at the same time into one statement. What is not settled by that is tried
-// again by its caller, alone: a row that is locked or refused holds up no other, and 200 callers need no 200
-// statements.
+// newEndings brings ends that are asked for at the same time into one statement. What that does not settle its caller
+// tries again alone, so a locked or refused row holds up no other.
 func (p *pops) newEndings() *batch.Coalescer[*endCall] {
 	return batch.New(batch.Config[*endCall]{
 		Flush: p.endBatch, Panicked: p.endPanicked, Flushers: 2, MaxBytes: settleRows, Size: (*endCall).size,
@@ -56,7 +55,7 @@ func (p *pops) endBatch(calls []*endCall) {
 	}
 }
 
-// endPanicked lets each caller try by himself.
+// endPanicked lets each caller try alone.
 func (p *pops) endPanicked(calls []*endCall, value any) {
 	p.Log.Error("ending popped tasks panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, c := range calls {
@@ -70,8 +69,8 @@ func (p *pops) endPanicked(calls []*endCall, value any) {
 // end settles a task that was handed out.
 func (p *pops) end(ctx context.Context, e *ending) error { return p.endPage(ctx, []*ending{e})[0] }
 
-// endPage settles up to settleRows tasks that were handed out, as a rule together with others, and returns an answer
-// for each.
+// endPage settles up to settleRows tasks that were handed out, together with those of other callers. It returns an
+// answer for each.
 func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 	answers := make([]error, len(page))
 	fill := func(err error) []error {
@@ -97,7 +96,7 @@ func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 	return answers
 }
 
-// retryEnds tries, after a first time, until every ending has its answer in err, or ctx has ended.
+// retryEnds tries again until every ending has its answer in err, or ctx has ended.
 func (p *pops) retryEnds(ctx context.Context, open []*ending) {
 	for n := 1; len(open) > 0 && n < controlTries && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
 		open = p.tryEnd(ctx, open)

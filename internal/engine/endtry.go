@@ -22,7 +22,7 @@ func (p *pops) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
 	}
 	for _, e := range open {
 		if e.unsure {
-			continue // what was sent may still be applied, and has to be known again
+			continue // the same result must be sent, for the first may still be applied
 		}
 		reg, _ := p.cfg.Registry.Lookup(e.row.Tag)
 		e.result = e.decide(p.attemptOfRow(e.row), &reg, now)
@@ -35,7 +35,7 @@ func (p *pops) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
 	return again
 }
 
-// orClosed returns nothing to try again once the engine has ended.
+// orClosed returns open, or nothing to try again when the engine has ended.
 func (p *pops) orClosed(open []*ending) []*ending {
 	if p.Life.Err() != nil {
 		return nil
@@ -43,7 +43,7 @@ func (p *pops) orClosed(open []*ending) []*ending {
 	return open
 }
 
-// fitting returns how many of the results travel in one statement.
+// fitting returns how many of the results fit into one statement.
 func fitting(open []*ending) int {
 	size := 0
 	for i, e := range open {
@@ -54,7 +54,7 @@ func fitting(open []*ending) int {
 	return len(open)
 }
 
-// sendEnds is one try of endings whose results are decided.
+// sendEnds tries endings whose results are decided, once.
 func (p *pops) sendEnds(ctx context.Context, open []*ending) (again []*ending) {
 	changes := make([]row.Change, len(open))
 	for i, e := range open {
@@ -95,7 +95,7 @@ func (p *pops) sendEnds(ctx context.Context, open []*ending) (again []*ending) {
 	return retry.after(open, err)
 }
 
-// unanswered notes what was met.
+// unanswered notes the error that the try has met.
 func unanswered(open []*ending, err error) []*ending {
 	for _, e := range open {
 		e.err = err
@@ -129,7 +129,8 @@ func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
 		case exists && e.isSeen(s):
 			p.ended(e)
 		default:
-			if h := p.get(e.id, e.version); h != nil && (!exists || s.Version != e.version || s.Status != row.Executing) {
+			moved := !exists || s.Version != e.version || s.Status != row.Executing
+			if h := p.get(e.id, e.version); h != nil && moved {
 				p.letGo(h) // the next look finds what the table says
 			}
 			again = append(again, e)
@@ -138,20 +139,20 @@ func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
 	return again
 }
 
-// isSeen reports whether the row is as the last try would have left it. A rescue takes the executor away, and somebody
-// else who has the token as well did the same at another moment.
+// isSeen reports whether the row is as the last try would have left it. A rescue would have taken the executor away,
+// and another holder of the lease token would have written another time.
 func (e *ending) isSeen(s row.State) bool {
 	c := e.result.change
 	return s.Version == c.Version+1 && s.Status == c.To && s.Due == c.Due && sameExecutor(s.Executor, c.Executor)
 }
 
-// sameExecutor leaves out whether the task was handed over meanwhile.
+// sameExecutor compares executors, whether or not the task was handed over meanwhile.
 func sameExecutor(a, b string) bool {
 	return strings.TrimPrefix(a, row.PopMark) == strings.TrimPrefix(b, row.PopMark)
 }
 
-// gather finds the rows, answers for those that the version does not hold, and returns the rest. A second end of one
-// row has to wait until the first has its answer.
+// gather finds the rows, answers for those that the version does not hold, and returns the rest. A second end of a row
+// waits until the first has its answer.
 func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*ending) {
 	ids, taken := []int64(nil), map[int64]bool{}
 	for _, e := range asked {
@@ -184,7 +185,7 @@ func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*endi
 	return slices.DeleteFunc(open, func(e *ending) bool { return e.row == nil && !p.read(e, byID[e.id]) }), again
 }
 
-// unread returns what could not be read, for another try where that can help.
+// unread adds what could not be read to again, where another try can help.
 func (p *pops) unread(missing, again []*ending, err error) []*ending {
 	unanswered(missing, err)
 	if !mayRetry(err) {
@@ -193,7 +194,7 @@ func (p *pops) unread(missing, again []*ending, err error) []*ending {
 	return append(missing, again...)
 }
 
-// read takes over the row, and reports whether the version holds it. Otherwise it answers.
+// read takes over the row, and reports whether the version holds it. Otherwise it sets the answer.
 func (p *pops) read(e *ending, r *row.Row) bool {
 	switch {
 	case r == nil:

@@ -67,7 +67,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		process.Name = cfg.NodeName
 	}
 	c.Log = c.Log.With("node", process.Name)
-	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{Process: process, Address: cfg.Address, Version: Version})
+	member, err := cluster.Join(ctx, cfg.Store, cluster.MemberConfig{
+		Process: process, Address: cfg.Address, Version: Version,
+	})
 	if err != nil {
 		life.End()
 		return nil, fmt.Errorf("joining the nodes of this database: %w", err)
@@ -102,8 +104,8 @@ func (e *Engine) wire(process cluster.Process) {
 	ahead := &claimAhead{}
 	e.commits = newCommits(c, e.arm)
 	e.saver = save.New(c.Lifecycle, save.Config{
-		Store: c.store, Clock: c.clock, IDs: e.ids, Registry: c.cfg.Registry, TTR: c.cfg.TTR, MaxAttempts: c.cfg.MaxAttempts,
-		Committed: e.arm.written, InTx: e.commits.add,
+		Store: c.store, Clock: c.clock, IDs: e.ids, Registry: c.cfg.Registry,
+		TTR: c.cfg.TTR, MaxAttempts: c.cfg.MaxAttempts, Committed: e.arm.written, InTx: e.commits.add,
 		Ended: func(err error) {
 			if err != nil || c.health.saveFailed.Load() {
 				c.health.saved(err)

@@ -12,18 +12,18 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// handover gives tasks whose processors have passed them on to whoever has their token. The row stays executing at its
-// version, and from then on it is as if it had been popped, for every node: nobody renews its lease, and its end spends
+// handover gives tasks whose processors have passed them on to the holders of their lease tokens. The row stays
+// executing at its version. For every node it is then like a popped one: no node renews its lease, and its end spends
 // the attempt.
 type handover struct {
 	*deps
 	attempts *attempts
 	pops     *pops
-	renewed  func() // returns when the renewals that are under way have ended
+	renewed  func() // returns when the renewals in flight have ended
 	queue    *batch.Coalescer[*transfer]
 }
 
-// passed is a task on its way from a processor to the holder of its token.
+// transfer is a task on its way from a processor to the holder of its lease token.
 type transfer struct {
 	attempt *attempt
 	lease   row.Lease
@@ -36,11 +36,11 @@ func newHandover(c *deps, attempts *attempts, pops *pops, renewed func()) *hando
 	return h
 }
 
-// add takes the task over. Its slot is free at once, and its lease is renewed no more: a renewal after this would give
+// add takes the task over. Its slot is free at once. Its lease is not renewed after this, because a renewal would give
 // it the length of the processor's.
 func (h *handover) add(a *attempt, asked *processor.HandOverError) {
 	h.runqueue.Yield(a.item, runqueue.Slot)
-	_ = h.queue.Add(h.newTransfer(a, asked)) // refused when the engine has ended: then the lease ends, and a rescue ends the attempt
+	_ = h.queue.Add(h.newTransfer(a, asked)) // refused when the engine has ended; then a rescue ends the attempt
 }
 
 func (h *handover) newTransfer(a *attempt, asked *processor.HandOverError) *transfer {
@@ -51,8 +51,8 @@ func (h *handover) newTransfer(a *attempt, asked *processor.HandOverError) *tran
 	}}
 }
 
-// flush writes until every row is handed over or turns out to be somebody else's. A renewal that was under way must not
-// come after it.
+// flush writes until every row is handed over or belongs to another process. It waits for renewals in flight first,
+// which must not come after it.
 func (h *handover) flush(all []*transfer) {
 	h.Metrics.Batch("handover", len(all))
 	h.renewed()
@@ -88,19 +88,20 @@ func (h *handover) write(all []*transfer) (again []*transfer) {
 		s, exists := byID[p.lease.ID]
 		held := exists && s.Version == p.lease.Version && s.Status == row.Executing
 		if !held || !h.pops.adopt(p, s.Due) {
-			h.runqueue.Release(p.attempt.item, runqueue.Ended) // ended by then, as a rule by the holder of the token
+			h.runqueue.Release(p.attempt.item, runqueue.Ended) // as a rule the holder of the token has ended it by now
 		}
 		h.attempts.remove(p.attempt)
 	}
 	return nil
 }
 
-// leaveLocked lets the rows wait that somebody else's transaction holds, and returns the others.
+// leaveLocked lets the rows wait that other transactions hold, and returns the others.
 func (h *handover) leaveLocked(ctx context.Context, all []*transfer) (rest []*transfer) {
 	locked, rest, _ := splitLocked(ctx, h.table, all, func(p *transfer) int64 { return p.lease.ID })
 	for _, p := range locked {
 		p.tries++
-		h.runqueue.Yield(p.attempt.item, runqueue.Slot|runqueue.Turn) // others on probation must not wait for somebody's transaction
+		// Others on probation must not wait for that transaction.
+		h.runqueue.Yield(p.attempt.item, runqueue.Slot|runqueue.Turn)
 		h.Go(func() {
 			if lifecycle.Sleep(h.Life, lockBackoff(p.tries)) {
 				h.flush([]*transfer{p})
@@ -114,7 +115,7 @@ func (h *handover) panicked(all []*transfer, value any) {
 	h.leave(all, "panic", value, "stack", string(debug.Stack()))
 }
 
-// leave lets go of tasks that cannot be handed over: their leases end as the processor's.
+// leave lets go of tasks that cannot be handed over. They run again when their leases are over.
 func (h *handover) leave(all []*transfer, why ...any) {
 	h.Log.Error("tasks could not be handed over; they run again when their leases are over", why...)
 	for _, p := range all {
@@ -123,8 +124,8 @@ func (h *handover) leave(all []*transfer, why ...any) {
 	}
 }
 
-// adopt keeps a row owned as one that was popped. It returns false when its holder has ended it here by now, and when
-// the pops have ended; other nodes take it then, when its lease is over.
+// adopt keeps a row owned like one that was popped. It returns false when its holder has ended it here by now, and when
+// the pops have ended. Then other nodes take it when its lease is over.
 func (p *pops) adopt(t *transfer, leaseEnd row.Time) bool {
 	a := t.attempt
 	r := a.row

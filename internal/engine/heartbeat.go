@@ -46,11 +46,11 @@ func (e *Engine) announceLeaving() bool {
 	return true
 }
 
-// leaveTimeout is how long a stop may be held up by a registry that does not answer.
+// leaveTimeout is how long a stop waits for a database that does not answer.
 const leaveTimeout = time.Second
 
 // Ready returns nil when the clock has an anchor, the node holds its number, the last heartbeat was written, and no
-// claim or save was refused since. When the last heartbeat is old it writes another one before ctx ends.
+// claim or save was refused since. When the last heartbeat is old, it writes one, within ctx.
 func (e *Engine) Ready(ctx context.Context) error {
 	if _, anchored := e.clock.AtLeast(); !anchored {
 		return errors.New("the database's clock is not known; it is being read again")
@@ -69,7 +69,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return cmp.Or(claim, save)
 }
 
-// Warning returns what somebody has to mend although the engine is ready, "" when it knows of nothing.
+// Warning returns what an operator has to mend although the engine is ready, or "".
 func (e *Engine) Warning() string {
 	e.health.mu.Lock()
 	defer e.health.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// lookahead reads, every second, what the nodes are and what is paused, and the rows that fall due within its window of
-// two seconds; those that are this node's to arm go into the heap. It finds whatever other processes saved.
+// lookahead reads every second which nodes live, which tags are paused, and the rows that fall due within its window of
+// two seconds. It arms those of this node's share. So it finds what other processes have saved.
 type lookahead struct {
 	*deps
 	arm      *armer
@@ -41,11 +41,10 @@ func (l *lookahead) loop(ctx context.Context) {
 	}
 }
 
-// rest waits for the next look-ahead, and reports whether it comes. When claims were in vain meanwhile it looks at the
-// nodes at once: where several start together, each knows only those that were there before, and takes the tasks of
-// all.
+// rest waits for the next look-ahead, and reports whether it comes. After contention it reads the nodes at once. Nodes
+// that start together know only those that were there before, and each takes the tasks of all.
 func (l *lookahead) rest(ctx context.Context) bool {
-	// The jitter keeps nodes that started together from asking together.
+	// Without the jitter nodes that have started together would read together.
 	next := time.NewTimer(lifecycle.Jitter(l.cfg.LookAhead, 0.05))
 	defer next.Stop()
 	for {
@@ -89,7 +88,7 @@ func (l *lookahead) runOnce(ctx context.Context) error {
 		return nil
 	}
 	if l.adopting.CompareAndSwap(false, true) {
-		// Not in line with the rest: it may wait for the lock of somebody's transaction.
+		// The rest must not wait for it, which may wait for the lock of another transaction.
 		l.Go(func() {
 			defer l.adopting.Store(false)
 			l.adoptFound(tags)
@@ -106,18 +105,18 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	alive := 2 * l.cfg.Heartbeat
 	rule := cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}
 	view := cluster.NewView(l.token, nodes, reading.Time, rule)
-	living := slices.DeleteFunc(nodes, func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) })
+	dead := func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) }
+	living := slices.DeleteFunc(nodes, dead)
 	l.Metrics.SetNodes(len(living))
-	// A node that does not count itself could send no heartbeat, and after an outage nor could any other. Until its next
-	// one it keeps the shares as they were: otherwise all rows would be nobody's, and every node would leave them to
-	// others first.
+	// After an outage no node could send a heartbeat, this one included. Until its next heartbeat it keeps the shares
+	// as they were. Otherwise no node would have a share, and each would leave all rows to the others first.
 	if slices.ContainsFunc(living, func(n row.Node) bool { return n.Token == l.token }) {
 		l.arm.look(view)
 	}
 	return nil
 }
 
-// adoptFound adopts the rows without a due time, which only SQL by hand leaves behind.
+// adoptFound adopts the rows without a due time, which only an operator's SQL leaves behind.
 func (l *lookahead) adoptFound(tags []string) {
 	ctx, cancel := l.Call()
 	defer cancel()

@@ -11,24 +11,24 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// peek finds rows that have just become overdue and that this process does not own, its own at once and those of
-// others a moment later: their node may have died, or they were saved too late for any look-ahead. What is older than
-// a second belongs to the scan.
+// overduePoll finds rows that have just become overdue and that this process does not own. It takes rows of its node's
+// share at once, and those of others pollOthers after their due time: their node may have died, or they were saved too
+// late for its look-ahead. Rows that are overdue for more than a second are left to the scan.
 type overduePoll struct {
 	*deps
 	arm      *armer
 	busy     time.Time // when it last found something, or something ran
 	attempts *attempts
-	seen     row.Time // what became due until then was looked at in time
+	seen     row.Time // it has read in time what became due until then
 }
 
 const pollRows = 200
 
-// loop begins at once: what was a little overdue when the scan of the start looked would be too old for a later peek.
+// loop polls at once. What was a little overdue for the scan of the start would be too old for a later poll.
 func (p *overduePoll) loop(ctx context.Context) {
 	for {
 		if err := p.runOnce(ctx); err != nil && ctx.Err() == nil {
-			p.Failed("peeking", err)
+			p.Failed("polling for overdue tasks", err)
 			lifecycle.Sleep(ctx, lifecycle.Backoff(6))
 		}
 		every := pollIdle
@@ -64,14 +64,14 @@ func (p *overduePoll) runOnce(ctx context.Context) error {
 	p.busy = time.Now()
 	ours := now.Add(-pollOthers)
 	page = slices.DeleteFunc(page, func(d row.Due) bool { return d.Due > ours && !p.arm.mine(d.ID, d.Due, d.Tag) })
-	// Several nodes find what is left; in another order each wins some of it.
+	// Several nodes find these rows. In a random order each of them wins some.
 	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
 	p.runqueue.AddDue(page, false, now)
 	return nil
 }
 
-// looked wakes the scan when rows may have grown too old for the peek unseen: at the start, after an outage or a long
-// wait for the database, and while pages are full. They would wait for the scan's next turn otherwise.
+// looked wakes the scan when rows may have grown too old for the poll unseen: at the start, after an outage or a long
+// wait for the database, and while pages are full. They would wait for the next scan otherwise.
 func (p *overduePoll) looked(w row.Window, page []row.Due) {
 	if p.seen < w.From {
 		p.runqueue.ScanWake.Set()

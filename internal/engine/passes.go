@@ -16,13 +16,13 @@ import (
 // The names of the scanner's passes.
 const (
 	passScan    = "scan"
-	passOrphans = "strays"
+	passOrphans = "orphans"
 	passRescue  = "rescue"
 	passPurge   = "purge"
 	passNumbers = "numbers"
 )
 
-// passes is what the scanner does every few seconds, so that nothing which slipped through memory is ever forgotten.
+// passes is what the scanner does every few seconds. It finds what memory has lost.
 type passes struct {
 	*deps
 	store    map[string]bounded // by pass
@@ -40,13 +40,15 @@ const (
 	purgeBatch  = 500
 	purgeRounds = 40 // statements in one pass
 	scanPause   = 500 * time.Millisecond
-	offerPause  = 4 * time.Millisecond // in which a quick tag runs a hundred rows: half a line is left when room for a page is seen
+	// offerPause is how often a full backlog queue is looked at. A quick tag runs a hundred rows within it, so half of
+	// the queue is left when there is room for a page.
+	offerPause = 4 * time.Millisecond
 )
 
 func newPasses(c *deps, arm *armer, pops *pops, ids *ids, ahead *claimAhead, executor string) *passes {
 	p := &passes{deps: c, store: map[string]bounded{}, arm: arm, pops: pops, ids: ids, executor: executor}
 	for _, pass := range []string{passScan, passOrphans, passRescue} {
-		again := func() { p.runner.Kick(pass) } // its next turn would be too late for the bounds of the promises
+		again := func() { p.runner.Kick(pass) } // its next turn would break the bounds of docs/promises.md
 		p.store[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
 	}
 	p.store[passPurge] = bounded{c.store, newAdaptiveTimeout(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
@@ -79,20 +81,20 @@ func newPasses(c *deps, arm *armer, pops *pops, ids *ids, ahead *claimAhead, exe
 	return p
 }
 
-// loop scans at once when rows were forgotten, instead of leaving them until the next turn.
+// loop scans at once when the run queue has dropped rows.
 func (p *passes) loop(ctx context.Context) {
 	for {
 		select {
 		case <-p.runqueue.ScanWake:
 			p.runner.Kick(passScan)
-			lifecycle.Sleep(ctx, scanPause) // an overloaded tag forgets rows all the time
+			lifecycle.Sleep(ctx, scanPause) // rows of an overloaded tag are dropped all the time
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// stop ends the passes and what is left of a backlog's reading.
+// stop ends the passes, and the reading of backlogs.
 func (p *passes) stop() error {
 	ctx, cancel := p.Call()
 	defer cancel()
@@ -101,8 +103,8 @@ func (p *passes) stop() error {
 	return err
 }
 
-// offer puts overdue rows into the backlog's line of their tag, and waits until there is room for them. Of those that
-// were read while all were this node's only its share is left, when they were dealt meanwhile.
+// offer puts overdue rows into the backlog queue of their tag, when there is room for them. Rows that were read while
+// all counted as this node's are reduced to its share, when the shares are known by then.
 func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 	unassigned := p.arm.unassigned()
 	for p.runqueue.Room(tag) < len(page) {
@@ -116,7 +118,7 @@ func (p *passes) offer(ctx context.Context, tag string, page []row.Due) error {
 	}
 	if unassigned && !p.arm.unassigned() {
 		page, _ = batch.Split(page, func(d row.Due) bool { return p.arm.shared(d.ID, tag) })
-		p.runqueue.ScanWake.Set() // nobody has noted the others, whose node may be gone
+		p.runqueue.ScanWake.Set() // finds the others again, whose node may be gone
 	}
 	p.runqueue.AddDue(page, true, p.now())
 	return nil
@@ -128,8 +130,8 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 	return p.table.adopt(ctx, refs)
 }
 
-// strays releases rows that carry this process's token and are not owned here: a claim whose reply was lost was applied
-// after all, or its rows were forgotten.
+// releaseOrphans releases orphaned claims: rows that carry this process's token and are not owned here. A claim whose
+// reply was lost was applied after all, or its rows were dropped.
 func (p *passes) releaseOrphans(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
 		found, err := p.store[passOrphans].Orphans(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
@@ -137,16 +139,16 @@ func (p *passes) releaseOrphans(ctx context.Context) error {
 			return err
 		}
 		lost, _ := batch.Split(found, func(s row.State) bool { return !p.runqueue.Owns(s.ID) })
-		for _, r := range p.release(lost, "executing here, but in no hand") {
+		for _, r := range p.release(lost, "executing here, but not owned here") {
 			p.arm.written(r.Sighting())
 		}
 	}
 	return nil
 }
 
-// rescueHeld reports whether leases that seem over may not be, or could not be renewed: the clock they are judged by is
-// another one since a moment ago, or the database was away until then. The last reading may be older than that moment,
-// so a new one is taken.
+// rescueHeld reports whether leases that seem over may not be over or could not be renewed: another server's clock
+// judges them since a moment ago, or the database was away. It takes a new reading, for the last one may be older than
+// that.
 func (p *passes) rescueHeld() bool {
 	if sabotage.Off(sabotage.Rescue) {
 		return true
@@ -158,7 +160,7 @@ func (p *passes) rescueHeld() bool {
 	return p.clock.RescueHeld() || p.outage.holds(time.Now())
 }
 
-// rescued runs rescued rows at once, if this process serves them.
+// rescued reports rescued rows, and runs those of tags that this process serves at once.
 func (p *passes) rescued(rows []row.Row) {
 	var again []row.Due
 	for i := range rows {
@@ -175,7 +177,8 @@ func (p *passes) rescued(rows []row.Row) {
 			continue
 		}
 		p.Metrics.Rescued(metrics.RescueReturned, 1)
-		p.Log.Warn("task rescued: its lease was over", "task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
+		p.Log.Warn("task rescued: its lease was over",
+			"task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
 		p.onRescued(r)
 		if p.arm.tags.open(r.Tag) {
 			again = append(again, r.Sighting())
@@ -193,7 +196,8 @@ func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, 
 const beyondLast = "rows had ids beyond the last one and were given others; " +
 	"each plain INSERT gets such an id, and is late, until this is run on the database"
 
-// renumber gives rows of plain INSERTs that no process can name an id, page by page, else they would never run.
+// renumber gives ids within the range to rows of plain INSERTs that have got greater ones, page by page. No process
+// could name those rows, so they would never run.
 func (p *passes) renumber(ctx context.Context) error {
 	for {
 		moved, err := p.renumberPage(ctx)

@@ -14,9 +14,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, fed by the same claimer
-// as the processors. A row that was handed out stays owned until it is finished or its lease ends; then its attempt is
-// spent.
+// pops hands due tasks to callers who ask for them. A waiting pop is a free slot of its tags, and the claimer of the
+// processors claims for it. A row that was handed out stays owned until it is ended or its lease is over. The end of
+// the lease spends the attempt.
 type pops struct {
 	*deps
 	runner *runner
@@ -25,7 +25,7 @@ type pops struct {
 
 	endings *batch.Coalescer[*endCall]
 	looks   *batch.Coalescer[*look]
-	finders context.Context                       // of what finds work in the table
+	finders context.Context                       // ends when a stop begins
 	ahead   func(context.Context, []string) error // arms what falls due soon of the tags
 
 	expiries *batch.Coalescer[int64] // tasks whose leases are over
@@ -37,20 +37,20 @@ type pops struct {
 	closed  bool
 }
 
-// popper is a caller who waits.
+// waiter is a caller who waits for tasks.
 type waiter struct {
 	tags  []string
 	most  int
-	want  int // of them are still wanted
+	want  int // how many are still wanted
 	got   []*attempt
-	bytes int // of the bodies that it got
+	bytes int // of the bodies in got
 	ready chan struct{}
 }
 
 // popBytes bounds the bodies that one pop hands out. The first task is handed out whatever its size.
 const popBytes = 16 << 20
 
-// gather is how long a pop that asked for more waits for the rest of a batch.
+// gather is how long a pop of several tasks waits for the rest of a batch.
 const gather = 2 * time.Millisecond
 
 func newPops(r *runner, tags *tags, arm *armer) *pops {
@@ -68,9 +68,8 @@ type PopRequest struct {
 	Wait  time.Duration
 }
 
-// Pop waits until a task of one of the tags is due and hands out as many as are, up to the maximum. It returns none
-// when the wait has passed, the context's cause when ctx has ended, and an error when the database does not let it
-// know.
+// Pop waits until tasks of the tags are due, and hands out up to the maximum. It returns none when the wait has passed,
+// the context's cause when ctx has ended, and an error when it cannot know whether any is due.
 func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, error) {
 	if !e.running() {
 		return nil, processor.ErrNotStarted
@@ -99,7 +98,7 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 	return nil, nil
 }
 
-// claimWait is how long a pop that shall not wait gives the claim of a row that is due. Other pops may be faster.
+// claimWait is how long a pop that does not wait gives the claim of a due row. Other pops may be faster.
 const claimWait = 500 * time.Millisecond
 
 func (p *pops) join(r PopRequest) (*waiter, error) {
@@ -115,13 +114,13 @@ func (p *pops) join(r PopRequest) (*waiter, error) {
 	return w, nil
 }
 
-// answerWait is how long a pop whose wait is over gives the answer of the table. Without one it cannot say that
+// answerWait is how long a pop whose wait is over waits for the answer of the table. Without one it cannot know that
 // nothing is due.
 const answerWait = 2 * time.Second
 
-// pop looks at the table and waits for tasks. With none and no error nothing is due. A pop that waits for a moment at
-// most looks before it joins the line: a row that a timer here has put in reach would be claimed for it meanwhile,
-// and the look would find nothing that is due.
+// pop looks at the table and waits for tasks. Without tasks and error nothing is due. A pop that waits less than
+// claimWait looks before it joins the waiting ones. Otherwise a row whose timer fires here would be claimed for it
+// meanwhile, and the look would find nothing due.
 func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*attempt, error) {
 	l := &look{tags: r.Tags, fresh: fresh}
 	if r.Waits && r.Wait < claimWait {
@@ -160,8 +159,8 @@ func (p *pops) pop(ctx context.Context, r PopRequest, fresh bool) ([]*attempt, e
 	}
 }
 
-// await waits until the popper has got something or its wait is over. It asks the table when it begins, where that may
-// know more than this process, and when it ends unless the table was read a moment ago.
+// await waits until the waiter has got something or its wait is over. It asks the table at its begin, where the table
+// may know more than this process, and at its end unless the table was read a moment ago.
 func (p *pops) await(ctx context.Context, w *waiter, r PopRequest, l *look) error {
 	var over, ask <-chan time.Time
 	var answered chan struct{}
@@ -212,7 +211,7 @@ func (p *pops) await(ctx context.Context, w *waiter, r PopRequest, l *look) erro
 	}
 }
 
-// awaited returns the tags that somebody waits for.
+// awaited returns the tags that callers wait for.
 func (p *pops) awaited() (tags []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +221,7 @@ func (p *pops) awaited() (tags []string) {
 	return tags
 }
 
-// leave takes a popper out of the line and returns what it got.
+// leave takes a waiter out and returns what it got.
 func (p *pops) leave(w *waiter) []*attempt {
 	p.mu.Lock()
 	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
@@ -240,7 +239,7 @@ func tasksOf(runs []*attempt) []*processor.Task {
 	return tasks
 }
 
-// deliver gives a claimed row to the caller who waits longest. When none waits any more it is released.
+// deliver gives a claimed row to the caller who waits longest, or releases it when none waits.
 func (p *pops) deliver(a *attempt) {
 	now := max(p.now(), a.due)
 	if s, late := tooLate(a, now); late {
@@ -277,8 +276,8 @@ func (p *pops) give(a *attempt, now row.Time) bool {
 	return true
 }
 
-// hasRoom reports whether a popper takes the row. One whose bodies would become too many wants nothing more: what was
-// claimed for it beyond that goes to the next, or back.
+// hasRoom reports whether a waiter takes the row. A waiter whose bodies would exceed popBytes wants nothing more. What
+// was claimed for it goes to the next waiter, or is released.
 func (p *pops) hasRoom(w *waiter, a *attempt) bool {
 	if w.want == 0 || !slices.Contains(w.tags, a.row.Tag) {
 		return false
@@ -291,8 +290,8 @@ func (p *pops) hasRoom(w *waiter, a *attempt) bool {
 	return true
 }
 
-// close sends waiting callers away. What was handed out stays with its holders; when their leases end, other nodes take
-// it.
+// close sends waiting callers away. What was handed out stays with its holders. Other nodes take it when its lease is
+// over.
 func (p *pops) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Finish completes a task that was popped, on this node or another. It returns [processor.ErrLeaseLost] when the
-// version is no longer the holder's; nothing is changed then.
+// Finish completes a task that was popped on any node. It returns [processor.ErrLeaseLost] and changes nothing when the
+// task is not executing at the version.
 func (e *Engine) Finish(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version, decide: e.completed})
 }
@@ -20,7 +20,7 @@ func (e *Engine) completed(a *attempt, reg *processor.Registration, now row.Time
 	return e.runner.outcome(a, reg, now, nil, nil)
 }
 
-// FinishAll completes many. There is one answer for each, as [Engine.Finish] gives it; of two with the same id and
+// FinishAll completes many tasks. It returns an answer for each, as [Engine.Finish] does. Of two with the same id and
 // version the first one counts.
 func (e *Engine) FinishAll(ctx context.Context, tokens []row.Ref) []error {
 	answers := make([]error, 0, len(tokens))
@@ -42,13 +42,13 @@ func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) err
 		}})
 }
 
-// Release gives a popped task back without spending its attempt.
+// Release makes a popped task pending without spending its attempt.
 func (e *Engine) Release(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement { return released(a, now) }})
 }
 
-// Unclaim is Release for a task that was handed to nobody after all.
+// Unclaim is Release for a task that reached no caller: it counts as not started.
 func (e *Engine) Unclaim(ctx context.Context, id, version int64) error {
 	return e.pops.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement {
@@ -58,10 +58,10 @@ func (e *Engine) Unclaim(ctx context.Context, id, version int64) error {
 		}})
 }
 
-// extendTries are within about 200 ms: somebody may only be asking whether the row is locked.
+// extendTries are made within about 200 ms, for a process that only asks whether the row is locked holds it for less.
 const extendTries = 5
 
-// Touch moves the lease of a popped task to now plus ttr.
+// Touch moves the end of a popped task's lease to now plus ttr.
 func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration) error {
 	moved := []row.Lease{{Ref: row.Ref{ID: id, Version: version}, TTR: ttr}}
 	var states []row.State
@@ -82,7 +82,7 @@ func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration
 	return nil
 }
 
-// compare lets go of a task that is somebody else's by now, so that the next look finds what the table says.
+// compare lets go of a task that is another's by now, so that the next look finds what the table says.
 func (p *pops) compare(ctx context.Context, r *row.Row) {
 	states, err := p.store.States(ctx, []int64{r.ID})
 	if err != nil {
@@ -96,8 +96,8 @@ func (p *pops) compare(ctx context.Context, r *row.Row) {
 	}
 }
 
-// attemptOfRow returns what is known here of the task's attempt: all of it on the node that handed it out or still runs its
-// processor. On another one it began with the last change of its row, as far as that shows.
+// attemptOfRow returns what is known here of the task's attempt. The node that handed it out, or still runs its
+// processor, knows all. For another node it began with the last change of its row.
 func (p *pops) attemptOfRow(r *row.Row) *attempt {
 	if h := p.get(r.ID, r.Version); h != nil {
 		return h.attempt
@@ -114,7 +114,7 @@ func (p *pops) attemptOfRow(r *row.Row) *attempt {
 	return known
 }
 
-// ended is what follows the end of a task that was handed out.
+// ended does what follows the end of a task that was handed out.
 func (p *pops) ended(e *ending) {
 	r, s := e.row, e.result
 	e.err = nil
@@ -122,7 +122,7 @@ func (p *pops) ended(e *ending) {
 	if a := p.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
 		a.answer()
 	}
-	if h := p.get(r.ID, e.version); h != nil { // asked for last: the task may just be changing over from runs to here
+	if h := p.get(r.ID, e.version); h != nil { // last, because a hand-over may be moving the task to here
 		p.letGo(h)
 	}
 	switch s.change.To {

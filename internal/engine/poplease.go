@@ -12,15 +12,15 @@ import (
 	"github.com/delaytask/delaytask/scanner"
 )
 
-// handed is a task in a caller's hand, and the alarm at the end of its lease.
+// handed is a task that was handed to a caller, and the alarm at the end of its lease.
 type handed struct {
 	attempt *attempt
 	alarm   *time.Timer
-	tries   int // to end its lease, while somebody's transaction holds the row
+	tries   int // to end its lease, while another transaction holds the row
 }
 
-// newExpiries ends leases that are over at the same time in one statement. One batch at a time is under way: it may
-// wait for a lock, and the next one knows of that then.
+// newExpiries ends leases that are over at the same time in one statement. One batch is in flight at a time, because it
+// may wait for a lock, of which the next one has to know.
 func (p *pops) newExpiries() *batch.Coalescer[int64] {
 	return batch.New(batch.Config[int64]{Flush: p.expire, MaxItems: rescuePage, Panicked: func(ids []int64, value any) {
 		p.Log.Error("ending leases panicked", "panic", value, "stack", string(debug.Stack()))
@@ -28,7 +28,7 @@ func (p *pops) newExpiries() *batch.Coalescer[int64] {
 	}})
 }
 
-// alarm ends the hold when the lease is over.
+// alarm returns a timer that ends the lease when it is over.
 func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
 	wait, anchored := p.clock.Until(leaseEnd)
 	if !anchored {
@@ -37,12 +37,12 @@ func (p *pops) alarm(id int64, leaseEnd row.Time) *time.Timer {
 	return time.AfterFunc(max(wait, 0), func() { _ = p.expiries.Add(id) }) // refused when the engine ends
 }
 
-// expire returns tasks that were not finished in time to pending: an attempt is spent, nothing crashed, and there is no
-// backoff.
+// expire ends the attempts of tasks that were not ended in time. They become pending without backoff, and count no
+// crash.
 func (p *pops) expire(ids []int64) {
 	ctx, cancel := p.Call()
 	defer cancel()
-	held := p.held(ids) // what is popped again meanwhile is another hold
+	held := p.held(ids) // a task that is popped again meanwhile is handed anew
 	states, err := p.readBack(ctx, "looking at leases that ended", idsOf(held, (*handed).id))
 	if err != nil {
 		p.againAll(held, time.Second)
@@ -57,7 +57,7 @@ func (p *pops) expire(ids []int64) {
 	p.endLeases(ctx, over, now, true)
 }
 
-// over sorts out what the table says otherwise of: the task was ended, or its lease was moved.
+// over returns those whose leases the table shows as over. The others were ended, or their leases were moved.
 func (p *pops) over(held []*handed, states map[int64]row.State) (over []*handed) {
 	for _, h := range held {
 		s, exists := states[h.attempt.row.ID]
@@ -73,8 +73,7 @@ func (p *pops) over(held []*handed, states map[int64]row.State) (over []*handed)
 	return over
 }
 
-// endLeases ends leases in one statement. Rows that somebody's transaction holds are set aside, and the others sent
-// again.
+// endLeases ends leases in one statement. Rows that other transactions hold are tried later, and the others sent again.
 func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askLocked bool) {
 	if len(over) == 0 {
 		return
@@ -92,7 +91,7 @@ func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askL
 			p.expired(h, changes[i])
 		}
 		return
-	case err == nil: // some have changed since they were looked at
+	case err == nil: // some have changed since they were read
 		p.readExpired(ctx, over, changes)
 		return
 	}
@@ -117,8 +116,8 @@ func (p *pops) endLeases(ctx context.Context, over []*handed, now row.Time, askL
 	}
 }
 
-// endFree sets the rows aside that another transaction holds, and ends the leases of the others. When it is not known
-// which are locked, all are set aside.
+// endFree puts off the rows that other transactions hold, and ends the leases of the others. When it is not known which
+// rows are locked, it puts off all.
 func (p *pops) endFree(ctx context.Context, over []*handed, now row.Time, askLocked bool) {
 	var locked, free []*handed
 	if askLocked && len(over) > 1 {
@@ -134,7 +133,7 @@ func (p *pops) endFree(ctx context.Context, over []*handed, now row.Time, askLoc
 	p.endLeases(ctx, free, now, false)
 }
 
-// readExpired finds out which of the leases were ended. What somebody else has changed is looked at again in a moment.
+// readExpired finds out which leases were ended. Rows that another process has changed are read again in a moment.
 func (p *pops) readExpired(ctx context.Context, over []*handed, changes []row.Change) {
 	states, _ := p.readBack(ctx, "reading back leases that ended", idsOf(over, (*handed).id))
 	for i, h := range over {
@@ -148,7 +147,7 @@ func (p *pops) readExpired(ctx context.Context, over []*handed, changes []row.Ch
 	}
 }
 
-// expired is what follows the end of a lease.
+// expired does what follows the end of a lease.
 func (p *pops) expired(h *handed, c row.Change) {
 	r := &h.attempt.row
 	p.letGo(h)
@@ -167,11 +166,11 @@ func (p *pops) expired(h *handed, c row.Change) {
 
 func (h *handed) id() int64 { return h.attempt.row.ID }
 
-// held returns the holds of those tasks that are in a caller's hand, none when the pops have ended.
+// held returns which of the tasks are handed to callers, none when the pops have ended.
 func (p *pops) held(ids []int64) (held []*handed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, id := range distinct(ids) { // a lease can be moved, and end again, while a batch is under way
+	for _, id := range distinct(ids) { // a lease can be moved and end again while a batch is in flight
 		if h := p.handed[id]; h != nil && !p.closed {
 			held = append(held, h)
 		}
@@ -179,7 +178,7 @@ func (p *pops) held(ids []int64) (held []*handed) {
 	return held
 }
 
-// againAll looks at the leases once more after d.
+// againAll reads the leases once more after d.
 func (p *pops) againAll(held []*handed, d time.Duration) {
 	at := p.now().Add(d)
 	for _, h := range held {
@@ -206,8 +205,8 @@ func (p *pops) letGo(h *handed) {
 	p.runqueue.Release(h.attempt.item, runqueue.Ended)
 }
 
-// leaseOver lets go of a task whose lease a rescue has ended before the alarm did: while it is owned, nobody here takes
-// it.
+// leaseOver lets go of a task whose lease a rescue has ended before the alarm did. It would not run here while it is
+// owned.
 func (p *pops) leaseOver(id, version int64) {
 	if h := p.get(id, version); h != nil {
 		p.letGo(h)
@@ -223,7 +222,7 @@ func (p *pops) get(id, version int64) *handed {
 	return nil
 }
 
-// setTTR gives what was popped the lease that the caller asked for. When that fails each task keeps its own.
+// setTTR gives popped tasks the lease that the caller asked for. When that fails, each task keeps its own.
 func (p *pops) setTTR(ctx context.Context, got []*attempt, ttr time.Duration) {
 	if ttr == 0 {
 		return
@@ -242,7 +241,7 @@ func (p *pops) setTTR(ctx context.Context, got []*attempt, ttr time.Duration) {
 	}
 }
 
-// moved sets the alarm of a task that is in hand to the new end of its lease.
+// moved sets the alarm of a handed task to the new end of its lease.
 func (p *pops) moved(s row.State) {
 	if h := p.get(s.ID, s.Version); h != nil && s.Status == row.Executing {
 		p.again(h, s.Due)

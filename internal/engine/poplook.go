@@ -12,12 +12,12 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// look is a pop's question to the table. While nobody takes rows of a tag here, rows fall due that this process does
+// look is a pop's question to the table. While no caller takes rows of a tag here, rows fall due that this process does
 // not know of.
 type look struct {
 	tags  []string
-	rows  int  // that the pop takes; 0 while it waits, because then the run queue knows how many are wanted
-	fresh bool // the tags were not served here before: what falls due soon is armed nowhere yet
+	rows  int  // how many the pop takes; 0 while it waits, because the run queue knows how many are wanted then
+	fresh bool // the tags were not served here before, so what falls due soon is not armed
 
 	done  chan struct{} // closed when the answer is there
 	found bool          // something is due
@@ -25,13 +25,13 @@ type look struct {
 }
 
 const (
-	lookRows = 1000 // that one look reads, at most
-	lookTags = 64   // of one look, at most
-	// lookBeyond is more than what processes save as due now can be ahead of each other's clocks.
+	lookRows = 1000 // most rows that one look reads
+	lookTags = 64   // most tags of one look
+	// lookBeyond is longer than what one process saves as due now lies ahead of another's clock.
 	lookBeyond = 10 * time.Millisecond
 )
 
-// newLooks lets pops that ask at the same time share a read. However many pops arrive, two reads at most are under way.
+// newLooks lets pops that ask at the same time share a read. At most two reads are in flight.
 func (p *pops) newLooks() *batch.Coalescer[*look] {
 	return batch.New(batch.Config[*look]{
 		Flush: p.lookFor, Panicked: p.lookPanicked, Flushers: 2, MoreAt: lookTags,
@@ -39,7 +39,7 @@ func (p *pops) newLooks() *batch.Coalescer[*look] {
 	})
 }
 
-// ask sends the question on its way.
+// ask sends the question.
 func (p *pops) ask(l *look) *look {
 	l.done = make(chan struct{})
 	if err := p.looks.Add(l); err != nil {
@@ -49,7 +49,7 @@ func (p *pops) ask(l *look) *look {
 	return l
 }
 
-// lookFor answers the questions with one read. A pop that waits needs none when another one has looked while it waited.
+// lookFor answers the questions with one read. A waiting pop needs no read when another one has looked while it waited.
 func (p *pops) lookFor(asked []*look) {
 	var tags, waited, fresh []string
 	rows := 0
@@ -94,7 +94,7 @@ func (p *pops) lookAt(ctx context.Context, tags []string, rows int) ([]row.Due, 
 	if _, err := p.certain(ctx); err != nil {
 		return nil, err
 	}
-	now, _ := p.clock.AtMost() // what was saved as due now is due at this bound
+	now, _ := p.clock.AtMost() // a save without a delay is due at this bound
 	page, err := p.due(ctx, row.Window{Tags: tags, To: now.Add(lookBeyond), Limit: rows})
 	if err != nil {
 		p.Failed("looking for tasks to pop", err)

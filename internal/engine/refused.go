@@ -11,12 +11,13 @@ import (
 	"github.com/delaytask/delaytask/internal/runqueue"
 )
 
-// mostRefused is how many parts of a flight may be refused before rows of one are won. One row among 500 takes ten.
-// Where it is more than this it is hardly some rows that are refused but all, by a trigger for instance, and a
-// statement for each would only burden the database.
+// mostRefused is how many parts of a flight may be refused before rows of one are won. One refused row among 500 takes
+// ten. With more it is likely that all rows are refused, by a trigger for instance. A statement for each would only
+// burden the database.
 const mostRefused = 32
 
-// apart returns the halves of a part that was refused for one of its rows. That row, once it is alone, is let go.
+// halve returns the halves of a part that was refused for one of its rows. The refused row is held back when it is
+// alone.
 func (c *claimer) halve(f *flight, p part, err error) (parts []part) {
 	f.refused++
 	switch {
@@ -37,40 +38,40 @@ func (c *claimer) halve(f *flight, p part, err error) (parts []part) {
 	return parts
 }
 
-// holdBack lets a row go that the database refuses to have claimed, after a moment in which no look shall find it. It
-// is found again if it is due in the table; its timer may have been older than what is there.
+// holdBack lets go of a row that the database refuses to have claimed, after a pause in which nothing finds it. It is
+// found again if it is due in the table.
 func (c *claimer) holdBack(it *runqueue.Item, err error) {
 	if c.unclaimable.isNew(row.Ref{ID: it.ID, Version: it.Version}, time.Now()) {
-		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it", "task", it.ID, "tag", it.Tag(),
-			"version", it.Version, "err", err)
+		c.Log.Error("the database refuses to let a task start; mend its row, or what refuses it",
+			"task", it.ID, "tag", it.Tag(), "version", it.Version, "err", err)
 	}
 	c.runqueue.Yield(it, runqueue.Slot|runqueue.Turn)
 	d := c.unclaimable.wait(time.Now())
 	c.Go(func() {
 		lifecycle.Sleep(c.Life, d)
 		c.runqueue.Release(it, runqueue.Ended)
-		c.runqueue.ScanWake.Set() // sightings were turned away while it was owned
+		c.runqueue.ScanWake.Set() // nothing could add the row while it was owned
 	})
 }
 
-// claimRefused is the pause after a claim that was refused for what somebody has to mend: about two seconds.
+// claimRefused is the back-off step after a claim that an operator has to mend something for: about two seconds.
 const claimRefused = 8
 
-// outcasts is what is known of rows whose claim was refused.
+// unclaimable is what is known of rows whose claim was refused.
 type unclaimable struct {
-	mu    sync.Mutex            // guards what follows; innermost
+	mu    sync.Mutex            // no other lock is taken while it is held
 	told  map[row.Ref]time.Time // when the log told of them
-	until time.Time             // until then they are too many to look for each
+	until time.Time             // they are too many to look for each until then
 	round time.Time             // when those that wait come back
 }
 
 const (
 	logAgain       = time.Hour
-	maxUnclaimable = 1000 // that are told of in this time
+	maxUnclaimable = 1000 // rows that the log tells of within logAgain
 	manyFor        = 2 * time.Second
 )
 
-// wait returns how long rows that were refused wait now. They come back together: one by one each would make a
+// wait returns how long rows that were refused wait now. They come back together. One by one, each would make a
 // statement of its own.
 func (o *unclaimable) wait(now time.Time) time.Duration {
 	o.mu.Lock()
@@ -81,7 +82,7 @@ func (o *unclaimable) wait(now time.Time) time.Duration {
 	return o.round.Sub(now)
 }
 
-// isNew reports whether the log shall tell of the row.
+// isNew reports whether the log is to tell of the row.
 func (o *unclaimable) isNew(ref row.Ref, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +102,7 @@ func (o *unclaimable) isNew(ref row.Ref, now time.Time) bool {
 	return true
 }
 
-// tooMany notes that a flight had more of them than it may look for. All wait a moment then.
+// tooMany notes that a flight had more refused rows than it may look for. All wait a moment then.
 func (o *unclaimable) tooMany(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -114,11 +115,10 @@ func (o *unclaimable) many(now time.Time) bool {
 	return now.Before(o.until)
 }
 
-// resolveUnknown follows a claim whose reply was lost. Reading back proves presence, never absence: the statement may still be
-// applied. So the rows stay owned until a read shows what became of them. What turns out to be claimed is released: it
-// is simpler than to go on with it, and costs no attempt. Rows that stay as they were for a while are claimed anew,
-// lest they be late: the version lets only one of the two claims win, and should it be the old one after all, its rows
-// are strays of this process.
+// resolveUnknown follows a claim whose reply was lost. Reading back proves that it was applied, never that it was not:
+// it may still be applied. So the rows stay owned until a read shows what became of them. Rows that were claimed are
+// released, which costs no attempt. Rows that stay as they were for openClaim are claimed anew, so that they are not
+// late. The version lets one of the two claims win. Should that be the first, its rows are orphaned claims.
 func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent time.Time) {
 	open := make(map[int64]*runqueue.Item, len(items))
 	for _, it := range items {
@@ -157,10 +157,12 @@ func (c *claimer) resolveUnknown(items []*runqueue.Item, executor string, sent t
 	}
 }
 
-// openClaim is how long a claim may stay of unknown outcome. It and the strays' pass keep within the bound of the scan.
+// openClaim is how long a claim may stay of unknown outcome. With the pass for orphaned claims it keeps within the
+// bound of the scan.
 const openClaim = time.Second
 
-// failed decides what becomes of the rows of a claim that ended with an error. It returns what is to be claimed instead.
+// failed decides what becomes of the rows of a claim that has ended with an error. It returns the halves that are to be
+// claimed instead. A new way to refuse a claim is a function of this policy.
 func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err error) (parts []part) {
 	all := func(do func(items []*runqueue.Item)) func([]*runqueue.Item) []*runqueue.Item {
 		return func(items []*runqueue.Item) []*runqueue.Item {
@@ -178,8 +180,8 @@ func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err
 	return parts
 }
 
-// followLost gives the slots of a claim back whose reply was lost, and finds out what it did. A stop waits for that:
-// otherwise what was won would stay executing, and count a crash when its lease is over.
+// followLost gives back the slots of a claim whose reply was lost, and resolves its outcome. A stop waits for that.
+// Otherwise what was won would stay executing, and count a crash when its lease is over.
 func (c *claimer) followLost(items []*runqueue.Item, executor string, sent time.Time) {
 	for _, it := range items {
 		c.runqueue.Yield(it, runqueue.Slot)
@@ -200,7 +202,7 @@ func (c *claimer) slowDown(items []*runqueue.Item) {
 	}
 }
 
-// countTry counts a claim that failed and returns how often the unluckiest of the rows has met that.
+// countTry counts a claim that has failed, and returns the greatest number of tries among the rows.
 func countTry(items []*runqueue.Item) (most int) {
 	for _, it := range items {
 		it.Tries++

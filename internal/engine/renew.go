@@ -11,9 +11,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// renewer keeps the leases of what this process has claimed, many in one statement, and ends the context of a task that
-// is no longer its own. Between two renewals it looks at the versions, so that a cancel or a lost lease is noticed
-// within seconds whatever the TTR.
+// renewer keeps the leases of what this process has claimed, many in one statement, and ends the context of a task
+// whose lease is lost. Between renewals it reads the versions, so that it notices a cancel or a lost lease within
+// seconds whatever the TTR.
 type renewer struct {
 	*deps
 	attempts    *attempts
@@ -21,12 +21,12 @@ type renewer struct {
 	short, long renewals
 }
 
-// renewals are those of the leases of one kind. Short ones leave no time to wait for a statement of the others, and
-// would leave these no time for theirs: each kind has its own statements.
+// renewals are those of short leases or of long ones. Each kind has its own statements. Short leases leave no time to
+// wait for a statement of long ones, and would leave these no time to wait for a lock.
 type renewals struct {
 	quiet chan struct{} // holds one while leases are renewed
 	wake  chan struct{} // a lease was due for renewal when its claim was answered
-	askAt time.Time     // nobody is asked for locks before; the loop's own
+	askAt time.Time     // no lock check is made before; of the loop alone
 }
 
 func newRenewer(c *deps, attempts *attempts, runner *runner) *renewer {
@@ -42,7 +42,7 @@ func (r *renewer) of(a *attempt) *renewals {
 	return &r.long
 }
 
-// await returns when the statements that are under way have ended.
+// await returns when the statements in flight have ended.
 func (r *renewer) await() {
 	for _, kind := range []*renewals{&r.short, &r.long} {
 		kind.quiet <- struct{}{}
@@ -52,8 +52,8 @@ func (r *renewer) await() {
 
 const renewTick = 250 * time.Millisecond // a quarter of the shortest TTR
 
-// loop renews the leases of one kind. What ends attempts by this process's own reckoning is a loop of its own: it must
-// not wait for a database that hangs.
+// loop renews the leases of one kind. The deadlines have a loop of their own, which must not wait for a database that
+// hangs.
 func (r *renewer) loop(ctx context.Context, kind *renewals) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -71,7 +71,7 @@ func (r *renewer) loop(ctx context.Context, kind *renewals) {
 	}
 }
 
-// look watches what is held.
+// look compares what is claimed here with the table, every watchEvery.
 func (r *renewer) look(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -87,8 +87,8 @@ func (r *renewer) look(ctx context.Context) {
 	}
 }
 
-// deadlines ends attempts whose lease is over for all that this process knows, and gives back claimed rows that no slot
-// was found for.
+// deadlines ends attempts whose lease is over as far as this process knows, and releases claimed rows that have got no
+// slot.
 func (r *renewer) deadlines(ctx context.Context) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -98,7 +98,7 @@ func (r *renewer) deadlines(ctx context.Context) {
 			r.endLost(r.attempts.list(), now)
 			isOver := func(it *runqueue.Item) bool { return attemptOf(it).isOver() }
 			if late := r.runqueue.Slots.Expel(now.Add(-runqueue.SlotWait), isOver); len(late) > 0 {
-				r.Go(func() { r.runner.unclaim(late) }) // a full queue of results must not hold up the deadlines
+				r.Go(func() { r.runner.unclaim(late) }) // a full queue of results would hold up the deadlines
 			}
 		case <-ctx.Done():
 			return
@@ -106,8 +106,7 @@ func (r *renewer) deadlines(ctx context.Context) {
 	}
 }
 
-// dueForRenewal leaves out rows that a caller's transaction holds, those that are being handed over, and attempts that
-// have outlived their timeout and its grace.
+// dueForRenewal returns the attempts that are renewable now.
 func dueForRenewal(held []*attempt, now time.Time) (due []*attempt) {
 	for _, a := range held {
 		if a.renewable(now) {
@@ -117,12 +116,12 @@ func dueForRenewal(held []*attempt, now time.Time) (due []*attempt) {
 	return due
 }
 
-// lockWait is more than a statement waits for a row that somebody else holds.
+// lockWait is longer than a statement waits for a locked row.
 const lockWait = 2500 * time.Millisecond
 
-// patience is how long an answer to the renewal of the row is waited for. It leaves time for another try before the
-// lease ends. It also lets the server answer that a row is locked, as far as the lease allows: a statement that is
-// given up earlier goes on holding the other rows against the next try.
+// renewTimeout is how long a renewal of the row waits for its answer. It leaves time for another try before the lease
+// ends. As far as the lease allows, it also lets the server answer that a row is locked: a statement that is given up
+// earlier goes on holding the other rows against the next try.
 func (a *attempt) renewTimeout() time.Duration { return max(a.row.TTR/4, min(a.row.TTR/2, lockWait)) }
 
 func renewTimeout(due []*attempt, most time.Duration) time.Duration {
@@ -134,8 +133,8 @@ func renewTimeout(due []*attempt, most time.Duration) time.Duration {
 }
 
 // renew moves the leases of rows of one kind. Where a statement may not wait for a lock, or a lock was met lately, it
-// asks for locks first. It asks for a short time, and not again soon when there was no answer: with a slow database
-// that time is needed to renew.
+// checks for locks first. It waits little for that check, and makes none for askPause after one without an answer: a
+// slow database needs the time for the renewal.
 func (r *renewer) renew(kind *renewals, due []*attempt) {
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
 	if now := time.Now(); (timeout < lockWait || r.locks.lately()) && !now.Before(kind.askAt) {
@@ -149,8 +148,8 @@ func (r *renewer) renew(kind *renewals, due []*attempt) {
 
 const askPause = 10 * time.Second
 
-// prolong sends the leases. One that a holder of the token has prolonged stays so. The own deadline moves only when the
-// answer confirms it. When the statement meets a lock, those go on that nobody else holds.
+// prolong sends the leases. A lease that a holder of the lease token has prolonged stays so. The deadline of an attempt
+// moves only when the answer confirms it. When the statement meets a lock, the rows that are free are sent again.
 func (r *renewer) prolong(due []*attempt) {
 	if len(due) == 0 {
 		return
@@ -180,8 +179,8 @@ func (r *renewer) prolong(due []*attempt) {
 	r.compare(due, statesByID(states), func(a *attempt) { a.renewed(sent) })
 }
 
-// unlocked returns the rows that no other transaction holds, and all of them when that could not be found out. The
-// others are left out for a while: each try with one of them costs all that travel along the wait for its lock.
+// unlocked returns the rows that no other transaction holds, or all of them with an error. It puts the others off for a
+// while, because each try with one of them makes the rest of the statement wait for its lock.
 func (r *renewer) unlocked(due []*attempt, timeout time.Duration) (rest []*attempt, err error) {
 	if len(due) == 0 {
 		return nil, nil
@@ -195,7 +194,7 @@ func (r *renewer) unlocked(due []*attempt, timeout time.Duration) (rest []*attem
 	return rest, err
 }
 
-// watch compares what is held with the table.
+// watch compares attempts with the table.
 func (r *renewer) watch(held []*attempt) {
 	ctx, cancel := context.WithTimeout(r.Life, watchEvery)
 	defer cancel()
@@ -204,7 +203,7 @@ func (r *renewer) watch(held []*attempt) {
 	}
 }
 
-// compare ends what is no longer ours and calls confirmed for the rest.
+// compare ends the attempts whose rows this process has lost, and calls confirmed for the rest.
 func (r *renewer) compare(held []*attempt, states map[int64]row.State, confirmed func(*attempt)) {
 	for _, a := range held {
 		s, exists := states[a.row.ID]
@@ -213,7 +212,7 @@ func (r *renewer) compare(held []*attempt, states map[int64]row.State, confirmed
 			continue
 		}
 		if a.isCompleted(s) {
-			r.runqueue.Yield(a.item, runqueue.Turn) // its processor may go on for as long as it likes
+			r.runqueue.Yield(a.item, runqueue.Turn) // its processor may go on after its commit
 			continue
 		}
 		cause := processor.ErrLeaseLost
@@ -225,15 +224,15 @@ func (r *renewer) compare(held []*attempt, states map[int64]row.State, confirmed
 	}
 }
 
-// disown lets go of a row that has ended here for certain while its processor hangs: it may run in this process once
-// more, beside the hung attempt, whose result is refused.
+// disown lets go of a row that this process has lost for certain while its processor is abandoned. The row may run in
+// this process once more, beside the abandoned processor, whose result the fence refuses.
 func (r *renewer) disown(a *attempt) {
 	if !a.disown() {
-		return // it may still return; or it has, and the fence refuses its result
+		return // it has returned, or it may still return
 	}
 	r.attempts.remove(a)
 	r.runqueue.Release(a.item, runqueue.Ended)
-	r.runqueue.ScanWake.Set() // sightings were turned away while it was owned
+	r.runqueue.ScanWake.Set() // nothing could add the row while it was owned
 }
 
 // isCompleted reports whether the processor itself has completed the row, in its own transaction.
@@ -250,28 +249,28 @@ func (r *renewer) endLost(held []*attempt, now time.Time) {
 	}
 }
 
-// lose ends the context of an attempt. A processor that ignores it does not keep its slot, nor its row when that was
-// seen in other hands: until then the row stays owned, because nobody else may have it.
+// lose ends the context of an attempt. A processor that ignores that loses its slot. It loses its row when the table
+// shows that another process has it; until then the row stays owned.
 func (r *renewer) lose(a *attempt, cause error) {
 	if a.lose(cause) {
 		r.Go(func() { r.expectReturn(a) })
 	}
 }
 
-// expectReturn gives a processor a moment to obey its context before it is reported.
+// expectReturn gives a processor a moment to obey its context, and abandons it afterwards.
 func (r *renewer) expectReturn(a *attempt) {
 	lifecycle.Sleep(r.Life, stopReleaseWait)
 	if !a.abandon() {
 		return
 	}
 	r.Metrics.IgnoredContext()
-	r.Log.Error("a processor ignores that its context has ended; its slot is given to others", "task", a.row.ID, "tag", a.row.Tag,
-		"attempt", a.row.Attempt, "stack", stackOf(a))
+	r.Log.Error("a processor ignores that its context has ended; its slot is given to others",
+		"task", a.row.ID, "tag", a.row.Tag, "attempt", a.row.Attempt, "stack", stackOf(a))
 	r.runqueue.Yield(a.item, runqueue.Slot)
 	r.runner.leave(a)
 }
 
-// cancelled ends a task that was cancelled through this process, without waiting for the next look.
+// cancelled ends the attempt of a task that was cancelled through this process, before the next look.
 func (r *renewer) cancelled(id int64) {
 	if a := r.attempts.get(id); a != nil {
 		r.lose(a, processor.ErrCancelled)

@@ -25,11 +25,11 @@ type runner struct {
 	attempts *attempts
 	settler  *settler
 	handover *handover
-	base     context.Context // of every processor; ends when the grace of a stop has ended
+	base     context.Context // the parent of every processor's context; ends with the grace of a stop
 }
 
-// begin runs the task in a goroutine of its own, as soon as there is a slot. It is not waited for like the engine's own
-// goroutines: a processor may ignore that its context has ended, and a stop must end all the same.
+// begin runs the task in a goroutine of its own, as soon as there is a slot. A stop does not wait for this goroutine as
+// for the engine's own, because a processor may ignore that its context has ended.
 func (r *runner) begin(a *attempt) {
 	a.item.Attempt = a
 	if r.runqueue.Slots.Enter(a.item) {
@@ -40,7 +40,7 @@ func (r *runner) begin(a *attempt) {
 // work runs the task, and then those that wait for its slot.
 func (r *runner) work(a *attempt) {
 	defer func() {
-		if a != nil { // the processor has ended its goroutine
+		if a != nil { // the processor has called runtime.Goexit
 			r.leave(a)
 		}
 	}()
@@ -55,7 +55,7 @@ func (r *runner) work(a *attempt) {
 	}
 }
 
-// leave hands the slot of a task on that will not, by itself.
+// leave hands on the slot of a task whose goroutine does not.
 func (r *runner) leave(a *attempt) { r.beginAll(r.runqueue.Slots.Leave(a.item)) }
 
 func (r *runner) beginAll(admitted []*runqueue.Item) {
@@ -69,7 +69,7 @@ func attemptOf(it *runqueue.Item) *attempt { return it.Attempt.(*attempt) }
 
 func (r *runner) execute(a *attempt) {
 	reg, ok := r.cfg.Registry.Lookup(a.row.Tag)
-	now := max(r.now(), a.due) // it was due when it was begun, also when the clock has lost its anchor since
+	now := max(r.now(), a.due) // the clock may have lost its anchor since the task was due
 	if !ok || r.base.Err() != nil || a.isOver() {
 		r.settler.add(a, released(a, now))
 		return
@@ -95,8 +95,8 @@ func (r *runner) start(a *attempt) {
 	}
 }
 
-// settle hands the result on. After CompleteTx only the row decides. The result of an attempt whose row was let go is
-// not sent: it must not travel with that of the next one.
+// settle hands the result on. After CompleteTx only the row decides. The result of a disowned attempt is not sent, for
+// it must not share a statement with that of the next attempt.
 func (r *runner) settle(a *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {
@@ -122,7 +122,7 @@ func (r *runner) settle(a *attempt, reg *processor.Registration, err, cause erro
 	r.settler.add(a, r.judge(a, reg, now, err, cause))
 }
 
-// judge is outcome, guarded against what a user's error or backoff may do when it is looked at.
+// judge is outcome, guarded against panics of a user's error or backoff.
 func (r *runner) judge(a *attempt, reg *processor.Registration, now row.Time, err, cause error) (s settlement) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -133,9 +133,11 @@ func (r *runner) judge(a *attempt, reg *processor.Registration, now row.Time, er
 	return r.outcome(a, reg, now, err, cause)
 }
 
-// context makes the processor's context: it carries the lease, and ends with the attempt's timeout. With it the
-// attempt starts, unless the processor hands it to others.
-func (r *runner) context(a *attempt, reg *processor.Registration, now row.Time) (context.Context, context.CancelCauseFunc) {
+// context makes the processor's context, which carries the lease and ends with the attempt's timeout. It notes that the
+// attempt starts, unless the processor forwards it.
+func (r *runner) context(
+	a *attempt, reg *processor.Registration, now row.Time,
+) (context.Context, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(processor.WithLease(r.base, &lease{runner: r, attempt: a}))
 	timeout := cmp.Or(reg.Timeout, r.cfg.Timeout)
 	if reg.NoTimeout {
@@ -161,8 +163,8 @@ func (r *runner) context(a *attempt, reg *processor.Registration, now row.Time) 
 	return ctx, end
 }
 
-// process calls the processor. A panic becomes an error; a call of runtime.Goexit leaves the caller's errGoexit
-// standing.
+// process calls the processor. A panic becomes an error. After a call of runtime.Goexit the caller's error stays
+// errGoexit.
 func (r *runner) process(ctx context.Context, a *attempt, p processor.Processor) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -175,11 +177,10 @@ func (r *runner) process(ctx context.Context, a *attempt, p processor.Processor)
 
 var errGoexit = errors.New("the processor ended its goroutine with runtime.Goexit")
 
-// errNotCommitted is what an attempt fails with that called CompleteTx and left its transaction open or rolled it back.
+// errNotCommitted is the error of an attempt that has called CompleteTx without committing the transaction.
 var errNotCommitted = errors.New("CompleteTx was called but its transaction was not committed")
 
-// askRow settles an attempt that called CompleteTx: when the row is completed it is done, otherwise the attempt has
-// failed.
+// askRow settles an attempt that has called CompleteTx. It has failed unless the row is completed.
 func (r *runner) askRow(a *attempt, reg *processor.Registration, err, cause error) {
 	failure := errors.Join(errNotCommitted, err)
 	for n := 0; ; n++ {
@@ -206,7 +207,7 @@ func (r *runner) askRow(a *attempt, reg *processor.Registration, err, cause erro
 	}
 }
 
-// measure records how late the task starts that nobody was handed before, and where the time went.
+// measure records how late a task is when it starts for the first time, and where the time went.
 func (r *runner) measure(a *attempt, started row.Time) {
 	if !a.row.Execution.IsZero() {
 		return
@@ -238,15 +239,16 @@ func tooLate(a *attempt, now row.Time) (settlement, bool) {
 	if a.row.LatePolicy == row.LateRun || a.row.MaxLate == 0 || late <= a.row.MaxLate {
 		return settlement{}, false
 	}
-	reason := fmt.Errorf("claimed %v after it was due, over its max lateness of %v", late.Round(time.Millisecond), a.row.MaxLate)
+	reason := fmt.Errorf("claimed %v after it was due, over its max lateness of %v",
+		late.Round(time.Millisecond), a.row.MaxLate)
 	if a.row.LatePolicy == row.LateFail {
 		return failed(a, row.Failed, now, reason, metrics.RunFailedLate), true
 	}
 	return failed(a, row.Cancelled, now, reason, metrics.RunSkippedLate), true
 }
 
-// Every processor runs under these labels of runtime/pprof: they show in profiles, and find the stack of one that does
-// not return.
+// Every processor runs under these labels of runtime/pprof. They show in profiles, and stackOf finds a processor by
+// them.
 const (
 	labelTag  = "delaytask_tag"
 	labelTask = "delaytask_task"
@@ -282,7 +284,7 @@ type lease struct {
 	attempt *attempt
 }
 
-// CompleteTx implements [processor.Lease]. From here on the row leaves the renewal and settle batches: the caller's
+// CompleteTx implements [processor.Lease]. From then on the row is neither renewed nor settled, because the caller's
 // transaction holds its lock.
 func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	a := l.attempt
@@ -310,8 +312,8 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 // Started implements [processor.Lease].
 func (l *lease) Started() { l.runner.start(l.attempt) }
 
-// giveBack releases rows that were claimed and did not start. That a lease is over is this process's own reckoning: the
-// row may be executing still, and a rescue would count a crash that was none. The fence refuses what is in other hands.
+// unclaim releases rows that were claimed and did not start. They are released also when their lease is over here: the
+// table may still show them as executing, and a rescue would count a crash. The fence refuses rows of other processes.
 func (r *runner) unclaim(waiting []*runqueue.Item) {
 	for _, it := range waiting {
 		a := attemptOf(it)
@@ -319,8 +321,8 @@ func (r *runner) unclaim(waiting []*runqueue.Item) {
 	}
 }
 
-// outcome turns what a processor returned into the transition of its row. cause says why its context ended, nil when it
-// did not.
+// outcome turns what a processor has returned into the transition of its row. The cause says why its context has ended,
+// or is nil.
 func (r *runner) outcome(a *attempt, reg *processor.Registration, now row.Time, err, cause error) settlement {
 	if err == nil {
 		c := changeOf(&a.row, row.Completed)
@@ -344,7 +346,7 @@ func (r *runner) outcome(a *attempt, reg *processor.Registration, now row.Time, 
 	return r.failure(a, now, err, r.backoff(reg, err))
 }
 
-// failure is an attempt that ended with an error: another one follows unless attempts are used up.
+// failure settles an attempt that has ended with an error. Another one follows unless the attempts are used up.
 func (r *runner) failure(a *attempt, now row.Time, err error, backoff processor.Backoff) settlement {
 	if a.row.MaxAttempts > 0 && a.row.Attempt >= a.row.MaxAttempts {
 		return r.clipped(failed(a, row.Failed, now, err, metrics.RunFailed))
@@ -354,7 +356,7 @@ func (r *runner) failure(a *attempt, now row.Time, err error, backoff processor.
 	return r.clipped(s)
 }
 
-// backoff says how long the next attempt waits: what the error asks for, else what the tag does.
+// backoff returns how long the next attempt waits: as the error asks for, or the tag, or the configuration.
 func (r *runner) backoff(reg *processor.Registration, err error) processor.Backoff {
 	if asked, ok := errors.AsType[*processor.RetryAfterError](err); ok {
 		return processor.Constant(asked.After)
@@ -365,7 +367,7 @@ func (r *runner) backoff(reg *processor.Registration, err error) processor.Backo
 	return r.cfg.Backoff
 }
 
-// after is a moment that the database can store, whatever wait a processor asks for.
+// after returns now plus the wait, within what the database can store.
 func after(now row.Time, wait time.Duration) row.Time {
 	return min(now.Add(max(wait, 0)), row.MaxTime-1)
 }
@@ -377,8 +379,8 @@ func (r *runner) clipped(s settlement) settlement {
 	return s
 }
 
-// askedFor returns what a processor asks for that has passed its task on, nil for any other error. What panics when it
-// is looked at is left to the runner.
+// askedFor returns what a processor asks for that has passed its task on, or nil for any other error. An error that
+// panics counts as another error.
 func askedFor(err error) (asked *processor.HandOverError) {
 	defer func() {
 		if recover() != nil {
