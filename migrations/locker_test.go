@@ -109,20 +109,20 @@ func count(t *testing.T, db *sqlx.DB, query string) (n int) {
 
 func TestMigrationsRunAgainWhenTheyCollideOnly(t *testing.T) {
 	refused := func(number uint16) error { return fmt.Errorf("partial: %w", &mysql.MySQLError{Number: number}) }
-	f := func(name string, runs int, errs ...error) { // of one run after the other, then none
+	f := func(name string, want int, errs ...error) { // of one run after the other, then none
 		t.Helper()
-		met := 0
-		var said error
+		runs := 0
+		var last error
 		err := again(t.Context(), func() error {
-			said = nil
-			if met < len(errs) {
-				said = errs[met]
+			runs++
+			last = nil
+			if runs <= len(errs) {
+				last = errs[runs-1]
 			}
-			met++
-			return said
+			return last
 		})
-		if met != runs || !errors.Is(err, said) {
-			t.Errorf("%s: %d runs, want %d; got %v, want %v", name, met, runs, err, said)
+		if runs != want || !errors.Is(err, last) {
+			t.Errorf("%s: %d runs, want %d; got %v, want %v", name, runs, want, err, last)
 		}
 	}
 	f("no other process", 1)

@@ -69,7 +69,7 @@ func provider(db *sql.DB, kind sqlstore.Kind) (*goose.Provider, error) {
 	}
 	opts := []goose.ProviderOption{
 		goose.WithStore(versions),
-		goose.WithDisableGlobalRegistry(true), // the application may use goose for migrations of its own
+		goose.WithDisableGlobalRegistry(true), // the application may use goose for its own migrations
 		goose.WithLogger(goose.NopLogger()),
 	}
 	if kind == sqlstore.MySQL {

@@ -133,7 +133,7 @@ const (
 // number that is missing here is of unknown outcome. Those listed as unknown look certain and are not.
 var mysqlFaults = map[uint16]fault{
 	1205: {row.ClassLocked, ""}, // lock wait timeout: the statement was rolled back, its transaction was not
-	3572: {row.ClassLocked, ""}, // NOWAIT met a lock
+	3572: {row.ClassLocked, ""}, // NOWAIT found a lock
 
 	1040: {row.ClassNotApplied, hintConns},    // too many connections
 	1203: {row.ClassNotApplied, hintConns},    // max_user_connections

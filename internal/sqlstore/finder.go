@@ -199,7 +199,7 @@ func (d dialect) lockedBySkipping(ctx context.Context, conn *sql.Conn, ids []int
 	}), nil
 }
 
-// lockedByHalving finds the locked rows by a statement that fails at once when it meets one of them.
+// lockedByHalving finds the locked rows with a statement that fails at once when one of its rows is locked.
 func (d dialect) lockedByHalving(ctx context.Context, conn *sql.Conn, ids []int64) ([]int64, error) {
 	err := d.tryLock(ctx, conn, ids)
 	if !isLocked(err) {

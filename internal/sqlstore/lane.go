@@ -247,7 +247,7 @@ func classify(op string, err error) error {
 // isDuplicate reports whether a unique key refused the statement. The error may be the driver's or classified.
 func isDuplicate(err error) bool { return isOf(err, row.ClassDuplicate) }
 
-// isLocked reports whether the statement met a row that another transaction holds.
+// isLocked reports whether the statement failed because another transaction has locked a row.
 func isLocked(err error) bool { return isOf(err, row.ClassLocked) }
 
 func isOf(err error, class row.Class) bool {

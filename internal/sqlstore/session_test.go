@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
@@ -50,39 +49,6 @@ func TestSettingsOfTheCallersPoolChangeNothing(t *testing.T) {
 					return s, func() storetest.Tx { return begin(t, callers) }
 				})
 			})
-		}
-	})
-}
-
-func TestPlainInsertIsATaskLikeAnyOther(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
-		s, pool := openNew(t, d)
-		expected := row.At(time.Now().Add(time.Hour))
-		const insert = "INSERT INTO delay_task_message (tag, message_body, "
-		exec(t, pool.DB, insert+"delay_time) VALUES ('a', '{}', 90000)")
-		exec(t, pool.DB, insert+"expected_time) VALUES ('a', '', ?)", expected.String())
-		exec(t, pool.DB, insert+"delay_time, due_time) VALUES ('a', '', 1, NULL)")
-		rows, broken, err := s.List(t.Context(), row.Filter{Tag: "a", Limit: 10}, true)
-		if err != nil || len(broken) != 0 || len(rows) != 3 {
-			t.Fatalf("rows %v, broken %v, %v", rows, broken, err)
-		}
-		for i, r := range rows {
-			fresh := r.Status == row.Pending && r.Version == 0 && !r.Created.IsZero()
-			if !fresh || r.TTR != 15*time.Second || r.MaxAttempts != 20 {
-				t.Errorf("row %d is %+v", i, r)
-			}
-		}
-		// SQLite's clock goes on within a statement.
-		off := rows[0].Expected.Sub(rows[0].Created.Add(90 * time.Second)).Abs()
-		if off > 5*time.Second || rows[0].Due != rows[0].Expected {
-			t.Errorf("a delay of 90 s is expected at %v and due at %v, created at %v", rows[0].Expected, rows[0].Due,
-				rows[0].Created)
-		}
-		if rows[1].Expected != expected || rows[1].Due != expected {
-			t.Errorf("expected %v, due %v; want both %v", rows[1].Expected, rows[1].Due, expected)
-		}
-		if !rows[2].Due.IsZero() {
-			t.Errorf("due %v although it was given as NULL", rows[2].Due)
 		}
 	})
 }

@@ -100,6 +100,9 @@ func TestPlainInsertRuns(t *testing.T) {
 			if task.Attempt != 1 || task.Version < 2 || task.TTR != 15*time.Second || task.MaxAttempts != 20 {
 				t.Errorf("the row became %+v", task)
 			}
+			if off := task.Expected.Sub(task.Created) - task.Delay; task.Delay > 0 && off.Abs() > 5*time.Second {
+				t.Errorf("a delay of %v is expected at %v, created at %v", task.Delay, task.Expected, task.Created)
+			}
 		}
 	})
 }

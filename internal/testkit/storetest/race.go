@@ -144,11 +144,11 @@ func storm(t *tester) {
 				return
 			}
 			seen, status := row.Ref{ID: 1, Version: states[0].Version}, states[0].Status
-			who := fmt.Sprintf("actor %d in round %d", actor, round)
+			caller := fmt.Sprintf("actor %d in round %d", actor, round)
 			applied := 0
 			if status == row.Pending && actor%2 == 0 {
 				var claimed row.Claimed
-				claimed, err = t.store.Claim(t.Context(), row.Claim{Rows: []row.Ref{seen}, Executor: who})
+				claimed, err = t.store.Claim(t.Context(), row.Claim{Rows: []row.Ref{seen}, Executor: caller})
 				if applied = len(claimed.Rows); applied == 0 {
 					empty.Add(1)
 				}
@@ -157,14 +157,14 @@ func storm(t *tester) {
 				if status.Final() {
 					to = row.Pending
 				}
-				c := row.Change{ID: 1, Version: seen.Version, From: status, To: to, Due: t.start, Executor: who}
+				c := row.Change{ID: 1, Version: seen.Version, From: status, To: to, Due: t.start, Executor: caller}
 				applied, err = t.store.Update(t.Context(), nil, []row.Change{c})
 			}
 			if err != nil && !mayTryAgain(err) {
-				t.Errorf("%s: %v", who, err)
+				t.Errorf("%s: %v", caller, err)
 			}
 			if applied == 1 {
-				versions.made(t, seen.Version+1, who)
+				versions.made(t, seen.Version+1, caller)
 			}
 		}
 	})

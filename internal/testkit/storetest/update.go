@@ -40,18 +40,6 @@ var updateTests = []test{
 			t.unchanged(r)
 		}
 	}},
-	{"A settle that comes late, or twice, changes nothing", func(t *tester) {
-		late := t.take(t.task(1))
-		t.apply(change(late, row.Pending))
-		t.claim(row.Ref{ID: 1, Version: 2})
-		held := t.get(1)
-		t.refusedChange(change(late, row.Completed))
-		t.unchanged(held)
-		t.apply(change(held, row.Completed))
-		done := t.get(1)
-		t.refusedChange(change(held, row.Completed))
-		t.unchanged(done)
-	}},
 	{"A rescue applies only once the lease is over, other changes of the batch before too", func(t *tester) {
 		past := t.start.Add(-time.Second)
 		over, renewed := t.insertAs(t.task(1), row.Executing, past), t.insertAs(t.task(2), row.Executing, past)
