@@ -161,8 +161,8 @@ func (s *settler) refusedAll(results []settlement, err error) (again []settlemen
 	}
 	r := results[0]
 	if r.bare {
-		// The row is refused, whatever the result holds. The result is sent again by itself, so that no other waits for it.
-		// Other tasks on probation must not wait until an operator mends that.
+		// The row is refused, whatever the result holds. The result is sent again by itself, so that no other waits for
+		// it. Other tasks on probation must not wait until an operator mends that.
 		s.runqueue.Yield(r.attempt.item, runqueue.Slot|runqueue.Turn)
 		s.Go(func() {
 			if lifecycle.Sleep(s.Life, refusedFor) {
