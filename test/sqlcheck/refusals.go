@@ -29,17 +29,20 @@ const (
 
 var refusals = []refusal{
 	{
-		what: "SKIP LOCKED", by: "TiDB, which takes no lock then", source: "https://github.com/pingcap/tidb/issues/18207",
+		what: "SKIP LOCKED", by: "TiDB, which takes no lock then",
+		source:  "https://github.com/pingcap/tidb/issues/18207",
 		example: "SELECT 1 FROM t FOR UPDATE SKIP LOCKED",
 		is: func(n ast.Node) bool {
 			s, ok := n.(*ast.SelectStmt)
 			return ok && s.LockInfo != nil && slices.Contains(
-				[]ast.SelectLockType{ast.SelectLockForUpdateSkipLocked, ast.SelectLockForShareSkipLocked}, s.LockInfo.LockType)
+				[]ast.SelectLockType{ast.SelectLockForUpdateSkipLocked, ast.SelectLockForShareSkipLocked},
+				s.LockInfo.LockType)
 		},
 		accepted: "only a server whose name is not TiDB is sent it, and a lock that is missed costs a wait of a second",
 	},
 	{
-		what: "GET_LOCK", by: "TiDB before 6.1; Vitess keeps a lock for one connection to one of its servers", source: tidbDocs,
+		what: "GET_LOCK", by: "TiDB before 6.1; Vitess keeps a lock for one connection to one of its servers",
+		source:  tidbDocs,
 		example: "SELECT GET_LOCK('a', 1)",
 		is:      calls("get_lock"), accepted: "a refusal is taken for no lock, and migrations may run twice",
 	},
@@ -60,7 +63,8 @@ var refusals = []refusal{
 		},
 	},
 	{
-		what: "a temporary table", by: "Vitess, beyond one server", source: vitessDocs, example: "CREATE TEMPORARY TABLE t (a INT)",
+		what: "a temporary table", by: "Vitess, beyond one server", source: vitessDocs,
+		example: "CREATE TEMPORARY TABLE t (a INT)",
 		is: func(n ast.Node) bool {
 			s, ok := n.(*ast.CreateTableStmt)
 			return ok && s.TemporaryKeyword != ast.TemporaryNone
@@ -122,8 +126,8 @@ func calls(function string) func(ast.Node) bool {
 var unreadable = []struct{ text, why, source string }{
 	{
 		text: "DEFAULT (UTC_TIMESTAMP(6)",
-		why: "TiDB takes few functions as a default, and this is not one of them: there the tables are made by hand without these " +
-			"defaults, and plain INSERTs give every column (docs/scale.md)",
+		why: "TiDB takes few functions as a default, and this is not one of them: there the tables are made by hand " +
+			"without these defaults, and plain INSERTs give every column (docs/scale.md)",
 		source: "https://docs.pingcap.com/tidb/stable/data-type-default-values/",
 	},
 }

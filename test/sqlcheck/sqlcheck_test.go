@@ -42,7 +42,8 @@ func TestEveryStatementParsesAndHoldsNothingThatIsRefused(t *testing.T) {
 					}
 					met[r.what] = true
 					if r.accepted == "" {
-						t.Errorf("%s, statement %d: %s is refused by %s (%s)\n%s", file, i+1, r.what, r.by, r.source, sql)
+						t.Errorf("%s, statement %d: %s is refused by %s (%s)\n%s",
+							file, i+1, r.what, r.by, r.source, sql)
 					}
 				}
 			}
