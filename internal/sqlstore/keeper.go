@@ -167,12 +167,7 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 		return 0, classify(op, err)
 	}
 	query, args := s.dialect.purge(status, before, ids)
-	var deleted int
-	err = s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		deleted, err = execute(ctx, conn, query, args)
-		return err
-	})
-	return deleted, err
+	return s.keep.execute(ctx, op, query, args)
 }
 
 func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Time, limit int) ([]int64, error) {

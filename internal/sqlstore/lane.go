@@ -73,6 +73,15 @@ func (l *lane) do(ctx context.Context, op string, f func(context.Context, *sql.C
 	return classify(op, err)
 }
 
+// execute runs one statement on a connection of the lane, and returns how many rows it has changed.
+func (l *lane) execute(ctx context.Context, op, query string, args []any) (n int, err error) {
+	err = l.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+		n, err = execute(ctx, conn, query, args)
+		return err
+	})
+	return n, err
+}
+
 // notSent classifies a failure to get a connection. It cannot be of unknown outcome.
 func notSent(op string, err error) error {
 	err = classify(op, err)

@@ -230,12 +230,7 @@ func (s *Store) Update(ctx context.Context, tx store.Tx, changes []row.Change) (
 		return n, classify(op, err)
 	}
 	query, args := s.own.update(changes)
-	var applied int
-	err := s.settle.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		applied, err = execute(ctx, conn, query, args)
-		return err
-	})
-	return applied, err
+	return s.settle.execute(ctx, op, query, args)
 }
 
 func (d dialect) update(changes []row.Change) (string, []any) {
@@ -293,10 +288,8 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 		return nil
 	}
 	query, args := s.own.adopt(rows)
-	return s.keep.do(ctx, "adopt tasks", func(ctx context.Context, conn *sql.Conn) error {
-		_, err := conn.ExecContext(ctx, query, args...)
-		return err
-	})
+	_, err := s.keep.execute(ctx, "adopt tasks", query, args)
+	return err
 }
 
 func (d dialect) adopt(rows []row.Ref) (string, []any) {
@@ -321,10 +314,8 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 		return nil
 	}
 	query, args := s.own.discard(broken)
-	return s.keep.do(ctx, "set aside tasks that cannot be decoded", func(ctx context.Context, conn *sql.Conn) error {
-		_, err := conn.ExecContext(ctx, query, args...)
-		return err
-	})
+	_, err := s.keep.execute(ctx, "set aside tasks that cannot be decoded", query, args)
+	return err
 }
 
 // discard replaces a version that is used up. Otherwise the row would stay unreadable.

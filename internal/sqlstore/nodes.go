@@ -120,10 +120,7 @@ func (s *Store) Join(ctx context.Context, n row.Node, staleAfter time.Duration) 
 	}
 	insert := "INSERT INTO " + nodeTable + " (number, " + strings.Join(nodeColumns, ", ") + ")" +
 		" VALUES (?, " + strings.Join(binds, ", ") + ")"
-	err = s.beat.do(ctx, "join as a node", func(ctx context.Context, conn *sql.Conn) error {
-		_, err := conn.ExecContext(ctx, insert, append([]any{n.Number}, args...)...)
-		return err
-	})
+	_, err = s.beat.execute(ctx, "join as a node", insert, append([]any{n.Number}, args...))
 	if isDuplicate(err) {
 		return false, nil
 	}
@@ -148,12 +145,7 @@ func (s *Store) writeNode(ctx context.Context, op string, n row.Node, guard stri
 	}
 	query := "UPDATE " + nodeTable + s.dialect.byID + " SET " + strings.Join(sets, ", ") +
 		" WHERE number = ? AND " + guard
-	args = append(append(args, n.Number), guardArgs...)
-	var written int
-	err = s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		written, err = execute(ctx, conn, query, args)
-		return err
-	})
+	written, err := s.beat.execute(ctx, op, query, append(append(args, n.Number), guardArgs...))
 	return written > 0, err
 }
 
@@ -169,10 +161,8 @@ func (s *Store) Leave(ctx context.Context, tokens []string) error {
 		return classify(op, err)
 	}
 	query := fmt.Sprintf(s.dialect.deleteFrom, nodeTable) + where + " AND number IN (" + idList(numbers) + ")"
-	return s.beat.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-		_, err := conn.ExecContext(ctx, query, anys(tokens)...)
-		return err
-	})
+	_, err = s.beat.execute(ctx, op, query, anys(tokens))
+	return err
 }
 
 const tagTable = "delay_task_tag"
@@ -196,8 +186,6 @@ func (s *Store) SetTag(ctx context.Context, t row.TagState) error {
 	d := s.dialect
 	query := "INSERT INTO " + tagTable + " (tag, paused, update_time) VALUES (" + d.bindText + ", ?, " + d.now + ")" +
 		d.upsert + "paused = ?, update_time = " + d.now
-	return s.keep.do(ctx, "store a tag", func(ctx context.Context, conn *sql.Conn) error {
-		_, err := conn.ExecContext(ctx, query, t.Tag, t.Paused, t.Paused)
-		return err
-	})
+	_, err := s.keep.execute(ctx, "store a tag", query, []any{t.Tag, t.Paused, t.Paused})
+	return err
 }

@@ -95,7 +95,8 @@ func secretOrNull(w row.Receiver) any {
 // there. One that is not has to be stored again.
 func (s *Store) Heartbeat(ctx context.Context, id int64) (bool, error) {
 	query, args := s.own.heartbeat(id)
-	return s.changeReceiver(ctx, "keep a receiver alive", query, args)
+	changed, err := s.keep.execute(ctx, "keep a receiver alive", query, args)
+	return changed > 0, err
 }
 
 // heartbeat writes a new update_time each time, so a row that matches always counts as changed.
@@ -107,20 +108,12 @@ func (d dialect) heartbeat(id int64) (string, []any) {
 // DeleteReceiver deletes a receiver and reports whether it was there.
 func (s *Store) DeleteReceiver(ctx context.Context, id int64) (bool, error) {
 	query, args := s.own.deleteReceiver(id)
-	return s.changeReceiver(ctx, "delete a receiver", query, args)
+	deleted, err := s.keep.execute(ctx, "delete a receiver", query, args)
+	return deleted > 0, err
 }
 
 func (d dialect) deleteReceiver(id int64) (string, []any) {
 	return fmt.Sprintf(d.deleteFrom, workerTable) + " WHERE t.id = ?", []any{id}
-}
-
-func (s *Store) changeReceiver(ctx context.Context, op, query string, args []any) (bool, error) {
-	var changed int
-	err := s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		changed, err = execute(ctx, conn, query, args)
-		return err
-	})
-	return changed > 0, err
 }
 
 // Receiver returns one receiver, expired or not, and reports whether it is there.
@@ -235,12 +228,7 @@ func (s *Store) PurgeReceivers(ctx context.Context) (int, error) {
 		return 0, classify(op, err)
 	}
 	query, args = s.own.purgeReceivers(ids)
-	var deleted int
-	err = s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		deleted, err = execute(ctx, conn, query, args)
-		return err
-	})
-	return deleted, err
+	return s.keep.execute(ctx, op, query, args)
 }
 
 func (d dialect) oldReceivers() (string, []any) {

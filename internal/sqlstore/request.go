@@ -92,10 +92,8 @@ func (s *Store) SaveRequest(ctx context.Context, hash [32]byte, taskID int64, du
 	const op = "note what became of a request"
 	query, args := s.own.saveRequest(hash, taskID, duplicate)
 	return repeat(ctx, func() error {
-		return s.saveKeyed.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-			_, err := conn.ExecContext(ctx, query, args...)
-			return err
-		})
+		_, err := s.saveKeyed.execute(ctx, op, query, args)
+		return err
 	})
 }
 
@@ -121,12 +119,7 @@ func (s *Store) PurgeRequests(ctx context.Context, limit int) (int, error) {
 		return 0, classify(op, err)
 	}
 	query, args = s.own.purgeRequests(old)
-	var deleted int
-	err = s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		deleted, err = execute(ctx, conn, query, args)
-		return err
-	})
-	return deleted, err
+	return s.keep.execute(ctx, op, query, args)
 }
 
 // isOld takes one parameter, the age in milliseconds as a negative number.

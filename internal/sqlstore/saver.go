@@ -30,10 +30,8 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 		return classify(op, insertAll(ctx, tx, s.dialect, rows))
 	case len(rows) <= maxInsert:
 		query, args := s.own.insert(rows)
-		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-			_, err := conn.ExecContext(ctx, query, args...)
-			return err
-		})
+		_, err := via.execute(ctx, op, query, args)
+		return err
 	default:
 		return via.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
 			tx, err := conn.BeginTx(ctx, nil)

@@ -57,13 +57,11 @@ func (d dialect) createToken(t row.AccessToken) (string, []any, error) {
 func (s *Store) DeleteToken(ctx context.Context, name string) error {
 	op := "delete the token " + name
 	query, args := s.own.deleteToken(name)
-	return s.keep.do(ctx, op, func(ctx context.Context, conn *sql.Conn) error {
-		deleted, err := execute(ctx, conn, query, args)
-		if err == nil && deleted == 0 {
-			return refusedTo(op, ErrNotFound)
-		}
-		return err
-	})
+	deleted, err := s.keep.execute(ctx, op, query, args)
+	if err == nil && deleted == 0 {
+		return refusedTo(op, ErrNotFound)
+	}
+	return err
 }
 
 func (d dialect) deleteToken(name string) (string, []any) {
