@@ -66,8 +66,8 @@ func (l *sessionLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error
 }
 
 // lease is a lock for processes on several members of a cluster, where GET_LOCK reaches one member only: a row that one
-// process owns at a time. Group replication asks not to run DDL on two members at once, and a member of Galera on
-// MariaDB 10.11 can hang for good when two views are made so.
+// process owns at a time. Group replication asks not to run DDL on two members at once. A member of Galera on MariaDB
+// 10.11 can hang for good when two views are made at once, one of them on another member.
 //
 // No server ends the lease when its owner dies. So it ends after a minute. A migration that takes longer may be run by
 // a second process too, which is allowed.

@@ -35,8 +35,8 @@ type Option func(*Store)
 // WithClock sets the source of the store's clock. The default is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Store) { s.clock = now } }
 
-// WithWatch calls f with every row after each of its changes, in their order, and with the time of the change, as a
-// trigger of a database would be. f must not call the store.
+// WithWatch calls f with every row after each of its changes, and with the time of the change, as a trigger would. The
+// calls are in the order of the changes. f must not call the store.
 func WithWatch(f func(row.Row, row.Time)) Option { return func(s *Store) { s.watch = f } }
 
 // New returns an empty store.

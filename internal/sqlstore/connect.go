@@ -185,8 +185,8 @@ const (
 	maxConns = 25 // the reserved ones, and six for reads
 	// One for writes, and others for reads beside it, each with up to 2 MB of pages.
 	maxSQLiteConns = 4
-	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit cuts it, and often enough
-	// for the pool to follow a failover.
+	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit closes it. The pool
+	// follows a failover within that time.
 	maxLifetime = 3 * time.Minute
 	maxIdleTime = time.Minute
 

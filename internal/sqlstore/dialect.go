@@ -47,7 +47,8 @@ func (k Kind) String() string {
 //   - a form of DSN and a way to open it: [Target];
 //   - the classes of its errors: faultOf, and sessionKeeps for errors that a session repeats;
 //   - with rowLocks, a way to find locked rows: [Store.Locked];
-//   - migrations that end in the same tables and columns: a tree in package migrations, named by [Kind.String];
+//   - migrations that end in the same tables and columns: a tree in package migrations, named by [Kind.String], whose
+//     active_key is what activeKey computes;
 //   - a kind of server in package dbtest. The suites of storetest, the plans and the migrations then run on it.
 type dialect struct {
 	now      string // the time that decides

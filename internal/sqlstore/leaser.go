@@ -15,8 +15,8 @@ import (
 )
 
 // Claim implements [store.Leaser]. Rows of several versions still go in one statement, so a lock that does not end in
-// time leaves all of them unclaimed. When the statement is rolled back because another one has changed one of its rows,
-// as on a cluster that certifies writes, Claim sends a statement for each row.
+// time leaves all of them unclaimed. A server may roll the claim back in favour of another write to one of its rows, as
+// members of a cluster do that certify writes. Then Claim sends a statement for each row.
 func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 	var won row.Claimed
 	if len(c.Rows) == 0 {

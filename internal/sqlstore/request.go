@@ -21,9 +21,9 @@ const requestLife = 24 * time.Hour
 var errRequestGone = errors.New("the request that was in the way is gone: try again")
 
 // ReserveRequest remembers that a request is about to be saved as the task r.TaskID. Of several requests with one hash
-// the first wins. It returns r and true for the winner, and the winner's row and false for the others, which use its
-// TaskID while it is not saved. A reservation of the same task and content that is not saved counts as the caller's
-// own, so that one whose reply was lost can be repeated.
+// the first wins. It returns r and true for the winner, the winner's row and false for the others. They use its TaskID
+// while it is not saved. A reservation that is not saved, of the same task and content, counts as the caller's own. So
+// a caller can repeat one whose reply was lost.
 func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error) {
 	const op = "remember a request"
 	r.Saved, r.Duplicate = false, false

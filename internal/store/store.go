@@ -79,7 +79,7 @@ type Leaser interface {
 	// After row.ClassUnknown, Orphans and Get find what was won.
 	Claim(ctx context.Context, c row.Claim) (row.Claimed, error)
 
-	// Renew moves the lease of every row that is still executing at the named version to now + TTR, and writes the
+	// Renew moves the lease of every row that is still executing at the named version to now + TTR. It writes the
 	// executor and the start that the lease names. On the same connection it reads the states of all named rows after
 	// that, and returns them.
 	Renew(ctx context.Context, leases []row.Lease) ([]row.State, error)
