@@ -22,7 +22,7 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure how fast and punctual delaytask is here, beside the raw database",
 		Long: `Measure what the database can do and what delaytask does with it, in turns on the same server and the same table
-shape, and show medians. docs/bench.md says what each figure means.
+shape, and show medians. internal/bench/README.md says what each figure means.
 
 It works in databases of its own, which it creates and drops: the user of --dsn must be allowed to, and what that database holds
 is neither read nor changed. For SQLite it makes files in a temporary folder beside the one that is named. The default run takes
@@ -189,7 +189,7 @@ func (a *app) benchHTTPCommand() *cobra.Command {
 	cmd := a.benchPart("http", &o)
 	cmd.Short = "Measure the service: saves over HTTP, and long polls from due to received"
 	cmd.Long = `Start the service in a process of its own, load it from this one, and show medians: how many tasks it saves a second, how soon
-waiting clients have what is due, and what they cost while nothing is. docs/bench.md says what each figure means.
+waiting clients have what is due, and what they cost while nothing is. internal/bench/README.md says what each figure means.
 
 As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. It takes about five
 minutes, --quick one.
@@ -217,7 +217,7 @@ func (a *app) benchNodesCommand() *cobra.Command {
 	cmd.Long = `Start three processes on one database and show medians: what they complete of a backlog at a cold start, and
 of tasks that fall due when they know of each other, beside what one process does; how evenly they share; how
 many rows they try to claim for nothing; and how late tasks are while the processes are restarted in turn.
-docs/bench.md says what each figure means.
+internal/bench/README.md says what each figure means.
 
 As bench does, it works in databases of its own, and nothing else should run on the machine meanwhile. It takes about four
 minutes, --quick two.

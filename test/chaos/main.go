@@ -2,9 +2,9 @@
 // their journals whether the invariants held.
 //
 //	go run . -for 60s -seed 7               a run on MariaDB, with a private server that it kills
-//	go run . -for 10m -server mysql -record the same on MySQL, and a line in docs/reliability.jsonl
+//	go run . -for 10m -server mysql -record the same on MySQL, and a line in test/lab/results/reliability.jsonl
 //	go run . -server galera                 on three members (or group, or primary: a group of which one is written)
-//	go run . report                         make the tables of docs/reliability.md from those lines
+//	go run . report                         make the tables of test/lab/results/reliability.md from those lines
 //
 // It is a module of its own: run it in this folder, or from the root by go -C test/chaos run.
 //

@@ -50,7 +50,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		"one of 20 saves 50 tasks (default: 150; galera 100; group and primary 15)")
 	flags.DurationVar(&opts.patient, "patience", 2*time.Minute,
 		"how much `longer` than the bounds a machine with a queue may take")
-	flags.BoolVar(&opts.record, "record", false, "append a line to docs/reliability.jsonl")
+	flags.BoolVar(&opts.record, "record", false, "append a line to test/lab/results/reliability.jsonl")
 	flags.BoolVar(&opts.force, "force", false, "record also a tree with changes, and say so in the line")
 	flags.BoolVar(&opts.keep, "keep", false, "leave the journals of a run without violations, too")
 	flags.BoolVar(&opts.forget, "forget", false, "remove the journals of a run with violations, too")

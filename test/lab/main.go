@@ -6,7 +6,7 @@
 //	go run ./test/lab mutate -table       write results/mutations.md as well
 //	go run ./test/lab walk                count the files that a save, and a run, pass through
 //	go run ./test/lab judge FILE…         judge a run of the simulation or of chaos again, from its journals
-//	go run ./test/lab seeds -seeds 1000   simulate the seeds from -seed on, and record them in docs/simulation.jsonl
+//	go run ./test/lab seeds -seeds 1000   simulate the seeds from -seed on, and record them in test/lab/results
 //	go run ./test/lab seeds report        make the tables of the documents from that record
 //
 // The exit code is 1 when a mutation survived or an invariant was violated, and 2 when something could not be run.

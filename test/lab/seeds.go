@@ -19,8 +19,8 @@ import (
 
 // campaign is found from the root of the repository, where the program is run.
 var campaign = record.Record[Line]{
-	File: "docs/simulation.jsonl", What: "seeds", Command: "go run ./test/lab seeds report",
-	Documents: map[string]func([]Line) string{"docs/simulation.md": Tables, "docs/reliability.md": Reached},
+	File: "test/lab/results/simulation.jsonl", What: "seeds", Command: "go run ./test/lab seeds report",
+	Documents: map[string]func([]Line) string{"test/lab/results/simulation.md": Tables, "docs/measured.md": Reached},
 }
 
 type seedOptions struct {

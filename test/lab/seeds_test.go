@@ -51,9 +51,9 @@ func TestTablesAddUpSeeds(t *testing.T) {
 func TestASeedWithAViolationIsNotReached(t *testing.T) {
 	t.Parallel()
 	for want, lines := range map[string][]Line{
-		"| 100000 | 0 |  |\n":                 nil,
-		"| 100000 | 250 | 0.01 of a seed |\n": {line("old", 1, 500, 7), line("new", 1, 250)},
-		"| 100000 | 249 |  |\n":               {line("new", 1, 200), line("new", 201, 50, 204)},
+		"| 20000 | 0 |  |\n":                 nil,
+		"| 20000 | 250 | 0.01 of a seed |\n": {line("old", 1, 500, 7), line("new", 1, 250)},
+		"| 20000 | 249 |  |\n":               {line("new", 1, 200), line("new", 201, 50, 204)},
 	} {
 		if got := Reached(lines); !strings.HasSuffix(got, want) {
 			t.Errorf("want %q in\n%s", want, got)

@@ -127,7 +127,7 @@ var unreadable = []struct{ text, why, source string }{
 	{
 		text: "DEFAULT (UTC_TIMESTAMP(6)",
 		why: "TiDB takes few functions as a default, and this is not one of them: there the tables are made by hand " +
-			"without these defaults, and plain INSERTs give every column (docs/scale.md)",
+			"without these defaults, and plain INSERTs give every column (docs/database.md)",
 		source: "https://docs.pingcap.com/tidb/stable/data-type-default-values/",
 	},
 }

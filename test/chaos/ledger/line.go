@@ -1,5 +1,5 @@
 // Package ledger keeps the results of chaos runs, one line of JSON each, and makes of them the tables of
-// docs/reliability.md.
+// test/lab/results/reliability.md.
 package ledger
 
 import (
@@ -16,8 +16,10 @@ import (
 
 // Runs are those that were recorded, found from the root of the repository.
 var Runs = record.Record[Line]{
-	File: "docs/reliability.jsonl", What: "chaos", Command: "go -C test/chaos run . report",
-	Documents: map[string]func([]Line) string{"docs/reliability.md": Tables},
+	File: "test/lab/results/reliability.jsonl", What: "chaos", Command: "go -C test/chaos run . report",
+	Documents: map[string]func([]Line) string{
+		"test/lab/results/reliability.md": Tables, "docs/measured.md": Summary,
+	},
 }
 
 // Judged are the folders whose change makes older runs worthless: the engine, its parts, and the store.

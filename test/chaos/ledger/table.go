@@ -10,19 +10,15 @@ import (
 	"github.com/delaytask/delaytask/test/lab/record"
 )
 
-// Tables are those of docs/reliability.md: the runs of the code of the last line, added up. What came before the last
-// change of engine or store is left out.
+// Tables are those of test/lab/results/reliability.md: the runs of the code of the last line, added up. What came
+// before the last change of engine or store is left out.
 func Tables(lines []Line) string {
 	if len(lines) == 0 {
-		return "No run has been recorded yet.\n"
+		return none
 	}
-	last := lines[len(lines)-1]
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Code != last.Code })
+	lines = ofLastCode(lines)
 	var b strings.Builder
-	seconds := sum(lines, func(l Line) int { return l.Seconds })
-	fmt.Fprintf(&b, "%s of code `%s` (engine and store; last commit `%s`), %.1f h of faults in all.\n\n",
-		plural(len(lines), "run"), last.Code, last.Commit, float64(seconds)/3600)
-	reached(&b, lines)
+	b.WriteString(Summary(lines))
 	b.WriteString("\n")
 	outcomes(&b, lines)
 	b.WriteString("\n")
@@ -30,6 +26,28 @@ func Tables(lines []Line) string {
 	b.WriteString("\n")
 	runs(&b, lines)
 	return b.String()
+}
+
+// Summary is the table of docs/measured.md: what was reached beside the aim.
+func Summary(lines []Line) string {
+	if len(lines) == 0 {
+		return none
+	}
+	lines = ofLastCode(lines)
+	last := lines[len(lines)-1]
+	var b strings.Builder
+	seconds := sum(lines, func(l Line) int { return l.Seconds })
+	fmt.Fprintf(&b, "%s of code `%s` (engine and store; last commit `%s`), %.1f h of faults in all.\n\n",
+		plural(len(lines), "run"), last.Code, last.Commit, float64(seconds)/3600)
+	reached(&b, lines)
+	return b.String()
+}
+
+const none = "No run has been recorded yet.\n"
+
+func ofLastCode(lines []Line) []Line {
+	last := lines[len(lines)-1]
+	return slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Code != last.Code })
 }
 
 func sum(lines []Line, of func(Line) int) (n int) {
