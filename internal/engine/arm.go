@@ -97,7 +97,7 @@ func (a *armer) unassigned() bool {
 const maxPaceFactor = 5
 
 // paceFactor is the number of nodes that share the work, up to maxPaceFactor. Each claims and settles so many times
-// more slowly than a lone node. A statement costs the server more than a row: without the factor n nodes would send n
+// more slowly than a single node. A statement costs the server more than a row: without the factor n nodes would send n
 // times the statements with an n-th of the rows in each.
 func (a *armer) paceFactor() int {
 	if s := a.shares.Load(); s != nil {

@@ -78,7 +78,10 @@ var events = []struct {
 	{func(s standing) bool { return s.progress == claimed }, func(a *attempt) { a.call(a.end, time.Time{}, 1) }},
 	{standing.inside, func(a *attempt) { a.completeInTx() }},
 	{standing.inside, func(a *attempt) { a.finish() }},
-	{func(s standing) bool { return s.progress == returned && s.decider == byProcessor }, func(a *attempt) { a.handOver() }},
+	{
+		func(s standing) bool { return s.progress == returned && s.decider == byProcessor },
+		func(a *attempt) { a.handOver() },
+	},
 	{always, func(a *attempt) { a.answer() }},
 	{always, func(a *attempt) { a.lose(processor.ErrLeaseLost) }},
 	{always, func(a *attempt) { a.lose(processor.ErrCancelled) }},

@@ -71,7 +71,17 @@ func TestABacklogIsWorkedOffAlthoughLargeClaimsOutlastTheLeases(t *testing.T) {
 		const tasks = 5000
 		due := row.At(time.Now().Add(-time.Minute))
 		for i := range int64(tasks) {
-			w.store.Plant(row.Row{ID: 1000 + i, Tag: "a", Body: []byte("{}"), Due: due + row.Time(i), Expected: due, TTR: time.Second, MaxAttempts: 20})
+			w.store.Plant(
+				row.Row{
+					ID:          1000 + i,
+					Tag:         "a",
+					Body:        []byte("{}"),
+					Due:         due + row.Time(i),
+					Expected:    due,
+					TTR:         time.Second,
+					MaxAttempts: 20,
+				},
+			)
 		}
 		db := heavy{w.store, time.Millisecond, make(chan struct{}, 1)}
 		for range 5 {
@@ -87,13 +97,23 @@ func TestABacklogIsWorkedOffAlthoughLargeClaimsOutlastTheLeases(t *testing.T) {
 	})
 }
 
-// Leases of a minute never say that the claims take long. A claim goes on when nobody waits for its answer any more.
+// Leases of a minute never say that the claims take long. A claim goes on when its caller has given up.
 func TestClaimsThatOutlastTheirCallGetSmaller(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 2000
 		due := row.At(time.Now().Add(-time.Minute))
 		for i := range int64(tasks) {
-			w.store.Plant(row.Row{ID: 1000 + i, Tag: "a", Body: []byte("{}"), Due: due + row.Time(i), Expected: due, TTR: time.Minute, MaxAttempts: 20})
+			w.store.Plant(
+				row.Row{
+					ID:          1000 + i,
+					Tag:         "a",
+					Body:        []byte("{}"),
+					Due:         due + row.Time(i),
+					Expected:    due,
+					TTR:         time.Minute,
+					MaxAttempts: 20,
+				},
+			)
 		}
 		turn := make(chan struct{}, 1)
 		db := claimHook{w.store, func(ctx context.Context, c row.Claim) (row.Claimed, error) {

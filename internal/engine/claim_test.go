@@ -50,7 +50,7 @@ func TestSlowClaimIsSentEarlier(t *testing.T) {
 	})
 }
 
-// That somebody's transaction holds a row tells nothing about the database, and costs one claim its wait.
+// A row that another transaction holds tells nothing about the database, and costs one claim its wait.
 func TestLockedRowInAClaimBatchHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var waited atomic.Int64
@@ -131,7 +131,10 @@ func TestReleaseKeepsADueTimeThatIsToCome(t *testing.T) {
 		id := w.save(e, "a", time.Minute)
 		due := w.row(id).Due
 		claimAndRelease := func(version int64) row.Row {
-			_, err := w.store.Claim(w.Context(), row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.passes.executor + ":1"})
+			_, err := w.store.Claim(
+				w.Context(),
+				row.Claim{Rows: []row.Ref{{ID: id, Version: version}}, Executor: e.passes.executor + ":1"},
+			)
 			w.must(err)
 			w.must(e.passes.releaseOrphans(w.Context()))
 			w.standing(row.Pending, 0, 0, id)
@@ -234,19 +237,23 @@ func TestNewerSightingReplacesTheTimer(t *testing.T) {
 }
 
 func TestAttemptIsNotBurnedByAClaimThatIsRefused(t *testing.T) {
-	inBubblesOf(t, []row.Class{row.ClassNotApplied, row.ClassOperator, row.ClassCaller}, func(w *world, class row.Class) {
-		calls := 0
-		e := w.engine(at(w.store, "Claim", func(_ context.Context, do func() error) error {
-			if calls++; calls < 4 {
-				return classError(class, "no")
-			}
-			return do()
-		}), serving{"a": nothing})
-		time.Sleep(time.Second)
-		id := w.save(e, "a", 3*time.Second)
-		time.Sleep(20 * time.Second)
-		w.completed(id, 9*time.Second)
-	})
+	inBubblesOf(
+		t,
+		[]row.Class{row.ClassNotApplied, row.ClassOperator, row.ClassCaller},
+		func(w *world, class row.Class) {
+			calls := 0
+			e := w.engine(at(w.store, "Claim", func(_ context.Context, do func() error) error {
+				if calls++; calls < 4 {
+					return classError(class, "no")
+				}
+				return do()
+			}), serving{"a": nothing})
+			time.Sleep(time.Second)
+			id := w.save(e, "a", 3*time.Second)
+			time.Sleep(20 * time.Second)
+			w.completed(id, 9*time.Second)
+		},
+	)
 }
 
 func TestLateClaimObeysThePolicy(t *testing.T) {
@@ -265,7 +272,8 @@ func TestLateClaimObeysThePolicy(t *testing.T) {
 		for id, end := range ends {
 			if end == row.Completed {
 				w.completed(id, 12*time.Second)
-			} else if r := w.row(id); r.Status != end || len(w.runs.of(id)) != 0 || r.ErrorStack == "" || r.Errors == nil {
+			} else if r := w.row(id); r.Status != end ||
+				len(w.runs.of(id)) != 0 || r.ErrorStack == "" || r.Errors == nil {
 				w.Errorf("%v after %d runs, want %v: %q", r.Status, len(w.runs.of(id)), end, r.ErrorStack)
 			}
 		}

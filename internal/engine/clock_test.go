@@ -13,20 +13,24 @@ import (
 )
 
 func TestTasksObeyTheDatabasesClock(t *testing.T) {
-	inBubblesOf(t, []time.Duration{-time.Hour, 3 * time.Hour, 400 * time.Millisecond}, func(w *world, offset time.Duration) {
-		w.setClock(offset)
-		e := w.engine(w.store, serving{"a": nothing})
-		other := w.idle(w.store, nil)
-		time.Sleep(3 * time.Second)
-		began := time.Now()
-		own, foreign := w.save(e, "a", 3*time.Second), w.save(other, "a", 4*time.Second)
-		time.Sleep(10 * time.Second)
-		for id, delay := range map[int64]time.Duration{own: 3 * time.Second, foreign: 4 * time.Second} {
-			if late := w.ran(id, 1)[0].at.Sub(began) - delay; late < 0 || late > 3*time.Millisecond {
-				w.Errorf("started %v late", late)
+	inBubblesOf(
+		t,
+		[]time.Duration{-time.Hour, 3 * time.Hour, 400 * time.Millisecond},
+		func(w *world, offset time.Duration) {
+			w.setClock(offset)
+			e := w.engine(w.store, serving{"a": nothing})
+			other := w.idle(w.store, nil)
+			time.Sleep(3 * time.Second)
+			began := time.Now()
+			own, foreign := w.save(e, "a", 3*time.Second), w.save(other, "a", 4*time.Second)
+			time.Sleep(10 * time.Second)
+			for id, delay := range map[int64]time.Duration{own: 3 * time.Second, foreign: 4 * time.Second} {
+				if late := w.ran(id, 1)[0].at.Sub(began) - delay; late < 0 || late > 3*time.Millisecond {
+					w.Errorf("started %v late", late)
+				}
 			}
-		}
-	})
+		},
+	)
 }
 
 // TestFailoverToAnotherClock steps the database's clock. Leases and due times are the new clock's from then on.
@@ -53,8 +57,8 @@ func TestFailoverToAnotherClock(t *testing.T) {
 	})
 }
 
-// TestRescueIsHeldAfterAFailoverToAClockAhead lets another node look for leases in the moment in which the step has ended
-// one: its executor has had no time to renew it.
+// TestRescueIsHeldAfterAFailoverToAClockAhead lets another node look for leases in the moment in which the step has
+// ended one: its executor has had no time to renew it.
 func TestRescueIsHeldAfterAFailoverToAClockAhead(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"long": untilEnd(9*time.Second, nil)})
@@ -174,7 +178,8 @@ func TestStartsGoOnSoonAfterTheClockHasLostItsAnchor(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(slow(w.store, "Now", 30*time.Millisecond), serving{"a": nothing})
 		for range 10 { // the readings that come by themselves are taken in other moments each time
-			for _, before := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond} {
+			for _, ms := range []time.Duration{10, 20, 300} {
+				before := ms * time.Millisecond
 				time.Sleep(3 * time.Second)
 				id := w.save(e, "a", 2*time.Second)
 				time.Sleep(time.Until(w.row(id).Due.Std()) - before)

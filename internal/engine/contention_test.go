@@ -48,7 +48,7 @@ func TestTaskOnProbationRunsBesideAStreamOfYoungerTasks(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.stream(8, time.Second, 250)
 		for crashes := runqueue.ProbationAt; crashes < 5; crashes++ {
-			w.suspect(int64(crashes), "a", crashes, time.Minute)
+			w.plantCrashed(int64(crashes), "a", crashes, time.Minute)
 		}
 		time.Sleep(time.Minute)
 		for crashes := runqueue.ProbationAt; crashes < 5; crashes++ {
@@ -130,7 +130,10 @@ func TestAlarmOfAnEarlierPopLeavesTheNextOneAlone(t *testing.T) {
 		id := w.save(e, "p", 0)
 		time.Sleep(100 * time.Millisecond)
 		pop := func(ttr time.Duration) *processor.Task {
-			got, err := e.Pop(w.Context(), PopRequest{Tags: []string{"p"}, Max: 1, TTR: ttr, Waits: true, Wait: 10 * time.Second})
+			got, err := e.Pop(
+				w.Context(),
+				PopRequest{Tags: []string{"p"}, Max: 1, TTR: ttr, Waits: true, Wait: 10 * time.Second},
+			)
 			if err != nil || len(got) != 1 {
 				w.Errorf("popped %d tasks: %v", len(got), err)
 				return &processor.Task{}
@@ -202,7 +205,10 @@ func TestTouchesOfLockedRowsCostNoOtherTaskItsLease(t *testing.T) {
 		for _, ref := range held {
 			go func() {
 				for !stop.Load() {
-					if err := e.Touch(w.Context(), ref.ID, ref.Version, time.Minute); errors.Is(err, processor.ErrLeaseLost) {
+					if err := e.Touch(w.Context(), ref.ID, ref.Version, time.Minute); errors.Is(
+						err,
+						processor.ErrLeaseLost,
+					) {
 						w.Error(err)
 					}
 					time.Sleep(time.Second)
@@ -232,26 +238,30 @@ func TestBulkChangeMeetsAMomentaryLock(t *testing.T) {
 }
 
 func TestLockedRowIsAskedForLessAndLess(t *testing.T) {
-	inBubbles(t, map[string]time.Duration{"ToClaimIt": 0, "ForItsResult": 4 * time.Second}, func(w *world, locked time.Duration) {
-		var asked atomic.Int64
-		work := make(chan struct{})
-		e := w.engine(at(w.store, "Locked", func(_ context.Context, do func() error) error {
-			asked.Add(1)
-			return do()
-		}), serving{"a": func(context.Context, *processor.Task) error { <-work; return nil }})
-		time.Sleep(time.Second)
-		id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Hour)) // so that no renewal asks as well
-		time.Sleep(locked)
-		unlock := w.store.Lock(id)
-		close(work)
-		time.Sleep(30 * time.Second)
-		if n := asked.Load(); n < 5 || n > 20 {
-			w.Errorf("the locked row was asked for %d times in 30 s, want it at growing intervals", n)
-		}
-		unlock()
-		time.Sleep(10 * time.Second)
-		w.completed(id, time.Minute)
-	})
+	inBubbles(
+		t,
+		map[string]time.Duration{"ToClaimIt": 0, "ForItsResult": 4 * time.Second},
+		func(w *world, locked time.Duration) {
+			var asked atomic.Int64
+			work := make(chan struct{})
+			e := w.engine(at(w.store, "Locked", func(_ context.Context, do func() error) error {
+				asked.Add(1)
+				return do()
+			}), serving{"a": func(context.Context, *processor.Task) error { <-work; return nil }})
+			time.Sleep(time.Second)
+			id := w.save(e, "a", 3*time.Second, processor.WithTTR(time.Hour)) // so that no renewal asks as well
+			time.Sleep(locked)
+			unlock := w.store.Lock(id)
+			close(work)
+			time.Sleep(30 * time.Second)
+			if n := asked.Load(); n < 5 || n > 20 {
+				w.Errorf("the locked row was asked for %d times in 30 s, want it at growing intervals", n)
+			}
+			unlock()
+			time.Sleep(10 * time.Second)
+			w.completed(id, time.Minute)
+		},
+	)
 }
 
 func TestPopMayWaitForLongerThanItsTagIsRemembered(t *testing.T) {

@@ -20,7 +20,10 @@ import (
 func (w *world) takeAll(e *Engine, tag string, n int) (refs []row.Ref) {
 	w.Helper()
 	for len(refs) < n {
-		tasks, err := e.Pop(w.Context(), PopRequest{Tags: []string{tag}, Max: n - len(refs), Waits: true, Wait: time.Minute})
+		tasks, err := e.Pop(
+			w.Context(),
+			PopRequest{Tags: []string{tag}, Max: n - len(refs), Waits: true, Wait: time.Minute},
+		)
 		if err != nil || len(tasks) == 0 {
 			w.Fatalf("popped %d tasks of %d, %v", len(refs), n, err)
 		}

@@ -83,7 +83,12 @@ func inBubble(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(bubbleTime))
-		w := &world{T: t, store: memstore.New(), runs: &journal{started: map[int64][]started{}}, lossy: map[*Engine]bool{}}
+		w := &world{
+			T:     t,
+			store: memstore.New(),
+			runs:  &journal{started: map[int64][]started{}},
+			lossy: map[*Engine]bool{},
+		}
 		w.Cleanup(func() {
 			w.runs.mu.Lock()
 			defer w.runs.mu.Unlock()
@@ -168,7 +173,8 @@ func testConfig(store store.Store) Config {
 	return Config{
 		Store: store, Registry: &processor.Registry{}, Metrics: metrics.New(),
 		Logger: slog.New(log), CallTimeout: 10 * time.Second,
-		Concurrency: 64, TTR: 15 * time.Second, Timeout: 5 * time.Minute, MaxAttempts: 20, Backoff: processor.Constant(time.Second),
+		Concurrency: 64, TTR: 15 * time.Second, Timeout: 5 * time.Minute, MaxAttempts: 20,
+		Backoff:    processor.Constant(time.Second),
 		ErrorLimit: 8 << 10, Quarantine: 5, LookAhead: time.Second, Window: 2 * time.Second, ScanEvery: 5 * time.Second,
 		Horizon: time.Hour, HeapCap: 250_000,
 		Heartbeat: time.Second, StopGrace: 30 * time.Second,
@@ -201,7 +207,9 @@ func (w *world) many(e *Engine, n int, tag string, delay time.Duration, opts ...
 
 // plain is what an INSERT by hand leaves: a small id of the table's own, and perhaps no due time.
 func (w *world) plain(id int64, tag string, due row.Time) int64 {
-	w.store.Plant(row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, TTR: 15 * time.Second, MaxAttempts: 20})
+	w.store.Plant(
+		row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, TTR: 15 * time.Second, MaxAttempts: 20},
+	)
 	return id
 }
 

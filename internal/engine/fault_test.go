@@ -52,7 +52,8 @@ const callTime = 10 * time.Second
 func (s *scene) config(store store.Store) engine.Config {
 	cfg := engine.Config{
 		Store: store, Registry: &processor.Registry{}, Logger: slog.New(slog.DiscardHandler), CallTimeout: callTime,
-		Concurrency: 8, TTR: 3 * time.Second, Timeout: time.Minute, MaxAttempts: 5, Backoff: processor.Constant(time.Second / 2),
+		Concurrency: 8, TTR: 3 * time.Second, Timeout: time.Minute, MaxAttempts: 5,
+		Backoff:    processor.Constant(time.Second / 2),
 		ErrorLimit: 8 << 10, Quarantine: 5, LookAhead: time.Second, Window: 2 * time.Second, ScanEvery: 5 * time.Second,
 		Horizon: time.Hour, HeapCap: 1000,
 		Heartbeat: time.Second, StopGrace: 5 * time.Second,

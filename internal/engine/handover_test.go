@@ -22,7 +22,7 @@ func handsOver(ttr time.Duration, tokens chan<- row.Ref) processor.Func {
 	}
 }
 
-// handedOut checks that somebody outside holds the task, by its token.
+// handedOut checks that a caller holds the task, by its lease token.
 func (w *world) handedOut(token row.Ref) row.Row {
 	w.Helper()
 	r := w.row(token.ID)
@@ -42,7 +42,8 @@ func TestHandedOverTaskIsLikeAPoppedOne(t *testing.T) {
 		handed := time.Now()
 		time.Sleep(30 * time.Second)
 		r := w.handedOut(token)
-		if left := r.Due.Sub(row.At(handed)); left < time.Minute-time.Millisecond || left > time.Minute+time.Second || r.Attempt != 1 {
+		if left := r.Due.Sub(row.At(handed)); left < time.Minute-time.Millisecond || left > time.Minute+time.Second ||
+			r.Attempt != 1 {
 			w.Errorf("the lease ends %v after the processor has returned, want a minute", left)
 		}
 		w.started(id, 0)
@@ -66,7 +67,11 @@ func TestHandOverAfterTheAnswerMeansNothing(t *testing.T) {
 	fail := func(err error) func(*Engine, context.Context, row.Ref) error {
 		return func(e *Engine, ctx context.Context, r row.Ref) error { return e.Fail(ctx, r.ID, r.Version, err) }
 	}
-	boom, busy := fail(processor.Permanent(errors.New("boom"))), fail(processor.RetryAfter(errors.New("busy"), time.Hour))
+	boom, busy := fail(
+		processor.Permanent(errors.New("boom")),
+	), fail(
+		processor.RetryAfter(errors.New("busy"), time.Hour),
+	)
 	inBubbles(t, map[string]answer{
 		"FinishHere": {finish, row.Completed, true}, "FinishThere": {finish, row.Completed, false},
 		"FailHere": {boom, row.Failed, true}, "FailThere": {boom, row.Failed, false},
@@ -164,27 +169,31 @@ func TestLockedRowHoldsUpNoOtherHandOver(t *testing.T) {
 
 // A renewal that is under way must not give a task back the length of the processor's lease.
 func TestRenewalUnderWayLeavesTheLeaseOfAHandOverAlone(t *testing.T) {
-	inBubbles(t, map[string]time.Duration{"Longer": time.Hour, "Shorter": 2 * time.Second}, func(w *world, asked time.Duration) {
-		renewing, goOn := make(chan struct{}, 1), make(chan struct{})
-		e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
-			if leases[0].Executor == "" {
-				renewing <- struct{}{}
-				<-goOn
+	inBubbles(
+		t,
+		map[string]time.Duration{"Longer": time.Hour, "Shorter": 2 * time.Second},
+		func(w *world, asked time.Duration) {
+			renewing, goOn := make(chan struct{}, 1), make(chan struct{})
+			e := w.engine(renewHook{w.store, func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
+				if leases[0].Executor == "" {
+					renewing <- struct{}{}
+					<-goOn
+				}
+				return w.store.Renew(ctx, leases)
+			}}, serving{"a": func(context.Context, *processor.Task) error {
+				<-renewing
+				return processor.HandOver(asked)
+			}})
+			id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+			time.Sleep(5 * time.Second)
+			close(goOn)
+			time.Sleep(time.Second)
+			r := w.handedOut(row.Ref{ID: id, Version: 1})
+			if left := time.Until(r.Due.Std()); left > asked || left < asked-2*time.Second {
+				w.Errorf("the lease ends in %v, want %v: %+v", left, asked, r)
 			}
-			return w.store.Renew(ctx, leases)
-		}}, serving{"a": func(context.Context, *processor.Task) error {
-			<-renewing
-			return processor.HandOver(asked)
-		}})
-		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
-		time.Sleep(5 * time.Second)
-		close(goOn)
-		time.Sleep(time.Second)
-		r := w.handedOut(row.Ref{ID: id, Version: 1})
-		if left := time.Until(r.Due.Std()); left > asked || left < asked-2*time.Second {
-			w.Errorf("the lease ends in %v, want %v: %+v", left, asked, r)
-		}
-	})
+		},
+	)
 }
 
 func TestStopWritesOpenHandovers(t *testing.T) {

@@ -68,7 +68,7 @@ func TestLockedRowInARenewalBatchCostsNoOtherTaskItsLease(t *testing.T) {
 	})
 }
 
-// besideALockedRow runs ten tasks with leases of these lengths in turn, of which somebody's transaction holds the last
+// besideALockedRow runs ten tasks with leases of these lengths in turn, of which another transaction holds the last
 // one's row.
 func (w *world) besideALockedRow(store store.Store, ttrs ...time.Duration) {
 	w.Helper()
@@ -88,7 +88,7 @@ func (w *world) besideALockedRow(store store.Store, ttrs ...time.Duration) {
 }
 
 // lingering renews as a server does that knows nothing of its client's patience: row by row in the order of ids, each
-// waited for up to a second with those before it held, also when nobody waits for the answer any more.
+// waited for up to a second with those before it held, also when its caller has given up.
 func (w *world) lingering() renewHook {
 	renew := func(ctx context.Context, leases []row.Lease) ([]row.State, error) {
 		var held []func()
@@ -209,7 +209,8 @@ func TestContextEndsWithTheLeaseWhenRenewalsFail(t *testing.T) {
 		began := time.Now()
 		id := w.save(e, "a", 0, processor.WithTTR(4*time.Second), processor.WithMaxAttempts(1))
 		end := <-ends
-		if took := end.at.Sub(began); !errors.Is(end.cause, processor.ErrLeaseLost) || took < 3*time.Second || took > 4500*time.Millisecond {
+		if took := end.at.Sub(began); !errors.Is(end.cause, processor.ErrLeaseLost) || took < 3*time.Second ||
+			took > 4500*time.Millisecond {
 			w.Errorf("the context ended %v after a claim with a TTR of 4 s: %v", took, end.cause)
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -251,7 +252,7 @@ func TestLateExecutorChangesNothing(t *testing.T) {
 		time.Sleep(time.Second)
 		id := w.save(e, "a", 0)
 		time.Sleep(time.Second)
-		r := w.row(id) // somebody else takes the row away and completes it
+		r := w.row(id) // another process takes the row and completes it
 		r.Version, r.Status, r.ErrorStack, r.Finish = r.Version+5, row.Completed, "theirs", 7
 		w.store.Plant(r)
 		time.Sleep(10 * time.Second)
@@ -263,28 +264,32 @@ func TestLateExecutorChangesNothing(t *testing.T) {
 }
 
 func TestCancelEndsARunningProcessor(t *testing.T) {
-	inBubbles(t, map[string]time.Duration{"Here": 0, "OnAnotherNode": 3 * time.Second}, func(w *world, most time.Duration) {
-		ends := make(chan ended, 1)
-		e := w.engine(w.store, serving{"a": untilEnd(time.Hour, ends)})
-		by := e
-		if most > 0 {
-			by = w.idle(w.store, nil)
-		}
-		id := w.save(e, "a", 0, processor.WithTTR(10*time.Minute))
-		time.Sleep(7777 * time.Millisecond)
-		began := time.Now()
-		if met, err := by.Cancel(w.Context(), nil, Ref{ID: id}, false); err != nil || met != row.Executing {
-			w.Fatalf("cancel: met %v, %v", met, err)
-		}
-		end := <-ends
-		if took := end.at.Sub(began); took > most || !errors.Is(end.cause, processor.ErrCancelled) {
-			w.Errorf("the context ended after %v with %v", took, end.cause)
-		}
-		time.Sleep(5 * time.Second)
-		if r := w.row(id); r.Status != row.Cancelled || r.ErrorStack != "" {
-			w.Errorf("the result of a cancelled task was taken: %+v", r)
-		}
-	})
+	inBubbles(
+		t,
+		map[string]time.Duration{"Here": 0, "OnAnotherNode": 3 * time.Second},
+		func(w *world, most time.Duration) {
+			ends := make(chan ended, 1)
+			e := w.engine(w.store, serving{"a": untilEnd(time.Hour, ends)})
+			by := e
+			if most > 0 {
+				by = w.idle(w.store, nil)
+			}
+			id := w.save(e, "a", 0, processor.WithTTR(10*time.Minute))
+			time.Sleep(7777 * time.Millisecond)
+			began := time.Now()
+			if met, err := by.Cancel(w.Context(), nil, Ref{ID: id}, false); err != nil || met != row.Executing {
+				w.Fatalf("cancel: met %v, %v", met, err)
+			}
+			end := <-ends
+			if took := end.at.Sub(began); took > most || !errors.Is(end.cause, processor.ErrCancelled) {
+				w.Errorf("the context ended after %v with %v", took, end.cause)
+			}
+			time.Sleep(5 * time.Second)
+			if r := w.row(id); r.Status != row.Cancelled || r.ErrorStack != "" {
+				w.Errorf("the result of a cancelled task was taken: %+v", r)
+			}
+		},
+	)
 }
 
 func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
@@ -299,7 +304,8 @@ func TestTaskCancelledAfterItsClaimAndBeforeItsStartNeverStarts(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		w.ran(id, 0)
-		if got := w.series(e); got["runs_total{a,cancelled}"] != 1 || got["runs_total{a,lease_lost}"]+got["runs_total{a,released}"] != 0 {
+		if got := w.series(e); got["runs_total{a,cancelled}"] != 1 ||
+			got["runs_total{a,lease_lost}"]+got["runs_total{a,released}"] != 0 {
 			w.Errorf("the task is not counted once, as cancelled: %v", got)
 		}
 		if r := w.row(id); r.Status != row.Cancelled || e.attempts.len() != 0 || e.runqueue.Owns(id) {

@@ -42,8 +42,11 @@ func TestFailedAttemptIsLoggedAndItsStackIsKept(t *testing.T) {
 		kept string
 	}
 	inBubbles(t, map[string]failure{
-		"stack": {errors.Join(errors.New("a"), fmt.Errorf("look: %w", stacked{})), "\n\nno such order\nof number 42\nmain.look\n"},
-		"bug":   {stacked{bug: true}, "PANIC=Format"},
+		"stack": {
+			errors.Join(errors.New("a"), fmt.Errorf("look: %w", stacked{})),
+			"\n\nno such order\nof number 42\nmain.look\n",
+		},
+		"bug": {stacked{bug: true}, "PANIC=Format"},
 	}, func(w *world, fail failure) {
 		logged, log := listen()
 		e := w.engine(w.store, serving{"a": func(context.Context, *processor.Task) error { return fail.err }}, log)
@@ -55,15 +58,18 @@ func TestFailedAttemptIsLoggedAndItsStackIsKept(t *testing.T) {
 			w.Fatalf("logged %q", lines)
 		}
 		for i, want := range []string{
-			`level=WARN msg="attempt failed" .*version=1 attempt=1 max_attempts=2 err=.*` + first + `"? next_attempt_at=2026-01-01T00:00:02`,
+			`level=WARN msg="attempt failed" .*version=1 attempt=1 max_attempts=2 err=.*` +
+				first + `"? next_attempt_at=2026-01-01T00:00:02`,
 			`level=ERROR msg="task failed" .*version=3 attempt=2 max_attempts=2 err=.*` + first + `"?$`,
 		} {
-			if !regexp.MustCompile(want).MatchString(lines[i]) || !strings.Contains(lines[i], fmt.Sprintf("task=%d tag=a", id)) {
+			if !regexp.MustCompile(want).MatchString(lines[i]) ||
+				!strings.Contains(lines[i], fmt.Sprintf("task=%d tag=a", id)) {
 				w.Errorf("logged %s\nwant   %s", lines[i], want)
 			}
 		}
 		r := w.row(id)
-		if r.Status != row.Failed || !strings.Contains(r.ErrorStack, fail.kept) || len(r.ErrorStack) > e.cfg.ErrorLimit {
+		if r.Status != row.Failed || !strings.Contains(r.ErrorStack, fail.kept) ||
+			len(r.ErrorStack) > e.cfg.ErrorLimit {
 			w.Errorf("%v with %d bytes: %.300q", r.Status, len(r.ErrorStack), r.ErrorStack)
 		}
 		if strings.Contains(string(r.Errors), "main.look") {
@@ -82,7 +88,8 @@ func TestFailureOfAPoppedTaskIsLogged(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		task := w.take(e, "a")
 		w.must(e.Fail(w.Context(), task.ID, task.Version, errors.New("no such order")))
-		for _, want := range []string{"not finished within its lease", `attempt=2 max_attempts=20 err="no such order"`} {
+		wanted := []string{"not finished within its lease", `attempt=2 max_attempts=20 err="no such order"`}
+		for _, want := range wanted {
 			if !strings.Contains(logged.all(), want) {
 				t.Errorf("%q is missing in\n%s", want, logged.all())
 			}

@@ -91,7 +91,8 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 			"slow": func(row.Claim) error { time.Sleep(290 * time.Millisecond); return nil },
 		})
 		e := w.engine(store, serving{
-			"punctual": nothing, "peeked": nothing, "slow": nothing, "waits": nothing, "busy": untilEnd(800*time.Millisecond, nil),
+			"punctual": nothing, "peeked": nothing, "slow": nothing, "waits": nothing,
+			"busy": untilEnd(800*time.Millisecond, nil),
 		}, func(c *Config) { c.Concurrency = 1 })
 		time.Sleep(5 * time.Second)
 		w.save(e, "punctual", 3*time.Second)
@@ -113,7 +114,13 @@ func TestLatenessIsMeasuredWhereItArises(t *testing.T) {
 		w.measured(e, "slow", "claim", 205*ms, 290*ms)
 		w.measured(e, "slow", "pool", 0, ms)
 
-		w.measured(e, "peeked", "total", 300*ms, 860*ms) // by a bound of the clock, which may lag behind by milliseconds
+		w.measured(
+			e,
+			"peeked",
+			"total",
+			300*ms,
+			860*ms,
+		) // by a bound of the clock, which may lag behind by milliseconds
 		w.measured(e, "peeked", "timer", 290*ms, 850*ms)
 		w.measured(e, "peeked", "claim", 9*ms, 12*ms)
 		w.measured(e, "peeked", "pool", 0, 2*ms)
@@ -195,7 +202,10 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			Executor: "another:1:token:2", Due: row.At(time.Now()),
 		})
 		w.save(e, "nobody", time.Hour, processor.WithKey("k"))
-		if _, _, err := e.Save(w.Context(), w.task("nobody", time.Hour, processor.WithKey("k"))); !errors.Is(err, processor.ErrDuplicate) {
+		if _, _, err := e.Save(w.Context(), w.task("nobody", time.Hour, processor.WithKey("k"))); !errors.Is(
+			err,
+			processor.ErrDuplicate,
+		) {
 			w.Fatal(err)
 		}
 		w.save(e, "ok", 30*time.Minute)
@@ -211,7 +221,8 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			w.Errorf("this machine is %v s ahead of the database, want -2", skew)
 		}
 		maps.DeleteFunc(got, func(name string, _ float64) bool {
-			return strings.HasPrefix(name, "clock_") || strings.Contains(name, "lateness_") && !strings.HasPrefix(name, "#") ||
+			return strings.HasPrefix(name, "clock_") ||
+				strings.Contains(name, "lateness_") && !strings.HasPrefix(name, "#") ||
 				strings.HasPrefix(name, "#lateness_") && !strings.HasSuffix(name, ",total}")
 		})
 		want := map[string]float64{
@@ -227,14 +238,19 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			"rescues_total{returned}": 1, "rescues_total{quarantined}": 1, "quarantined_total": 1,
 			"ignored_context_total":   1,
 			"purged_total{completed}": 6, "purged_total{failed}": 2, "purged_total{cancelled}": 0,
-			"database_errors_total{not_applied}": 1, "database_errors_total{unknown}": 0, "database_errors_total{locked}": 0,
-			"database_errors_total{duplicate}": 0, "database_errors_total{caller}": 0, "database_errors_total{operator}": 0,
-			"batch_size{save}": 13, "#batch_size{save}": 13, "batch_size{claim}": 15, "#batch_size{claim}": 15,
+			"database_errors_total{not_applied}": 1, "database_errors_total{unknown}": 0,
+			"database_errors_total{locked}":    0,
+			"database_errors_total{duplicate}": 0, "database_errors_total{caller}": 0,
+			"database_errors_total{operator}": 0,
+			"batch_size{save}":                13, "#batch_size{save}": 13,
+			"batch_size{claim}": 15, "#batch_size{claim}": 15,
 			"batch_size{settle}": 11, "#batch_size{settle}": 11, "batch_size{renew}": 1, "#batch_size{renew}": 1,
 			// Only first attempts that started count: not what a rescue has returned, nor what was skipped.
-			"#lateness_seconds{ok,total}": 1, "#lateness_seconds{deadlock,total}": 1, "#lateness_seconds{flaky,total}": 1,
-			"#lateness_seconds{sleepy,total}": 1, "#lateness_seconds{panics,total}": 1, "#lateness_seconds{permanent,total}": 1,
-			"#lateness_seconds{deaf,total}": 1, "#lateness_seconds{long,total}": 1,
+			"#lateness_seconds{ok,total}": 1, "#lateness_seconds{deadlock,total}": 1,
+			"#lateness_seconds{flaky,total}":  1,
+			"#lateness_seconds{sleepy,total}": 1, "#lateness_seconds{panics,total}": 1,
+			"#lateness_seconds{permanent,total}": 1,
+			"#lateness_seconds{deaf,total}":      1, "#lateness_seconds{long,total}": 1,
 			"heap_entries": 1, "running_tasks": 1, "concurrency": 7, "nodes_alive": 2,
 		}
 		for name, value := range want {

@@ -57,7 +57,12 @@ func TestPauseAndResumeReachAllNodes(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		w.must(remote.Pause(w.Context(), "p"))
 		time.Sleep(2 * time.Second)
-		paused := []int64{w.save(a, "p", 0), w.save(b, "p", 0), w.save(remote, "p", 5*time.Second), w.save(b, "p", 8*time.Second)}
+		paused := []int64{
+			w.save(a, "p", 0),
+			w.save(b, "p", 0),
+			w.save(remote, "p", 5*time.Second),
+			w.save(b, "p", 8*time.Second),
+		}
 		other := w.save(b, "q", 3*time.Second)
 		time.Sleep(20 * time.Second)
 		w.completed(running, 10*time.Millisecond)
@@ -104,10 +109,13 @@ func TestPauseRacesWithTheLookAhead(t *testing.T) {
 	})
 }
 
-func TestRetriesAreOnTimeWhoeverArmsThem(t *testing.T) {
+func TestRetriesAreOnTimeWhichNodeArmsThem(t *testing.T) {
 	const ms = time.Millisecond
 	inBubblesOf(t, []struct{ delay, backoff time.Duration }{
-		{3000 * ms, 300 * ms}, {3000 * ms, 1900 * ms}, {3000 * ms, 2500 * ms}, {3000 * ms, 7000 * ms}, {1800 * ms, 500 * ms},
+		{
+			3000 * ms,
+			300 * ms,
+		}, {3000 * ms, 1900 * ms}, {3000 * ms, 2500 * ms}, {3000 * ms, 7000 * ms}, {1800 * ms, 500 * ms},
 	}, func(w *world, c struct{ delay, backoff time.Duration }) {
 		flaky := func(_ context.Context, task *processor.Task) error {
 			if task.Attempt == 1 {
@@ -117,7 +125,14 @@ func TestRetriesAreOnTimeWhoeverArmsThem(t *testing.T) {
 		}
 		var nodes []*Engine
 		for range 3 {
-			nodes = append(nodes, w.engine(w.store, serving{"a": flaky}, func(cfg *Config) { cfg.Backoff = processor.Constant(c.backoff) }))
+			nodes = append(
+				nodes,
+				w.engine(
+					w.store,
+					serving{"a": flaky},
+					func(cfg *Config) { cfg.Backoff = processor.Constant(c.backoff) },
+				),
+			)
 		}
 		time.Sleep(5400 * ms) // the last case falls between two looks ahead
 		ids := w.many(nodes[0], 50, "a", c.delay)
@@ -177,7 +192,19 @@ func TestTagThatIsUnregisteredRunsNoMoreUntilItIsRegisteredAgain(t *testing.T) {
 		}, "b": nothing})
 		running := w.save(e, "a", 0)
 		<-working
-		armed, soon, neighbour := w.save(e, "a", 10*time.Second), w.save(e, "a", 5*time.Millisecond), w.save(e, "b", 10*time.Second)
+		armed, soon, neighbour := w.save(
+			e,
+			"a",
+			10*time.Second,
+		), w.save(
+			e,
+			"a",
+			5*time.Millisecond,
+		), w.save(
+			e,
+			"b",
+			10*time.Second,
+		)
 		if !e.cfg.Registry.Unregister("a") {
 			w.Fatal("it had no processor")
 		}

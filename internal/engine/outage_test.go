@@ -9,8 +9,8 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// TestScanComesAgainAfterACallWithoutAnAnswer lets the scan ask while nobody answers, and looks for a row that only a scan can
-// find.
+// TestScanComesAgainAfterACallWithoutAnAnswer lets the scan ask without an answer, and looks for a row that only a
+// scan can find.
 func TestScanComesAgainAfterACallWithoutAnAnswer(t *testing.T) {
 	inBubble(t, func(w *world) {
 		store := newRemote(w.store, true)
@@ -29,7 +29,11 @@ func TestScanComesAgainAfterACallWithoutAnAnswer(t *testing.T) {
 func TestOutageIsWaitedForWithoutSpinning(t *testing.T) {
 	inBubbles(t, map[string]bool{"Refused": false, "Hanging": true}, func(w *world, hangs bool) {
 		store := newRemote(w.store, hangs)
-		e := w.engine(store, serving{"a": untilEnd(20*time.Second, nil), "b": nothing}, func(c *Config) { c.TTR = 2 * time.Minute })
+		e := w.engine(
+			store,
+			serving{"a": untilEnd(20*time.Second, nil), "b": nothing},
+			func(c *Config) { c.TTR = 2 * time.Minute },
+		)
 		time.Sleep(5 * time.Second)
 		ids := w.saveMany(e, "a", 10) // its results fall into the outage
 		for i := range 100 {
@@ -116,7 +120,8 @@ func TestOutageLongerThanTheLeasesCostsNoCrash(t *testing.T) {
 	}
 }
 
-// Nobody could send a heartbeat in an outage. A row that is in no share after it is left to others, who are not there.
+// No node could send a heartbeat in an outage. A row without a share after it would be left to nodes that are not
+// there.
 func TestRowsOfASingleNodeAreItsOwnAfterAnOutage(t *testing.T) {
 	inBubblesOf(t, moments(), func(w *world, moment time.Duration) {
 		store := newRemote(w.store, false)

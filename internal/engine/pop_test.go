@@ -120,7 +120,10 @@ func TestWaitingPopsAskTheStoreNothing(t *testing.T) {
 			for range pops {
 				waiting.Go(func() {
 					for ctx.Err() == nil {
-						got, err := e.Pop(ctx, PopRequest{Tags: []string{tag}, Max: 50, Waits: true, Wait: 10 * time.Second})
+						got, err := e.Pop(
+							ctx,
+							PopRequest{Tags: []string{tag}, Max: 50, Waits: true, Wait: 10 * time.Second},
+						)
 						if len(got) > 0 || err != nil && ctx.Err() == nil {
 							w.Errorf("popped %v, %v", got, err)
 						}
@@ -136,15 +139,21 @@ func TestWaitingPopsAskTheStoreNothing(t *testing.T) {
 		})
 		return calls
 	}
-	nobody := asked("served", 0)
-	if nobody == 0 {
+	alone := asked("served", 0)
+	if alone == 0 {
 		t.Fatal("a node that serves a tag never looks for it")
 	}
 	for _, tag := range []string{"served", "pulled"} {
 		for _, pops := range []int{1, 1000} {
 			calls := asked(tag, pops)
-			if off := max(calls-nobody, nobody-calls); off > nobody/20 { // periods are drawn about their length
-				t.Errorf("%s: while %d pops wait the store is asked %d times in 30 s; without them %d times", tag, pops, calls, nobody)
+			if off := max(calls-alone, alone-calls); off > alone/20 { // periods are drawn about their length
+				t.Errorf(
+					"%s: while %d pops wait the store is asked %d times in 30 s; without them %d times",
+					tag,
+					pops,
+					calls,
+					alone,
+				)
 			}
 		}
 	}
@@ -304,7 +313,8 @@ func TestPoppedTagIsServedForHalfAMinuteAfterTheLastPop(t *testing.T) {
 			if err != nil || len(nodes) != 1 {
 				w.Fatalf("nodes %+v, %v", nodes, err)
 			}
-			if open, announced := e.tags.open("a"), slices.Contains(nodes[0].Tags, "a"); open != want || announced != want {
+			if open, announced := e.tags.open("a"), slices.Contains(nodes[0].Tags, "a"); open != want ||
+				announced != want {
 				w.Errorf("the tag is open: %t, announced: %t, want %t", open, announced, want)
 			}
 		}

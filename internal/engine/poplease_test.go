@@ -13,7 +13,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Whoever was handed a task, by a pop or by a processor that passed it on, has spent an attempt when its lease ends.
+// The end of its lease spends the attempt of a task that was popped, or handed over by a processor.
 func TestTaskThatWasHandedOutIsHandedOutAgainWhenItsLeaseEnds(t *testing.T) {
 	type way struct{ passed, crash bool }
 	inBubbles(t, map[string]way{
@@ -89,46 +89,53 @@ func (w *world) clockAway() (store store.Store, away *atomic.Bool) {
 }
 
 func TestLeaseOfAPoppedTaskEndsWhenTheTroubleIsOver(t *testing.T) {
-	inBubbles(t, map[string]bool{"TheClockHasNoAnchor": true, "TheDatabaseIsReadOnly": false}, func(w *world, clockless bool) {
-		store, clockAway := w.clockAway()
-		var looks atomic.Int64
-		var readOnly atomic.Bool
-		store = at(store, "States", func(_ context.Context, do func() error) error {
-			if looks.Add(1) > 1000 {
-				time.Sleep(time.Second) // or a node that looks without a pause would stop the time of the bubble
+	inBubbles(
+		t,
+		map[string]bool{"TheClockHasNoAnchor": true, "TheDatabaseIsReadOnly": false},
+		func(w *world, clockless bool) {
+			store, clockAway := w.clockAway()
+			var looks atomic.Int64
+			var readOnly atomic.Bool
+			store = at(store, "States", func(_ context.Context, do func() error) error {
+				if looks.Add(1) > 1000 {
+					time.Sleep(time.Second) // or a node that looks without a pause would stop the time of the bubble
+				}
+				return do()
+			})
+			e := w.engine(alarmOnly(at(store, "Update", func(_ context.Context, do func() error) error {
+				if readOnly.Load() {
+					return classError(row.ClassNotApplied, "read-only")
+				}
+				return do()
+			})), nil)
+			id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
+			first := w.take(e, "a")
+			time.Sleep(5 * time.Second)
+			if clockless {
+				clockAway.Store(true)
+				e.clock.Drop()
+			} else {
+				readOnly.Store(true)
 			}
-			return do()
-		})
-		e := w.engine(alarmOnly(at(store, "Update", func(_ context.Context, do func() error) error {
-			if readOnly.Load() {
-				return classError(row.ClassNotApplied, "read-only")
+			looks.Store(0)
+			time.Sleep(20 * time.Second)
+			if r := w.row(id); r.Status != row.Executing || r.Version != first.Version {
+				w.Errorf("its lease was ended: %+v", r)
 			}
-			return do()
-		})), nil)
-		id := w.save(e, "a", 0, processor.WithTTR(10*time.Second))
-		first := w.take(e, "a")
-		time.Sleep(5 * time.Second)
-		if clockless {
-			clockAway.Store(true)
-			e.clock.Drop()
-		} else {
-			readOnly.Store(true)
-		}
-		looks.Store(0)
-		time.Sleep(20 * time.Second)
-		if r := w.row(id); r.Status != row.Executing || r.Version != first.Version {
-			w.Errorf("its lease was ended: %+v", r)
-		}
-		if n := looks.Load(); n > 20 {
-			w.Errorf("it was looked at %d times in 20 s", n)
-		}
-		clockAway.Store(false)
-		readOnly.Store(false)
-		again, err := e.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2 * time.Second})
-		if err != nil || len(again) != 1 || again[0].Attempt != 2 {
-			w.Errorf("when the trouble was over, popped %v, %v: %+v", again, err, w.row(id))
-		}
-	})
+			if n := looks.Load(); n > 20 {
+				w.Errorf("it was looked at %d times in 20 s", n)
+			}
+			clockAway.Store(false)
+			readOnly.Store(false)
+			again, err := e.Pop(
+				w.Context(),
+				PopRequest{Tags: []string{"a"}, Max: 1, Waits: true, Wait: 2 * time.Second},
+			)
+			if err != nil || len(again) != 1 || again[0].Attempt != 2 {
+				w.Errorf("when the trouble was over, popped %v, %v: %+v", again, err, w.row(id))
+			}
+		},
+	)
 }
 
 func TestLeasesThatEndTogetherShareStatements(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 func TestTasksOnProbationThatAreRetriedExonerateNone(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.suspects(20)
+		w.plantOnProbation(20)
 		running := 0
 		w.engine(w.store, serving{"a": func(ctx context.Context, task *processor.Task) error {
 			if running++; running > 1 {
@@ -29,16 +29,16 @@ func TestTasksOnProbationThatAreRetriedExonerateNone(t *testing.T) {
 	})
 }
 
-// suspect plants an overdue task that has lost so many executors.
-func (w *world) suspect(id int64, tag string, crashes int, ttr time.Duration) {
+// plantCrashed plants an overdue task that has lost so many executors.
+func (w *world) plantCrashed(id int64, tag string, crashes int, ttr time.Duration) {
 	due := row.At(time.Now().Add(-time.Minute)) + row.Time(id)
 	w.store.Plant(row.Row{ID: id, Tag: tag, Body: []byte("{}"), Due: due, Expected: due, CrashCount: crashes, TTR: ttr})
 }
 
-// suspects plants n of them, with ids from 1 on, that have lost two.
-func (w *world) suspects(n int64) {
+// plantOnProbation plants n tasks with ids from 1 on that have lost two executors.
+func (w *world) plantOnProbation(n int64) {
 	for id := range n {
-		w.suspect(1+id, "a", runqueue.ProbationAt, 2*time.Second)
+		w.plantCrashed(1+id, "a", runqueue.ProbationAt, 2*time.Second)
 	}
 }
 
@@ -46,7 +46,7 @@ func (w *world) suspects(n int64) {
 func TestManyTasksOnProbationAreSoonThrough(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks = 600
-		w.suspects(tasks)
+		w.plantOnProbation(tasks)
 		w.engine(w.store, serving{"a": untilEnd(time.Second, nil)})
 		time.Sleep(30 * time.Second)
 		if done := w.done("a"); done < tasks {
@@ -80,22 +80,22 @@ func (w *world) quarantine(poison int64, on store.Store, work processor.Func) {
 	}
 }
 
-// TestTaskOnProbationIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill its
-// process. The result of the other must be stored by then.
+// TestTaskOnProbationIsDoneBeforeThePoisonRuns has two tasks that have lost two executors, of which one goes on to kill
+// its process. The result of the other must be stored by then.
 func TestTaskOnProbationIsDoneBeforeThePoisonRuns(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const innocent, poison = 1, 2
-		w.suspects(2)
+		w.plantOnProbation(2)
 		w.quarantine(poison, slow(w.store, "Update", 100*time.Millisecond), nothing)
 		w.standing(row.Completed, 1, runqueue.ProbationAt, innocent)
 	})
 }
 
-// The poison meets suspects that have got many slots by then. It costs them one more loss, and no other.
+// A task that kills its process meets tasks on probation with many slots. It costs them one more loss, and no other.
 func TestPoisonAmongManyOnProbationIsQuarantinedAlone(t *testing.T) {
 	inBubble(t, func(w *world) {
 		const tasks, poison = 300, 100
-		w.suspects(tasks)
+		w.plantOnProbation(tasks)
 		w.quarantine(poison, w.store, untilEnd(100*time.Millisecond, nil))
 		hit := 0
 		for id := int64(1); id <= tasks; id++ {
@@ -131,10 +131,10 @@ func TestTaskOnProbationThatNoCrashCanHitHoldsUpNoOther(t *testing.T) {
 			}
 		},
 	}, func(w *world, busy func(*world) processor.Func) {
-		w.suspect(1, "busy", runqueue.SoloAt, time.Minute)
+		w.plantCrashed(1, "busy", runqueue.SoloAt, time.Minute)
 		w.engine(txStore{w.store}, serving{"a": nothing, "busy": busy(w)})
 		time.Sleep(6 * time.Second)
-		w.suspect(2, "a", runqueue.SoloAt, time.Minute)
+		w.plantCrashed(2, "a", runqueue.SoloAt, time.Minute)
 		time.Sleep(7 * time.Second)
 		w.standing(row.Completed, 1, runqueue.SoloAt, 2)
 		unlock()

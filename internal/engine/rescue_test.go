@@ -43,7 +43,7 @@ func TestTaskOfACrashedNodeIsRescued(t *testing.T) {
 }
 
 // TestACallWithoutAnAnswerDelaysNoRescue lets the only node that is left lose one answer about the time when a lease
-// ends, as it does when a connection is gone and nobody says so. It has answers to all other calls.
+// ends, as it does when a connection is dead. It has answers to all other calls.
 func TestACallWithoutAnAnswerDelaysNoRescue(t *testing.T) {
 	type loss struct {
 		call   string
@@ -82,8 +82,27 @@ func TestACallWithoutAnAnswerDelaysNoRescue(t *testing.T) {
 // Its rescues take longer than a connection is trusted at first.
 func TestASlowDatabaseIsWaitedForAllTheSame(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.store.Plant(row.Row{ID: 1000, Tag: "a", Status: row.Executing, Version: 3, Due: row.At(time.Now()), Attempt: 1, TTR: time.Minute})
-		w.store.Plant(row.Row{ID: 1001, Tag: "a", Status: row.Executing, Version: 3, Due: row.At(time.Now()), Headers: []byte("{")})
+		w.store.Plant(
+			row.Row{
+				ID:      1000,
+				Tag:     "a",
+				Status:  row.Executing,
+				Version: 3,
+				Due:     row.At(time.Now()),
+				Attempt: 1,
+				TTR:     time.Minute,
+			},
+		)
+		w.store.Plant(
+			row.Row{
+				ID:      1001,
+				Tag:     "a",
+				Status:  row.Executing,
+				Version: 3,
+				Due:     row.At(time.Now()),
+				Headers: []byte("{"),
+			},
+		)
 		w.engine(updateHook{w.store, func(ctx context.Context, changes []row.Change) (int, error) {
 			if changes[0].LeaseOver && !lifecycle.Sleep(ctx, 2*lockWait+time.Second) {
 				return 0, classError(row.ClassUnknown, "given up")
@@ -92,7 +111,8 @@ func TestASlowDatabaseIsWaitedForAllTheSame(t *testing.T) {
 		}}, serving{"a": nothing})
 		time.Sleep(30 * time.Second)
 		w.standing(row.Completed, 1, 1, 1000)
-		if _, broken, _ := w.store.Get(w.Context(), nil, []int64{1001}); len(broken) != 1 || broken[0].Status != row.Failed {
+		if _, broken, _ := w.store.Get(w.Context(), nil, []int64{1001}); len(broken) != 1 ||
+			broken[0].Status != row.Failed {
 			w.Errorf("what cannot be decoded: %v", broken)
 		}
 	})
@@ -128,7 +148,8 @@ func TestPoisonTaskIsQuarantinedAndItsNeighboursAreNot(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if r := w.row(bad); r.Status != row.Failed || r.CrashCount != 5 || r.ErrorStack == "" || len(w.runs.of(bad)) != 5 {
+		if r := w.row(bad); r.Status != row.Failed || r.CrashCount != 5 || r.ErrorStack == "" ||
+			len(w.runs.of(bad)) != 5 {
 			w.Errorf("after %d runs: %+v", len(w.runs.of(bad)), r)
 		}
 		for _, id := range good {

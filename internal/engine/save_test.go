@@ -186,7 +186,10 @@ func TestKeyOfAllTagsIsMetByWhateverTag(t *testing.T) {
 		}
 		_, err := e.Cancel(w.Context(), nil, Ref{Tag: "b", Key: row.GlobalKey + "7"}, false)
 		w.must(err)
-		saved, err := e.SaveAll(w.Context(), []processor.Save{w.task("b", time.Hour, global), w.task("c", time.Hour, global)})
+		saved, err := e.SaveAll(
+			w.Context(),
+			[]processor.Save{w.task("b", time.Hour, global), w.task("c", time.Hour, global)},
+		)
 		if err != nil || saved[0].Err != nil || saved[1].Err == nil ||
 			saved[1].Err.Error() != (&processor.DuplicateError{ID: saved[0].ID}).Error() {
 			w.Errorf("saved together: %v, %v", saved, err)
@@ -219,7 +222,7 @@ func TestCoalescedSaveAnswersEachCallerForItself(t *testing.T) {
 		first, good, duplicate := w.keyLater(e, "first"), w.keyLater(e, "good"), w.keyLater(e, "taken")
 		gone := w.saveLater(leaving, e, w.task("a", time.Hour, processor.WithKey("gone")))
 		refused := w.keyLater(e, "refused", processor.WithPriority(66))
-		twin, other := w.keyLater(e, "good"), w.keyLater(e, "other")
+		repeated, other := w.keyLater(e, "good"), w.keyLater(e, "other")
 		leave()
 
 		if a := <-gone; !errors.Is(a.err, context.Canceled) || errors.Is(a.err, processor.ErrOutcomeUnknown) {
@@ -236,8 +239,8 @@ func TestCoalescedSaveAnswersEachCallerForItself(t *testing.T) {
 		if a := <-refused; row.ClassOf(a.err) != row.ClassCaller || a.id != 0 {
 			w.Errorf("refused: %v", a)
 		}
-		if a := <-twin; !errors.Is(a.err, processor.ErrDuplicate) || a.id == 0 || w.row(a.id).Key != "good" {
-			w.Errorf("twin: %v", a)
+		if a := <-repeated; !errors.Is(a.err, processor.ErrDuplicate) || a.id == 0 || w.row(a.id).Key != "good" {
+			w.Errorf("repeated: %v", a)
 		}
 		if n := w.stored(); n != 4 {
 			w.Errorf("%d rows are stored, want taken, first, good and other", n)
@@ -267,7 +270,8 @@ func TestCallerThatLeavesDuringTheStatementIsToldTheID(t *testing.T) {
 		again := w.task("a", time.Hour, processor.WithID(unknown.ID))
 		over := short()
 		time.Sleep(20 * time.Millisecond)
-		for name, ctx := range map[string]context.Context{"while it waits for its turn": short(), "before it asks": over} {
+		contexts := map[string]context.Context{"while it waits for its turn": short(), "before it asks": over}
+		for name, ctx := range contexts {
 			_, _, err = e.Save(ctx, again)
 			still, ok := errors.AsType[*processor.OutcomeUnknownError](err)
 			if !ok || still.ID != unknown.ID || !errors.Is(err, context.Cause(ctx)) {
@@ -387,7 +391,8 @@ func TestSaveAgainWhenTheMomentHasPassed(t *testing.T) {
 			if got, err := e.SaveTx(w.Context(), &memTx{}, again); got != id || err != nil {
 				w.Errorf("saved again in a transaction: %d, %v", got, err)
 			}
-			for name, at := range map[string]time.Time{"later": moment.Add(time.Hour), "before": moment.Add(-time.Millisecond)} {
+			times := map[string]time.Time{"later": moment.Add(time.Hour), "before": moment.Add(-time.Millisecond)}
+			for name, at := range times {
 				other := again
 				other.At = at
 				_, _, err := e.Save(w.Context(), other)

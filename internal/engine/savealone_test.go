@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Somebody's transaction holds keys that others save under: whoever does not want these waits for none of them.
+// Another transaction holds keys. Only saves under these keys wait.
 func TestSavesThatWaitForALockHoldUpNoOther(t *testing.T) {
 	type held struct {
 		keys   []string      // of those who wait
@@ -23,8 +23,12 @@ func TestSavesThatWaitForALockHoldUpNoOther(t *testing.T) {
 		first  time.Duration // that it takes, at most
 	}
 	inBubbles(t, map[string]held{
-		"OneKey":              {[]string{"locked"}, 0, 4 * time.Second},
-		"ManyKeys":            {strings.Fields("locked0 locked1 locked2 locked3 locked4 locked5 locked6 locked7 locked8"), 0, time.Minute},
+		"OneKey": {[]string{"locked"}, 0, 4 * time.Second},
+		"ManyKeys": {
+			strings.Fields("locked0 locked1 locked2 locked3 locked4 locked5 locked6 locked7 locked8"),
+			0,
+			time.Minute,
+		},
 		"KeysOfItsOwnBatch":   {strings.Fields("locked locked0 locked1 locked2 locked3"), 0, time.Minute},
 		"ManyCallersOfOneKey": {slices.Repeat([]string{"locked"}, 50), 3 * time.Second, 5 * time.Second},
 	}, func(w *world, c held) {
@@ -98,7 +102,7 @@ func TestHalvesKeepEveryCaller(t *testing.T) {
 	})
 }
 
-// The database answers for some rows with an error that nobody knows, always: saves of others are not stored any more.
+// The database answers for some rows with an unknown error, always: saves of others are not stored any more.
 func TestRowsOfUnknownOutcomeHoldUpNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var healed atomic.Bool

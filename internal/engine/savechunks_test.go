@@ -115,7 +115,8 @@ func TestTheTaskThatTheDatabaseRefusesIsNamedAndNothingOfItsChunkIsStored(t *tes
 			before := w.stored()
 			saved := w.saveAll(w.Context(), e, tasks)
 			chunk, _ := errors.AsType[*processor.ChunkError](saved[(bad+1)%save.MaxRows].Err)
-			if row.ClassOf(saved[bad].Err) != row.ClassCaller || chunk == nil || chunk.Index != bad || saved[save.MaxRows].Err != nil {
+			if row.ClassOf(saved[bad].Err) != row.ClassCaller || chunk == nil || chunk.Index != bad ||
+				saved[save.MaxRows].Err != nil {
 				w.Errorf("task %d: %v, its neighbour %v", bad, saved[bad].Err, saved[(bad+1)%save.MaxRows].Err)
 			}
 			if n := w.stored() - before; n != 1 {
@@ -130,7 +131,11 @@ func TestTasksThatMeetEachOtherInAChunk(t *testing.T) {
 		e := w.idle(w.store, nil)
 		own := processor.WithID(1 << 40)
 		tasks := []processor.Save{
-			w.task("a", time.Hour, processor.WithKey("k")), w.task("a", time.Hour), w.task("a", time.Hour, processor.WithKey("k")),
+			w.task(
+				"a",
+				time.Hour,
+				processor.WithKey("k"),
+			), w.task("a", time.Hour), w.task("a", time.Hour, processor.WithKey("k")),
 			w.task("b", time.Hour, own), w.task("b", time.Hour, own),
 		}
 		saved := w.saveAll(w.Context(), e, tasks)
@@ -139,12 +144,15 @@ func TestTasksThatMeetEachOtherInAChunk(t *testing.T) {
 			w.Errorf("got %+v, %d rows", saved, w.stored())
 		}
 		again := w.saveAll(w.Context(), e, []processor.Save{tasks[0], tasks[2], tasks[3]})
-		if again[0].ID != saved[0].ID || again[1].ID != saved[0].ID || again[2].ID != saved[3].ID || again[2].Err != nil || w.stored() != 3 {
+		if again[0].ID != saved[0].ID || again[1].ID != saved[0].ID || again[2].ID != saved[3].ID ||
+			again[2].Err != nil ||
+			w.stored() != 3 {
 			w.Errorf("again: %+v", again)
 		}
 		tasks = append(tasks, w.task("c", time.Hour, own))
 		for i, r := range w.saveAll(w.Context(), e, tasks[1:]) {
-			if want := i == len(tasks)-2; errors.Is(r.Err, processor.ErrConflict) != want || errors.Is(r.Err, processor.ErrChunkRefused) == want {
+			if want := i == len(tasks)-2; errors.Is(r.Err, processor.ErrConflict) != want ||
+				errors.Is(r.Err, processor.ErrChunkRefused) == want {
 				w.Errorf("one id for two contents: %d is %+v", i, r)
 			}
 		}
@@ -173,7 +181,8 @@ func TestAChunkWithALostReplyIsStoredOnceAndWhole(t *testing.T) {
 				tasks[i] = w.task("a", time.Hour, processor.WithKey(fmt.Sprint(fault, " ", i)))
 			}
 			for i, r := range w.saveAll(w.Context(), e, append(tasks, tasks[600])) {
-				if i == 1100 && !errors.Is(r.Err, processor.ErrDuplicate) || i < 1100 && (r.Err != nil || !w.exists(r.ID)) {
+				if i == 1100 && !errors.Is(r.Err, processor.ErrDuplicate) ||
+					i < 1100 && (r.Err != nil || !w.exists(r.ID)) {
 					w.Fatalf("call %d: task %d: %+v", fault, i, r)
 				}
 			}
@@ -226,7 +235,12 @@ func TestAKeyOfAChunkIsFreeOnceItsTaskIsFinished(t *testing.T) {
 		w.must(err)
 		key := processor.WithKey("k")
 		saved := w.saveAll(w.Context(), e, []processor.Save{
-			w.task("a", time.Hour, processor.WithID(first), key), w.task("a", 2*time.Hour, key), w.task("a", 3*time.Hour, key),
+			w.task(
+				"a",
+				time.Hour,
+				processor.WithID(first),
+				key,
+			), w.task("a", 2*time.Hour, key), w.task("a", 3*time.Hour, key),
 		})
 		second, third := saved[1], saved[2]
 		if saved[0].Err != nil || second.Err != nil || second.ID == first || third.ID != second.ID ||

@@ -64,7 +64,7 @@ func TestOverduePollLeavesRowsToOtherNodesForAMoment(t *testing.T) {
 		least, most int
 	}
 	inBubbles(t, map[string]look{
-		"SomebodyHasThemInHand": {50 * time.Millisecond, 0, 0},
+		"AnotherProcessHasThem": {50 * time.Millisecond, 0, 0},
 		"ItsOwn":                {150 * time.Millisecond, 1, rows - 1},
 		"All":                   {250 * time.Millisecond, rows, rows},
 	}, func(w *world, c look) {
@@ -118,7 +118,9 @@ func TestRowWithoutADueTimeIsAdopted(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		inserted := time.Now()
 		now := w.plain(1000, "a", 0)
-		w.store.Plant(row.Row{ID: 1001, Tag: "a", Expected: row.At(inserted.Add(10 * time.Second)), TTR: 15 * time.Second})
+		w.store.Plant(
+			row.Row{ID: 1001, Tag: "a", Expected: row.At(inserted.Add(10 * time.Second)), TTR: 15 * time.Second},
+		)
 		time.Sleep(20 * time.Second)
 		w.completed(now, 2*time.Second)
 		w.completed(1001, 2*time.Millisecond)
@@ -219,16 +221,16 @@ func TestOrphanedClaimsOfThisProcessAreReleased(t *testing.T) {
 		e := w.engine(w.store, serving{"a": untilEnd(12*time.Second, nil)})
 		time.Sleep(time.Second)
 		running := w.save(e, "a", 0)
-		stray := w.save(e, "b", 0)
-		r := w.row(stray)
+		orphan := w.save(e, "b", 0)
+		r := w.row(orphan)
 		r.Tag, r.Status, r.Version, r.Attempt, r.Executor = "a", row.Executing, 1, 1, e.passes.executor+":999"
 		r.Due = row.At(time.Now()).Add(r.TTR)
 		w.store.Plant(r)
 		time.Sleep(6 * time.Second)
-		w.ran(stray, 1)
+		w.ran(orphan, 1)
 		time.Sleep(30 * time.Second)
 		w.completed(running, time.Second)
-		if r := w.row(stray); r.Status != row.Completed || r.Attempt != 1 {
+		if r := w.row(orphan); r.Status != row.Completed || r.Attempt != 1 {
 			w.Errorf("row: %+v", r)
 		}
 	})
@@ -280,7 +282,7 @@ func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
 	})
 }
 
-// Rows that are in hand fill the page of strays.
+// Owned rows fill the page of orphaned claims.
 func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, nil)
@@ -289,12 +291,13 @@ func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 		// A claim for a pop whose reply was lost, and that was applied after all.
 		late := row.At(time.Now())
 		w.store.Plant(row.Row{
-			ID: 10_000, Tag: "a", Body: []byte("{}"), Due: late.Add(time.Hour + time.Minute), Expected: late, TTR: time.Hour, MaxAttempts: 20,
+			ID: 10_000, Tag: "a", Body: []byte("{}"),
+			Due: late.Add(time.Hour + time.Minute), Expected: late, TTR: time.Hour, MaxAttempts: 20,
 			Status: row.Executing, Version: 1, Attempt: 1, Executor: row.PopMark + e.claimer.executor + ":999999",
 		})
 		time.Sleep(12 * time.Second)
 		if r := w.row(10_000); r.Status != row.Pending {
-			w.Errorf("the stray is still %v after two scans, for as long as its lease lasts", r.Status)
+			w.Errorf("the orphan is still %v after two scans, for as long as its lease lasts", r.Status)
 		}
 	})
 }
@@ -305,7 +308,12 @@ type misnumbered struct {
 	rows atomic.Int64
 }
 
-func (m *misnumbered) Renumber(_ context.Context, _ int64, _ func() int64, limit int) (moved int, mend string, err error) {
+func (m *misnumbered) Renumber(
+	_ context.Context,
+	_ int64,
+	_ func() int64,
+	limit int,
+) (moved int, mend string, err error) {
 	moved = min(limit, int(m.rows.Load()))
 	m.rows.Add(-int64(moved))
 	return moved, "MEND", nil
@@ -363,7 +371,7 @@ func TestStartCatchesUpAtOnce(t *testing.T) {
 	})
 }
 
-// What became overdue while nobody could look must not wait for the next turn of the scan.
+// What became overdue while no process could look must not wait for the next turn of the scan.
 func TestOutageIsCaughtUpAsSoonAsItEnds(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var away atomic.Bool

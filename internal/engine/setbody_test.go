@@ -22,7 +22,7 @@ func (w *world) handedOver(id int64, body string) {
 	}
 }
 
-// No look-ahead comes in between here: the timer that is armed already must be replaced by whoever changes the body.
+// No look-ahead comes in between here: the change of the body must replace the armed timer.
 func TestNewBodyIsHandedOverOnTime(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": nothing}, func(c *Config) {
@@ -101,8 +101,10 @@ func TestNewBodyKeepsAttemptsAndTheTimeOfTheNext(t *testing.T) {
 		_, err := e.SetBody(w.Context(), Ref{ID: id}, []byte("good"))
 		w.must(err)
 		after := w.row(id)
-		if after.Attempt != 1 || after.Due != before.Due || after.Execution != before.Execution || after.Execution.IsZero() ||
-			string(after.Errors) != string(before.Errors) || after.ErrorStack != before.ErrorStack {
+		if after.Attempt != 1 || after.Due != before.Due ||
+			after.Execution != before.Execution || after.Execution.IsZero() ||
+			string(after.Errors) != string(before.Errors) ||
+			after.ErrorStack != before.ErrorStack {
 			w.Errorf("got %+v, want %+v", after, before)
 		}
 		time.Sleep(20 * time.Second)

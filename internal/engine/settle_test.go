@@ -39,12 +39,26 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 		attempts int // max attempts; 0 for the default
 	}
 	inBubbles(t, map[string]attempt{
-		"Nil":             {func() error { return nil }, row.Completed, 1, 0, false, 0},
-		"Error":           {func() error { return boom }, row.Pending, 1, time.Hour, true, 0},
-		"LastError":       {func() error { return boom }, row.Failed, 1, 0, true, 1},
-		"Permanent":       {func() error { return wrapped }, row.Failed, 1, 0, true, 0},
-		"Snooze":          {func() error { return processor.Snooze(2 * time.Hour) }, row.Pending, 0, 2 * time.Hour, false, 0},
-		"SnoozeAtLast":    {func() error { return processor.Snooze(2 * time.Hour) }, row.Pending, 0, 2 * time.Hour, false, 1},
+		"Nil":       {func() error { return nil }, row.Completed, 1, 0, false, 0},
+		"Error":     {func() error { return boom }, row.Pending, 1, time.Hour, true, 0},
+		"LastError": {func() error { return boom }, row.Failed, 1, 0, true, 1},
+		"Permanent": {func() error { return wrapped }, row.Failed, 1, 0, true, 0},
+		"Snooze": {
+			func() error { return processor.Snooze(2 * time.Hour) },
+			row.Pending,
+			0,
+			2 * time.Hour,
+			false,
+			0,
+		},
+		"SnoozeAtLast": {
+			func() error { return processor.Snooze(2 * time.Hour) },
+			row.Pending,
+			0,
+			2 * time.Hour,
+			false,
+			1,
+		},
 		"RetryAfter":      {func() error { return later }, row.Pending, 1, 3 * time.Hour, true, 0},
 		"RetryAfterLast":  {func() error { return later }, row.Failed, 1, 0, true, 1},
 		"Panic":           {func() error { panic("boom") }, row.Pending, 1, time.Hour, true, 0},
@@ -137,7 +151,7 @@ func TestResultOfAnotherExecutorIsNotTakenForOurs(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		taken, failed := w.row(ids[3]), w.row(ids[10])
 		taken.Version, taken.Executor = taken.Version+1, "another:1:x:1"
-		failed.Version, failed.Status, failed.Executor, failed.ErrorStack = failed.Version+1, row.Failed, "", "theirs" // by a rescue
+		failed.Version, failed.Status, failed.Executor, failed.ErrorStack = failed.Version+1, row.Failed, "", "theirs"
 		w.store.Plant(taken)
 		w.store.Plant(failed)
 		time.Sleep(time.Second)
@@ -157,7 +171,11 @@ func TestResultOfAnotherExecutorIsNotTakenForOurs(t *testing.T) {
 
 func TestReleaseNeverMovesADueTimeForward(t *testing.T) {
 	for _, c := range []struct{ due, now, want row.Time }{{100, 50, 100}, {100, 150, 150}} {
-		u := &attempt{item: &runqueue.Item{}, due: c.due, row: row.Row{ID: 1, Version: 3, Attempt: 2, Due: c.due + 15_000_000}}
+		u := &attempt{
+			item: &runqueue.Item{},
+			due:  c.due,
+			row:  row.Row{ID: 1, Version: 3, Attempt: 2, Due: c.due + 15_000_000},
+		}
 		change := released(u, c.now).change
 		if change.Due != c.want || change.Attempt != 1 || change.To != row.Pending || change.Version != 3 {
 			t.Errorf("due %d, now %d: %+v", c.due, c.now, change)

@@ -18,7 +18,10 @@ import (
 // process.
 func TestSlowTagDoesNotStarveAQuickOne(t *testing.T) {
 	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"slow": untilEnd(10*time.Second, nil), "slower": untilEnd(20*time.Second, nil), "quick": nothing})
+		e := w.engine(
+			w.store,
+			serving{"slow": untilEnd(10*time.Second, nil), "slower": untilEnd(20*time.Second, nil), "quick": nothing},
+		)
 		w.saveMany(e, "slow", 200)
 		w.saveMany(e, "slower", 200)
 		time.Sleep(5 * time.Second)
@@ -41,7 +44,11 @@ func TestQuickTasksAreClaimedBeyondTheSlotsAndRunWithinThem(t *testing.T) {
 			lifecycle.Sleep(ctx, 5*time.Millisecond)
 			return do()
 		})
-		e := w.engine(store, serving{"a": counting(&running, &most, time.Millisecond)}, func(c *Config) { c.Concurrency = 4 })
+		e := w.engine(
+			store,
+			serving{"a": counting(&running, &most, time.Millisecond)},
+			func(c *Config) { c.Concurrency = 4 },
+		)
 		const tasks = 1000
 		ids := w.many(e, tasks, "a", 2*time.Second)
 		time.Sleep(10 * time.Second)
@@ -117,7 +124,7 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 	})
 }
 
-// The claim takes most of the lease, and nobody renews it in time. Nothing crashed, so the rescue must not find the
+// The claim takes most of the lease, and no renewal comes in time. Nothing crashed, so the rescue must not find the
 // rows.
 func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 	inBubble(t, func(w *world) {

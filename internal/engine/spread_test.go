@@ -97,7 +97,8 @@ func TestWhatWaitsForRoomIsRedistributedAsWell(t *testing.T) {
 		if n := e.runqueue.Counts().Waiting; n < backlogPerTag/2 || n > backlogPerTag {
 			w.Errorf("%d rows wait, want about half of %d", n, backlogPerTag+page)
 		}
-		for picked := e.runqueue.Pick(runqueue.MaxClaim, 0, true); len(picked) > 0; picked = e.runqueue.Pick(runqueue.MaxClaim, 0, true) {
+		pick := func() []*runqueue.Item { return e.runqueue.Pick(runqueue.MaxClaim, 0, true) }
+		for picked := pick(); len(picked) > 0; picked = pick() {
 			for _, it := range picked {
 				if !both.Assigned(it.ID, "a") {
 					w.Fatalf("row %d of the other node waits", it.ID)

@@ -66,7 +66,7 @@ func TestStopReleasesWhatStillRunsAtTheEndOfTheGrace(t *testing.T) {
 	})
 }
 
-func TestStopOfWhoeverGivesUpReleasesAtOnce(t *testing.T) {
+func TestStopWhoseContextEndsReleasesAtOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.engine(w.store, serving{"a": untilEnd(time.Hour, nil)})
 		id := w.save(e, "a", 0)
@@ -117,7 +117,7 @@ func TestRowsClaimedAheadAreGivenBackWithTheirDueTime(t *testing.T) {
 	})
 }
 
-// The claim was applied, but nobody here knows that yet.
+// The claim was applied, but the claimer does not know that.
 func TestStopReleasesWhatAClaimWithALostReplyHasWon(t *testing.T) {
 	inBubble(t, func(w *world) {
 		lost := make(chan struct{}, 10)

@@ -136,7 +136,12 @@ func (s around) Expired(ctx context.Context, limit int) (rows []row.Row, broken 
 }
 
 func (s around) Orphans(ctx context.Context, executorPrefix string, limit int) ([]row.State, error) {
-	return passing(ctx, s, "Orphans", func() ([]row.State, error) { return s.Store.Orphans(ctx, executorPrefix, limit) })
+	return passing(
+		ctx,
+		s,
+		"Orphans",
+		func() ([]row.State, error) { return s.Store.Orphans(ctx, executorPrefix, limit) },
+	)
 }
 
 func (s around) States(ctx context.Context, ids []int64) ([]row.State, error) {

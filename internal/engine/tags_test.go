@@ -29,7 +29,12 @@ func TestTagsThatWerePoppedOnceAreForgotten(t *testing.T) {
 		w.save(e, "served", 0)
 		time.Sleep(time.Second)
 		if named, numbered := known(); named > before+1 || numbered > 100 {
-			w.Errorf("%d tags are known after 250 that were popped once, %d before; %d numbers are in use", named, before, numbered)
+			w.Errorf(
+				"%d tags are known after 250 that were popped once, %d before; %d numbers are in use",
+				named,
+				before,
+				numbered,
+			)
 		}
 	})
 }

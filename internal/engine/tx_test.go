@@ -188,8 +188,8 @@ func TestWhatARolledBackTransactionWantedIsForgotten(t *testing.T) {
 	})
 }
 
-// The look-ahead of the node whose share the task is comes too late here: whoever reschedules has to watch for the
-// commit.
+// The look-ahead of the node whose share the task is comes too late here: the node that reschedules has to watch for
+// the commit.
 func TestRescheduleInATransactionOfANodeThatTheSharesPassOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		rarely := func(c *Config) { c.LookAhead, c.Window = 10*time.Second, 20*time.Second }
@@ -289,8 +289,8 @@ func TestCompleteTxThatRollsBack(t *testing.T) {
 	})
 }
 
-// After CompleteTx nothing here reckons with the lease any more, so only a look at the row tells that somebody else has
-// it.
+// After CompleteTx nothing here reckons with the lease any more, so only a look at the row tells that another process
+// has it.
 func TestLeaseThatIsLostAfterARolledBackCompleteTxEndsTheContext(t *testing.T) {
 	inBubble(t, func(w *world) {
 		ends := make(chan ended, 1)

@@ -49,8 +49,11 @@ func TestRowWhoseClaimIsRefusedHoldsUpNoNeighbour(t *testing.T) {
 func TestManyRefusedRowsTogetherHoldUpNoOthers(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var claims, good atomic.Int64
-		e := w.engine(w.refuses(row.ClassCaller, func(id int64) bool { return id < good.Load() }, &claims), serving{"a": nothing},
-			func(c *Config) { c.Concurrency = 500 })
+		e := w.engine(
+			w.refuses(row.ClassCaller, func(id int64) bool { return id < good.Load() }, &claims),
+			serving{"a": nothing},
+			func(c *Config) { c.Concurrency = 500 },
+		)
 		time.Sleep(time.Second)
 		ids := w.saveMany(e, "a", 440, processor.WithTime(time.Now().Add(3*time.Second)))
 		good.Store(ids[40])
@@ -73,7 +76,10 @@ func TestRowsThatAreRefusedForAWhileStartWhenTheyAreNot(t *testing.T) {
 	}, func(w *world, c refused) {
 		var off atomic.Bool
 		var claims atomic.Int64
-		e := w.engine(w.refuses(row.ClassCaller, func(int64) bool { return !off.Load() }, &claims), serving{"a": nothing})
+		e := w.engine(
+			w.refuses(row.ClassCaller, func(int64) bool { return !off.Load() }, &claims),
+			serving{"a": nothing},
+		)
 		time.Sleep(time.Second)
 		ids := w.many(e, c.tasks, "a", time.Second)
 		time.Sleep(time.Second + c.lasts)
@@ -91,8 +97,16 @@ func TestRowsThatAreRefusedForAWhileStartWhenTheyAreNot(t *testing.T) {
 func TestSlowSearchForARefusedRowKeepsTheSlotsRight(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var bad, claims, running, most atomic.Int64
-		store := slow(w.refuses(row.ClassCaller, func(id int64) bool { return id == bad.Load() }, &claims), "Claim", 300*time.Millisecond)
-		e := w.engine(store, serving{"a": counting(&running, &most, 3*time.Second)}, func(c *Config) { c.Concurrency = 16 })
+		store := slow(
+			w.refuses(row.ClassCaller, func(id int64) bool { return id == bad.Load() }, &claims),
+			"Claim",
+			300*time.Millisecond,
+		)
+		e := w.engine(
+			store,
+			serving{"a": counting(&running, &most, 3*time.Second)},
+			func(c *Config) { c.Concurrency = 16 },
+		)
 		time.Sleep(time.Second)
 		ids := w.saveMany(e, "a", 60, processor.WithTime(time.Now().Add(3*time.Second)))
 		bad.Store(ids[3])

@@ -12,53 +12,54 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// plainTwin is the row that another program's plain INSERT makes of the same task a moment later, under the number that
-// r was to have.
-func plainTwin(r row.Row) row.Row {
+// plainInsert is the row that another program's plain INSERT makes of the same task a moment later, under the number
+// that r was to have.
+func plainInsert(r row.Row) row.Row {
 	expected := r.Expected.Add(time.Microsecond)
 	return row.Row{
-		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Delay: r.Delay, Expected: expected, Due: expected, TTR: time.Minute, MaxAttempts: 20,
+		ID: r.ID, Tag: r.Tag, Key: r.Key, Body: r.Body, Delay: r.Delay, Expected: expected, Due: expected,
+		TTR: time.Minute, MaxAttempts: 20,
 	}
 }
 
 // tomorrow is that of an INSERT which names the moment, and so has no delay.
 func tomorrow(r row.Row) row.Row {
-	twin := plainTwin(r)
-	twin.Delay, twin.Expected = 0, r.Expected.Add(24*time.Hour)
-	twin.Due = twin.Expected
-	return twin
+	foreign := plainInsert(r)
+	foreign.Delay, foreign.Expected = 0, r.Expected.Add(24*time.Hour)
+	foreign.Due = foreign.Expected
+	return foreign
 }
 
 // sameMoment is that of an INSERT which names the moment that the save asks for.
 func sameMoment(r row.Row) row.Row {
-	twin := plainTwin(r)
-	twin.Delay, twin.Expected, twin.Due = 0, r.Expected, r.Expected
-	return twin
+	foreign := plainInsert(r)
+	foreign.Delay, foreign.Expected, foreign.Due = 0, r.Expected, r.Expected
+	return foreign
 }
 
 // anotherTask is that of an INSERT which has nothing but the number in common.
 func anotherTask(r row.Row) row.Row {
-	twin := plainTwin(r)
-	twin.Tag, twin.Body = "plain", nil
-	return twin
+	foreign := plainInsert(r)
+	foreign.Tag, foreign.Body = "plain", nil
+	return foreign
 }
 
-var strangers = map[string]struct {
-	delay time.Duration
-	at    bool // the moment is asked for, not the delay
-	twin  func(row.Row) row.Row
+var foreignRows = map[string]struct {
+	delay   time.Duration
+	at      bool // the moment is asked for, not the delay
+	foreign func(row.Row) row.Row
 }{
-	"SameDelay":   {time.Hour, false, plainTwin},
-	"NoDelay":     {0, false, plainTwin},
+	"SameDelay":   {time.Hour, false, plainInsert},
+	"NoDelay":     {0, false, plainInsert},
 	"Tomorrow":    {0, false, tomorrow},
 	"SameMoment":  {time.Hour, true, sameMoment},
 	"AnotherTask": {time.Hour, false, anotherTask},
 }
 
-// ways are those to save tasks, and how many rows of them an INSERT brings at least where a stranger comes between.
+// ways are those to save tasks, and how many rows of them an INSERT brings at least where a plain INSERT comes between.
 var ways = map[string]struct {
 	tasks, least int
-	lost         bool // the first statement, so that the stranger takes the number before the second
+	lost         bool // the first statement, so that the plain INSERT takes the id before the second
 	save         func(w *world, e *Engine, tasks []processor.Save) []processor.SaveResult
 }{
 	"Alone":               {1, 1, false, saveAtOnce},
@@ -87,8 +88,8 @@ func saveAtOnce(w *world, e *Engine, tasks []processor.Save) (saved []processor.
 	return saved
 }
 
-// thief plants a stranger's row under the last of the numbers of the first insert that brings so many.
-func thief(store store.Store, least int, lost bool, twin func(row.Row) row.Row) (store.Store, *atomic.Int64) {
+// takeID inserts a foreign row under the last of the ids of the first insert that brings so many.
+func takeID(store store.Store, least int, lost bool, foreign func(row.Row) row.Row) (store.Store, *atomic.Int64) {
 	stolen := new(atomic.Int64)
 	var calls atomic.Int64
 	return insertHook{store, func(_ context.Context, rows []row.Row) error {
@@ -100,16 +101,16 @@ func thief(store store.Store, least int, lost bool, twin func(row.Row) row.Row) 
 			time.Sleep(time.Second) // so that callers gather
 			return nil
 		}
-		return store.Insert(context.Background(), nil, []row.Row{twin(last)})
+		return store.Insert(context.Background(), nil, []row.Row{foreign(last)})
 	}}, stolen
 }
 
 func TestPlainInsertThatTakesOurNextIDFailsNoSave(t *testing.T) {
-	for name, c := range strangers {
+	for name, c := range foreignRows {
 		for how, way := range ways {
 			t.Run(name+how, func(t *testing.T) {
 				inBubble(t, func(w *world) {
-					store, stolen := thief(txStore{w.store}, way.least, way.lost, c.twin)
+					store, stolen := takeID(txStore{w.store}, way.least, way.lost, c.foreign)
 					tasks := make([]processor.Save, way.tasks)
 					for i := range tasks {
 						tasks[i] = w.task("a", c.delay)
@@ -119,11 +120,11 @@ func TestPlainInsertThatTakesOurNextIDFailsNoSave(t *testing.T) {
 					}
 					for _, r := range way.save(w, w.idle(store, nil), tasks) {
 						if r.Err != nil || r.ID == stolen.Load() || w.row(r.ID).Tag != "a" {
-							w.Errorf("got %+v; the stranger has %d", r, stolen.Load())
+							w.Errorf("got %+v; the foreign row has %d", r, stolen.Load())
 						}
 					}
 					if n := w.stored(); n != way.tasks+1 || !w.exists(stolen.Load()) {
-						w.Errorf("%d rows are stored, want %d and the stranger's", n, way.tasks)
+						w.Errorf("%d rows are stored, want %d and the foreign one", n, way.tasks)
 					}
 				})
 			})
@@ -131,13 +132,14 @@ func TestPlainInsertThatTakesOurNextIDFailsNoSave(t *testing.T) {
 	}
 }
 
-// The stranger has our key as well, so his task is the one that there is.
+// The plain INSERT has the key as well, so its task is the only one.
 func TestPlainInsertOfTheSameKeyThatTakesOurNextIDIsADuplicate(t *testing.T) {
 	for _, how := range []string{"Alone", "InATransaction"} {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, func(w *world) {
-				store, stolen := thief(txStore{w.store}, 1, false, plainTwin)
-				got := ways[how].save(w, w.idle(store, nil), []processor.Save{w.task("a", time.Hour, processor.WithKey("k"))})[0]
+				store, stolen := takeID(txStore{w.store}, 1, false, plainInsert)
+				task := w.task("a", time.Hour, processor.WithKey("k"))
+				got := ways[how].save(w, w.idle(store, nil), []processor.Save{task})[0]
 				if got.ID != stolen.Load() || !errors.Is(got.Err, processor.ErrDuplicate) || w.stored() != 1 {
 					w.Errorf("got %+v, want %d and ErrDuplicate; %d rows are stored", got, stolen.Load(), w.stored())
 				}
@@ -146,12 +148,19 @@ func TestPlainInsertOfTheSameKeyThatTakesOurNextIDIsADuplicate(t *testing.T) {
 	}
 }
 
-// What becomes of a row while nobody knows yet that it is stored does not make it a stranger's.
+// What becomes of a row before it is known to be stored does not make it another's.
 func TestSaveWithALostReplyWhoseRowHasChangedIsStoredOnce(t *testing.T) {
 	inBubbles(t, map[string]func(*world, *Engine, int64) error{
 		"Rescheduled": func(w *world, _ *Engine, id int64) error {
 			r := w.row(id)
-			c := row.Change{ID: id, Version: r.Version, From: row.Pending, To: row.Pending, Delay: r.Delay, Expected: r.Expected.Add(time.Minute)}
+			c := row.Change{
+				ID:       id,
+				Version:  r.Version,
+				From:     row.Pending,
+				To:       row.Pending,
+				Delay:    r.Delay,
+				Expected: r.Expected.Add(time.Minute),
+			}
 			c.Due = c.Expected
 			_, err := w.store.Update(w.Context(), nil, []row.Change{c})
 			return err
@@ -183,7 +192,7 @@ func TestSaveWithALostReplyWhoseRowHasChangedIsStoredOnce(t *testing.T) {
 	})
 }
 
-// A proxy that loses its server may send a statement again by itself. Nobody here has seen an unknown outcome then.
+// A proxy that loses its server may send a statement again by itself. No outcome is unknown to the saver then.
 func TestInsertThatArrivesTwiceIsStoredOnce(t *testing.T) {
 	inBubbles(t, map[string]bool{"Untouched": false, "Claimed": true}, func(w *world, claimed bool) {
 		calls := 0
@@ -198,7 +207,8 @@ func TestInsertThatArrivesTwiceIsStoredOnce(t *testing.T) {
 			}
 			return err
 		}}, nil)
-		for _, task := range []processor.Save{w.task("a", 0), w.task("a", 0, processor.WithTime(time.Now().Add(time.Hour)))} {
+		later := processor.WithTime(time.Now().Add(time.Hour))
+		for _, task := range []processor.Save{w.task("a", 0), w.task("a", 0, later)} {
 			before := w.stored()
 			id, _, err := e.Save(w.Context(), task)
 			if err != nil || !w.exists(id) || w.stored() != before+1 {
