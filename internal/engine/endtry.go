@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -212,4 +213,61 @@ func (p *pops) read(e *ending, r *row.Row) bool {
 		return true
 	}
 	return false
+}
+
+// compare lets go of a task that is another's by now, so that the next look finds what the table says.
+func (p *pops) compare(ctx context.Context, r *row.Row) {
+	states, err := p.store.States(ctx, []int64{r.ID})
+	if err != nil {
+		return
+	}
+	if len(states) == 1 && states[0].Version == r.Version && states[0].Status == row.Executing {
+		return
+	}
+	if h := p.get(r.ID, r.Version); h != nil {
+		p.letGo(h)
+	}
+}
+
+// attemptOfRow returns what is known here of the task's attempt. The node that handed it out, or still runs its
+// processor, knows all. For another node it began with the last change of its row.
+func (p *pops) attemptOfRow(r *row.Row) *attempt {
+	if h := p.get(r.ID, r.Version); h != nil {
+		return h.attempt
+	}
+	known := &attempt{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), p.now())}
+	if r.FirstStart() {
+		known.started = r.Execution
+	}
+	if a := p.runner.attempts.get(r.ID); a != nil && a.row.Version == r.Version {
+		a.mu.Lock()
+		known.due, known.started, known.row.Execution = a.due, cmp.Or(a.started, known.started), a.row.Execution
+		a.mu.Unlock()
+	}
+	return known
+}
+
+// ended does what follows the end of a task that was handed out.
+func (p *pops) ended(e *ending) {
+	r, s := e.row, e.result
+	e.err = nil
+	p.Metrics.Run(r.Tag, s.kind)
+	if a := p.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
+		a.answer()
+	}
+	if h := p.get(r.ID, e.version); h != nil { // last, because a hand-over may be moving the task to here
+		p.letGo(h)
+	}
+	switch s.change.To {
+	case row.Pending:
+		if s.change.Attempt == r.Attempt {
+			p.Metrics.Retried(r.Tag)
+			p.attemptFailed(r, s.err, s.change.Due)
+		}
+		d := r.Sighting()
+		d.Version, d.Due = e.version+1, s.change.Due
+		p.arm.written(d)
+	case row.Failed:
+		p.taskFailed(r, r.Expected, s.err)
+	}
 }

@@ -123,21 +123,3 @@ func (h *handover) leave(all []*transfer, why ...any) {
 		h.runqueue.Release(p.attempt.item, runqueue.Ended)
 	}
 }
-
-// adopt keeps a row owned like one that was popped. It returns false when its holder has ended it here by now, and when
-// the pops have ended. Then other nodes take it when its lease is over.
-func (p *pops) adopt(t *transfer, leaseEnd row.Time) bool {
-	a := t.attempt
-	r := a.row
-	r.Executor, r.Execution = t.lease.Executor, t.lease.Execution
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, lease, _ := a.state(); p.closed || lease == leaseAnswered {
-		return false
-	}
-	p.runqueue.Lend(a.item, r.Version)
-	p.handed[r.ID] = &handed{
-		attempt: &attempt{item: a.item, row: r, due: a.due, started: a.started}, alarm: p.alarm(r.ID, leaseEnd),
-	}
-	return true
-}
