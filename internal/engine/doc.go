@@ -24,8 +24,8 @@
 //	renew.go        renews leases, and ends attempts that have lost theirs
 //	handover.go     gives a task from its processor to the holder of its lease token
 //	pop.go          hands tasks to callers of Pop
-//	poplease.go     ends the leases of tasks that were handed out
-//	popend.go       ends tasks by their tokens; ending.go and endtry.go do many in one statement
+//	holders.go      knows the tasks that callers hold by lease tokens, and ends their leases
+//	ends.go         ends tasks by their lease tokens; endtry.go tries many in one statement
 //	control.go      changes tasks for operators, one by one or all that match a filter
 //	clocksync.go    keeps the bounds of the database's clock narrow
 //	heartbeat.go    keeps the node's number
@@ -41,6 +41,7 @@
 //	Engine.mu
 //	tags.refreshing
 //	pops.mu, dispatcher.mu, commits.mu: one of them at a time
+//	holders.mu
 //	the lock of runqueue.Queue, which calls back into tags and attempts
 //	tags.mu, and below it the registry's
 //	attempt.mu, attempts.mu and all others: nothing is taken while one of them is held

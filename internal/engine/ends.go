@@ -13,6 +13,21 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
+// ends ends tasks for the holders of their lease tokens, those of many callers in one statement.
+type ends struct {
+	*deps
+	runner  *runner
+	holders *holders
+	arm     *armer
+	queue   *batch.Coalescer[*endCall]
+}
+
+func newEnds(r *runner, holders *holders, arm *armer) *ends {
+	q := &ends{deps: r.deps, runner: r, holders: holders, arm: arm}
+	q.queue = q.newQueue()
+	return q
+}
+
 // ending is the end of a task that was handed out, as its holder asks for it.
 type ending struct {
 	id, version int64
@@ -33,23 +48,23 @@ type endCall struct {
 
 func (c *endCall) size() int { return len(c.ends) }
 
-// newEndings brings ends that are asked for at the same time into one statement. What that does not settle its caller
+// newQueue brings ends that are asked for at the same time into one statement. What that does not settle its caller
 // tries again alone, so a locked or refused row holds up no other.
-func (p *pops) newEndings() *batch.Coalescer[*endCall] {
+func (q *ends) newQueue() *batch.Coalescer[*endCall] {
 	return batch.New(batch.Config[*endCall]{
-		Flush: p.endBatch, Panicked: p.endPanicked, Flushers: 2, MaxBytes: settleRows, Size: (*endCall).size,
+		Flush: q.endBatch, Panicked: q.endPanicked, Flushers: 2, MaxBytes: settleRows, Size: (*endCall).size,
 	})
 }
 
-func (p *pops) endBatch(calls []*endCall) {
+func (q *ends) endBatch(calls []*endCall) {
 	var all []*ending
 	for _, c := range calls {
 		all = append(all, c.ends...)
 	}
-	p.Metrics.Batch("end", len(all))
-	ctx, cancel := p.Call()
+	q.Metrics.Batch("end", len(all))
+	ctx, cancel := q.Call()
 	defer cancel()
-	for _, e := range p.tryEnd(ctx, all) {
+	for _, e := range q.tryEnd(ctx, all) {
 		e.again = true
 	}
 	for _, c := range calls {
@@ -58,8 +73,8 @@ func (p *pops) endBatch(calls []*endCall) {
 }
 
 // endPanicked lets each caller try alone.
-func (p *pops) endPanicked(calls []*endCall, value any) {
-	p.Log.Error("ending popped tasks panicked", "panic", value, "stack", string(debug.Stack()))
+func (q *ends) endPanicked(calls []*endCall, value any) {
+	q.Log.Error("ending popped tasks panicked", "panic", value, "stack", string(debug.Stack()))
 	for _, c := range calls {
 		for _, e := range c.ends {
 			e.again = true
@@ -69,11 +84,11 @@ func (p *pops) endPanicked(calls []*endCall, value any) {
 }
 
 // end settles a task that was handed out.
-func (p *pops) end(ctx context.Context, e *ending) error { return p.endPage(ctx, []*ending{e})[0] }
+func (q *ends) end(ctx context.Context, e *ending) error { return q.endPage(ctx, []*ending{e})[0] }
 
 // endPage settles up to settleRows tasks that were handed out, together with those of other callers. It returns an
 // answer for each.
-func (p *pops) endPage(ctx context.Context, page []*ending) []error {
+func (q *ends) endPage(ctx context.Context, page []*ending) []error {
 	answers := make([]error, len(page))
 	fill := func(err error) []error {
 		for i := range answers {
@@ -82,7 +97,7 @@ func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 		return answers
 	}
 	c := &endCall{ends: page, done: make(chan struct{})}
-	if err := p.endings.Add(c); err != nil {
+	if err := q.queue.Add(c); err != nil {
 		return fill(processor.ErrClosed)
 	}
 	select {
@@ -91,7 +106,7 @@ func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 		return fill(context.Cause(ctx))
 	}
 	again, _ := batch.Split(page, func(e *ending) bool { return e.again })
-	p.retryEnds(ctx, again)
+	q.retryEnds(ctx, again)
 	for i, e := range page {
 		answers[i] = e.err
 	}
@@ -99,9 +114,9 @@ func (p *pops) endPage(ctx context.Context, page []*ending) []error {
 }
 
 // retryEnds tries again until every ending has its answer in err, or ctx has ended.
-func (p *pops) retryEnds(ctx context.Context, open []*ending) {
+func (q *ends) retryEnds(ctx context.Context, open []*ending) {
 	for n := 1; len(open) > 0 && n < controlTries && lifecycle.Sleep(ctx, lifecycle.Backoff(n)); n++ {
-		open = p.tryEnd(ctx, open)
+		open = q.tryEnd(ctx, open)
 	}
 	for _, e := range open {
 		switch cause := context.Cause(ctx); {
@@ -118,7 +133,7 @@ func (p *pops) retryEnds(ctx context.Context, open []*ending) {
 // Finish completes a task that was popped on any node. It returns [processor.ErrLeaseLost] and changes nothing when the
 // task is not executing at the version.
 func (e *Engine) Finish(ctx context.Context, id, version int64) error {
-	return e.pops.end(ctx, &ending{id: id, version: version, decide: e.completed})
+	return e.ends.end(ctx, &ending{id: id, version: version, decide: e.completed})
 }
 
 func (e *Engine) completed(a *attempt, reg *processor.Registration, now row.Time) settlement {
@@ -134,14 +149,14 @@ func (e *Engine) FinishAll(ctx context.Context, tokens []row.Ref) []error {
 		for i, t := range page {
 			ends[i] = &ending{id: t.ID, version: t.Version, decide: e.completed}
 		}
-		answers = append(answers, e.pops.endPage(ctx, ends)...)
+		answers = append(answers, e.ends.endPage(ctx, ends)...)
 	}
 	return answers
 }
 
 // Fail spends the attempt of a popped task, as a processor's error does.
 func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) error {
-	return e.pops.end(ctx, &ending{id: id, version: version,
+	return e.ends.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, reg *processor.Registration, now row.Time) settlement {
 			return e.runner.judge(a, reg, now, failure, nil)
 		}})
@@ -149,13 +164,13 @@ func (e *Engine) Fail(ctx context.Context, id, version int64, failure error) err
 
 // Release makes a popped task pending without spending its attempt.
 func (e *Engine) Release(ctx context.Context, id, version int64) error {
-	return e.pops.end(ctx, &ending{id: id, version: version,
+	return e.ends.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement { return released(a, now) }})
 }
 
 // Unclaim is Release for a task that reached no caller: it counts as not started.
 func (e *Engine) Unclaim(ctx context.Context, id, version int64) error {
-	return e.pops.end(ctx, &ending{id: id, version: version,
+	return e.ends.end(ctx, &ending{id: id, version: version,
 		decide: func(a *attempt, _ *processor.Registration, now row.Time) settlement {
 			s := released(a, now)
 			s.change.Execution = a.row.Execution
@@ -183,6 +198,6 @@ func (e *Engine) Touch(ctx context.Context, id, version int64, ttr time.Duration
 	if states[0].Version != version || states[0].Status != row.Executing {
 		return processor.ErrLeaseLost
 	}
-	e.pops.moved(states[0])
+	e.holders.moved(states[0])
 	return nil
 }

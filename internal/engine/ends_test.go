@@ -86,7 +86,7 @@ func TestFinishAllEndsAPageInOneStatement(t *testing.T) {
 		if got := sizes(); len(got) > 6 {
 			w.Errorf("1,100 ends in statements of %v rows", got)
 		}
-		if n := len(e.pops.handed); n != 0 {
+		if n := len(e.holders.handed); n != 0 {
 			w.Errorf("%d tasks are still in hand", n)
 		}
 	})

@@ -12,33 +12,33 @@ import (
 )
 
 // tryEnd sends the ends in one statement, answers what is known then, and returns the rest.
-func (p *pops) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
-	open, again := p.gather(ctx, asked)
+func (q *ends) tryEnd(ctx context.Context, asked []*ending) (again []*ending) {
+	open, again := q.gather(ctx, asked)
 	if len(open) == 0 {
 		return again
 	}
-	now, err := p.certain(ctx)
+	now, err := q.certain(ctx)
 	if err != nil {
-		return p.orClosed(unanswered(append(open, again...), err))
+		return q.orClosed(unanswered(append(open, again...), err))
 	}
 	for _, e := range open {
 		if e.unsure {
 			continue // the same result must be sent, for the first may still be applied
 		}
-		reg, _ := p.cfg.Registry.Lookup(e.row.Tag)
-		e.result = e.decide(p.attemptOfRow(e.row), &reg, now)
+		reg, _ := q.cfg.Registry.Lookup(e.row.Tag)
+		e.result = e.decide(q.attemptOfRow(e.row), &reg, now)
 	}
 	for len(open) > 0 {
 		n := fitting(open)
-		again = append(p.sendEnds(ctx, open[:n:n]), again...)
+		again = append(q.sendEnds(ctx, open[:n:n]), again...)
 		open = open[n:]
 	}
 	return again
 }
 
 // orClosed returns open, or nothing to try again when the engine has ended.
-func (p *pops) orClosed(open []*ending) []*ending {
-	if p.Life.Err() != nil {
+func (q *ends) orClosed(open []*ending) []*ending {
+	if q.Life.Err() != nil {
 		return nil
 	}
 	return open
@@ -56,38 +56,38 @@ func fitting(open []*ending) int {
 }
 
 // sendEnds tries endings whose results are decided, once.
-func (p *pops) sendEnds(ctx context.Context, open []*ending) (again []*ending) {
+func (q *ends) sendEnds(ctx context.Context, open []*ending) (again []*ending) {
 	changes := make([]row.Change, len(open))
 	for i, e := range open {
 		changes[i] = e.result.change
 	}
-	applied, err := p.update(ctx, changes)
+	applied, err := q.update(ctx, changes)
 	if err == nil && applied == len(open) {
 		for _, e := range open {
-			p.ended(e)
+			q.ended(e)
 		}
 		return nil
 	}
 	unanswered(open, err)
 	switch {
 	case err == nil && len(open) == 1:
-		p.compare(ctx, open[0].row)
+		q.compare(ctx, open[0].row)
 		return open
 	case err == nil:
-		return p.readEnds(ctx, open)
+		return q.readEnds(ctx, open)
 	}
 	final := func([]*ending) []*ending { return nil }
 	retry := policy[*ending]{
-		locked: func(open []*ending) []*ending { return p.leaveLocked(ctx, open) },
+		locked: func(open []*ending) []*ending { return q.leaveLocked(ctx, open) },
 		lost: func(open []*ending) []*ending {
 			for _, e := range open {
 				e.unsure = true
 			}
-			return p.readEnds(ctx, open)
+			return q.readEnds(ctx, open)
 		},
 		operator: final,
 		refused: func(open []*ending) []*ending {
-			return eachAlone(open, func(one []*ending) []*ending { return p.sendEnds(ctx, one) })
+			return eachAlone(open, func(one []*ending) []*ending { return q.sendEnds(ctx, one) })
 		},
 	}
 	if len(open) == 1 {
@@ -105,22 +105,22 @@ func unanswered(open []*ending, err error) []*ending {
 }
 
 // leaveLocked sends the rows that no other transaction holds.
-func (p *pops) leaveLocked(ctx context.Context, open []*ending) (again []*ending) {
+func (q *ends) leaveLocked(ctx context.Context, open []*ending) (again []*ending) {
 	if len(open) == 1 {
 		return open
 	}
-	held, free, _ := splitLocked(ctx, p.table, open, (*ending).rowID)
+	held, free, _ := splitLocked(ctx, q.table, open, (*ending).rowID)
 	if len(held) == 0 || len(free) == 0 {
 		return open
 	}
-	return append(held, p.sendEnds(ctx, free)...)
+	return append(held, q.sendEnds(ctx, free)...)
 }
 
 func (e *ending) rowID() int64 { return e.id }
 
 // readEnds finds out which of the rows the statement has ended.
-func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
-	states, err := p.readBack(ctx, "reading back what holders ended", idsOf(open, (*ending).rowID))
+func (q *ends) readEnds(ctx context.Context, open []*ending) (again []*ending) {
+	states, err := q.readBack(ctx, "reading back what holders ended", idsOf(open, (*ending).rowID))
 	if err != nil {
 		return open
 	}
@@ -128,11 +128,11 @@ func (p *pops) readEnds(ctx context.Context, open []*ending) (again []*ending) {
 		s, exists := states[e.id]
 		switch {
 		case exists && e.isSeen(s):
-			p.ended(e)
+			q.ended(e)
 		default:
 			moved := !exists || s.Version != e.version || s.Status != row.Executing
-			if h := p.get(e.id, e.version); h != nil && moved {
-				p.letGo(h) // the next look finds what the table says
+			if h := q.holders.get(e.id, e.version); h != nil && moved {
+				q.holders.letGo(h) // the next look finds what the table says
 			}
 			again = append(again, e)
 		}
@@ -154,7 +154,7 @@ func sameExecutor(a, b string) bool {
 
 // gather finds the rows, answers for those that the version does not hold, and returns the rest. A second end of a row
 // waits until the first has its answer.
-func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*ending) {
+func (q *ends) gather(ctx context.Context, asked []*ending) (open, again []*ending) {
 	ids, taken := []int64(nil), map[int64]bool{}
 	for _, e := range asked {
 		if taken[e.id] {
@@ -164,7 +164,7 @@ func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*endi
 		taken[e.id] = true
 		open = append(open, e)
 		e.row = nil
-		if h := p.get(e.id, e.version); h != nil && !e.unsure {
+		if h := q.holders.get(e.id, e.version); h != nil && !e.unsure {
 			e.row = &h.attempt.row
 			continue
 		}
@@ -173,21 +173,21 @@ func (p *pops) gather(ctx context.Context, asked []*ending) (open, again []*endi
 	if len(ids) == 0 {
 		return open, again
 	}
-	rows, broken, err := p.store.Get(ctx, nil, ids)
+	rows, broken, err := q.store.Get(ctx, nil, ids)
 	if err != nil {
 		missing, inHand := batch.Split(open, func(e *ending) bool { return e.row == nil })
-		return inHand, p.unread(missing, again, err)
+		return inHand, q.unread(missing, again, err)
 	}
-	p.discard(broken)
+	q.discard(broken)
 	byID := make(map[int64]*row.Row, len(rows))
 	for i := range rows {
 		byID[rows[i].ID] = &rows[i]
 	}
-	return slices.DeleteFunc(open, func(e *ending) bool { return e.row == nil && !p.read(e, byID[e.id]) }), again
+	return slices.DeleteFunc(open, func(e *ending) bool { return e.row == nil && !q.read(e, byID[e.id]) }), again
 }
 
 // unread adds what could not be read to again, where another try can help.
-func (p *pops) unread(missing, again []*ending, err error) []*ending {
+func (q *ends) unread(missing, again []*ending, err error) []*ending {
 	unanswered(missing, err)
 	if !mayRetry(err) {
 		return again
@@ -196,17 +196,17 @@ func (p *pops) unread(missing, again []*ending, err error) []*ending {
 }
 
 // read takes over the row, and reports whether the version holds it. Otherwise it sets the answer.
-func (p *pops) read(e *ending, r *row.Row) bool {
+func (q *ends) read(e *ending, r *row.Row) bool {
 	switch {
 	case r == nil:
 		e.err = processor.ErrNotFound
 	case e.unsure && e.isSeen(row.State{Version: r.Version, Status: r.Status, Due: r.Due, Executor: r.Executor}):
 		e.row = r
-		p.ended(e)
+		q.ended(e)
 	case r.Status != row.Executing || r.Version != e.version:
 		e.err = processor.ErrLeaseLost
-		if h := p.get(e.id, e.version); h != nil {
-			p.letGo(h)
+		if h := q.holders.get(e.id, e.version); h != nil {
+			q.holders.letGo(h)
 		}
 	default:
 		e.row = r
@@ -216,30 +216,30 @@ func (p *pops) read(e *ending, r *row.Row) bool {
 }
 
 // compare lets go of a task that is another's by now, so that the next look finds what the table says.
-func (p *pops) compare(ctx context.Context, r *row.Row) {
-	states, err := p.store.States(ctx, []int64{r.ID})
+func (q *ends) compare(ctx context.Context, r *row.Row) {
+	states, err := q.store.States(ctx, []int64{r.ID})
 	if err != nil {
 		return
 	}
 	if len(states) == 1 && states[0].Version == r.Version && states[0].Status == row.Executing {
 		return
 	}
-	if h := p.get(r.ID, r.Version); h != nil {
-		p.letGo(h)
+	if h := q.holders.get(r.ID, r.Version); h != nil {
+		q.holders.letGo(h)
 	}
 }
 
 // attemptOfRow returns what is known here of the task's attempt. The node that handed it out, or still runs its
 // processor, knows all. For another node it began with the last change of its row.
-func (p *pops) attemptOfRow(r *row.Row) *attempt {
-	if h := p.get(r.ID, r.Version); h != nil {
+func (q *ends) attemptOfRow(r *row.Row) *attempt {
+	if h := q.holders.get(r.ID, r.Version); h != nil {
 		return h.attempt
 	}
-	known := &attempt{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), p.now())}
+	known := &attempt{row: *r, due: r.Expected, started: min(max(r.Updated, r.Expected), q.now())}
 	if r.FirstStart() {
 		known.started = r.Execution
 	}
-	if a := p.runner.attempts.get(r.ID); a != nil && a.row.Version == r.Version {
+	if a := q.runner.attempts.get(r.ID); a != nil && a.row.Version == r.Version {
 		a.mu.Lock()
 		known.due, known.started, known.row.Execution = a.due, cmp.Or(a.started, known.started), a.row.Execution
 		a.mu.Unlock()
@@ -248,26 +248,26 @@ func (p *pops) attemptOfRow(r *row.Row) *attempt {
 }
 
 // ended does what follows the end of a task that was handed out.
-func (p *pops) ended(e *ending) {
+func (q *ends) ended(e *ending) {
 	r, s := e.row, e.result
 	e.err = nil
-	p.Metrics.Run(r.Tag, s.kind)
-	if a := p.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
+	q.Metrics.Run(r.Tag, s.kind)
+	if a := q.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
 		a.answer()
 	}
-	if h := p.get(r.ID, e.version); h != nil { // last, because a hand-over may be moving the task to here
-		p.letGo(h)
+	if h := q.holders.get(r.ID, e.version); h != nil { // last, because a hand-over may be moving the task to here
+		q.holders.letGo(h)
 	}
 	switch s.change.To {
 	case row.Pending:
 		if s.change.Attempt == r.Attempt {
-			p.Metrics.Retried(r.Tag)
-			p.attemptFailed(r, s.err, s.change.Due)
+			q.Metrics.Retried(r.Tag)
+			q.attemptFailed(r, s.err, s.change.Due)
 		}
 		d := r.Sighting()
 		d.Version, d.Due = e.version+1, s.change.Due
-		p.arm.written(d)
+		q.arm.written(d)
 	case row.Failed:
-		p.taskFailed(r, r.Expected, s.err)
+		q.taskFailed(r, r.Expected, s.err)
 	}
 }

@@ -37,6 +37,8 @@ type Engine struct {
 	poll       *overduePoll
 	passes     *passes
 	pops       *pops
+	holders    *holders
+	ends       *ends
 
 	endProcessors context.CancelCauseFunc // of what runs
 	finders       context.Context         // of what finds work in the table
@@ -114,16 +116,18 @@ func (e *Engine) wire(process cluster.Process) {
 	})
 	e.settler = newSettler(c, e.arm, e.attempts)
 	e.runner = &runner{deps: c, attempts: e.attempts, settler: e.settler, base: processors}
-	e.pops = newPops(e.runner, e.tags, e.arm)
+	e.holders = newHolders(c, e.arm)
+	e.ends = newEnds(e.runner, e.holders, e.arm)
+	e.pops = newPops(e.runner, e.tags, e.holders)
 	e.renewer = newRenewer(c, e.attempts, e.runner)
 	e.dispatcher = newDispatcher(e.runner, e.renewer, e.pops)
 	e.claimer = newClaimer(c, e.arm, ahead, e.dispatcher.add, executor, process.IP)
-	e.runner.handover = newHandover(c, e.attempts, e.pops, e.renewer.await)
+	e.runner.handover = newHandover(c, e.attempts, e.holders, e.renewer.await)
 	e.timers = &timers{deps: c, arm: e.arm, ahead: ahead}
 	e.lookahead = newLookahead(c, e.arm, e.attempts, process)
 	e.pops.finders, e.pops.ahead = e.finders, e.lookahead.readWindow
 	e.poll = &overduePoll{deps: c, arm: e.arm, attempts: e.attempts}
-	e.passes = newPasses(c, e.arm, e.pops, e.ids, ahead, executor)
+	e.passes = newPasses(c, e.arm, e.holders, e.ids, ahead, executor)
 }
 
 // Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed]

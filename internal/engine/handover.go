@@ -18,7 +18,7 @@ import (
 type handover struct {
 	*deps
 	attempts *attempts
-	pops     *pops
+	holders  *holders
 	renewed  func() // returns when the renewals in flight have ended
 	queue    *batch.Coalescer[*transfer]
 }
@@ -30,8 +30,8 @@ type transfer struct {
 	tries   int // that met a lock
 }
 
-func newHandover(c *deps, attempts *attempts, pops *pops, renewed func()) *handover {
-	h := &handover{deps: c, attempts: attempts, pops: pops, renewed: renewed}
+func newHandover(c *deps, attempts *attempts, holders *holders, renewed func()) *handover {
+	h := &handover{deps: c, attempts: attempts, holders: holders, renewed: renewed}
 	h.queue = batch.New(batch.Config[*transfer]{Flush: h.flush, Panicked: h.panicked, MaxItems: settleRows})
 	return h
 }
@@ -87,7 +87,7 @@ func (h *handover) write(all []*transfer) (again []*transfer) {
 	for _, p := range all {
 		s, exists := byID[p.lease.ID]
 		held := exists && s.Version == p.lease.Version && s.Status == row.Executing
-		if !held || !h.pops.adopt(p, s.Due) {
+		if !held || !h.holders.adopt(p, s.Due) {
 			h.runqueue.Release(p.attempt.item, runqueue.Ended) // as a rule the holder of the token has ended it by now
 		}
 		h.attempts.remove(p.attempt)

@@ -168,11 +168,11 @@ func TestLeaseWhoseEndIsSeenTwiceEndsOnce(t *testing.T) {
 		w.take(e, "a")
 		unlock := w.store.Lock(id)
 		time.Sleep(1100 * time.Millisecond) // the alarm waits for the lock
-		e.pops.mu.Lock()
-		e.pops.handed[id].alarm.Stop()
-		e.pops.mu.Unlock()
+		e.holders.mu.Lock()
+		e.holders.handed[id].alarm.Stop()
+		e.holders.mu.Unlock()
 		unlock()
-		e.pops.expire([]int64{id, id})
+		e.holders.expire([]int64{id, id})
 		time.Sleep(time.Minute)
 		if n := failed.Load(); n != 1 || w.row(id).Status != row.Failed {
 			w.Errorf("the task is %v, and failed %d times", w.row(id).Status, n)

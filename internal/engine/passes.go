@@ -27,7 +27,7 @@ type passes struct {
 	*deps
 	store    map[string]bounded // by pass
 	arm      *armer
-	pops     *pops
+	holders  *holders
 	ids      *ids
 	executor string // of this process
 	runner   *scanner.Runner
@@ -45,8 +45,8 @@ const (
 	offerPause = 4 * time.Millisecond
 )
 
-func newPasses(c *deps, arm *armer, pops *pops, ids *ids, ahead *claimAhead, executor string) *passes {
-	p := &passes{deps: c, store: map[string]bounded{}, arm: arm, pops: pops, ids: ids, executor: executor}
+func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhead, executor string) *passes {
+	p := &passes{deps: c, store: map[string]bounded{}, arm: arm, holders: holders, ids: ids, executor: executor}
 	for _, pass := range []string{passScan, passOrphans, passRescue} {
 		again := func() { p.runner.Kick(pass) } // its next turn would break the bounds of docs/promises.md
 		p.store[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
@@ -165,7 +165,7 @@ func (p *passes) rescued(rows []row.Row) {
 	var again []row.Due
 	for i := range rows {
 		r := &rows[i]
-		p.pops.leaseOver(r.ID, r.Version-1)
+		p.holders.leaseOver(r.ID, r.Version-1)
 		if r.Status == row.Failed {
 			if r.CrashCount >= p.cfg.Quarantine {
 				p.Metrics.Rescued(metrics.RescueQuarantined, 1)

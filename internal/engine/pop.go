@@ -19,21 +19,17 @@ import (
 // the lease spends the attempt.
 type pops struct {
 	*deps
-	runner *runner
-	tags   *tags
-	arm    *armer
+	runner  *runner
+	tags    *tags
+	holders *holders
 
-	endings *batch.Coalescer[*endCall]
 	looks   *batch.Coalescer[*look]
 	finders context.Context                       // ends when a stop begins
 	ahead   func(context.Context, []string) error // arms what falls due soon of the tags
 
-	expiries *batch.Coalescer[int64] // tasks whose leases are over
-
 	// mu guards what follows. The locks of the run queue and of attempts may be taken while it is held.
 	mu      sync.Mutex
 	waiting []*waiter // the longest first
-	handed  map[int64]*handed
 	closed  bool
 }
 
@@ -53,9 +49,9 @@ const popBytes = 16 << 20
 // gather is how long a pop of several tasks waits for the rest of a batch.
 const gather = 2 * time.Millisecond
 
-func newPops(r *runner, tags *tags, arm *armer) *pops {
-	p := &pops{deps: r.deps, runner: r, tags: tags, arm: arm, handed: map[int64]*handed{}}
-	p.endings, p.looks, p.expiries = p.newEndings(), p.newLooks(), p.newExpiries()
+func newPops(r *runner, tags *tags, holders *holders) *pops {
+	p := &pops{deps: r.deps, runner: r, tags: tags, holders: holders}
+	p.looks = p.newLooks()
 	return p
 }
 
@@ -86,7 +82,7 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 	got, err := e.pops.pop(ctx, r, fresh)
 	switch {
 	case len(got) > 0:
-		e.pops.setTTR(ctx, got, r.TTR)
+		e.holders.setTTR(ctx, got, r.TTR)
 		return tasksOf(got), nil
 	case !e.running():
 		return nil, processor.ErrClosed
@@ -270,8 +266,7 @@ func (p *pops) give(a *attempt, now row.Time) bool {
 	a.started = now
 	a.mu.Unlock()
 	p.runqueue.Pops.Want(w.tags, -1)
-	p.runqueue.Lend(a.item, a.row.Version)
-	p.handed[a.row.ID] = &handed{attempt: a, alarm: p.alarm(a.row.ID, a.row.Due)}
+	p.holders.hand(a)
 	signal(w.ready)
 	return true
 }
@@ -296,9 +291,7 @@ func (p *pops) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	for _, h := range p.handed {
-		h.alarm.Stop()
-	}
+	p.holders.close()
 	for _, w := range p.waiting {
 		signal(w.ready)
 	}

@@ -52,8 +52,8 @@ func (e *Engine) stop(ctx context.Context) error {
 	last, cancel := context.WithTimeout(e.Life, e.cfg.CallTimeout)
 	defer cancel()
 	err := errors.Join(
-		findersErr, e.settler.close(last), e.runner.handover.queue.Close(last), e.pops.endings.Close(last),
-		e.pops.looks.Close(last), e.pops.expiries.Close(last), e.saver.Close(last), e.member.Leave(last),
+		findersErr, e.settler.close(last), e.runner.handover.queue.Close(last), e.ends.queue.Close(last),
+		e.pops.looks.Close(last), e.holders.expiries.Close(last), e.saver.Close(last), e.member.Leave(last),
 	)
 	e.waitForHooks(last)
 	e.End()
