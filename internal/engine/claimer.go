@@ -368,3 +368,48 @@ func (f *flight) open() (items []*runqueue.Item) {
 	}
 	return items
 }
+
+// claimAhead measures how far ahead of its due time a task is claimed. The claim-ahead window is four usual round trips
+// of a claim, and gatherAhead more for what one statement takes along.
+type claimAhead struct {
+	roundTrip atomic.Int64 // smoothed, in nanoseconds
+	last      atomic.Pointer[time.Time]
+}
+
+// saturated reports whether slow claims have lately pushed the window to its bound. Then tasks begin to be late.
+func (l *claimAhead) saturated() bool {
+	last := l.last.Load()
+	return last != nil && time.Since(*last) < saturatedFor && l.window().First >= maxClaimAhead-gatherAhead
+}
+
+// saturatedFor is how long the last claim counts.
+const saturatedFor = 5 * time.Second
+
+const (
+	tightFloor       = 5 * time.Millisecond
+	claimAheadFloor  = 15 * time.Millisecond
+	gatherAhead      = 25 * time.Millisecond
+	roundTripSamples = 8
+)
+
+func (l *claimAhead) window() runqueue.Window {
+	usual := 4 * time.Duration(l.roundTrip.Load())
+	first := min(max(usual, claimAheadFloor), maxClaimAhead-gatherAhead)
+	tight := first
+	if usual > 0 {
+		tight = min(max(usual, tightFloor), first)
+	}
+	return runqueue.Window{Near: tight, First: first, Last: first + gatherAhead}
+}
+
+// took records the round trip of a claim, and returns the smoothed one.
+func (l *claimAhead) took(d time.Duration) (usual time.Duration) {
+	now := time.Now()
+	l.last.Store(&now)
+	usual = d
+	if old := time.Duration(l.roundTrip.Load()); old > 0 {
+		usual = old + (d-old)/roundTripSamples
+	}
+	l.roundTrip.Store(int64(usual))
+	return usual
+}

@@ -4,6 +4,7 @@
 // passes through these files:
 //
 //	arm.go          decides which rows this process arms, and moves timers that fire into the ready queues
+//	tags.go         knows which tags may run here: registered or popped, and not paused
 //	claimer.go      claims rows that have a slot, many in one guarded statement, shortly before they are due
 //	dispatch.go     starts each claimed task at its exact due time
 //	run.go          runs the processor, and turns what it returns into a result
@@ -31,7 +32,7 @@
 //	heartbeat.go    keeps the node's number
 //
 // table.go has the steps that all writers share: what is locked, what is refused, what a lost statement has done.
-// refused.go uses them for claims. Package save stores new tasks. Package runqueue knows which rows this process may
+// claimfailed.go uses them for claims. Package save stores new tasks. Package runqueue knows which rows this process may
 // run, and which of them next.
 //
 // # Locks

@@ -26,6 +26,15 @@ type settler struct {
 	locked   lockedResults
 }
 
+// settlement is the result of an attempt, ready to be written.
+type settlement struct {
+	attempt *attempt
+	change  row.Change
+	kind    string // its name in the metrics
+	err     error  // why the attempt failed, nil otherwise
+	bare    bool   // its error text was dropped, because the database refused the result
+}
+
 const (
 	// settlePace bounds the statements of a stream of results, over all nodes together. No caller waits for a
 	// result. At thousands of tasks a second, a statement for every two or three results would take the processors
@@ -298,15 +307,6 @@ func changeOf(r *row.Row, to row.Status) row.Change {
 		CrashCount: r.CrashCount, Execution: r.Execution, Finish: r.Finish, ErrorStack: r.ErrorStack, Errors: r.Errors,
 		Executor: r.Executor, SameExecutor: true,
 	}
-}
-
-// settlement is the result of an attempt, ready to be written.
-type settlement struct {
-	attempt *attempt
-	change  row.Change
-	kind    string // its name in the metrics
-	err     error  // why the attempt failed, nil otherwise
-	bare    bool   // its error text was dropped, because the database refused the result
 }
 
 // failed is an unsuccessful attempt: the error and the attempt are kept with the row.

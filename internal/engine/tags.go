@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
+//
+// Order of locks: refreshing, mu. Both are taken before those of the run queue.
+type tags struct {
+	*deps
+	resumed func()          // called when a paused tag opens again
+	awaited func() []string // the tags that pops wait for
+
+	refreshing sync.Mutex // keeps in order what refreshes tell the run queue
+
+	mu      sync.RWMutex // guards what follows; no other lock is taken while it is held
+	running bool
+	limits  map[string]int       // slots of the tags that are open
+	names   []string             // the same, sorted
+	popped  map[string]time.Time // tags that were popped here, and when
+	paused  map[string]bool
+}
+
+const (
+	// popServes is how long the node counts as serving a tag after the last Pop of it.
+	popServes = 30 * time.Second
+	// mostPopped bounds the tags that are served because of pops. Every heartbeat and every look-ahead names all of
+	// them, and a caller may make up names.
+	mostPopped = 10_000
+)
+
+var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
+	"now; pop fewer different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
+
+func newTags(c *deps, resumed func(), awaited func() []string) *tags {
+	return &tags{
+		deps: c, resumed: resumed, awaited: awaited,
+		limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{},
+	}
+}
+
+// open reports whether tasks of the tag may be claimed here.
+func (t *tags) open(tag string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	_, ok := t.limits[tag]
+	return ok
+}
+
+// list returns the open tags, sorted. The caller must not change it.
+func (t *tags) list() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.names
+}
+
+// run opens the registered tags, or closes all of them.
+func (t *tags) run(running bool) {
+	t.mu.Lock()
+	t.running = running
+	t.mu.Unlock()
+	t.refresh()
+}
+
+// read reads from the table which tags are paused.
+func (t *tags) read(ctx context.Context) error {
+	states, err := t.store.Tags(ctx)
+	if err != nil {
+		return err
+	}
+	paused := map[string]bool{}
+	for _, s := range states {
+		if s.Paused {
+			paused[s.Tag] = true
+		}
+	}
+	t.mu.Lock()
+	t.paused = paused
+	t.mu.Unlock()
+	t.refresh()
+	return nil
+}
+
+// set pauses or resumes a tag for all nodes. The others see it at their next look-ahead.
+func (t *tags) set(ctx context.Context, tag string, paused bool) error {
+	if err := t.store.SetTag(ctx, row.TagState{Tag: tag, Paused: paused}); err != nil {
+		return err
+	}
+	return t.read(ctx)
+}
+
+// served returns the tags that this node announces: those with a processor, and those popped lately.
+func (t *tags) served() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	served := slices.AppendSeq(t.cfg.Registry.Tags(), maps.Keys(t.popped))
+	slices.Sort(served)
+	return slices.Compact(served)
+}
+
+// pop notes that the tags are popped here, and reports whether one of them is new. It returns
+// [processor.ErrOverloaded] when these are too many.
+func (t *tags) pop(tags []string) (fresh bool, err error) {
+	fresh, err = t.note(tags)
+	if fresh {
+		t.reopen() // the pop itself looks for what is overdue
+	}
+	return fresh, err
+}
+
+func (t *tags) note(tags []string) (fresh bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	unknown := 0
+	for _, tag := range tags {
+		if _, known := t.popped[tag]; !known {
+			unknown++
+		}
+	}
+	if unknown > 0 && len(t.popped)+unknown > mostPopped {
+		return false, errTooManyTags
+	}
+	now := time.Now()
+	for _, tag := range tags {
+		t.popped[tag] = now
+	}
+	return unknown > 0, nil
+}
+
+// refresh works out which tags are open. When one opens, it starts a scan for what is overdue.
+func (t *tags) refresh() {
+	if t.reopen() {
+		t.resumed()
+	}
+}
+
+// reopen works out which tags are open, and tells the run queue. It reports whether one opened or has another limit.
+func (t *tags) reopen() (opened bool) {
+	t.refreshing.Lock()
+	defer t.refreshing.Unlock()
+	awaited := t.awaited()
+	t.mu.Lock()
+	old := t.limits
+	for _, tag := range awaited {
+		t.popped[tag] = time.Now()
+	}
+	t.limits, t.names = map[string]int{}, nil
+	maps.DeleteFunc(t.popped, func(_ string, last time.Time) bool { return time.Since(last) > popServes })
+	if t.running {
+		for _, tag := range t.cfg.Registry.Tags() {
+			reg, _ := t.cfg.Registry.Lookup(tag)
+			t.limits[tag] = min(cmp.Or(reg.Concurrency, t.cfg.Concurrency), t.cfg.Concurrency)
+		}
+		for tag := range t.popped {
+			t.limits[tag] += 0
+		}
+		maps.DeleteFunc(t.limits, func(tag string, _ int) bool { return t.paused[tag] })
+	}
+	t.names = slices.Sorted(maps.Keys(t.limits))
+	now := t.limits
+	t.mu.Unlock()
+
+	for tag, limit := range now {
+		if before, was := old[tag]; !was || before != limit {
+			t.runqueue.Serve(tag, true, limit)
+			opened = true
+		}
+	}
+	for tag := range old {
+		if _, still := now[tag]; !still {
+			t.runqueue.Serve(tag, false, 0)
+		}
+	}
+	return opened
+}
