@@ -29,7 +29,7 @@ type claimer struct {
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize
 	lockChecks  lockChecks
-	refusals    refusals
+	notTaken    notTaken
 	unclaimable unclaimable
 }
 
@@ -70,7 +70,7 @@ const longClaim = time.Second
 // next claims rows, timely ones or the backlog, and reports whether there were any. What is due now never shares a
 // statement with the backlog. A large claim takes long, and tasks that are due meanwhile would be late.
 func (c *claimer) next(inFlight chan struct{}, backlog bool) bool {
-	if c.refusals.waiting(time.Now()) {
+	if c.notTaken.waiting(time.Now()) {
 		return false
 	}
 	select {
@@ -136,7 +136,7 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 		}
 		return c.failed(f, part{items, p.mark}, claim.Executor, sent, err)
 	}
-	c.refusals.over()
+	c.notTaken.over()
 	c.runqueue.SetRoundTrip(c.ahead.took(received.Sub(sent)))
 	if len(claimed.Rows) > 0 {
 		f.taken = true
@@ -212,9 +212,9 @@ func (s *batchSize) set(rows int) {
 	s.less.Store(int64(runqueue.MaxClaim - min(max(rows, 1), runqueue.MaxClaim)))
 }
 
-// refusals counts the claims in a row that the database did not take. From the third on all claims wait together. Rows
+// notTaken counts the claims in a row that the database did not take. From the third on all claims wait together. Rows
 // that waited one by one would make a statement each.
-type refusals struct {
+type notTaken struct {
 	mu    sync.Mutex
 	n     int
 	until time.Time
@@ -223,7 +223,7 @@ type refusals struct {
 const slowRetryAfter = 3
 
 // another counts one more, and returns how long claims wait now.
-func (r *refusals) another(now time.Time) time.Duration {
+func (r *notTaken) another(now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n++
@@ -238,13 +238,13 @@ func (r *refusals) another(now time.Time) time.Duration {
 // longestClaimPause bounds the pause to about half a second, so that a database that is back is noticed soon.
 const longestClaimPause = 6
 
-func (r *refusals) over() {
+func (r *notTaken) over() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n, r.until = 0, time.Time{}
 }
 
-func (r *refusals) waiting(now time.Time) bool {
+func (r *notTaken) waiting(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return now.Before(r.until)
@@ -347,7 +347,7 @@ func (f *flight) answered(halves []part) {
 	f.parts = append(slices.Clone(f.parts[1:]), halves...)
 }
 
-// rest takes out the parts with the mark behind the first one, and returns their rows.
+// rest takes out all parts but the first that have the mark, and returns their rows.
 func (f *flight) rest(mark string) (items []*runqueue.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,13 +20,16 @@ func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err
 			return nil // rows that are claimed again go through their ready queues
 		}
 	}
-	policy[*runqueue.Item]{
+	rest := policy[*runqueue.Item]{
 		locked:    all(func(items []*runqueue.Item) { c.later(c.leaveOutLocked(items, items), 0) }),
 		refused:   all(func(items []*runqueue.Item) { parts = c.halve(f, p, err) }),
 		lost:      all(func(items []*runqueue.Item) { c.followLost(items, executor, sent) }),
 		unapplied: all(c.slowDown),
 		operator:  all(func(items []*runqueue.Item) { c.later(items, lifecycle.Backoff(claimRefused)) }),
 	}.after(p.items, err)
+	if len(rest) > 0 { // a class without a function above: the safe way is to ask what the statement has done
+		c.followLost(rest, executor, sent)
+	}
 	return parts
 }
 
@@ -91,7 +94,7 @@ const openClaim = time.Second
 
 // slowDown lets the rows of a claim wait that the database did not take.
 func (c *claimer) slowDown(items []*runqueue.Item) {
-	if d := c.refusals.another(time.Now()); d > 0 {
+	if d := c.notTaken.another(time.Now()); d > 0 {
 		c.later(items, d)
 	} else {
 		c.later(items, lifecycle.Backoff(countTry(items)))

@@ -32,8 +32,8 @@
 //	heartbeat.go    keeps the node's number
 //
 // table.go has the steps that all writers share: what is locked, what is refused, what a lost statement has done.
-// claimfailed.go uses them for claims. Package save stores new tasks. Package runqueue knows which rows this process may
-// run, and which of them next.
+// claimfailed.go uses them for claims. Package save stores new tasks. Package runqueue knows which rows this process
+// may run, and which of them next.
 //
 // # Locks
 //

@@ -219,7 +219,8 @@ func (e *Engine) Now() row.Time { return e.now() }
 // Version is what the node's row says of the program.
 const Version = "0.1.0"
 
-// deps is what every part of the engine works with.
+// deps is what every part of the engine works with. By embedding it a part has the store and its steps (table), the
+// database's time (dbClock), calls and the log (lifecycle), and the users' hooks.
 type deps struct {
 	*table
 	*hooks

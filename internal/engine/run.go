@@ -104,7 +104,7 @@ func (r *runner) settle(a *attempt, reg *processor.Registration, err, cause erro
 	}
 	by, disowned := a.finish()
 	if disowned {
-		r.settler.refused(a)
+		r.settler.fenced(a)
 		return
 	}
 	if by == byTransaction {
@@ -201,7 +201,7 @@ func (r *runner) askRow(a *attempt, reg *processor.Registration, err, cause erro
 				r.settler.add(a, r.judge(a, reg, now, failure, cause))
 			}
 		default:
-			r.settler.refused(a)
+			r.settler.fenced(a)
 		}
 		return
 	}

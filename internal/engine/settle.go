@@ -156,7 +156,7 @@ func (s *settler) findStored(results []settlement) (again []settlement) {
 		case exists && state.Version == c.Version+1 && state.Status == c.To && state.Executor == c.Executor:
 			s.finish(r.attempt, r)
 		default:
-			s.refused(r.attempt)
+			s.fenced(r.attempt)
 		}
 	}
 	return again
@@ -213,8 +213,8 @@ func (s *settler) finish(a *attempt, r settlement) {
 	}
 }
 
-// refused is what follows a result that the fence has refused.
-func (s *settler) refused(a *attempt) {
+// fenced is what follows a result that the fence has refused.
+func (s *settler) fenced(a *attempt) {
 	s.attempts.remove(a)
 	s.runqueue.Release(a.item, runqueue.Ended)
 	switch _, lease, _ := a.state(); lease {

@@ -15,13 +15,13 @@ import (
 
 // tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
 //
-// Order of locks: refreshing, mu. Both are taken before those of the run queue.
+// Order of locks: refreshing, then the lock of the run queue, then mu.
 type tags struct {
 	*deps
 	resumed func()          // called when a paused tag opens again
 	awaited func() []string // the tags that pops wait for
 
-	refreshing sync.Mutex // keeps in order what refreshes tell the run queue
+	refreshing sync.Mutex // keeps in order what refreshes tell the run queue, which is told while it is held
 
 	mu      sync.RWMutex // guards what follows; no other lock is taken while it is held
 	running bool

@@ -14,7 +14,7 @@ type Claim struct {
 	IP       uint32
 }
 
-// Claimed is what a claim won, read back on the same connection.
+// Claimed is what a claim won, as it was read back.
 type Claimed struct {
 	// Rows have their bodies, and the lease's end as Due. Delay, Created and Updated, which no attempt needs, are not
 	// read.

@@ -3,26 +3,25 @@ package runqueue
 import "slices"
 
 const (
-	// ProbationAt is how many executors a task has lost that is on probation. It may be what ends them.
+	// ProbationAt is the number of lost executors from which a task is on probation: the task may be what ends them.
 	ProbationAt = 2
-	// SoloAt is how many a task has lost that runs beside no other on probation. A task whose next loss is its last
-	// runs solo, too.
+	// SoloAt is the number from which a task runs solo: beside no other on probation. So does a task whose next loss
+	// would be its last.
 	SoloAt = 3
 )
 
-// probation holds the rows whose task has lost executors again and again. A process starts one of them at a time, so
-// a further loss is the task's own. Each one that ends for good while the process lives lets one more run beside the
-// next. So the innocent tasks of an outage are soon through.
+// probation holds the rows of tasks that have lost executors again and again. At first a process runs one of them at a
+// time. Each one that ends for good lets one more run beside the next, so tasks that only met an outage are soon
+// through. A task that ends processes may meet others there once, because it and they run solo afterwards.
 //
-// The task that does end processes may meet others then, but only once, because those run solo afterwards. Solo tasks
-// and the others take turns: a round of the others is as many as may run together. All that run end first, however
-// long the slowest takes.
+// Solo tasks and the others take turns. A round of the others is as many as may run together. All that run have to end
+// before the turn changes, however long the slowest takes.
 type probation struct {
 	soloAt       uint8
 	solo, others []*Item // that wait, oldest first
-	exposed      []*Item // that a crash of this process would count against
-	proven       int     // that have ended here for good
-	began        int     // of the others, since a solo one did
+	exposed      []*Item // those that run or are claimed: a crash of this process counts against them
+	proven       int     // how many have ended here for good
+	began        int     // how many of the others began since a solo one did
 	round        int     // how many of the others begin between two solo ones
 }
 
@@ -54,8 +53,8 @@ func (p *probation) drop(meant func(*Item) bool) (dropped []*Item) {
 	return dropped
 }
 
-// pick takes the next row that may run beside those that do, of those that may be taken at all. It returns nil when
-// there is none. No more than most run together.
+// pick takes the next row that may run beside the exposed ones, among those for which may holds, or nil. At most most
+// run together.
 func (p *probation) pick(may func(*Item) bool, most int) *Item {
 	together := max(min(1+p.proven, most), 1)
 	solo, other := slices.IndexFunc(p.solo, may), slices.IndexFunc(p.others, may)

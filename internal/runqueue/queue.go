@@ -148,7 +148,8 @@ func (q *Queue) AddDue(rows []row.Due, backlog bool, now row.Time) (taken int) {
 	return taken
 }
 
-// isNews reports whether a sighting tells more than the queue knows. A row that waits by an older sighting is dropped.
+// isNews reports whether d is newer than what the queue knows of the row. If it is, a row that waits with older
+// knowledge is dropped from its ready queue.
 func (q *Queue) isNews(d row.Due) bool {
 	if q.keeps(d.ID, d.Version) {
 		return false

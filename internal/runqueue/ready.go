@@ -67,10 +67,10 @@ func (r *ready) makeReady(near row.Time) (next row.Time, some bool) {
 // awaitsFor is how long a scan counts as waiting for room that does not ask again.
 const awaitsFor = 100 * time.Millisecond
 
-// age moves rows that found no place in time to the backlog of their tag. A tag keeps most of them, or as many as it
-// runs in a second. The rest is forgotten, because the table has it: a tag that gets more than it can run neither
-// starves others nor fills the memory. But a tag that has got a great many quick ones need not read them again, past
-// the traces of all that it has run. age reports whether rows were forgotten.
+// age moves rows that found no place in time to the backlog of their tag. The backlog of a tag is bounded by the
+// parameter most, or by what the tag runs in a second if that is more, so that a quick tag need not read rows again.
+// The rest is dropped, because the table has it: a tag that gets more than it can run neither starves others nor fills
+// the memory. age reports whether rows were dropped.
 func (r *ready) age(before row.Time, most int) (forgotten bool) {
 	for _, tag := range r.tags.active {
 		most := max(most, tag.rate.within(time.Second))

@@ -3,6 +3,8 @@
 // Saves that arrive while a statement is in flight travel together in the next one (group commit). A batch that the
 // database refuses is read back and divided until each caller has an answer of its own. A save of unknown outcome is
 // sent again under its id, which can be inserted once only.
+//
+// Its scenarios are tested with the engine: internal/engine/save*_test.go.
 package save
 
 import (
@@ -280,7 +282,7 @@ func encodeHeaders(headers map[string]string) []byte {
 	return encoded
 }
 
-// isIn reports whether the row that is stored under the new row's id is the new row. A plain INSERT may have taken an
+// isIn reports whether stored, the row with the new row's id, was stored by this save. A plain INSERT may have taken an
 // id that was drawn here, even with the same content. A row of this save has the due time that was computed with the
 // id, also when its statement is sent again. Only after an unknown outcome may another process have changed it since,
 // which the version shows.

@@ -47,8 +47,13 @@ func (k Kind) String() string {
 //   - a form of DSN and a way to open it: [Target];
 //   - the classes of its errors: faultOf, and sessionKeeps for errors that a session repeats;
 //   - with rowLocks, a way to find locked rows: [Store.Locked];
+//   - statements that are written with ?: a placeholder of its own wants a rewrite in the lanes and reads; UNHEX and
+//     CAST(… AS CHAR), which saver, keeper, read, token, receiver and request write for all kinds;
+//   - the refusals after which a session is used again: lane.reusable, and collided in faults.go;
+//   - what follows a refused INSERT in a caller's transaction: package save reads there (tx.go);
 //   - migrations that end in the same tables and columns: a tree in package migrations, named by [Kind.String], whose
 //     active_key is what activeKey computes;
+//   - a table of versions in package migrations, `--for` of the command, raw statements of package bench;
 //   - a kind of server in package dbtest. The suites of storetest, the plans and the migrations then run on it.
 type dialect struct {
 	now      string // the time that decides
@@ -100,10 +105,14 @@ type dialect struct {
 }
 
 func dialectOf(kind Kind) dialect {
-	if kind == SQLite {
+	switch kind {
+	case SQLite:
 		return sqliteDialect
+	case MySQL:
+		return mysqlDialect
+	default:
+		panic("sqlstore: no dialect for " + kind.String())
 	}
-	return mysqlDialect
 }
 
 // onOwnSession returns the dialect of a connection of a lane. Its character set is known, so text needs no protection.

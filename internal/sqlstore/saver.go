@@ -47,7 +47,8 @@ func (s *Store) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	}
 }
 
-// saveLane separates rows that may wait for another transaction, because they have a key, from those that cannot.
+// saveLane separates rows that may wait for another transaction, because they have a key, from those that cannot. A
+// lane of package save with keys has rows with ids of callers as well: these may be refused, but wait for no lock.
 func (s *Store) saveLane(rows []row.Row) *lane {
 	if slices.ContainsFunc(rows, func(r row.Row) bool { return r.Key != "" }) {
 		return s.saveKeyed
