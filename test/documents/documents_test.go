@@ -99,7 +99,8 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	for _, doc := range documents(t, "*.md", "docs/*.md", "docs/adr/*.md") {
+	pages := documents(t, "*.md", "docs/*.md", "docs/adr/*.md", "internal/bench/*.md", "test/lab/results/*.md")
+	for _, doc := range pages {
 		for _, found := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(doc.text, ""), -1) {
 			path, anchor := doc.path, found[2]
 			switch {
