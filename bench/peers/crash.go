@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// crashTasks is how many tasks run in the worker that crashes.
+const crashTasks = 20
+
+// crash kills a worker that runs tasks. It measures how long it takes until another worker, which starts at that
+// moment, has begun all of them again. Where that does not happen, the figure is the patience.
+func crash(ctx context.Context, r *run) (figures, error) {
+	q, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	worker := exec.CommandContext(ctx, self, "-worker", r.system.name, "-dsn", r.dsn)
+	worker.Stderr = os.Stderr
+	out, err := worker.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := worker.Start(); err != nil {
+		return nil, err
+	}
+	defer func() { _ = worker.Process.Kill(); _ = worker.Wait() }()
+	for i := range crashTasks {
+		if err := q.save(ctx, newTask(i, time.Time{})); err != nil {
+			return nil, err
+		}
+	}
+	lines := bufio.NewScanner(out)
+	for i := range crashTasks {
+		if !lines.Scan() {
+			return nil, errors.Join(fmt.Errorf("the worker has started %d of %d tasks", i, crashTasks), lines.Err())
+		}
+	}
+	if err := worker.Process.Kill(); err != nil {
+		return nil, err
+	}
+	killed := time.Now()
+	s := newStarts(crashTasks)
+	if err := q.work(ctx, s.ran); err != nil {
+		return nil, err
+	}
+	if err := s.wait(ctx, r.patience); err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	return figures{"crash": time.Since(killed).Seconds()}, nil
+}
+
+// workUntilKilled is the worker that crashes. It prints a line for each task that it starts, and ends none.
+func workUntilKilled(ctx context.Context, name, dsn string) error {
+	for _, s := range systems {
+		if s.name != name {
+			continue
+		}
+		q, err := s.open(ctx, dsn)
+		if err != nil {
+			return err
+		}
+		err = q.work(ctx, func(ctx context.Context, t task) error {
+			fmt.Println(t.N)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+	return fmt.Errorf("no system is called %q", name)
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/bench/lateness"
+)
+
+// figures are what one measurement found, by the keys of the report. A measurement that a system cannot take part in
+// leaves its keys out.
+type figures map[string]float64
+
+// measurement takes figures of a system whose queue is empty.
+type measurement struct {
+	name string
+	take func(ctx context.Context, r *run) (figures, error)
+}
+
+var measurements = []measurement{
+	{"save", saves}, {"bulk", bulk}, {"drain", drain},
+	{"late.500", latenessAt(500)}, {"late.2000", latenessAt(2000)},
+	{"short", shortDelays}, {"now", startsNow}, {"crash", crash},
+}
+
+// run is one measurement of one system.
+type run struct {
+	system   system
+	dsn      string
+	length   time.Duration // of what is measured by time
+	lead     time.Duration // for saving what is due later
+	backlog  int           // tasks to drain
+	patience time.Duration // for the tasks of a worker that has crashed
+}
+
+func (r *run) open(ctx context.Context) (queue, error) { return r.system.open(ctx, r.dsn) }
+
+const callers = 64
+
+// each calls f from callers goroutines for the length, after a warm-up, and returns what the calls took.
+func (r *run) each(ctx context.Context, n int, f func(ctx context.Context, i int) error) ([]time.Duration, error) {
+	warm, next := time.Now().Add(r.length/6), atomic.Int64{}
+	end := warm.Add(r.length)
+	took := make([][]time.Duration, n)
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for c := range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				begun := time.Now()
+				if begun.After(end) {
+					return
+				}
+				if errs[c] = f(ctx, int(next.Add(1))); errs[c] != nil {
+					return
+				}
+				if begun.After(warm) {
+					took[c] = append(took[c], time.Since(begun))
+				}
+			}
+		})
+	}
+	all.Wait()
+	var sum []time.Duration
+	for _, t := range took {
+		sum = append(sum, t...)
+	}
+	return sum, cmp.Or(append(errs, context.Cause(ctx))...)
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func tomorrow() time.Time { return time.Now().Add(24 * time.Hour) }
+
+// saves has 64 goroutines that save one task at a time.
+func saves(ctx context.Context, r *run) (figures, error) {
+	q, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	due := tomorrow()
+	took, err := r.each(ctx, callers, func(ctx context.Context, i int) error { return q.save(ctx, newTask(i, due)) })
+	return figures{
+		"saves":    float64(len(took)) / r.length.Seconds(),
+		"save.p50": millis(lateness.Percentile(took, 50)), "save.p99": millis(lateness.Percentile(took, 99)),
+	}, err
+}
+
+// bulk has 4 goroutines that save 1,000 tasks at a time.
+func bulk(ctx context.Context, r *run) (figures, error) {
+	q, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	const many = 1000
+	due := tomorrow()
+	took, err := r.each(ctx, 4, func(ctx context.Context, i int) error {
+		tasks := make([]task, many)
+		for k := range tasks {
+			tasks[k] = newTask(i*many+k, due)
+		}
+		return q.saveMany(ctx, tasks)
+	})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, nil
+	}
+	return figures{"bulk": float64(len(took)) * many / r.length.Seconds()}, err
+}
+
+// fill stores tasks, by the system's bulk call or else by 64 goroutines.
+func fill(ctx context.Context, q queue, tasks []task) error {
+	const many = 1000
+	for i := 0; i < len(tasks); i += many {
+		err := q.saveMany(ctx, tasks[i:min(i+many, len(tasks))])
+		if errors.Is(err, errors.ErrUnsupported) {
+			return fillEach(ctx, q, tasks[i:])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fillEach(ctx context.Context, q queue, tasks []task) error {
+	var next atomic.Int64
+	errs := make([]error, callers)
+	var all sync.WaitGroup
+	for c := range callers {
+		all.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(tasks) {
+					return
+				}
+				if errs[c] = q.save(ctx, tasks[i]); errs[c] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// drain runs a backlog: from the start of the worker until the last task is completed as stored.
+func drain(ctx context.Context, r *run) (figures, error) {
+	tasks := make([]task, r.backlog)
+	for i := range tasks {
+		tasks[i] = newTask(i, time.Time{})
+	}
+	q, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = fill(ctx, q, tasks)
+	q.close()
+	if err != nil {
+		return nil, err
+	}
+	if q, err = r.open(ctx); err != nil {
+		return nil, err
+	}
+	defer q.close()
+	s := newStarts(len(tasks))
+	begun := time.Now()
+	if err := q.work(ctx, s.ran); err != nil {
+		return nil, err
+	}
+	if err := s.wait(ctx, 3*time.Minute); err != nil {
+		return nil, err
+	}
+	for {
+		n, err := q.unfinished(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return figures{"drain": float64(len(tasks)) / time.Since(begun).Seconds()}, nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// starts notes when tasks began first.
+type starts struct {
+	at   []atomic.Int64 // nanoseconds since 1970, 0 for none
+	left atomic.Int64
+	all  chan struct{}
+}
+
+func newStarts(n int) *starts {
+	s := &starts{at: make([]atomic.Int64, n), all: make(chan struct{})}
+	s.left.Store(int64(n))
+	return s
+}
+
+func (s *starts) ran(_ context.Context, t task) error {
+	if s.at[t.N].CompareAndSwap(0, time.Now().UnixNano()) && s.left.Add(-1) == 0 {
+		close(s.all)
+	}
+	return nil
+}
+
+func (s *starts) wait(ctx context.Context, limit time.Duration) error {
+	select {
+	case <-s.all:
+		return nil
+	case <-time.After(limit):
+		return fmt.Errorf("%d of %d tasks have not started after %v", s.left.Load(), len(s.at), limit)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// late returns how late the tasks began, and how many of them began before they were due.
+func (s *starts) late(due []time.Time) (late []time.Duration, early int) {
+	for i := range due {
+		d := time.Duration(s.at[i].Load() - due[i].UnixNano())
+		if d < 0 {
+			early++
+		}
+		late = append(late, d)
+	}
+	return late, early
+}
+
+func lateFigures(name string, late []time.Duration, early int) figures {
+	return figures{
+		name + ".p50": millis(lateness.Percentile(late, 50)), name + ".p99": millis(lateness.Percentile(late, 99)),
+		name + ".max":      millis(lateness.Percentile(late, 100)),
+		name + ".early":    float64(early) / float64(len(late)) * 100,
+		name + ".earliest": millis(lateness.Percentile(late, 0)),
+	}
+}
+
+// latenessAt saves tasks that are due at random moments, so many a second on average. All are saved before the first
+// one is due, by the process that runs them.
+func latenessAt(rate int) func(context.Context, *run) (figures, error) {
+	return func(ctx context.Context, r *run) (figures, error) {
+		q, err := r.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer q.close()
+		length := 3 * r.length
+		n := rate * int(length.Seconds())
+		s := newStarts(n)
+		if err := q.work(ctx, s.ran); err != nil {
+			return nil, err
+		}
+		first := time.Now().Add(r.lead)
+		tasks, due := make([]task, n), make([]time.Time, n)
+		for i := range tasks {
+			due[i] = first.Add(rand.N(length))
+			tasks[i] = newTask(i, due[i])
+		}
+		if err := fill(ctx, q, tasks); err != nil {
+			return nil, err
+		}
+		if left := time.Until(first); left < time.Second {
+			return nil, fmt.Errorf("saving %d tasks took until %v before the first was due", n, left)
+		}
+		if err := s.wait(ctx, time.Minute+length); err != nil {
+			return nil, err
+		}
+		late, early := s.late(due)
+		return lateFigures(fmt.Sprintf("late.%d", rate), late, early), nil
+	}
+}
+
+// paced saves a task every 5 ms: 200 a second. It returns when the tasks were due.
+func (r *run) paced(ctx context.Context, delay func() time.Duration) (late []time.Duration, early int, err error) {
+	q, err := r.open(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer q.close()
+	n := 200 * int(2*r.length.Seconds())
+	s, due, errs := newStarts(n), make([]time.Time, n), make([]error, n)
+	if err := q.work(ctx, s.ran); err != nil {
+		return nil, 0, err
+	}
+	time.Sleep(3 * time.Second) // until the workers have settled down
+	var all sync.WaitGroup
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for i := range n {
+		<-ticker.C
+		wait := delay()
+		due[i] = time.Now().Add(wait)
+		t := newTask(i, time.Time{})
+		if wait > 0 {
+			t.Due = due[i]
+		}
+		all.Go(func() { errs[i] = q.save(ctx, t) })
+	}
+	all.Wait()
+	if err := cmp.Or(errs...); err != nil {
+		return nil, 0, err
+	}
+	if err := s.wait(ctx, time.Minute); err != nil {
+		return nil, 0, err
+	}
+	late, early = s.late(due)
+	return late, early, nil
+}
+
+// shortDelays saves tasks that are due in less than 5 s.
+func shortDelays(ctx context.Context, r *run) (figures, error) {
+	late, early, err := r.paced(ctx, func() time.Duration { return time.Millisecond + rand.N(5*time.Second) })
+	if err != nil {
+		return nil, err
+	}
+	return lateFigures("short", late, early), nil
+}
+
+// startsNow saves tasks without a delay. What counts is from the call of save to the start.
+func startsNow(ctx context.Context, r *run) (figures, error) {
+	took, _, err := r.paced(ctx, func() time.Duration { return 0 })
+	return figures{
+		"now.p50": millis(lateness.Percentile(took, 50)), "now.p99": millis(lateness.Percentile(took, 99)),
+	}, err
+}
