@@ -1,0 +1,27 @@
+package orm
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/examples/orm/queries"
+)
+
+func PlaceOrderSQLC(ctx context.Context, db *sql.DB, tasks *delaytask.Scheduler, id int64) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	task, err := CloseOrder.SaveTx(ctx, tasks, tx, id, 30*time.Minute)
+	if err != nil {
+		return err
+	}
+	order := queries.InsertOrderParams{ID: id, CloseTask: task}
+	if err := queries.New(db).WithTx(tx).InsertOrder(ctx, order); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
