@@ -66,7 +66,31 @@ sim-growth: ## simulate 100 nodes for FOR (24h, in half an hour) and 1 to 30 nod
 
 .PHONY: lint
 lint: ## vet and golangci-lint
-	for module in . test/chaos test/sqlcheck; do (cd "$$module" && go vet ./... && golangci-lint run ./...); done
+	for module in . test/chaos test/deploy test/sqlcheck bench/peers examples/orm; do (cd "$$module" && go vet ./... && golangci-lint run ./...); done
+
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.4
+
+.PHONY: release-check
+release-check: ## check the workflows, and build what a release publishes but for its image, into a folder that is deleted
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+	@clone=$$(mktemp -d); trap 'rm -rf "$$clone"' EXIT; git clone -q . "$$clone" && cd "$$clone"; \
+		git remote set-url origin https://github.com/delaytask/delaytask; \
+		$(GORELEASER) check; $(GORELEASER) release --snapshot --clean --skip=docker,publish
+
+# What is linked is what the linker was given, not what go.mod lists for tests.
+.PHONY: peers-size
+peers-size: ## what the least program with delaytask and with River links: modules, packages that are not Go's own, bytes
+	@cd bench/peers; for peer in delaytask river; do \
+		CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o ../../bin/size-$$peer ./size/$$peer; \
+		linked=$$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./size/$$peer); \
+		echo "$$peer: $$(sort -u <<<"$$linked" | wc -l) modules, $$(wc -l <<<"$$linked") packages," \
+			"$$(stat -c %s ../../bin/size-$$peer) bytes"; \
+	done
+
+.PHONY: rules
+rules: ## check and test the alert rules; promtool is in Debian's package prometheus
+	promtool check rules deploy/prometheus/delaytask.rules.yml
+	promtool test rules deploy/prometheus/*.test.yml
 
 .PHONY: fmt
 fmt: ## format all Go files
@@ -74,11 +98,15 @@ fmt: ## format all Go files
 
 .PHONY: tidy
 tidy: ## tidy go.mod and go.sum of all modules
-	for module in . test/chaos test/sqlcheck; do go -C "$$module" mod tidy; done
+	for module in . test/chaos test/deploy test/sqlcheck bench/peers examples/orm; do go -C "$$module" mod tidy; done
 
 .PHONY: bench
 bench: ## run the benchmarks of single parts
 	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: peers
+peers: ## measure River, Asynq, backlite and delaytask on one machine; as root; RECORD=true records it
+	go -C bench/peers run . $(if $(filter true,$(RECORD)),-record results.md) $(PEERS)
 
 SERVER ?= mariadb
 
@@ -119,6 +147,11 @@ test-clusters: ## hurt clusters of Galera and of group replication and their mem
 .PHONY: mutations
 mutations: ## apply each mutation to the code, and fail where no test notices
 	go run ./test/lab mutate
+
+.PHONY: test-orm
+test-orm: ## run the transactions of docs/transactions.md with GORM, ent, bun, sqlx and sqlc
+	@CGO_ENABLED=0 go -C examples/orm vet ./...
+	@$(call tested,CGO_ENABLED=0 go -C examples/orm test -count=1 ./...)
 
 .PHONY: clone
 clone: ## run the two commands of the README in a clean clone

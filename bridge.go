@@ -20,13 +20,13 @@ func init() {
 	}
 	bridge.Store = func(scheduler any) store.Store { return scheduler.(*Scheduler).store }
 	bridge.Warning = func(scheduler any) string { return scheduler.(*Scheduler).engine.Warning() }
-	bridge.Save = func(ctx context.Context, scheduler, item any) (int64, any, error) {
+	bridge.Save = func(ctx context.Context, scheduler, item any) (id int64, task any, rescheduled bool, err error) {
 		i := item.(Item)
-		id, stored, err := scheduler.(*Scheduler).save(ctx, i.Tag, i.Body, i.Delay, i.Options)
-		if stored == nil {
-			return id, nil, err
+		id, saved, err := scheduler.(*Scheduler).save(ctx, i.Tag, i.Body, i.Delay, i.Options)
+		if saved.Row != nil {
+			task = taskOf(saved.Row)
 		}
-		return id, taskOf(stored), err
+		return id, task, saved.Rescheduled, err
 	}
 	bridge.CheckSave = func(scheduler, item any) error {
 		i := item.(Item)

@@ -12,9 +12,16 @@ import (
 
 	"github.com/delaytask/delaytask/internal/clock"
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
+
+// Metrics counts and measures what a scheduler does. Package metrics has the one for Prometheus. It is a package of its
+// own, so that a program that does not import it links no Prometheus.
+type Metrics interface {
+	Recorder() metrics.Recorder
+}
 
 // Config configures a [Scheduler]. Fields that are left out take their defaults. Open and New return [ErrInvalidConfig]
 // for values that are out of range or contradict each other.
@@ -23,8 +30,9 @@ type Config struct {
 	// headers and passwords are never logged. Default: slog.Default().
 	Logger *slog.Logger
 
-	// Metrics counts and measures what the scheduler does; see [NewMetrics]. Default: nothing is measured.
-	Metrics *Metrics
+	// Metrics counts and measures what the scheduler does: what New of package metrics returns. Default: nothing is
+	// measured.
+	Metrics Metrics
 
 	// TracerProvider makes a span of OpenTelemetry for each save and for each attempt of a processor. Default: none are
 	// made.
@@ -209,7 +217,7 @@ func (c *Config) engineConfig(store store.Store) engine.Config {
 		OnFailed: c.OnFailed, OnRescued: c.OnRescued,
 	}
 	if c.Metrics != nil {
-		cfg.Metrics = c.Metrics.collector
+		cfg.Metrics = c.Metrics.Recorder()
 	}
 	return cfg
 }

@@ -3,11 +3,16 @@ package delaytask
 import (
 	"errors"
 
+	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/processor"
 )
 
 // ErrInvalidConfig is returned by Open and New when a field of [Config] is out of range.
 var ErrInvalidConfig = errors.New("delaytask: invalid config")
+
+// ErrUnknownDriver is returned by Open and New for a SQLite database when the program does not import package sqlite,
+// which links the driver.
+var ErrUnknownDriver = sqlstore.ErrUnknownDriver
 
 // ErrNotReady is returned by Ready, with the reason.
 var ErrNotReady = errors.New("delaytask: not ready")
@@ -53,6 +58,7 @@ var (
 	ErrClosed         = processor.ErrClosed
 
 	ErrNotStarted = processor.ErrNotStarted
+	ErrStarted    = processor.ErrStarted
 	ErrOverloaded = processor.ErrOverloaded
 
 	// ErrNoLease is returned by [CompleteTx] when the context is not one that a processor was called with.
@@ -75,6 +81,9 @@ var (
 
 // DuplicateError says which unfinished task carries the key. It Is [ErrDuplicate].
 type DuplicateError = processor.DuplicateError
+
+// NotPendingError says which task carries the key of a save that was to reschedule it. It Is [ErrNotPending].
+type NotPendingError = processor.NotPendingError
 
 // OutcomeUnknownError carries the id to save again with. It Is [ErrOutcomeUnknown].
 type OutcomeUnknownError = processor.OutcomeUnknownError

@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 // A task is saved and runs when its delay is over. The database is a file; no server is needed.
@@ -32,20 +33,21 @@ func Example() {
 	type order struct {
 		Number int `json:"number"`
 	}
+	closeOrder := delaytask.NewKind[order]("order.close", delaytask.WithMaxAttempts(5))
 	done := make(chan struct{})
-	closeOrder := processor.Typed(func(ctx context.Context, task *processor.Task, o order) error {
+	err = closeOrder.Process(scheduler, func(ctx context.Context, task *processor.Task, o order) error {
 		fmt.Printf("closing order %d, early: %v\n", o.Number, time.Now().Before(task.Expected))
 		close(done)
 		return nil
 	})
-	if err := scheduler.Register("order.close", closeOrder); err != nil {
+	if err != nil {
 		log.Fatal(err)
 	}
 	if err := scheduler.Start(ctx); err != nil {
 		log.Fatal(err)
 	}
 
-	if _, err := scheduler.SaveDelayTask(ctx, "order.close", order{Number: 7}, 200*time.Millisecond); err != nil {
+	if _, err := closeOrder.Save(ctx, scheduler, order{Number: 7}, 200*time.Millisecond); err != nil {
 		log.Fatal(err)
 	}
 	<-done

@@ -17,7 +17,8 @@ import (
 // Open connects to the database that dsn names and returns a scheduler that can save tasks; [Scheduler.Start] lets it
 // run them. Stop closes the connections.
 //
-//	sqlite:PATH                                  an embedded database, created and migrated as needed
+//	sqlite:PATH                                  an embedded database, created and migrated as needed; import package
+//	                                             sqlite for it
 //	user:password@tcp(host:3306)/database        MySQL or MariaDB, as in go-sql-driver/mysql
 //	mysql://user:password@host:3306/database     the same as a URL
 //
@@ -94,7 +95,7 @@ func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 		return fmt.Errorf("delaytask: %w", err)
 	}
 	for _, w := range warnings {
-		cfg.Logger.Warn("the database works, but not as well as it should", "warning", string(w))
+		cfg.Logger.Warn("the database works, but not as well as it should", "warning", w.String())
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/delaytask/delaytask/internal/cluster"
-	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -22,7 +22,8 @@ import (
 // It returns an error about the arguments (nothing is stored then); [ErrDuplicate] together with the id of the
 // unfinished task that carries the key; [ErrOverloaded] when the database takes less than is offered; or
 // [ErrOutcomeUnknown] when ctx ended before the outcome was known: save again with the id that [OutcomeUnknownError]
-// holds, which is safe.
+// holds, which is safe. [WithOnConflict] says what else a save with a key does and returns. [ErrContended] means that
+// the key belonged to another task each time; save again.
 func (s *Scheduler) SaveDelayTask(
 	ctx context.Context, tag string, body any, delay time.Duration, opts ...Option,
 ) (int64, error) {
@@ -30,26 +31,27 @@ func (s *Scheduler) SaveDelayTask(
 	return id, err
 }
 
-// save also returns the row if it is known without a read.
+// save also returns what is known of the task without a read.
 func (s *Scheduler) save(
 	ctx context.Context, tag string, body any, delay time.Duration, opts []Option,
-) (id int64, stored *row.Row, err error) {
+) (id int64, saved engine.Saved, err error) {
 	if err := s.enter(ctx); err != nil {
-		return 0, nil, err
+		return 0, saved, err
 	}
 	ctx, span := s.tracing.send(ctx, tag)
 	defer func() { endSend(span, id, err) }()
 	save, err := s.newSave(s.tracing.carried(ctx), tag, body, delay, opts)
 	if err != nil {
-		return 0, nil, err
+		return 0, saved, err
 	}
 	s.tracing.noteDelay(span, &save)
 	return s.engine.Save(ctx, save)
 }
 
 // SaveDelayTaskTx is SaveDelayTask inside the caller's transaction, which must be one of the same database: the task
-// exists if and only if the transaction commits. Nothing is retried there. After an error other than one about the
-// arguments or [ErrDuplicate] the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction, and
+// exists if and only if the transaction commits. A task that it reschedules, see [WithOnConflict], stays locked until
+// then. Nothing is retried there. After an error other than one about the arguments, [ErrDuplicate] or [ErrNotPending]
+// the transaction should be rolled back. It returns [ErrNilTx] for a nil transaction, and
 // [ErrNoTransaction] for what commits each statement by itself, as a pool does.
 //
 // The Commit of database/sql takes no context: a readTimeout of the caller's pool bounds how long a server that hangs
@@ -85,6 +87,9 @@ type SaveResult = processor.SaveResult
 // nothing of its chunk is stored. The other items of the chunk have [ErrChunkRefused]. Other chunks are stored all the
 // same. [ErrDuplicate] refuses nothing of the chunk: the task with the key exists. Of two items with one key the first
 // wins.
+//
+// What [WithOnConflict] asks for is done once all chunks are stored, in the order of the items. So a later item may
+// also reschedule the task of an earlier one. [ErrNotPending] and [ErrContended] refuse nothing of the chunk.
 //
 // A nil error means that every item is stored or met an unfinished task with its key. Otherwise the error wraps that of
 // the first item that was not stored. Saving again with the same keys, or with the ids of [OutcomeUnknownError], stores

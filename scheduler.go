@@ -35,6 +35,7 @@ type Scheduler struct {
 	release func(context.Context) error // frees what the scheduler holds of the database
 	stop    sync.Once
 	stopErr error
+	started atomic.Bool
 	closed  atomic.Bool
 }
 
@@ -45,7 +46,25 @@ func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release fu
 		bodyLimit: cfg.BodyLimit, quarantine: built.Quarantine, heartbeat: built.Heartbeat, release: release,
 	}
 	s.tracing = newTracing(cfg, s.Now)
+	if s.tracing.tracer != nil {
+		// Tracing is the outermost middleware. An empty registry refuses none.
+		_ = s.registry.Use(processor.Tracing(s.tracing.process))
+	}
 	return s
+}
+
+// Use puts middleware around the processors of all tags, registered before or after. It goes outside of the middleware
+// that a tag is registered with. The first one is outermost, and those of a later call are inside.
+//
+// It returns [ErrStarted] after Start, [ErrInvalidOption] when one is nil, and [ErrNilProcessor] when one returns nil.
+func (s *Scheduler) Use(mw ...processor.Middleware) error {
+	switch {
+	case s.closed.Load():
+		return ErrClosed
+	case s.started.Load():
+		return ErrStarted
+	}
+	return s.registry.Use(mw...)
 }
 
 // Register gives a tag its processor in this process. It may be called before and after Start. A tag has one processor
@@ -56,10 +75,6 @@ func newScheduler(e *engine.Engine, built engine.Config, cfg *Config, release fu
 func (s *Scheduler) Register(tag string, p processor.Processor, opts ...processor.RegisterOption) error {
 	if s.closed.Load() {
 		return ErrClosed
-	}
-	if s.tracing.tracer != nil {
-		// Tracing is the outermost middleware.
-		opts = append([]processor.RegisterOption{processor.Use(processor.Tracing(s.tracing.process))}, opts...)
 	}
 	if err := s.registry.Register(tag, p, opts...); err != nil {
 		return err
@@ -83,6 +98,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
+	s.started.Store(true)
 	return s.engine.Start(ctx)
 }
 

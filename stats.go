@@ -7,9 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -18,7 +15,7 @@ import (
 type TagStats = processor.TagStats
 
 // Stats returns counts of every tag that has tasks, is served or is paused, sorted by tag. It counts the whole table,
-// so it is for people and slow dashboards. [Metrics] are for monitoring.
+// so it is for people and slow dashboards. Package metrics is for monitoring.
 func (s *Scheduler) Stats(ctx context.Context) ([]TagStats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -125,18 +122,3 @@ func latenessOf(late []time.Duration) Lateness {
 	rank := func(percent int) time.Duration { return late[(len(late)*percent+99)/100-1] }
 	return Lateness{Samples: len(late), P50: rank(50), P95: rank(95), P99: rank(99), Max: late[len(late)-1]}
 }
-
-// Metrics is a [prometheus.Collector] of everything a scheduler counts and measures: saves, claims, runs by result,
-// retries, rescues, lateness per tag, batch sizes, database errors by class, timers in memory, and how well the
-// database's clock is known. All names begin with delaytask_ and do not change.
-type Metrics struct{ collector *metrics.Collector }
-
-// NewMetrics returns the metrics of one scheduler. It registers itself nowhere: register it where the application's
-// metrics are served, and put it into [Config].
-func NewMetrics() *Metrics { return &Metrics{collector: metrics.New()} }
-
-// Describe implements [prometheus.Collector].
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.collector.Describe(ch) }
-
-// Collect implements [prometheus.Collector].
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) { m.collector.Collect(ch) }

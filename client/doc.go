@@ -8,9 +8,8 @@
 //	…
 //	tasks.SaveDelayTask(ctx, "order.close", order, 30*time.Minute)
 //
-// A program that uses [processor.Scheduler] moves between this and the library by changing the constructor. Three
-// things differ: the service takes JSON bodies only, there are no transactions, and times of stored tasks are in whole
-// milliseconds.
+// A program that uses [processor.Scheduler] moves between this and the library by changing the constructor. Two
+// things differ: there are no transactions, and times of stored tasks are in whole milliseconds.
 //
 // # When no answer comes
 //

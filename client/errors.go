@@ -38,8 +38,11 @@ func (e *Error) Error() string {
 
 // Unwrap returns the error that the library would have returned.
 func (e *Error) Unwrap() error {
-	if e.Code == wire.CodeDuplicate {
+	switch {
+	case e.Code == wire.CodeDuplicate:
 		return &processor.DuplicateError{ID: e.TaskID}
+	case e.Code == wire.CodeNotPending && e.TaskID != 0:
+		return &processor.NotPendingError{ID: e.TaskID}
 	}
 	return sentinels[e.Code]
 }

@@ -108,6 +108,17 @@ func (c *Client) Receiver(app, address string, opts ...ReceiverOption) (*Receive
 	return r, nil
 }
 
+// Use puts middleware around the processors of all tags of this receiver, as [Client.Use] does. It returns the same
+// errors.
+func (r *Receiver) Use(mw ...processor.Middleware) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.started {
+		return processor.ErrStarted
+	}
+	return r.registry.Use(mw...)
+}
+
 // Register gives a tag its processor in this receiver. It may be called before and after Start. [processor.TTR] and
 // [processor.MaxAttempts] are refused with [processor.ErrInvalidOption]: they are given when a task is saved. Other
 // errors are those of [Client.Register].

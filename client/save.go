@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,12 +19,12 @@ import (
 // delay counts from when the service has accepted the task.
 //
 // The body is encoded as the library does it: a []byte, a string and a json.RawMessage are taken as they are, anything
-// else is marshalled. The result must be JSON, or empty.
+// else is marshalled.
 //
 // It returns an error about the arguments (nothing is sent then, or stored); [processor.ErrDuplicate] together with the
 // id of the unfinished task that carries the key; [processor.ErrOverloaded]; or [processor.ErrOutcomeUnknown] when ctx
 // or the retry time ended before the outcome was known: save again with the id that [processor.OutcomeUnknownError]
-// holds, which is safe.
+// holds, which is safe. [processor.WithOnConflict] says what else a save with a key does and returns.
 func (c *Client) SaveDelayTask(
 	ctx context.Context, tag string, body any, delay time.Duration, opts ...processor.Option,
 ) (int64, error) {
@@ -39,7 +38,12 @@ func (c *Client) SaveDelayTask(
 	var saved wire.Saved
 	r := &request{method: http.MethodPost, path: "/v1/tasks", body: save, into: &saved, limit: tasks(1), again: true}
 	if unclear, err := c.call(ctx, r); err != nil {
-		return 0, saveError(err, unclear, int64(save.ID))
+		err = saveError(err, unclear, int64(save.ID))
+		if busy, ok := errors.AsType[*processor.NotPendingError](err); ok &&
+			!errors.Is(err, processor.ErrOutcomeUnknown) {
+			return busy.ID, err
+		}
+		return 0, err
 	}
 	if saved.Duplicate {
 		return int64(saved.ID), fmt.Errorf("save: %w", &processor.DuplicateError{ID: int64(saved.ID)})
@@ -51,6 +55,7 @@ func (c *Client) SaveDelayTask(
 func saveError(err error, unclear bool, id int64) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch {
+		case e.Code == wire.CodeNotPending: // the first try may have rescheduled the task, which runs by now
 		case e.Status == http.StatusBadRequest, e.Status == http.StatusConflict,
 			e.Status == http.StatusUnprocessableEntity,
 			e.Status == http.StatusRequestEntityTooLarge:
@@ -80,15 +85,14 @@ func (c *Client) newSave(tag string, body any, delay time.Duration, opts []proce
 	case !cluster.Valid(s.ID):
 		return nil, fmt.Errorf("%w: got %d", processor.ErrInvalidID, s.ID)
 	}
-	if len(s.Body) > 0 && !json.Valid(s.Body) {
-		return nil, fmt.Errorf("%w: the service takes JSON; pass a value, or a text as JSON", processor.ErrInvalidBody)
-	}
 	return wireSave(&s), nil
 }
 
 func wireSave(s *processor.Save) *wire.Save {
+	body := wire.BodyOf(s.Body)
 	w := &wire.Save{
-		Tag: s.Tag, App: s.Headers[processor.AppHeader], Body: s.Body, Key: s.Key, ID: wire.ID(s.ID),
+		Tag: s.Tag, App: s.Headers[processor.AppHeader], Body: body.Body, BodyText: body.BodyText,
+		Key: s.Key, ID: wire.ID(s.ID),
 		TTR:         wire.Duration(s.TTR),
 		MaxAttempts: s.MaxAttempts, NoAttemptLimit: s.Unlimited, Priority: s.Priority, Headers: withoutApp(s.Headers),
 	}
@@ -102,6 +106,7 @@ func wireSave(s *processor.Save) *wire.Save {
 	if s.MaxLate > 0 {
 		w.MaxLateness, w.LatePolicy = wire.Duration(s.MaxLate), latePolicies[s.LatePolicy]
 	}
+	w.OnConflict, w.MaxWait = string(s.OnConflict), wire.Duration(s.MaxWait)
 	return w
 }
 
@@ -169,7 +174,7 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]
 	}
 	results := make([]processor.SaveResult, len(items))
 	for i := range results {
-		results[i] = saveResult(&saved.Results[i], int64(saves[i].ID))
+		results[i] = saveResult(&saved.Results[i], int64(saves[i].ID), unclear)
 	}
 	numberChunks(results, saved.Chunks)
 	return results, firstLost(results)
@@ -178,16 +183,20 @@ func (c *Client) SaveDelayTasks(ctx context.Context, items []processor.Item) ([]
 // batchAnswer bounds the answer to a batch, which has an entry for each task.
 const batchAnswer = 16 << 20
 
-func saveResult(r *wire.BatchResult, id int64) processor.SaveResult {
+// saveResult returns what became of a task of a batch. unclear says that an earlier try may have been served.
+func saveResult(r *wire.BatchResult, id int64, unclear bool) processor.SaveResult {
 	switch {
 	case r.Duplicate:
 		return processor.SaveResult{ID: int64(r.ID), Err: &processor.DuplicateError{ID: int64(r.ID)}}
-	case r.Code == wire.CodeOutcomeUnknown:
+	case r.Code == wire.CodeOutcomeUnknown,
+		r.Code == wire.CodeNotPending && unclear: // the first try may have rescheduled the task, which runs by now
 		return processor.SaveResult{Err: &processor.OutcomeUnknownError{ID: id, Err: refusal(r.Code, r.Detail, id)}}
+	case r.Code == wire.CodeNotPending:
+		return processor.SaveResult{ID: int64(r.ID), Err: refusal(r.Code, r.Detail, int64(r.ID))}
 	case r.Code != "":
 		return processor.SaveResult{Err: refusal(r.Code, r.Detail, int64(r.ID))}
 	default:
-		return processor.SaveResult{ID: int64(r.ID)}
+		return processor.SaveResult{ID: int64(r.ID), Rescheduled: r.Rescheduled}
 	}
 }
 

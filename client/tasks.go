@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -22,6 +21,27 @@ func (c *Client) Get(ctx context.Context, ref processor.Ref) (processor.TaskRow,
 	var task wire.Task
 	err := c.onTask(ctx, ref, "get", &request{method: http.MethodGet, into: &task, limit: tasks(1), again: true})
 	return stored(&task), err
+}
+
+// Wait returns the task with this id once it is completed, failed or cancelled. A task that has ended already is
+// returned at once. How the task ended is in its status, and is no error.
+//
+// It returns [processor.ErrNotFound] when there is no such task or it is deleted meanwhile, the context's cause when
+// ctx ends first, and [ErrNoAnswer] when the service is away for longer than the client's retry time.
+func (c *Client) Wait(ctx context.Context, id int64) (processor.TaskRow, error) {
+	for {
+		var task wire.Task
+		err := c.onTask(ctx, processor.ID(id), "wait for", &request{
+			method: http.MethodGet, path: "?wait=" + millisText(pollWait), into: &task, limit: tasks(1), wait: pollWait,
+			again: true,
+		})
+		if err != nil {
+			return processor.TaskRow{}, err
+		}
+		if row := stored(&task); row.Status.Final() || row.Broken != "" {
+			return row, nil
+		}
+	}
 }
 
 // Explain returns why a task has not run. It returns [processor.ErrNotFound] when there is no such task.
@@ -63,8 +83,8 @@ func (c *Client) Cancel(
 // [processor.Pending].
 //
 // It returns [processor.ErrNotFound], [processor.ErrBroken], [processor.ErrFinished], [processor.ErrNotPending] for a
-// task that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody] also for
-// an empty body, which cannot be sent, [processor.ErrContended], or [ErrNoAnswer].
+// task that is executing, [processor.ErrInvalidDelay], [processor.ErrDelayTooLong], [processor.ErrInvalidBody],
+// [processor.ErrContended], or [ErrNoAnswer].
 func (c *Client) Reschedule(
 	ctx context.Context, ref processor.Ref, delay time.Duration, opts ...processor.ChangeOption,
 ) (processor.Status, error) {
@@ -72,7 +92,7 @@ func (c *Client) Reschedule(
 	if err != nil {
 		return "", err
 	}
-	change := wire.Change{Body: move.Body}
+	var change wire.Change
 	if move.At.IsZero() {
 		d := wire.Duration(move.Delay)
 		change.Delay = &d
@@ -80,9 +100,7 @@ func (c *Client) Reschedule(
 		change.At = wireTime(move.At)
 	}
 	if move.Body != nil {
-		if err := checkNewBody(move.Body); err != nil {
-			return "", err
-		}
+		newBody(&change, move.Body)
 	}
 	return c.change(ctx, ref, "reschedule", &request{method: http.MethodPatch, body: change})
 }
@@ -94,17 +112,19 @@ func (c *Client) SetBody(ctx context.Context, ref processor.Ref, body any) (proc
 	if err != nil {
 		return "", err
 	}
-	if err := checkNewBody(save.Body); err != nil {
-		return "", err
-	}
-	return c.change(ctx, ref, "set the body of", &request{method: http.MethodPatch, body: wire.Change{Body: save.Body}})
+	var w wire.Change
+	newBody(&w, save.Body)
+	return c.change(ctx, ref, "set the body of", &request{method: http.MethodPatch, body: w})
 }
 
-func checkNewBody(body []byte) error {
-	if !json.Valid(body) {
-		return fmt.Errorf("%w: the service takes JSON, and cannot empty a body", processor.ErrInvalidBody)
+// newBody sets the body of a change. A text field empties one, too.
+func newBody(w *wire.Change, body []byte) {
+	if sorted := wire.BodyOf(body); sorted.Body != nil {
+		w.Body = sorted.Body
+	} else {
+		text := string(body)
+		w.BodyText = &text
 	}
-	return nil
 }
 
 func (c *Client) change(ctx context.Context, ref processor.Ref, op string, r *request) (processor.Status, error) {

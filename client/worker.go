@@ -57,6 +57,24 @@ func newWorker(c *Client, cfg *config) *worker {
 	return w
 }
 
+// Use puts middleware around the processors of all tags, registered before or after. It goes outside of the middleware
+// that a tag is registered with. The first one is outermost, and those of a later call are inside.
+//
+// It returns [processor.ErrStarted] after Start, [processor.ErrInvalidOption] when one is nil, and
+// [processor.ErrNilProcessor] when one returns nil.
+func (c *Client) Use(mw ...processor.Middleware) error {
+	if c.closed.Load() {
+		return processor.ErrClosed
+	}
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.started {
+		return processor.ErrStarted
+	}
+	return w.registry.Use(mw...)
+}
+
 // Register gives a tag its processor in this process. It may be called before and after Start.
 //
 // [processor.Concurrency] gives the tag slots of its own, besides those that all other tags share ([WithConcurrency]).

@@ -7,6 +7,7 @@
 //	orders := shop.NewOrders(s.Scheduler) // registers processors and saves tasks, as it always does
 //	orders.Place(ctx, 7)
 //	s.RequireSaved(t, "order.close", delaytasktest.Body(7), delaytasktest.Delay(30*time.Minute))
+//	delaytasktest.RequireSavedOf(t, s, shop.CloseOrder, delaytasktest.Key("7")) // by its Kind, body decoded
 //	s.Advance(30 * time.Minute) // runs what falls due, in order, before it returns
 //
 // The same code as in production decides what runs and when, including retries, snoozes and timeouts. Three things

@@ -12,6 +12,9 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
+// CloseOrder has the number of an order as its body.
+var CloseOrder = delaytask.NewKind[int]("order.close")
+
 // shop is the code under test. It takes the scheduler that production hands it.
 type shop struct {
 	tasks  *delaytask.Scheduler
@@ -22,14 +25,14 @@ type shop struct {
 
 func newShop(tasks *delaytask.Scheduler) *shop {
 	s := &shop{tasks: tasks, paid: map[int]bool{}}
-	if err := tasks.Register("order.close", processor.Typed(s.close)); err != nil {
+	if err := CloseOrder.Process(tasks, s.close); err != nil {
 		panic(err)
 	}
 	return s
 }
 
 func (s *shop) order(ctx context.Context, number int) error {
-	_, err := s.tasks.SaveDelayTask(ctx, "order.close", number, 30*time.Minute, delaytask.WithKey(fmt.Sprint(number)))
+	_, err := CloseOrder.Save(ctx, s.tasks, number, 30*time.Minute, delaytask.WithKey(fmt.Sprint(number)))
 	return err
 }
 
@@ -54,8 +57,8 @@ func Example() {
 	if err := shop.order(context.Background(), 7); err != nil {
 		t.Fatal(err)
 	}
-	task := s.RequireSaved(t, "order.close", delaytasktest.Body(7), delaytasktest.Delay(30*time.Minute))
-	fmt.Println(task.Key, task.Status, task.Expected.Format(time.TimeOnly))
+	task := delaytasktest.RequireSavedOf(t, s, CloseOrder, delaytasktest.Delay(30*time.Minute))
+	fmt.Println(task.Body, task.Key, task.Status, task.Expected.Format(time.TimeOnly))
 
 	fmt.Println(len(s.Advance(29*time.Minute)), "runs in 29 minutes")
 	for _, run := range s.Advance(2 * time.Minute) {
@@ -63,7 +66,7 @@ func Example() {
 	}
 	fmt.Println("closed:", shop.closed)
 	// Output:
-	// 7 pending 12:30:00
+	// 7 7 pending 12:30:00
 	// 0 runs in 29 minutes
 	// 12:30:00 1 the warehouse does not answer pending
 	// 12:30:01 2 the warehouse does not answer pending

@@ -194,6 +194,12 @@ func (s store) FindActive(ctx context.Context, _ processor.Tx, keys []row.TagKey
 	return s.Store.FindActive(ctx, nil, keys)
 }
 
+func (s store) LockActive(
+	ctx context.Context, _ processor.Tx, key row.TagKey,
+) ([]row.Row, []row.Broken, error) {
+	return s.Store.LockActive(ctx, nil, key)
+}
+
 func (s store) Update(ctx context.Context, _ processor.Tx, changes []row.Change) (int, error) {
 	return s.Store.Update(ctx, nil, changes)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/migrations"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 // TestMain is also the process that only migrates: see processes_test.go.

@@ -53,6 +53,9 @@ func applied(ctx context.Context, db *sql.DB, kind sqlstore.Kind) (map[int64]boo
 		return nil, err
 	}
 	exists, err := versions.TableExists(ctx, db)
+	if err == nil && !exists {
+		err = denied(ctx, db)
+	}
 	if err != nil || !exists {
 		return nil, err
 	}
@@ -65,4 +68,14 @@ func applied(ctx context.Context, db *sql.DB, kind sqlstore.Kind) (map[int64]boo
 		applied[m.Version] = true
 	}
 	return applied, nil
+}
+
+// denied returns an error when the account may not read the table of versions. A server hides the table then.
+func denied(ctx context.Context, db *sql.DB) error {
+	var n int
+	err := db.QueryRowContext(ctx, "SELECT 1 FROM "+versionTable+" WHERE 1 = 0").Scan(&n)
+	if sqlstore.IsDenied(err) {
+		return err
+	}
+	return nil
 }

@@ -84,13 +84,16 @@ var (
 	ErrFinished = errors.New("delaytask: task is finished")
 	// ErrNotFailed is returned by Retry when the task has not failed.
 	ErrNotFailed = errors.New("delaytask: task has not failed")
-	// ErrContended is returned when the task changed each time it was about to be changed; trying again may succeed.
+	// ErrContended is returned when the task changed each time it was about to be changed, or when the key of a save
+	// belonged to another task each time; trying again may succeed.
 	// Inside a transaction it also means that the transaction reads an older state than it would change.
 	ErrContended = errors.New("delaytask: the task keeps changing; try again")
 	// ErrClosed is returned after Stop.
 	ErrClosed = errors.New("delaytask: scheduler is stopped")
 	// ErrNotStarted is returned by Pop before Start.
 	ErrNotStarted = errors.New("delaytask: scheduler is not started")
+	// ErrStarted is returned by Use after Start.
+	ErrStarted = errors.New("delaytask: scheduler is started; call Use before Start")
 	// ErrGraceEnded is returned by Stop when processors were still running at the end of the grace; their tasks were
 	// released, which is no fault.
 	ErrGraceEnded = errors.New("delaytask: processors were still running at the end of the grace; " +
@@ -117,6 +120,14 @@ type DuplicateError struct {
 
 func (e *DuplicateError) Error() string { return fmt.Sprintf("%v (task %d)", ErrDuplicate, e.ID) }
 func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
+
+// NotPendingError says which task carries the key of a save that was to reschedule it. It Is [ErrNotPending].
+type NotPendingError struct{ ID int64 }
+
+func (e *NotPendingError) Error() string {
+	return fmt.Sprintf("%v: task %d carries the key and is executing", ErrNotPending, e.ID)
+}
+func (e *NotPendingError) Unwrap() error { return ErrNotPending }
 
 // OutcomeUnknownError carries the id to save again with. It Is [ErrOutcomeUnknown].
 type OutcomeUnknownError struct {

@@ -31,8 +31,8 @@ func WithTime(t time.Time) Option {
 }
 
 // WithKey names the task: while a task of the tag with this key is unfinished, saving another one returns
-// [ErrDuplicate]. Keys are case-sensitive. "" means no key. A key belongs to the application of [WithApp]. It returns
-// [ErrInvalidKey].
+// [ErrDuplicate], or does what [WithOnConflict] says. Keys are case-sensitive. "" means no key. A key belongs to the
+// application of [WithApp]. It returns [ErrInvalidKey].
 func WithKey(key string) Option {
 	return func(s *Save) error {
 		s.Key = key
@@ -124,6 +124,62 @@ func WithMaxLateness(d time.Duration, policy LatePolicy) Option {
 			return fmt.Errorf("%w: late policy %d is unknown", ErrInvalidOption, policy)
 		}
 		s.MaxLate, s.LatePolicy = roundUp(d), policy
+		return nil
+	}
+}
+
+// ConflictMode says what a save does when an unfinished task carries its key. The texts are those of the service.
+type ConflictMode string
+
+// The modes of [WithOnConflict]. Times are due times.
+const (
+	KeepExisting       ConflictMode = "keep_existing"         // leave the existing task as it is; the default
+	ReplaceTime        ConflictMode = "replace_time"          // give it the time of this save
+	ReplaceTimeAndBody ConflictMode = "replace_time_and_body" // give it the time and the body of this save
+	OnlyEarlier        ConflictMode = "only_earlier"          // give it the time of this save if that is earlier
+	OnlyLater          ConflictMode = "only_later"            // give it the time of this save if that is later
+)
+
+// WithOnConflict says what the save does when an unfinished task of the tag carries the key of [WithKey]. The save
+// returns the id of that task. Each change adds 1 to its version. A body that differs gives back its attempts and sets
+// its crash count to 0. All else of the existing task stays.
+//
+//	the save meets        it returns
+//	no unfinished task    nil: a new task is stored
+//	a pending task        nil when the mode has given it the time, else ErrDuplicate
+//	an executing task     ErrNotPending, with the id in a [NotPendingError]; nothing is changed
+//
+// A task is executing while a processor or a caller of Pop has it, and some 100 ms before it is due. [ErrContended]
+// says that the existing tasks changed or ended each time; save again.
+//
+// Saving again after [ErrOutcomeUnknown] stores the task once more, and it may run again, when the existing task that
+// took the first save over has ended meanwhile.
+//
+// WithOnConflict returns [ErrInvalidOption] for an unknown mode, and when the save has no key.
+func WithOnConflict(mode ConflictMode) Option {
+	return func(s *Save) error {
+		switch mode {
+		case KeepExisting:
+			mode = ""
+		case ReplaceTime, ReplaceTimeAndBody, OnlyEarlier, OnlyLater:
+		default:
+			return fmt.Errorf("%w: conflict mode %.40q: want %s, %s, %s, %s or %s", ErrInvalidOption, mode,
+				KeepExisting, ReplaceTime, ReplaceTimeAndBody, OnlyEarlier, OnlyLater)
+		}
+		s.OnConflict = mode
+		return nil
+	}
+}
+
+// WithMaxWait bounds how long saves with [WithOnConflict] put a task off: none moves it to a later time than d after it
+// was first saved. A new task is due by then too. 0 means no bound. It returns [ErrInvalidOption] when d is negative or
+// over 290 years, and without a mode that changes the existing task.
+func WithMaxWait(d time.Duration) Option {
+	return func(s *Save) error {
+		if d < 0 || d > longestDelay {
+			return fmt.Errorf("%w: max wait %v: want 0 to 105850d (290 years)", ErrInvalidOption, d)
+		}
+		s.MaxWait = roundUp(d)
 		return nil
 	}
 }

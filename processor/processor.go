@@ -3,9 +3,7 @@ package processor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 )
@@ -43,16 +41,21 @@ type Func func(ctx context.Context, task *Task) error
 // Process calls f.
 func (f Func) Process(ctx context.Context, task *Task) error { return f(ctx, task) }
 
-// Typed makes a processor of a function that takes the body decoded from JSON. A body that does not decode fails the
-// task at once, as [Permanent] does. An empty body is not JSON and does not decode.
+// Typed makes a processor of a function that takes the body decoded: the reverse of what SaveDelayTask does with a
+// body. A string, a []byte and a json.RawMessage are what is stored. Everything else is decoded from JSON. A body that
+// does not decode fails the task at once, with a [DecodeError]. An empty body is not JSON and does not decode.
 func Typed[T any](fn func(ctx context.Context, task *Task, body T) error) Processor {
+	return typed(nil, fn)
+}
+
+func typed[T any](codec Codec, fn func(ctx context.Context, task *Task, body T) error) Processor {
 	if fn == nil {
 		return nil // so that Register refuses it
 	}
 	return Func(func(ctx context.Context, task *Task) error {
-		var body T
-		if err := json.Unmarshal(task.Body, &body); err != nil {
-			return Permanent(fmt.Errorf("decode the body as %T: %w", body, err))
+		body, err := decode[T](codec, task.Tag, task.Body)
+		if err != nil {
+			return Permanent(err)
 		}
 		return fn(ctx, task, body)
 	})

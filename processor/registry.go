@@ -21,12 +21,56 @@ type Registration struct {
 	Backoff     Backoff
 	Forwards    bool // the processor is a [Forward]
 	middleware  []Middleware
+	inner       Processor // with the tag's own middleware only
 }
 
 // Registry maps tags to processors. The zero value is empty and ready; it is safe for concurrent use.
 type Registry struct {
-	mu    sync.RWMutex
-	byTag map[string]Registration
+	mu         sync.RWMutex
+	byTag      map[string]Registration
+	middleware []Middleware // of all tags
+}
+
+// Use puts middleware around the processors of all tags, outside of their own. Tags that are registered already get it
+// too. The first one is outermost, and those of a later call are inside. It returns [ErrInvalidOption] when one of them
+// is nil and [ErrNilProcessor] when one returns nil, and then changes nothing.
+func (r *Registry) Use(mw ...Middleware) error {
+	if err := checkMiddleware(mw); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Concat(r.middleware, mw)
+	wrapped := make(map[string]Registration, len(r.byTag))
+	for tag, reg := range r.byTag {
+		if err := reg.wrap(all); err != nil {
+			return fmt.Errorf("use middleware for %q: %w", tag, err)
+		}
+		wrapped[tag] = reg
+	}
+	r.byTag, r.middleware = wrapped, all
+	return nil
+}
+
+// wrap puts the middleware of all tags around the processor.
+func (r *Registration) wrap(all []Middleware) error {
+	p := r.inner
+	for _, m := range slices.Backward(all) {
+		if p = m(p); isNil(p) { // the next one would hide it
+			return fmt.Errorf("%w: its middleware returned nil", ErrNilProcessor)
+		}
+	}
+	r.Processor = p
+	return nil
+}
+
+func checkMiddleware(mw []Middleware) error {
+	for _, m := range mw {
+		if m == nil {
+			return fmt.Errorf("%w: a middleware is nil", ErrInvalidOption)
+		}
+	}
+	return nil
 }
 
 // Register gives the tag its processor. It returns [ErrInvalidTag], [ErrNilProcessor] (also for a nil pointer or [Func]
@@ -43,6 +87,9 @@ func (r *Registry) Register(tag string, p Processor, opts ...RegisterOption) err
 	defer r.mu.Unlock()
 	if _, taken := r.byTag[tag]; taken {
 		return fmt.Errorf("register %q: %w", tag, ErrTagRegistered)
+	}
+	if err := reg.wrap(r.middleware); err != nil {
+		return fmt.Errorf("register %q: %w", tag, err)
 	}
 	if r.byTag == nil {
 		r.byTag = make(map[string]Registration)
@@ -89,8 +136,8 @@ func newRegistration(tag string, p Processor, opts []RegisterOption) (Registrati
 			return Registration{}, err
 		}
 	}
-	reg.Processor = Chain(reg.middleware...)(p)
-	if isNil(reg.Processor) {
+	reg.inner = Chain(reg.middleware...)(p)
+	if isNil(reg.inner) {
 		return Registration{}, fmt.Errorf("%w: its middleware returned nil", ErrNilProcessor)
 	}
 	return reg, nil
@@ -160,10 +207,8 @@ func RetryBackoff(b Backoff) RegisterOption {
 // nil.
 func Use(mw ...Middleware) RegisterOption {
 	return func(r *Registration) error {
-		for _, m := range mw {
-			if m == nil {
-				return fmt.Errorf("%w: a middleware is nil", ErrInvalidOption)
-			}
+		if err := checkMiddleware(mw); err != nil {
+			return err
 		}
 		r.middleware = append(r.middleware, mw...)
 		return nil

@@ -23,6 +23,8 @@ type Save struct {
 	Headers     map[string]string // nil: none
 	MaxLate     time.Duration     // whole milliseconds; 0: no limit
 	LatePolicy  LatePolicy        // what happens over MaxLate
+	OnConflict  ConflictMode      // "": KeepExisting
+	MaxWait     time.Duration     // whole milliseconds; 0: no limit
 }
 
 // Limits bounds what a save may carry.
@@ -81,6 +83,13 @@ func (s *Save) check() error {
 	if s.Unlimited && s.MaxAttempts != 0 {
 		return fmt.Errorf("%w: max attempts and no attempt limit contradict each other", ErrInvalidOption)
 	}
+	if s.OnConflict != "" && s.Key == "" {
+		return fmt.Errorf("%w: on conflict %s needs a key; add WithKey", ErrInvalidOption, s.OnConflict)
+	}
+	if s.MaxWait != 0 && s.OnConflict == "" {
+		return fmt.Errorf("%w: a max wait is for saves that reschedule the existing task; add WithOnConflict",
+			ErrInvalidOption)
+	}
 	if app, has := s.Headers[AppHeader]; has {
 		if err := checkApp(app); err != nil {
 			return err
@@ -103,8 +112,11 @@ type Item struct {
 
 // SaveResult is what became of one item of a bulk save.
 type SaveResult struct {
-	ID  int64 // of the task, or for ErrDuplicate of the one that carries the key; 0 with any other error
+	ID  int64 // of the task that is stored or carries the key; 0 with errors except ErrDuplicate and ErrNotPending
 	Err error // as SaveDelayTask returns it, or ErrChunkRefused
+
+	// Rescheduled says that an unfinished task carries the key, and has got the time of this item: see WithOnConflict.
+	Rescheduled bool
 
 	// Chunk is the number of its chunk in the bulk save, from 0: tasks with the same number are stored together or not
 	// at all.
@@ -125,6 +137,12 @@ func encodeBody(body any, limit int) ([]byte, error) {
 		return copyText(b, limit)
 	case json.RawMessage:
 		return copyText(b, limit)
+	case encodedBody:
+		encoded, err := b.codec.Encode(b.body)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalidBody, err)
+		}
+		return copyText(encoded, limit)
 	}
 	encoded, err := json.Marshal(body)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 //
 // Only the library can save, change and complete tasks inside a transaction of the caller's database.
 type Scheduler interface {
+	Use(mw ...Middleware) error
 	Register(tag string, p Processor, opts ...RegisterOption) error
 	Unregister(tag string) bool
 	Start(ctx context.Context) error
@@ -24,6 +25,7 @@ type Scheduler interface {
 	FinishAll(ctx context.Context, tokens []Token) ([]error, error)
 
 	Get(ctx context.Context, ref Ref) (TaskRow, error)
+	Wait(ctx context.Context, id int64) (TaskRow, error)
 	List(ctx context.Context, f Filter) (Page, error)
 	Cancel(ctx context.Context, ref Ref, opts ...ChangeOption) (Status, error)
 	Reschedule(ctx context.Context, ref Ref, delay time.Duration, opts ...ChangeOption) (Status, error)

@@ -59,6 +59,15 @@ func parseMaxLateness(s string) (time.Duration, delaytask.LatePolicy, error) {
 	return d, policy, nil
 }
 
+var conflictModes = []string{"keep-existing", "replace-time", "replace-time-and-body", "only-earlier", "only-later"}
+
+func parseConflictMode(s string) (delaytask.ConflictMode, error) {
+	if !slices.Contains(conflictModes, s) {
+		return "", misusedf("--on-conflict %q: want one of %s", s, strings.Join(conflictModes, ", "))
+	}
+	return delaytask.ConflictMode(strings.ReplaceAll(s, "-", "_")), nil
+}
+
 func parseTime(flag, s string) (time.Time, error) {
 	if t, ok := wire.Epoch(s); ok {
 		return t, nil

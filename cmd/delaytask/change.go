@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // bulkFlags are the flags of a command that can change all tasks that match.
@@ -290,7 +289,7 @@ the new time. A task that is executing or finished is left alone.`,
 				if a.json {
 					return a.printJSON(viewOf(&task))
 				}
-				return a.printf("Task %d is now due at %s.\n", task.ID, wire.Time(task.Expected))
+				return a.printf("Task %d is now due at %s.\n", task.ID, moment(task.Expected))
 			})
 		},
 	}

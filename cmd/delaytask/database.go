@@ -25,7 +25,10 @@ const (
 	creates // as changes, and a missing embedded database is created
 )
 
-var errNoDatabase = errors.New("there is no database")
+var (
+	errNoDatabase = errors.New("there is no database")
+	errNoTables   = fmt.Errorf("%w", errNoDatabase) // the file is there
+)
 
 // onTasks calls f with a scheduler on the database of the settings.
 func (a *app) onTasks(cmd *cobra.Command, u use, f func(context.Context, *delaytask.Scheduler) error) error {
@@ -43,6 +46,7 @@ func (a *app) onScheduler(
 	if err := a.admit(ctx, c, u); err != nil {
 		return err
 	}
+	defer a.working()()
 	s, err := delaytask.Open(ctx, c.DSN, a.schedulerConfig(c))
 	if err != nil {
 		return err
@@ -99,7 +103,7 @@ func embeddedState(ctx context.Context, target sqlstore.Target, u use) (state st
 	prepared, err := target.Prepared(ctx)
 	if err == nil && !prepared {
 		err = fmt.Errorf("%w in %s, which has no table of ours; name another with --dsn, or create the tables with: "+
-			"delaytask migrate up --dsn %s", errNoDatabase, file, target)
+			"delaytask migrate up --dsn %s", errNoTables, file, target)
 	}
 	return "", err
 }

@@ -154,7 +154,7 @@ func measured(late []time.Duration) demoLateness {
 func (s *demoSummary) print(w io.Writer) error {
 	var out strings.Builder // one write, one error
 	out.WriteString("\n4. What the table says now. LATE is execution_time - expected_time of the rows.\n\n")
-	t := newTable(&out, "   TAG", "SAVED", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P99", "MAX")
+	t := newTable(&out, screen{}, "   TAG", "SAVED", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P99", "MAX")
 	for _, tag := range s.Tags {
 		t.row(append([]string{"   " + tag.Tag, strconv.Itoa(tag.Saved), strconv.Itoa(tag.Completed),
 			strconv.Itoa(tag.Failed), strconv.Itoa(tag.Cancelled)}, tag.Lateness.cells(len(tag.late))...)...)

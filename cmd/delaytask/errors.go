@@ -56,10 +56,15 @@ var refused = []error{
 }
 
 func exitCode(err error) int {
-	if _, wrong := errors.AsType[*usageError](err); wrong || isRefused(err) {
+	if _, unexamined := errors.AsType[unreachable](err); unexamined || isMisuse(err) {
 		return exitWrongUse
 	}
 	return exitFailed
+}
+
+func isMisuse(err error) bool {
+	_, wrong := errors.AsType[*usageError](err)
+	return wrong || isRefused(err)
 }
 
 func isRefused(err error) bool {
@@ -91,6 +96,7 @@ var codes = []struct {
 	{errDeclined, "declined"},
 	{errPartly, "partly_failed"},
 	{errNoDatabase, "no_database"},
+	{errFindings, "findings"},
 	{errUnhealthy, wire.CodeUnavailable},
 	{sqlstore.ErrInvalidDSN, "invalid_dsn"},
 	{sqlstore.ErrTokenExists, "token_exists"},
@@ -119,7 +125,7 @@ func failureOf(err error) *failure {
 	switch {
 	case known:
 		f.Code, f.TaskID = p.Code, p.TaskID
-	case exitCode(err) == exitWrongUse:
+	case isMisuse(err):
 		f.Code = "wrong_use"
 	default:
 		f.Code = "failed"
@@ -134,7 +140,7 @@ func (a *app) printError(cmd *cobra.Command, err error) {
 		return
 	}
 	a.note("delaytask: %s\n", sentence(err))
-	if exitCode(err) == exitWrongUse {
+	if isMisuse(err) {
 		a.note("See: %s --help\n", cmd.CommandPath())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 
 func (a *app) getCommand() *cobra.Command {
 	var name taskName
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show everything about a task",
@@ -22,6 +24,7 @@ func (a *app) getCommand() *cobra.Command {
 			"attempts.",
 		Example: `  delaytask get 911619959676096449
   delaytask get --tag order.close --key order-42
+  delaytask get 911619959676096449 --wait 30s
   delaytask get 911619959676096449 --json | jq .failed_attempts`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,7 +33,7 @@ func (a *app) getCommand() *cobra.Command {
 				return err
 			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
-				task, err := s.Get(ctx, ref)
+				task, err := getEnded(ctx, s, ref, wait)
 				if err != nil {
 					return err
 				}
@@ -42,12 +45,34 @@ func (a *app) getCommand() *cobra.Command {
 		},
 	}
 	name.addFlags(cmd)
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this long until the task is completed, failed or cancelled")
 	return a.withJSON(cmd)
+}
+
+// getEnded returns the task, once it has ended where the command waits.
+func getEnded(
+	ctx context.Context, s *delaytask.Scheduler, ref delaytask.Ref, wait time.Duration,
+) (delaytask.TaskRow, error) {
+	if wait < 0 {
+		return delaytask.TaskRow{}, misusedf("--wait must not be negative")
+	}
+	task, err := s.Get(ctx, ref)
+	if err != nil || wait == 0 || task.Broken != "" {
+		return task, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	ended, err := s.Wait(waiting, task.ID)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return task, fmt.Errorf("task %d has not ended within %v; what it waits for says: delaytask explain %d",
+			task.ID, wait, task.ID)
+	}
+	return ended, err
 }
 
 // printTask leaves out fields that are not set.
 func (a *app) printTask(t *delaytask.TaskRow) error {
-	fields := newTable(a.stdout)
+	fields := a.newTable().mayCut(1)
 	field := func(name, value string) {
 		if value != "" {
 			fields.row(name, value)
@@ -58,6 +83,7 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 	field("key", t.Key)
 	field("app", t.App())
 	field("status", string(t.Status))
+	fields.paint(1, styleOf(t.Status))
 	field("version", id(t.Version))
 	if t.Broken != "" {
 		field("broken", t.Broken)
@@ -73,19 +99,19 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 	if t.MaxLate > 0 {
 		field("max lateness", span(t.MaxLate)+", then "+view.LatePolicy(t.LatePolicy))
 	}
-	field("expected", wire.Time(t.Expected).String())
+	field("expected", moment(t.Expected))
 	if !t.Started.IsZero() {
-		field("started", fmt.Sprintf("%s (%s late)", wire.Time(t.Started), lateness(t.Lateness())))
+		field("started", fmt.Sprintf("%s (%s late)", moment(t.Started), lateness(t.Lateness())))
 	}
-	field("finished", wire.Time(t.Finished).String())
+	field("finished", moment(t.Finished))
 	switch t.Status {
 	case delaytask.Pending:
-		field("next attempt", wire.Time(t.Due).String())
+		field("next attempt", moment(t.Due))
 	case delaytask.Executing:
-		field("lease ends", wire.Time(t.Due).String())
+		field("lease ends", moment(t.Due))
 	}
-	field("created", wire.Time(t.Created).String())
-	field("updated", wire.Time(t.Updated).String())
+	field("created", moment(t.Created))
+	field("updated", moment(t.Updated))
 	field("executor", t.Executor)
 	for name, value := range sorted(view.Headers(t.Headers)) {
 		field("header "+name, value)
@@ -110,9 +136,9 @@ func (a *app) printTexts(t *delaytask.TaskRow) error {
 	if err := a.printf("\nunsuccessful attempts\n"); err != nil {
 		return err
 	}
-	attempts := newTable(a.stdout, "  N", "STARTED", "FINISHED", "EXECUTOR", "ERROR")
+	attempts := a.newTable("  N", "STARTED", "FINISHED", "EXECUTOR", "ERROR").mayCut(3, 4)
 	for _, e := range t.Errors {
-		attempts.row("  "+strconv.Itoa(e.N), wire.Time(e.Started).String(), wire.Time(e.Finished).String(), e.Executor,
+		attempts.row("  "+strconv.Itoa(e.N), moment(e.Started), moment(e.Finished), e.Executor,
 			e.Error)
 	}
 	return attempts.flush()
@@ -197,7 +223,7 @@ attempt, its row is locked, or an executor holds it; or else what has become of 
 					tag = " (" + e.Task.Tag + ")"
 				}
 				return a.printf("%s\n", oneLine(fmt.Sprintf("Task %d%s is %s. %s", e.Task.ID, tag, e.Task.Status,
-					e.Text)))
+					localTimes(e.Text))))
 			})
 		},
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
-	"github.com/delaytask/delaytask/internal/wire"
 )
 
 // filterFlags select tasks, for list and for the bulk forms.
@@ -123,7 +122,7 @@ func (a *app) printPage(page delaytask.Page) error {
 	if len(page.Tasks) == 0 {
 		return a.printf("No task matches.\n")
 	}
-	t := newTable(a.stdout, "ID", "TAG", "KEY", "STATUS", "ATTEMPT", "EXPECTED", "LATE")
+	t := a.newTable("ID", "TAG", "KEY", "STATUS", "ATTEMPT", "EXPECTED", "LATE").mayCut(1, 2)
 	for i := range page.Tasks {
 		task := &page.Tasks[i]
 		late := ""
@@ -134,8 +133,8 @@ func (a *app) printPage(page delaytask.Page) error {
 			t.row(id(task.ID), "", "", string(task.Status), "", "", "cannot be read: "+task.Broken)
 			continue
 		}
-		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), wire.Time(task.Expected).String(),
-			late)
+		t.row(id(task.ID), task.Tag, task.Key, string(task.Status), attemptOf(task), moment(task.Expected), late)
+		t.paint(3, styleOf(task.Status))
 	}
 	if err := t.flush(); err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/server/config"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 func main() {
@@ -38,6 +39,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		stdin: stdin, stdout: stdout, stderr: stderr, environ: environ,
 		watched: isTerminal(stderr), interactive: isTerminal(stdin) && isTerminal(stderr),
 	}
+	a.screen = a.screenOf(stdout)
 	return a.run(ctx, args)
 }
 
@@ -49,13 +51,15 @@ type app struct {
 	environ     []string
 	watched     bool // stderr is a terminal
 	interactive bool // stdin is too: questions can be asked
+	screen      screen
+	busy        busy
 
 	configPath string // --config
 	json       bool   // --json
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	a.stdout, a.stderr = visible{a.stdout}, visible{a.stderr}
+	a.stdout, a.stderr = visible{clearing{a.stdout, &a.busy}}, visible{clearing{a.stderr, &a.busy}}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)

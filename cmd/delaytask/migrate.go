@@ -102,7 +102,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(list[migrationView]{Items: migrationViews(states)})
 				}
-				t := newTable(a.stdout, "VERSION", "NAME", "STATE")
+				t := a.newTable("VERSION", "NAME", "STATE").mayCut(1)
 				for _, s := range migrationViews(states) {
 					state := "pending"
 					if s.Applied {
@@ -177,6 +177,7 @@ func (a *app) onDatabase(
 	if err := a.admit(cmd.Context(), c, u); err != nil {
 		return err
 	}
+	defer a.working()()
 	db, kind, err := sqlstore.Connect(cmd.Context(), c.DSN)
 	if err != nil {
 		return err

@@ -23,6 +23,8 @@ func TestWrongUseIsTwo(t *testing.T) {
 		"save t x --ttr soon", "save t x --priority 101", "save t x --priority high",
 		"save t x --max-attempts -1", "save t x --header novalue", "save t x --header =v",
 		"save t x --max-lateness 10m", "save t x --max-lateness 10m:drop", "save t x --max-lateness :skip",
+		"save t x --key k --on-conflict replace", "save t x --on-conflict replace-time",
+		"save t x --key k --max-wait 5m", "save t x --key k --on-conflict only-later --max-wait soon",
 		"save t x --key s3:k", "save t x --id 5", "save t x --id five", "save t x --at 1960-01-01T00:00:00Z",
 		"save t x --at 9999-12-31T00:00:00Z", "get", "get x", "get -- -1", "get 1 2", "get --tag t",
 		"get --key k", "get 1 --tag t --key k", "get 1 --app a", "get --tag t --app a",

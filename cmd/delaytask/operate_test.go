@@ -85,7 +85,7 @@ func TestPauseAndResumeShowInStats(t *testing.T) {
 	if !paused() {
 		t.Error("the pause does not show")
 	}
-	contains(t, s.ok("stats"), "nobody serves it, paused")
+	contains(t, s.ok("stats"), "unserved, paused")
 	contains(t, s.ok("pause", "mail"), "mail was paused already; nothing has changed.")
 	contains(t, s.ok("resume", "nosuch", "mail"), "nosuch was not paused; nothing has changed.", "Resumed mail;")
 	var views []tagView

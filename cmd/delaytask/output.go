@@ -6,11 +6,9 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -48,54 +46,16 @@ func (a *app) printf(format string, args ...any) error {
 	return nil
 }
 
-// note writes to stderr, and ignores errors.
-func (a *app) note(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
-
-// isTerminal reports whether the stream is a terminal. The null device looks like one and is none.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
-}
-
-// table writes aligned columns.
-type table struct {
-	w *tabwriter.Writer
-}
-
-func newTable(w io.Writer, header ...string) *table {
-	t := &table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	if len(header) > 0 {
-		t.row(header...)
-	}
-	return t
-}
-
-// row adds a line. Errors of the writer come out of flush.
-func (t *table) row(cells ...string) {
-	for i, cell := range cells {
-		if cell = oneLine(cell); cell == "" {
-			cells[i] = "-"
-		} else {
-			cells[i] = cell
-		}
-	}
-	_, _ = fmt.Fprintln(t.w, strings.Join(cells, "\t"))
-}
-
-func (t *table) flush() error {
-	if err := t.w.Flush(); err != nil {
+// painted writes what is escaped and may have colours.
+func (a *app) painted(text string) error {
+	if _, err := io.WriteString(raw(a.stdout), text); err != nil {
 		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
 }
+
+// note writes to stderr, and ignores errors.
+func (a *app) note(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
 
 // lateness formats a duration in milliseconds with a tenth: 1.3 ms.
 func lateness(d time.Duration) string {

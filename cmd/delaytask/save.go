@@ -29,6 +29,8 @@ type saveFlags struct {
 	priority    int
 	headers     []string
 	maxLateness string
+	onConflict  string
+	maxWait     string
 }
 
 func (a *app) saveCommand() *cobra.Command {
@@ -40,10 +42,15 @@ func (a *app) saveCommand() *cobra.Command {
 
 BODY is stored as it is; @FILE takes it from a file and - from standard input. Without --delay or --at the task is due now.
 With --key the task is refused, with exit code 1, while an unfinished task of the tag carries that key; --json prints the id
-of that task, with "duplicate": true. With --app the key is unique within that application, and only its receivers are called.`,
+of that task, with "duplicate": true. With --app the key is unique within that application, and only its receivers are called.
+
+With --on-conflict the save reschedules the pending task that carries the key, prints its id, and with --json
+"rescheduled": true. It fails with exit code 1 while that task is executing. MODE is replace-time, replace-time-and-body,
+only-earlier, only-later or keep-existing, the default. --max-wait bounds how long such saves put a task off.`,
 		Example: `  delaytask save order.close '{"order":42}' --delay 30m
   delaytask save report.build @report.json --at 2027-01-31T08:30:00Z --max-attempts 3
   delaytask save coupon.expire '{"coupon":7}' --delay 7d --key coupon-7 --max-lateness 1h:skip
+  delaytask save index.build '{"page":7}' --delay 10s --key page-7 --on-conflict replace-time --max-wait 5m
   echo '{"user":1}' | delaytask save mail.send - --header trace=abc --json`,
 		Args:              wanted(1, 2, "a tag and a body"),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -62,7 +69,11 @@ of that task, with "duplicate": true. With --app the key is unique within that a
 	flags.StringArrayVar(&f.headers, "header", nil, "name=value that travels with the body; may be repeated")
 	flags.StringVar(&f.maxLateness, "max-lateness", "",
 		"what happens when the task would start later: DURATION:run, :skip or :fail")
-	noFiles(cmd, "key", "app", "id", "ttr", "max-attempts", "priority", "header", "max-lateness")
+	flags.StringVar(&f.onConflict, "on-conflict", "", "what to do to the pending task that carries the key: a MODE")
+	flags.StringVar(&f.maxWait, "max-wait", "",
+		"with --on-conflict, no save moves the task to a later time than this after it was first saved")
+	noFiles(cmd, "key", "app", "id", "ttr", "max-attempts", "priority", "header", "max-lateness", "max-wait")
+	complete(cmd, "on-conflict", cobra.FixedCompletions(conflictModes, cobra.ShellCompDirectiveNoFileComp))
 	return a.withJSON(cmd)
 }
 
@@ -79,19 +90,20 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...); err != nil {
+	wanted, err := processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...)
+	if err != nil {
 		return err // before a database is created or read
 	}
 	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *delaytask.Scheduler) error {
 		number, err := s.SaveDelayTask(ctx, args[0], body, delay, options...)
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
-			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, f.app, true}))
+			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, f.app, true, false}))
 		}
 		if err != nil {
 			return err
 		}
 		if a.json {
-			return a.printJSON(savedView{number, args[0], f.key, f.app, false})
+			return a.printJSON(savedView{number, args[0], f.key, f.app, false, number != wanted.ID})
 		}
 		return a.printf("%d\n", number)
 	})
@@ -99,11 +111,12 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 
 // savedView is the saved task, or the one that has its key.
 type savedView struct {
-	ID        int64  `json:"id,string"`
-	Tag       string `json:"tag"`
-	Key       string `json:"key,omitempty"`
-	App       string `json:"app,omitempty"`
-	Duplicate bool   `json:"duplicate,omitempty"`
+	ID          int64  `json:"id,string"`
+	Tag         string `json:"tag"`
+	Key         string `json:"key,omitempty"`
+	App         string `json:"app,omitempty"`
+	Duplicate   bool   `json:"duplicate,omitempty"`
+	Rescheduled bool   `json:"rescheduled,omitempty"`
 }
 
 // options translates the settings of the tag and the flags, which win. The id is drawn outside of any node's numbers,
@@ -147,6 +160,20 @@ func (f *saveFlags) options(
 			return 0, nil, err
 		}
 		options = append(options, delaytask.WithMaxLateness(late, policy))
+	}
+	if cmd.Flags().Changed("on-conflict") {
+		mode, err := parseConflictMode(f.onConflict)
+		if err != nil {
+			return 0, nil, err
+		}
+		options = append(options, delaytask.WithOnConflict(mode))
+	}
+	if cmd.Flags().Changed("max-wait") {
+		wait, err := parseDuration("max-wait", f.maxWait)
+		if err != nil {
+			return 0, nil, err
+		}
+		options = append(options, delaytask.WithMaxWait(wait))
 	}
 	return delay, options, nil
 }

@@ -44,8 +44,8 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 	if len(stats) == 0 {
 		return a.printf("There are no tasks, and no node serves a tag.\n")
 	}
-	t := newTable(a.stdout, "TAG", "PENDING", "EXECUTING", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P95", "P99",
-		"MAX", "OLDEST PENDING", "STATE")
+	t := a.newTable("TAG", "PENDING", "EXECUTING", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P95", "P99",
+		"MAX", "OLDEST PENDING", "STATE").mayCut(0)
 	for _, s := range stats {
 		count := func(status delaytask.Status) string { return grouped(int(s.Counts[status])) }
 		late := func(d time.Duration) string {
@@ -56,7 +56,10 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 		}
 		t.row(s.Tag, count(delaytask.Pending), count(delaytask.Executing), count(delaytask.Completed),
 			count(delaytask.Failed), count(delaytask.Cancelled), late(s.Lateness.P50), late(s.Lateness.P95),
-			late(s.Lateness.P99), late(s.Lateness.Max), wire.Time(s.OldestPending).String(), tagState(s))
+			late(s.Lateness.P99), late(s.Lateness.Max), moment(s.OldestPending), tagState(s))
+		if !s.Served || s.Paused {
+			t.paint(11, yellow)
+		}
 	}
 	return t.flush()
 }
@@ -64,7 +67,7 @@ func (a *app) printStats(stats []delaytask.TagStats) error {
 func tagState(s delaytask.TagStats) string {
 	state := []string{"served"}
 	if !s.Served {
-		state = []string{"nobody serves it"}
+		state = []string{"unserved"}
 	}
 	if s.Paused {
 		state = append(state, "paused")
@@ -108,10 +111,10 @@ func (a *app) printNodes(nodes []delaytask.Node) error {
 	if len(nodes) == 0 {
 		return a.printf("No process shares this database.\n")
 	}
-	t := newTable(a.stdout, "NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "SHARES")
+	t := a.newTable("NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "SHARES").mayCut(1, 7)
 	for _, n := range view.Nodes(nodes) {
-		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State, n.Heartbeat.String(),
-			shares(n))
+		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State,
+			moment(n.Heartbeat.Std()), shares(n))
 	}
 	return t.flush()
 }

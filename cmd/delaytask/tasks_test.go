@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,32 @@ func TestAKeyIsOfOneApp(t *testing.T) {
 	var v taskView
 	if s.decode(&v, "get", mall); v.ID.String() != mall || v.App != "mall" || v.Key != "k" || v.Status != "pending" {
 		t.Errorf("the other application's task: %+v", v)
+	}
+}
+
+func TestSaveReschedulesTheTaskThatCarriesItsKey(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	save := func(body, delay, mode string) result {
+		return s.run("save", "t", body, "--key", "k", "--delay", delay, "--on-conflict", mode, "--max-wait", "5m",
+			"--json")
+	}
+	var first, again savedView
+	for v, r := range map[*savedView]result{&first: save("1", "10s", "replace-time-and-body"),
+		&again: save("2", "1h", "replace-time-and-body")} {
+		if err := json.Unmarshal([]byte(r.stdout), v); err != nil || r.code != 0 {
+			t.Fatalf("code %d, %s%s", r.code, r.stdout, r.stderr)
+		}
+	}
+	if again.ID != first.ID || first.Rescheduled || !again.Rescheduled {
+		t.Errorf("saved %+v, then %+v", first, again)
+	}
+	var v taskView
+	if s.decode(&v, "get", fmt.Sprint(first.ID)); *v.Body != "2" || v.DelayMS > 300_000 || v.DelayMS < 200_000 {
+		t.Errorf("the task is %+v", v)
+	}
+	if r := save("3", "1s", "only-later"); r.code != exitFailed || !strings.Contains(r.stdout, `"duplicate": true`) {
+		t.Errorf("a mode that keeps the task: code %d, %s", r.code, r.stdout)
 	}
 }
 

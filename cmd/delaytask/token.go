@@ -92,16 +92,16 @@ func (a *app) printTokens(tokens []tokenView) error {
 	if len(tokens) == 0 {
 		return a.printf("There are no tokens.\n")
 	}
-	t := newTable(a.stdout, "NAME", "TAGS", "VERBS", "CREATED", "EXPIRES")
+	t := a.newTable("NAME", "TAGS", "VERBS", "CREATED", "EXPIRES").mayCut(1, 2)
 	for _, v := range tokens {
 		expires := "never"
 		switch {
 		case v.Expired:
-			expires = v.Expires.String() + " (expired)"
+			expires = moment(v.Expires.Std()) + " (expired)"
 		case !v.Expires.IsZero():
-			expires = v.Expires.String()
+			expires = moment(v.Expires.Std())
 		}
-		t.row(v.Name, strings.Join(v.Tags, " "), strings.Join(v.Verbs, " "), v.Created.String(), expires)
+		t.row(v.Name, strings.Join(v.Tags, " "), strings.Join(v.Verbs, " "), moment(v.Created.Std()), expires)
 	}
 	return t.flush()
 }
@@ -228,5 +228,5 @@ func end(token row.AccessToken) string {
 	if token.Expires.IsZero() {
 		return "it is revoked"
 	}
-	return wire.Time(token.Expires.Std()).String()
+	return moment(token.Expires.Std())
 }

@@ -35,23 +35,26 @@ func run(ctx context.Context) error {
 	return greet(ctx, tasks)
 }
 
-type greeting struct { // the body of a task
+type greeting struct {
 	Name string `json:"name"`
 }
 
+// Greet ties the tag to the type of its body.
+var Greet = processor.NewKind[greeting]("greet")
+
 // greet works with the library and with a client of the service: ../inprocess differs in the constructor alone.
 func greet(ctx context.Context, tasks processor.Scheduler) error {
-	sayHello := processor.Typed(func(_ context.Context, _ *processor.Task, g greeting) error {
+	err := Greet.Process(tasks, func(_ context.Context, _ *processor.Task, g greeting) error {
 		_, err := fmt.Fprintln(os.Stdout, "hello", g.Name)
 		return err
 	})
-	if err := tasks.Register("greet", sayHello); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := tasks.Start(ctx); err != nil {
 		return err
 	}
-	if _, err := tasks.SaveDelayTask(ctx, "greet", greeting{Name: "Go"}, time.Second); err != nil {
+	if _, err := Greet.Save(ctx, tasks, greeting{Name: "Go"}, time.Second); err != nil {
 		return err
 	}
 	<-ctx.Done() // Ctrl-C; what runs is finished first

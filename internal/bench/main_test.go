@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 const childArgument = "child"

@@ -25,8 +25,9 @@ var Warning func(scheduler any) string
 
 // Save is the SaveDelayTask of a *delaytask.Scheduler with a delaytask.Item. It also returns the stored
 // delaytask.TaskRow, without Created and Updated, which the database sets: a caller that shows it need not read it. The
-// task is nil where it may be that of an earlier save: with an error, and where the caller has chosen the id.
-var Save func(ctx context.Context, scheduler, item any) (id int64, task any, err error)
+// task is nil where it may be that of an earlier save: with an error, and where the caller has chosen the id. A task
+// that was rescheduled is the existing one that carries the key.
+var Save func(ctx context.Context, scheduler, item any) (id int64, task any, rescheduled bool, err error)
 
 // CheckSave returns what the SaveDelayTask of a *delaytask.Scheduler would refuse a delaytask.Item for before it asks
 // the database.

@@ -15,7 +15,7 @@ type Config struct {
 	Store    store.Store
 	Registry *processor.Registry
 	Logger   *slog.Logger
-	Metrics  *metrics.Collector // nil for none
+	Metrics  metrics.Recorder // nil for none
 
 	CallTimeout time.Duration // longest wait for one answer of the store
 
@@ -34,7 +34,7 @@ type Config struct {
 	LookAhead time.Duration // period of the look-ahead
 	Window    time.Duration // how far ahead it reads: two periods or more
 	ScanEvery time.Duration // period of the scan, and of the purge
-	Horizon   time.Duration // a save due within it is armed at once
+	Horizon   time.Duration // a save of this node's share due within it is armed at once
 	HeapCap   int           // timers in memory
 
 	NodeName  string

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,8 +35,11 @@ func (e *Engine) Cancel(ctx context.Context, tx store.Tx, ref Ref, onlyPending b
 		}
 		return cancelOf(r, now), nil
 	})
-	if err == nil && met.Status == row.Executing && tx == nil {
-		e.renewer.cancelled(met.ID)
+	if err == nil && tx == nil {
+		if met.Status == row.Executing {
+			e.renewer.cancelled(met.ID)
+		}
+		e.watch.tell(processor.EventCancelled, &met, nil)
 	}
 	return met.Status, err
 }
@@ -65,20 +69,21 @@ func (e *Engine) Reschedule(
 			return c, err
 		}
 		c.Body = body
-		c.Expected = now.Add(save.RoundUp(delay))
-		if !at.IsZero() {
-			c.Expected = max(row.At(at), now)
-		}
-		if c.Expected >= row.MaxTime {
-			return c, processor.ErrDelayTooLong
-		}
-		c.Due, c.Delay, c.Execution = c.Expected, save.RoundUp(c.Expected.Sub(now)), 0
-		return c, nil
+		return c, moveTo(&c, save.Expected(now, delay, at), now)
 	})
 	if err == nil {
 		e.armAfter(tx, after)
 	}
 	return met.Status, err
+}
+
+// moveTo makes the change give its task another expected time.
+func moveTo(c *row.Change, expected, now row.Time) error {
+	if expected >= row.MaxTime {
+		return processor.ErrDelayTooLong
+	}
+	c.Expected, c.Due, c.Delay, c.Execution = expected, expected, save.RoundUp(expected.Sub(now)), 0
+	return nil
 }
 
 // SetBody replaces the body of a pending task, whose due time stays.
@@ -88,7 +93,7 @@ func (e *Engine) SetBody(ctx context.Context, ref Ref, body []byte) (row.Status,
 		c.Body = body
 		return c, err
 	})
-	if err == nil && !after.Due.IsZero() { // a row without a due time has no timer
+	if err == nil {
 		e.armAfter(nil, after)
 	}
 	return met.Status, err
@@ -110,7 +115,7 @@ func pendingOnly(r *row.Row) (row.Change, error) {
 // Complete ends a pending task whose work was done without a lease. It returns [processor.ErrLeaseLost] and changes
 // nothing when the task is not pending at that version.
 func (e *Engine) Complete(ctx context.Context, id, version int64) error {
-	_, _, err := e.change(ctx, nil, Ref{ID: id}, func(r *row.Row, now row.Time) (row.Change, error) {
+	met, _, err := e.change(ctx, nil, Ref{ID: id}, func(r *row.Row, now row.Time) (row.Change, error) {
 		if r.Status != row.Pending || r.Version != version {
 			return row.Change{}, processor.ErrLeaseLost
 		}
@@ -119,6 +124,9 @@ func (e *Engine) Complete(ctx context.Context, id, version int64) error {
 		c.Due, c.Finish = now, now
 		return c, nil
 	})
+	if err == nil {
+		e.watch.tell(processor.EventCompleted, &met, nil)
+	}
 	return err
 }
 
@@ -143,14 +151,22 @@ func retryOf(r *row.Row, now row.Time) row.Change {
 	return c
 }
 
-// armAfter arms a row that was changed, after the commit when that was in a caller's transaction.
+// armAfter arms a row that was changed, after the commit when that was in a caller's transaction. A row without a due
+// time has no timer.
 func (e *Engine) armAfter(tx store.Tx, d row.Due) {
-	if tx != nil {
+	switch {
+	case d.Due.IsZero():
+	case tx != nil:
 		e.commits.add(d)
-		return
+	default:
+		e.arm.written(d)
 	}
-	e.arm.written(d)
 }
+
+// unsureError is that of a change of which it is not known whether an earlier statement has applied it.
+type unsureError struct{ error }
+
+func (e unsureError) Unwrap() error { return e.error }
 
 // change applies one fenced transition to a row, and finds the row again when it has moved meanwhile. It returns the
 // row as it was before, and what the run queue has to know of it now.
@@ -162,17 +178,47 @@ func (e *Engine) change(
 			return met, after, err
 		}
 	}
-	var unsure *row.Change // sent without a reply, so it may be applied by now
-	for n := range controlTries {
+	return e.tryChange(ctx, tx, ref, decide, tries{})
+}
+
+// tries says how a change is tried.
+type tries struct {
+	patient bool        // wait for a database that is away, and for transactions of others, until the context ends
+	unsure  *row.Change // one that was sent, and may be applied by now
+}
+
+// tryChange is change after the check of the transaction. Its error may be an [unsureError].
+func (e *Engine) tryChange(
+	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error), how tries,
+) (met row.Row, after row.Due, err error) {
+	unsure, patient := how.unsure, how.patient
+	defer func() {
+		if err != nil && unsure != nil {
+			err = unsureError{err}
+		}
+	}()
+	for n, refused := 0, 0; refused < controlTries; n++ {
 		if n > 0 && (tx != nil || !lifecycle.Sleep(ctx, lifecycle.Backoff(n))) {
 			break
 		}
+		if e.Life.Err() != nil {
+			return met, after, processor.ErrClosed
+		}
 		r, err := e.find(ctx, tx, ref)
+		if patient && mayPass(ctx, err) {
+			continue
+		}
 		if err != nil {
 			return met, after, err
 		}
 		if unsure != nil && hasEffect(r, unsure) {
-			return met, afterChange(&met, *unsure), nil
+			if r.Status == row.Pending {
+				after = r.Sighting()
+			}
+			return met, after, nil
+		}
+		if unsure != nil && r.Version == unsure.Version+1 { // another change has taken the version that it names
+			unsure = nil
 		}
 		now, err := e.certain(ctx)
 		if err != nil {
@@ -195,6 +241,9 @@ func (e *Engine) change(
 		if row.ClassOf(err) == row.ClassUnknown && err != nil {
 			met, unsure, ref = *r, &c, Ref{ID: r.ID}
 		}
+		if !patient || err == nil {
+			refused++
+		}
 	}
 	if err := context.Cause(ctx); err != nil {
 		return met, after, err
@@ -202,7 +251,23 @@ func (e *Engine) change(
 	return met, after, processor.ErrContended
 }
 
+// mayPass reports whether err is one of the store that may not come again, and ctx has not ended.
+func mayPass(ctx context.Context, err error) bool {
+	_, ofStore := errors.AsType[*row.Error](err)
+	return (ofStore && mayRetry(err) || row.Ended(err)) && ctx.Err() == nil
+}
+
+// bounded bounds a call of the store. In a transaction its caller does.
+func (e *Engine) bounded(ctx context.Context, tx store.Tx) (context.Context, context.CancelFunc) {
+	if tx != nil {
+		return ctx, func() {}
+	}
+	return e.CallIn(ctx)
+}
+
 func (e *Engine) write(ctx context.Context, tx store.Tx, c row.Change) (applied int, err error) {
+	ctx, cancel := e.bounded(ctx, tx)
+	defer cancel()
 	if tx != nil {
 		return e.store.Update(ctx, tx, []row.Change{c}) // on its caller's connection
 	}
@@ -228,18 +293,29 @@ func mayRetry(err error) bool {
 
 // isChanged reads back a change of unknown outcome.
 func (e *Engine) isChanged(ctx context.Context, c *row.Change) bool {
+	ctx, cancel := e.CallIn(ctx)
+	defer cancel()
 	rows, _, err := e.store.Get(ctx, nil, []int64{c.ID})
 	return err == nil && len(rows) == 1 && hasEffect(&rows[0], c)
 }
 
 // hasEffect reports whether the row is as the change leaves it. The version alone does not tell: another process may
-// have made the row pending as well, with another due time.
+// have made the row pending as well, with another due time. A reschedule still shows in later versions, as no claim and
+// no result writes the expected time.
 func hasEffect(r *row.Row, c *row.Change) bool {
-	return r.Version == c.Version+1 && r.Status == c.To && (c.To != row.Pending || r.Due == c.Due) &&
-		(c.Expected.IsZero() || r.Expected == c.Expected) && (c.Body == nil || bytes.Equal(r.Body, c.Body))
+	switch {
+	case r.Version <= c.Version, c.Body != nil && !bytes.Equal(r.Body, c.Body):
+		return false
+	case !c.Expected.IsZero():
+		return r.Expected == c.Expected
+	default:
+		return r.Version == c.Version+1 && r.Status == c.To && (c.To != row.Pending || r.Due == c.Due)
+	}
 }
 
 func (e *Engine) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, error) {
+	ctx, cancel := e.bounded(ctx, tx)
+	defer cancel()
 	var rows []row.Row
 	var broken []row.Broken
 	var err error
@@ -248,10 +324,14 @@ func (e *Engine) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, erro
 	} else {
 		rows, err = e.store.FindActive(ctx, tx, []row.TagKey{{Tag: ref.Tag, Key: ref.Key}})
 	}
-	if err != nil {
-		return nil, err
-	}
+	return onlyRow(rows, broken, err)
+}
+
+// onlyRow is what a read of one row has found.
+func onlyRow(rows []row.Row, broken []row.Broken, err error) (*row.Row, error) {
 	switch {
+	case err != nil:
+		return nil, err
 	case len(rows) > 0:
 		return &rows[0], nil
 	case len(broken) > 0:
@@ -371,6 +451,7 @@ func (e *Engine) changePage(
 		changes[i] = change(&rows[i], now)
 	}
 	applied, err = e.update(ctx, changes)
+	e.tellCancelled(ctx, rows, changes, applied)
 	switch taken := err != nil && row.ClassOf(err) == row.ClassDuplicate; {
 	case taken && len(rows) == 1:
 		return 0, nil

@@ -27,7 +27,10 @@
 //	pop.go          hands tasks to callers of Pop
 //	holders.go      knows the tasks that callers hold by lease tokens, and ends their leases
 //	ends.go         ends tasks by their lease tokens; endtry.go tries many in one statement
+//	conflict.go     changes the unfinished task that carries the key of a save
 //	control.go      changes tasks for operators, one by one or all that match a filter
+//	watch.go        tells subscribers what was stored; waits.go answers those who wait for the end of a task
+//	backlog.go      measures what is due and waits, for the metrics
 //	clocksync.go    keeps the bounds of the database's clock narrow
 //	heartbeat.go    keeps the node's number
 //

@@ -252,6 +252,7 @@ func (q *ends) ended(e *ending) {
 	r, s := e.row, e.result
 	e.err = nil
 	q.Metrics.Run(r.Tag, s.kind)
+	q.watch.settled(r, &s)
 	if a := q.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
 		a.answer()
 	}

@@ -12,11 +12,10 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/save"
-	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Engine wires the parts together and starts and stops them in order: sources before sinks.
+// Engine wires the parts together. It starts sinks before sources, and stops sources before sinks.
 type Engine struct {
 	*deps
 	member   *cluster.Member
@@ -26,6 +25,7 @@ type Engine struct {
 	attempts *attempts
 
 	saver      *save.Saver
+	turns      turns
 	commits    *commits
 	settler    *settler
 	runner     *runner
@@ -108,12 +108,14 @@ func (e *Engine) wire(process cluster.Process) {
 	e.saver = save.New(c.Lifecycle, save.Config{
 		Store: c.store, Clock: c.clock, IDs: e.ids, Registry: c.cfg.Registry,
 		TTR: c.cfg.TTR, MaxAttempts: c.cfg.MaxAttempts, Committed: e.arm.written, InTx: e.commits.add,
+		Stored: func(r *row.Row) { c.watch.tell(processor.EventSaved, r, nil) },
 		Ended: func(err error) {
 			if err != nil || c.health.saveFailed.Load() {
 				c.health.saved(err)
 			}
 		},
 	})
+	e.turns.of = map[int64]*turn{}
 	e.settler = newSettler(c, e.arm, e.attempts)
 	e.runner = &runner{deps: c, attempts: e.attempts, settler: e.settler, base: processors}
 	e.holders = newHolders(c, e.arm)
@@ -155,6 +157,7 @@ func (e *Engine) Start(_ context.Context) error {
 	for _, loop := range []func(context.Context){e.poll.loop, e.passes.loop} {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}
+	e.findersDone.Go(func() { e.measureBacklog(e.finders) })
 	e.findersDone.Go(func() {
 		e.announce() // or the first look at the nodes would not find this one
 		e.lookahead.loop(e.finders)
@@ -189,24 +192,6 @@ func (e *Engine) Unregistered() {
 	}
 }
 
-// Save stores one task and returns its id when it is committed, and the row as it was stored, without the moments that
-// the database sets: when it was created and updated. The row is nil where it may be one of an earlier save: with an
-// error, and where the caller has chosen the id.
-func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
-	return e.saver.Save(ctx, task)
-}
-
-// SaveTx stores one task inside the caller's transaction.
-func (e *Engine) SaveTx(ctx context.Context, tx store.Tx, task processor.Save) (int64, error) {
-	return e.saver.SaveTx(ctx, tx, task)
-}
-
-// SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none,
-// and nothing is stored; it is a [processor.BatchError] when it is about one of them.
-func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
-	return e.saver.SaveAll(ctx, tasks)
-}
-
 // Pause stops claims of a tag on all nodes within two look-aheads; what runs goes on.
 func (e *Engine) Pause(ctx context.Context, tag string) error { return e.tags.set(ctx, tag, true) }
 
@@ -224,6 +209,7 @@ const Version = "0.1.0"
 type deps struct {
 	*table
 	*hooks
+	watch    *watch
 	cfg      Config
 	runqueue *runqueue.Queue
 }
@@ -233,6 +219,7 @@ func newDeps(c *dbClock, cfg Config) *deps {
 	return &deps{
 		table:    newTable(c, cfg.Store),
 		hooks:    &hooks{life: c.Lifecycle, failed: cfg.OnFailed, rescued: cfg.OnRescued},
+		watch:    newWatch(c.now),
 		cfg:      cfg,
 		runqueue: runqueue.New(cfg.Concurrency, cfg.Quarantine, limits),
 	}

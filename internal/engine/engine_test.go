@@ -14,7 +14,6 @@ import (
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/memstore"
-	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
@@ -171,7 +170,7 @@ func testConfig(store store.Store) Config {
 		log = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})
 	}
 	return Config{
-		Store: store, Registry: &processor.Registry{}, Metrics: metrics.New(),
+		Store: store, Registry: &processor.Registry{}, Metrics: newMeasured(),
 		Logger: slog.New(log), CallTimeout: 10 * time.Second,
 		Concurrency: 64, TTR: 15 * time.Second, Timeout: 5 * time.Minute, MaxAttempts: 20,
 		Backoff:    processor.Constant(time.Second),

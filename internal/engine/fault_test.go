@@ -135,6 +135,12 @@ func (s *scene) play(store store.Store) {
 		s.save(e, "plain", 0), s.save(e, "plain", time.Second), s.save(e, "plain", time.Second, processor.WithKey("k")),
 		s.save(e, "flaky", time.Second/2), s.save(e, "sleepy", time.Second/2),
 	}
+	debounced := s.save(e, "plain", time.Hour, processor.WithKey("debounced"))
+	again := s.save(e, "plain", time.Second, processor.WithKey("debounced"),
+		processor.WithOnConflict(processor.ReplaceTime))
+	if again != debounced {
+		s.Errorf("task %d was saved beside %d, which carries its key", again, debounced)
+	}
 	cancelled, moved := s.save(e, "plain", time.Hour), s.save(e, "plain", time.Hour)
 	if err := s.again(func(ctx context.Context) error {
 		_, err := e.Cancel(ctx, nil, engine.Ref{ID: cancelled}, false)
@@ -148,7 +154,7 @@ func (s *scene) play(store store.Store) {
 	}); err != nil {
 		s.Errorf("reschedule: %v", err)
 	}
-	ids = append(ids, moved)
+	ids = append(ids, moved, debounced)
 	s.settled(ids)
 	err = stop()
 	if _, fault := errors.AsType[*row.Error](err); err != nil && !fault && !row.Ended(err) {

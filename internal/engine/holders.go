@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scanner"
 )
 
@@ -173,10 +174,12 @@ func (o *holders) expired(h *handed, c row.Change) {
 	o.letGo(h)
 	if c.To == row.Failed {
 		o.Metrics.Run(r.Tag, metrics.RunFailed)
+		o.watch.tell(processor.EventFailed, r, errLeasesLost)
 		o.taskFailed(r, h.attempt.due, errLeasesLost)
 		return
 	}
 	o.Metrics.Run(r.Tag, metrics.RunRetried)
+	o.watch.tell(processor.EventRetried, r, errNotFinished)
 	o.Metrics.Retried(r.Tag)
 	o.attemptFailed(r, errNotFinished, c.Due)
 	d := r.Sighting()

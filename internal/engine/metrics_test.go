@@ -13,16 +13,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
+	internalmetrics "github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
 )
+
+// measured records, and shows what it has recorded.
+type measured struct {
+	internalmetrics.Recorder
+	prometheus.Collector
+}
+
+func newMeasured() measured {
+	m := metrics.New()
+	return measured{m.Recorder(), m}
+}
 
 // series returns what the engine's collector shows: values by name and labels, such as runs_total{mail,completed}. Of a
 // histogram it is the sum, and the count under the name with "#" before it.
 func (w *world) series(e *Engine) map[string]float64 {
 	w.Helper()
 	registry := prometheus.NewRegistry()
-	w.must(registry.Register(e.cfg.Metrics))
+	w.must(registry.Register(e.cfg.Metrics.(prometheus.Collector)))
 	families, err := registry.Gather()
 	w.must(err)
 	values := map[string]float64{}
@@ -221,7 +234,8 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 			w.Errorf("this machine is %v s ahead of the database, want -2", skew)
 		}
 		maps.DeleteFunc(got, func(name string, _ float64) bool {
-			return strings.HasPrefix(name, "clock_") ||
+			return strings.HasPrefix(name, "clock_") || strings.Contains(name, "run_duration_") ||
+				strings.Contains(name, "due_") || // these have tests of their own
 				strings.Contains(name, "lateness_") && !strings.HasPrefix(name, "#") ||
 				strings.HasPrefix(name, "#lateness_") && !strings.HasSuffix(name, ",total}")
 		})
@@ -261,6 +275,44 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 		}
 		if len(got) > 0 {
 			w.Errorf("nobody expects %v", got)
+		}
+	})
+}
+
+func TestBacklogShowsWhatIsDueAndWaits(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing, "b": nothing})
+		w.must(e.Pause(w.Context(), "a"))
+		ids := w.many(e, 5, "a", time.Second)
+		w.save(e, "a", time.Hour)
+		time.Sleep(time.Minute)
+		got := w.series(e)
+		if got["due_tasks{a}"] != 5 || got["due_tasks{b}"] != 0 {
+			w.Errorf("the backlog is %v", got)
+		}
+		if oldest := got["oldest_due_seconds{a}"]; oldest < 40 || oldest > 59 {
+			w.Errorf("the oldest was due %v s ago", oldest)
+		}
+		w.must(e.Resume(w.Context(), "a"))
+		time.Sleep(20 * time.Second)
+		w.standing(row.Completed, 1, 0, ids...)
+		if got := w.series(e); got["due_tasks{a}"] != 0 || got["oldest_due_seconds{a}"] != 0 {
+			w.Errorf("when nothing waits, the backlog is %v", got)
+		}
+		w.must(e.Stop(w.Context()))
+		if _, there := w.series(e)["due_tasks{a}"]; there {
+			w.Error("there is a backlog after the stop")
+		}
+	})
+}
+
+func TestRunsAreMeasured(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": untilEnd(3*time.Second, nil)})
+		w.many(e, 2, "a", time.Second)
+		time.Sleep(10 * time.Second)
+		if got := w.series(e); got["#run_duration_seconds{a}"] != 2 || got["run_duration_seconds{a}"] != 6 {
+			w.Errorf("two runs of 3 s are measured as %v", got)
 		}
 	})
 }

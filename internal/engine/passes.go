@@ -10,6 +10,7 @@ import (
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store/sabotage"
+	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scanner"
 )
 
@@ -173,12 +174,14 @@ func (p *passes) rescued(rows []row.Row) {
 			}
 			p.Log.Error("task failed after its leases were lost; see its errors",
 				"task", r.ID, "tag", r.Tag, "crashes", r.CrashCount)
+			p.watch.tell(processor.EventFailed, r, errLeasesLost)
 			p.onFailed(r, r.Due, errLeasesLost)
 			continue
 		}
 		p.Metrics.Rescued(metrics.RescueReturned, 1)
 		p.Log.Warn("task rescued: its lease was over",
 			"task", r.ID, "tag", r.Tag, "version", r.Version, "crashes", r.CrashCount)
+		p.watch.tell(processor.EventRescued, r, nil)
 		p.onRescued(r)
 		if p.arm.tags.open(r.Tag) {
 			again = append(again, r.Sighting())

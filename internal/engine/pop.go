@@ -267,6 +267,7 @@ func (p *pops) give(a *attempt, now row.Time) bool {
 	a.mu.Unlock()
 	p.runqueue.Pops.Want(w.tags, -1)
 	p.holders.hand(a)
+	p.watch.tell(processor.EventStarted, &a.row, nil) // before its caller can end it
 	signal(w.ready)
 	return true
 }

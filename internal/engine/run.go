@@ -79,8 +79,9 @@ func (r *runner) execute(a *attempt) {
 		return
 	}
 	ctx, end := r.context(a, &reg, now)
-	err := errGoexit
+	err, began := errGoexit, time.Now()
 	defer func() {
+		r.Metrics.Ran(a.row.Tag, time.Since(began))
 		cause := context.Cause(ctx)
 		end(nil)
 		r.settle(a, &reg, err, cause)
@@ -91,7 +92,7 @@ func (r *runner) execute(a *attempt) {
 // start notes that the attempt was handed to a receiver that can run it, and measures how late.
 func (r *runner) start(a *attempt) {
 	if now := max(r.now(), a.due); a.start(now) {
-		r.measure(a, now)
+		r.begun(a, now)
 	}
 }
 
@@ -145,7 +146,7 @@ func (r *runner) context(
 	}
 	a.began = now
 	if !reg.Forwards {
-		r.measure(a, now)
+		r.begun(a, now)
 	}
 	started, quietAt := now, time.Time{}
 	if reg.Forwards {
@@ -205,6 +206,12 @@ func (r *runner) askRow(a *attempt, reg *processor.Registration, err, cause erro
 		}
 		return
 	}
+}
+
+// begun reports that an attempt was handed to a receiver that can run it.
+func (r *runner) begun(a *attempt, now row.Time) {
+	r.measure(a, now)
+	r.watch.tell(processor.EventStarted, &a.row, nil)
 }
 
 // measure records how late a task is when it starts for the first time, and where the time went.

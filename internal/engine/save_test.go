@@ -43,9 +43,9 @@ type answer struct {
 func (w *world) saveLater(ctx context.Context, e *Engine, task processor.Save) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
-		id, stored, err := e.Save(ctx, task)
-		if stored != nil && stored.ID != id {
-			w.Errorf("saved as %d, and told of %+v", id, stored)
+		id, saved, err := e.Save(ctx, task)
+		if saved.Row != nil && saved.Row.ID != id {
+			w.Errorf("saved as %d, and told of %+v", id, saved.Row)
 		}
 		done <- answer{id, err}
 	}()

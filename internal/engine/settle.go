@@ -198,6 +198,7 @@ func (s *settler) finish(a *attempt, r settlement) {
 	}
 	s.runqueue.Release(a.item, why)
 	s.Metrics.Run(a.row.Tag, r.kind)
+	s.watch.settled(&a.row, &r)
 	switch r.change.To {
 	case row.Pending:
 		if r.change.Attempt == a.row.Attempt {

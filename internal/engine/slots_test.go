@@ -88,14 +88,18 @@ func TestSlowTasksAreNotClaimedBeyondTheSlots(t *testing.T) {
 // quicken runs waves of quick tasks in 2 s, after which rows are claimed beyond the slots for a moment: what is due
 // wave after the last.
 func (w *world) quicken(e *Engine, tag string) (ids []int64) {
-	for range 6 {
+	for range 10 {
 		ids = append(ids, w.many(e, 50, tag, 2*time.Second)...)
 		time.Sleep(wave)
 	}
 	return ids
 }
 
-const wave = 30 * time.Millisecond
+// A wave is shorter than the span over which the run queue measures a rate, so no span is empty.
+const (
+	wave = 18 * time.Millisecond
+	lead = 15 * time.Millisecond // before a due time at which its claim has not begun, and the last wave has ended
+)
 
 // Tasks that were quick become slow: what was claimed beyond the slots is given back, and loses no attempt.
 func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
@@ -109,9 +113,9 @@ func TestRowThatFindsNoSlotIsGivenBack(t *testing.T) {
 		}}, func(c *Config) { c.Concurrency = 2 })
 		first := w.quicken(e, "a")
 		second := w.many(e, 20, "a", 2*time.Second)
-		time.Sleep(2*time.Second - wave/2)
+		time.Sleep(2*time.Second - lead)
 		slow.Store(true)
-		time.Sleep(wave/2 + runqueue.SlotWait/2)
+		time.Sleep(lead + runqueue.SlotWait/2)
 		if got := w.executing(second); got <= 2 {
 			t.Errorf("%d tasks are claimed for two slots and the prefetch", got)
 		}
@@ -148,7 +152,7 @@ func TestRowWhoseLeaseEndsBeforeItFindsASlotIsGivenBack(t *testing.T) {
 		w.quicken(e, "a")
 		w.save(e, "a", 2*time.Second, processor.WithPriority(1))
 		ids := w.many(e, 10, "a", 2*time.Second, processor.WithTTR(time.Second))
-		time.Sleep(2*time.Second - wave/2)
+		time.Sleep(2*time.Second - lead)
 		late.Store(true)
 		hangs.Store(true)
 		time.Sleep(900 * time.Millisecond)
@@ -202,9 +206,9 @@ func TestStopGivesBackWhatFoundNoSlot(t *testing.T) {
 		})
 		w.quicken(e, "a")
 		ids := w.many(e, 20, "a", 2*time.Second)
-		time.Sleep(2*time.Second - wave/2)
+		time.Sleep(2*time.Second - lead)
 		slow.Store(true)
-		time.Sleep(wave/2 + 10*time.Millisecond)
+		time.Sleep(lead + 10*time.Millisecond)
 		if got := w.executing(ids); got <= 2 {
 			t.Fatalf("%d tasks are claimed for two slots and the prefetch", got)
 		}

@@ -57,6 +57,8 @@ func (e *Engine) stop(ctx context.Context) error {
 	)
 	e.waitForHooks(last)
 	e.End()
+	e.watch.waits.readers.Wait()
+	e.watch.close()
 	return errors.Join(drainErr, err)
 }
 

@@ -99,6 +99,16 @@ func (s txStore) FindActive(ctx context.Context, _ store.Tx, keys []row.TagKey) 
 	return s.Store.FindActive(ctx, nil, keys)
 }
 
+func (s txStore) LockActive(
+	ctx context.Context, t store.Tx, key row.TagKey,
+) ([]row.Row, []row.Broken, error) {
+	rows, err := s.Store.FindActive(ctx, nil, []row.TagKey{key})
+	if len(rows) > 0 {
+		t.(*memTx).unlock = append(t.(*memTx).unlock, s.Lock(rows[0].ID))
+	}
+	return rows, nil, err
+}
+
 func TestSaveInATransactionRunsOnceItIsCommitted(t *testing.T) {
 	type opened struct {
 		delay, open time.Duration // of the task, of the transaction

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -16,14 +17,14 @@ import (
 // Config is what a Lifecycle is made of. Every field is set.
 type Config struct {
 	Log         *slog.Logger
-	Metrics     *metrics.Collector // nil for none
-	CallTimeout time.Duration      // longest wait for one answer of the store
+	Metrics     metrics.Recorder // nil for none
+	CallTimeout time.Duration    // longest wait for one answer of the store
 }
 
 // Lifecycle is the life of one scheduler, shared by its parts. Make it with [New].
 type Lifecycle struct {
 	Log     *slog.Logger // writes a message once a second for each tag
-	Metrics *metrics.Collector
+	Metrics metrics.Recorder
 	Life    context.Context // ends when the last write is done
 
 	end     context.CancelFunc
@@ -34,7 +35,7 @@ type Lifecycle struct {
 
 // New begins a life. It keeps the values of ctx and outlives it.
 func New(ctx context.Context, c Config) *Lifecycle {
-	l := &Lifecycle{Metrics: c.Metrics, timeout: c.CallTimeout, limiter: newLogLimiter(c.Log)}
+	l := &Lifecycle{Metrics: cmp.Or(c.Metrics, metrics.None), timeout: c.CallTimeout, limiter: newLogLimiter(c.Log)}
 	l.Log = slog.New(l.limiter)
 	l.Life, l.end = context.WithCancel(context.WithoutCancel(ctx))
 	return l

@@ -82,7 +82,8 @@ func (p *probation) take(waiting *[]*Item, i int) *Item {
 }
 
 // exonerate notes that a crash of this process would not count against the row any more, and reports whether it would
-// have. Until its result is stored it still would, also when its processor has returned.
+// have. A crash counts until the result is stored, also when the processor has returned. The exception is a result that
+// waits for another transaction: the engine gives its turn back, so that others on probation are not held up.
 func (p *probation) exonerate(it *Item) bool {
 	i := slices.Index(p.exposed, it)
 	if i < 0 {

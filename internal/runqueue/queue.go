@@ -306,7 +306,8 @@ func (q *Queue) yield(it *Item, what Share) {
 type Reason uint8
 
 const (
-	// Ended says that another process has the row, or that its result is stored.
+	// Ended says that the row is no longer this process's to run: another process has it, its result is stored, or it
+	// was released to the table.
 	Ended Reason = iota
 	// Proven is Ended for a row that has run here and will not again: it did no harm.
 	Proven

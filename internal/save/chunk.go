@@ -19,7 +19,7 @@ func (s *Saver) SaveAll(ctx context.Context, tasks []processor.Save) ([]processo
 			if errors.Is(err, processor.ErrDelayTooLong) {
 				err = &processor.BatchError{Index: i, Err: err}
 			}
-			return nil, keepUnknown(task.ID, err)
+			return nil, KeepUnknown(task.ID, err)
 		}
 	}
 	chunks := chunksOf(rows)

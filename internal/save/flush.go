@@ -226,6 +226,7 @@ func (s *Saver) stored(requests []*request) {
 		for i := range r.rows {
 			if n := &r.rows[i]; n.err == nil && n.duplicateOf == nil && !n.met {
 				rows = append(rows, n.row.Sighting())
+				s.Stored(&n.row)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package save
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -87,6 +88,9 @@ func (s *Saver) readBack(requests []*request, refusal error) (again []*request) 
 		return s.sendAlone(requests)
 	}
 	if requests[0].refusals++; requests[0].refusals > maxRefusals {
+		if len(keys) > 0 { // each time another task may have had the key, and have ended before it was read
+			refusal = fmt.Errorf("%w: %w", processor.ErrContended, refusal)
+		}
 		requests[0].answer(refusal)
 		return nil
 	}
@@ -113,6 +117,7 @@ func (s *Saver) compare(r *request, found findings) (changed, left bool) {
 		switch {
 		case taken && n.isIn(other, r.unsure):
 			n.met = true
+			s.Stored(other)
 			switch other.Status {
 			case row.Pending: // the due time of the row that is stored counts, which may be that of an earlier save
 				s.Committed(other.Sighting())
@@ -120,7 +125,7 @@ func (s *Saver) compare(r *request, found findings) (changed, left bool) {
 			default:
 				r.freeKey(n)
 			}
-		case taken && !n.drawn:
+		case taken && !n.drawn && (!met || holder != n.row.ID || !n.reschedules):
 			n.err = processor.ErrConflict
 			if conflict < 0 {
 				conflict = i

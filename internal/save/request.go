@@ -44,6 +44,7 @@ type newRow struct {
 	row         row.Row  // its id is written under the request's lock: a caller that leaves reads it
 	at          row.Time // the due time that was asked for, 0 where a delay was
 	drawn       bool     // the id was drawn here, so another one may be drawn when it is taken
+	reschedules bool     // a duplicate is no answer: the caller reschedules the task that carries the key
 	duplicateOf *newRow  // an earlier one of the request with the same key or id, whose answer counts for both
 	met         bool     // it needs no statement: it is in the table already, or err is a duplicate
 	err         error    // the answer

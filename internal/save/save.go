@@ -46,6 +46,7 @@ type Config struct {
 	MaxAttempts int           // likewise
 
 	Committed func(rows ...row.Due) // called with rows that are in the table, pending
+	Stored    func(r *row.Row)      // called with each row that a save of its own has stored
 	InTx      func(rows ...row.Due) // called with rows that are there once the caller's transaction commits
 	Ended     func(err error)       // called with how each statement ended
 }
@@ -57,7 +58,7 @@ type Saver struct {
 	Config
 
 	// The lanes. Each sends its requests in statements of their own.
-	plain *batch.Coalescer[*request] // rows that nothing can refuse and no lock can delay
+	plain *batch.Coalescer[*request] // rows without a key and without an id of the caller: they meet no other row
 	keyed *batch.Coalescer[*request] // rows with a unique key or an id of the caller's, which other rows may have
 	bulk  *batch.Coalescer[*request] // plain rows that came many at a time, so that single saves do not wait for them
 
@@ -99,7 +100,7 @@ func (s *Saver) Close(ctx context.Context) error {
 func (s *Saver) Save(ctx context.Context, task processor.Save) (int64, *row.Row, error) {
 	n, err := s.prepare(ctx, task)
 	if err != nil {
-		return 0, nil, keepUnknown(task.ID, err)
+		return 0, nil, KeepUnknown(task.ID, err)
 	}
 	r := newRequest([]newRow{n})
 	left := s.add(s.plain, r)
@@ -141,7 +142,7 @@ func (s *Saver) add(lane *batch.Coalescer[*request], r *request) error {
 func (s *Saver) result(r *request, n *newRow, left error) (int64, error) {
 	err := r.outcome(n, left)
 	if !n.drawn {
-		err = keepUnknown(n.row.ID, err)
+		err = KeepUnknown(n.row.ID, err)
 	}
 	s.Metrics.Saved(resultName(err), 1)
 	if err == nil {
@@ -150,13 +151,13 @@ func (s *Saver) result(r *request, n *newRow, left error) (int64, error) {
 	return existingID(err), err
 }
 
-// keepUnknown is the error of a save under an id of the caller's, 0 for none. Such a save may repeat one of unknown
+// KeepUnknown is the error of a save under an id of the caller's, 0 for none. Such a save may repeat one of unknown
 // outcome, which may still be applied. So an error that says nothing about the row becomes "unknown": the caller would
 // take it as the answer to both saves.
-func keepUnknown(id int64, err error) error {
+func KeepUnknown(id int64, err error) error {
 	telling := []error{
-		processor.ErrDuplicate, processor.ErrConflict, processor.ErrChunkRefused, processor.ErrDelayTooLong,
-		processor.ErrOutcomeUnknown,
+		processor.ErrDuplicate, processor.ErrNotPending, processor.ErrConflict, processor.ErrChunkRefused,
+		processor.ErrDelayTooLong, processor.ErrOutcomeUnknown,
 	}
 	switch {
 	case id == 0, err == nil, row.ClassOf(err) == row.ClassCaller:
@@ -210,13 +211,11 @@ func (s *Saver) prepare(ctx context.Context, task processor.Save) (newRow, error
 		Priority: task.Priority, MaxLate: task.MaxLate, LatePolicy: row.LatePolicy(task.LatePolicy),
 		TTR: task.TTR, MaxAttempts: task.MaxAttempts, Headers: encodeHeaders(task.Headers), Created: now, Updated: now,
 	}
-	if task.At.IsZero() {
-		r.Delay = RoundUp(task.Delay)
-		r.Expected = now.Add(r.Delay)
-	} else {
-		r.Expected = max(row.At(task.At), now)
-		r.Delay = RoundUp(r.Expected.Sub(now))
+	r.Expected = Expected(now, task.Delay, task.At)
+	if task.MaxWait > 0 {
+		r.Expected = min(r.Expected, now.Add(task.MaxWait))
 	}
+	r.Delay = RoundUp(r.Expected.Sub(now))
 	if r.Expected >= row.MaxTime {
 		return newRow{}, processor.ErrDelayTooLong
 	}
@@ -225,7 +224,15 @@ func (s *Saver) prepare(ctx context.Context, task processor.Save) (newRow, error
 	if task.ID == 0 {
 		r.ID = s.IDs.Next()
 	}
-	return newRow{row: r, at: row.At(task.At), drawn: task.ID == 0}, nil
+	return newRow{row: r, at: row.At(task.At), drawn: task.ID == 0, reschedules: task.OnConflict != ""}, nil
+}
+
+// Expected is when a task is to run that was asked for at a moment: after the delay, or at a time when that is set.
+func Expected(now row.Time, delay time.Duration, at time.Time) row.Time {
+	if at.IsZero() {
+		return now.Add(RoundUp(delay))
+	}
+	return max(row.At(at), now)
 }
 
 // setDefaults fills in the defaults of the tag, and then of the scheduler.

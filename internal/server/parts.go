@@ -24,6 +24,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/otlp"
 	"github.com/delaytask/delaytask/internal/server/push"
 	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor/webhook"
 )
 
@@ -46,14 +47,14 @@ type parts struct {
 
 func newParts(ctx context.Context, cfg config.Config, log *slog.Logger, url string, to otlp.Settings) (*parts, error) {
 	p := &parts{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
-	metrics := delaytask.NewMetrics()
-	p.registry.MustRegister(metrics, collectors.NewGoCollector(),
+	measured := metrics.New()
+	p.registry.MustRegister(measured, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var err error
 	if p.spans, err = newSpans(ctx, to, log, p.registry); err != nil {
 		return nil, err
 	}
-	c := schedulerConfig(cfg, log, metrics, url)
+	c := schedulerConfig(cfg, log, measured, url)
 	c.TracerProvider = p.spans.provider()
 	if p.scheduler, err = delaytask.Open(ctx, cfg.DSN, c); err != nil {
 		p.spans.close(ctx)

@@ -11,7 +11,7 @@ import (
 
 // schedulerConfig translates every setting: what is 0 in a file, to say "none", is negative in a Config, where 0 means
 // the default.
-func schedulerConfig(c config.Config, log *slog.Logger, metrics *delaytask.Metrics, address string) delaytask.Config {
+func schedulerConfig(c config.Config, log *slog.Logger, metrics delaytask.Metrics, address string) delaytask.Config {
 	return delaytask.Config{
 		Logger:          log,
 		Metrics:         metrics,

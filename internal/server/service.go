@@ -108,9 +108,13 @@ func listen(ctx context.Context, c config.Server) (net.Listener, error) {
 func (s *Service) Tokens() bool { return s.parts.asked }
 
 // Run serves until ctx ends, and then stops in order: waiting pops return, requests in flight are answered, running
-// tasks get their grace and are released after it. It returns nil when all of that succeeded.
+// tasks get their grace and are released after it. It returns nil when all of that succeeded, also when ctx ends during
+// the start.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.parts.scheduler.Start(ctx); err != nil {
+		if errors.Is(err, ctx.Err()) {
+			err = nil
+		}
 		return errors.Join(err, s.close(context.WithoutCancel(ctx)))
 	}
 	s.parts.start(ctx)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 // TestTheAnswerToASaveIsWhatIsStored compares the task in the answer to a save with the stored one. The database sets
@@ -151,6 +153,14 @@ func TestGetsThatTakeJobsAreOffWhereBrowsersDoNotSayWhichPageAsks(t *testing.T) 
 		asking.Want(403, "", "GET", path+"other", "", admin...)
 		asking.Want(403, "", "GET", path+"t", "", append(admin, "User-Agent", "Mozilla/5.0")...)
 	}
+}
+
+func TestAServiceThatIsStoppedAmidItsStartStopsInOrder(t *testing.T) {
+	s, err := Open(t.Context(), sqlite(t), slog.New(slog.DiscardHandler))
+	servertest.OK(t, err)
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errors.Join(errors.New("SIGTERM"), context.Canceled))
+	servertest.OK(t, s.Run(ctx))
 }
 
 func TestMain(m *testing.M) {

@@ -11,8 +11,15 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Warning is something that works, but not as well as it should: one sentence that says what to do.
-type Warning string
+// Warning is something that works, but not as well as it should.
+type Warning struct {
+	Code  string // for programs
+	Is    string // what was found
+	Means string // what follows from it
+	Mend  string // what to do
+}
+
+func (w Warning) String() string { return w.Is + ": " + w.Means + "; " + w.Mend }
 
 // Check reports whether the store can work on the database, before anything relies on it. The error is a *row.Error:
 // its text is a sentence that says what is wrong, and its hint says what to do. The longest body that will be saved has
@@ -28,18 +35,52 @@ func (s *Store) CheckService(ctx context.Context) error {
 	return err
 }
 
+// StartCheck is one part of [Store.Check] or [Store.CheckService].
+type StartCheck struct {
+	Name string
+	run  check
+}
+
+// The names of checks on which others depend.
+const (
+	CheckSchema     = "schema"     // without the tables no other check has an answer
+	CheckPrivileges = "privileges" // their hint names no account
+)
+
+// check returns everything that it finds: its error may join several.
 type check func(context.Context) ([]Warning, error)
 
-// all runs the checks up to the first that fails.
-func all(ctx context.Context, checks []check) (warnings []Warning, err error) {
+// Run returns everything that is wrong. Each of the errors is a *row.Error.
+func (c StartCheck) Run(ctx context.Context) ([]Warning, []error) {
+	warnings, err := c.run(ctx)
+	var errs []error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
+	} else if err != nil {
+		errs = []error{err}
+	}
+	for i := range errs {
+		errs[i] = classify("check the database", errs[i])
+	}
+	return warnings, errs
+}
+
+// all runs the checks up to the first that fails, and returns the first of its errors.
+func all(ctx context.Context, checks []StartCheck) (warnings []Warning, err error) {
 	for _, check := range checks {
-		found, err := check(ctx)
-		if err != nil {
-			return nil, classify("check the database", err)
+		found, errs := check.Run(ctx)
+		if len(errs) > 0 {
+			return nil, errs[0]
 		}
 		warnings = append(warnings, found...)
 	}
 	return warnings, nil
+}
+
+// isRefusal reports whether a check found something wrong, and did not just fail to look.
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*row.Error](err)
+	return ok
 }
 
 // refuse returns what is wrong, with a hint of what an operator does about it.
@@ -70,14 +111,21 @@ var (
 	serviceTables = []string{requestTable, tokenTable, workerTable}
 )
 
+// Tables returns the names of all tables of the schema.
+func Tables() []string { return slices.Concat(tables, serviceTables) }
+
 func (s *Store) checkSchema(tables []string) check {
 	return func(ctx context.Context) ([]Warning, error) {
+		var wrong []error
 		for _, name := range tables {
-			if err := s.checkColumns(ctx, name); err != nil {
+			switch err := s.checkColumns(ctx, name); {
+			case isRefusal(err):
+				wrong = append(wrong, err)
+			case err != nil:
 				return nil, err
 			}
 		}
-		return nil, nil
+		return nil, errors.Join(wrong...)
 	}
 }
 
@@ -99,6 +147,11 @@ func (s *Store) checkColumns(ctx context.Context, table string) error {
 	case err != nil:
 		return err
 	case len(there) == 0:
+		// A server hides a table from an account that has no privilege on it.
+		_, err := readTexts(ctx, s.db, "SELECT 1 AS one FROM "+table+" WHERE 1 = 0")
+		if IsDenied(err) {
+			return classify("look at the table "+table, err)
+		}
 		return refuse(migrate, "table %s is missing", table)
 	case len(missing) > 0:
 		return refuse(migrate, "table %s lacks the columns %s", table, strings.Join(missing, ", "))
@@ -183,7 +236,8 @@ func (s *Store) checkCollation(columns []string) check {
 		" FROM information_schema.columns WHERE table_schema = DATABASE()" +
 		" AND CONCAT(table_name, '.', column_name) IN (" + quoted(columns) + ") ORDER BY table_name, column_name"
 	return func(ctx context.Context) ([]Warning, error) {
-		return nil, scan(ctx, s.db, query, nil, func(c *struct {
+		var wrong []error
+		err := scan(ctx, s.db, query, nil, func(c *struct {
 			Table     string  `db:"table_name"`
 			Name      string  `db:"name"`
 			Collation *string `db:"collation"` // NULL if it is no text
@@ -194,12 +248,16 @@ func (s *Store) checkCollation(columns []string) check {
 				collation = *c.Collation
 			}
 			if !strings.EqualFold(collation, exact) {
-				return refuse("run: ALTER TABLE "+c.Table+" MODIFY "+c.Name+" "+c.Mended,
+				wrong = append(wrong, refuse("run: ALTER TABLE "+c.Table+" MODIFY "+c.Name+" "+c.Mended,
 					"column %s.%s has the collation %s instead of %s, so different values would count as equal",
-					c.Table, c.Name, collation, exact)
+					c.Table, c.Name, collation, exact))
 			}
 			return nil
 		})
+		if err != nil {
+			return nil, err
+		}
+		return nil, errors.Join(wrong...)
 	}
 }
 
@@ -215,12 +273,12 @@ func (s *Store) checkSQLite(ctx context.Context) ([]Warning, error) {
 	}
 	var warnings []Warning
 	if synchronous < synchronousFull {
-		warnings = append(warnings, "synchronous is not FULL: accepted tasks can be lost at a power cut; "+
-			"open the file with _pragma=synchronous(FULL)")
+		warnings = append(warnings, Warning{"synchronous", "synchronous is not FULL",
+			"accepted tasks can be lost at a power cut", "open the file with _pragma=synchronous(FULL)"})
 	}
 	if busyTimeout == 0 {
-		warnings = append(warnings, "busy_timeout is 0: a write fails at once when another process writes; "+
-			"open the file with _pragma=busy_timeout(5000)")
+		warnings = append(warnings, Warning{"busy_timeout", "busy_timeout is 0",
+			"a write fails at once when another process writes", "open the file with _pragma=busy_timeout(5000)"})
 	}
 	return warnings, nil
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -34,16 +35,7 @@ func (s *Store) checkServer(bodyLimit int) check {
 
 // readVariables returns the judged variables by their names, as a connection of the pool sees them.
 func (s *Store) readVariables(ctx context.Context) (map[string]string, error) {
-	variables := make(map[string]string)
-	query := "SHOW SESSION VARIABLES WHERE Variable_name IN ('" + strings.Join(judged, "', '") + "')"
-	err := scan(ctx, s.db, query, nil, func(v *struct {
-		Name  string `db:"Variable_name"`
-		Value string `db:"Value"`
-	}) error {
-		variables[strings.ToLower(v.Name)] = v.Value
-		return nil
-	})
-	return variables, err
+	return s.show(ctx, SessionVariables, judged)
 }
 
 // judgeServer judges the server by its variables. One that the server does not know is not judged: TiDB lacks many.
@@ -71,24 +63,30 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 	}
 
 	var warnings []Warning
-	warn := func(format string, args ...any) { warnings = append(warnings, Warning(fmt.Sprintf(format, args...))) }
+	warn := func(variable, is, means, mend string) {
+		warnings = append(warnings, Warning{variable, is, means, mend})
+	}
 	mode, known := variables["sql_mode"]
 	if known && !strings.Contains(mode, "STRICT_TRANS_TABLES") && !strings.Contains(mode, "STRICT_ALL_TABLES") {
-		warn("sql_mode is not strict: in your own transactions the server may cut values instead of refusing them; " +
+		warn("sql_mode", "sql_mode is not strict",
+			"in your own transactions the server may cut values instead of refusing them",
 			"add STRICT_TRANS_TABLES to sql_mode")
 	}
-	const unsafe = "%s is %s: accepted tasks can be lost when the server's machine crashes; set it to 1"
+	unsafe := func(name, value string) {
+		warn(name, name+" is "+value, "accepted tasks can be lost when the server's machine crashes", "set it to 1")
+	}
 	switch v := variables["innodb_flush_log_at_trx_commit"]; v {
 	case "", "1", "3": // 3 exists in MariaDB, and syncs even more often
 	default:
-		warn(unsafe, "innodb_flush_log_at_trx_commit", v)
+		unsafe("innodb_flush_log_at_trx_commit", v)
 	}
 	if v := variables["sync_binlog"]; v != "" && v != "1" && !off("log_bin") {
-		warn(unsafe, "sync_binlog", v)
+		unsafe("sync_binlog", v)
 	}
 	if packetErr == nil && packet < leastPacket {
-		warn("max_allowed_packet is %d: a batch of saves or a long body can be refused; "+
-			"set max_allowed_packet to at least %d", packet, leastPacket)
+		warn("max_allowed_packet", fmt.Sprint("max_allowed_packet is ", packet),
+			"a batch of saves or a long body can be refused",
+			fmt.Sprint("set max_allowed_packet to at least ", leastPacket))
 	}
 	return warnings, nil
 }
@@ -99,8 +97,8 @@ func (s *Store) checkCounter(ctx context.Context) ([]Warning, error) {
 	var warnings []Warning
 	_ = scan(ctx, s.db, s.dialect.counter, nil, func(c *counter) error {
 		if c.next() > cluster.Last {
-			const beyond = "each plain INSERT gets an id beyond the last one, and is late or refused; run: "
-			warnings = append(warnings, Warning(beyond+s.dialect.countOn))
+			warnings = append(warnings, Warning{"counter", "each plain INSERT gets an id beyond the last one",
+				"it is late or refused", "run: " + s.dialect.countOn})
 		}
 		return nil
 	})
@@ -145,16 +143,21 @@ func (s *Store) checkEngine(tables []string) check {
 	query := "SELECT table_name AS name, engine AS engine FROM information_schema.tables" +
 		" WHERE table_schema = DATABASE() AND table_name IN (" + quoted(tables) + ")"
 	return func(ctx context.Context) ([]Warning, error) {
-		return nil, scan(ctx, s.db, query, nil, func(t *struct {
+		var wrong []error
+		err := scan(ctx, s.db, query, nil, func(t *struct {
 			Name   string `db:"name"`
 			Engine string `db:"engine"`
 		}) error {
 			if !strings.EqualFold(t.Engine, "InnoDB") {
-				return refuse("run: ALTER TABLE "+t.Name+" ENGINE=InnoDB",
-					"table %s has the engine %s, which knows no transactions", t.Name, t.Engine)
+				wrong = append(wrong, refuse("run: ALTER TABLE "+t.Name+" ENGINE=InnoDB",
+					"table %s has the engine %s, which knows no transactions", t.Name, t.Engine))
 			}
 			return nil
 		})
+		if err != nil {
+			return nil, err
+		}
+		return nil, errors.Join(wrong...)
 	}
 }
 

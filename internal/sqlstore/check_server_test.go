@@ -25,7 +25,7 @@ func TestServerThatWouldLoseOrCutTasksIsWarnedAbout(t *testing.T) {
 			return
 		}
 		for i, want := range want {
-			if !strings.Contains(string(got[i]), want) {
+			if !strings.Contains(got[i].String(), want) {
 				t.Errorf("%s: warning %q does not say %q", variables, got[i], want)
 			}
 		}

@@ -97,7 +97,7 @@ func accepted(t *testing.T, s *sqlstore.Store) {
 	warnings, err := s.Check(t.Context(), bodyLimit)
 	must(t, errors.Join(err, s.CheckService(t.Context())))
 	for _, w := range warnings { // a server may be set up for speed
-		if !strings.Contains(string(w), "set it to 1") {
+		if !strings.Contains(w.String(), "set it to 1") {
 			t.Errorf("warning %q", w)
 		}
 	}
@@ -160,7 +160,7 @@ func TestCheckWarnsWhilePlainInsertsGetIDsBeyondTheLast(t *testing.T) {
 		} {
 			exec(t, pool.DB, step.statement)
 			warnings, err := s.Check(t.Context(), bodyLimit)
-			says := func(w sqlstore.Warning) bool { return strings.HasSuffix(string(w), "run: "+mend) }
+			says := func(w sqlstore.Warning) bool { return strings.HasSuffix(w.String(), "run: "+mend) }
 			if warned := slices.ContainsFunc(warnings, says); err != nil || warned != step.warned {
 				t.Errorf("after %s: warnings %q, %v; want one: %t", step.statement, warnings, err, step.warned)
 			}
@@ -186,7 +186,7 @@ func TestCheckLooksAtTheSessionsOfTheCallersPool(t *testing.T) {
 	lender.MySQLs(t, func(t *testing.T, d dbtest.Database) {
 		refused(t, sqlstore.New(callersPool(t, d, "autocommit", "0"), sqlstore.MySQL), bodyLimit, "autocommit")
 		warnings, err := sqlstore.New(callersPool(t, d, "sql_mode", "''"), sqlstore.MySQL).Check(t.Context(), bodyLimit)
-		aboutMode := func(w sqlstore.Warning) bool { return strings.Contains(string(w), "sql_mode") }
+		aboutMode := func(w sqlstore.Warning) bool { return strings.Contains(w.String(), "sql_mode") }
 		if err != nil || !slices.ContainsFunc(warnings, aboutMode) {
 			t.Errorf("warnings %q, %v; want one about sql_mode", warnings, err)
 		}

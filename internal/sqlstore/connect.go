@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
-	"modernc.org/sqlite"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -222,11 +222,8 @@ func Connect(ctx context.Context, dsn string) (*sqlx.DB, Kind, error) {
 // KindOf returns the kind of database that a pool leads to. It asks the driver, and the database where that is a driver
 // that wraps another.
 func KindOf(ctx context.Context, db *sql.DB) (Kind, error) {
-	switch db.Driver().(type) {
-	case *mysql.MySQLDriver:
+	if _, ok := db.Driver().(*mysql.MySQLDriver); ok {
 		return MySQL, nil
-	case *sqlite.Driver:
-		return SQLite, nil
 	}
 	var version string
 	mysqlErr := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
@@ -234,6 +231,9 @@ func KindOf(ctx context.Context, db *sql.DB) (Kind, error) {
 		return MySQL, nil
 	}
 	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err == nil {
+		if newSQLite == nil {
+			return 0, ErrUnknownDriver
+		}
 		return SQLite, nil
 	}
 	return 0, fmt.Errorf("the pool leads neither to MySQL or MariaDB nor to SQLite: %w", mysqlErr)
@@ -265,9 +265,9 @@ func reach(ctx context.Context, db *sqlx.DB, target Target) error {
 // Prepared reports whether an embedded database holds tables of delaytask. It only reads the file, while [Connect]
 // creates a missing one and switches any to WAL.
 func (t Target) Prepared(ctx context.Context) (bool, error) {
-	connector, err := sqlite.NewConnector(t.fileURI(url.Values{"mode": {"ro"}, "_pragma": {pragmaBusyTimeout}}))
+	connector, err := t.sqlite(url.Values{"mode": {"ro"}, "_pragma": {pragmaBusyTimeout}})
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+		return false, err
 	}
 	db := sql.OpenDB(connector)
 	defer db.Close()
@@ -309,7 +309,6 @@ func (t Target) createPrivate() {
 }
 
 func (t Target) openSQLite() (*sqlx.DB, error) {
-	t.createPrivate()
 	params := url.Values{
 		"_txlock": {"immediate"}, // a transaction that reads first would otherwise fail at its first write
 		"_pragma": {
@@ -319,14 +318,38 @@ func (t Target) openSQLite() (*sqlx.DB, error) {
 			"foreign_keys(ON)",
 		},
 	}
-	connector, err := sqlite.NewConnector(t.fileURI(params))
+	connector, err := t.sqlite(params)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+		return nil, err
 	}
+	t.createPrivate()
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(maxSQLiteConns)
 	db.SetMaxIdleConns(maxSQLiteConns)
 	return sqlx.NewDb(db, "sqlite"), nil
+}
+
+// newSQLite makes connections to a SQLite file. Package sqlite of the root sets it: a program that does not import that
+// links no SQLite.
+var newSQLite func(uri string) (driver.Connector, error)
+
+// RegisterSQLite sets what makes connections to SQLite files. They have the functions delaytask_now and delaytask_add.
+// It is called before anything is opened.
+func RegisterSQLite(connector func(uri string) (driver.Connector, error)) { newSQLite = connector }
+
+// ErrUnknownDriver is returned for a SQLite database by a program without its driver.
+var ErrUnknownDriver = errors.New("this program has no driver for SQLite: add" +
+	" import _ \"github.com/delaytask/delaytask/sqlite\", or open a MySQL DSN such as user:password@tcp(host:3306)/db")
+
+func (t Target) sqlite(params url.Values) (driver.Connector, error) {
+	if newSQLite == nil {
+		return nil, ErrUnknownDriver
+	}
+	connector, err := newSQLite(t.fileURI(params))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidDSN, err)
+	}
+	return connector, nil
 }
 
 var pragmaBusyTimeout = fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())

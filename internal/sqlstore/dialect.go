@@ -2,17 +2,13 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -90,14 +86,18 @@ type dialect struct {
 	counter string // selects the id of the next plain INSERT, as a counter
 	countOn string // makes the database number new rows from the largest id on
 
+	explain      func(context.Context, queryer, planned) (keys []string, sorted bool, err error)
+	indexes      []Index
+	indexColumns string // selects names of indexes, and their columns between commas
+
 	hashesKeys bool // active_key is a hash, not the plain bytes
 
 	inTransaction func(context.Context, execer) (bool, error)
 
 	columns       string // of table ?: name, and whether an INSERT must give it a value
 	timeType      string // of a moment
-	checks        func(s *Store, bodyLimit int) []check
-	serviceChecks func(s *Store) []check
+	checks        func(s *Store, bodyLimit int) []StartCheck
+	serviceChecks func(s *Store) []StartCheck
 
 	rowLocks bool     // another transaction can hold a lock on a single row
 	reserves bool     // lanes keep connections of their own
@@ -163,16 +163,17 @@ var mysqlDialect = dialect{
 		" AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AS required" +
 		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
 	timeType: "DATETIME(6)",
-	checks: func(s *Store, bodyLimit int) []check {
-		return []check{
-			s.checkPool, s.checkServer(bodyLimit), s.checkSchema(tables), s.checkCollation(exactColumns),
-			s.checkEngine(tables), s.checkPrivileges(tables), s.checkTime, s.checkCounter,
+	checks: func(s *Store, bodyLimit int) []StartCheck {
+		return []StartCheck{
+			{"pool", s.checkPool}, {"server", s.checkServer(bodyLimit)}, {CheckSchema, s.checkSchema(tables)},
+			{"collation", s.checkCollation(exactColumns)}, {"engine", s.checkEngine(tables)},
+			{CheckPrivileges, s.checkPrivileges(tables)}, {"time", s.checkTime}, {"counter", s.checkCounter},
 		}
 	},
-	serviceChecks: func(s *Store) []check {
-		return []check{
-			s.checkSchema(serviceTables), s.checkPrivileges(serviceTables), s.checkCollation(exactServiceColumns),
-			s.checkEngine(serviceTables),
+	serviceChecks: func(s *Store) []StartCheck {
+		return []StartCheck{
+			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
+			{"collation", s.checkCollation(exactServiceColumns)}, {"engine", s.checkEngine(serviceTables)},
 		}
 	},
 
@@ -183,6 +184,12 @@ var mysqlDialect = dialect{
 	// The counter in information_schema of MySQL may be a day old.
 	counter: "SHOW CREATE TABLE " + table,
 	countOn: "ALTER TABLE " + table + " AUTO_INCREMENT = 1",
+
+	explain: mysqlExplain,
+	indexes: slices.Concat(schemaIndexes, serverIndexes),
+	indexColumns: "SELECT table_name AS on_table, index_name AS name," +
+		" GROUP_CONCAT(column_name ORDER BY seq_in_index) AS columns FROM information_schema.statistics" +
+		" WHERE table_schema = DATABASE() AND table_name IN (" + quoted(Tables()) + ") GROUP BY table_name, index_name",
 
 	hashesKeys: true,
 
@@ -235,36 +242,26 @@ var sqliteDialect = dialect{
 	counter: "SELECT seq AS last_id FROM sqlite_sequence WHERE name = '" + table + "'",
 	countOn: "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM " + table + ") WHERE name = '" + table + "'",
 
+	explain: sqliteExplain,
+	indexes: schemaIndexes,
+	indexColumns: "SELECT m.tbl_name AS on_table, m.name AS name, GROUP_CONCAT(i.name) AS columns" +
+		" FROM sqlite_master m, pragma_index_info(m.name) i WHERE m.type = 'index' GROUP BY m.name",
+
 	inTransaction: sqliteInTransaction,
 
 	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
 	timeType: "TEXT",
-	checks: func(s *Store, _ int) []check {
-		return []check{s.checkSchema(tables), s.checkPrivileges(tables), s.checkTime, s.checkSQLite, s.checkCounter}
+	checks: func(s *Store, _ int) []StartCheck {
+		return []StartCheck{
+			{CheckSchema, s.checkSchema(tables)}, {CheckPrivileges, s.checkPrivileges(tables)}, {"time", s.checkTime},
+			{"settings", s.checkSQLite}, {"counter", s.checkCounter},
+		}
 	},
-	serviceChecks: func(s *Store) []check {
-		return []check{s.checkSchema(serviceTables), s.checkPrivileges(serviceTables)}
+	serviceChecks: func(s *Store) []StartCheck {
+		return []StartCheck{
+			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
+		}
 	},
-}
-
-func init() {
-	sqlite.MustRegisterScalarFunction("delaytask_now", 0, sqliteNow)
-	sqlite.MustRegisterDeterministicScalarFunction("delaytask_add", 2, sqliteAdd)
-}
-
-func sqliteNow(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
-	return row.Time(time.Now().UnixMicro()).String(), nil
-}
-
-// sqliteAdd adds milliseconds to a time. Garbage must not fail the statement, and with it the other rows of a batch.
-// What is no time stays as it is, and what is no number adds nothing. Both are reported when the row is read back.
-func sqliteAdd(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-	var t row.Time
-	if err := t.Scan(args[0]); err != nil || t.IsZero() {
-		return args[0], nil
-	}
-	millis, _ := args[1].(int64)
-	return (t + row.Time(millis*1000)).String(), nil
 }
 
 // mysqlInTransaction sets a savepoint and releases it. Outside of a transaction a savepoint ends with its statement.
@@ -284,7 +281,8 @@ func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
 // database of temporary tables. A savepoint would begin a transaction.
 func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
 	_, err := tx.ExecContext(ctx, "PRAGMA temp.synchronous = FULL")
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
+	const genericError = 1 // SQLITE_ERROR
+	if e, ok := errors.AsType[sqliteError](err); ok && e.Code() == genericError {
 		return true, nil
 	}
 	return false, err

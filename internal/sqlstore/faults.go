@@ -12,8 +12,6 @@ import (
 	"syscall"
 
 	"github.com/go-sql-driver/mysql"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/delaytask/delaytask/internal/row"
 )
@@ -33,7 +31,7 @@ func faultOf(err error) fault {
 		}
 		return mysqlFaults[e.Number]
 	}
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+	if e, ok := errors.AsType[sqliteError](err); ok {
 		return sqliteFault(e.Code())
 	}
 	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "dial" {
@@ -111,6 +109,7 @@ const (
 	hintAccount   = "check the user and the password in the DSN, and how the server lets this user log in"
 	hintPrivilege = "grant the database user the missing privilege"
 	hintMigrate   = "bring the schema up to date with: delaytask migrate up"
+	hintIndex     = "make the index again: delaytask doctor prints the statement"
 	hintDatabase  = "create the database, or correct its name in the DSN"
 	hintServer    = "delaytask needs MySQL 8.0, MariaDB 10.6 or newer"
 	hintVariable  = "a session variable in the DSN is not one that this server takes"
@@ -210,6 +209,7 @@ var mysqlFaults = map[uint16]fault{
 	1049: {row.ClassOperator, hintDatabase},   // unknown database
 	1054: {row.ClassOperator, hintMigrate},    // unknown column
 	1146: {row.ClassOperator, hintMigrate},    // unknown table
+	1176: {row.ClassOperator, hintIndex},      // no such index
 	1364: {row.ClassOperator, hintMigrate},    // a column of unknown origin has no default
 	1064: {row.ClassOperator, hintServer},     // syntax
 	1115: {row.ClassOperator, hintServer},     // unknown character set
@@ -263,32 +263,57 @@ var keptFaults = []uint16{
 	1836, // read-only mode
 }
 
+// sqliteError is an error of the driver of SQLite. Its code is SQLite's result code.
+type sqliteError interface {
+	error
+	Code() int
+}
+
 // sqliteFaults is keyed by result code. An extended code that is missing means what its primary code means.
 var sqliteFaults = map[int]fault{
-	sqlite3.SQLITE_BUSY:     {row.ClassNotApplied, ""}, // another process writes
-	sqlite3.SQLITE_LOCKED:   {row.ClassNotApplied, ""},
-	sqlite3.SQLITE_PROTOCOL: {row.ClassNotApplied, ""}, // a race for the file's locks
-	sqlite3.SQLITE_SCHEMA:   {row.ClassNotApplied, ""}, // the schema changed
+	// SQLITE_BUSY: another process writes
+	5: {row.ClassNotApplied, ""},
+	// SQLITE_LOCKED
+	6: {row.ClassNotApplied, ""},
+	// SQLITE_PROTOCOL: a race for the file's locks
+	15: {row.ClassNotApplied, ""},
+	// SQLITE_SCHEMA: the schema changed
+	17: {row.ClassNotApplied, ""},
 
 	// A failed write or sync can have reached the disk, and then the next process to open the file finds it committed.
-	sqlite3.SQLITE_IOERR: {row.ClassUnknown, hintDiskFault},
+	// SQLITE_IOERR
+	10: {row.ClassUnknown, hintDiskFault},
 
-	sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY: {row.ClassDuplicate, ""},
-	sqlite3.SQLITE_CONSTRAINT_ROWID:      {row.ClassDuplicate, ""},
-	sqlite3.SQLITE_CONSTRAINT_UNIQUE:     {row.ClassDuplicate, ""},
+	// SQLITE_CONSTRAINT_PRIMARYKEY
+	1555: {row.ClassDuplicate, ""},
+	// SQLITE_CONSTRAINT_ROWID
+	2579: {row.ClassDuplicate, ""},
+	// SQLITE_CONSTRAINT_UNIQUE
+	2067: {row.ClassDuplicate, ""},
 
-	sqlite3.SQLITE_CONSTRAINT: {row.ClassCaller, ""}, // CHECK, NOT NULL, a trigger
-	sqlite3.SQLITE_MISMATCH:   {row.ClassCaller, ""},
-	sqlite3.SQLITE_TOOBIG:     {row.ClassCaller, ""},
+	// SQLITE_CONSTRAINT: CHECK, NOT NULL, a trigger
+	19: {row.ClassCaller, ""},
+	// SQLITE_MISMATCH
+	20: {row.ClassCaller, ""},
+	// SQLITE_TOOBIG
+	18: {row.ClassCaller, ""},
 
-	sqlite3.SQLITE_ERROR:    {row.ClassOperator, hintMigrate}, // a table or column is missing
-	sqlite3.SQLITE_CANTOPEN: {row.ClassOperator, hintFile},
-	sqlite3.SQLITE_PERM:     {row.ClassOperator, hintFile},
-	sqlite3.SQLITE_READONLY: {row.ClassOperator, hintFile},
-	sqlite3.SQLITE_FULL:     {row.ClassOperator, hintDisk},
-	sqlite3.SQLITE_NOMEM:    {row.ClassOperator, hintMemory},
-	sqlite3.SQLITE_CORRUPT:  {row.ClassOperator, hintCorrupt},
-	sqlite3.SQLITE_NOTADB:   {row.ClassOperator, "the file is not a SQLite database: correct the path in the DSN"},
+	// SQLITE_ERROR: a table or column is missing
+	1: {row.ClassOperator, hintMigrate},
+	// SQLITE_CANTOPEN
+	14: {row.ClassOperator, hintFile},
+	// SQLITE_PERM
+	3: {row.ClassOperator, hintFile},
+	// SQLITE_READONLY
+	8: {row.ClassOperator, hintFile},
+	// SQLITE_FULL
+	13: {row.ClassOperator, hintDisk},
+	// SQLITE_NOMEM
+	7: {row.ClassOperator, hintMemory},
+	// SQLITE_CORRUPT
+	11: {row.ClassOperator, hintCorrupt},
+	// SQLITE_NOTADB
+	26: {row.ClassOperator, "the file is not a SQLite database: correct the path in the DSN"},
 }
 
 func sqliteFault(code int) fault {

@@ -8,8 +8,11 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/delaytask/delaytask/internal/sqlitedriver"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
+
+func init() { RegisterSQLite(sqlitedriver.NewConnector) }
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 

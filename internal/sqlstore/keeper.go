@@ -171,19 +171,16 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 }
 
 func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Time, limit int) ([]int64, error) {
-	var old []string
-	err := scan(ctx, s.db, s.dialect.oldest, []any{int64(status)}, func(r *record) error {
-		if due := r.due(); due.Due < before {
-			old = append(old, due.Tag)
-		}
-		return nil
-	})
+	oldest, err := s.oldest(ctx, status)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int64
-	for _, tag := range old {
-		query, args := s.dialect.purgeable(status, tag, before, limit-len(ids))
+	for _, of := range oldest {
+		if of.Oldest >= before {
+			continue
+		}
+		query, args := s.dialect.purgeable(status, of.Tag, before, limit-len(ids))
 		found, err := selectIDs(ctx, s.db, query, args...)
 		if err != nil {
 			return nil, err

@@ -240,8 +240,8 @@ func execute(ctx context.Context, on execer, query string, args []any) (int, err
 	return int(n), err
 }
 
-// classify wraps an error of a database with its class, by number and never by text, and with what was tried. It
-// returns nil for nil, and returns sql.ErrNoRows, which is an answer, and classified errors as they are.
+// classify wraps an error of a database with its class, by its number, and with what was tried. It returns nil for nil,
+// and returns sql.ErrNoRows, which is an answer, and classified errors as they are.
 func classify(op string, err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) {
 		return err

@@ -15,17 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 )
 
-// planned is a statement, and the index by which it must enter its table.
-type planned struct {
-	name  string
-	query string
-	args  []any
-	key   string
-}
-
 const (
-	dueKey           = "delay_task_message_due"
-	activeKey        = "delay_task_message_active_key"
 	requestsByTime   = "delay_task_request_created"
 	workersByAddress = "delay_task_worker_address"
 )
@@ -33,72 +23,6 @@ const (
 // sorts names the statements that may sort what they found, because they find few rows.
 var sorts = map[string]bool{
 	"window of many tags": true, "expired": true, "orphans": true, "find by key": true, "list by finished key": true,
-}
-
-func plannedStatements(d dialect) []planned {
-	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-	one := []row.Ref{{ID: 7}}
-	mixed := []row.Ref{{ID: 7}, {ID: 8, Version: 3}, {ID: 9}}
-	failed := row.Failed
-	change := func(id int64, to row.Status, text string) row.Change {
-		return row.Change{ID: id, Version: 1, From: row.Executing, To: to, Due: now.Add(time.Duration(id)),
-			ErrorStack: text, Executor: "e"}
-	}
-	many := make([]string, 300)
-	for i := range many {
-		many[i] = fmt.Sprint("t", i)
-	}
-	crowd := make([]row.Ref, 300) // so many that a server would rather read all rows of a rare status
-	for i := range crowd {
-		crowd[i].ID = int64(i) + 1
-	}
-	completions := make([]row.Change, 200)
-	for i := range completions {
-		completions[i] = change(int64(i)+1, row.Completed, "")
-		completions[i].Execution = now.Add(time.Duration(i) * time.Millisecond)
-	}
-	var all []planned
-	add := func(key, name string) func(query string, args []any) {
-		return func(query string, args []any) { all = append(all, planned{name, query, args, key}) }
-	}
-	add("PRIMARY", "claim of one")(d.claim(row.Claim{Rows: one, Executor: "e"}))
-	add("PRIMARY", "claim of many")(d.claim(row.Claim{Rows: crowd, Executor: "e"}))
-	add("PRIMARY", "claim of several versions")(d.claim(row.Claim{Rows: mixed, Executor: "e"}))
-	add("PRIMARY", "winners of a claim")(d.winners(row.Claim{Rows: crowd, Executor: "e"}))
-	add("PRIMARY", "renewal")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
-	add("PRIMARY", "hand-over")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
-		{Ref: mixed[1], TTR: time.Minute}}))
-	add("PRIMARY", "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
-	add("PRIMARY", "settle of completions")(d.update(completions))
-	add("PRIMARY", "settle of all kinds")(d.update([]row.Change{
-		change(7, row.Completed, ""), change(8, row.Failed, "boom"),
-		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now}}))
-	add("PRIMARY", "new body")(d.update([]row.Change{
-		{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
-	add("PRIMARY", "adoption")(d.adopt(mixed))
-	add("PRIMARY", "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
-	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
-	add("PRIMARY", "renumber")(d.renumber("9223372036854775808", 7), nil)
-	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
-
-	add(dueKey, "window")(d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "next page")(d.due(row.Window{Tags: []string{"a", "b"}, From: now, AfterID: 5, To: now.Add(time.Hour),
-		Limit: 10}))
-	add(dueKey, "window of many tags")(d.due(row.Window{Tags: many, From: now, To: now.Add(time.Second), Limit: 10}))
-	add(dueKey, "backlog")(d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "backlog, next page")(d.due(row.Window{
-		Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
-	add(dueKey, "expired")(d.expired(10), nil)
-	add(dueKey, "orphans")(d.orphans("host:1:", 10))
-	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
-	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
-	add(dueKey, "counts")(d.counts(table+".tag"), nil)
-	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
-	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
-	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
-	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
-	add(dueKey, "list by finished key")(d.list(row.Filter{Tag: "a", Key: "k", Status: &failed, Limit: 5}, false))
-	return all
 }
 
 // plannedServiceStatements lists the statements on tables that may be large. They name rows of the large tables below.
@@ -247,26 +171,14 @@ func sqlitePlan(t *testing.T, db *sqlx.DB, query string, args []any) (steps []st
 // explain returns the indexes by which a statement enters the table, each once. An empty string stands for none.
 func explain(t *testing.T, db *sqlx.DB, p planned) []string {
 	t.Helper()
-	rows, err := db.Queryx("EXPLAIN FORMAT=TRADITIONAL "+p.query, p.args...)
+	keys, sorted, err := mysqlExplain(t.Context(), db.DB, p)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", p.name, err, p.query)
 	}
-	defer rows.Close()
-	var keys []string
-	for rows.Next() {
-		step := make(map[string]any)
-		must(t, rows.MapScan(step))
-		if name := fmt.Sprintf("%s", step["table"]); name != table && name != "t" {
-			continue
-		}
-		key, _ := step["key"].([]byte)
-		keys = append(keys, string(key))
-		if extra := fmt.Sprintf("%s", step["Extra"]); strings.Contains(extra, "filesort") && !sorts[p.name] {
-			t.Errorf("%s sorts: %s", p.name, extra)
-		}
+	if sorted && !sorts[p.name] {
+		t.Errorf("%s sorts", p.name)
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return keys
 }
 
 // The index alone would read all that a tag ever completed. The window has to bound what is read.

@@ -211,6 +211,24 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 	return found.rows, classify("find tasks by key", err)
 }
 
+// LockActive implements [store.Saver]. The refused INSERT has locked the key for sharing. To lock it alone would be a
+// deadlock of two transactions that have met it, so the id is read with the same lock, and its row is locked alone.
+func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
+	const op = "lock the task with a key"
+	share, alone := "", ""
+	if s.dialect.rowLocks {
+		share, alone = " LOCK IN SHARE MODE", " FOR UPDATE"
+	}
+	query := "SELECT id FROM " + table + s.dialect.byKey + " WHERE active_key = UNHEX(?)" + share
+	ids, err := selectIDs(ctx, tx, query, s.dialect.activeKey(key))
+	if err != nil || len(ids) == 0 {
+		return nil, nil, classify(op, err)
+	}
+	var found page
+	err = scan(ctx, tx, rowsByID(s.dialect.selectList(true), ids)+alone, nil, found.add)
+	return found.rows, found.broken, classify(op, err)
+}
+
 func (d dialect) findActive(keys []row.TagKey) (string, []any) {
 	args := make([]any, len(keys))
 	for i, k := range keys {

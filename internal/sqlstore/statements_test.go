@@ -87,6 +87,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Insert", func() error { return s.Insert(ctx, nil, []row.Row{full}) }},
 		{"Get", func() error { return two(s.Get(ctx, nil, []int64{1, 2})) }},
 		{"FindActive", func() error { return one(s.FindActive(ctx, nil, []row.TagKey{{Tag: "a", Key: "k"}})) }},
+		{"LockActive", func() error { return two(s.LockActive(ctx, s.db, row.TagKey{Tag: "a", Key: "k"})) }},
 		{"States", func() error { return one(s.States(ctx, []int64{1, 2})) }},
 		{"Due", func() error { return one(s.Due(ctx, row.Window{Tags: []string{"a", "b"}, To: now, Limit: 5})) }},
 		{"Due", func() error {

@@ -15,10 +15,10 @@ type Tx = processor.Tx
 // Store is all that the engine needs of a database. Two implementations pass one conformance suite: internal/sqlstore
 // (SQL) and internal/memstore (in memory, for simulation and tests).
 //
-// Every method works on batches and changes a row only under a guard on its version and status. It either applies
-// wholly or returns a *row.Error whose class says what is known. An error that is not a *row.Error counts as
-// [row.ClassUnknown]. Zero rows changed is an answer, never an error. A nil Tx means a connection of the store. Inside
-// a caller's transaction nothing is retried.
+// A method changes a row only under a guard: on its version, its status, or both. Rows that do not match the guard stay
+// as they are and are no error. A method that cannot do its work returns a *row.Error, whose class says whether it may
+// have changed something. An error that is not a *row.Error counts as [row.ClassUnknown]. A nil Tx means a connection
+// of the store. Inside a caller's transaction nothing is retried.
 //
 // All moments are on the database's clock. Methods are safe for concurrent use.
 type Store interface {
@@ -50,6 +50,10 @@ type Saver interface {
 
 	// FindActive returns the unfinished rows that carry one of the keys.
 	FindActive(ctx context.Context, tx Tx, keys []row.TagKey) ([]row.Row, error)
+
+	// LockActive returns the unfinished row that carries the key as it is now, also where the transaction reads an
+	// older state, and locks it until the transaction ends. It is for keys that an Insert of the transaction has met.
+	LockActive(ctx context.Context, tx Tx, key row.TagKey) (rows []row.Row, broken []row.Broken, err error)
 }
 
 // Finder finds rows that need attention. Its reads are plain, take no lock, and use the index (status, tag, due_time).

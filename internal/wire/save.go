@@ -7,6 +7,7 @@ type Save struct {
 	Tag            string            `json:"tag" minLength:"1" maxLength:"128" pattern:"^[-A-Za-z0-9._:/]+$" doc:"Routes the task to its processor: 1 to 128 of A–Z a–z 0–9 . _ - : /"`
 	App            string            `json:"app,omitempty" doc:"The application that it belongs to: only its receivers are called, and the key is unique within it; 1 to 128 of A–Z a–z 0–9 . _ - : /"`
 	Body           json.RawMessage   `json:"body,omitempty" doc:"Any JSON; stored as it is sent"`
+	BodyText       *string           `json:"body_text,omitempty" doc:"Instead of body: a text that need not be JSON, stored without its quotes"`
 	Delay          *Duration         `json:"delay,omitempty" doc:"Due so long from now"`
 	At             *Moment           `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
 	Key            string            `json:"key,omitempty" maxLength:"255" doc:"At most one unfinished task of the tag and the app carries it; with an app both together have at most 240 characters"`
@@ -18,13 +19,16 @@ type Save struct {
 	Headers        map[string]string `json:"headers,omitempty" doc:"Travel beside the body; together at most 16 KiB"`
 	MaxLateness    Duration          `json:"max_lateness,omitzero" doc:"What late_policy says happens when it starts later than this"`
 	LatePolicy     string            `json:"late_policy,omitempty" enum:"run,skip,fail" doc:"Default: skip, which cancels it"`
+	OnConflict     string            `json:"on_conflict,omitempty" enum:"keep_existing,replace_time,replace_time_and_body,only_earlier,only_later" doc:"What the save does to the pending task that carries the key; default: keep_existing"`
+	MaxWait        Duration          `json:"max_wait,omitzero" doc:"With on_conflict: no save moves the task to a later time than this after it was first saved"`
 }
 
 // Saved is a task that was saved, or the unfinished one that has the key.
 type Saved struct {
 	Task
-	Duplicate bool `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; this is it"`
-	Gone      bool `json:"gone,omitempty" doc:"The Idempotency-Key was used before, and its task was deleted since: id, tag and key are all that is known"`
+	Duplicate   bool `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; this is it, as it was"`
+	Rescheduled bool `json:"rescheduled,omitempty" doc:"An unfinished task of the tag carries the key already; this is it, and it has the time of this save"`
+	Gone        bool `json:"gone,omitempty" doc:"The Idempotency-Key was used before, and its task was deleted since: id, tag and key are all that is known"`
 }
 
 // BatchSaved has the outcomes of the tasks of a batch, in the order of the request.
@@ -35,10 +39,11 @@ type BatchSaved struct {
 
 // BatchResult is the outcome of one task of a batch.
 type BatchResult struct {
-	ID        ID     `json:"id,omitzero" doc:"Of the task, or of the one that carries the key; for outcome_unknown the id to save again with"`
-	Duplicate bool   `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; id is its id"`
-	Code      string `json:"code,omitempty" doc:"Why it was not stored; absent when it was"`
-	Detail    string `json:"detail,omitempty"`
+	ID          ID     `json:"id,omitzero" doc:"Of the task, or of the one that carries the key; for outcome_unknown the id to save again with"`
+	Duplicate   bool   `json:"duplicate,omitempty" doc:"An unfinished task of the tag carries the key already; id is its id"`
+	Rescheduled bool   `json:"rescheduled,omitempty" doc:"As duplicate, and that task has the time of this save"`
+	Code        string `json:"code,omitempty" doc:"Why it was not stored; absent when it was"`
+	Detail      string `json:"detail,omitempty"`
 }
 
 // BatchChunk is the outcome of a chunk: so many tasks of the batch, after those of the chunk before.
@@ -61,6 +66,8 @@ type Change struct {
 	Delay *Duration       `json:"delay,omitempty" doc:"Due so long from now"`
 	At    *Moment         `json:"at,omitempty" doc:"Due at this moment; in the past means now"`
 	Body  json.RawMessage `json:"body,omitempty" doc:"Replaces the body"`
+
+	BodyText *string `json:"body_text,omitempty" doc:"Instead of body: a text that need not be JSON; an empty one empties the body"`
 }
 
 // Met is the status in which a change has met its task.

@@ -64,8 +64,8 @@ type Explanation struct {
 	Task   Task   `json:"task"`
 }
 
-// Body is a task's body in an answer: in body when the stored text is JSON, and in body_text when it is any other text,
-// which programs in Go may save. A task without a body has neither.
+// Body is a task's body in an answer: in body when the stored text is JSON, and in body_text when it is any other text.
+// A task without a body has neither.
 type Body struct {
 	Body     json.RawMessage `json:"body,omitempty" doc:"The body, when it is JSON"`
 	BodyText *string         `json:"body_text,omitempty" doc:"The body, when it is a text but not JSON"`

@@ -70,6 +70,7 @@ func TestTasksAreShownAndChanged(t *testing.T) {
 		// A new body keeps the due time.
 		for want, body := range map[string]any{
 			`{"n":7}`: map[string]int{"n": 7}, `"as it is, 🚀"`: `"as it is, 🚀"`, "[1]": []byte("[1]"),
+			"not JSON": "not JSON", "": nil,
 		} {
 			before, after := change(func() (processor.Status, error) { return s.SetBody(ctx, key, body) })
 			if string(after.Body) != want || after.Headers["trace"] != "abc" ||

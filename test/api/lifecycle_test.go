@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -180,11 +181,11 @@ func TestInvalidConfigsAreRefused(t *testing.T) {
 
 func TestMetricsCountSaves(t *testing.T) {
 	t.Parallel()
-	metrics := delaytask.NewMetrics()
-	s, _ := embedded(t, func(c *delaytask.Config) { c.Metrics = metrics })
+	measured := metrics.New()
+	s, _ := embedded(t, func(c *delaytask.Config) { c.Metrics = measured })
 	save(t, s, "t", time.Hour)
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(metrics)
+	registry.MustRegister(measured)
 	families, err := registry.Gather()
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

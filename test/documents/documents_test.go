@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/migrations"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 const root = "../.."

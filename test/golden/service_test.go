@@ -20,6 +20,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/golden"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 func TestDescriptionOfTheAPI(t *testing.T) {

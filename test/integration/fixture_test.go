@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package integration tests what only real databases and real processes can show, through the API that users have.
 package integration
 
@@ -13,12 +15,12 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"go.uber.org/goleak"
-	_ "modernc.org/sqlite"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/processor"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 // patience is how long a test waits for what must happen in the end, on a machine that is busy with other tests.

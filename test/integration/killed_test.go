@@ -1,3 +1,5 @@
+//go:build unix
+
 package integration
 
 import (
@@ -16,6 +18,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -62,9 +65,9 @@ const (
 func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) {
 	t.Helper()
 	var log servertest.Log
-	metrics := delaytask.NewMetrics()
+	measured := metrics.New()
 	s := open(t, d, func(cfg *delaytask.Config) {
-		cfg.TTR, cfg.Metrics = outageTTR, metrics
+		cfg.TTR, cfg.Metrics = outageTTR, measured
 		cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
 	db := pool(t, d)
@@ -98,7 +101,7 @@ func outages(t *testing.T, d dbtest.Database, times int, outage func(*callers)) 
 	judgeTransactions(t, db)
 	again := judgeRuns(t, stored, &ran)
 	judgeRecovery(t, calls, stored, back)
-	judgeNoise(t, away, databaseErrors(t, metrics), strings.Count(log.String(), "\n")-linesPerRescue*again)
+	judgeNoise(t, away, databaseErrors(t, measured), strings.Count(log.String(), "\n")-linesPerRescue*again)
 }
 
 // settleUnknown repeats saves of unknown outcome, as the error advises, twice.
@@ -284,10 +287,10 @@ func judgeNoise(t *testing.T, away time.Duration, databaseErrors, lines int) {
 	}
 }
 
-func databaseErrors(t *testing.T, metrics *delaytask.Metrics) (n int) {
+func databaseErrors(t *testing.T, measured *metrics.Metrics) (n int) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	servertest.OK(t, registry.Register(metrics))
+	servertest.OK(t, registry.Register(measured))
 	families, err := registry.Gather()
 	servertest.OK(t, err)
 	for _, f := range families {

@@ -20,6 +20,7 @@ import (
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 	"github.com/delaytask/delaytask/internal/wire"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 // patience is how long a command may take, on a machine that is busy with other tests.

@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/child"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 const (

@@ -16,6 +16,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bench/child"
+	"github.com/delaytask/delaytask/metrics"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -42,11 +43,11 @@ const tellEvery = 10 * time.Millisecond
 // serves until ctx ends, which stops it as a deploy does. It returns the errors of the scheduler.
 func Serve(ctx context.Context, dsn, tag string, log *slog.Logger, t *child.Narrator) error {
 	n := &node{}
-	metrics := delaytask.NewMetrics()
-	if err := n.serve(ctx, dsn, tag, delaytask.Config{Logger: log, Metrics: metrics}, t); err != nil {
+	measured := metrics.New()
+	if err := n.serve(ctx, dsn, tag, delaytask.Config{Logger: log, Metrics: measured}, t); err != nil {
 		return err
 	}
-	claims, err := claimsOf(metrics)
+	claims, err := claimsOf(measured)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ type Claims struct {
 }
 
 // claimsOf reads the metrics, as monitoring would.
-func claimsOf(m *delaytask.Metrics) (c Claims, err error) {
+func claimsOf(m *metrics.Metrics) (c Claims, err error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(m); err != nil {
 		return c, err

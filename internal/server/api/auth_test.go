@@ -222,10 +222,18 @@ func TestACallerThatMayOnlySaveSeesNoOthersTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, guarded)
 	all, save := s.token("all", "*", access.All), s.token("save", "*", access.Save)
+	both := s.token("both", "*", access.Save, access.Change)
 	first := ok[wire.Saved](s, 201, "POST", "/v1/tasks",
 		`{"tag":"t","key":"k","body":"secret","headers":{"a":"secret"}}`, all...)
 	got := s.Want(200, "", "POST", "/v1/tasks", `{"tag":"t","key":"k"}`, save...)
 	if strings.Contains(got.Text, "secret") || !strings.Contains(got.Text, first.ID.String()) {
+		t.Errorf("got %s", got.Text)
+	}
+	const replace = `{"tag":"t","key":"k","on_conflict":"replace_time"}`
+	s.Want(403, wire.CodeForbidden, "POST", "/v1/tasks", replace, save...)
+	s.Want(403, wire.CodeForbidden, "POST", batchPath, "["+replace+"]", save...)
+	got = s.Want(200, "", "POST", "/v1/tasks", replace, both...)
+	if strings.Contains(got.Text, "secret") || !strings.Contains(got.Text, `"rescheduled":true`) {
 		t.Errorf("got %s", got.Text)
 	}
 }

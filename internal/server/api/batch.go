@@ -35,8 +35,9 @@ func (a *API) batchOperation() {
 			"is wrong, nothing is stored and the answer names its line, or its place in the array. Then they are "+
 			"stored in chunks of up to 500 tasks and 4 MiB, each as a whole or not at all; the answer says for "+
 			"every chunk and every task what became of it. A duplicate key "+
-			"refuses nothing, an id of another task refuses its chunk. To repeat a batch is safe where its tasks "+
-			"have keys or ids.",
+			"refuses nothing, an id of another task refuses its chunk. What on_conflict asks for is done once all "+
+			"chunks are stored, in the order of the tasks. To repeat a batch is safe where its tasks have keys or "+
+			"ids.",
 		groupTasks)
 	huma.Register(a.spec, op, a.saveBatch)
 }
@@ -138,6 +139,10 @@ func located(err error, place string) error {
 // batchSaved returns the outcome of each task of a batch, and of each chunk.
 func (a *API) batchSaved(results []delaytask.SaveResult, place func(int) string) wire.BatchSaved {
 	saved := wire.BatchSaved{Results: make([]wire.BatchResult, len(results)), Chunks: []wire.BatchChunk{}}
+	stored := map[int]bool{} // the chunks of which a task is new: all of each is there
+	for _, r := range results {
+		stored[r.Chunk] = stored[r.Chunk] || r.Err == nil && !r.Rescheduled
+	}
 	for i, r := range results {
 		if r.Chunk == len(saved.Chunks) {
 			saved.Chunks = append(saved.Chunks, wire.BatchChunk{Outcome: wire.ChunkStored})
@@ -145,7 +150,8 @@ func (a *API) batchSaved(results []delaytask.SaveResult, place func(int) string)
 		chunk := &saved.Chunks[r.Chunk]
 		chunk.Count++
 		saved.Results[i] = a.batchResult(r, place)
-		if outcome := outcomeOf(r.Err); outcome != wire.ChunkStored && chunk.Outcome != wire.ChunkUnknown {
+		if outcome := outcomeOf(r.Err); outcome != wire.ChunkStored && chunk.Outcome != wire.ChunkUnknown &&
+			!stored[r.Chunk] {
 			chunk.Outcome = outcome
 		}
 		if outcomeOf(r.Err) == wire.ChunkRefused && !errors.Is(r.Err, delaytask.ErrChunkRefused) {
@@ -156,7 +162,7 @@ func (a *API) batchSaved(results []delaytask.SaveResult, place func(int) string)
 }
 
 func (a *API) batchResult(r delaytask.SaveResult, place func(int) string) wire.BatchResult {
-	result := wire.BatchResult{ID: wire.ID(r.ID)}
+	result := wire.BatchResult{ID: wire.ID(r.ID), Rescheduled: r.Rescheduled}
 	switch {
 	case errors.Is(r.Err, delaytask.ErrDuplicate):
 		result.Duplicate = true
@@ -180,6 +186,8 @@ func outcomeOf(err error) string {
 		return wire.ChunkStored
 	case errors.Is(err, delaytask.ErrOutcomeUnknown):
 		return wire.ChunkUnknown
+	case errors.Is(err, delaytask.ErrNotPending), errors.Is(err, delaytask.ErrContended):
+		return wire.ChunkStored // these are about the existing task of an item
 	case errors.Is(err, delaytask.ErrOverloaded), errors.Is(err, delaytask.ErrClosed),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return wire.ChunkNotTried

@@ -48,12 +48,12 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 	if known.Saved {
 		return a.again(ctx, in, known)
 	}
-	id, err = a.saveUnder(ctx, in, item, known.TaskID)
-	out, err := a.saved(ctx, id, err)
+	id, rescheduled, err := a.saveUnder(ctx, in, item, known.TaskID)
+	out, err := a.saved(ctx, id, rescheduled, err)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.requests.SaveRequest(ctx, known.Hash, id, out.Body.Duplicate); err != nil {
+	if err := a.requests.SaveRequest(ctx, known.Hash, id, out.Status == http.StatusOK); err != nil {
 		// A repetition saves under the same id, so the task is stored once.
 		a.log.Warn("an idempotency key could not be marked as served", "task", id, "err", err)
 	}
@@ -62,18 +62,21 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 
 // saveUnder saves the task under the id. When another row has an id that was drawn for this request, it takes the
 // alternate id.
-func (a *API) saveUnder(ctx context.Context, in *saveInput, item delaytask.Item, id int64) (saved int64, err error) {
+func (a *API) saveUnder(
+	ctx context.Context, in *saveInput, item delaytask.Item, id int64,
+) (saved int64, rescheduled bool, err error) {
+	options := item.Options
 	for _, id := range []int64{id, id ^ alternateBit} {
-		options := append(slices.Clone(item.Options), delaytask.WithID(id))
-		saved, err = a.scheduler.SaveDelayTask(ctx, item.Tag, item.Body, item.Delay, options...)
+		item.Options = append(slices.Clone(options), delaytask.WithID(id))
+		saved, _, rescheduled, err = bridge.Save(ctx, a.scheduler, item)
 		if in.Body.ID != 0 || !errors.Is(err, delaytask.ErrConflict) {
-			return saved, err
+			return saved, rescheduled, err
 		}
 		if own, err := a.isOwn(ctx, in, id); own || err != nil {
-			return id, err
+			return id, false, err
 		}
 	}
-	return saved, err
+	return saved, rescheduled, err
 }
 
 // alternateBit is the highest of an id's sequence number. The alternate id is far from those that plain INSERTs get
@@ -94,10 +97,9 @@ func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) 
 // again answers as the first time, whatever has become of the task since. The request is stored for longer than some
 // tasks.
 func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*savedOutput, error) {
-	out := &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Duplicate: known.Duplicate}}
-	if known.Duplicate {
-		out.Status = http.StatusOK
-	}
+	mode := delaytask.ConflictMode(in.Body.OnConflict)
+	replaced := known.Duplicate && (mode == delaytask.ReplaceTime || mode == delaytask.ReplaceTimeAndBody)
+	out := savedAs(known.Duplicate && !replaced, replaced)
 	task, err := a.scheduler.Get(ctx, delaytask.ID(known.TaskID))
 	switch {
 	case errors.Is(err, delaytask.ErrNotFound):

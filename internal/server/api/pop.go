@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -90,13 +91,12 @@ func (a *API) pop(ctx context.Context, tags []string, in *PopParams) (*popOutput
 }
 
 func (in *PopParams) options() ([]delaytask.PopOption, error) {
-	var wait, ttr wire.Duration
-	if in.Wait != "" {
-		if err := wait.UnmarshalText([]byte(in.Wait)); err != nil {
-			return nil, fmt.Errorf("%w: wait: %w", delaytask.ErrInvalidOption, err)
-		}
+	wait, err := waitOf(in.Wait)
+	if err != nil {
+		return nil, err
 	}
-	options := []delaytask.PopOption{delaytask.PopMax(in.Max), delaytask.PopWait(min(wait.Std(), reqbody.LongestWait))}
+	var ttr wire.Duration
+	options := []delaytask.PopOption{delaytask.PopMax(in.Max), delaytask.PopWait(wait)}
 	if in.TTR != "" {
 		if err := ttr.UnmarshalText([]byte(in.TTR)); err != nil {
 			return nil, fmt.Errorf("%w: ttr: %w", delaytask.ErrInvalidTTR, err)
@@ -104,4 +104,16 @@ func (in *PopParams) options() ([]delaytask.PopOption, error) {
 		options = append(options, delaytask.PopTTR(ttr.Std()))
 	}
 	return options, nil
+}
+
+// waitOf reads how long a long poll lasts. "" is not at all.
+func waitOf(text string) (time.Duration, error) {
+	var wait wire.Duration
+	if text == "" {
+		return 0, nil
+	}
+	if err := wait.UnmarshalText([]byte(text)); err != nil {
+		return 0, fmt.Errorf("%w: wait: %w", delaytask.ErrInvalidOption, err)
+	}
+	return min(wait.Std(), reqbody.LongestWait), nil
 }

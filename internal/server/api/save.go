@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,8 +35,9 @@ type savedOutput struct {
 
 func (a *API) saveOperations() {
 	op := a.operation(http.MethodPost, "/v1/tasks", "saveTask", "Save a task",
-		"Answers 201 with the task once it is committed, and 200 with duplicate: true and the unfinished task of "+
-			"the tag and the app that carries the key.",
+		"Answers 201 with the task once it is committed. When an unfinished task of the tag and the app carries the "+
+			"key, it answers 200 with that task, and duplicate: true or, as on_conflict says, rescheduled: true. "+
+			"With another on_conflict than keep_existing it answers 409 not_pending while that task is executing.",
 		groupTasks)
 	op.DefaultStatus = http.StatusCreated
 	huma.Register(a.spec, op, a.save)
@@ -50,23 +52,20 @@ func (a *API) save(ctx context.Context, in *saveInput) (*savedOutput, error) {
 	if in.IdempotencyKey != "" {
 		return a.saveOnce(ctx, in, item)
 	}
-	id, task, err := bridge.Save(ctx, a.scheduler, item)
+	id, task, rescheduled, err := bridge.Save(ctx, a.scheduler, item)
 	if task, known := task.(delaytask.TaskRow); known {
 		return &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Task: view.Task(&task)}}, nil
 	}
-	return a.saved(ctx, id, err)
+	return a.saved(ctx, id, rescheduled, err)
 }
 
 // saved reads the stored task and answers with it.
-func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, error) {
+func (a *API) saved(ctx context.Context, id int64, rescheduled bool, err error) (*savedOutput, error) {
 	duplicate := errors.Is(err, delaytask.ErrDuplicate)
 	if err != nil && !duplicate {
 		return nil, a.problem(err)
 	}
-	out := &savedOutput{Status: http.StatusCreated, Body: wire.Saved{Duplicate: duplicate}}
-	if duplicate {
-		out.Status = http.StatusOK
-	}
+	out := savedAs(duplicate, rescheduled)
 	task, err := a.scheduler.Get(ctx, delaytask.ID(id))
 	if err != nil {
 		// The task is stored; the caller can read it later.
@@ -74,14 +73,25 @@ func (a *API) saved(ctx context.Context, id int64, err error) (*savedOutput, err
 		out.Body.Task = wire.Task{ID: wire.ID(id)}
 		return out, nil
 	}
-	out.Body.Task = shownTo(ctx, &task, duplicate)
+	out.Body.Task = shownTo(ctx, &task, out.Status == http.StatusOK)
 	return out, nil
 }
 
-// shownTo is what the caller of a save sees of the task. Another caller may have saved a duplicate: a caller without
-// Read learns that it exists, and not its content.
-func shownTo(ctx context.Context, task *delaytask.TaskRow, duplicate bool) wire.Task {
-	if duplicate && !access.From(ctx).May(access.Read, task.Tag) {
+// savedAs is the answer to a save, without its task.
+func savedAs(duplicate, rescheduled bool) *savedOutput {
+	out := &savedOutput{
+		Status: http.StatusCreated, Body: wire.Saved{Duplicate: duplicate, Rescheduled: rescheduled},
+	}
+	if duplicate || rescheduled {
+		out.Status = http.StatusOK
+	}
+	return out
+}
+
+// shownTo is what the caller of a save sees of the task. Another caller may have saved the existing one: a caller
+// without Read learns that it exists, and not its content.
+func shownTo(ctx context.Context, task *delaytask.TaskRow, existing bool) wire.Task {
+	if existing && !access.From(ctx).May(access.Read, task.Tag) {
 		return wire.Task{ID: wire.ID(task.ID), Tag: task.Tag, Key: task.Key, App: task.App(),
 			Status: string(task.Status)}
 	}
@@ -94,14 +104,35 @@ func (a *API) itemOf(ctx context.Context, s *wire.Save) (delaytask.Item, error) 
 	if err != nil {
 		return delaytask.Item{}, err
 	}
-	item := delaytask.Item{Tag: s.Tag, Body: s.Body, Options: options}
+	body, err := bodyOf(s.Body, s.BodyText)
+	if err != nil {
+		return delaytask.Item{}, err
+	}
+	item := delaytask.Item{Tag: s.Tag, Body: body, Options: options}
 	if s.Delay != nil {
 		item.Delay = s.Delay.Std()
 	}
 	if err := allow(ctx, access.ToSave(s.Tag), s.Tag); err != nil {
 		return delaytask.Item{}, err
 	}
+	if s.OnConflict != "" && s.OnConflict != string(delaytask.KeepExisting) {
+		// The existing task may be another caller's.
+		if err := allow(ctx, access.Change, s.Tag); err != nil {
+			return delaytask.Item{}, err
+		}
+	}
 	return item, a.check(item)
+}
+
+// bodyOf returns the body that a request sets, nil for none.
+func bodyOf(body json.RawMessage, text *string) (json.RawMessage, error) {
+	if text == nil {
+		return body, nil
+	}
+	if len(body) > 0 {
+		return nil, fmt.Errorf("%w: body and body_text exclude each other; send one of them", delaytask.ErrInvalidBody)
+	}
+	return append(json.RawMessage{}, *text...), nil
 }
 
 func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
@@ -131,6 +162,10 @@ func optionsOf(s *wire.Save) ([]delaytask.Option, error) {
 		}
 		options = append(options, delaytask.WithTime(s.At.Std()))
 	}
+	if s.OnConflict != "" {
+		options = append(options, delaytask.WithOnConflict(delaytask.ConflictMode(s.OnConflict)))
+	}
+	options = append(options, delaytask.WithMaxWait(s.MaxWait.Std()))
 	late, err := latenessOption(s)
 	if err != nil {
 		return nil, err

@@ -60,6 +60,40 @@ func TestAKeyThatIsTakenIsAnsweredWithItsTask(t *testing.T) {
 	s.Want(409, wire.CodeConflict, "POST", "/v1/tasks", `{"tag":"t","body":3,"id":"`+first.ID.String()+`"}`)
 }
 
+func TestASaveReschedulesTheTaskOfItsKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const replace = `{"tag":"t","key":"k","body":2,"delay":"2h","on_conflict":"replace_time_and_body","max_wait":"90m"}`
+	first := s.Save(`{"tag":"t","key":"k","body":1,"delay":"1h","on_conflict":"replace_time"}`)
+	for range 2 { // the repetition is answered as the first time
+		got := s.once(200, "a", replace)
+		if got.ID != first.ID || !got.Rescheduled || got.Duplicate || string(got.Body.Body) != "2" ||
+			got.Version != 1 || got.DelayMS > 5_400_000 || got.DelayMS < 5_300_000 {
+			t.Errorf("got %+v", got)
+		}
+	}
+	kept := ok[wire.Saved](s, 200, "POST", "/v1/tasks",
+		`{"tag":"t","key":"k","delay":"3h","on_conflict":"only_earlier"}`)
+	if kept.ID != first.ID || kept.Rescheduled || !kept.Duplicate {
+		t.Errorf("a mode that keeps the task: %+v", kept)
+	}
+	s.Want(200, "", "POST", "/v1/tasks", `{"tag":"t","key":"k","on_conflict":"only_earlier"}`)
+	popped := s.Pop("t", "")
+	busy := s.Want(409, wire.CodeNotPending, "POST", "/v1/tasks", replace)
+	if !strings.Contains(busy.Text, `"task_id":"`+first.ID.String()+`"`) {
+		t.Errorf("the task is executing: %s", busy.Text)
+	}
+	batch := ok[wire.BatchSaved](s, 200, "POST", batchPath, "["+replace+`,{"tag":"t"}]`)
+	if r := batch.Results[0]; r.ID != first.ID || r.Code != wire.CodeNotPending || batch.Results[1].ID == 0 ||
+		batch.Chunks[0].Outcome != wire.ChunkStored || len(batch.Chunks[0].Errors) != 0 {
+		t.Errorf("in a batch: %+v", batch)
+	}
+	s.end(popped, "finish", "")
+	if got := s.once(201, "b", replace); got.ID == first.ID || got.Rescheduled {
+		t.Errorf("after its end: %+v", got)
+	}
+}
+
 func TestATimeMeansTheSameMomentInEveryZone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

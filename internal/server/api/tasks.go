@@ -51,6 +51,12 @@ func (in *KeyInput) ref() (delaytask.Ref, error) {
 
 func (in *KeyInput) tag() string { return in.Tag }
 
+// GetInput names a task by its id, and may wait for its end.
+type GetInput struct {
+	IDInput
+	Wait string `query:"wait" doc:"How long to wait until the task has ended, at most 55 s; default: not at all"`
+}
+
 type taskOutput struct{ Body wire.Task }
 
 type ChangeInput struct{ Body wire.Change }
@@ -83,8 +89,12 @@ func (a *API) taskOperations() {
 	}
 	byID, byKey := "/v1/tasks/{id}", "/v1/tags/{tag}/keys/{key}"
 	const withErrors = "With its body and the errors of its attempts."
-	huma.Register(a.spec, a.operation(http.MethodGet, byID, "getTask", "Show a task", withErrors, groupTasks),
-		func(ctx context.Context, in *IDInput) (*taskOutput, error) { return a.get(ctx, in) })
+	get := a.operation(http.MethodGet, byID, "getTask", "Show a task", withErrors+
+		" With wait it answers once the task is completed, failed or cancelled; when the wait is over, it shows the "+
+		"task as it is then.", groupTasks)
+	get.Middlewares = nil // it has a wait of its own
+	huma.Register(a.spec, get,
+		func(ctx context.Context, in *GetInput) (*taskOutput, error) { return a.getEnded(ctx, in) })
 	huma.Register(a.spec, a.operation(http.MethodGet, byKey, "getTaskByKey", "Show the unfinished task with a key",
 		withErrors, groupTasks),
 		func(ctx context.Context, in *KeyInput) (*taskOutput, error) { return a.get(ctx, in) })
@@ -116,7 +126,7 @@ func (a *API) taskOperations() {
 		"Now, with all its attempts; the errors of the old ones are kept.", groupTasks),
 		func(ctx context.Context, in *IDInput) (*metOutput, error) { return a.retry(ctx, in) })
 
-	const whyNot = "Not due, paused, nobody serves it, waiting for a retry, leased …"
+	const whyNot = "Not due, paused, unserved, waiting for a retry, leased …"
 	huma.Register(a.spec, a.operation(http.MethodGet, byID+"/explain", "explainTask", "Say why a task has not run",
 		whyNot, groupTasks),
 		func(ctx context.Context, in *IDInput) (*explainOutput, error) { return a.explain(ctx, in) })
@@ -142,6 +152,37 @@ func (a *API) find(ctx context.Context, in named, verb access.Verb) (delaytask.T
 	return task, seen(ctx, verb, ref, task.Tag)
 }
 
+// getEnded shows a task once it has ended, or when the wait is over.
+func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
+	wait, err := waitOf(in.Wait)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	now, err := a.getNow(ctx, in)
+	if err != nil || wait == 0 || now.Body.Broken != "" || delaytask.Status(now.Body.Status).Final() {
+		return now, err
+	}
+	waiting, done := context.WithTimeout(ctx, wait)
+	defer done()
+	defer context.AfterFunc(a.stopping, done)()
+	task, err := a.scheduler.Wait(waiting, int64(now.Body.ID))
+	switch {
+	case err == nil:
+		return &taskOutput{view.Task(&task)}, nil
+	case ctx.Err() == nil && waiting.Err() != nil:
+		return a.getNow(ctx, in)
+	default:
+		return nil, a.problem(err)
+	}
+}
+
+// getNow is get within the time of an operation that does not wait.
+func (a *API) getNow(ctx context.Context, in *GetInput) (*taskOutput, error) {
+	limited, cancel := context.WithTimeout(ctx, a.requestWait)
+	defer cancel()
+	return a.get(limited, &in.IDInput)
+}
+
 func (a *API) get(ctx context.Context, in named) (*taskOutput, error) {
 	task, err := a.find(ctx, in, access.Read)
 	if err != nil {
@@ -151,7 +192,11 @@ func (a *API) get(ctx context.Context, in named) (*taskOutput, error) {
 }
 
 func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput, error) {
-	if c.Delay == nil && c.At == nil && len(c.Body) == 0 {
+	body, err := bodyOf(c.Body, c.BodyText)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	if c.Delay == nil && c.At == nil && body == nil {
 		return nil, a.problem(fmt.Errorf("%w: send delay or at, body, or both", delaytask.ErrInvalidOption))
 	}
 	if c.Delay != nil && c.At != nil {
@@ -161,12 +206,12 @@ func (a *API) change(ctx context.Context, in named, c *wire.Change) (*metOutput,
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if len(c.Body) > 0 {
-		if err := a.checkBody(ctx, &task, c.Body); err != nil {
+	if body != nil {
+		if err := a.checkBody(ctx, &task, body); err != nil {
 			return nil, a.problem(err)
 		}
 	}
-	met, err := a.apply(ctx, delaytask.ID(task.ID), c)
+	met, err := a.apply(ctx, delaytask.ID(task.ID), c, body)
 	return a.met(task.ID, met, err)
 }
 
@@ -181,10 +226,12 @@ func (a *API) checkBody(ctx context.Context, task *delaytask.TaskRow, body []byt
 	return a.check(delaytask.Item{Tag: task.Tag, Body: body})
 }
 
-func (a *API) apply(ctx context.Context, ref delaytask.Ref, c *wire.Change) (delaytask.Status, error) {
+func (a *API) apply(
+	ctx context.Context, ref delaytask.Ref, c *wire.Change, body []byte,
+) (delaytask.Status, error) {
 	var options []delaytask.ChangeOption
-	if len(c.Body) > 0 {
-		options = append(options, delaytask.Body(c.Body))
+	if body != nil {
+		options = append(options, delaytask.Body(body))
 	}
 	switch {
 	case c.Delay != nil:
@@ -192,7 +239,7 @@ func (a *API) apply(ctx context.Context, ref delaytask.Ref, c *wire.Change) (del
 	case c.At != nil:
 		return a.scheduler.Reschedule(ctx, ref, 0, append(options, delaytask.To(c.At.Std()))...)
 	default:
-		return a.scheduler.SetBody(ctx, ref, c.Body)
+		return a.scheduler.SetBody(ctx, ref, body)
 	}
 }
 

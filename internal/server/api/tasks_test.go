@@ -124,6 +124,22 @@ func TestATagsPauseAndItsNumbersAreShown(t *testing.T) {
 	}
 }
 
+func TestGetWaitsForTheEndOfATask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	saved := s.Save(`{"tag":"t","delay":"1h"}`)
+	path := "/v1/tasks/" + saved.ID.String()
+	if got := ok[wire.Task](s, http.StatusOK, "GET", path+"?wait=50ms", ""); got.Status != "pending" {
+		t.Errorf("when the wait is over: %+v", got)
+	}
+	answer := make(chan wire.Task, 1)
+	go func() { answer <- ok[wire.Task](s, http.StatusOK, "GET", path+"?wait=1h", "") }() // clamped
+	ok[wire.Met](s, http.StatusOK, "DELETE", path, "")
+	if got := <-answer; got.Status != "cancelled" || got.ID != saved.ID {
+		t.Errorf("a cancelled task is answered with %+v", got)
+	}
+}
+
 func TestAPopHandsOutWhatIsDue(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

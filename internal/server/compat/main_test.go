@@ -17,6 +17,7 @@ import (
 	"github.com/delaytask/delaytask/internal/server/access"
 	"github.com/delaytask/delaytask/internal/testkit/dbtest"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 func TestMain(m *testing.M) {

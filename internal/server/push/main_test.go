@@ -22,6 +22,7 @@ import (
 	"github.com/delaytask/delaytask/internal/wire"
 	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/processor/webhook"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.WithServers(m)) }

@@ -177,6 +177,7 @@ var problems = []struct {
 	{delaytask.ErrInvalidToken, http.StatusBadRequest, wire.CodeInvalidToken},
 	{delaytask.ErrInvalidOption, http.StatusBadRequest, wire.CodeInvalidOption},
 	{delaytask.ErrBatchTooLarge, http.StatusBadRequest, wire.CodeBatchTooLarge},
+	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
 	{delaytask.ErrDuplicate, http.StatusConflict, wire.CodeDuplicate},
 	{delaytask.ErrConflict, http.StatusConflict, wire.CodeConflict},
 	{delaytask.ErrLeaseLost, http.StatusConflict, wire.CodeLeaseLost},
@@ -186,7 +187,6 @@ var problems = []struct {
 	{delaytask.ErrNotFailed, http.StatusConflict, wire.CodeNotFailed},
 	{delaytask.ErrContended, http.StatusConflict, wire.CodeContended},
 	{delaytask.ErrBroken, http.StatusConflict, wire.CodeBroken},
-	{delaytask.ErrOutcomeUnknown, http.StatusServiceUnavailable, wire.CodeOutcomeUnknown},
 	{delaytask.ErrChunkRefused, http.StatusConflict, wire.CodeChunkRefused},
 	{delaytask.ErrOverloaded, http.StatusServiceUnavailable, wire.CodeOverloaded},
 	{delaytask.ErrClosed, http.StatusServiceUnavailable, wire.CodeStopping},
@@ -219,6 +219,9 @@ func Problem(err error) (*wire.Problem, bool) {
 		}
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok {
 			p.TaskID = wire.ID(duplicate.ID)
+		}
+		if busy, ok := errors.AsType[*delaytask.NotPendingError](err); ok && p.TaskID == 0 {
+			p.TaskID = wire.ID(busy.ID)
 		}
 		return p, true
 	}

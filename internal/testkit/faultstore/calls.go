@@ -56,6 +56,12 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 	})
 }
 
+func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
+	return s.read(ctx, "LockActive", func(ctx context.Context) ([]row.Row, []row.Broken, error) {
+		return s.inner.LockActive(ctx, tx, key)
+	})
+}
+
 func (s *Store) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return call(ctx, s, "Due", func(ctx context.Context) ([]row.Due, error) { return s.inner.Due(ctx, w) })
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
-	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
@@ -129,7 +128,7 @@ func (w *world) start(slot, n int, d draw) *life {
 
 func (w *world) config(store store.Store, registry *processor.Registry) engine.Config {
 	return engine.Config{
-		Store: store, Registry: registry, Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(),
+		Store: store, Registry: registry, Logger: slog.New(slog.DiscardHandler),
 		CallTimeout: callTimeout, Concurrency: w.concurrency, TTR: w.ttr, Timeout: timeout, MaxAttempts: maxAttempts,
 		Backoff: processor.Constant(time.Second), ErrorLimit: 1 << 10, Quarantine: quarantine, LookAhead: time.Second,
 		Window: 2 * time.Second, ScanEvery: 5 * time.Second, Horizon: time.Hour, HeapCap: 250_000,

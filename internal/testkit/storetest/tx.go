@@ -84,6 +84,29 @@ var txTests = []test{
 		t.must(tx.Commit())
 		t.lists(row.Filter{Limit: 10}, 1, 2)
 	}},
+	{"A task whose key an Insert has met is locked as it is", func(t *tester) {
+		t.insert(t.keyed(1, "a", "k"), t.keyed(2, "b", "k"))
+		moved := t.get(1)
+		t.apply(change(moved, row.Pending))
+		tx := t.begin()
+		t.refused(t.store.Insert(t.Context(), tx, []row.Row{t.keyed(3, "a", "k")}), row.ClassDuplicate)
+		rows, broken, err := t.store.LockActive(t.Context(), tx, row.TagKey{Tag: "a", Key: "k"})
+		t.must(err)
+		if len(rows) != 1 || len(broken) > 0 {
+			t.Fatalf("found %+v and %+v", rows, broken)
+		}
+		t.unchanged(rows[0])
+		none, _, err := t.store.LockActive(t.Context(), tx, row.TagKey{Tag: "a", Key: "l"})
+		t.must(err)
+		if len(none) > 0 {
+			t.Errorf("another key finds %+v", none)
+		}
+		c := change(rows[0], row.Pending)
+		c.Body = []byte("new")
+		t.updatesIn(tx, 1, c)
+		t.must(tx.Commit())
+		t.written(changedBy(rows[0], c))
+	}},
 	{"A retry whose key is taken is refused in a transaction too", func(t *tester) {
 		failed := t.insertAs(t.keyed(1, "a", "k"), row.Failed, t.start)
 		t.insert(t.keyed(2, "a", "k"))

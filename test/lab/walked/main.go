@@ -12,6 +12,7 @@ import (
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/processor"
+	_ "github.com/delaytask/delaytask/sqlite"
 )
 
 const (

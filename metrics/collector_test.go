@@ -10,13 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/delaytask/delaytask/internal/metrics"
+	internalmetrics "github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/metrics"
 )
 
 func TestSeriesFollowTheConventions(t *testing.T) {
 	t.Parallel()
 	c := metrics.New()
-	everyEvent(c)
+	everyEvent(c.Recorder())
 	problems, err := testutil.GatherAndLint(registryOf(t, c))
 	if err != nil {
 		t.Fatal(err)
@@ -29,11 +30,11 @@ func TestSeriesFollowTheConventions(t *testing.T) {
 func TestEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	c := metrics.New()
-	c.Claimed(3, 2)
-	c.ClaimFailed(4)
-	c.Run("mail", metrics.RunCompleted)
-	c.Run("mail", metrics.RunCompleted)
-	c.Clock(1500*time.Microsecond, -2*time.Second)
+	c.Recorder().Claimed(3, 2)
+	c.Recorder().ClaimFailed(4)
+	c.Recorder().Run("mail", internalmetrics.RunCompleted)
+	c.Recorder().Run("mail", internalmetrics.RunCompleted)
+	c.Recorder().Clock(1500*time.Microsecond, -2*time.Second)
 	want := `
 # HELP delaytask_claims_total Rows that this process tried to claim; another process won the lost ones.
 # TYPE delaytask_claims_total counter
@@ -61,7 +62,7 @@ delaytask_runs_total{result="completed",tag="mail"} 2
 func TestLatenessNeverFallsBelowZero(t *testing.T) {
 	t.Parallel()
 	c := metrics.New()
-	c.Late("mail", metrics.Lateness{
+	c.Recorder().Late("mail", internalmetrics.Lateness{
 		Total: 2 * time.Millisecond, Timer: -time.Second, Claim: time.Millisecond, Pool: time.Millisecond,
 		Receiver: time.Millisecond,
 	})
@@ -85,7 +86,7 @@ func TestTagsBeyondTheBoundShareOneLabel(t *testing.T) {
 	for g := range 4 {
 		wg.Go(func() {
 			for i := range 300 {
-				c.Run(fmt.Sprintf("tag-%d-%d", g, i), metrics.RunCompleted)
+				c.Recorder().Run(fmt.Sprintf("tag-%d-%d", g, i), internalmetrics.RunCompleted)
 			}
 		})
 	}
@@ -95,27 +96,43 @@ func TestTagsBeyondTheBoundShareOneLabel(t *testing.T) {
 	}
 }
 
-func TestNilCollectorDoesNothing(t *testing.T) {
+func TestBacklogOfATagThatIsLeftOutHasNoValue(t *testing.T) {
 	t.Parallel()
-	var c *metrics.Collector
-	everyEvent(c)
-	if n := testutil.CollectAndCount(c); n != 0 {
-		t.Errorf("%d series, want none", n)
+	c := metrics.New()
+	c.Recorder().SetBacklog([]internalmetrics.Backlog{{Tag: "mail", Due: 3, Oldest: time.Minute}, {Tag: "sms"}})
+	c.Recorder().SetBacklog([]internalmetrics.Backlog{{Tag: "sms", Due: 1000, Oldest: time.Hour}})
+	want := `
+# HELP delaytask_due_tasks Tasks that are due and wait, of the tags that this process serves; at most 1000.
+# TYPE delaytask_due_tasks gauge
+delaytask_due_tasks{tag="sms"} 1000
+# HELP delaytask_oldest_due_seconds How long ago the oldest task that waits was due; 0 when none waits.
+# TYPE delaytask_oldest_due_seconds gauge
+delaytask_oldest_due_seconds{tag="sms"} 3600
+`
+	err := testutil.CollectAndCompare(c, strings.NewReader(want), "delaytask_due_tasks", "delaytask_oldest_due_seconds")
+	if err != nil {
+		t.Error(err)
+	}
+	c.Recorder().SetBacklog(nil)
+	if n := testutil.CollectAndCount(c, "delaytask_due_tasks"); n != 0 {
+		t.Errorf("%d values are left", n)
 	}
 }
 
-func everyEvent(c *metrics.Collector) {
-	c.Saved(metrics.SaveStored, 2)
+func everyEvent(c internalmetrics.Recorder) {
+	c.Saved(internalmetrics.SaveStored, 2)
 	c.Claimed(1, 1)
 	c.ClaimFailed(1)
-	c.Run("mail", metrics.RunRetried)
+	c.Run("mail", internalmetrics.RunRetried)
 	c.Retried("mail")
-	c.Rescued(metrics.RescueReturned, 1)
+	c.Rescued(internalmetrics.RescueReturned, 1)
 	c.Quarantined()
 	c.IgnoredContext()
 	c.Purged("completed", 100)
 	c.DatabaseError("locked")
-	c.Late("mail", metrics.Lateness{Total: time.Millisecond, Claim: time.Millisecond})
+	c.Late("mail", internalmetrics.Lateness{Total: time.Millisecond, Claim: time.Millisecond})
+	c.Ran("mail", time.Second)
+	c.SetBacklog([]internalmetrics.Backlog{{Tag: "mail", Due: 3, Oldest: time.Minute}})
 	c.Batch("insert", 64)
 	c.SetHeap(10)
 	c.SetRunning(3)

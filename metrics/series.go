@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+)
 
 const namespace = "delaytask"
 
@@ -11,9 +15,11 @@ var latenessBuckets = []float64{
 	0.1, 0.25, 0.6, 1, 2.5, 6, 15, 60, 300, 900, 3600,
 }
 
+var durationBuckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+
 var batchBuckets = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 
-func (c *Collector) addCounters() {
+func (c *collector) addCounters() {
 	c.saves = c.counterVec("saves_total", "Saves by the answer that their caller got.", "result")
 	c.claims = c.counterVec("claims_total", "Rows that this process tried to claim; another process won the lost ones.",
 		"result")
@@ -29,21 +35,27 @@ func (c *Collector) addCounters() {
 	c.purged = c.counterVec("purged_total", "Finished rows deleted after their retention, by status.", "status")
 	c.databaseErrors = c.counterVec("database_errors_total", "Errors of the database by class.", "class")
 
-	start(c.saves, SaveStored, SaveDuplicate, SaveConflict, SaveRefused, SaveUnknown, SaveFailed)
+	start(c.saves, metrics.SaveStored, metrics.SaveDuplicate, metrics.SaveConflict, metrics.SaveRefused,
+		metrics.SaveUnknown, metrics.SaveFailed)
 	start(c.claims, claimWon, claimLost, claimError)
-	start(c.rescues, RescueReturned, RescueQuarantined)
+	start(c.rescues, metrics.RescueReturned, metrics.RescueQuarantined)
 	start(c.purged, "completed", "cancelled", "failed")
 	start(c.databaseErrors, "unknown", "not_applied", "locked", "duplicate", "caller", "operator")
 }
 
-func (c *Collector) addHistograms() {
+func (c *collector) addHistograms() {
 	c.lateness = c.histogramVec("lateness_seconds",
 		"How much later than expected first attempts started: in total, and by what they waited for.",
 		latenessBuckets, "tag", "part")
+	c.duration = c.histogramVec("run_duration_seconds", "How long processors took, by tag.", durationBuckets, "tag")
 	c.batchSize = c.histogramVec("batch_size", "Rows in one statement, by operation.", batchBuckets, "op")
 }
 
-func (c *Collector) addGauges() {
+func (c *collector) addGauges() {
+	c.dueTasks = c.gaugeVec("due_tasks",
+		"Tasks that are due and wait, of the tags that this process serves; at most 1000.", "tag")
+	c.oldestDue = c.gaugeVec("oldest_due_seconds",
+		"How long ago the oldest task that waits was due; 0 when none waits.", "tag")
 	c.heapEntries = c.gauge("heap_entries", "Tasks armed in the timer heap.")
 	c.running = c.gauge("running_tasks", "Tasks that this process has claimed and not yet finished.")
 	c.concurrency = c.gauge("concurrency", "How many tasks may run at once in this process.")
@@ -59,25 +71,29 @@ func start(vec *prometheus.CounterVec, values ...string) {
 	}
 }
 
-func (c *Collector) counter(name, help string) prometheus.Counter {
+func (c *collector) counter(name, help string) prometheus.Counter {
 	return add(c, prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}))
 }
 
-func (c *Collector) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+func (c *collector) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
 	return add(c, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help},
 		labels))
 }
 
-func (c *Collector) gauge(name, help string) prometheus.Gauge {
+func (c *collector) gauge(name, help string) prometheus.Gauge {
 	return add(c, prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}))
 }
 
-func (c *Collector) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func (c *collector) gaugeVec(name, help string, labels ...string) *prometheus.GaugeVec {
+	return add(c, prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels))
+}
+
+func (c *collector) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	opts := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
 	return add(c, prometheus.NewHistogramVec(opts, labels))
 }
 
-func add[T prometheus.Collector](c *Collector, series T) T {
+func add[T prometheus.Collector](c *collector, series T) T {
 	c.all = append(c.all, series)
 	return series
 }

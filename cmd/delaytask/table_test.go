@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+)
+
+func printed(t *testing.T, s screen, cuts ...int) string {
+	t.Helper()
+	var out bytes.Buffer
+	table := newTable(visible{&out}, s, "ID", "KEY", "STATUS").mayCut(cuts...)
+	table.row("912989094369404870", "键-order-42-很长的键-of-a-customer", "completed")
+	table.paint(2, green)
+	table.row("1", "a\tb\x1b[31m", "")
+	servertest.OK(t, table.flush())
+	return out.String()
+}
+
+func TestTableFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	whole := printed(t, screen{}, 1)
+	contains(t, whole, "键-order-42-很长的键-of-a-customer  completed", `a b\x1b[31m `, "  -\n")
+	for width := 30; width < 90; width++ {
+		out := printed(t, screen{width: width}, 1)
+		for line := range strings.Lines(out) {
+			if w := runewidth.StringWidth(strings.TrimSuffix(line, "\n")); w > width {
+				t.Errorf("a line takes %d of %d columns: %s", w, width, line)
+			}
+		}
+		contains(t, out, "912989094369404870", "completed") // only texts are cut
+	}
+	contains(t, printed(t, screen{width: 32}, 1), "KEY     键-", "STATUS  completed\n\nID      1\n")
+}
+
+func TestColoursAreTheTerminalsAlone(t *testing.T) {
+	t.Parallel()
+	contains(t, printed(t, screen{colour: true}), "\x1b[32mcompleted\x1b[0m", "\x1b[1mID\x1b[0m", `a b\x1b[31m`)
+	if out := printed(t, screen{width: 80}); strings.Contains(out, "\x1b") {
+		t.Errorf("a screen without colours gets %q", out)
+	}
+	for name, environ := range map[string][]string{"NO_COLOR": {"NO_COLOR=1"}, "dumb": {"TERM=dumb"}} {
+		if a := (&app{environ: environ}); a.hasColour() {
+			t.Errorf("%s: there are colours", name)
+		}
+	}
+}
+
+func TestTimesForPeopleAreLocal(t *testing.T) {
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	servertest.OK(t, err)
+	was := time.Local
+	t.Cleanup(func() { time.Local = was })
+	time.Local = shanghai
+	const want = "It is due at 2026-03-02T07:59:59.250+08:00, says 2026."
+	if got := localTimes("It is due at 2026-03-01T23:59:59.250Z, says 2026."); got != want {
+		t.Errorf("got %s", got)
+	}
+	if at, err := parseTime("at", "2026-03-02T07:59:59.250+08:00"); err != nil || at.UTC().Day() != 1 {
+		t.Errorf("a flag reads it as %v, %v", at, err)
+	}
+}
+
+func TestFirstOutputTakesThePlaceOfTheBusyLine(t *testing.T) {
+	t.Parallel()
+	var terminal bytes.Buffer
+	b := &busy{}
+	end := b.begin(&terminal)
+	b.draw(time.Now())
+	b.draw(time.Now().Add(3 * time.Second))
+	_, err := clearing{&terminal, b}.Write([]byte("done\n"))
+	servertest.OK(t, err)
+	b.draw(time.Now().Add(4 * time.Second))
+	end()
+	if got := terminal.String(); got != "\rworking, 3 s \r\x1b[Kdone\n" {
+		t.Errorf("the terminal got %q", got)
+	}
+}

@@ -1,0 +1,263 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/internal/testkit/dbtest"
+	"github.com/delaytask/delaytask/migrations"
+	_ "github.com/delaytask/delaytask/sqlite"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// patient is a migrated database of a test.
+type patient struct {
+	*testing.T
+	Subject
+	db   *sqlx.DB
+	kind dbtest.Kind
+}
+
+func admit(t *testing.T, d dbtest.Database) *patient {
+	t.Helper()
+	p := connect(t, d.DSN)
+	p.kind = d.Kind
+	must(t, migrations.Up(t.Context(), p.DB, p.Kind))
+	return p
+}
+
+func connect(t *testing.T, dsn string) *patient {
+	t.Helper()
+	db, kind, err := sqlstore.Connect(t.Context(), dsn)
+	must(t, err)
+	store := sqlstore.New(db, kind)
+	t.Cleanup(func() {
+		_ = store.Close(t.Context())
+		_ = db.Close()
+	})
+	retention := map[row.Status]time.Duration{row.Completed: time.Hour}
+	return &patient{T: t, db: db, Subject: Subject{
+		Store: store, DB: db.DB, Kind: kind, BodyLimit: 1 << 20, Retention: retention}}
+}
+
+// ofMachine lists findings about the server of the tests, which may be set up for speed or used by others.
+var ofMachine = []string{"innodb_flush_log_at_trx_commit", "sync_binlog", "doublewrite", "history", "transaction",
+	"connections", "read_your_writes", "flow_control", "snapshot_isolation"}
+
+// wants examines the database and wants exactly the codes.
+func (p *patient) wants(after string, codes ...string) []Finding {
+	p.Helper()
+	found := slices.DeleteFunc(Examine(p.Context(), p.Subject).Findings,
+		func(f Finding) bool { return slices.Contains(ofMachine, f.Code) })
+	got := []string{}
+	for _, f := range found {
+		got = append(got, f.Code)
+		if f.Severity == OK || f.Title == "" || f.Meaning == "" || f.Fix == "" {
+			p.Errorf("%s: the finding %+v lacks something", after, f)
+		}
+	}
+	slices.Sort(got)
+	if slices.Sort(codes); !slices.Equal(slices.Compact(got), codes) {
+		p.Errorf("%s: found %q, want %q\n%+v", after, got, codes, found)
+	}
+	return found
+}
+
+func (p *patient) exec(statement string) {
+	p.Helper()
+	if _, err := p.db.Exec(statement); err != nil {
+		p.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// ago is a literal of a time before now.
+func (p *patient) ago(d time.Duration) string {
+	p.Helper()
+	reading, err := p.Store.Now(p.Context())
+	must(p.T, err)
+	return "'" + reading.Time.Add(-d).String() + "'"
+}
+
+// task inserts a row that is due, was finished, or whose lease ended so long ago.
+func (p *patient) task(id int, tag string, status row.Status, ago time.Duration) {
+	p.Helper()
+	due := p.ago(ago)
+	p.exec(fmt.Sprintf("INSERT INTO delay_task_message (id, tag, message_body, status, expected_time, due_time)"+
+		" VALUES (%d, '%s', '', %d, %s, %s)", id, tag, status, due, due))
+}
+
+func TestFixesMendWhatIsFound(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		p := admit(t, d)
+		p.wants("migrate up")
+		breaks := map[string]string{"DROP INDEX delay_task_message_due": "index_missing"}
+		if p.Kind == sqlstore.MySQL {
+			breaks = map[string]string{
+				"ALTER TABLE delay_task_message DROP KEY delay_task_message_due":                  "index_missing",
+				"ALTER TABLE delay_task_message DROP KEY delay_task_message_active_key":           "index_missing",
+				"ALTER TABLE delay_task_worker MODIFY app VARCHAR(99) COLLATE utf8mb4_general_ci": "collation",
+				"ALTER TABLE delay_task_node ENGINE=MyISAM":                                       "engine",
+			}
+		}
+		for statement, code := range breaks {
+			if p.kind == dbtest.Group && code == "engine" { // which takes no write to such a table
+				continue
+			}
+			p.exec(statement)
+			for _, f := range p.wants(statement, code) {
+				if f.Severity == Critical {
+					p.exec(f.Fix)
+				}
+			}
+			p.wants(statement + ", mended")
+		}
+	})
+}
+
+func TestWithoutTheirTablesChecksAreLeftOut(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		p := connect(t, d.DSN)
+		for _, f := range p.wants("nothing", "migrations", "schema") {
+			if f.Fix != "delaytask migrate up" {
+				t.Errorf("%s is mended by %q", f.Code, f.Fix)
+			}
+		}
+		must(t, migrations.Up(t.Context(), p.DB, p.Kind))
+		p.exec("DROP TABLE delay_task_worker")
+		p.task(1<<40, "unserved", row.Pending, time.Hour)
+		p.wants("a table of the service is dropped", "schema", "tags_unserved")
+	})
+}
+
+func TestTasksThatDoNotMoveAreFound(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		p := admit(t, d)
+		p.exec("INSERT INTO delay_task_node (number, token, tags, heartbeat, version)" +
+			" VALUES (1, 'a', '[\"served\"]', " + p.ago(0) + ", '1')")
+		wants := func(after string, codes ...string) []Finding {
+			p.exec("UPDATE delay_task_node SET heartbeat = " + p.ago(0))
+			return p.wants(after, codes...)
+		}
+		p.task(1<<40, "served", row.Pending, 0)
+		p.task(1<<40+1, "served", row.Pending, -time.Hour)
+		p.task(1<<40+2, "served", row.Executing, -time.Hour)
+		p.task(1<<40+3, "served", row.Completed, time.Hour)
+		wants("all is well")
+
+		p.task(1<<41, "Served", row.Pending, time.Hour)
+		wants("a tag in another case", "tags_unserved")
+		p.exec("INSERT INTO delay_task_tag (tag, paused) VALUES ('Served', 1)")
+		for _, f := range wants("the tag is paused", "tags_paused") {
+			if f.Fix != "delaytask resume Served" {
+				t.Errorf("the fix is %q", f.Fix)
+			}
+		}
+		p.exec("DELETE FROM delay_task_message WHERE tag = 'Served'")
+
+		p.task(1<<42, "served", row.Pending, time.Hour)
+		for _, f := range wants("a served task is late", "tasks_overdue") {
+			if f.Fix != fmt.Sprintf("delaytask explain %d", 1<<42) {
+				t.Errorf("the fix is %q", f.Fix)
+			}
+		}
+		if p.Kind == sqlstore.MySQL {
+			tx, err := p.db.BeginTx(t.Context(), nil)
+			must(t, err)
+			_, err = tx.Exec(fmt.Sprintf("SELECT id FROM delay_task_message WHERE id = %d FOR UPDATE", 1<<42))
+			must(t, err)
+			wants("its row is locked", "tasks_locked")
+			for { // the server looks anew when it was not asked for 0.1 s
+				oldest, err := sqlstore.Inspect(p.Store).OldestTransaction(t.Context())
+				if must(t, err); oldest.Thread != "" {
+					break
+				}
+				p.exec("DO SLEEP(0.2)")
+			}
+			must(t, tx.Rollback())
+		}
+		p.exec(fmt.Sprintf("DELETE FROM delay_task_message WHERE id = %d", 1<<42))
+
+		p.task(1<<43, "served", row.Executing, time.Hour)
+		wants("a lease is long over", "tasks_stuck")
+		p.exec(fmt.Sprintf("DELETE FROM delay_task_message WHERE id = %d", 1<<43))
+		p.task(1<<44, "served", row.Completed, 2*time.Hour)
+		wants("no purge", "purge_behind")
+		p.exec(fmt.Sprintf("DELETE FROM delay_task_message WHERE id = %d", 1<<44))
+
+		p.exec("UPDATE delay_task_node SET heartbeat = " + p.ago(time.Minute))
+		p.wants("the process is silent", "nodes_silent")
+		p.exec("UPDATE delay_task_node SET heartbeat = " + p.ago(-time.Minute))
+		p.wants("the clock was set back", "clock_back")
+	})
+}
+
+func TestReceiversThatFailAreFound(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
+		p := admit(t, d)
+		p.Receivers = []string{"static"}
+		_, err := p.Store.SaveReceiver(t.Context(), row.Receiver{
+			App: "shop", Address: "http://a/b", Tags: []string{"push"}, TTL: time.Hour})
+		must(t, err)
+		p.task(1<<40, "push", row.Pending, -time.Minute)
+		p.task(1<<40+1, "static", row.Failed, time.Minute)
+		p.exec("UPDATE delay_task_message SET error_stack = 'another error'")
+		p.wants("tasks fail by themselves")
+		p.exec("UPDATE delay_task_message SET error_stack = 'webhook: shop.example answered 503'")
+		for _, f := range p.wants("receivers answer 503", "receiver_fails") {
+			if !strings.Contains(f.Title, "shop.example answered 503") {
+				t.Errorf("the title is %q", f.Title)
+			}
+		}
+		p.exec("DELETE FROM delay_task_message")
+		p.exec("UPDATE delay_task_worker SET expire_time = " + p.ago(time.Minute))
+		p.wants("the receiver is silent", "receivers_silent")
+	})
+}
+
+func TestPrivilegesThatAreMissingAreNamed(t *testing.T) {
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		root := admit(t, d)
+		cfg, err := mysql.ParseDSN(d.DSN)
+		must(t, err)
+		user := "doctor_" + strings.ToLower(cfg.DBName[max(0, len(cfg.DBName)-20):])
+		root.exec("CREATE USER '" + user + "'@'%'")
+		t.Cleanup(func() { root.exec("DROP USER '" + user + "'@'%'") })
+		root.exec("GRANT SELECT ON `" + cfg.DBName + "`.delay_task_message TO '" + user + "'@'%'")
+		cfg.User, cfg.Passwd = user, ""
+		for {
+			p := connect(t, cfg.FormatDSN())
+			p.kind = d.Kind
+			found := slices.DeleteFunc(Examine(t.Context(), p.Subject).Findings,
+				func(f Finding) bool { return slices.Contains(ofMachine, f.Code) })
+			if len(found) == 0 {
+				return
+			}
+			for _, f := range found {
+				switch f.Code {
+				case "privileges", "unread_history", "unread_transactions", "unread_migrations":
+				default:
+					t.Fatalf("found %+v", f)
+				}
+				for statement := range strings.SplitSeq(strings.TrimSuffix(f.Fix, ";"), ";") {
+					root.exec(statement)
+				}
+			}
+		}
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,72 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+)
+
+const clockOff = 500 * time.Millisecond // as the log warns
+
+// checkNodes looks at the processes, and compares the clocks.
+func checkNodes(ctx context.Context, s *Subject) (found []Finding, err error) {
+	nodes, reading, err := s.Store.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var silent, versions []string
+	for _, n := range nodes {
+		switch {
+		case n.Heartbeat.Sub(reading.Time) > clockOff:
+			found = append(found, Finding{"clock_back", Warning,
+				fmt.Sprintf("the heartbeat of node %d is %v ahead of the database's clock", n.Number,
+					n.Heartbeat.Sub(reading.Time).Truncate(time.Millisecond)),
+				"the clock was set back, or the database was failed over to a machine whose clock is behind",
+				"chronyc tracking, on every machine of the database"})
+		case !isAlive(n, reading.Time):
+			silent = append(silent, fmt.Sprintf("%d (%s)", n.Number, n.Name))
+		case !slices.Contains(versions, n.Version):
+			versions = append(versions, n.Version)
+		}
+	}
+	if len(silent) > 0 {
+		found = append(found, Finding{"nodes_silent", Info, "processes have ended without a word: " + few(silent),
+			"they were killed or cannot reach the database; their leases are rescued", "delaytask nodes"})
+	}
+	if len(versions) > 1 {
+		found = append(found, Finding{"versions_mixed", Info, "the processes run several versions: " + few(versions),
+			"this is well during a rolling deploy", "delaytask nodes"})
+	}
+	offset, err := s.clockOffset(ctx)
+	if err == nil && (offset > clockOff || offset < -clockOff) {
+		found = append(found, Finding{"clock_offset", Warning,
+			fmt.Sprintf("this machine's clock is %v off the database's", offset.Truncate(time.Millisecond)),
+			"tasks are timed by the database's clock; times in logs and of SaveAt calls here are off",
+			"chronyc tracking, here and on the machine of the database"})
+	}
+	return found, err
+}
+
+// clockOffset returns by how much this machine's clock is certainly ahead: the reading was made between two of its own.
+func (s *Subject) clockOffset(ctx context.Context) (time.Duration, error) {
+	if s.Kind == sqlstore.SQLite {
+		return 0, nil // on the same clock
+	}
+	before := row.At(time.Now())
+	reading, err := s.Store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	after := row.At(time.Now())
+	switch {
+	case reading.Time < before:
+		return before.Sub(reading.Time), nil
+	case reading.Time > after:
+		return after.Sub(reading.Time), nil
+	}
+	return 0, nil
+}

@@ -1,0 +1,149 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/sqlstore"
+	"github.com/delaytask/delaytask/migrations"
+)
+
+const migrateUp = "delaytask migrate up"
+
+// Unprepared is the report on a database without any table of delaytask.
+func Unprepared() Report {
+	var r Report
+	r.put(sqlstore.CheckSchema, []Finding{{
+		"schema", Critical, "the tables are missing", refusesToStart, migrateUp,
+	}})
+	return r
+}
+
+const refusesToStart = "a process refuses to start"
+
+// meanings says what an error of a check at start means.
+var meanings = map[string]string{
+	"collation": "tags and keys that differ in case or accents would share tasks; " + refusesToStart,
+	"engine":    "a crash or a lost connection leaves half of a change; " + refusesToStart,
+}
+
+// examineStart runs what every process checks when it starts, and returns those of the other checks whose tables are
+// there.
+func (r *Report) examineStart(ctx context.Context, s *Subject) (possible []check) {
+	if r.start(ctx, s, "", s.inspect.StartChecks(s.BodyLimit)) && r.indexed(ctx, s) {
+		possible = append(possible, ofTasks...)
+	}
+	if r.start(ctx, s, "service ", s.inspect.ServiceChecks()) {
+		possible = append(possible, ofService...)
+	}
+	return possible
+}
+
+// indexed reports whether no index is missing. The other checks would read the whole table without it.
+func (r *Report) indexed(ctx context.Context, s *Subject) bool {
+	plans := check{"plans", checkPlans, ""}
+	found := plans.look(ctx, s)
+	r.put(plans.name, found)
+	return Report{Findings: found}.Worst() < Critical
+}
+
+// start runs checks of a process's start, and reports whether their tables are there. Without them the checks that
+// follow have no answer.
+func (r *Report) start(ctx context.Context, s *Subject, prefix string, checks []sqlstore.StartCheck) (whole bool) {
+	for _, c := range checks {
+		found, failed := s.start(ctx, c)
+		r.put(prefix+c.Name, found)
+		if failed && c.Name == sqlstore.CheckSchema {
+			return false
+		}
+	}
+	return true
+}
+
+// start runs one check of a process's start. An error of the database itself fails it.
+func (s *Subject) start(ctx context.Context, c sqlstore.StartCheck) (found []Finding, failed bool) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	warnings, errs := c.Run(ctx)
+	for _, err := range errs {
+		if row.ClassOf(err) != row.ClassOperator {
+			return []Finding{s.unread(check{name: c.Name}, err)}, true
+		}
+		e, _ := errors.AsType[*row.Error](err) // of that class it is one
+		if sqlstore.IsDenied(err) {
+			return []Finding{s.missingPrivileges(e)}, true
+		}
+		meaning, known := meanings[c.Name]
+		if !known {
+			meaning = refusesToStart
+		}
+		found = append(found, Finding{c.Name, Critical, e.Err.Error(), meaning, command(e.Hint)})
+	}
+	for _, w := range warnings {
+		found = append(found, Finding{w.Code, Warning, w.Is, w.Means, s.mend(w)})
+	}
+	return found, len(errs) > 0
+}
+
+// command drops the words in front of a statement.
+func command(hint string) string { return strings.TrimPrefix(hint, "run: ") }
+
+// mend is the statement for a setting of the server, and otherwise what the warning says.
+func (s *Subject) mend(w sqlstore.Warning) string {
+	switch w.Code {
+	case "innodb_flush_log_at_trx_commit", "sync_binlog":
+		return s.set(w.Code, "1")
+	case "max_allowed_packet":
+		return s.set(w.Code, "16777216")
+	}
+	return command(w.Mend)
+}
+
+// set is the statement that sets a variable of the server.
+func (s *Subject) set(name, value string) string {
+	if s.account.Server == "MySQL" {
+		return "SET PERSIST " + name + " = " + value
+	}
+	return "SET GLOBAL " + name + " = " + value + ", and the same in the server's option file"
+}
+
+// missingPrivileges names the statements for all tables: granting twice changes nothing.
+func (s *Subject) missingPrivileges(e *row.Error) Finding {
+	var grants []string
+	for _, table := range sqlstore.Tables() {
+		grants = append(grants, fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON `%s`.%s TO %s;",
+			s.account.Database, table, s.account.Grantee()))
+	}
+	return Finding{"privileges", Critical, e.Err.Error(), refusesToStart, strings.Join(grants, "\n")}
+}
+
+func checkMigrations(ctx context.Context, s *Subject) ([]Finding, error) {
+	states, err := migrations.Status(ctx, s.DB, s.Kind)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, m := range states {
+		if !m.Applied {
+			missing = append(missing, m.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	return []Finding{{"migrations", Warning, "migrations are not applied, or not noted: " + few(missing),
+		"the tables may lack what this version expects; tables that were made by hand are only not noted", migrateUp,
+	}}, nil
+}
+
+// few names some of many.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,189 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/sqlstore"
+)
+
+// settings are what a server says of itself, by names in lower case. A name that it does not know is missing.
+type settings struct {
+	session, global, status map[string]string
+	nodes, pool             int // live processes, and connections of each
+}
+
+// checkSettings judges what the checks at start leave out: those see the sessions of delaytask, which set much.
+func checkSettings(ctx context.Context, s *Subject) ([]Finding, error) {
+	var told settings
+	var err error
+	if told.session, err = s.inspect.Show(ctx, sqlstore.SessionVariables, "transaction_isolation",
+		"tx_isolation", "innodb_snapshot_isolation", "wsrep_on", "wsrep_sync_wait",
+		"group_replication_group_name", "group_replication_consistency"); err != nil {
+		return nil, err
+	}
+	if told.global, err = s.inspect.Show(ctx, sqlstore.GlobalVariables, "sql_mode", "innodb_doublewrite",
+		"wait_timeout", "max_connections", "max_user_connections"); err != nil {
+		return nil, err
+	}
+	if told.status, err = s.inspect.Show(ctx, sqlstore.GlobalStatus, "max_used_connections",
+		"connection_errors_max_connections", "wsrep_cluster_status", "wsrep_ready", "wsrep_flow_control_paused",
+	); err != nil {
+		return nil, err
+	}
+	told.pool = s.DB.Stats().MaxOpenConnections
+	if nodes, reading, err := s.Store.Nodes(ctx); err == nil { // the table may be missing
+		for _, n := range nodes {
+			if isAlive(n, reading.Time) {
+				told.nodes++
+			}
+		}
+	}
+	return s.judge(told), nil
+}
+
+// shortestIdle is how long an idle connection stays in a pool.
+const shortestIdle = 60 // seconds
+
+func (s *Subject) judge(told settings) (found []Finding) {
+	add := func(code string, severity Severity, title, meaning, fix string) {
+		found = append(found, Finding{code, severity, title, meaning, fix})
+	}
+	// MariaDB has the second name, and both from 11.1 on.
+	isolation := cmp.Or(told.session["transaction_isolation"], told.session["tx_isolation"])
+	level := "transaction_isolation"
+	if s.account.Server == "MariaDB" {
+		level = "tx_isolation"
+	}
+	switch isolation {
+	case "SERIALIZABLE":
+		add("isolation", Warning, "connections begin with the isolation level SERIALIZABLE",
+			"every read in a transaction locks what it reads, and group replication refuses its writes",
+			s.set(level, "'READ-COMMITTED'"))
+	case "READ-UNCOMMITTED":
+		add("isolation", Warning, "connections begin with the isolation level READ-UNCOMMITTED",
+			"reads find tasks that are rolled back later, and claims for them are lost",
+			s.set(level, "'READ-COMMITTED'"))
+	case "REPEATABLE-READ":
+		if on(told.session["innodb_snapshot_isolation"]) {
+			add("snapshot_isolation", Info, "innodb_snapshot_isolation is on",
+				"your own transaction that saves or completes tasks can end with error 1020; run it again then",
+				"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, in such transactions")
+		}
+	}
+	if mode, known := told.global["sql_mode"]; known && !strings.Contains(mode, "STRICT_") {
+		add("sql_mode", Warning, "sql_mode of the server is not strict",
+			"in your own transactions the server may cut values instead of refusing them",
+			s.set("sql_mode", "CONCAT(@@GLOBAL.sql_mode, ',STRICT_TRANS_TABLES')"))
+	}
+	if v, known := told.global["innodb_doublewrite"]; known && !on(v) {
+		add("doublewrite", Warning, "innodb_doublewrite is off",
+			"a crash in the middle of a write can damage a page, unless the file system writes pages whole",
+			"innodb_doublewrite = ON, in the server's option file")
+	}
+	if idle, known := number(told.global["wait_timeout"]); known && idle < shortestIdle {
+		add("wait_timeout", Warning, fmt.Sprintf("wait_timeout is %d s", idle),
+			fmt.Sprintf("the server closes connections that a pool keeps for %d s; statements meet closed ones",
+				shortestIdle),
+			s.set("wait_timeout", "600"))
+	}
+	s.judgeConnections(told, add)
+	s.judgeCluster(told, add)
+	return found
+}
+
+type adder func(code string, severity Severity, title, meaning, fix string)
+
+func (s *Subject) judgeConnections(told settings, add adder) {
+	most, known := number(told.global["max_connections"])
+	if user, limited := number(told.global["max_user_connections"]); limited && user > 0 {
+		most = min(most, user)
+	}
+	if !known {
+		return
+	}
+	const others = 10 // for an operator, monitoring and this command
+	need := told.nodes*told.pool + others
+	used, _ := number(told.status["max_used_connections"])
+	refused, _ := number(told.status["connection_errors_max_connections"])
+	switch {
+	case need > most:
+		add("connections", Warning,
+			fmt.Sprintf("the server takes %d connections, and %d processes may open %d", most, told.nodes, need-others),
+			"connections are refused when all are busy, and saves and claims wait",
+			s.set("max_connections", strconv.Itoa(2*need)))
+	case refused > 0 || used >= most:
+		add("connections", Warning,
+			fmt.Sprintf("all %d connections of the server have been in use since its start", most),
+			"connections were refused, and saves and claims waited", s.set("max_connections", strconv.Itoa(2*most)))
+	}
+}
+
+func (s *Subject) judgeCluster(told settings, add adder) {
+	if on(told.session["wsrep_on"]) {
+		state, known := told.status["wsrep_cluster_status"]
+		if known && state != "Primary" || told.status["wsrep_ready"] == "OFF" {
+			add("cluster", Critical, "this member of Galera is not part of the cluster: "+state,
+				"it refuses every statement until it has joined a majority again",
+				"SHOW GLOBAL STATUS LIKE 'wsrep_%'")
+		}
+		if paused, _ := strconv.ParseFloat(told.status["wsrep_flow_control_paused"], 64); paused > 0.1 {
+			add("flow_control", Warning, fmt.Sprintf("Galera was paused for %.0f %% of the time", 100*paused),
+				"a slow member holds up the commits of all", "SHOW GLOBAL STATUS LIKE 'wsrep_flow_control%'")
+		}
+		if told.session["wsrep_sync_wait"] == "0" {
+			add("read_your_writes", Info, "wsrep_sync_wait is 0",
+				"where an address spreads connections over members, a process does not see at once what it has written",
+				"give each process one member, or add wsrep_sync_wait=7 to the DSN")
+		}
+	}
+	inGroup := told.session["group_replication_group_name"] != ""
+	if inGroup && told.session["group_replication_consistency"] == "EVENTUAL" {
+		add("read_your_writes", Info, "group_replication_consistency is EVENTUAL",
+			"where an address spreads connections over members, a process does not see at once what it has written",
+			"give each process one member, or add group_replication_consistency=%27BEFORE%27 to the DSN")
+	}
+}
+
+func on(value string) bool {
+	return value != "" && value != "0" && !strings.EqualFold(value, "OFF")
+}
+
+func number(value string) (int, bool) {
+	n, err := strconv.Atoi(value)
+	return n, err == nil
+}
+
+const (
+	longHistory     = 1_000_000        // old versions
+	longTransaction = 10 * time.Minute // a backup takes longer, and is a finding as well
+)
+
+// checkHistory looks at what InnoDB has to keep for old transactions.
+func checkHistory(ctx context.Context, s *Subject) ([]Finding, error) {
+	length, err := s.inspect.HistoryLength(ctx)
+	if err != nil || length < longHistory {
+		return nil, err
+	}
+	return []Finding{{"history", Warning, fmt.Sprintf("InnoDB keeps %d old versions of rows", length),
+		"reads by index step over versions of tasks that are long done, and claims become slow; an old open " +
+			"transaction keeps them, or the purge of the server is too slow",
+		"SELECT * FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT 20"}}, nil
+}
+
+// checkTransactions looks for a transaction that is open for long.
+func checkTransactions(ctx context.Context, s *Subject) ([]Finding, error) {
+	oldest, err := s.inspect.OldestTransaction(ctx)
+	if err != nil || oldest.Age < longTransaction {
+		return nil, err
+	}
+	return []Finding{{"transaction", Warning,
+		fmt.Sprintf("connection %s has a transaction open for %v, with %s rows locked", oldest.Thread, oldest.Age,
+			oldest.Locked),
+		"InnoDB keeps the old versions of all rows for it, and tasks that it locks do not start",
+		"KILL " + oldest.Thread}}, nil
+}

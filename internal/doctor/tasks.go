@@ -1,0 +1,195 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+const (
+	overdueAfter = time.Minute      // an overdue task is started within seconds, whatever has gone wrong
+	pausedFor    = time.Hour        // a shorter pause is an operator's work
+	purgeAfter   = 10 * time.Minute // a purge deletes 20,000 rows in 5 s
+	leaseOver    = 30 * time.Second // a rescue ends a lease within 5 s
+	sampled      = 100              // rows
+)
+
+// checkTasks looks for due tasks that do not start, by the oldest of each tag.
+func checkTasks(ctx context.Context, s *Subject) ([]Finding, error) {
+	nodes, reading, err := s.Store.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states, err := s.Store.Tags(ctx)
+	if err != nil {
+		return nil, err
+	}
+	oldest, err := s.inspect.Oldest(ctx, row.Pending)
+	if err != nil {
+		return nil, err
+	}
+	isPaused := func(tag string) bool {
+		return slices.ContainsFunc(states, func(t row.TagState) bool { return t.Paused && t.Tag == tag })
+	}
+	isServed := func(tag string) bool {
+		return slices.ContainsFunc(nodes, func(n row.Node) bool {
+			return !n.Leaving && isAlive(n, reading.Time) && slices.Contains(n.Tags, tag)
+		})
+	}
+	var paused, unserved, overdue late
+	for _, of := range oldest {
+		switch by := reading.Time.Sub(of.Oldest); {
+		case of.Oldest.IsZero() || by < overdueAfter:
+		case isPaused(of.Tag):
+			if by >= pausedFor {
+				paused.add(of.Tag, by)
+			}
+		case !isServed(of.Tag):
+			unserved.add(of.Tag, by)
+		default:
+			overdue.add(of.Tag, by)
+		}
+	}
+	var found []Finding
+	if len(unserved.tags) > 0 {
+		found = append(found, Finding{"tags_unserved", Warning,
+			"due tasks have tags that no live process serves: " + unserved.String(),
+			"their tasks wait until a process registers the tag; a letter's case counts",
+			"start the process that serves them; delaytask nodes shows which tags are served"})
+	}
+	if len(paused.tags) > 0 {
+		found = append(found, Finding{"tags_paused", Warning, "tasks wait for paused tags: " + paused.String(),
+			"they start together when the tag is resumed", "delaytask resume " + paused.tags[0]})
+	}
+	if len(overdue.tags) == 0 {
+		return found, nil
+	}
+	waiting, err := s.overdue(ctx, overdue, reading.Time)
+	return append(found, waiting...), err
+}
+
+// overdue tells rows that another transaction holds from those that just wait.
+func (s *Subject) overdue(ctx context.Context, overdue late, now row.Time) ([]Finding, error) {
+	due, err := s.Store.Due(ctx, row.Window{
+		Tags: overdue.tags[:min(len(overdue.tags), sampled)],
+		From: row.At(time.Unix(0, 0)), // without those that have no due time yet
+		To:   now.Add(-overdueAfter), Limit: sampled})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(due))
+	for i := range due {
+		ids[i] = due[i].ID
+	}
+	locked, err := s.Store.Locked(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if len(locked) > 0 {
+		return []Finding{{"tasks_locked", Warning,
+			fmt.Sprintf("another transaction locks due tasks, such as %d", locked[0]),
+			"they start when it ends; the oldest open transactions are the ones to look at",
+			"SELECT * FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT 20"}}, nil
+	}
+	return []Finding{{"tasks_overdue", Warning, "tasks are late: " + overdue.String(),
+		"the processes have too few slots, their processors are slow, or the rows cannot be claimed",
+		fmt.Sprintf("delaytask explain %d", firstOr(ids))}}, nil
+}
+
+func firstOr(ids []int64) int64 {
+	if len(ids) == 0 {
+		return 0
+	}
+	return ids[0]
+}
+
+// late lists tags, and for how long the oldest task of any has waited.
+type late struct {
+	tags []string
+	by   time.Duration
+}
+
+func (l *late) add(tag string, by time.Duration) {
+	l.tags, l.by = append(l.tags, tag), max(l.by, by)
+}
+
+func (l *late) String() string {
+	return fmt.Sprintf("%s; the oldest is due for %v", few(l.tags), l.by.Truncate(time.Second))
+}
+
+func isAlive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
+
+// checkLeases looks for executing tasks whose lease is long over.
+func checkLeases(ctx context.Context, s *Subject) ([]Finding, error) {
+	reading, err := s.Store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	expired, broken, err := s.Store.Expired(ctx, sampled)
+	if err != nil {
+		return nil, err
+	}
+	stuck := slices.DeleteFunc(expired, func(r row.Row) bool { return reading.Time.Sub(r.Due) < leaseOver })
+	if len(stuck) > 0 {
+		return []Finding{{"tasks_stuck", Critical,
+			fmt.Sprintf("%s execute with a lease that is over for %v, such as %d", atLeast(len(stuck)),
+				reading.Time.Sub(stuck[0].Due).Truncate(time.Second), stuck[0].ID),
+			"a rescue takes such tasks back within seconds: no process runs, or another transaction locks the rows",
+			"delaytask nodes"}}, nil
+	}
+	if len(broken) > 0 {
+		return []Finding{{"tasks_broken", Warning,
+			fmt.Sprintf("%s cannot be read, such as %d: %s", atLeast(len(broken)), broken[0].ID, broken[0].Reason),
+			"a process that serves the tag sets them to failed",
+			fmt.Sprintf("delaytask get %d", broken[0].ID)}}, nil
+	}
+	return nil, nil
+}
+
+// atLeast counts a sample.
+func atLeast(n int) string {
+	switch n {
+	case 1:
+		return "1 task"
+	case sampled:
+		return fmt.Sprintf("%d tasks or more", n)
+	default:
+		return fmt.Sprintf("%d tasks", n)
+	}
+}
+
+// checkPurge looks for finished tasks that should be deleted by now.
+func checkPurge(ctx context.Context, s *Subject) (found []Finding, err error) {
+	reading, err := s.Store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, status := range []row.Status{row.Completed, row.Failed, row.Cancelled} {
+		retention := s.Retention[status]
+		if retention <= 0 {
+			continue
+		}
+		oldest, err := s.inspect.Oldest(ctx, status)
+		if err != nil {
+			return found, err
+		}
+		var behind late
+		for _, of := range oldest {
+			if by := reading.Time.Sub(of.Oldest) - retention; !of.Oldest.IsZero() && by >= purgeAfter {
+				behind.add(of.Tag, by)
+			}
+		}
+		if len(behind.tags) > 0 {
+			found = append(found, Finding{"purge_behind", Warning,
+				fmt.Sprintf("%s tasks are %v past their retention of %v: %s", status,
+					behind.by.Truncate(time.Second), retention, few(behind.tags)),
+				"the table grows: only running processes delete, and each by its own retention",
+				"delaytask nodes"})
+		}
+	}
+	return found, nil
+}

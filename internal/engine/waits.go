@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// waits answers those who wait for the end of a task. One reader asks for the states of all these tasks, whichever
+// process ends them. What ends in this process is read at once.
+type waits struct {
+	mu      sync.Mutex // guards what follows; innermost
+	tasks   map[int64]*awaited
+	turn    []int64 // the tasks in the order in which their states are read
+	reading bool
+	kick    chan struct{} // a task has ended here
+	readers sync.WaitGroup
+}
+
+// awaited is a task that callers wait for.
+type awaited struct {
+	callers []chan found
+	over    bool // it has ended, or is gone
+}
+
+// found is what a read of one task has found. Both are empty when the task is gone.
+type found struct {
+	rows   []row.Row
+	broken []row.Broken
+}
+
+// ended reports that the row reads as a task that will not change by itself.
+func (f *found) ended() bool { return len(f.rows) == 0 || f.rows[0].Status.Final() }
+
+const (
+	waitEvery = 500 * time.Millisecond // between two reads of states
+	waitPage  = 1000                   // tasks in one read of states
+	waitRows  = 50                     // tasks in one read of rows, whose bodies may be large
+)
+
+// WaitTask returns the task once it has ended, as its row then reads. It returns [processor.ErrNotFound] when there is
+// no such row, and [processor.ErrClosed] when the engine has stopped.
+func (e *Engine) WaitTask(ctx context.Context, id int64) (rows []row.Row, broken []row.Broken, err error) {
+	answer := e.await(id)
+	defer e.leaveWait(id, answer)
+	// Whatever ends from here on is noticed, so a task is not missed that ends during this read.
+	rows, broken, err = e.store.Get(ctx, nil, []int64{id})
+	first := found{rows, broken}
+	for err == nil && !first.ended() {
+		select {
+		case first = <-answer:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		case <-e.Life.Done():
+			return nil, nil, processor.ErrClosed
+		}
+	}
+	if err == nil && len(first.rows)+len(first.broken) == 0 {
+		err = processor.ErrNotFound
+	}
+	return first.rows, first.broken, err
+}
+
+func (e *Engine) await(id int64) chan found {
+	w := &e.watch.waits
+	answer := make(chan found, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.tasks[id]
+	if a == nil {
+		a = &awaited{}
+		w.tasks[id] = a
+		w.turn = append(w.turn, id)
+	}
+	a.callers = append(a.callers, answer)
+	e.watch.watchers.Add(1)
+	if !w.reading {
+		w.reading = true
+		w.readers.Go(e.answerWaits)
+	}
+	return answer
+}
+
+func (e *Engine) leaveWait(id int64, answer chan found) {
+	w := &e.watch.waits
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.watch.watchers.Add(-1)
+	a := w.tasks[id]
+	if a == nil {
+		return
+	}
+	a.callers = slices.DeleteFunc(a.callers, func(c chan found) bool { return c == answer })
+	if len(a.callers) == 0 {
+		delete(w.tasks, id)
+	}
+}
+
+// ended lets the reader look at a task at once.
+func (w *waits) ended(id int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a := w.tasks[id]; a != nil {
+		a.over = true
+		signal(w.kick)
+	}
+}
+
+// answerWaits reads until no caller waits.
+func (e *Engine) answerWaits() {
+	w := &e.watch.waits
+	tick := time.NewTicker(waitEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.kick:
+		case <-tick.C:
+			e.readStates(w.page())
+		case <-e.Life.Done():
+			return
+		}
+		for ids := range slices.Chunk(w.over(), waitRows) {
+			e.answer(ids)
+		}
+		if w.idle() {
+			return
+		}
+	}
+}
+
+// idle reports that no caller waits any more. Then the next wait starts a reader.
+func (w *waits) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reading = len(w.tasks) > 0
+	if !w.reading {
+		w.turn = nil
+	}
+	return !w.reading
+}
+
+// page returns the tasks whose states were not read for the longest time.
+func (w *waits) page() []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.turn = slices.DeleteFunc(w.turn, func(id int64) bool { return w.tasks[id] == nil })
+	n := min(len(w.turn), waitPage)
+	page := slices.Clone(w.turn[:n])
+	w.turn = append(w.turn[n:], page...)
+	return page
+}
+
+// over returns the tasks that have ended and whose callers have no answer.
+func (w *waits) over() (ids []int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, a := range w.tasks {
+		if a.over {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// readStates finds out which of the tasks have ended or are gone.
+func (e *Engine) readStates(ids []int64) {
+	if len(ids) == 0 {
+		return
+	}
+	ctx, cancel := e.Call()
+	defer cancel()
+	states, err := e.readBack(ctx, "reading tasks that are waited for", ids)
+	if err != nil {
+		return
+	}
+	w := &e.watch.waits
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		s, exists := states[id]
+		if a := w.tasks[id]; a != nil && (!exists || s.Status.Final()) {
+			a.over = true
+		}
+	}
+}
+
+// answer reads the tasks and answers those who wait. A task that runs again by now is waited for again.
+func (e *Engine) answer(ids []int64) {
+	ctx, cancel := e.Call()
+	defer cancel()
+	rows, broken, err := e.store.Get(ctx, nil, ids)
+	if err != nil {
+		e.Failed("reading tasks that are waited for", err)
+		return
+	}
+	read := make(map[int64]found, len(ids))
+	for i := range rows {
+		read[rows[i].ID] = found{rows: rows[i : i+1]}
+	}
+	for i := range broken {
+		read[broken[i].ID] = found{broken: broken[i : i+1]}
+	}
+	w := &e.watch.waits
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		a, f := w.tasks[id], read[id]
+		if a == nil {
+			continue
+		}
+		a.over = false
+		if !f.ended() {
+			continue
+		}
+		for _, caller := range a.callers {
+			caller <- f.clone()
+		}
+		delete(w.tasks, id)
+	}
+}
+
+// clone gives each caller a row of its own.
+func (f found) clone() found {
+	f.rows = slices.Clone(f.rows)
+	for i := range f.rows {
+		f.rows[i].Body = bytes.Clone(f.rows[i].Body)
+	}
+	return f
+}

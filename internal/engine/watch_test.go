@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// kindsOf returns the kinds of the events of a task, in their order, of those that wait to be received.
+func kindsOf(s *Subscription, id int64) (kinds []processor.EventKind) {
+	for range len(s.Events()) {
+		if event := <-s.Events(); event.ID == id {
+			kinds = append(kinds, event.Kind)
+		}
+	}
+	return kinds
+}
+
+func (w *world) subscribe(e *Engine, config processor.SubscribeConfig) *Subscription {
+	w.Helper()
+	config, err := config.Checked()
+	w.must(err)
+	s, err := e.Subscribe(config)
+	w.must(err)
+	return s
+}
+
+func TestSubscriptionReceivesWhatAProcessStores(t *testing.T) {
+	const (
+		saved, began, retried = processor.EventSaved, processor.EventStarted, processor.EventRetried
+		failed                = processor.EventFailed
+	)
+	inBubble(t, func(w *world) {
+		fails := func(context.Context, *processor.Task) error { return errors.New("no") }
+		e := w.engine(w.store, serving{"good": nothing, "bad": fails})
+		s := w.subscribe(e, processor.SubscribeConfig{})
+		want := map[int64][]processor.EventKind{
+			w.save(e, "good", 0): {saved, began, processor.EventCompleted},
+			w.save(e, "bad", time.Second, processor.WithMaxAttempts(2)): {saved, began, retried, began, failed},
+			w.save(e, "good", time.Hour):                                {saved, processor.EventCancelled},
+			w.save(e, "popped", 0):                                      {saved, began, processor.EventCompleted},
+		}
+		for id, kinds := range want {
+			if kinds[1] == processor.EventCancelled {
+				_, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+				w.must(err)
+			}
+		}
+		popped, err := e.Pop(w.Context(), PopRequest{Tags: []string{"popped"}, Max: 1})
+		w.must(err)
+		w.must(e.Finish(w.Context(), popped[0].ID, popped[0].Version))
+		time.Sleep(10 * time.Minute)
+		var all []processor.Event
+		for range len(s.Events()) {
+			all = append(all, <-s.Events())
+		}
+		for id, kinds := range want {
+			var got []processor.EventKind
+			for _, event := range all {
+				if event.ID == id {
+					got = append(got, event.Kind)
+				}
+			}
+			if !slices.Equal(got, kinds) {
+				w.Errorf("the events of a task are %v, want %v", got, kinds)
+			}
+		}
+	})
+}
+
+func TestSubscriptionReceivesRescues(t *testing.T) {
+	inBubble(t, func(w *world) {
+		dying := w.engine(w.store, serving{"a": untilEnd(time.Hour, nil)})
+		id := w.save(dying, "a", 0)
+		time.Sleep(10 * time.Second)
+		w.crash(dying)
+		e := w.engine(w.store, serving{"a": nothing})
+		s := w.subscribe(e, processor.SubscribeConfig{})
+		time.Sleep(time.Minute)
+		want := []processor.EventKind{processor.EventRescued, processor.EventStarted, processor.EventCompleted}
+		if got := kindsOf(s, id); !slices.Equal(got, want) {
+			w.Errorf("the events are %v, want %v", got, want)
+		}
+	})
+}
+
+func TestBulkCancelIsAnEventOfEachTaskItChanged(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var raced sync.Once
+		var other *Engine
+		var ids []int64
+		store := at(w.store, "Update", func(_ context.Context, do func() error) error {
+			raced.Do(func() { // between the read of the page and its change
+				time.Sleep(time.Millisecond)
+				_, err := other.Cancel(context.WithoutCancel(w.Context()), nil, Ref{ID: ids[0]}, false)
+				w.must(err)
+			})
+			return do()
+		})
+		other = w.engine(w.store, serving{})
+		e := w.engine(store, serving{})
+		ids = w.many(e, 3, "a", time.Hour)
+		s := w.subscribe(e, processor.SubscribeConfig{Kinds: []processor.EventKind{processor.EventCancelled}})
+		n, err := e.CancelWhere(w.Context(), Bulk{})
+		w.must(err)
+		if got := len(s.Events()); n != 2 || got != 2 {
+			w.Errorf("%d tasks were cancelled with %d events, want 2", n, got)
+		}
+	})
+}
+
+func TestSubscriberThatDoesNotReceiveHoldsUpNothing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing, "b": nothing})
+		s := w.subscribe(e, processor.SubscribeConfig{
+			Tags: []string{"a"}, Kinds: []processor.EventKind{processor.EventCompleted}, Buffer: 3,
+		})
+		ids := slices.Concat(w.many(e, 10, "a", time.Second), w.many(e, 10, "b", time.Second))
+		time.Sleep(time.Minute)
+		w.allCompleted(ids, time.Second)
+		if got, dropped := len(s.Events()), s.Dropped(); got != 3 || dropped != 7 {
+			w.Errorf("%d events wait and %d are dropped, want 3 and 7", got, dropped)
+		}
+		s.Close()
+		s.Close()
+		if n := e.watch.watchers.Load(); n != 0 {
+			w.Errorf("%d watchers are left", n)
+		}
+		after := w.subscribe(e, processor.SubscribeConfig{})
+		w.must(e.Stop(w.Context()))
+		if _, open := <-after.Events(); open {
+			w.Error("the channel is open after a stop")
+		}
+		after.Close()
+		if _, err := e.Subscribe(processor.SubscribeConfig{Buffer: 1}); !errors.Is(err, processor.ErrClosed) {
+			w.Errorf("after a stop: %v", err)
+		}
+	})
+}
+
+// waitAnswer is what a wait returned, and when.
+type waitAnswer struct {
+	rows []row.Row
+	err  error
+	at   time.Time
+}
+
+func (w *world) waitFor(e *Engine, id int64) <-chan waitAnswer {
+	answer := make(chan waitAnswer, 1)
+	go func() {
+		rows, _, err := e.WaitTask(w.Context(), id)
+		answer <- waitAnswer{rows, err, time.Now()}
+	}()
+	return answer
+}
+
+func TestWaitIsAnsweredAtOnceForWhatEndsHere(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{"a": nothing})
+		id := w.save(e, "a", 10*time.Second)
+		first, second := w.waitFor(e, id), w.waitFor(e, id)
+		time.Sleep(time.Minute)
+		end := w.row(id).Finish.Std()
+		for _, answer := range []waitAnswer{<-first, <-second, <-w.waitFor(e, id)} {
+			w.must(answer.err)
+			if answer.rows[0].Status != row.Completed {
+				w.Errorf("answered with a task that is %v", answer.rows[0].Status)
+			}
+			if late := answer.at.Sub(end); late > 20*time.Millisecond && answer.at.Sub(end) < time.Minute/2 {
+				w.Errorf("answered %v after the end", late)
+			}
+		}
+		if n := e.watch.watchers.Load(); n != 0 {
+			w.Errorf("%d watchers are left", n)
+		}
+	})
+}
+
+func TestOneReaderServesAllWaitsForWhatEndsElsewhere(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var reads atomic.Int64
+		store := at(w.store, "States", func(_ context.Context, do func() error) error {
+			reads.Add(1)
+			return do()
+		})
+		runs := w.engine(w.store, serving{"a": nothing})
+		idle := w.engine(store, serving{})
+		ids := w.many(runs, 200, "a", 10*time.Second)
+		var answers []<-chan waitAnswer
+		for _, id := range ids {
+			answers = append(answers, w.waitFor(idle, id))
+		}
+		gone := w.waitFor(idle, w.save(runs, "b", time.Hour))
+		time.Sleep(5 * time.Second)
+		before := reads.Load()
+		if before > 11 {
+			w.Errorf("%d reads in 5 s, want 2 a second", before)
+		}
+		time.Sleep(6 * time.Second)
+		for i, answer := range answers {
+			got := <-answer
+			w.must(got.err)
+			if late := got.at.Sub(w.row(ids[i]).Finish.Std()); late > waitEvery+20*time.Millisecond {
+				w.Errorf("answered %v after the end", late)
+			}
+		}
+		if _, err := runs.CancelWhere(w.Context(), Bulk{}); err != nil {
+			w.Fatal(err)
+		}
+		if got := <-gone; got.err != nil || got.rows[0].Status != row.Cancelled {
+			w.Errorf("a cancelled task is answered with %v", got)
+		}
+		synctest.Wait()
+		before = reads.Load()
+		time.Sleep(time.Minute)
+		if more := reads.Load() - before; more != 0 {
+			w.Errorf("%d reads while nobody waits", more)
+		}
+	})
+}
+
+func TestWaitEndsWithItsContextItsTaskAndItsEngine(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{})
+		if got := <-w.waitFor(e, 42); !errors.Is(got.err, processor.ErrNotFound) {
+			w.Errorf("a task that does not exist: %v", got.err)
+		}
+		purged, waiting := w.save(e, "a", time.Hour), w.save(e, "a", time.Hour)
+		gone, closed := w.waitFor(e, purged), w.waitFor(e, waiting)
+		ctx, cancel := context.WithTimeout(w.Context(), 1100*time.Millisecond) // between two reads
+		defer cancel()
+		if _, _, err := e.WaitTask(ctx, waiting); !errors.Is(err, context.DeadlineExceeded) {
+			w.Errorf("after its context: %v", err)
+		}
+		r := w.row(purged)
+		_, err := w.store.Update(w.Context(), nil, []row.Change{cancelOf(&r, row.At(time.Now()))})
+		w.must(err)
+		_, err = w.store.Purge(w.Context(), row.Cancelled, row.MaxTime, 1)
+		w.must(err)
+		if got := <-gone; !errors.Is(got.err, processor.ErrNotFound) {
+			w.Errorf("a task that was deleted: %v", got.err)
+		}
+		w.must(e.Stop(w.Context()))
+		if got := <-closed; !errors.Is(got.err, processor.ErrClosed) {
+			w.Errorf("after a stop: %v", got.err)
+		}
+	})
+}

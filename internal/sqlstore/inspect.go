@@ -1,0 +1,220 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Inspector reads what an operator wants to know of a database, and no process needs. Package doctor asks it.
+type Inspector struct{ s *Store }
+
+// Inspect returns the inspector of a store.
+func Inspect(s *Store) Inspector { return Inspector{s} }
+
+// StartChecks returns the parts of [Store.Check], in their order.
+func (i Inspector) StartChecks(bodyLimit int) []StartCheck { return i.s.dialect.checks(i.s, bodyLimit) }
+
+// ServiceChecks returns the parts of [Store.CheckService], in their order.
+func (i Inspector) ServiceChecks() []StartCheck { return i.s.dialect.serviceChecks(i.s) }
+
+// What [Inspector.Show] reads.
+const (
+	SessionVariables = "SESSION VARIABLES" // as a connection of the pool sees them
+	GlobalVariables  = "GLOBAL VARIABLES"
+	GlobalStatus     = "GLOBAL STATUS"
+)
+
+// Show returns variables or counters of a server by their names in lower case. It leaves out those that the server does
+// not know.
+func (i Inspector) Show(ctx context.Context, what string, names ...string) (map[string]string, error) {
+	return i.s.show(ctx, what, names)
+}
+
+func (s *Store) show(ctx context.Context, what string, names []string) (map[string]string, error) {
+	query := "SHOW " + what + " WHERE Variable_name IN (" + quoted(names) + ")"
+	rows, err := readTexts(ctx, s.db, query)
+	values := make(map[string]string, len(rows))
+	for _, r := range rows {
+		values[strings.ToLower(r["variable_name"])] = r["value"]
+	}
+	return values, classify("read the settings of the server", err)
+}
+
+// Pragma returns the value of a setting of SQLite.
+func (i Inspector) Pragma(ctx context.Context, name string) (value string, err error) {
+	err = i.s.db.QueryRowContext(ctx, "PRAGMA "+name).Scan(&value)
+	return value, classify("read a setting of the database", err)
+}
+
+// File returns the path of a SQLite database.
+func (i Inspector) File(ctx context.Context) (string, error) {
+	rows, err := readTexts(ctx, i.s.db, "PRAGMA database_list")
+	for _, r := range rows {
+		if r["name"] == "main" {
+			return r["file"], nil
+		}
+	}
+	return "", classify("find the file of the database", err)
+}
+
+// Account is what a server takes this process for.
+type Account struct {
+	User, Host string
+	Database   string
+	Server     string // "MySQL", "MariaDB" or "TiDB"
+}
+
+// Grantee writes the account as GRANT wants it.
+func (a Account) Grantee() string { return "'" + a.User + "'@'" + a.Host + "'" }
+
+// Account asks the server.
+func (i Inspector) Account(ctx context.Context) (Account, error) {
+	rows, err := readTexts(ctx, i.s.db, "SELECT CURRENT_USER() AS who, DATABASE() AS name, VERSION() AS version")
+	if err != nil || len(rows) == 0 {
+		return Account{}, classify("read the name of the account", err)
+	}
+	user, host, _ := cutLast(rows[0]["who"], "@")
+	return Account{user, host, rows[0]["name"], parseVersion(rows[0]["version"]).name}, nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// Transaction is an open transaction of any connection to the server.
+type Transaction struct {
+	Thread string
+	Age    time.Duration
+	Locked string // number of rows
+	Query  string // what runs in it now, "" for nothing
+}
+
+// OldestTransaction returns the transaction of the server that is open for longest, and none if there is none. It needs
+// the privilege PROCESS. InnoDB notes the begin in the time zone of the server.
+func (i Inspector) OldestTransaction(ctx context.Context) (found Transaction, err error) {
+	const query = "SELECT trx_mysql_thread_id AS thread, trx_rows_locked AS locked, LEFT(trx_query, 80) AS query," +
+		" TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')) AS age" +
+		" FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT 1"
+	rows, err := readTexts(ctx, i.s.db, query)
+	if err != nil || len(rows) == 0 {
+		return Transaction{}, classify("read the open transactions", err)
+	}
+	r := rows[0]
+	return Transaction{
+		Thread: r["thread"], Age: time.Duration(decimal(r["age"])) * time.Second,
+		Locked: r["locked"], Query: r["query"],
+	}, nil
+}
+
+// HistoryLength returns how many old versions InnoDB keeps for transactions that may still read them. MariaDB tells
+// everyone, MySQL those with the privilege PROCESS.
+func (i Inspector) HistoryLength(ctx context.Context) (int64, error) {
+	const name = "innodb_history_list_length"
+	values, err := i.Show(ctx, GlobalStatus, name)
+	if length, told := values[name]; told || err != nil {
+		return decimal(length), err
+	}
+	const query = "SELECT count AS n FROM information_schema.INNODB_METRICS WHERE name = 'trx_rseg_history_len'"
+	rows, err := readTexts(ctx, i.s.db, query)
+	if err != nil || len(rows) == 0 {
+		return 0, classify("read the length of the history", err)
+	}
+	return decimal(rows[0]["n"]), nil
+}
+
+// Oldest returns for every tag that has rows of the status the smallest due time. Its cost is one per tag.
+func (i Inspector) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
+	return i.s.oldest(ctx, status)
+}
+
+func (s *Store) oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
+	err = scan(ctx, s.db, s.dialect.oldest, []any{int64(status)}, func(r *record) error {
+		due := r.due()
+		oldest = append(oldest, row.TagCount{Tag: due.Tag, Status: status, Oldest: due.Due})
+		return nil
+	})
+	return oldest, classify("read the oldest task of each tag", err)
+}
+
+// LastErrors returns the beginnings of the last errors of tasks of the tag, of those that ended or are due within an
+// hour before or after now, at most limit of each status: failed ones, and pending ones that are tried again.
+func (i Inspector) LastErrors(ctx context.Context, tag string, limit int) (texts []string, err error) {
+	const span = time.Hour
+	d := i.s.dialect
+	const beginning = 300 // characters
+	for _, status := range []row.Status{row.Pending, row.Failed} {
+		query := "SELECT " + fmt.Sprintf(d.readText, fmt.Sprintf("SUBSTR(error_stack, 1, %d)", beginning)) +
+			" AS text FROM " + table + d.byDue + " WHERE status = ? AND tag = ?" + d.exactTag +
+			" AND due_time >= " + d.inMillis("?") + " AND due_time < " + d.inMillis("?") +
+			" ORDER BY due_time DESC LIMIT " + fmt.Sprint(limit)
+		rows, err := readTexts(ctx, i.s.db, query, int64(status), tag, -span.Milliseconds(), span.Milliseconds())
+		if err != nil {
+			return nil, classify("read the errors of a tag", err)
+		}
+		for _, r := range rows {
+			if r["text"] != "" {
+				texts = append(texts, r["text"])
+			}
+		}
+	}
+	return texts, nil
+}
+
+// SilentReceivers returns receivers that have expired and are not purged, by id.
+func (i Inspector) SilentReceivers(ctx context.Context, limit int) (silent []row.Receiver, err error) {
+	d := i.s.dialect
+	query := "SELECT " + d.receiverList() + " FROM " + workerTable + " AS t WHERE t.expire_time <= " + d.now +
+		" ORDER BY t.id LIMIT " + fmt.Sprint(limit)
+	err = scan(ctx, i.s.db, query, nil, func(r *receiverRecord) error {
+		silent = append(silent, r.receiver())
+		return nil
+	})
+	return silent, classify("read receivers", err)
+}
+
+// IsDenied reports whether the account lacks a privilege.
+func IsDenied(err error) bool { return err != nil && faultOf(err).hint == hintPrivilege }
+
+// readTexts returns the rows of a query as texts by the names of the columns in lower case. NULL is "".
+func readTexts(ctx context.Context, q queryer, query string, args ...any) (all []map[string]string, err error) {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	values, fields := make([]sql.NullString, len(names)), make([]any, len(names))
+	for i := range values {
+		fields[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(fields...); err != nil {
+			return nil, err
+		}
+		texts := make(map[string]string, len(names))
+		for i, name := range names {
+			texts[strings.ToLower(name)] = values[i].String
+		}
+		all = append(all, texts)
+	}
+	return all, rows.Err()
+}
+
+// decimal reads a number that a server has written. What is none counts as 0.
+func decimal(text string) (n int64) {
+	_, _ = fmt.Sscan(text, &n)
+	return n
+}

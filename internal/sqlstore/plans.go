@@ -1,0 +1,209 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// planned is a statement, and the index by which it must enter its table.
+type planned struct {
+	name  string
+	query string
+	args  []any
+	key   string
+}
+
+const (
+	dueKey    = "delay_task_message_due"
+	activeKey = "delay_task_message_active_key"
+	primary   = "PRIMARY"
+)
+
+// plannedStatements lists one statement of each form that the engine sends. What they name need not exist.
+func plannedStatements(d dialect) []planned {
+	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	one := []row.Ref{{ID: 7}}
+	mixed := []row.Ref{{ID: 7}, {ID: 8, Version: 3}, {ID: 9}}
+	failed := row.Failed
+	change := func(id int64, to row.Status, text string) row.Change {
+		return row.Change{ID: id, Version: 1, From: row.Executing, To: to, Due: now.Add(time.Duration(id)),
+			ErrorStack: text, Executor: "e"}
+	}
+	many := make([]string, 300)
+	for i := range many {
+		many[i] = fmt.Sprint("t", i)
+	}
+	crowd := make([]row.Ref, 300) // so many that a server would rather read all rows of a rare status
+	for i := range crowd {
+		crowd[i].ID = int64(i) + 1
+	}
+	completions := make([]row.Change, 200)
+	for i := range completions {
+		completions[i] = change(int64(i)+1, row.Completed, "")
+		completions[i].Execution = now.Add(time.Duration(i) * time.Millisecond)
+	}
+	var all []planned
+	add := func(key, name string) func(query string, args []any) {
+		return func(query string, args []any) { all = append(all, planned{name, query, args, key}) }
+	}
+	add("PRIMARY", "claim of one")(d.claim(row.Claim{Rows: one, Executor: "e"}))
+	add("PRIMARY", "claim of many")(d.claim(row.Claim{Rows: crowd, Executor: "e"}))
+	add("PRIMARY", "claim of several versions")(d.claim(row.Claim{Rows: mixed, Executor: "e"}))
+	add("PRIMARY", "winners of a claim")(d.winners(row.Claim{Rows: crowd, Executor: "e"}))
+	add("PRIMARY", "renewal")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second}, {Ref: mixed[1], TTR: time.Minute}}))
+	add("PRIMARY", "hand-over")(d.renew([]row.Lease{{Ref: one[0], TTR: time.Second, Executor: "pop:e", Execution: now},
+		{Ref: mixed[1], TTR: time.Minute}}))
+	add("PRIMARY", "settle of one")(d.update([]row.Change{change(7, row.Completed, "")}))
+	add("PRIMARY", "settle of completions")(d.update(completions))
+	add("PRIMARY", "settle of all kinds")(d.update([]row.Change{
+		change(7, row.Completed, ""), change(8, row.Failed, "boom"),
+		{ID: 9, From: row.Executing, LeaseOver: true, Due: now, Expected: now}}))
+	add("PRIMARY", "new body")(d.update([]row.Change{
+		{ID: 7, From: row.Pending, Due: now, Body: []byte("b"), SameExecutor: true}}))
+	add("PRIMARY", "adoption")(d.adopt(mixed))
+	add("PRIMARY", "discard")(d.discard([]row.Broken{{Ref: one[0], Reason: "a"}, {Ref: mixed[1], Reason: "b"}}))
+	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
+	add("PRIMARY", "renumber")(d.renumber("9223372036854775808", 7), nil)
+	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
+
+	add(dueKey, "window")(d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))
+	add(dueKey, "next page")(d.due(row.Window{Tags: []string{"a", "b"}, From: now, AfterID: 5, To: now.Add(time.Hour),
+		Limit: 10}))
+	add(dueKey, "window of many tags")(d.due(row.Window{Tags: many, From: now, To: now.Add(time.Second), Limit: 10}))
+	add(dueKey, "backlog")(d.due(row.Window{Tags: []string{"big", "b"}, To: now.Add(time.Hour), Limit: 10}))
+	add(dueKey, "backlog, next page")(d.due(row.Window{
+		Tags: []string{"big"}, AfterID: 5, To: now.Add(time.Hour), Limit: 10}))
+	add(dueKey, "expired")(d.expired(10), nil)
+	add(dueKey, "orphans")(d.orphans("host:1:", 10))
+	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
+	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
+	add(dueKey, "counts")(d.counts(table+".tag"), nil)
+	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
+	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
+	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
+	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
+	add(dueKey, "list by finished key")(d.list(row.Filter{Tag: "a", Key: "k", Status: &failed, Limit: 5}, false))
+	return all
+}
+
+// Plan says how a statement enters the table of tasks.
+type Plan struct {
+	Statement string   // its name
+	Want      string   // the index by which it should enter
+	Entered   []string // the indexes by which it enters, each once; "" is a scan; empty: the database does not say
+}
+
+// Good reports whether the statement enters by its index alone.
+func (p Plan) Good() bool { return len(p.Entered) == 0 || slices.Equal(p.Entered, []string{p.Want}) }
+
+// Plans asks the database how it would run the engine's statements. It runs none of them. A statement whose index is
+// missing is left out.
+func (i Inspector) Plans(ctx context.Context, missing []Index) ([]Plan, error) {
+	var plans []Plan
+	for _, p := range plannedStatements(i.s.dialect) {
+		if slices.ContainsFunc(missing, func(m Index) bool { return m.Name == p.key }) {
+			continue
+		}
+		entered, _, err := i.s.dialect.explain(ctx, i.s.db, p)
+		if err != nil {
+			return nil, classify("explain the statement "+p.name, err)
+		}
+		plans = append(plans, Plan{Statement: p.name, Want: p.key, Entered: entered})
+	}
+	return plans, nil
+}
+
+// Index is an index of the schema, besides the primary keys.
+type Index struct {
+	Name, Table string
+	Columns     string // between commas
+	Unique      bool
+	order       string // after the columns
+}
+
+// schemaIndexes lists the indexes that both kinds of database have by these names, and those of a server alone.
+var (
+	schemaIndexes = []Index{
+		{Name: dueKey, Table: table, Columns: "status, tag, due_time"},
+		{Name: "delay_task_message_expected", Table: table, Columns: "expected_time"},
+		{Name: "delay_task_request_created", Table: requestTable, Columns: "create_time"},
+	}
+	serverIndexes = []Index{
+		{Name: activeKey, Table: table, Columns: "active_key", Unique: true, order: " DESC"},
+		{Name: "delay_task_token_hash", Table: tokenTable, Columns: "hash", Unique: true},
+		{Name: "delay_task_worker_address", Table: workerTable, Columns: "app, address_hash", Unique: true},
+	}
+)
+
+// Create is the statement that makes the index.
+func (x Index) Create() string {
+	unique := ""
+	if x.Unique {
+		unique = "UNIQUE "
+	}
+	return "CREATE " + unique + "INDEX " + x.Name + " ON " + x.Table + " (" + x.Columns + x.order + ")"
+}
+
+// Needed reports whether statements fail without the index, and are not just slow.
+func (x Index) Needed() bool { return x.Name == dueKey || x.Name == activeKey }
+
+// MissingIndexes returns the indexes of the schema that are not there, or are on other columns. It leaves out those of
+// missing tables: each table has an index of its keys.
+func (i Inspector) MissingIndexes(ctx context.Context) ([]Index, error) {
+	rows, err := readTexts(ctx, i.s.db, i.s.dialect.indexColumns)
+	if err != nil {
+		return nil, classify("read the indexes", err)
+	}
+	columns, tables := make(map[string]string, len(rows)), make(map[string]bool)
+	for _, r := range rows {
+		columns[r["name"]], tables[r["on_table"]] = r["columns"], true
+	}
+	return slices.DeleteFunc(slices.Clone(i.s.dialect.indexes), func(x Index) bool {
+		return !tables[x.Table] || columns[x.Name] == strings.ReplaceAll(x.Columns, " ", "")
+	}), nil
+}
+
+// mysqlExplain returns the indexes by which a statement enters the table, each once, and whether it sorts.
+func mysqlExplain(ctx context.Context, q queryer, p planned) (keys []string, sorted bool, err error) {
+	steps, err := readTexts(ctx, q, "EXPLAIN FORMAT=TRADITIONAL "+p.query, p.args...)
+	for _, step := range steps {
+		if name := step["table"]; name == table || name == "t" {
+			keys = append(keys, step["key"])
+			sorted = sorted || strings.Contains(step["extra"], "filesort")
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), sorted, err
+}
+
+// sqliteSteps names the indexes as the steps of a plan do.
+var sqliteSteps = []struct{ step, key string }{
+	{"USING INTEGER PRIMARY KEY", primary}, {"INDEX " + dueKey, dueKey}, {"INDEX sqlite_autoindex_", activeKey},
+}
+
+// sqliteExplain is mysqlExplain for SQLite.
+func sqliteExplain(ctx context.Context, q queryer, p planned) (keys []string, sorted bool, err error) {
+	steps, err := readTexts(ctx, q, "EXPLAIN QUERY PLAN "+p.query, p.args...)
+	for _, step := range steps {
+		detail := step["detail"] + " "
+		at := slices.IndexFunc(sqliteSteps, func(known struct{ step, key string }) bool {
+			return strings.Contains(detail, known.step)
+		})
+		switch {
+		case strings.HasPrefix(detail, "USE TEMP"):
+			sorted = true
+		case at >= 0:
+			keys = append(keys, sqliteSteps[at].key)
+		case strings.Contains(detail, " USING "), strings.HasPrefix(detail, "SCAN t "),
+			strings.HasPrefix(detail, "SCAN delay_task"):
+			keys = append(keys, "")
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), sorted, err
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+func TestMiddlewareOfAllTagsIsOutsideOfATagsOwn(t *testing.T) {
+	both(t, func(t *testing.T, s form) {
+		var order []string // of one task at a time
+		seen := func(name string) processor.Middleware {
+			return func(next processor.Processor) processor.Processor {
+				return processor.Func(func(ctx context.Context, task *processor.Task) error {
+					order = append(order, name)
+					return next.Process(ctx, task)
+				})
+			}
+		}
+		ran := make(chan []string, 1)
+		p := processor.Func(func(context.Context, *processor.Task) error {
+			ran <- order
+			order = nil
+			return nil
+		})
+		servertest.OK(t, s.Register("before", p, processor.Use(seen("own"))))
+		servertest.OK(t, s.Use(seen("first"), seen("second")))
+		servertest.OK(t, s.Use(seen("third")))
+		wantError(t, "nil middleware", s.Use(nil), processor.ErrInvalidOption)
+		wantError(t, "middleware that returns nil",
+			s.Use(func(processor.Processor) processor.Processor { return nil }), processor.ErrNilProcessor)
+		servertest.OK(t, s.Start(t.Context()))
+		wantError(t, "after Start", s.Use(seen("late")), processor.ErrStarted)
+		servertest.OK(t, s.Register("after", p, processor.Use(seen("own"))))
+		for _, tag := range []string{"before", "after"} {
+			_, err := s.SaveDelayTask(t.Context(), tag, "", 0)
+			servertest.OK(t, err)
+			if got := wait(t, ran); !slices.Equal(got, []string{"first", "second", "third", "own"}) {
+				t.Errorf("a task of tag %s ran through %v", tag, got)
+			}
+		}
+		servertest.OK(t, s.Stop(context.WithoutCancel(t.Context())))
+		wantError(t, "after Stop", s.Use(seen("late")), processor.ErrClosed)
+	})
+}

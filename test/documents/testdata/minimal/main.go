@@ -1,0 +1,17 @@
+// Minimal is a program that keeps its tasks on MySQL and uses nothing else. A test counts what it links.
+package main
+
+import (
+	"context"
+	"log"
+
+	"github.com/delaytask/delaytask"
+)
+
+func main() {
+	tasks, err := delaytask.Open(context.Background(), "root@tcp(127.0.0.1:3306)/test", delaytask.Config{Migrate: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Println(tasks.Start(context.Background()))
+}
