@@ -28,10 +28,29 @@ const (
 	ReasonBroken      = processor.ReasonBroken      // its row cannot be read
 )
 
+// LateReason says, for programs, why a task started over 100 ms late.
+type LateReason = processor.LateReason
+
+// The reasons for a late start.
+const (
+	LateSlot     = processor.LateSlot     // it waited for a free slot of its process, or for a caller of Pop
+	LateTagLimit = processor.LateTagLimit // it waited for a slot of its tag while the process had others
+	LateRetry    = processor.LateRetry    // an earlier attempt ended before it had started the task
+	LatePaused   = processor.LatePaused   // its tag was paused
+	LateUnserved = processor.LateUnserved // no process served its tag
+	LateDatabase = processor.LateDatabase // the database did not answer, refused claims, or was slow
+	LateClock    = processor.LateClock    // starts were held until the database's clock was known again
+	LateLocked   = processor.LateLocked   // another transaction had locked its row
+	LateFound    = processor.LateFound    // no process had a timer for it; a read of the table found it overdue
+	LateReceiver = processor.LateReceiver // its receiver took long to accept it
+	LateProcess  = processor.LateProcess  // the process itself was slow: it was suspended, or had no CPU time
+)
+
 // Explanation says why a task has not run, or what has become of it.
 type Explanation = processor.Explanation
 
-// Explain returns why a task has not run. It returns [ErrNotFound] when there is no such task.
+// Explain returns why a task has not run, and why one that has run was late. It returns [ErrNotFound] when there is no
+// such task.
 func (s *Scheduler) Explain(ctx context.Context, ref Ref) (Explanation, error) {
 	task, err := s.Get(ctx, ref)
 	if err != nil {
@@ -51,7 +70,7 @@ func (s *Scheduler) explain(ctx context.Context, t *TaskRow) (Reason, string, er
 	}
 	if t.Status.Final() {
 		reason, text := s.explainFinal(t)
-		return reason, text, nil
+		return reason, text + explainLate(t), nil
 	}
 	now, err := s.clusterState(ctx)
 	if err != nil {
@@ -59,7 +78,7 @@ func (s *Scheduler) explain(ctx context.Context, t *TaskRow) (Reason, string, er
 	}
 	if t.Status == Executing {
 		reason, text := explainLease(t, now.now.Std())
-		return reason, text, nil
+		return reason, text + explainLate(t), nil
 	}
 	locked, err := s.store.Locked(ctx, []int64{t.ID})
 	if err != nil {
@@ -84,6 +103,31 @@ func (s *Scheduler) explainFinal(t *TaskRow) (Reason, string) {
 		return ReasonFinished, fmt.Sprintf("It failed for good at %s, in attempt %d: %s", at, t.Attempt,
 			row.Clip(t.LastError(), 200))
 	}
+}
+
+var lateTexts = map[LateReason]string{
+	LateSlot: "it waited for a free slot of its process, or for a caller of Pop. " +
+		"Raise the concurrency or run more processes",
+	LateTagLimit: "it waited for a slot of its tag. Raise the concurrency of the tag",
+	LateRetry:    "an earlier attempt ended before it had started the task",
+	LatePaused:   "its tag was paused",
+	LateUnserved: "no process served its tag",
+	LateDatabase: "the database did not answer, refused claims, or was slow. See delaytask doctor",
+	LateClock:    "starts were held until the database's clock was known again, as after a failover",
+	LateLocked:   "another transaction had locked its row",
+	LateFound: "no process had a timer for it, so a read of the table found it overdue. It was saved by a process " +
+		"without processors, its transaction was committed late, or its node died or was overloaded",
+	LateReceiver: "its receiver took long to accept it",
+	LateProcess:  "the process that ran it was suspended or had no CPU time",
+}
+
+// explainLate returns a sentence about a late start, with a space before it, or "".
+func explainLate(t *TaskRow) string {
+	text, late := lateTexts[t.Late]
+	if !late {
+		return ""
+	}
+	return fmt.Sprintf(" It started %v late: %s.", t.Lateness().Round(time.Millisecond), text)
 }
 
 func explainLease(t *TaskRow, now time.Time) (Reason, string) {

@@ -49,8 +49,8 @@ func taskOf(r *row.Row) TaskRow {
 		Status: Status(r.Status.String()), Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, CrashCount: r.CrashCount, TTR: r.TTR, Priority: r.Priority,
 		MaxLate: r.MaxLate, LatePolicy: LatePolicy(r.LatePolicy),
-		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(), Finished: r.Finish.Std(),
-		Due:     r.Due.Std(),
+		Delay: r.Delay, Expected: r.Expected.Std(), Started: r.Execution.Std(), Late: LateReason(r.Late.String()),
+		Finished: r.Finish.Std(), Due: r.Due.Std(),
 		Created: r.Created.Std(), Updated: r.Updated.Std(),
 		Executor: r.Executor, IPAddress: address(r.IPAddress), ErrorStack: r.ErrorStack, Errors: attempts(r.Errors),
 	}

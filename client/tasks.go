@@ -253,7 +253,8 @@ func stored(w *wire.Task) processor.TaskRow {
 		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, CrashCount: w.CrashCount, TTR: millis(w.TTRMS),
 		Priority: w.Priority,
 		MaxLate:  millis(w.MaxLateMS), LatePolicy: latePolicy(w.LatePolicy), Delay: millis(w.DelayMS),
-		Expected: w.Expected.Std(), Started: w.Started.Std(), Finished: w.Finished.Std(), Due: w.Due.Std(),
+		Expected: w.Expected.Std(), Started: w.Started.Std(), Late: processor.LateReason(w.LateReason),
+		Finished: w.Finished.Std(), Due: w.Due.Std(),
 		Created: w.Created.Std(), Updated: w.Updated.Std(),
 		Executor: w.Executor, ErrorStack: w.Error, Broken: w.Broken,
 	}

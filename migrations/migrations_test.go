@@ -117,7 +117,7 @@ func TestProgramsThatAreConnectedMeetTheNewSchema(t *testing.T) {
 	db.MustExec("PRAGMA writable_schema = ON")
 	db.MustExec("UPDATE sqlite_schema SET sql = replace(sql, 'message_body TEXT NULL', 'message_body TEXT NOT NULL')")
 	db.MustExec("PRAGMA writable_schema = RESET")
-	db.MustExec("DELETE FROM delay_task_goose_version WHERE version_id = 8")
+	db.MustExec("DELETE FROM delay_task_goose_version WHERE version_id >= 8")
 	_ = db.Close()
 
 	db, kind = connect(t, d)

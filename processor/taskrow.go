@@ -28,6 +28,7 @@ type TaskRow struct {
 	Delay    time.Duration // as asked for
 	Expected time.Time     // its first due time, which only Reschedule moves
 	Started  time.Time     // when its first attempt started
+	Late     LateReason    // why that was over 100 ms after Expected; "": it was not, or nothing tells why
 	Finished time.Time     // when it reached a final status
 	Due      time.Time     // pending: the next attempt; executing: the lease's end; final: the finish
 	Created  time.Time

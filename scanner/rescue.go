@@ -245,7 +245,7 @@ func idsOf(rows []row.Row) []int64 {
 func Verdict(r row.Row, started, now row.Time, quarantine int) row.Change {
 	c := row.Change{
 		ID: r.ID, Version: r.Version, From: row.Executing, To: row.Pending, LeaseOver: true,
-		Due: now, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution,
+		Due: now, Attempt: r.Attempt, CrashCount: r.CrashCount, Execution: r.Execution, Late: r.Late,
 	}
 	switch {
 	case !row.Popped(r.Executor):

@@ -101,7 +101,11 @@ func (a *app) printTask(t *delaytask.TaskRow) error {
 	}
 	field("expected", moment(t.Expected))
 	if !t.Started.IsZero() {
-		field("started", fmt.Sprintf("%s (%s late)", moment(t.Started), lateness(t.Lateness())))
+		late := lateness(t.Lateness()) + " late"
+		if t.Late != "" {
+			late += ": " + string(t.Late)
+		}
+		field("started", fmt.Sprintf("%s (%s)", moment(t.Started), late))
 	}
 	field("finished", moment(t.Finished))
 	switch t.Status {

@@ -33,6 +33,7 @@ type attempt struct {
 	quietAt  time.Time // the lease is not renewed from then on, at the end of timeout and grace; zero for never
 	end      context.CancelCauseFunc
 	started  row.Time // when it was first handed to a processor, or to a receiver of one that forwards
+	late     row.LateReason
 }
 
 // progress is how far the processor of an attempt has come. It only goes forward.
@@ -245,20 +246,29 @@ func (a *attempt) renewLater() {
 	a.renewAt = time.Now().Add(a.row.TTR / 6)
 }
 
-// firstStart is what execution_time holds: when the task was first handed to a processor or receiver that could run it,
-// or zero.
-func (a *attempt) firstStart() row.Time {
+// noteLate notes why the task was late when it started.
+func (a *attempt) noteLate(why row.LateReason) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return cmp.Or(a.row.Execution, a.started)
+	a.late = why
 }
 
-// misdated returns the start when it is over 10 ms after the one that the claim has written, otherwise zero.
-func (a *attempt) misdated() row.Time {
-	if start := a.firstStart(); !a.stamp.IsZero() && start.Sub(a.stamp) > 10*time.Millisecond {
-		return start
+// firstStart is what execution_time and late_reason hold: when the task was first handed to a processor or receiver
+// that could run it, or zero, and why that was late.
+func (a *attempt) firstStart() (row.Time, row.LateReason) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return cmp.Or(a.row.Execution, a.started), a.late
+}
+
+// misdated returns the start when it is over 10 ms after the one that the claim has written, otherwise zero. It also
+// returns why the start was late.
+func (a *attempt) misdated() (row.Time, row.LateReason) {
+	start, late := a.firstStart()
+	if !a.stamp.IsZero() && start.Sub(a.stamp) > 10*time.Millisecond {
+		return start, late
 	}
-	return 0
+	return 0, late
 }
 
 // expected is the moment that lateness counts from. It is the expected time until the task was first handed to a

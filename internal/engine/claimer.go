@@ -120,12 +120,12 @@ func (c *claimer) claim(f *flight, p part) (halves []part) {
 	}
 	ctx, cancel := c.Call()
 	defer cancel()
-	silent := time.AfterFunc(lockWait, func() { c.health.claimed(errSilent) })
 	sent := time.Now()
+	silent := time.AfterFunc(lockWait, func() { c.health.claimed(errSilent, sent) })
 	claimed, err := c.store.Claim(ctx, claim)
 	received := time.Now()
 	silent.Stop()
-	c.health.claimed(err)
+	c.health.claimed(err, sent)
 	c.Metrics.Batch("claim", len(items))
 	if err != nil {
 		c.Metrics.ClaimFailed(len(items))
@@ -305,6 +305,7 @@ func (c *claimer) leaveOutLocked(items, asked []*runqueue.Item) (rest []*runqueu
 		return items
 	}
 	c.lockChecks.note(held)
+	hinder(held, row.LateLocked)
 	for _, it := range held {
 		it.Tries++
 		c.later([]*runqueue.Item{it}, lockBackoff(it.Tries))

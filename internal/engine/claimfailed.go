@@ -24,6 +24,9 @@ func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err
 			return nil // rows that are claimed again go through their ready queues
 		}
 	}
+	if fault(err) != nil {
+		hinder(p.items, row.LateDatabase)
+	}
 	rest := policy[*runqueue.Item]{
 		locked:    all(func(items []*runqueue.Item) { c.later(c.leaveOutLocked(items, items), 0) }),
 		refused:   all(func(items []*runqueue.Item) { parts = c.halve(f, p, err) }),
@@ -102,6 +105,13 @@ func (c *claimer) slowDown(items []*runqueue.Item) {
 		c.later(items, d)
 	} else {
 		c.later(items, lifecycle.Backoff(countTry(items)))
+	}
+}
+
+// hinder notes why rows could not be claimed.
+func hinder(items []*runqueue.Item, why row.LateReason) {
+	for _, it := range items {
+		it.Hindered = why
 	}
 }
 

@@ -19,17 +19,22 @@ type dbClock struct {
 	clock      *clock.Clock
 	outage     outage
 	anchorLost chan struct{} // the clock needs a reading at once
+	held       hindrance     // the clock has no anchor
+	unread     hindrance     // readings fail
 	skewed     sync.Once     // the log says that this machine's clock is off
 }
 
 // newDBClock makes the clock of an engine whose leases have the given length.
 func newDBClock(life *lifecycle.Lifecycle, ttr time.Duration) *dbClock {
-	lost := make(chan struct{}, 1)
-	return &dbClock{
-		Lifecycle: life, anchorLost: lost, outage: newOutage(ttr),
-		clock: clock.New(
-			clock.Drift(clockDrift), clock.RescueHold(rescueHold(ttr)), clock.Lost(func() { signal(lost) })),
-	}
+	c := &dbClock{Lifecycle: life, anchorLost: make(chan struct{}, 1), outage: newOutage(ttr)}
+	c.clock = clock.New(clock.Drift(clockDrift), clock.RescueHold(rescueHold(ttr)), clock.Lost(c.loseAnchor))
+	return c
+}
+
+// loseAnchor notes that starts are held until the next reading.
+func (c *dbClock) loseAnchor() {
+	c.held.begin(time.Now())
+	signal(c.anchorLost)
 }
 
 // skewLimit is the error of this machine's wall clock from which the log tells of it.
@@ -51,6 +56,7 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 		if slept, ok := suspended(); ok {
 			e.Log.Warn("the machine was suspended; reading the database's clock again", "slept", slept)
 			e.clock.Drop()
+			e.held.begin(time.Now())
 			behind = true
 		}
 		if err := e.takeReadings(ctx, e.store, readings); err != nil {
@@ -132,8 +138,10 @@ func (c *dbClock) takeReading(ctx context.Context, of store.Clock) error {
 	sent := time.Now()
 	reading, err := of.Now(ctx)
 	if err != nil {
+		c.unread.begin(sent)
 		return err
 	}
+	c.unread.end(time.Now())
 	c.observe(reading, sent, time.Now())
 	return nil
 }
@@ -143,8 +151,10 @@ func (c *dbClock) takeReading(ctx context.Context, of store.Clock) error {
 func (c *dbClock) observe(reading row.Reading, sent, received time.Time) {
 	c.answered(received)
 	if !c.clock.Add(reading, sent, received) {
-		signal(c.anchorLost)
+		c.loseAnchor()
+		return
 	}
+	c.held.end(received)
 }
 
 // answered notes that the database has answered. Other answers than readings count too, because one dead connection is

@@ -45,9 +45,10 @@ func (h *handover) add(a *attempt, asked *processor.HandOverError) {
 
 func (h *handover) newTransfer(a *attempt, asked *processor.HandOverError) *transfer {
 	a.handOver()
+	start, late := a.firstStart()
 	return &transfer{attempt: a, lease: row.Lease{
 		Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: cmp.Or(asked.TTR, a.row.TTR), Least: asked.TTR == 0,
-		Executor: row.PopMark + a.row.Executor, Execution: a.firstStart(),
+		Executor: row.PopMark + a.row.Executor, Execution: start, Late: late,
 	}}
 }
 

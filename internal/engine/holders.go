@@ -102,7 +102,7 @@ func (o *holders) endLeases(ctx context.Context, over []*handed, now row.Time, a
 	changes := make([]row.Change, len(over))
 	for i, h := range over {
 		r := h.attempt.row
-		r.Execution = h.attempt.firstStart()
+		r.Execution, r.Late = h.attempt.firstStart()
 		changes[i] = scanner.Verdict(r, h.attempt.started, now, o.cfg.Quarantine)
 	}
 	applied, err := o.update(ctx, changes)
@@ -252,7 +252,8 @@ func (o *holders) setTTR(ctx context.Context, got []*attempt, ttr time.Duration)
 	}
 	leases := make([]row.Lease, len(got))
 	for i, a := range got {
-		leases[i] = row.Lease{Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: ttr, Execution: a.firstStart()}
+		leases[i] = row.Lease{Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: ttr}
+		leases[i].Execution, leases[i].Late = a.firstStart()
 	}
 	states, err := o.extend(ctx, leases)
 	if err != nil {
@@ -284,7 +285,8 @@ func (o *holders) adopt(t *transfer, leaseEnd row.Time) bool {
 	}
 	o.runqueue.Lend(a.item, r.Version)
 	o.handed[r.ID] = &handed{
-		attempt: &attempt{item: a.item, row: r, due: a.due, started: a.started}, alarm: o.alarm(r.ID, leaseEnd),
+		attempt: &attempt{item: a.item, row: r, due: a.due, started: a.started, late: t.lease.Late},
+		alarm:   o.alarm(r.ID, leaseEnd),
 	}
 	return true
 }

@@ -189,3 +189,145 @@ func TestClaimThatStartsNothingLeavesNoStart(t *testing.T) {
 		w.notStarted(id)
 	})
 }
+
+// second is a processor that works for a second.
+func second(ctx context.Context, _ *processor.Task) error {
+	lifecycle.Sleep(ctx, time.Second)
+	return nil
+}
+
+func TestLateStartSaysWhy(t *testing.T) {
+	concurrency := func(n int) func(*Config) { return func(c *Config) { c.Concurrency = n } }
+	inBubbles(t, map[string]func(w *world) (id int64, want row.LateReason){
+		"in time": func(w *world) (int64, row.LateReason) {
+			return w.save(w.engine(w.store, serving{"a": nothing}), "a", time.Second), row.LateUnknown
+		},
+		"other tasks have all slots": func(w *world) (int64, row.LateReason) {
+			e := w.engine(w.store, serving{"a": second}, concurrency(1))
+			return w.many(e, 2, "a", 0)[1], row.LateSlot
+		},
+		"no caller pops": func(w *world) (int64, row.LateReason) {
+			e := w.engine(w.store, nil)
+			w.save(e, "a", 0)
+			w.take(e, "a") // the tag counts as served for a while
+			id := w.save(e, "a", 0)
+			time.Sleep(time.Second)
+			t := w.take(e, "a")
+			w.must(e.Finish(w.Context(), t.ID, t.Version))
+			return id, row.LateSlot
+		},
+		"other tasks have the tag's slots": func(w *world) (int64, row.LateReason) {
+			e := w.engine(w.store, nil, func(c *Config) {
+				_ = c.Registry.Register("a", processor.Func(second), processor.Concurrency(1))
+			})
+			return w.many(e, 2, "a", 0)[1], row.LateTagLimit
+		},
+		"an attempt found no receiver": func(w *world) (int64, row.LateReason) {
+			tried := false
+			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
+				if !tried {
+					tried = true
+					return errors.New("connection refused")
+				}
+				processor.Started(ctx)
+				return nil
+			}))
+			return w.save(e, "a", 0), row.LateRetry
+		},
+		"its receiver is slow": func(w *world) (int64, row.LateReason) {
+			e := w.engine(w.store, nil, forwarding(func(ctx context.Context, _ *processor.Task) error {
+				lifecycle.Sleep(ctx, time.Second)
+				processor.Started(ctx)
+				return nil
+			}))
+			return w.save(e, "a", 0), row.LateReceiver
+		},
+		"its tag is paused": func(w *world) (int64, row.LateReason) {
+			e := w.engine(w.store, serving{"a": nothing})
+			w.must(e.Pause(w.Context(), "a"))
+			id := w.save(e, "a", 0)
+			time.Sleep(3 * time.Second)
+			w.must(e.Resume(w.Context(), "a"))
+			return id, row.LatePaused
+		},
+		"no process serves its tag": func(w *world) (int64, row.LateReason) {
+			id := w.save(w.idle(w.store, nil), "a", 0)
+			time.Sleep(3 * time.Second)
+			w.engine(w.store, serving{"a": nothing})
+			return id, row.LateUnserved
+		},
+		"a process without processors saves it": func(w *world) (int64, row.LateReason) {
+			w.engine(w.store, serving{"a": nothing})
+			time.Sleep(5100 * time.Millisecond)
+			return w.save(w.idle(w.store, nil), "a", 0), row.LateFound
+		},
+		"another transaction has its row": func(w *world) (int64, row.LateReason) {
+			e := w.engine(w.store, serving{"a": nothing})
+			id := w.save(e, "a", time.Second)
+			unlock := w.store.Lock(id)
+			time.Sleep(5 * time.Second)
+			unlock()
+			return id, row.LateLocked
+		},
+		"claims are refused": func(w *world) (int64, row.LateReason) {
+			began := time.Now()
+			e := w.engine(at(w.store, "Claim", func(_ context.Context, do func() error) error {
+				if time.Since(began) < 5*time.Second {
+					return classError(row.ClassNotApplied, "the table is read-only")
+				}
+				return do()
+			}), serving{"a": nothing})
+			return w.save(e, "a", time.Second), row.LateDatabase
+		},
+		"the database is away": func(w *world) (int64, row.LateReason) {
+			store, away := w.clockAway()
+			e := w.engine(store, serving{"a": nothing})
+			id := w.save(e, "a", 2*time.Second)
+			away.Store(true)
+			e.clock.Drop()
+			time.Sleep(5 * time.Second)
+			away.Store(false)
+			return id, row.LateDatabase
+		},
+		"it was late before an operator retried it": func(w *world) (int64, row.LateReason) {
+			failing := true
+			e := w.engine(w.store, serving{"b": second, "a": func(context.Context, *processor.Task) error {
+				if failing {
+					failing = false
+					return processor.Permanent(errors.New("boom"))
+				}
+				return nil
+			}}, concurrency(1))
+			w.save(e, "b", 0)
+			id := w.save(e, "a", 0)
+			time.Sleep(5 * time.Second)
+			if r := w.row(id); r.Status != row.Failed || r.Late != row.LateSlot {
+				w.Errorf("%+v", r)
+			}
+			w.must(e.Retry(w.Context(), Ref{ID: id}))
+			return id, row.LateUnknown
+		},
+		"the clock is not known": func(w *world) (int64, row.LateReason) {
+			e := w.engine(at(w.store, "Now", func(_ context.Context, do func() error) error {
+				time.Sleep(300 * time.Millisecond)
+				return do()
+			}), serving{"a": nothing})
+			id := w.save(e, "a", 2*time.Second)
+			time.Sleep(1500 * time.Millisecond)
+			for range 600 { // again and again, as between two servers
+				time.Sleep(time.Millisecond)
+				e.clock.Drop()
+				e.loseAnchor()
+			}
+			return id, row.LateClock
+		},
+	}, func(w *world, f func(w *world) (int64, row.LateReason)) {
+		id, want := f(w)
+		time.Sleep(10 * time.Second)
+		r := w.row(id)
+		if r.Status != row.Completed || r.Late != want {
+			late := r.Execution.Sub(r.Expected)
+			w.Errorf("%v, %v late because of %q, want %q: %+v", r.Status, late, r.Late, want, r)
+		}
+	})
+}

@@ -246,7 +246,6 @@ func (p *pops) deliver(a *attempt) {
 		p.runner.settler.add(a, released(a, now))
 		return
 	}
-	p.runner.measure(a, now)
 	p.runner.attempts.remove(a)
 	p.runqueue.Yield(a.item, runqueue.Slot)
 }
@@ -262,8 +261,9 @@ func (p *pops) give(a *attempt, now row.Time) bool {
 	w.got = append(w.got, a)
 	w.bytes += len(a.row.Body)
 	w.want--
+	late := p.runner.measure(a, now)
 	a.mu.Lock()
-	a.started = now
+	a.started, a.late = now, late
 	a.mu.Unlock()
 	p.runqueue.Pops.Want(w.tags, -1)
 	p.holders.hand(a)

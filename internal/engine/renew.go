@@ -156,8 +156,8 @@ func (r *renewer) prolong(due []*attempt) {
 	}
 	leases := make([]row.Lease, len(due))
 	for i, a := range due {
-		leases[i] = row.Lease{Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: a.row.TTR, Least: true,
-			Execution: a.misdated()}
+		leases[i] = row.Lease{Ref: row.Ref{ID: a.row.ID, Version: a.row.Version}, TTR: a.row.TTR, Least: true}
+		leases[i].Execution, leases[i].Late = a.misdated()
 	}
 	timeout := renewTimeout(due, r.cfg.CallTimeout)
 	ctx, cancel := context.WithTimeout(r.Life, timeout)

@@ -210,25 +210,8 @@ func (r *runner) askRow(a *attempt, reg *processor.Registration, err, cause erro
 
 // begun reports that an attempt was handed to a receiver that can run it.
 func (r *runner) begun(a *attempt, now row.Time) {
-	r.measure(a, now)
+	a.noteLate(r.measure(a, now))
 	r.watch.tell(processor.EventStarted, &a.row, nil)
-}
-
-// measure records how late a task is when it starts for the first time, and where the time went.
-func (r *runner) measure(a *attempt, started row.Time) {
-	if !a.row.Execution.IsZero() {
-		return
-	}
-	began := cmp.Or(a.began, started)
-	sent, ready := started.Add(-time.Since(a.sent)), began
-	if !a.item.Entered.IsZero() { // a popped task waits for no slot
-		ready = started.Add(-time.Since(a.item.Entered))
-	}
-	fired, promised := max(a.item.Fired, a.due), a.expected()
-	r.Metrics.Late(a.row.Tag, metrics.Lateness{
-		Total: started.Sub(promised), Timer: fired.Sub(a.due), Claim: max(ready.Sub(max(sent, a.due)), 0),
-		Pool: max(sent.Sub(fired), 0) + began.Sub(ready), Receiver: max(a.due.Sub(promised), 0) + started.Sub(began),
-	})
 }
 
 // taskOf is what the processor sees of the row.
@@ -303,7 +286,8 @@ func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 		return err
 	}
 	c := changeOf(&a.row, row.Completed)
-	c.Due, c.Finish, c.Execution = now, now, a.firstStart()
+	c.Due, c.Finish = now, now
+	c.Execution, c.Late = a.firstStart()
 
 	a.completeInTx()
 	applied, err := l.runner.store.Update(ctx, tx, []row.Change{c})
@@ -333,7 +317,8 @@ func (r *runner) unclaim(waiting []*runqueue.Item) {
 func (r *runner) outcome(a *attempt, reg *processor.Registration, now row.Time, err, cause error) settlement {
 	if err == nil {
 		c := changeOf(&a.row, row.Completed)
-		c.Due, c.Finish, c.Execution = now, now, a.firstStart()
+		c.Due, c.Finish = now, now
+		c.Execution, c.Late = a.firstStart()
 		return settlement{attempt: a, change: c, kind: metrics.RunCompleted}
 	}
 	if errors.Is(cause, processor.ErrStopping) || errors.Is(cause, processor.ErrLeaseLost) {
@@ -341,7 +326,7 @@ func (r *runner) outcome(a *attempt, reg *processor.Registration, now row.Time, 
 	}
 	if snooze, ok := errors.AsType[*processor.SnoozeError](err); ok {
 		c := releaseOf(&a.row, after(now, snooze.After))
-		c.Execution = a.firstStart()
+		c.Execution, c.Late = a.firstStart()
 		return settlement{attempt: a, change: c, kind: metrics.RunSnoozed}
 	}
 	if errors.Is(cause, processor.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {

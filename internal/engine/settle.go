@@ -313,7 +313,8 @@ func changeOf(r *row.Row, to row.Status) row.Change {
 // failed is an unsuccessful attempt: the error and the attempt are kept with the row.
 func failed(a *attempt, to row.Status, now row.Time, err error, kind string) settlement {
 	c := changeOf(&a.row, to)
-	c.Due, c.Finish, c.Execution = now, now, a.firstStart()
+	c.Due, c.Finish = now, now
+	c.Execution, c.Late = a.firstStart()
 	text := fmt.Sprint(err)
 	c.ErrorStack = text
 	if panicked, ok := errors.AsType[*processor.PanicError](err); ok {
@@ -330,6 +331,6 @@ func failed(a *attempt, to row.Status, now row.Time, err error, kind string) set
 // released gives the task back as it was before the claim. It spends no attempt and moves the due time no earlier.
 func released(a *attempt, now row.Time) settlement {
 	c := releaseOf(&a.row, max(a.due, now))
-	c.Execution = a.firstStart()
+	c.Execution, c.Late = a.firstStart()
 	return settlement{attempt: a, change: c, kind: metrics.RunReleased}
 }

@@ -304,6 +304,8 @@ type health struct {
 	// saveFailed is whether the last save did. While saves succeed, nothing is noted of them.
 	saveFailed atomic.Bool
 
+	claimsFail hindrance // claims fail for the database's fault
+
 	mend string    // ends that rows get ids beyond the last one
 	met  time.Time // when such rows were met
 }
@@ -342,11 +344,16 @@ func (h *health) sees() bool {
 	return time.Since(h.looked) < lookCounts
 }
 
-// claimed notes how a claim ended, or that it takes long.
-func (h *health) claimed(err error) {
+// claimed notes how a claim ended that was sent at a moment, or that it takes long.
+func (h *health) claimed(err error, sent time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.claim = failure{fault(err), time.Now()}
+	if h.claim.err != nil {
+		h.claimsFail.begin(sent)
+	} else {
+		h.claimsFail.end(h.claim.at)
+	}
 }
 
 // saved notes how a save ended.

@@ -29,6 +29,14 @@ type tags struct {
 	names   []string             // the same, sorted
 	popped  map[string]time.Time // tags that were popped here, and when
 	paused  map[string]bool
+	opened  map[string]opening // of the tags that are open
+	shut    map[string]bool    // the tags that were paused when the others opened
+}
+
+// opening is when a tag opened here, and what kept its tasks from starting before.
+type opening struct {
+	at    time.Time
+	after row.LateReason
 }
 
 const (
@@ -46,6 +54,7 @@ func newTags(c *deps, resumed func(), awaited func() []string) *tags {
 	return &tags{
 		deps: c, resumed: resumed, awaited: awaited,
 		limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{},
+		opened: map[string]opening{},
 	}
 }
 
@@ -55,6 +64,13 @@ func (t *tags) open(tag string) bool {
 	defer t.mu.RUnlock()
 	_, ok := t.limits[tag]
 	return ok
+}
+
+// opening returns when the tag opened here.
+func (t *tags) opening(tag string) opening {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.opened[tag]
 }
 
 // list returns the open tags, sorted. The caller must not change it.
@@ -168,6 +184,7 @@ func (t *tags) reopen() (opened bool) {
 	}
 	t.names = slices.Sorted(maps.Keys(t.limits))
 	now := t.limits
+	t.noteOpened()
 	t.mu.Unlock()
 
 	for tag, limit := range now {
@@ -182,4 +199,20 @@ func (t *tags) reopen() (opened bool) {
 		}
 	}
 	return opened
+}
+
+// noteOpened notes which tags have opened now. The caller locks.
+func (t *tags) noteOpened() {
+	maps.DeleteFunc(t.opened, func(tag string, _ opening) bool { _, still := t.limits[tag]; return !still })
+	for tag := range t.limits {
+		if _, known := t.opened[tag]; known {
+			continue
+		}
+		after := row.LateUnserved
+		if t.shut[tag] {
+			after = row.LatePaused
+		}
+		t.opened[tag] = opening{time.Now(), after}
+	}
+	t.shut = t.paused
 }

@@ -29,7 +29,7 @@ func (s *Store) Claim(ctx context.Context, c row.Claim) (row.Claimed, error) {
 		}
 		// The winner is read from the row, as in a database: a claim that is sent twice returns what the first one did.
 		if r.Status == row.Executing && r.Executor == c.Executor {
-			r.Delay, r.Created, r.Updated = 0, 0, 0 // the SQL store does not read them
+			r.Delay, r.Created, r.Updated, r.Late = 0, 0, 0, 0 // the SQL store does not read them
 			won.add(r)
 		}
 	}
@@ -71,6 +71,7 @@ func (s *Store) Renew(ctx context.Context, leases []row.Lease) ([]row.State, err
 			r.Updated = now
 			r.Executor = cmp.Or(l.Executor, r.Executor)
 			r.Execution = cmp.Or(l.Execution, r.Execution)
+			r.Late = cmp.Or(l.Late, r.Late)
 			s.tasks.put(r)
 			s.notify(r.ID)
 		}
@@ -164,6 +165,9 @@ func changed(r row.Row, c row.Change, now row.Time) row.Row {
 	r.Attempt = c.Attempt
 	r.CrashCount = c.CrashCount
 	r.Execution = c.Execution
+	if r.Late = cmp.Or(c.Late, r.Late); c.Execution.IsZero() {
+		r.Late = c.Late
+	}
 	r.Finish = c.Finish
 	r.ErrorStack = c.ErrorStack
 	r.Errors = bytes.Clone(c.Errors)

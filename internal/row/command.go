@@ -16,8 +16,8 @@ type Claim struct {
 
 // Claimed is what a claim won, as it was read back.
 type Claimed struct {
-	// Rows have their bodies, and the lease's end as Due. Delay, Created and Updated, which no attempt needs, are not
-	// read.
+	// Rows have their bodies, and the lease's end as Due. Delay, Created, Updated and Late, which no attempt needs, are
+	// not read.
 	Rows    []Row
 	Reading Reading
 	// Broken lists rows that were claimed but cannot be decoded, each with the reason.
@@ -36,9 +36,10 @@ type Broken struct {
 type Lease struct {
 	Ref
 	TTR       time.Duration
-	Least     bool   // a lease that ends later is kept
-	Executor  string // new executor; "" keeps it
-	Execution Time   // new execution_time; zero keeps it
+	Least     bool       // a lease that ends later is kept
+	Executor  string     // new executor; "" keeps it
+	Execution Time       // new execution_time; zero keeps it
+	Late      LateReason // new late_reason; LateUnknown keeps it
 }
 
 // Change is one fenced transition with all new values: a caller that knows ID and Version knows the row, so nothing is
@@ -57,8 +58,9 @@ type Change struct {
 	Due        Time // new due_time: next attempt, or the finish time when To is final
 	Attempt    int
 	CrashCount int
-	Execution  Time // new execution_time; zero stores NULL
-	Finish     Time // new finish_time; zero stores NULL
+	Execution  Time       // new execution_time; zero stores NULL
+	Late       LateReason // new late_reason; LateUnknown keeps it, or clears it where Execution is zero
+	Finish     Time       // new finish_time; zero stores NULL
 	ErrorStack string
 	Errors     []byte
 	Expected   Time          // zero keeps expected_time; set only by a reschedule

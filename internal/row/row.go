@@ -71,6 +71,7 @@ type Row struct {
 	Delay       time.Duration
 	Expected    Time // when the task is to start, as promised to the user
 	Execution   Time // when the first attempt was handed to a processor, a receiver or a pop; see [Row.FirstStart]
+	Late        LateReason
 	Finish      Time // when a final status was reached
 	Due         Time // next attempt, end of the lease, or finish time
 	ErrorStack  string

@@ -74,6 +74,7 @@ func (c *claims) take(it *Item) {
 		it.claimed = true
 		tag.claimed++
 		c.claimed++
+		it.TagFull = tag.claimed >= tag.limit+tag.prefetchLimit && c.claimed < c.concurrency+c.prefetchLimit
 		c.recount(tag)
 	}
 	c.countClaimedAhead(it, it.upcoming)

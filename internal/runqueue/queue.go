@@ -139,7 +139,7 @@ func (q *Queue) AddDue(rows []row.Due, backlog bool, now row.Time) (taken int) {
 		tag := q.tags.get(d.Tag)
 		e := entry(d, tag, true)
 		e.Backlog = backlog
-		q.ready.push(&Item{Entry: e, tag: tag, Fired: now})
+		q.ready.push(&Item{Entry: e, tag: tag, Fired: now, Found: true})
 		taken++
 	}
 	if taken > 0 {

@@ -101,6 +101,7 @@ func (s *Slots) admitNext() *Item {
 	}
 	s.remove(it)
 	s.admit(it)
+	it.TagFull = it.tag.running >= it.tag.slots && s.running < s.queue.claims.concurrency
 	return it
 }
 

@@ -151,6 +151,11 @@ type Item struct {
 	Tries   int       // claims that failed; the caller counts them
 	Attempt any       // what the caller makes of the row once it is claimed
 
+	// What tells later why the row was late.
+	Found    bool           // a read of the table found it due, no timer
+	TagFull  bool           // it got the last place of its tag while the process had others
+	Hindered row.LateReason // why a claim of it failed; the caller notes it
+
 	tag          *tagQueue
 	upcoming     bool      // it was not nearly due when it came, and waits in tag.upcoming
 	claimedAhead bool      // it takes a place ahead of its due time

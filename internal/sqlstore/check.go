@@ -93,8 +93,8 @@ const migrate = "run: delaytask migrate up"
 // schema names the columns that the statements need. A table may have more, if a row can be inserted without them.
 var schema = map[string][]string{
 	table: {"id", "tag", "task_key", "active_key", "message_body", "status", "version", "attempt", "max_attempts",
-		"crash_count", "ttr", "priority", "headers", "max_late_ms", "late_policy", "ip_address", "executor",
-		"delay_time", "expected_time", "execution_time", "finish_time", "due_time", "error_stack", "errors",
+		"crash_count", "ttr", "priority", "headers", "max_late_ms", "late_policy", "late_reason", "ip_address",
+		"executor", "delay_time", "expected_time", "execution_time", "finish_time", "due_time", "error_stack", "errors",
 		"create_time", "update_time"},
 	nodeTable: append([]string{"number"}, nodeColumns...),
 	tagTable:  {"tag", "paused", "update_time"},

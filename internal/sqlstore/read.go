@@ -146,8 +146,8 @@ func (d dialect) selectList(bodies bool) string {
 		body = d.text("message_body")
 	}
 	return strings.Join([]string{
-		d.attemptList(), body, "status", "ip_address", d.text("executor"), "delay_time", d.time("create_time"),
-		d.time("update_time"),
+		d.attemptList(), body, "status", "ip_address", d.text("executor"), "delay_time", "late_reason",
+		d.time("create_time"), d.time("update_time"),
 	}, ", ")
 }
 
@@ -218,6 +218,7 @@ type record struct {
 	Headers     sql.RawBytes `db:"headers"`
 	MaxLate     sql.RawBytes `db:"max_late_ms"`
 	LatePolicy  sql.RawBytes `db:"late_policy"`
+	Late        sql.RawBytes `db:"late_reason"`
 	IPAddress   sql.RawBytes `db:"ip_address"`
 	Executor    sql.RawBytes `db:"executor"`
 	Delay       sql.RawBytes `db:"delay_time"`
@@ -245,6 +246,7 @@ func (r *record) row() (row.Row, error) {
 	decoded.IPAddress = uint32(d.optional("ip_address", r.IPAddress, math.MaxUint32))
 	decoded.Executor = string(d.notNull("executor", r.Executor))
 	decoded.Delay = d.millis("delay_time", r.Delay)
+	decoded.Late = row.LateReason(d.optional("late_reason", r.Late, math.MaxUint8))
 	decoded.Created = d.time("create_time", d.notNull("create_time", r.Created))
 	decoded.Updated = d.time("update_time", d.notNull("update_time", r.Updated))
 	if decoded.Status > row.Cancelled {

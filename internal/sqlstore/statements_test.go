@@ -59,6 +59,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 	}
 	refs := []row.Ref{{ID: 1}, {ID: 2}, {ID: 3, Version: 7}}
 	rescued := change(2, row.Executing, row.Pending)
+	rescued.Late = row.LateSlot
 	rescued.LeaseOver, rescued.ErrorStack, rescued.Errors, rescued.Expected = true, "é", []byte("[]"), now
 	edited := change(4, row.Pending, row.Pending)
 	edited.Body, edited.SameExecutor = []byte("b"), true
@@ -106,7 +107,8 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Orphans", func() error { return one(s.Orphans(ctx, "e:", 5)) }},
 		{"Renew", func() error {
 			return one(s.Renew(ctx, []row.Lease{{Ref: refs[0], TTR: time.Minute},
-				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: "pop:e", Execution: now}}))
+				{Ref: refs[1], TTR: time.Hour, Least: true, Executor: "pop:e", Execution: now,
+					Late: row.LateReceiver}}))
 		}},
 		{"Update", func() error {
 			return one(s.Update(ctx, nil, []row.Change{change(1, row.Executing, row.Completed), rescued, edited}))

@@ -28,6 +28,7 @@ type Task struct {
 	Due        Time     `json:"due,omitzero" doc:"The next attempt while pending, the lease's end while executing"`
 	Started    Time     `json:"started,omitzero" doc:"When somebody who could run it was first handed it"`
 	LatenessMS *float64 `json:"lateness_ms,omitempty" doc:"started - expected; absent until the first attempt has started"`
+	LateReason string   `json:"late_reason,omitempty" enum:"slot,tag_limit,retry,paused,unserved,database,clock,locked,found_late,receiver,process" doc:"Why it started over 100 ms late"`
 	Finished   Time     `json:"finished,omitzero"`
 	Created    Time     `json:"created,omitzero" doc:"By the database's clock; absent in the answer to a save"`
 	Updated    Time     `json:"updated,omitzero" doc:"Likewise"`

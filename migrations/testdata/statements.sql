@@ -9,6 +9,14 @@ SELECT id, tag, expected_time, execution_time,
   attempt, status
 FROM delay_task_message
 WHERE execution_time IS NOT NULL;
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW delay_task_lateness AS
+SELECT id, tag, expected_time, execution_time,
+  TIMESTAMPDIFF(MICROSECOND, expected_time, execution_time) / 1000 AS lateness_ms,
+  attempt, status,
+  ELT(late_reason, 'slot', 'tag_limit', 'retry', 'paused', 'unserved', 'database', 'clock', 'locked', 'found_late',
+    'receiver', 'process') AS late_reason
+FROM delay_task_message
+WHERE execution_time IS NOT NULL;
 CREATE TABLE IF NOT EXISTS delay_task_goose_lock (
 			id TINYINT NOT NULL PRIMARY KEY, holder VARCHAR(32) NOT NULL, ends DATETIME(6) NOT NULL
 		) ENGINE=InnoDB COMMENT='delaytask: which process migrates';
@@ -174,23 +182,30 @@ CREATE TABLE IF NOT EXISTS delay_task_worker (
   UNIQUE KEY delay_task_worker_address (app, address_hash)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: addresses that are called back with tasks';
+DEALLOCATE PREPARE add_late_reason;
 DELETE FROM delay_task_goose_version WHERE version_id=?;
 DO RELEASE_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)));
-DROP TABLE IF EXISTS delay_task_message;
-DROP TABLE IF EXISTS delay_task_node;
 DROP TABLE IF EXISTS delay_task_request;
 DROP TABLE IF EXISTS delay_task_tag;
 DROP TABLE IF EXISTS delay_task_token;
 DROP TABLE IF EXISTS delay_task_worker;
 DROP VIEW IF EXISTS delay_task_lateness;
+EXECUTE add_late_reason;
 INSERT IGNORE INTO delay_task_goose_lock VALUES (1, '', '2000-01-01');
 INSERT INTO delay_task_goose_version (version_id, is_applied)
 		SELECT v, 1 FROM (SELECT ? AS v) n WHERE NOT EXISTS (SELECT 1 FROM delay_task_goose_version WHERE version_id = ?);
+PREPARE add_late_reason FROM @add_late_reason;
 SELECT 1;
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?;
 SELECT GET_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)), 1);
 SELECT MAX(version_id) FROM delay_task_goose_version;
 SELECT version_id, is_applied from delay_task_goose_version ORDER BY id DESC;
+SET @add_late_reason = IF(
+  EXISTS (SELECT 1 FROM information_schema.columns
+    WHERE table_schema = DATABASE() AND table_name = 'delay_task_message' AND column_name = 'late_reason'),
+  'DO 0',
+  'ALTER TABLE delay_task_message ADD COLUMN late_reason TINYINT UNSIGNED NOT NULL DEFAULT 0
+    COMMENT ''why the first start was over 100 ms late; the view delay_task_lateness has the names''');
 SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode');
 UPDATE delay_task_goose_lock SET ends = '2000-01-01' WHERE id = 1 AND holder = ?;
 UPDATE delay_task_goose_lock SET holder = ?, ends = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE WHERE id = 1 AND ends < UTC_TIMESTAMP(6);

@@ -57,7 +57,7 @@ func Task(t *delaytask.TaskRow) wire.Task {
 	}
 	if !t.Started.IsZero() {
 		late := Milliseconds(t.Lateness())
-		v.LatenessMS = &late
+		v.LatenessMS, v.LateReason = &late, string(t.Late)
 	}
 	if t.IPAddress.IsValid() {
 		v.IPAddress = t.IPAddress.String()

@@ -87,7 +87,7 @@ func (m *machine) claim() {
 		r.Due = m.about(got[ref.ID].Due, r.Due)
 		r.Execution = cmp.Or(r.Execution, r.Due.Add(-r.TTR))
 		m.rows[ref.ID] = r
-		r.Delay = 0 // is not read back
+		r.Delay, r.Late = 0, row.LateUnknown // are not read back
 		m.equal(got[ref.ID], r)
 		delete(got, ref.ID)
 	}
@@ -102,6 +102,7 @@ func (m *machine) renew() {
 		l := row.Lease{Ref: ref, TTR: time.Duration(rapid.IntRange(1, 3).Draw(m.T, "ttr")) * time.Hour}
 		if rapid.Bool().Draw(m.T, "handed over") {
 			l.Executor, l.Execution = row.PopMark+executor, m.someTime("execution")
+			l.Late = m.someReason()
 		}
 		leases = append(leases, l)
 	}
@@ -116,6 +117,7 @@ func (m *machine) renew() {
 		if r, ok := m.at(l.Ref, row.Executing); ok {
 			r.Due = m.about(states[l.ID].Due, now.Add(l.TTR))
 			r.Executor, r.Execution = cmp.Or(l.Executor, r.Executor), cmp.Or(l.Execution, r.Execution)
+			r.Late = cmp.Or(l.Late, r.Late)
 			m.rows[l.ID] = r
 		}
 		r, exists := m.rows[l.ID]
@@ -178,7 +180,7 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	}
 	c.LeaseOver = c.From == row.Executing && rapid.Bool().Draw(m.T, "lease over")
 	if rapid.Bool().Draw(m.T, "executed") {
-		c.Execution, c.Finish = m.someTime("execution"), m.someTime("finish")
+		c.Execution, c.Finish, c.Late = m.someTime("execution"), m.someTime("finish"), m.someReason()
 	}
 	if rapid.Bool().Draw(m.T, "rescheduled") {
 		c.Expected, c.Delay = m.someTime("expected"), time.Minute
@@ -189,10 +191,17 @@ func (m *machine) someChange(ref row.Ref, status row.Status) row.Change {
 	return c
 }
 
+func (m *machine) someReason() row.LateReason {
+	return rapid.SampledFrom([]row.LateReason{row.LateUnknown, row.LateSlot, row.LateProcess}).Draw(m.T, "late")
+}
+
 // changedBy returns the row that a change must make of r.
 func changedBy(r row.Row, c row.Change) row.Row {
 	r.Status, r.Version, r.Due, r.Attempt, r.CrashCount = c.To, r.Version+1, c.Due, c.Attempt, c.CrashCount
 	r.Execution, r.Finish, r.ErrorStack, r.Errors = c.Execution, c.Finish, c.ErrorStack, c.Errors
+	if c.Late != row.LateUnknown || c.Execution.IsZero() {
+		r.Late = c.Late
+	}
 	if !c.SameExecutor {
 		r.Executor = c.Executor
 	}

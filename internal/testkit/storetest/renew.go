@@ -82,7 +82,8 @@ var renewTests = []test{
 func renewNamesTheExecutor(t *tester) {
 	handed, kept := t.take(t.task(1)), t.take(t.task(2))
 	started := t.start.Add(123 * time.Microsecond)
-	lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: row.PopMark + executor, Execution: started}
+	lease := row.Lease{Ref: ref(handed), TTR: time.Hour, Executor: row.PopMark + executor, Execution: started,
+		Late: row.LateReceiver}
 	for range 2 {
 		states := t.renew(lease, row.Lease{Ref: ref(kept), TTR: time.Hour})
 		for i, before := range []row.Row{handed, kept} {
@@ -90,14 +91,15 @@ func renewNamesTheExecutor(t *tester) {
 			t.holds(states[i], got)
 			before.Due, before.Updated = got.Due, got.Updated
 			if before.ID == handed.ID {
-				before.Executor, before.Execution = lease.Executor, started
+				before.Executor, before.Execution, before.Late = lease.Executor, started, lease.Late
 			}
 			t.same(got, before)
 		}
 	}
 	t.renew(row.Lease{Ref: ref(handed), TTR: time.Minute})
-	if got := t.get(1); got.Executor != lease.Executor || got.Execution != started {
-		t.Fatalf("a plain renewal has changed the executor to %q and the start to %v", got.Executor, got.Execution)
+	if got := t.get(1); got.Executor != lease.Executor || got.Execution != started || got.Late != lease.Late {
+		t.Fatalf("a plain renewal has changed the executor to %q, the start to %v or why it was late to %v",
+			got.Executor, got.Execution, got.Late)
 	}
 }
 

@@ -102,6 +102,7 @@ func changeWritesAll(t *tester) {
 		Attempt:    19,
 		CrashCount: 4,
 		Execution:  t.start.Add(12 * time.Microsecond),
+		Late:       row.LateSlot,
 		Finish:     t.start.Add(13 * time.Microsecond),
 		ErrorStack: "panic: 'quoted' \"twice\" \\ 🚀\n\tgoroutine 1 [running]:\n",
 		Errors:     []byte(`[{"n":1,"error":"Zoë said \"no\" 🚀"}]`),

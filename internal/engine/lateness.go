@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
+)
+
+// lateFrom is the lateness from which a task's settle stores why it was late.
+const lateFrom = 100 * time.Millisecond
+
+// measure records how late a task is when it starts for the first time, and where the time went. It returns why, for
+// the row, or LateUnknown when the task is not late.
+func (r *runner) measure(a *attempt, started row.Time) row.LateReason {
+	if !a.row.Execution.IsZero() {
+		return row.LateUnknown
+	}
+	began := cmp.Or(a.began, started)
+	sent, ready := started.Add(-time.Since(a.sent)), began
+	if !a.item.Entered.IsZero() { // a popped task waits for no slot
+		ready = started.Add(-time.Since(a.item.Entered))
+	}
+	fired, promised := max(a.item.Fired, a.due), a.expected()
+	parts := lateParts{
+		total: started.Sub(promised), retry: max(a.due.Sub(promised), 0), found: fired.Sub(a.due),
+		queue: max(sent.Sub(fired), 0) + began.Sub(ready), claim: max(ready.Sub(max(sent, a.due)), 0),
+		receiver: started.Sub(began),
+	}
+	r.Metrics.Late(a.row.Tag, metrics.Lateness{
+		Total: parts.total, Timer: parts.found, Claim: parts.claim, Pool: parts.queue,
+		Receiver: parts.retry + parts.receiver,
+	})
+	if parts.total <= lateFrom {
+		return row.LateUnknown
+	}
+	return r.whyLate(a.item, parts)
+}
+
+// lateParts is where the time of a late task went.
+type lateParts struct {
+	total    time.Duration
+	retry    time.Duration // earlier attempts, and the waits between them
+	found    time.Duration // until it came into the run queue
+	queue    time.Duration // until it was claimed, and then until it had a slot
+	claim    time.Duration // the statement of the claim
+	receiver time.Duration // until a receiver accepted it
+}
+
+// whyLate returns the one reason that explains most of the lateness. What kept all tasks from starting for at least
+// half of it goes before where the task waited meanwhile.
+func (r *runner) whyLate(it *runqueue.Item, parts lateParts) row.LateReason {
+	now := time.Now()
+	wait := span{now.Add(-parts.total), now}
+	why, most := row.LateUnknown, parts.total/2
+	hindered := func(during span, by row.LateReason) {
+		if d := wait.overlap(during); d >= most {
+			why, most = by, d
+		}
+	}
+	opened := r.settler.arm.tags.opening(it.Tag())
+	hindered(span{to: opened.at}, opened.after)
+	hindered(r.health.claimsFail.last(now), row.LateDatabase)
+	hindered(r.unread.last(now), row.LateDatabase)
+	hindered(r.held.last(now), row.LateClock)
+	if why != row.LateUnknown {
+		return why
+	}
+	why, most = whyFound(it), parts.found
+	for _, part := range []struct {
+		why  row.LateReason
+		took time.Duration
+	}{
+		{row.LateRetry, parts.retry}, {whyQueued(it), parts.queue}, {row.LateDatabase, parts.claim},
+		{row.LateReceiver, parts.receiver},
+	} {
+		if part.took > most {
+			why, most = part.why, part.took
+		}
+	}
+	return why
+}
+
+// whyFound returns why a task came late into the run queue.
+func whyFound(it *runqueue.Item) row.LateReason {
+	if it.Found {
+		return row.LateFound
+	}
+	return row.LateProcess // its timer fired late
+}
+
+// whyQueued returns what a task of the run queue waited for.
+func whyQueued(it *runqueue.Item) row.LateReason {
+	switch {
+	case it.Hindered != row.LateUnknown:
+		return it.Hindered
+	case it.TagFull:
+		return row.LateTagLimit
+	default:
+		return row.LateSlot
+	}
+}
+
+// span is a time between two moments. The zero time as its begin is the beginning.
+type span struct{ from, to time.Time }
+
+func (s span) overlap(other span) time.Duration {
+	from, to := s.from, s.to
+	if other.from.After(from) {
+		from = other.from
+	}
+	if other.to.Before(to) {
+		to = other.to
+	}
+	return max(to.Sub(from), 0)
+}
+
+// hindrance remembers the last span in which something kept tasks from starting. The zero value is one that never was.
+type hindrance struct {
+	mu   sync.Mutex // no other lock is taken while it is held
+	span span       // goes on while it has no end
+}
+
+// begin notes that it is there since a moment.
+func (h *hindrance) begin(since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.span.from.IsZero() || !h.span.to.IsZero() {
+		h.span = span{from: since}
+	}
+}
+
+// end notes that it is over.
+func (h *hindrance) end(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.span.from.IsZero() && h.span.to.IsZero() {
+		h.span.to = at
+	}
+}
+
+// last returns the last span, up to now when it goes on.
+func (h *hindrance) last(now time.Time) span {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.span
+	if !s.from.IsZero() && s.to.IsZero() {
+		s.to = now
+	}
+	return s
+}
