@@ -84,7 +84,7 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 		if kind == sqlstore.SQLite {
 			language = "sqlite"
 		}
-		for _, doc := range documents(t, "*.md", "docs/*.md") {
+		for _, doc := range documents(t, "*.md", "docs/*.md", "docs/zh-CN/*.md") {
 			for _, statement := range doc.statements(language) {
 				if _, err := db.ExecContext(t.Context(), statement); err != nil {
 					t.Errorf("%s: %v in\n%s", doc.path, err, statement)
@@ -100,7 +100,7 @@ func TestEveryStatementOfTheDocumentsRuns(t *testing.T) {
 
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	pages := documents(t, "*.md", "docs/*.md", "docs/adr/*.md", "internal/bench/*.md", "test/lab/results/*.md")
+	pages := documents(t, "*.md", "docs/*.md", "docs/*/*.md", "internal/bench/*.md", "test/lab/results/*.md")
 	for _, doc := range pages {
 		for _, found := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(doc.text, ""), -1) {
 			path, anchor := doc.path, found[2]
@@ -140,7 +140,7 @@ func anchors(text string) []string {
 func TestEveryTestThatIsNamedExists(t *testing.T) {
 	t.Parallel()
 	there := testFuncs(t)
-	for _, doc := range documents(t, "*.md", "docs/*.md", "docs/adr/*.md") {
+	for _, doc := range documents(t, "*.md", "docs/*.md", "docs/*/*.md") {
 		for _, name := range testName.FindAllString(codeBlock.ReplaceAllString(doc.text, ""), -1) {
 			if !there[name] {
 				t.Errorf("%s names %s, which is not there", doc.path, name)
