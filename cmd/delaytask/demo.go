@@ -67,7 +67,7 @@ func (a *app) demo(ctx context.Context, dsn, prefix string) (summary *demoSummar
 	if a.json {
 		out = io.Discard
 	}
-	play, err := newPlay(ctx, dsn, prefix, a.logger(config.Log{Level: "error"}), out)
+	play, err := newPlay(ctx, dsn, prefix, a.logger(config.Log{Level: "error"}), out, a.screen)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (a *app) demoResult(s *demoSummary, err error) error {
 	if a.json {
 		err = a.printJSON(s)
 	} else {
-		err = s.print(a.stdout)
+		err = s.print(a.stdout, a.screen)
 	}
 	if err == nil && len(s.Wrong) > 0 {
 		err = fmt.Errorf("the demo did not end as it should: %s", s.Wrong[0])

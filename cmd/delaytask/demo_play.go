@@ -35,7 +35,7 @@ type play struct {
 // manyEvents is more than a play has: a process that is stopped never waits for a reader.
 const manyEvents = 1000
 
-func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.Writer) (*play, error) {
+func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.Writer, s screen) (*play, error) {
 	operator, err := delaytask.Open(ctx, dsn, delaytask.Config{Logger: log, NodeName: commandNode})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func newPlay(ctx context.Context, dsn, prefix string, log *slog.Logger, out io.W
 			return nil, errors.Join(err, p.close(ctx))
 		}
 	}
-	p.narrator = &narrator{w: out, offset: p.offset}
+	p.narrator = &narrator{w: out, screen: s, offset: p.offset}
 	p.narrator.introduce(dsn, kind)
 	return p, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/server/config"
@@ -67,89 +68,117 @@ func tagsOf(scenes []scene) (tags []string) {
 	return tags
 }
 
-// narrator prints what happens in plain words. It knows only what the play has seen.
+// narrator prints what happens in plain words. It knows only what the play has seen. Its lines end by
+// column 100.
 type narrator struct {
 	w      io.Writer
+	screen screen
 	offset offset
 }
 
 // say prints one line. A failed write does not end the play: its rows still have to be cleaned up.
-func (t *narrator) say(format string, args ...any) { _, _ = fmt.Fprintf(t.w, format+"\n", args...) }
+func (t *narrator) say(parts ...cell) {
+	var line strings.Builder
+	for _, part := range parts {
+		line.WriteString(t.screen.paint(escaped(part.text), part.as))
+	}
+	_, _ = fmt.Fprintln(raw(t.w), line.String()) // the texts are escaped, and colours must not be
+}
+
+func words(as style, format string, args ...any) cell { return cell{fmt.Sprintf(format, args...), as} }
+
+// chapter prints a heading with an empty line before it.
+func (t *narrator) chapter(format string, args ...any) {
+	t.say()
+	t.say(words(bold, format, args...))
+}
 
 func (t *narrator) introduce(dsn string, kind sqlstore.Kind) {
-	t.say("A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond.")
+	t.say(words(plain,
+		"A task is a row in a table. A service saves it, and runs it when it is due, to the millisecond."))
 	if kind.Embedded() {
-		t.say("The table is in %s: nothing but this program is needed.", config.MaskDSN(dsn))
+		t.say(words(plain, "The table is in %s: nothing but this program is needed.", config.MaskDSN(dsn)))
 		return
 	}
-	t.say("The table is in %s; the demo's tasks are deleted at the end.", config.MaskDSN(dsn))
+	t.say(words(plain, "The table is in %s; the demo's tasks are deleted at the end.", config.MaskDSN(dsn)))
 }
 
 func (t *narrator) started(pid int, first bool) {
 	if first {
-		t.say("\n1. A service starts (process %d) and saves tasks. Each line is a committed row.\n", pid)
-		return
+		t.chapter("1. A service starts (process %d) and saves tasks. Each line is a committed row.", pid)
+	} else {
+		t.say(words(plain,
+			"   The service is started again (process %d). It knows nothing but what the table says.", pid))
 	}
-	t.say("   The service is started again (process %d). It knows nothing but what the table says.\n", pid)
+	t.say()
 }
 
-func (t *narrator) line(verb string, s *scene, rest string) {
-	t.say("   %-11s %-14s %-11s %s", verb, s.Tag, s.Name, rest)
+func (t *narrator) line(verb cell, s *scene, rest string) {
+	t.say(words(verb.as, "   %-11s  ", verb.text), words(plain, "%-13s  %-10s  %s", s.Tag, s.Name, rest))
 }
 
-func (t *narrator) saved(s *scene) { t.line("saved", s, "due in "+span(s.Delay)) }
+func (t *narrator) saved(s *scene) { t.line(cell{"saved", plain}, s, "due in "+span(s.Delay)) }
 
 func (t *narrator) inserted(s *scene) {
-	t.line("inserted", s, "due in "+span(s.Delay)+", by another program with plain SQL")
+	t.line(cell{"inserted", plain}, s, "due in "+span(s.Delay)+", by another program with plain SQL")
 }
 
-func (t *narrator) cancelled(s *scene) { t.line("cancelled", s, "it will not start") }
+func (t *narrator) cancelled(s *scene) { t.line(cell{"cancelled", yellow}, s, "it will not start") }
 
-func (t *narrator) moved(s *scene) { t.line("rescheduled", s, "now due in "+span(s.moved)) }
+func (t *narrator) moved(s *scene) {
+	t.line(cell{"rescheduled", yellow}, s, "now due in "+span(s.moved))
+}
 
 func (t *narrator) duplicate(s *scene) {
-	t.line("refused", s, "saved a second time, and its key is taken")
+	t.line(cell{"refused", yellow}, s, "saved a second time, and its key is taken")
 }
 
+const (
+	clocks    = "   %-12s  %-12s  "
+	runsAfter = "%-8s  %-13s  %-10s  "
+)
+
 func (t *narrator) runs() {
-	t.say("\n2. The tasks run. Times are UTC; the service read its clock in the first line of each processor.\n")
-	t.say("   %-14s %-14s %-9s %-14s %-11s %s", "DUE", "STARTED", "LATE", "TAG", "TASK", "")
+	t.chapter("2. The tasks run. Times are UTC; the service read its clock in the first line of each processor.")
+	t.say()
+	t.say(words(bold, clocks+runsAfter, "DUE", "STARTED", "LATE", "TAG", "TASK"))
 }
 
 const clockLayout = "15:04:05.000"
 
 func (t *narrator) start(e event, nth int) {
 	s := sceneOf(e.Name)
-	note := ""
+	var note cell
 	switch {
 	case s.killed && nth > 1:
-		note = "rescued: due again when the dead process's lease had ended"
+		note = cell{"rescued when its lease had ended", green}
 	case s.killed:
-		note = "takes " + span(reportTakes) + " of work"
+		note.text = "takes " + span(reportTakes) + " of work"
 	case e.Attempt > 1:
-		note = fmt.Sprintf("attempt %d", e.Attempt)
+		note.text = fmt.Sprintf("attempt %d", e.Attempt)
 	case s.moved != 0:
-		note = "at its new time"
+		note.text = "at its new time"
 	case s.plainSQL:
-		note = "the row from plain SQL"
+		note.text = "the row from plain SQL"
 	}
 	due, at := e.Due.UTC(), e.At.Add(t.offset.middle()).UTC()
-	t.say("   %-14s %-14s %-9s %-14s %-11s %s", due.Format(clockLayout), at.Format(clockLayout),
-		lateness(t.offset.late(e.At, e.Due)), s.Tag, s.Name, note)
+	t.say(words(dim, clocks, due.Format(clockLayout), at.Format(clockLayout)),
+		words(plain, runsAfter, lateness(t.offset.late(e.At, e.Due)), s.Tag, s.Name), note)
 }
 
 func (t *narrator) end(e event) {
 	s := sceneOf(e.Name)
+	indent := words(plain, clocks+"%-8s  ", "", "", "")
 	switch {
 	case e.Error != "":
-		t.say("   %39s failed: %s; once more in %s", "", e.Error, span(mailBackoff))
+		t.say(indent, words(red, "failed: %s; once more in %s", e.Error, span(mailBackoff)))
 	case s.killed:
-		t.say("   %39s %s is done, by the second process", "", s.Name)
+		t.say(indent, words(green, "%s is done, by the second process", s.Name))
 	}
 }
 
 func (t *narrator) killing(pid int) {
-	t.say("\n3. The service is killed (SIGKILL, process %d) in the middle of %s.", pid, "report.build")
-	t.say("   Its lease is %s long and is no longer renewed; then the task belongs to whoever is alive.",
-		span(time.Second))
+	t.chapter("3. The service is killed (SIGKILL, process %d) in the middle of %s.", pid, "report.build")
+	t.say(words(plain, "   Its lease is %s long and is no longer renewed; then the task belongs to whoever is alive.",
+		span(time.Second)))
 }

@@ -226,7 +226,7 @@ func (w *worker) process(ctx context.Context, task *processor.Task) error {
 func (w *worker) work(ctx context.Context, tag string, task *processor.Task) error {
 	switch {
 	case tag == "mail.send" && task.Attempt <= 2:
-		return errors.New("the mail server says: try again later")
+		return errors.New("the mail server is busy")
 	case tag == "report.build":
 		select {
 		case <-time.After(reportTakes):

@@ -151,10 +151,12 @@ func measured(late []time.Duration) demoLateness {
 	return demoLateness{P50: rank(50), P99: rank(99), Max: rank(100)}
 }
 
-func (s *demoSummary) print(w io.Writer) error {
+func (s *demoSummary) print(w io.Writer, on screen) error {
 	var out strings.Builder // one write, one error
-	out.WriteString("\n4. What the table says now. LATE is execution_time - expected_time of the rows.\n\n")
-	t := newTable(&out, screen{}, "   TAG", "SAVED", "COMPLETED", "FAILED", "CANCELLED", "LATE P50", "P99", "MAX")
+	const chapter = "4. What the table says now. LATE is execution_time - expected_time of the rows."
+	fmt.Fprintf(&out, "\n%s\n\n", on.paint(chapter, bold))
+	t := newTable(&out, screen{colour: on.colour}, "   TAG", "SAVED", "COMPLETED", "FAILED", "CANCELLED",
+		"LATE P50", "P99", "MAX")
 	for _, tag := range s.Tags {
 		t.row(append([]string{"   " + tag.Tag, strconv.Itoa(tag.Saved), strconv.Itoa(tag.Completed),
 			strconv.Itoa(tag.Failed), strconv.Itoa(tag.Cancelled)}, tag.Lateness.cells(len(tag.late))...)...)
@@ -163,12 +165,12 @@ func (s *demoSummary) print(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(&out, `
-   %d saved, %d completed, %d retries, %d cancelled, %d rescheduled, %d duplicate refused, %d rescued; lost %d, early %d.
-   Late, without report.build, whose first start died with its process: p50 %.1f ms, p99 %.1f ms, max %.1f ms.
+   %d saved, %d completed, %d retries, %d cancelled, %d rescheduled, %d duplicate refused, %d rescued.
+   %d lost, %d early. Late, without the killed task: p50 %.1f ms, p99 %.1f ms, max %.1f ms.
 `, s.Saved, s.Completed, s.Retries, s.Cancelled, s.Rescheduled, s.Duplicates, s.Rescued, s.Lost, s.Early,
 		s.Lateness.P50, s.Lateness.P99, s.Lateness.Max)
 	out.WriteString(whatNext)
-	if _, err := io.WriteString(w, out.String()); err != nil {
+	if _, err := io.WriteString(raw(w), out.String()); err != nil {
 		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
@@ -184,10 +186,10 @@ func (l demoLateness) cells(samples int) []string {
 
 const whatNext = `
 What to do next
-   delaytask migrate up --dsn 'user:password@tcp(host:3306)/name'    create the tables in your database
-   delaytask save order.close '{"order":42}' --delay 30m             save a task; --dsn or DELAYTASK_DSN says where
-   delaytask explain ID                                              ask why it has not run
-   go doc github.com/delaytask/delaytask                             run tasks in your own service
+   delaytask migrate up --dsn 'user:password@tcp(host:3306)/name'   create the tables there
+   delaytask save order.close '{"order":42}' --delay 30m            save a task; add --dsn
+   delaytask explain ID                                             ask why it has not run
+   go doc github.com/delaytask/delaytask                            run tasks in your own service
 `
 
 // offset is how far a server's clock is ahead of this machine's: between least and most. Workers report starts by the
