@@ -1,0 +1,36 @@
+// Pictures records a command on a terminal and draws an animated SVG of it:
+//
+//	go -C test/pictures run . -o demo.svg delaytask demo
+//
+// The command is found by PATH. The picture needs no script and no font of its own.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+)
+
+func main() {
+	file := flag.String("o", "", "the SVG that is written")
+	shown := flag.Int("rows", 30, "how many rows of the terminal the picture shows; the rest scrolls")
+	flag.Parse()
+	if *file == "" || flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(*file, *shown, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(file string, shown int, args []string) error {
+	lines, took, err := record(args)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", strings.Join(args, " "), err)
+	}
+	p := picture{command: strings.Join(args, " "), lines: lines, took: took, shown: shown}
+	return os.WriteFile(file, []byte(p.svg()), 0o644)
+}
