@@ -1,12 +1,15 @@
-// Package documents checks the documents: statements run, links lead somewhere, and tests that they name exist.
+// Package documents checks the documents: their code, commands and statements run, links lead somewhere, the tests that
+// they name exist, and the picture of the demo shows what it prints.
 package documents
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 
@@ -19,10 +22,19 @@ import (
 
 const root = "../.."
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "delaytask-documents"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programs)
+	return dbtest.WithServers(m).Run()
+}
 
 var (
-	sqlBlock  = regexp.MustCompile("(?s)```(sql|sqlite)\n(.*?)```")
 	codeBlock = regexp.MustCompile("(?s)```.*?```")
 	heading   = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	link      = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
@@ -61,11 +73,11 @@ func read(t *testing.T, path string) string {
 // statements returns those of one language. None of them holds a semicolon.
 func (d document) statements(language string) []string {
 	var all []string
-	for _, block := range sqlBlock.FindAllStringSubmatch(d.text, -1) {
-		if block[1] != language {
+	for _, block := range d.blocks() {
+		if block.language != language {
 			continue
 		}
-		for statement := range strings.SplitSeq(block[2], ";") {
+		for statement := range strings.SplitSeq(block.text, ";") {
 			if statement = strings.TrimSpace(statement); statement != "" && !accounts.MatchString(statement) {
 				all = append(all, statement)
 			}
@@ -139,7 +151,7 @@ func anchors(text string) []string {
 
 func TestEveryTestThatIsNamedExists(t *testing.T) {
 	t.Parallel()
-	there := testFuncs(t)
+	there := testFuncs()
 	for _, doc := range documents(t, "*.md", "docs/*.md", "docs/*/*.md") {
 		for _, name := range testName.FindAllString(codeBlock.ReplaceAllString(doc.text, ""), -1) {
 			if !there[name] {
@@ -149,18 +161,21 @@ func TestEveryTestThatIsNamedExists(t *testing.T) {
 	}
 }
 
-// testFuncs returns the names of all tests of the module.
-func testFuncs(t *testing.T) map[string]bool {
-	t.Helper()
+// testFuncs has the names of all tests of the module.
+var testFuncs = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, "_test.go") {
-			for _, found := range testFunc.FindAllStringSubmatch(read(t, path), -1) {
-				names[found[1]] = true
-			}
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range testFunc.FindAllSubmatch(text, -1) {
+			names[string(found[1])] = true
 		}
 		return err
 	})
-	servertest.OK(t, err)
+	if err != nil {
+		panic(err)
+	}
 	return names
-}
+})

@@ -1,0 +1,88 @@
+package documents
+
+import (
+	"encoding/xml"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/delaytask/delaytask/internal/testkit/servertest"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// A demo that prints something else needs a new picture: make pictures.
+func TestThePictureShowsWhatTheDemoPrints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 seconds")
+	}
+	t.Parallel()
+	program, err := command()
+	servertest.OK(t, err)
+	out, err := exec.Command(program, "demo").Output()
+	servertest.OK(t, err)
+	printed := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for _, line := range printed {
+		// The folder of the database has a name of this machine.
+		if utf8.RuneCountInString(line) > 100 && !strings.Contains(line, "sqlite:") {
+			t.Errorf("more than 100 columns: %s", line)
+		}
+	}
+
+	text := read(t, root+"/docs/images/demo.svg")
+	var picture struct {
+		Lines []struct {
+			Opacity string   `xml:"opacity,attr"`
+			Words   []string `xml:"tspan"`
+		} `xml:"svg>g>text"`
+	}
+	servertest.OK(t, xml.Unmarshal([]byte(text), &picture))
+	var shown []string
+	for _, line := range picture.Lines {
+		if line.Opacity == "" {
+			shown = append(shown, strings.Join(line.Words, " "))
+		}
+	}
+	want, got := masked(append(printed, "$ delaytask demo")), masked(shown)
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("the picture lacks %q: make pictures", line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("the demo does not print %q: make pictures", line)
+		}
+	}
+	if len(got) != len(want) || len(text) > 60<<10 {
+		t.Errorf("the picture has %d lines, want %d; and %d bytes", len(got), len(want), len(text))
+	}
+}
+
+// masked returns the lines without what another run says otherwise: numbers, times, folders, and the order of tasks.
+func masked(lines []string) (all []string) {
+	varies := regexp.MustCompile(`\s+|sqlite:\S+|\d+`)
+	for _, line := range lines {
+		if line = varies.ReplaceAllString(line, ""); line != "" {
+			all = append(all, line)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestThePictureOfATasksLifeNamesEachStatus(t *testing.T) {
+	t.Parallel()
+	var picture struct {
+		Texts []string `xml:"text"`
+	}
+	servertest.OK(t, xml.Unmarshal([]byte(read(t, root+"/docs/images/life.svg")), &picture))
+	for _, status := range []processor.Status{processor.Pending, processor.Executing, processor.Completed,
+		processor.Failed, processor.Cancelled} {
+		if !slices.Contains(picture.Texts, string(status)) {
+			t.Errorf("it lacks %s in %q", status, picture.Texts)
+		}
+	}
+}
