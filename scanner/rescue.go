@@ -54,7 +54,6 @@ func (r *Rescue) Pass(ctx context.Context) error {
 	return errors.Join(r.recheckLocked(ctx), r.pages(ctx))
 }
 
-// pages rescues page by page.
 func (r *Rescue) pages(ctx context.Context) error {
 	for {
 		now, ok := r.Now()

@@ -21,7 +21,7 @@ type attempt struct {
 	due    row.Time  // as the claim found it
 	sent   time.Time // when the claim was sent; the lease began no earlier
 	forPop bool
-	stamp  row.Time // the start that the claim has written where there was none; row.Execution is zero then
+	stamp  row.Time // the start that this claim wrote; zero when the row had one already. row.Execution lacks it
 	began  row.Time // when its processor was called; zero for a pop
 
 	mu       sync.Mutex // the innermost lock: no other is taken while it is held
@@ -195,7 +195,6 @@ func (a *attempt) finish() (by decider, wasDisowned bool) {
 	return a.decider, wasDisowned
 }
 
-// state returns how the attempt stands.
 func (a *attempt) state() (progress, leaseState, decider) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -225,7 +224,8 @@ func (a *attempt) renewable(now time.Time) bool {
 		(a.quietAt.IsZero() || now.Before(a.quietAt))
 }
 
-// expired reports whether the lease is over as far as this process knows.
+// expired reports whether the lease is over as far as this process knows. It is false after a hand-over and after
+// CompleteTx, because this process does not renew the lease then.
 func (a *attempt) expired(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,7 +15,8 @@ const (
 	backlogMost = 1000
 )
 
-// measureBacklog says every 15 s what is due and waits, of the tags that run here. No scrape reads the table.
+// measureBacklog says every 15 s what is due and waits, of the tags that are served here, paused ones included. No
+// scrape reads the table.
 func (e *Engine) measureBacklog(ctx context.Context) {
 	if e.Metrics == metrics.None {
 		return

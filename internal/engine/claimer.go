@@ -24,7 +24,7 @@ type claimer struct {
 	executor    string         // "host:pid:process token"
 	ip          uint32
 	number      atomic.Int64
-	timely      chan struct{}  // holds one for each claim in flight of timely rows that is younger than longClaim
+	timely      chan struct{}  // holds one for each timely claim in flight; a claim takes it out after longClaim
 	backlog     chan struct{}  // the same for the backlog
 	open        sync.WaitGroup // counts claims without an answer, and claims whose outcome is being resolved
 	batchSize   batchSize

@@ -12,11 +12,7 @@ import (
 )
 
 // failed decides what becomes of the rows of a claim that has ended with an error. It returns the halves that are to be
-// claimed instead.
-//
-// A row is refused to a claim in one of three places. The run queue does not pick it: claims.go of package runqueue.
-// The WHERE of the statement does not match it: Claim of a store. Or the statement fails, and this policy says what
-// follows.
+// claimed instead. The comment of the package lists all reasons why a row is not claimed.
 func (c *claimer) failed(f *flight, p part, executor string, sent time.Time, err error) (parts []part) {
 	all := func(do func(items []*runqueue.Item)) func([]*runqueue.Item) []*runqueue.Item {
 		return func(items []*runqueue.Item) []*runqueue.Item {

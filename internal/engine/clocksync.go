@@ -208,7 +208,7 @@ func newOutage(ttr time.Duration) outage {
 	return outage{limit: max(ttr/3, minSilence), hold: rescueHold(ttr)}
 }
 
-// rescueHold is a renewal interval, within which living executors renew.
+// rescueHold is a renewal interval, within which living executors renew, and at least minRescueHold.
 func rescueHold(ttr time.Duration) time.Duration { return max(ttr/3, minRescueHold) }
 
 // answered notes an answer of the database. It returns the silence before it, and whether that was an outage.
@@ -230,11 +230,11 @@ func (o *outage) answered(now time.Time) (silence time.Duration, over bool) {
 	return silence, over
 }
 
-// mostHolds is for how many renewal intervals outages in a row may put off rescues. Without this bound a database that
-// is away again and again would put them off for ever.
+// mostHolds is for how many times hold outages in a row may put off rescues. Without this bound a database that is away
+// again and again would put them off for ever.
 const mostHolds = 3
 
-// holds reports whether the database is back for less than a renewal interval, within the bound of mostHolds.
+// holds reports whether the database is back for less than hold, within the bound of mostHolds.
 func (o *outage) holds(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

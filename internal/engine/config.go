@@ -10,7 +10,8 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// Config is what an engine runs with. Every field is set: the facade fills in defaults and checks ranges.
+// Config is what an engine runs with. The facade fills in defaults and checks ranges. A field may be zero only where
+// its comment says what that means.
 type Config struct {
 	Store    store.Store
 	Registry *processor.Registry
@@ -33,17 +34,18 @@ type Config struct {
 
 	LookAhead time.Duration // period of the look-ahead
 	Window    time.Duration // how far ahead it reads: two periods or more
-	ScanEvery time.Duration // period of the scan, and of the purge
+	ScanEvery time.Duration // period of all passes of the scanner but the rescue
 	Horizon   time.Duration // a save of this node's share due within it is armed at once
 	HeapCap   int           // timers in memory
 
-	NodeName  string
-	Address   string
+	NodeName  string        // "" for the host's name
+	Address   string        // where an operator reaches this process; "" for none
 	Heartbeat time.Duration // period of the node's heartbeat
 	StopGrace time.Duration // how long a stop waits for running processors
 
 	Retention Retention
 
+	// The hooks of the user; nil for none.
 	OnFailed  func(context.Context, *processor.Task, error)
 	OnRescued func(context.Context, *processor.Task)
 }

@@ -308,7 +308,6 @@ func (t *turns) take(ctx context.Context, id int64) error {
 	}
 }
 
-// pass ends the caller's turn at the task.
 func (t *turns) pass(id int64) {
 	t.mu.Lock()
 	own := t.of[id]

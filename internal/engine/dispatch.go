@@ -51,7 +51,6 @@ func (d *dispatcher) add(a *attempt) {
 	}
 }
 
-// keep holds a row until it is due.
 func (d *dispatcher) keep(a *attempt) {
 	d.mu.Lock()
 	heap.Push(&d.claimedAhead, a)

@@ -32,11 +32,32 @@
 //	watch.go        tells subscribers what was stored; waits.go answers those who wait for the end of a task
 //	backlog.go      measures what is due and waits, for the metrics
 //	clocksync.go    keeps the bounds of the database's clock narrow
-//	heartbeat.go    keeps the node's number
+//	heartbeat.go    keeps the node's number, and says whether this process is ready
 //
-// table.go has the steps that all writers share: what is locked, what is refused, what a lost statement has done.
-// claimfailed.go uses them for claims. Package save stores new tasks. Package runqueue knows which rows this process
-// may run, and which of them next.
+// engine.go wires the parts together by what config.go says, and stop.go ends them. hooks.go calls the user's
+// functions. manual.go is an engine whose tasks run one by one, for tests. table.go has the steps that all writers
+// share: what is locked, what is refused, what a lost statement has done. claimfailed.go uses them for claims. Package
+// save stores new tasks. Package runqueue knows which rows this process may run, and which of them next.
+//
+// # Why a due row is not claimed
+//
+// The run queue does not have it, or does not pick it:
+//
+//   - arm.go: it is another node's. The overdue poll or the scan of this node takes it later.
+//   - queue.go of package runqueue: this process owns the row already.
+//   - ready.go there: its tag is closed: without a processor or a pop, or paused.
+//   - claims.go there: there is no place, for the process or for the tag.
+//   - probation.go there: others on probation run.
+//
+// The claimer holds it back, or the statement does not win it:
+//
+//   - claimer.go: after claims that the database did not take, all claims pause (notTaken).
+//   - claimer.go: another transaction holds it (checkLocks).
+//   - Claim of a store: the WHERE does not match it, or its version is used up.
+//   - claimfailed.go: the statement failed.
+//
+// A claim that has no answer gives its slots back (longClaim, followLost), and may still win its rows. So what must
+// hold for as long as a row may run here ends with Release, not with the Yield of its slot.
 //
 // # Locks
 //

@@ -40,11 +40,11 @@ type Engine struct {
 	holders    *holders
 	ends       *ends
 
-	endProcessors context.CancelCauseFunc // of what runs
-	finders       context.Context         // of what finds work in the table
+	endProcessors context.CancelCauseFunc // ends the contexts of running processors
+	finders       context.Context         // of the loops that read due rows
 	endFinders    context.CancelFunc
 	findersDone   sync.WaitGroup
-	sources       context.Context // of what claims it
+	sources       context.Context // of the loops that claim rows
 	endSources    context.CancelFunc
 	sourcesDone   sync.WaitGroup
 

@@ -49,8 +49,9 @@ func (e *Engine) announceLeaving() bool {
 // leaveTimeout is how long a stop waits for a database that does not answer.
 const leaveTimeout = time.Second
 
-// Ready returns nil when the clock has an anchor, the node holds its number, the last heartbeat was written, and no
-// claim or save was refused since. When the last heartbeat is old, it writes one, within ctx.
+// Ready returns nil when the clock has an anchor, the node holds its number, and its heartbeat is fresh. When the last
+// heartbeat is old, Ready writes one, within ctx. It returns the error of the last claim or save when that failed
+// within failureCounts for the database's fault. A claim without an answer for lockWait has failed.
 func (e *Engine) Ready(ctx context.Context) error {
 	if _, anchored := e.clock.AtLeast(); !anchored {
 		return errors.New("the database's clock is not known; it is being read again")

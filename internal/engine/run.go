@@ -96,8 +96,8 @@ func (r *runner) start(a *attempt) {
 	}
 }
 
-// settle hands the result on. After CompleteTx only the row decides. The result of a disowned attempt is not sent, for
-// it must not share a statement with that of the next attempt.
+// settle hands the result on. After CompleteTx only the row decides. The result of a disowned attempt is dropped.
+// Otherwise it could share a statement with that of the next attempt.
 func (r *runner) settle(a *attempt, reg *processor.Registration, err, cause error) {
 	asked := askedFor(err)
 	if err == nil || asked != nil {

@@ -301,7 +301,8 @@ func releaseOf(r *row.Row, due row.Time) row.Change {
 	return c
 }
 
-// changeOf is a transition of an executing row that keeps everything but its status.
+// changeOf is a transition that keeps everything of the row but its status. It is that of an executing row; the caller
+// sets From for another one.
 func changeOf(r *row.Row, to row.Status) row.Change {
 	return row.Change{
 		ID: r.ID, Version: r.Version, From: row.Executing, To: to, Due: r.Due, Attempt: r.Attempt,

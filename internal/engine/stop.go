@@ -75,7 +75,8 @@ func (e *Engine) waitForHooks(ctx context.Context) {
 	}
 }
 
-// drain waits until the outcome of every claim is known and every owned row is settled.
+// drain waits until the outcome of every claim is known and the result of every attempt is stored. It does not wait for
+// rows that are to be claimed again, which the table has, nor for rows that were handed out, whose holders end them.
 func (e *Engine) drain(ctx context.Context) error {
 	wait := func(c <-chan struct{}) error {
 		select {

@@ -162,16 +162,16 @@ func (l *locks) lately() bool {
 	return met != nil && time.Since(*met) < lockCheckFor
 }
 
-// errHeld is what an update would end with, after a wait.
-var errHeld = &row.Error{
-	Class: row.ClassLocked, Op: "settle tasks", Err: errors.New("another transaction holds the row"),
+// errHeld is what the statement would end with, after a wait.
+func errHeld(op string) error {
+	return &row.Error{Class: row.ClassLocked, Op: op, Err: errors.New("another transaction holds the row")}
 }
 
-// update writes changes that wait for no result: of operators, of holders of tokens, at the end of their leases. They
-// share connections with the results, and a wait for a lock takes one of these for a second. So for a minute after a
-// lock was met they ask for locks first.
+// update writes changes of operators, of holders of lease tokens, and those at the end of their leases. They share
+// connections with the results, and a wait for a lock takes one of these for a second. So for lockCheckFor after a lock
+// was met they ask for locks first.
 func (t *table) update(ctx context.Context, changes []row.Change) (applied int, err error) {
-	err = askingFirst(ctx, t, changes, func(c row.Change) int64 { return c.ID }, func() (err error) {
+	err = askingFirst(ctx, t, "settle tasks", changes, func(c row.Change) int64 { return c.ID }, func() (err error) {
 		applied, err = t.store.Update(ctx, nil, changes)
 		return err
 	})
@@ -187,18 +187,20 @@ func (t *table) extend(ctx context.Context, leases []row.Lease) (states []row.St
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	err = askingFirst(ctx, t, leases, func(l row.Lease) int64 { return l.ID }, func() (err error) {
+	err = askingFirst(ctx, t, "renew leases", leases, func(l row.Lease) int64 { return l.ID }, func() (err error) {
 		states, err = t.store.Renew(ctx, leases)
 		return err
 	})
 	return states, err
 }
 
-// askingFirst writes unless a row is locked. It asks for locks only while they are met these days.
-func askingFirst[T any](ctx context.Context, t *table, rows []T, id func(T) int64, write func() error) error {
+// askingFirst writes unless a row is locked. It asks for locks only within lockCheckFor after one was met.
+func askingFirst[T any](
+	ctx context.Context, t *table, op string, rows []T, id func(T) int64, write func() error,
+) error {
 	if t.locks.lately() {
 		if held, _, _ := splitLocked(ctx, t, rows, id); len(held) > 0 {
-			return errHeld
+			return errHeld(op)
 		}
 	}
 	err := write()

@@ -13,12 +13,13 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// tags knows which tags this process may run now: those with a processor that are not paused. Before Start it is none.
+// tags knows which tags are open: their tasks may be claimed here now. These are the tags with a processor and those
+// that were popped here lately, without the paused ones. Before Start it is none.
 //
 // Order of locks: refreshing, then the lock of the run queue, then mu.
 type tags struct {
 	*deps
-	resumed func()          // called when a paused tag opens again
+	onOpen  func()          // called when a tag opens or gets another limit, but not by a pop
 	awaited func() []string // the tags that pops wait for
 
 	refreshing sync.Mutex // keeps in order what refreshes tell the run queue, which is told while it is held
@@ -50,9 +51,9 @@ const (
 var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
 	"now; pop fewer different tags, or from several processes", processor.ErrOverloaded, mostPopped, popServes)
 
-func newTags(c *deps, resumed func(), awaited func() []string) *tags {
+func newTags(c *deps, onOpen func(), awaited func() []string) *tags {
 	return &tags{
-		deps: c, resumed: resumed, awaited: awaited,
+		deps: c, onOpen: onOpen, awaited: awaited,
 		limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{},
 		opened: map[string]opening{},
 	}
@@ -80,7 +81,7 @@ func (t *tags) list() []string {
 	return t.names
 }
 
-// run opens the registered tags, or closes all of them.
+// run opens the tags that are registered and not paused, or closes all of them.
 func (t *tags) run(running bool) {
 	t.mu.Lock()
 	t.running = running
@@ -153,10 +154,10 @@ func (t *tags) note(tags []string) (fresh bool, err error) {
 	return unknown > 0, nil
 }
 
-// refresh works out which tags are open. When one opens, it starts a scan for what is overdue.
+// refresh works out which tags are open. When one opens or gets another limit, it starts a scan for what is overdue.
 func (t *tags) refresh() {
 	if t.reopen() {
-		t.resumed()
+		t.onOpen()
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 )
 
-// Config is what a Lifecycle is made of. Every field is set.
+// Config is what a Lifecycle is made of.
 type Config struct {
 	Log         *slog.Logger
 	Metrics     metrics.Recorder // nil for none

@@ -13,7 +13,7 @@ type claims struct {
 	concurrency   int // slots
 	open          int // tags that are served here and not paused
 	claimed       int // rows that are claimed for a slot, or being claimed
-	counted       int // places that count as some tag's
+	counted       int // sum of the tags' places: rows that run, or are claimed and not prefetched
 	claimedAhead  int // places of slots that rows take ahead of their due times
 	prefetchLimit int // rows that may be claimed beyond the slots now
 

@@ -81,9 +81,10 @@ func (p *probation) take(waiting *[]*Item, i int) *Item {
 	return it
 }
 
-// exonerate notes that a crash of this process would not count against the row any more, and reports whether it would
-// have. A crash counts until the result is stored, also when the processor has returned. The exception is a result that
-// waits for another transaction: the engine gives its turn back, so that others on probation are not held up.
+// exonerate lets others on probation run without waiting for the row, and reports whether they had to wait. As a rule
+// that is when its result is stored: until then a crash counts against it, also when its processor has returned. The
+// engine gives the turn back sooner where the row waits for something that may take long: a claim that is repeated,
+// another transaction, an operator, the holder of its lease token, or a processor that goes on after CompleteTx.
 func (p *probation) exonerate(it *Item) bool {
 	i := slices.Index(p.exposed, it)
 	if i < 0 {

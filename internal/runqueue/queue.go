@@ -286,8 +286,8 @@ const (
 	Turn
 )
 
-// Yield lets a row give up shares: its slot when it needs none any more, its turn when a crash of this process would
-// not count against it. The row stays owned. Yield is safe to call more than once.
+// Yield lets a row give up shares: its slot when it needs none any more, its turn when others on probation need not
+// wait for it. The row stays owned. Yield is safe to call more than once.
 func (q *Queue) Yield(it *Item, what Share) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,8 +17,8 @@ type ready struct {
 	waiting   map[int64]*Item
 	probation probation
 
-	backlogTurn   bool // the backlog gets the odd place
-	probationTurn bool // rows on probation have got the last odd one
+	backlogTurn bool // the backlog gets the next odd place
+	othersTurn  bool // rows that are not on probation get the next odd place
 }
 
 // push lets a row wait for a place. It forgets a row of a tag that is closed by now.
@@ -180,7 +180,7 @@ func (r *ready) pick(most int, backlog bool) []*Item {
 func (r *ready) probationShare(n int) int {
 	share := n / probationLeaves
 	if n%2 == 1 && !r.probation.empty() {
-		if r.probationTurn = !r.probationTurn; r.probationTurn {
+		if r.othersTurn = !r.othersTurn; r.othersTurn {
 			share++
 		}
 	}

@@ -19,7 +19,7 @@ type tagQueue struct {
 	active bool   // it is among those that each claim walks through
 	open   bool   // served here and not paused
 	limit  int    // slots that the tag may take; 0 while it is closed
-	looked bool   // a pop has looked for its rows since the first of those that wait began to
+	looked bool   // a pop has read the table for this tag since pops began to wait for it
 
 	upcoming itemHeap  // not nearly due
 	now      itemHeap  // due now, or nearly

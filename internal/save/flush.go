@@ -14,7 +14,6 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// flush stores a batch.
 func (s *Saver) flush(requests []*request) {
 	s.Metrics.Batch("save", countRows(requests))
 	s.store(s.answerDuplicates(markSent(requests)))
@@ -77,7 +76,6 @@ func (s *Saver) duplicate(n *newRow, holder int64) {
 	n.met, n.err = true, &processor.DuplicateError{ID: holder}
 }
 
-// idsByKey returns the ids of rows by their keys.
 func idsByKey(rows []row.Row) map[row.TagKey]int64 {
 	ids := make(map[row.TagKey]int64, len(rows))
 	for i := range rows {

@@ -151,9 +151,9 @@ func (s *Saver) result(r *request, n *newRow, left error) (int64, error) {
 	return existingID(err), err
 }
 
-// KeepUnknown is the error of a save under an id of the caller's, 0 for none. Such a save may repeat one of unknown
-// outcome, which may still be applied. So an error that says nothing about the row becomes "unknown": the caller would
-// take it as the answer to both saves.
+// KeepUnknown is the error of a save under an id of the caller's, 0 for none. An earlier save with this id may still be
+// applied. So an error that does not concern the row becomes "unknown": the caller would take it as the answer to both
+// saves.
 func KeepUnknown(id int64, err error) error {
 	telling := []error{
 		processor.ErrDuplicate, processor.ErrNotPending, processor.ErrConflict, processor.ErrChunkRefused,
