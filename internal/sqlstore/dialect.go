@@ -39,17 +39,26 @@ func (k Kind) String() string {
 // expression with a verb takes the expressions that it works on.
 //
 // Besides a value of this type a new dialect needs:
-//   - a [Kind], by its name, by [KindOf] and by dialectOf;
+//   - a [Kind], by its name, by [KindOf] and by dialectOf. KindOf takes what answers SELECT VERSION() for MySQL;
+//     PostgreSQL answers it, too;
 //   - a form of DSN and a way to open it: [Target];
+//   - a package like sqlite of the root, by whose import a program links the driver, and leave in testkit/arrows for
+//     what imports the driver;
 //   - the classes of its errors: faultOf, and sessionKeeps for errors that a session repeats;
-//   - with rowLocks, a way to find locked rows: [Store.Locked];
-//   - statements that are written with ?: a placeholder of its own wants a rewrite in the lanes and reads; UNHEX and
-//     CAST(… AS CHAR), which saver, keeper, read, token, receiver and request write for all kinds;
+//   - with rowLocks, a way to find locked rows: [Store.Locked], where lockedBySkipping relies on reads of uncommitted
+//     rows, and the clauses that [Store.LockActive] adds;
+//   - statements that are written with ?: a placeholder of its own wants a rewrite in the lanes and reads, and in
+//     onOwnSession; UNHEX and CAST(… AS CHAR), which saver, keeper, read, token, receiver and request write for all
+//     kinds;
 //   - the refusals after which a session is used again: lane.reusable, and collided in faults.go;
 //   - what follows a refused INSERT in a caller's transaction: package save reads there (tx.go);
 //   - migrations that end in the same tables and columns: a tree in package migrations, named by [Kind.String], whose
 //     active_key is what activeKey computes;
-//   - a table of versions in package migrations, `--for` of the command, raw statements of package bench;
+//   - in package migrations also a table of versions, a lock for processes that migrate at once, its kind in tree, and
+//     the errors of such processes in collided;
+//   - what [Inspector] asks: variables, account, open transactions (INNODB_TRX), or [Inspector.Pragma]. Package doctor
+//     chooses by the kind what it looks for, and whether the database has a clock of its own;
+//   - `--for` of the command, raw statements of package bench, docs/database.md, a job of the continuous integration;
 //   - a kind of server in package dbtest. The suites of storetest, the plans and the migrations then run on it.
 type dialect struct {
 	now      string // the time that decides

@@ -273,8 +273,8 @@ func refusedTo(op string, err error) error {
 	return &row.Error{Class: row.ClassCaller, Op: op, Err: err}
 }
 
-// afterWrite marks an error of a read that followed a write on the same connection. The write was applied, so the
-// outcome as a whole is not known, whatever the error says of the read.
+// afterWrite marks an error of what followed a write: a read of its outcome, or the next write. The first write was
+// applied, so the outcome as a whole is not known, whatever the error says of the rest.
 func afterWrite(op string, err error) error {
 	if err == nil {
 		return nil

@@ -69,7 +69,10 @@ func TestEveryStatementEntersByItsIndex(t *testing.T) {
 			fill(t, db, table, "id, tag, status, message_body, expected_time",
 				strings.Replace(from, " FROM", ", '{}', '2026-11-01' + INTERVAL n SECOND FROM", 1))
 			for _, p := range plannedStatements(mysqlDialect) {
-				if keys := explain(t, db, p); !slices.Equal(keys, []string{p.key}) {
+				keys := explain(t, db, p)
+				// The server has looked for one key by a unique index while it planned.
+				noRow := len(keys) == 0 && strings.Contains(p.query, "active_key = ")
+				if !slices.Equal(keys, []string{p.key}) && !noRow {
 					t.Errorf("%s: %s enters by %q, want %s\n%.400s", size, p.name, keys, p.key, p.query)
 				}
 			}

@@ -24,7 +24,8 @@ const (
 	primary   = "PRIMARY"
 )
 
-// plannedStatements lists one statement of each form that the engine sends. What they name need not exist.
+// plannedStatements lists one statement of each form that the engine sends to read or write tasks, but for INSERTs,
+// which have no plan. What they name need not exist.
 func plannedStatements(d dialect) []planned {
 	now := row.At(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
 	one := []row.Ref{{ID: 7}}
@@ -70,6 +71,11 @@ func plannedStatements(d dialect) []planned {
 	add("PRIMARY", "misnumbered")(d.misnumbered(1<<62, 10), nil)
 	add("PRIMARY", "renumber")(d.renumber("9223372036854775808", 7), nil)
 	add("PRIMARY", "purge")(d.purge(row.Completed, now, []int64{7, 8}))
+	add("PRIMARY", "tasks by id")(rowsByID(d.selectList(true), sortedIDs(crowd, refID)), nil)
+	add("PRIMARY", "states by id")(rowsByID(d.stateList(), sortedIDs(crowd, refID)), nil)
+	if d.rowLocks {
+		add("PRIMARY", "check for locks")(d.selectByID(sortedIDs(crowd, refID))+" FOR UPDATE NOWAIT", nil)
+	}
 
 	add(dueKey, "window")(d.due(row.Window{Tags: []string{"a"}, From: now, To: now.Add(time.Hour), Limit: 10}))
 	add(dueKey, "next page")(d.due(row.Window{Tags: []string{"a", "b"}, From: now, AfterID: 5, To: now.Add(time.Hour),
@@ -86,6 +92,7 @@ func plannedStatements(d dialect) []planned {
 	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))
 	add(dueKey, "lateness of a window")(d.lateness([]string{"big"}, now, 10_000))
 	add(dueKey, "lateness of a short window")(d.lateness([]string{"big"}, now.Add(8*time.Hour), 10_000))
+	add(activeKey, "lock by key")(d.lockActive(row.TagKey{Tag: "a", Key: "k"}))
 	add(activeKey, "find by key")(d.findActive([]row.TagKey{{Tag: "a", Key: "k"}, {Tag: "b", Key: "k"}}))
 	add(dueKey, "list by finished key")(d.list(row.Filter{Tag: "a", Key: "k", Status: &failed, Limit: 5}, false))
 	return all

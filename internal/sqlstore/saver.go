@@ -215,18 +215,26 @@ func (s *Store) FindActive(ctx context.Context, tx store.Tx, keys []row.TagKey) 
 // deadlock of two transactions that have met it, so the id is read with the same lock, and its row is locked alone.
 func (s *Store) LockActive(ctx context.Context, tx store.Tx, key row.TagKey) ([]row.Row, []row.Broken, error) {
 	const op = "lock the task with a key"
-	share, alone := "", ""
-	if s.dialect.rowLocks {
-		share, alone = " LOCK IN SHARE MODE", " FOR UPDATE"
-	}
-	query := "SELECT id FROM " + table + s.dialect.byKey + " WHERE active_key = UNHEX(?)" + share
-	ids, err := selectIDs(ctx, tx, query, s.dialect.activeKey(key))
+	query, args := s.dialect.lockActive(key)
+	ids, err := selectIDs(ctx, tx, query, args...)
 	if err != nil || len(ids) == 0 {
 		return nil, nil, classify(op, err)
 	}
+	query = rowsByID(s.dialect.selectList(true), ids)
+	if s.dialect.rowLocks {
+		query += " FOR UPDATE"
+	}
 	var found page
-	err = scan(ctx, tx, rowsByID(s.dialect.selectList(true), ids)+alone, nil, found.add)
+	err = scan(ctx, tx, query, nil, found.add)
 	return found.rows, found.broken, classify(op, err)
+}
+
+func (d dialect) lockActive(key row.TagKey) (string, []any) {
+	query := "SELECT id FROM " + table + d.byKey + " WHERE active_key = UNHEX(?)"
+	if d.rowLocks {
+		query += " LOCK IN SHARE MODE"
+	}
+	return query, []any{d.activeKey(key)}
 }
 
 func (d dialect) findActive(keys []row.TagKey) (string, []any) {

@@ -1,8 +1,10 @@
 // Package sqlstore keeps tasks in a SQL database: MySQL and servers compatible with it, or SQLite.
 //
-// Two rules hold for every statement. A write carries its guard (version and status) in its own WHERE, so that
-// correctness needs no isolation level and no lock. A write enters by the primary key, because a plan over a secondary
-// index locks, and waits for, rows that it does not change.
+// Two rules hold. A write to a task carries its guard in its own WHERE, so that correctness needs no isolation level
+// and no lock. The guard is version and status; that of a purge is status and due time, that of a new id the status
+// alone. A write to a node is guarded by its token. Of tags, tokens, requests and receivers the last write counts. And
+// a write enters by the primary key, because a plan over a secondary index locks, and waits for, rows that it does not
+// change.
 package sqlstore
 
 import (
