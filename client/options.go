@@ -74,8 +74,8 @@ func WithLogger(log *slog.Logger) Option {
 	}
 }
 
-// WithConcurrency is how many tasks run at once in this process, those of tags with a [processor.Concurrency] of their
-// own not counted. Default 64.
+// WithConcurrency is how many tasks run at once in this process, besides those of tags with a [processor.Concurrency],
+// which adds slots here and does not bound these. Default 64.
 func WithConcurrency(n int) Option {
 	return func(c *config) error {
 		c.concurrency = n

@@ -62,7 +62,8 @@ var (
 var (
 	// ErrDuplicate is returned when an unfinished task of the tag carries the key. [DuplicateError] holds its id.
 	ErrDuplicate = errors.New("delaytask: an unfinished task carries this key")
-	// ErrConflict is returned when the id belongs to a task with another content.
+	// ErrConflict is returned when a save names an id that belongs to a task with another content. It is not about the
+	// key, which [WithOnConflict] is for.
 	ErrConflict = errors.New("delaytask: the id belongs to a task with another content")
 	// ErrChunkRefused is returned for a task of a bulk save that is not stored because another one of its chunk was
 	// refused. [ChunkError] names that one.

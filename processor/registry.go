@@ -146,9 +146,10 @@ func newRegistration(tag string, p Processor, opts []RegisterOption) (Registrati
 // RegisterOption is a setting of one tag. If an option is given twice, the last one counts. [Use] adds up.
 type RegisterOption func(*Registration) error
 
-// Concurrency bounds how many tasks of the tag run at once in this process. 0, the default, means as many as the
-// process runs. A process that serves several tags also keeps some slots free of each tag, whatever n is. It returns
-// [ErrInvalidOption] when n is negative.
+// Concurrency bounds how many tasks of the tag run at once in this process. A scheduler bounds them within its own
+// concurrency. A client of the service gives them slots besides those of the other tags. 0, the default, means as many
+// as the process runs. A scheduler that serves several tags also keeps some slots free of each tag, whatever n is. It
+// returns [ErrInvalidOption] when n is negative.
 func Concurrency(n int) RegisterOption {
 	return func(r *Registration) error {
 		if n < 0 {
@@ -159,8 +160,9 @@ func Concurrency(n int) RegisterOption {
 	}
 }
 
-// Timeout bounds one attempt: its context ends after d. 0 means no bound. Without this option the scheduler's timeout
-// counts (default 5 min). It returns [ErrInvalidOption] when d is negative.
+// Timeout bounds one attempt: its context ends after d. 0 means no bound, unlike the 0 of the scheduler's own setting,
+// which means 5 min. Without this option the scheduler's timeout counts. It returns [ErrInvalidOption] when d is
+// negative.
 func Timeout(d time.Duration) RegisterOption {
 	return func(r *Registration) error {
 		if d < 0 {
