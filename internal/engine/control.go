@@ -138,10 +138,10 @@ func (e *Engine) Retry(ctx context.Context, ref Ref) error {
 		}
 		return retryOf(r, now), nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		e.armAfter(nil, after)
 	}
-	return e.processTask(ctx, after.ID)
+	return err
 }
 
 func retryOf(r *row.Row, now row.Time) row.Change {
@@ -351,27 +351,6 @@ func (e *Engine) keyTaken(ctx context.Context, r *row.Row, refusal error) error 
 		return refusal
 	}
 	return &processor.DuplicateError{ID: active[0].ID}
-}
-
-// processTask runs one task now, if it is pending and due, so that a task that was just made due need not wait for the
-// overdue poll. A task that is not pending was or is being executed, and one that does not exist was purged. Neither is
-// an error.
-func (e *Engine) processTask(ctx context.Context, id int64) error {
-	rows, broken, err := e.store.Get(ctx, nil, []int64{id})
-	if err != nil {
-		return err
-	}
-	e.discard(broken)
-	if len(rows) == 0 {
-		e.Log.Info("task is gone", "task", id)
-		return nil
-	}
-	r := &rows[0]
-	if r.Status != row.Pending || r.Due > e.now() || !e.tags.open(r.Tag) {
-		return nil
-	}
-	e.runqueue.AddDue([]row.Due{r.Sighting()}, false, e.now())
-	return nil
 }
 
 // Bulk is a change of all tasks that match a filter, page by page in the order of their ids. It leaves out what has

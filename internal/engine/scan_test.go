@@ -263,25 +263,6 @@ func TestPurgeKeepsToItsRetention(t *testing.T) {
 	})
 }
 
-func TestProcessTaskRunsAPendingTaskAndNothingElse(t *testing.T) {
-	inBubble(t, func(w *world) {
-		e := w.engine(w.store, serving{"a": untilEnd(50*time.Millisecond, nil)})
-		time.Sleep(time.Second)
-		id := w.plain(1000, "a", row.At(time.Now().Add(-time.Millisecond)))
-		early := w.plain(1001, "a", row.At(time.Now().Add(time.Hour)))
-		for range 3 {
-			for _, each := range []int64{id, early, 4711} {
-				if err := e.processTask(w.Context(), each); err != nil {
-					w.Error(err)
-				}
-			}
-			time.Sleep(30 * time.Millisecond)
-		}
-		w.completed(id, 5*time.Millisecond)
-		w.ran(early, 0)
-	})
-}
-
 // Owned rows fill the page of orphaned claims.
 func TestOrphanedClaimBehindManyOwnedRows(t *testing.T) {
 	inBubble(t, func(w *world) {

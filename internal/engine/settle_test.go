@@ -13,6 +13,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -248,6 +249,17 @@ func TestResultsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
 		away.Store(false)
 		time.Sleep(5 * time.Second)
 		w.allCompleted(ids, time.Second)
+	})
+}
+
+func TestRetryThatIsStoredHasSucceededWhateverFailsAfterIt(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.store.Plant(row.Row{ID: 1000, Tag: "a", Body: []byte("{}"), TTR: time.Minute, Status: row.Failed})
+		second := faultstore.Method("Get", 2, faultstore.Before) // the first one finds the task
+		e := w.engine(faultstore.New(w.store, second), serving{"a": nothing})
+		w.must(e.Retry(w.Context(), Ref{ID: 1000}))
+		time.Sleep(10 * time.Millisecond)
+		w.ran(1000, 1)
 	})
 }
 
