@@ -25,6 +25,7 @@ func TestBatchSizeFollowsHowLongClaimsTake(t *testing.T) {
 		{500, 2001 * time.Millisecond, 250},
 		{100, 3 * time.Second, 50},
 		{1, time.Minute, 1},
+		{500, time.Minute, 1}, // it was sent before
 		{1, 1500 * time.Millisecond, 1},
 		{1, 999 * time.Millisecond, 2},
 		{1, time.Millisecond, 2}, // it was no full one

@@ -184,7 +184,8 @@ func shortestLease(won []row.Row) time.Duration {
 
 // batchSize is how many rows a claim may take. A large claim costs the database least, if it is back well before the
 // leases of its rows end. A claim that a slow server answers too late is repeated, which makes the server slower still.
-// So the size is halved after a claim that took long, down to one row, and doubled after a full one that was quick.
+// So a claim that took long leaves half of its own rows as the size, at least one: even that many were too slow. A full
+// claim that was quick doubles the size.
 type batchSize struct {
 	less atomic.Int64 // rows fewer than runqueue.MaxClaim
 }
@@ -202,7 +203,7 @@ func (s *batchSize) rows() int { return runqueue.MaxClaim - int(s.less.Load()) }
 func (s *batchSize) took(rows int, d, lease time.Duration) {
 	switch {
 	case d > lease/longPart:
-		s.set(rows / 2)
+		s.set(min(rows/2, s.rows())) // a larger claim may be answered after a smaller one
 	case d < lease/quickPart && rows >= s.rows():
 		s.set(2 * rows)
 	}
