@@ -11,8 +11,9 @@ import (
 
 // bounded is the store as one pass of the scanner sees it: each call has a deadline. A pass has none, because it lasts
 // as long as there is something to do. Without deadlines a call that never gets an answer would end all later passes.
+// The store is not embedded, so a pass cannot call what has no deadline here.
 type bounded struct {
-	store.Store
+	store   store.Store
 	timeout *adaptiveTimeout
 	gaveUp  func() // called when a call has met its deadline
 }
@@ -60,7 +61,7 @@ func (p *adaptiveTimeout) note(method string, took time.Duration) {
 
 func (b bounded) Now(ctx context.Context) (reading row.Reading, err error) {
 	err = b.within(ctx, "Now", func(ctx context.Context) (err error) {
-		reading, err = b.Store.Now(ctx)
+		reading, err = b.store.Now(ctx)
 		return err
 	})
 	return reading, err
@@ -68,7 +69,7 @@ func (b bounded) Now(ctx context.Context) (reading row.Reading, err error) {
 
 func (b bounded) Due(ctx context.Context, w row.Window) (rows []row.Due, err error) {
 	err = b.within(ctx, "Due", func(ctx context.Context) (err error) {
-		rows, err = b.Store.Due(ctx, w)
+		rows, err = b.store.Due(ctx, w)
 		return err
 	})
 	return rows, err
@@ -76,7 +77,7 @@ func (b bounded) Due(ctx context.Context, w row.Window) (rows []row.Due, err err
 
 func (b bounded) Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error) {
 	err = b.within(ctx, "Expired", func(ctx context.Context) (err error) {
-		rows, broken, err = b.Store.Expired(ctx, limit)
+		rows, broken, err = b.store.Expired(ctx, limit)
 		return err
 	})
 	return rows, broken, err
@@ -84,7 +85,7 @@ func (b bounded) Expired(ctx context.Context, limit int) (rows []row.Row, broken
 
 func (b bounded) Orphans(ctx context.Context, executorPrefix string, limit int) (states []row.State, err error) {
 	err = b.within(ctx, "Orphans", func(ctx context.Context) (err error) {
-		states, err = b.Store.Orphans(ctx, executorPrefix, limit)
+		states, err = b.store.Orphans(ctx, executorPrefix, limit)
 		return err
 	})
 	return states, err
@@ -92,7 +93,7 @@ func (b bounded) Orphans(ctx context.Context, executorPrefix string, limit int) 
 
 func (b bounded) States(ctx context.Context, ids []int64) (states []row.State, err error) {
 	err = b.within(ctx, "States", func(ctx context.Context) (err error) {
-		states, err = b.Store.States(ctx, ids)
+		states, err = b.store.States(ctx, ids)
 		return err
 	})
 	return states, err
@@ -100,7 +101,7 @@ func (b bounded) States(ctx context.Context, ids []int64) (states []row.State, e
 
 func (b bounded) Locked(ctx context.Context, ids []int64) (locked []int64, err error) {
 	err = b.within(ctx, "Locked", func(ctx context.Context) (err error) {
-		locked, err = b.Store.Locked(ctx, ids)
+		locked, err = b.store.Locked(ctx, ids)
 		return err
 	})
 	return locked, err
@@ -108,20 +109,30 @@ func (b bounded) Locked(ctx context.Context, ids []int64) (locked []int64, err e
 
 func (b bounded) Update(ctx context.Context, tx store.Tx, changes []row.Change) (applied int, err error) {
 	err = b.within(ctx, "Update", func(ctx context.Context) (err error) {
-		applied, err = b.Store.Update(ctx, tx, changes)
+		applied, err = b.store.Update(ctx, tx, changes)
 		return err
 	})
 	return applied, err
 }
 
 func (b bounded) Discard(ctx context.Context, broken []row.Broken) error {
-	return b.within(ctx, "Discard", func(ctx context.Context) error { return b.Store.Discard(ctx, broken) })
+	return b.within(ctx, "Discard", func(ctx context.Context) error { return b.store.Discard(ctx, broken) })
 }
 
 func (b bounded) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (purged int, err error) {
 	err = b.within(ctx, "Purge", func(ctx context.Context) (err error) {
-		purged, err = b.Store.Purge(ctx, status, before, limit)
+		purged, err = b.store.Purge(ctx, status, before, limit)
 		return err
 	})
 	return purged, err
+}
+
+func (b bounded) Renumber(
+	ctx context.Context, last int64, next func() int64, limit int,
+) (moved int, mend string, err error) {
+	err = b.within(ctx, "Renumber", func(ctx context.Context) (err error) {
+		moved, mend, err = b.store.Renumber(ctx, last, next, limit)
+		return err
+	})
+	return moved, mend, err
 }

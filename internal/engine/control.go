@@ -257,8 +257,8 @@ func mayPass(ctx context.Context, err error) bool {
 	return (ofStore && mayRetry(err) || row.Ended(err)) && ctx.Err() == nil
 }
 
-// bounded bounds a call of the store. In a transaction its caller does.
-func (e *Engine) bounded(ctx context.Context, tx store.Tx) (context.Context, context.CancelFunc) {
+// callOf bounds a call of the store. In a transaction its caller does.
+func (e *Engine) callOf(ctx context.Context, tx store.Tx) (context.Context, context.CancelFunc) {
 	if tx != nil {
 		return ctx, func() {}
 	}
@@ -266,7 +266,7 @@ func (e *Engine) bounded(ctx context.Context, tx store.Tx) (context.Context, con
 }
 
 func (e *Engine) write(ctx context.Context, tx store.Tx, c row.Change) (applied int, err error) {
-	ctx, cancel := e.bounded(ctx, tx)
+	ctx, cancel := e.callOf(ctx, tx)
 	defer cancel()
 	if tx != nil {
 		return e.store.Update(ctx, tx, []row.Change{c}) // on its caller's connection
@@ -314,7 +314,7 @@ func hasEffect(r *row.Row, c *row.Change) bool {
 }
 
 func (e *Engine) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, error) {
-	ctx, cancel := e.bounded(ctx, tx)
+	ctx, cancel := e.callOf(ctx, tx)
 	defer cancel()
 	var rows []row.Row
 	var broken []row.Broken

@@ -26,7 +26,7 @@ const (
 // passes is what the scanner does every few seconds. It finds what memory has lost.
 type passes struct {
 	*deps
-	store    map[string]bounded // by pass
+	stores   map[string]bounded // by pass
 	arm      *armer
 	holders  *holders
 	ids      *ids
@@ -47,20 +47,22 @@ const (
 )
 
 func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhead, executor string) *passes {
-	p := &passes{deps: c, store: map[string]bounded{}, arm: arm, holders: holders, ids: ids, executor: executor}
+	p := &passes{deps: c, stores: map[string]bounded{}, arm: arm, holders: holders, ids: ids, executor: executor}
 	for _, pass := range []string{passScan, passOrphans, passRescue} {
 		again := func() { p.runner.Kick(pass) } // its next turn would break the bounds of docs/promises.md
-		p.store[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
+		p.stores[pass] = bounded{c.store, newAdaptiveTimeout(lockWait, c.cfg.CallTimeout), again}
 	}
-	p.store[passPurge] = bounded{c.store, newAdaptiveTimeout(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
+	for _, pass := range []string{passPurge, passNumbers} {
+		p.stores[pass] = bounded{c.store, newAdaptiveTimeout(c.cfg.CallTimeout, c.cfg.CallTimeout), func() {}}
+	}
 	p.backlog = &scanner.Compensate{
-		Due: p.store[passScan].Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast,
+		Due: p.stores[passScan].Due, Adopt: p.adopt, Tags: arm.tags.list, Mine: arm.shared, Now: c.clock.AtLeast,
 		Offer: p.offer, Page: scanPage, Log: c.Log,
 	}
 	rescue := &scanner.Rescue{
-		Leases: p.store[passRescue], Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
+		Leases: p.stores[passRescue], Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
-			return p.store[passRescue].Update(ctx, nil, changes)
+			return p.stores[passRescue].Update(ctx, nil, changes)
 		},
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}
@@ -135,7 +137,7 @@ func (p *passes) adopt(ctx context.Context, refs []row.Ref) error {
 // reply was lost was applied after all, or its rows were dropped.
 func (p *passes) releaseOrphans(ctx context.Context) error {
 	for _, mark := range []string{"", row.PopMark} {
-		found, err := p.store[passOrphans].Orphans(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
+		found, err := p.stores[passOrphans].Orphans(ctx, mark+p.executor+":", scanPage+p.runqueue.Counts().Owned)
 		if err != nil {
 			return err
 		}
@@ -154,7 +156,7 @@ func (p *passes) rescueHeld() bool {
 	if sabotage.Off(sabotage.Rescue) {
 		return true
 	}
-	if err := p.takeReading(p.Life, p.store[passRescue]); err != nil {
+	if err := p.takeReading(p.Life, p.stores[passRescue]); err != nil {
 		p.Failed("reading the database's clock", err)
 		return true
 	}
@@ -191,7 +193,7 @@ func (p *passes) rescued(rows []row.Row) {
 }
 
 func (p *passes) purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {
-	n, err := p.store[passPurge].Purge(ctx, status, before, limit)
+	n, err := p.stores[passPurge].Purge(ctx, status, before, limit)
 	p.Metrics.Purged(status.String(), n)
 	return n, err
 }
@@ -211,9 +213,7 @@ func (p *passes) renumber(ctx context.Context) error {
 }
 
 func (p *passes) renumberPage(ctx context.Context) (moved int, err error) {
-	ctx, cancel := p.CallIn(ctx)
-	defer cancel()
-	moved, mend, err := p.table.store.Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
+	moved, mend, err := p.stores[passNumbers].Renumber(ctx, cluster.Last, p.ids.Next, scanPage)
 	if moved > 0 {
 		p.health.misnumbered(mend)
 		p.Log.Error(beyondLast, "tasks", moved, "run", mend)

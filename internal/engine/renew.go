@@ -82,7 +82,7 @@ func (r *renewer) look(ctx context.Context) {
 			return
 		}
 		if held := r.attempts.list(); len(held) > 0 {
-			r.watch(held)
+			r.lookAt(held)
 		}
 	}
 }
@@ -194,8 +194,8 @@ func (r *renewer) unlocked(due []*attempt, timeout time.Duration) (rest []*attem
 	return rest, err
 }
 
-// watch compares attempts with the table.
-func (r *renewer) watch(held []*attempt) {
+// lookAt compares attempts with the table.
+func (r *renewer) lookAt(held []*attempt) {
 	ctx, cancel := context.WithTimeout(r.Life, watchEvery)
 	defer cancel()
 	if states, err := r.readBack(ctx, "looking at running tasks", idsOf(held, (*attempt).id)); err == nil {
