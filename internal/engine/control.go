@@ -174,7 +174,7 @@ func (e *Engine) change(
 	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
 ) (met row.Row, after row.Due, err error) {
 	if tx != nil {
-		if err := save.InTransaction(ctx, e.store, tx); err != nil {
+		if err := store.InTransaction(ctx, e.store, tx); err != nil {
 			return met, after, err
 		}
 	}

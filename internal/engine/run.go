@@ -15,7 +15,7 @@ import (
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/internal/save"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -278,7 +278,7 @@ type lease struct {
 // transaction holds its lock.
 func (l *lease) CompleteTx(ctx context.Context, tx processor.Tx) error {
 	a := l.attempt
-	if err := save.InTransaction(ctx, l.runner.store, tx); err != nil {
+	if err := store.InTransaction(ctx, l.runner.store, tx); err != nil {
 		return err
 	}
 	now, err := l.runner.certain(ctx)

@@ -2,9 +2,9 @@ package save
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -15,7 +15,7 @@ func (s *Saver) SaveTx(ctx context.Context, tx processor.Tx, task processor.Save
 	if err != nil {
 		return 0, err
 	}
-	if err := InTransaction(ctx, s.Store, tx); err != nil {
+	if err := store.InTransaction(ctx, s.Store, tx); err != nil {
 		return 0, err
 	}
 	err = s.Store.Insert(ctx, tx, []row.Row{n.row})
@@ -61,38 +61,4 @@ func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, re
 	}
 	n.row.ID = s.IDs.Next()
 	return s.Store.Insert(ctx, tx, []row.Row{n.row})
-}
-
-// What the methods of a type show. None is required: GORM, bun, sqlc and ent hand out interfaces that show less.
-type (
-	ender interface { // a transaction
-		Commit() error
-		Rollback() error
-	}
-	pool        interface{ Stats() sql.DBStats }
-	wrappedPool interface{ GetDBConn() (*sql.DB, error) } // GORM's, and with an end GORM's transaction
-)
-
-// InTransaction returns [processor.ErrNoTransaction] for what commits each statement by itself, as a pool does. The
-// store is asked only if the type does not show it.
-func InTransaction(ctx context.Context, store Asker, tx processor.Tx) error {
-	_, ends := tx.(ender)
-	_, pools := tx.(pool)
-	_, wraps := tx.(wrappedPool)
-	switch {
-	case ends && !pools:
-		return nil
-	case !ends && (pools || wraps):
-		return processor.ErrNoTransaction
-	}
-	inside, err := store.InTransaction(ctx, tx)
-	if err == nil && !inside {
-		err = processor.ErrNoTransaction
-	}
-	return err
-}
-
-// Asker is a store that can tell whether tx is inside of a transaction.
-type Asker interface {
-	InTransaction(ctx context.Context, tx processor.Tx) (bool, error)
 }
