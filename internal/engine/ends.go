@@ -46,13 +46,13 @@ type endCall struct {
 	done chan struct{} // closed after the first try
 }
 
-func (c *endCall) size() int { return len(c.ends) }
+func (c *endCall) count() int { return len(c.ends) }
 
 // newQueue brings ends that are asked for at the same time into one statement. What that does not settle its caller
 // tries again alone, so a locked or refused row holds up no other.
 func (q *ends) newQueue() *batch.Coalescer[*endCall] {
 	return batch.New(batch.Config[*endCall]{
-		Flush: q.endBatch, Panicked: q.endPanicked, Flushers: 2, MaxBytes: settleRows, Size: (*endCall).size,
+		Flush: q.endBatch, Panicked: q.endPanicked, Flushers: 2, MaxItems: settleRows, Count: (*endCall).count,
 	})
 }
 
