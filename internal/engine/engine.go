@@ -212,6 +212,7 @@ type deps struct {
 	watch    *watch
 	cfg      Config
 	runqueue *runqueue.Queue
+	atOnce   bool // what becomes of an attempt is written before its goroutine goes on: see Manual
 }
 
 func newDeps(c *dbClock, cfg Config) *deps {

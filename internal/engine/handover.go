@@ -40,7 +40,12 @@ func newHandover(c *deps, attempts *attempts, holders *holders, renewed func()) 
 // it the length of the processor's.
 func (h *handover) add(a *attempt, asked *processor.HandOverError) {
 	h.runqueue.Yield(a.item, runqueue.Slot)
-	_ = h.queue.Add(h.newTransfer(a, asked)) // refused when the engine has ended; then a rescue ends the attempt
+	t := h.newTransfer(a, asked)
+	if h.atOnce {
+		h.flush([]*transfer{t})
+		return
+	}
+	_ = h.queue.Add(t) // refused when the engine has ended; then a rescue ends the attempt
 }
 
 func (h *handover) newTransfer(a *attempt, asked *processor.HandOverError) *transfer {

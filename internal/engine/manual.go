@@ -14,8 +14,8 @@ import (
 )
 
 // Manual is an engine that runs a task only when it is told to, in the calling goroutine, and whose time is told by the
-// caller: for tests of code that uses delaytask. What a result does to a row is decided and written by the same code as
-// ever.
+// caller: for tests of code that uses delaytask. Processors are called, and results decided and written, by the code of
+// any engine.
 type Manual struct{ *Engine }
 
 // NewManual returns an engine on a store that tells the time now. None of the loops of an engine runs.
@@ -23,6 +23,7 @@ func NewManual(ctx context.Context, cfg Config, now func() time.Time) (*Manual, 
 	life := newLife(ctx, &cfg)
 	life.Log = cfg.Logger // a test sees every line, at once
 	c := newDeps(&dbClock{Lifecycle: life, clock: clock.New(clock.Drift(0), clock.Source(now))}, cfg)
+	c.atOnce = true
 	// A reading lacks up to a microsecond, which the upper bound allows for. This one is exact, so that is taken back.
 	at := now()
 	c.clock.Add(row.Reading{Time: row.At(at), Server: "manual"}, at.Add(time.Microsecond), at)
@@ -81,44 +82,11 @@ func (m *Manual) Run(ctx context.Context, d row.Due) (result error, ran bool, er
 			m.runqueue.Release(it, runqueue.Ended)
 			return nil, false, err
 		}
-		result, ran = m.execute(newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())), true
+		a := newAttempt(it, claimed.Rows[0], claimed.Reading.Time, time.Now())
+		m.attempts.add(a)
+		result, ran = m.runner.execute(a), true
 	}
 	m.Wait()
 	m.hooks.running.Wait()
 	return result, ran, nil
-}
-
-func (m *Manual) execute(a *attempt) (result error) {
-	m.attempts.add(a)
-	now := m.now()
-	if s, late := tooLate(a, now); late {
-		m.settler.flush([]settlement{s})
-		return s.err
-	}
-	reg, _ := m.cfg.Registry.Lookup(a.row.Tag)
-	ctx, end := m.runner.context(a, &reg, now)
-	result = errGoexit
-	defer func() { // also when the processor ends the test, and its goroutine with it
-		cause := context.Cause(ctx)
-		end(nil)
-		m.settle(a, &reg, result, cause)
-	}()
-	result = m.runner.process(ctx, a, reg.Processor)
-	return result
-}
-
-func (m *Manual) settle(a *attempt, reg *processor.Registration, err, cause error) {
-	asked := askedFor(err)
-	if err == nil || asked != nil {
-		m.runner.start(a)
-	}
-	if by, _ := a.finish(); by == byTransaction {
-		m.runner.askRow(a, reg, err, cause)
-		return
-	}
-	if asked != nil {
-		m.runner.handover.flush([]*transfer{m.runner.handover.newTransfer(a, asked)})
-		return
-	}
-	m.settler.flush([]settlement{m.runner.judge(a, reg, m.now(), err, cause)})
 }

@@ -45,7 +45,7 @@ func (r *runner) work(a *attempt) {
 		}
 	}()
 	for a != nil {
-		r.execute(a)
+		_ = r.execute(a) // the result is on its way to the table
 		next := r.runqueue.Slots.Leave(a.item)
 		a = nil
 		if len(next) > 0 {
@@ -67,19 +67,21 @@ func (r *runner) beginAll(admitted []*runqueue.Item) {
 // attemptOf returns the attempt of a row that has asked for a slot.
 func attemptOf(it *runqueue.Item) *attempt { return it.Attempt.(*attempt) }
 
-func (r *runner) execute(a *attempt) {
+// execute runs the task, hands its result on, and returns the error of the processor.
+func (r *runner) execute(a *attempt) (err error) {
 	reg, ok := r.cfg.Registry.Lookup(a.row.Tag)
 	now := max(r.now(), a.due) // the clock may have lost its anchor since the task was due
 	if !ok || r.base.Err() != nil || a.isOver() {
 		r.settler.add(a, released(a, now))
-		return
+		return nil
 	}
 	if s, late := tooLate(a, now); late {
 		r.settler.add(a, s)
-		return
+		return s.err
 	}
 	ctx, end := r.context(a, &reg, now)
-	err, began := errGoexit, time.Now()
+	began := time.Now()
+	err = errGoexit
 	defer func() {
 		r.Metrics.Ran(a.row.Tag, time.Since(began))
 		cause := context.Cause(ctx)
@@ -87,6 +89,7 @@ func (r *runner) execute(a *attempt) {
 		r.settle(a, &reg, err, cause)
 	}()
 	err = r.process(ctx, a, reg.Processor)
+	return err
 }
 
 // start notes that the attempt was handed to a receiver that can run it, and measures how late.

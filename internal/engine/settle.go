@@ -64,6 +64,10 @@ func (s settlement) size() int { return 256 + len(s.change.ErrorStack) + len(s.c
 // add queues a result and frees its slot. While the queue is full it waits.
 func (s *settler) add(a *attempt, result settlement) {
 	result.attempt = a
+	if s.atOnce {
+		s.flush([]settlement{result})
+		return
+	}
 	for n := 0; ; n++ {
 		err := s.queue.Add(result)
 		if err == nil {
