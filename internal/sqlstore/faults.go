@@ -322,3 +322,60 @@ func sqliteFault(code int) fault {
 	}
 	return sqliteFaults[code&0xff]
 }
+
+// classify wraps an error of a database with its class, by its number, and with what was tried. It returns nil for nil,
+// and returns sql.ErrNoRows, which is an answer, and classified errors as they are.
+func classify(op string, err error) error {
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if _, ok := errors.AsType[*row.Error](err); ok {
+		return err
+	}
+	f := faultOf(err)
+	return &row.Error{Class: f.class, Op: op, Hint: f.hint, Err: err}
+}
+
+// notSent classifies a failure to get a connection. It cannot be of unknown outcome.
+func notSent(op string, err error) error {
+	err = classify(op, err)
+	if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassUnknown {
+		e.Class = row.ClassNotApplied
+	}
+	return err
+}
+
+// sessionKeeps reports whether the session would repeat the fault after its cause is mended.
+func sessionKeeps(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && slices.Contains(keptFaults, e.Number)
+}
+
+// isDuplicate reports whether a unique key refused the statement. The error may be the driver's or classified.
+func isDuplicate(err error) bool { return isOf(err, row.ClassDuplicate) }
+
+// isLocked reports whether the statement failed because another transaction has locked a row.
+func isLocked(err error) bool { return isOf(err, row.ClassLocked) }
+
+func isOf(err error, class row.Class) bool {
+	return err != nil && row.ClassOf(classify("", err)) == class
+}
+
+// notApplied says that nothing was changed, and that the caller may try again.
+func notApplied(op string, err error) error {
+	return &row.Error{Class: row.ClassNotApplied, Op: op, Err: err}
+}
+
+// refusedTo says that the caller asked for what cannot be done.
+func refusedTo(op string, err error) error {
+	return &row.Error{Class: row.ClassCaller, Op: op, Err: err}
+}
+
+// afterWrite marks an error of what followed a write: a read of its outcome, or the next write. The first write was
+// applied, so the outcome as a whole is not known, whatever the error says of the rest.
+func afterWrite(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &row.Error{Class: row.ClassUnknown, Op: op, Err: err}
+}

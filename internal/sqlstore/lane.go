@@ -6,14 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
-
-	"github.com/delaytask/delaytask/internal/row"
 )
 
 var errClosed = errors.New("the store is closed")
@@ -82,15 +78,6 @@ func (l *lane) execute(ctx context.Context, op, query string, args []any) (n int
 	return n, err
 }
 
-// notSent classifies a failure to get a connection. It cannot be of unknown outcome.
-func notSent(op string, err error) error {
-	err = classify(op, err)
-	if e, ok := errors.AsType[*row.Error](err); ok && e.Class == row.ClassUnknown {
-		e.Class = row.ClassNotApplied
-	}
-	return err
-}
-
 // ready returns conn when it is alive, otherwise a new connection. The pool checks a connection when it hands one out,
 // which a reserved connection misses. A statement on one that the server has closed would be of unknown outcome.
 func (l *lane) ready(ctx context.Context, conn *sql.Conn) (*sql.Conn, error) {
@@ -141,26 +128,6 @@ func reusable(err error) bool {
 	return answered && !sessionKeeps(err)
 }
 
-// sessionKeeps reports whether the session would repeat the fault after its cause is mended.
-func sessionKeeps(err error) bool {
-	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && slices.Contains(keptFaults, e.Number)
-}
-
-// onPool runs f on a connection of the pool, and discards the connection when it would repeat f's error.
-func onPool(ctx context.Context, db *sqlx.DB, f func(*sql.Conn) error) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	if err = f(conn); sessionKeeps(err) {
-		discard(conn)
-		return err
-	}
-	_ = conn.Close() // only gives it back
-	return err
-}
-
 // discard closes the connection for good.
 func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
@@ -193,91 +160,4 @@ func (l *lane) close(ctx context.Context) error {
 		}
 	})
 	return err
-}
-
-// repeats bounds the tries of a write that may be repeated. Lost replies and deadlocks are rare, and rarer twice in a
-// row. The caller waits for what lasts longer.
-const repeats = 3
-
-// repeat runs a write until its outcome is known. Running it again must change nothing. A row that another process has
-// written since the write looked for it is found the next time.
-func repeat(ctx context.Context, write func() error) error {
-	var err error
-	for range repeats {
-		if err = write(); err == nil || ctx.Err() != nil {
-			return err
-		}
-		switch row.ClassOf(err) {
-		case row.ClassUnknown, row.ClassNotApplied, row.ClassDuplicate:
-		default:
-			return err
-		}
-	}
-	return err
-}
-
-// statementTimeout bounds every statement whose context has no deadline.
-const statementTimeout = 10 * time.Second
-
-// withDeadline bounds a statement whose context has no deadline.
-func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, statementTimeout)
-}
-
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-func execute(ctx context.Context, on execer, query string, args []any) (int, error) {
-	result, err := on.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
-}
-
-// classify wraps an error of a database with its class, by its number, and with what was tried. It returns nil for nil,
-// and returns sql.ErrNoRows, which is an answer, and classified errors as they are.
-func classify(op string, err error) error {
-	if err == nil || errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	if _, ok := errors.AsType[*row.Error](err); ok {
-		return err
-	}
-	f := faultOf(err)
-	return &row.Error{Class: f.class, Op: op, Hint: f.hint, Err: err}
-}
-
-// isDuplicate reports whether a unique key refused the statement. The error may be the driver's or classified.
-func isDuplicate(err error) bool { return isOf(err, row.ClassDuplicate) }
-
-// isLocked reports whether the statement failed because another transaction has locked a row.
-func isLocked(err error) bool { return isOf(err, row.ClassLocked) }
-
-func isOf(err error, class row.Class) bool {
-	return err != nil && row.ClassOf(classify("", err)) == class
-}
-
-// notApplied says that nothing was changed, and that the caller may try again.
-func notApplied(op string, err error) error {
-	return &row.Error{Class: row.ClassNotApplied, Op: op, Err: err}
-}
-
-// refusedTo says that the caller asked for what cannot be done.
-func refusedTo(op string, err error) error {
-	return &row.Error{Class: row.ClassCaller, Op: op, Err: err}
-}
-
-// afterWrite marks an error of what followed a write: a read of its outcome, or the next write. The first write was
-// applied, so the outcome as a whole is not known, whatever the error says of the rest.
-func afterWrite(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &row.Error{Class: row.ClassUnknown, Op: op, Err: err}
 }

@@ -1,0 +1,107 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlDialect serves MySQL, MariaDB, and servers compatible with them.
+var mysqlDialect = dialect{
+	now:      "UTC_TIMESTAMP(6)",
+	server:   "CONCAT(@@hostname, ':', @@port, ':', @@server_id)",
+	greatest: "GREATEST",
+	add:      "(%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
+	// In this order: the begin is read from the due time, which the second assignment writes.
+	lease: "execution_time = COALESCE(execution_time, %[1]s), due_time = (%[1]s + INTERVAL %[2]s * 1000 MICROSECOND)",
+
+	bindText: "CAST(? AS BINARY)",
+	bindJSON: "CONVERT(CAST(? AS BINARY) USING utf8mb4)", // a JSON column of MySQL takes no binary string
+	readText: "CAST(%s AS BINARY)",
+	sameText: "CAST(%s AS BINARY) = CAST(? AS BINARY)",
+
+	exactTag: " AND tag NOT LIKE '% '",
+
+	byID:  " FORCE INDEX (PRIMARY)",
+	byDue: " FORCE INDEX (delay_task_message_due)",
+	byKey: " FORCE INDEX (delay_task_message_active_key)",
+
+	picks:        true,
+	updateListed: "UPDATE " + table + " t FORCE INDEX (PRIMARY) SET %[1]s WHERE %[2]s",
+	deleteFrom:   "DELETE t FROM %s t FORCE INDEX (PRIMARY)",
+	upsert:       " ON DUPLICATE KEY UPDATE ",
+
+	inTransaction: mysqlInTransaction,
+
+	columns: "SELECT column_name AS name," +
+		" is_nullable = 'NO' AND column_default IS NULL" +
+		" AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AS required" +
+		" FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
+	timeType: "DATETIME(6)",
+	checks: func(s *Store, bodyLimit int) []StartCheck {
+		return []StartCheck{
+			{"pool", s.checkPool}, {"server", s.checkServer(bodyLimit)}, {CheckSchema, s.checkSchema(tables)},
+			{"collation", s.checkCollation(exactColumns)}, {"engine", s.checkEngine(tables)},
+			{CheckPrivileges, s.checkPrivileges(tables)}, {"time", s.checkTime}, {"counter", s.checkCounter},
+		}
+	},
+	serviceChecks: func(s *Store) []StartCheck {
+		return []StartCheck{
+			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
+			{"collation", s.checkCollation(exactServiceColumns)}, {"engine", s.checkEngine(serviceTables)},
+		}
+	},
+
+	// Grouped by both columns and without a hint: otherwise the servers do not skip from tag to tag.
+	oldest: "SELECT tag, CAST(MIN(due_time) AS CHAR) AS due_time FROM " + table +
+		" WHERE status = ? GROUP BY status, tag",
+
+	// The counter in information_schema of MySQL may be a day old.
+	counter: "SHOW CREATE TABLE " + table,
+	countOn: "ALTER TABLE " + table + " AUTO_INCREMENT = 1",
+
+	explain: mysqlExplain,
+	indexes: slices.Concat(schemaIndexes, serverIndexes),
+	indexColumns: "SELECT table_name AS on_table, index_name AS name," +
+		" GROUP_CONCAT(column_name ORDER BY seq_in_index) AS columns FROM information_schema.statistics" +
+		" WHERE table_schema = DATABASE() AND table_name IN (" + quoted(Tables()) + ") GROUP BY table_name, index_name",
+
+	hashesKeys: true,
+
+	rowLocks: true,
+	reserves: true,
+	session: []string{
+		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+		"SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1," +
+			" sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+	},
+}
+
+// mysqlInTransaction sets a savepoint and releases it. Outside of a transaction a savepoint ends with its statement.
+func mysqlInTransaction(ctx context.Context, tx execer) (bool, error) {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT delaytask_looks_for_a_transaction"); err != nil {
+		return false, err
+	}
+	const noSuchSavepoint = 1305
+	_, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT delaytask_looks_for_a_transaction")
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == noSuchSavepoint {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// mysqlExplain returns the indexes by which a statement enters the table, each once, and whether it sorts.
+func mysqlExplain(ctx context.Context, q queryer, p planned) (keys []string, sorted bool, err error) {
+	steps, err := readTexts(ctx, q, "EXPLAIN FORMAT=TRADITIONAL "+p.query, p.args...)
+	for _, step := range steps {
+		if name := step["table"]; name == table || name == "t" {
+			keys = append(keys, step["key"])
+			sorted = sorted || strings.Contains(step["extra"], "filesort")
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), sorted, err
+}

@@ -1,0 +1,108 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// sqliteDialect serves the embedded database. Its clock is the machine's, read by functions of delaytask, because
+// SQLite's own counts in milliseconds.
+var sqliteDialect = dialect{
+	now:      "(SELECT delaytask_now())", // a subquery, so that all rows of a statement see the same time
+	server:   "'sqlite'",
+	greatest: "MAX",
+	add:      "delaytask_add(%[1]s, %[2]s)",
+	// MATERIALIZED, so that the clock is not read once for each column.
+	lease: "(execution_time, due_time) = (WITH b(begin) AS MATERIALIZED (SELECT %[1]s)" +
+		" SELECT COALESCE(execution_time, begin), delaytask_add(begin, %[2]s) FROM b)",
+
+	bindText: "CAST(? AS TEXT)",
+	bindJSON: "CAST(? AS TEXT)",
+	readText: "CAST(%s AS TEXT)", // not BLOB: the driver returns an empty one as NULL
+	sameText: "%s = CAST(? AS TEXT)",
+
+	byID:  " NOT INDEXED",
+	byDue: " INDEXED BY delay_task_message_due",
+
+	secondValue: "column2",
+
+	rowsOpen:  "VALUES (",
+	rowsNext:  "), (",
+	rowsClose: ")",
+	updateJoined: "WITH v(%[1]s) AS (%[2]s) UPDATE " + table +
+		" AS t NOT INDEXED SET %[3]s FROM v WHERE t.id = v.id AND %[4]s",
+	updateListed: "UPDATE " + table + " AS t NOT INDEXED SET %[1]s WHERE %[2]s",
+	deleteFrom:   "DELETE FROM %s AS t NOT INDEXED",
+	upsert:       " ON CONFLICT (tag) DO UPDATE SET ",
+
+	oldest: "WITH RECURSIVE s(status, tag) AS (" +
+		" SELECT status, MIN(tag) FROM " + table + " WHERE status = ? UNION ALL" +
+		" SELECT status, (SELECT MIN(m.tag) FROM " + table + " m WHERE m.status = s.status AND m.tag > s.tag)" +
+		" FROM s WHERE tag IS NOT NULL" +
+		") SELECT tag, (SELECT MIN(m.due_time) FROM " + table + " m" +
+		" WHERE m.status = s.status AND m.tag = s.tag) AS due_time FROM s WHERE tag IS NOT NULL",
+
+	counter: "SELECT seq AS last_id FROM sqlite_sequence WHERE name = '" + table + "'",
+	countOn: "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM " + table + ") WHERE name = '" + table + "'",
+
+	explain: sqliteExplain,
+	indexes: schemaIndexes,
+	indexColumns: "SELECT m.tbl_name AS on_table, m.name AS name, GROUP_CONCAT(i.name) AS columns" +
+		" FROM sqlite_master m, pragma_index_info(m.name) i WHERE m.type = 'index' GROUP BY m.name",
+
+	inTransaction: sqliteInTransaction,
+
+	columns:  "SELECT name, \"notnull\" AND dflt_value IS NULL AND NOT pk AS required FROM pragma_table_xinfo(?)",
+	timeType: "TEXT",
+	checks: func(s *Store, _ int) []StartCheck {
+		return []StartCheck{
+			{CheckSchema, s.checkSchema(tables)}, {CheckPrivileges, s.checkPrivileges(tables)}, {"time", s.checkTime},
+			{"settings", s.checkSQLite}, {"counter", s.checkCounter},
+		}
+	},
+	serviceChecks: func(s *Store) []StartCheck {
+		return []StartCheck{
+			{CheckSchema, s.checkSchema(serviceTables)}, {CheckPrivileges, s.checkPrivileges(serviceTables)},
+		}
+	},
+}
+
+// sqliteInTransaction uses a setting that SQLite refuses inside of a transaction, and that has no effect on the
+// database of temporary tables. A savepoint would begin a transaction.
+func sqliteInTransaction(ctx context.Context, tx execer) (bool, error) {
+	_, err := tx.ExecContext(ctx, "PRAGMA temp.synchronous = FULL")
+	const genericError = 1 // SQLITE_ERROR
+	if e, ok := errors.AsType[sqliteError](err); ok && e.Code() == genericError {
+		return true, nil
+	}
+	return false, err
+}
+
+// sqliteSteps names the indexes as the steps of a plan do.
+var sqliteSteps = []struct{ step, key string }{
+	{"USING INTEGER PRIMARY KEY", primary}, {"INDEX " + dueKey, dueKey}, {"INDEX sqlite_autoindex_", activeKey},
+}
+
+// sqliteExplain is mysqlExplain for SQLite.
+func sqliteExplain(ctx context.Context, q queryer, p planned) (keys []string, sorted bool, err error) {
+	steps, err := readTexts(ctx, q, "EXPLAIN QUERY PLAN "+p.query, p.args...)
+	for _, step := range steps {
+		detail := step["detail"] + " "
+		at := slices.IndexFunc(sqliteSteps, func(known struct{ step, key string }) bool {
+			return strings.Contains(detail, known.step)
+		})
+		switch {
+		case strings.HasPrefix(detail, "USE TEMP"):
+			sorted = true
+		case at >= 0:
+			keys = append(keys, sqliteSteps[at].key)
+		case strings.Contains(detail, " USING "), strings.HasPrefix(detail, "SCAN t "),
+			strings.HasPrefix(detail, "SCAN delay_task"):
+			keys = append(keys, "")
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), sorted, err
+}
