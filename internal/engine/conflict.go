@@ -21,40 +21,6 @@ import (
 // conflictRounds bounds how often a save begins again. In each round another task took the key and ended.
 const conflictRounds = 8
 
-// Saved is what became of a save that succeeded.
-type Saved struct {
-	// Row is the new row, without the moments that the database sets: when it was created and updated. It is nil where
-	// it may be one of an earlier save, because the caller has chosen the id.
-	Row *row.Row
-	// Rescheduled says that the existing task of the key has the time of the save.
-	Rescheduled bool
-}
-
-// Save stores one task and returns its id when it is committed. When an unfinished task carries the key, the id is that
-// task's, and the mode of the save says whether it is rescheduled.
-func (e *Engine) Save(ctx context.Context, task processor.Save) (int64, Saved, error) {
-	id, stored, err := e.saver.Save(ctx, task)
-	if task.OnConflict == "" || !errors.Is(err, processor.ErrDuplicate) {
-		return id, Saved{Row: stored}, err
-	}
-	return e.onConflict(ctx, &task, id, nil)
-}
-
-// SaveTx is Save inside the caller's transaction. An existing task that it meets is locked until the end of that, so
-// one look decides. Nothing is retried but the save itself, when the existing task has ended meanwhile.
-func (e *Engine) SaveTx(ctx context.Context, tx store.Tx, task processor.Save) (int64, error) {
-	for range conflictRounds {
-		id, err := e.saver.SaveTx(ctx, tx, task)
-		if task.OnConflict == "" || !errors.Is(err, processor.ErrDuplicate) {
-			return id, err
-		}
-		if id, err = e.rescheduleLocked(ctx, tx, &task); !errors.Is(err, errKeyFree) {
-			return id, err
-		}
-	}
-	return 0, processor.ErrContended
-}
-
 // rescheduleLocked is rescheduleExisting in a transaction.
 func (e *Engine) rescheduleLocked(ctx context.Context, tx store.Tx, task *processor.Save) (int64, error) {
 	key := row.TagKey{Tag: task.Tag, Key: row.ScopedKey(task.Headers[processor.AppHeader], task.Key)}
@@ -78,72 +44,6 @@ func (e *Engine) rescheduleLocked(ctx context.Context, tx store.Tx, task *proces
 		e.armAfter(tx, afterChange(r, c))
 	}
 	return conflictAnswer(r.ID, err)
-}
-
-// conflictCallers is how many existing tasks a bulk save changes at a time, apart from those that it changes together.
-const conflictCallers = 8
-
-// SaveAll stores many tasks, chunk by chunk; the results stand in the order of the tasks. With an error there are none,
-// and nothing is stored; it is a [processor.BatchError] when it is about one of them. Existing tasks are rescheduled
-// once all chunks are stored, so an item may also meet an earlier one with its key.
-func (e *Engine) SaveAll(ctx context.Context, tasks []processor.Save) ([]processor.SaveResult, error) {
-	results, err := e.saver.SaveAll(ctx, tasks)
-	var existing []int64
-	met := map[int64][]int{} // the items that have met a task, in their order
-	for i, r := range results {
-		if tasks[i].OnConflict != "" && errors.Is(r.Err, processor.ErrDuplicate) {
-			if met[r.ID] == nil {
-				existing = append(existing, r.ID)
-			}
-			met[r.ID] = append(met[r.ID], i)
-		}
-	}
-	sent := map[int64]*row.Change{}
-	for _, page := range pagesOf(existing, func(id int64) int { return len(tasks[met[id][0]].Body) }) {
-		first := func(id int64) *processor.Save { return &tasks[met[id][0]] }
-		changes, applied := e.rescheduleTogether(ctx, page, first)
-		for _, c := range changes {
-			if !applied {
-				sent[c.ID] = &c
-				continue
-			}
-			i := met[c.ID][0]
-			results[i].ID, results[i].Rescheduled, results[i].Err = c.ID, true, nil
-			if met[c.ID] = met[c.ID][1:]; len(met[c.ID]) == 0 {
-				delete(met, c.ID)
-			}
-		}
-	}
-	places := make(chan struct{}, conflictCallers)
-	var group sync.WaitGroup
-	for id, items := range met {
-		places <- struct{}{}
-		group.Go(func() {
-			defer func() { <-places }()
-			unsure := sent[id]
-			for _, i := range items {
-				id, saved, err := e.onConflict(ctx, &tasks[i], id, unsure)
-				results[i].ID, results[i].Rescheduled, results[i].Err = id, saved.Rescheduled, err
-				unsure = nil
-			}
-		})
-	}
-	group.Wait()
-	return results, err
-}
-
-// pagesOf cuts ids into what one statement changes.
-func pagesOf(ids []int64, size func(id int64) int) (pages [][]int64) {
-	for len(ids) > 0 {
-		n, bytes := 0, 0
-		for n < len(ids) && n < save.MaxRows && (n == 0 || bytes+size(ids[n]) <= save.MaxBytes) {
-			bytes += size(ids[n])
-			n++
-		}
-		pages = append(pages, ids[:n])
-		ids = ids[n:]
-	}
-	return pages
 }
 
 // rescheduleTogether changes existing tasks in one statement, each by the mode of the save that has met it. It returns

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,27 +56,6 @@ func (w *watch) settled(r *row.Row, s *settlement) {
 		w.tell(processor.EventCancelled, r, s.err)
 	case s.change.Attempt == r.Attempt:
 		w.tell(processor.EventRetried, r, s.err)
-	}
-}
-
-// tellCancelled reports which rows of a page were cancelled. It asks for their states when not all were.
-func (e *Engine) tellCancelled(ctx context.Context, rows []row.Row, changes []row.Change, applied int) {
-	if applied == 0 || changes[0].To != row.Cancelled || e.watch.watchers.Load() == 0 {
-		return
-	}
-	var states map[int64]row.State
-	if applied < len(rows) {
-		ids := idsOf(rows, func(r row.Row) int64 { return r.ID })
-		var err error
-		if states, err = e.readBack(ctx, "reading back what was cancelled", ids); err != nil {
-			return
-		}
-	}
-	for i := range rows {
-		s, c := states[rows[i].ID], &changes[i]
-		if applied == len(rows) || s.Status == row.Cancelled && s.Version == c.Version+1 && s.Due == c.Due {
-			e.watch.tell(processor.EventCancelled, &rows[i], nil)
-		}
 	}
 }
 

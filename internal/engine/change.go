@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/processor"
+)
+
+// controlTries bounds how often a change is tried against a row that keeps changing.
+const controlTries = 20
+
+// change applies one fenced transition to a row, and finds the row again when it has moved meanwhile. It returns the
+// row as it was before, and what the run queue has to know of it now.
+func (e *Engine) change(
+	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error),
+) (met row.Row, after row.Due, err error) {
+	if tx != nil {
+		if err := store.InTransaction(ctx, e.store, tx); err != nil {
+			return met, after, err
+		}
+	}
+	return e.tryChange(ctx, tx, ref, decide, tries{})
+}
+
+// tries says how a change is tried.
+type tries struct {
+	patient bool        // wait for a database that is away, and for transactions of others, until the context ends
+	unsure  *row.Change // one that was sent, and may be applied by now
+}
+
+// tryChange is change after the check of the transaction. Its error may be an [unsureError].
+func (e *Engine) tryChange(
+	ctx context.Context, tx store.Tx, ref Ref, decide func(*row.Row, row.Time) (row.Change, error), how tries,
+) (met row.Row, after row.Due, err error) {
+	unsure, patient := how.unsure, how.patient
+	defer func() {
+		if err != nil && unsure != nil {
+			err = unsureError{err}
+		}
+	}()
+	for n, refused := 0, 0; refused < controlTries; n++ {
+		if n > 0 && (tx != nil || !lifecycle.Sleep(ctx, lifecycle.Backoff(n))) {
+			break
+		}
+		if e.Life.Err() != nil {
+			return met, after, processor.ErrClosed
+		}
+		r, err := e.find(ctx, tx, ref)
+		if patient && mayPass(ctx, err) {
+			continue
+		}
+		if err != nil {
+			return met, after, err
+		}
+		if unsure != nil && hasEffect(r, unsure) {
+			if r.Status == row.Pending {
+				after = r.Sighting()
+			}
+			return met, after, nil
+		}
+		if unsure != nil && r.Version == unsure.Version+1 { // another change has taken the version that it names
+			unsure = nil
+		}
+		now, err := e.certain(ctx)
+		if err != nil {
+			return *r, after, err
+		}
+		c, err := decide(r, now)
+		if err != nil {
+			return *r, after, err
+		}
+		applied, err := e.write(ctx, tx, c)
+		if row.ClassOf(err) == row.ClassDuplicate && err != nil {
+			return *r, after, e.keyTaken(ctx, r, err)
+		}
+		if err != nil && (tx != nil || !mayRetry(err)) {
+			return *r, after, err
+		}
+		if applied == 1 || err != nil && e.isChanged(ctx, &c) {
+			return *r, afterChange(r, c), nil
+		}
+		if row.ClassOf(err) == row.ClassUnknown && err != nil {
+			met, unsure, ref = *r, &c, Ref{ID: r.ID}
+		}
+		if !patient || err == nil {
+			refused++
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return met, after, err
+	}
+	return met, after, processor.ErrContended
+}
+
+// unsureError is that of a change of which it is not known whether an earlier statement has applied it.
+type unsureError struct{ error }
+
+func (e unsureError) Unwrap() error { return e.error }
+
+// mayPass reports whether err is one of the store that may not come again, and ctx has not ended.
+func mayPass(ctx context.Context, err error) bool {
+	_, ofStore := errors.AsType[*row.Error](err)
+	return (ofStore && mayRetry(err) || row.Ended(err)) && ctx.Err() == nil
+}
+
+// callOf bounds a call of the store. In a transaction its caller does.
+func (e *Engine) callOf(ctx context.Context, tx store.Tx) (context.Context, context.CancelFunc) {
+	if tx != nil {
+		return ctx, func() {}
+	}
+	return e.CallIn(ctx)
+}
+
+func (e *Engine) find(ctx context.Context, tx store.Tx, ref Ref) (*row.Row, error) {
+	ctx, cancel := e.callOf(ctx, tx)
+	defer cancel()
+	var rows []row.Row
+	var broken []row.Broken
+	var err error
+	if ref.ID != 0 {
+		rows, broken, err = e.store.Get(ctx, tx, []int64{ref.ID})
+	} else {
+		rows, err = e.store.FindActive(ctx, tx, []row.TagKey{{Tag: ref.Tag, Key: ref.Key}})
+	}
+	return onlyRow(rows, broken, err)
+}
+
+// onlyRow is what a read of one row has found.
+func onlyRow(rows []row.Row, broken []row.Broken, err error) (*row.Row, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) > 0:
+		return &rows[0], nil
+	case len(broken) > 0:
+		return nil, fmt.Errorf("%w: %s", processor.ErrBroken, broken[0].Reason)
+	default:
+		return nil, processor.ErrNotFound
+	}
+}
+
+func (e *Engine) write(ctx context.Context, tx store.Tx, c row.Change) (applied int, err error) {
+	ctx, cancel := e.callOf(ctx, tx)
+	defer cancel()
+	if tx != nil {
+		return e.store.Update(ctx, tx, []row.Change{c}) // on its caller's connection
+	}
+	return e.update(ctx, []row.Change{c})
+}
+
+// mayRetry reports whether another try, or reading back, can help.
+func mayRetry(err error) bool {
+	switch row.ClassOf(err) {
+	case row.ClassNotApplied, row.ClassLocked, row.ClassUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// isChanged reads back a change of unknown outcome.
+func (e *Engine) isChanged(ctx context.Context, c *row.Change) bool {
+	ctx, cancel := e.CallIn(ctx)
+	defer cancel()
+	rows, _, err := e.store.Get(ctx, nil, []int64{c.ID})
+	return err == nil && len(rows) == 1 && hasEffect(&rows[0], c)
+}
+
+// hasEffect reports whether the row is as the change leaves it. The version alone does not tell: another process may
+// have made the row pending as well, with another due time. A reschedule still shows in later versions, as no claim and
+// no result writes the expected time.
+func hasEffect(r *row.Row, c *row.Change) bool {
+	switch {
+	case r.Version <= c.Version, c.Body != nil && !bytes.Equal(r.Body, c.Body):
+		return false
+	case !c.Expected.IsZero():
+		return r.Expected == c.Expected
+	default:
+		return r.Version == c.Version+1 && r.Status == c.To && (c.To != row.Pending || r.Due == c.Due)
+	}
+}
+
+// keyTaken returns a [processor.DuplicateError] with the unfinished task that has the key of a retried one.
+func (e *Engine) keyTaken(ctx context.Context, r *row.Row, refusal error) error {
+	active, err := e.store.FindActive(ctx, nil, []row.TagKey{{Tag: r.Tag, Key: r.Key}})
+	if err != nil {
+		return err
+	}
+	if len(active) == 0 {
+		return refusal
+	}
+	return &processor.DuplicateError{ID: active[0].ID}
+}
+
+// afterChange is what the run queue has to know of a row after the change.
+func afterChange(r *row.Row, c row.Change) row.Due {
+	return row.Due{
+		ID: r.ID, Version: r.Version + 1, Tag: r.Tag, Due: c.Due, Priority: r.Priority, CrashCount: c.CrashCount,
+	}
+}
+
+// armAfter arms a row that was changed, after the commit when that was in a caller's transaction. A row without a due
+// time has no timer.
+func (e *Engine) armAfter(tx store.Tx, d row.Due) {
+	switch {
+	case d.Due.IsZero():
+	case tx != nil:
+		e.commits.add(d)
+	default:
+		e.arm.written(d)
+	}
+}
