@@ -27,8 +27,11 @@
 //	pop.go          hands tasks to callers of Pop
 //	holders.go      knows the tasks that callers hold by lease tokens, and ends their leases
 //	ends.go         ends tasks by their lease tokens; endtry.go tries many in one statement
+//	save.go         saves tasks, or has the tasks changed that carry their keys
 //	conflict.go     changes the unfinished task that carries the key of a save
-//	control.go      changes tasks for operators, one by one or all that match a filter
+//	control.go      changes single tasks for operators and programs
+//	change.go       tries such a change until it is stored or refused
+//	bulk.go         changes all tasks that match a filter
 //	watch.go        tells subscribers what was stored; waits.go answers those who wait for the end of a task
 //	backlog.go      measures what is due and waits, for the metrics
 //	clocksync.go    keeps the bounds of the database's clock narrow

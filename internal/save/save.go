@@ -4,6 +4,13 @@
 // database refuses is read back and divided until each caller has an answer of its own. A save of unknown outcome is
 // sent again under its id, which can be inserted once only.
 //
+//	save.go      makes rows of what callers ask for, and queues them in lanes
+//	request.go   is what one caller wants stored, and its answer
+//	chunk.go     cuts a bulk save into what one statement takes
+//	flush.go     sends a batch until each caller has an answer
+//	refused.go   finds out why a batch was refused
+//	tx.go        stores a row in the caller's transaction
+//
 // Its scenarios are tested with the engine: internal/engine/save*_test.go.
 package save
 
