@@ -122,8 +122,9 @@ type Config struct {
 	Migrate bool
 
 	// OnFailed is called when a task has failed for good: attempts used up, a permanent error, quarantine, a popped
-	// task whose lease was lost in its last attempt, or claimed too late with [LateFail]. It runs in a goroutine of its
-	// own, after the failure is stored, and not if the process dies at that moment. Default: none.
+	// task whose lease was lost in its last attempt, or claimed too late with [LateFail]. It is also called for a row
+	// that cannot be read, with [ErrBroken] and what could be read. It runs in a goroutine of its own, after the
+	// failure is stored, and not if the process dies at that moment. Default: none.
 	OnFailed func(ctx context.Context, task *processor.Task, err error)
 
 	// OnRescued is called when this process has taken back a task from one that died, in a goroutine of its own.

@@ -23,8 +23,6 @@ type Leases interface {
 	States(ctx context.Context, ids []int64) ([]row.State, error)
 	// Locked returns those of the rows that another transaction holds a lock on, and waits for none.
 	Locked(ctx context.Context, ids []int64) ([]int64, error)
-	// Discard sets rows that cannot be decoded to failed.
-	Discard(ctx context.Context, broken []row.Broken) error
 }
 
 // Rescue ends the leases of executors that are gone. See [Verdict] for what becomes of the rows.
@@ -37,7 +35,9 @@ type Rescue struct {
 	// them.
 	Held func() bool
 	// Rescued is called with the rows as they are after the change: pending again, or failed.
-	Rescued    func(rows []row.Row)
+	Rescued func(rows []row.Row)
+	// Discard fails rows that cannot be decoded. There may be none.
+	Discard    func(ctx context.Context, broken []row.Broken) error
 	Quarantine int // a row that lost this many leases is failed
 	Page       int // rows in one read and one statement
 	Log        *slog.Logger
@@ -72,7 +72,7 @@ func (r *Rescue) pages(ctx context.Context) error {
 			return nil
 		}
 		full := len(rows)+len(broken) >= limit
-		discardErr := r.discard(ctx, broken)
+		discardErr := r.Discard(ctx, broken)
 		rows, lockedErr := r.withoutLocked(ctx, r.without(rows))
 		rescued, err := r.apply(ctx, rows, now)
 		// the next page lies behind these
@@ -81,16 +81,6 @@ func (r *Rescue) pages(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-func (r *Rescue) discard(ctx context.Context, broken []row.Broken) error {
-	if len(broken) == 0 {
-		return nil
-	}
-	for _, b := range broken {
-		r.Log.Error("a task cannot be read and is set to failed", "task", b.ID, "version", b.Version, "err", b.Reason)
-	}
-	return r.Leases.Discard(ctx, broken)
 }
 
 // apply ends the leases in one statement, so that it waits for another transaction at most twice, and returns how many

@@ -115,8 +115,12 @@ func (b bounded) Update(ctx context.Context, tx store.Tx, changes []row.Change) 
 	return applied, err
 }
 
-func (b bounded) Discard(ctx context.Context, broken []row.Broken) error {
-	return b.within(ctx, "Discard", func(ctx context.Context) error { return b.store.Discard(ctx, broken) })
+func (b bounded) Discard(ctx context.Context, broken []row.Broken) (discarded int, err error) {
+	err = b.within(ctx, "Discard", func(ctx context.Context) (err error) {
+		discarded, err = b.store.Discard(ctx, broken)
+		return err
+	})
+	return discarded, err
 }
 
 func (b bounded) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (purged int, err error) {

@@ -139,11 +139,13 @@ func onlyRow(rows []row.Row, broken []row.Broken, err error) (*row.Row, error) {
 	case len(rows) > 0:
 		return &rows[0], nil
 	case len(broken) > 0:
-		return nil, fmt.Errorf("%w: %s", processor.ErrBroken, broken[0].Reason)
+		return nil, brokenError(broken[0])
 	default:
 		return nil, processor.ErrNotFound
 	}
 }
+
+func brokenError(b row.Broken) error { return fmt.Errorf("%w: %s", processor.ErrBroken, b.Reason) }
 
 func (e *Engine) write(ctx context.Context, tx store.Tx, c row.Change) (applied int, err error) {
 	ctx, cancel := e.callOf(ctx, tx)

@@ -64,6 +64,9 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
 			return p.stores[passRescue].Update(ctx, nil, changes)
 		},
+		Discard: func(ctx context.Context, broken []row.Broken) error {
+			return p.discardBy(ctx, p.stores[passRescue], broken)
+		},
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}
 	purge := &scanner.Purge{

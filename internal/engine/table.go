@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/processor"
 )
 
 // table is the store with the steps that all writers share.
@@ -239,7 +240,7 @@ func (t *table) due(ctx context.Context, w row.Window) ([]row.Due, error) {
 
 // release puts executing rows back to pending without costing an attempt, as far as they are still as they were seen.
 // It returns the rows as they are afterwards.
-func (t *table) release(seen []row.State, why string) (released []row.Row) {
+func (c *deps) release(seen []row.State, why string) (released []row.Row) {
 	if len(seen) == 0 {
 		return nil
 	}
@@ -247,15 +248,15 @@ func (t *table) release(seen []row.State, why string) (released []row.Row) {
 	for i, s := range seen {
 		ids[i], versions[s.ID] = s.ID, s.Version
 	}
-	ctx, cancel := t.Call()
+	ctx, cancel := c.Call()
 	defer cancel()
-	rows, broken, err := t.store.Get(ctx, nil, ids)
+	rows, broken, err := c.store.Get(ctx, nil, ids)
 	if err != nil {
-		t.Failed("releasing", err)
+		c.Failed("releasing", err)
 		return nil
 	}
-	t.discard(broken)
-	now := t.now()
+	c.discard(broken)
+	now := c.now()
 	for _, r := range rows {
 		if r.Status != row.Executing || r.Version != versions[r.ID] {
 			continue
@@ -265,13 +266,13 @@ func (t *table) release(seen []row.State, why string) (released []row.Row) {
 		if r.FirstStart() { // the task was handed to no processor
 			change.Execution = 0
 		}
-		applied, err := t.update(ctx, []row.Change{change})
+		applied, err := c.update(ctx, []row.Change{change})
 		if err != nil {
-			t.Failed("releasing", err)
+			c.Failed("releasing", err)
 			continue
 		}
 		if applied == 1 {
-			t.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
+			c.Log.Info("released", "task", r.ID, "tag", r.Tag, "version", r.Version, "why", why)
 			r.Status, r.Version, r.Due, r.Attempt = change.To, r.Version+1, change.Due, change.Attempt
 			released = append(released, r)
 		}
@@ -279,21 +280,53 @@ func (t *table) release(seen []row.State, why string) (released []row.Row) {
 	return released
 }
 
-// discard fails rows that cannot be decoded, each alone.
-func (t *table) discard(broken []row.Broken) {
-	if len(broken) == 0 {
-		return
-	}
-	ctx, cancel := t.Call()
+// discarder is what fails rows that cannot be decoded: a store.
+type discarder interface {
+	Discard(ctx context.Context, broken []row.Broken) (discarded int, err error)
+	States(ctx context.Context, ids []int64) ([]row.State, error)
+}
+
+// discard fails rows that cannot be decoded.
+func (c *deps) discard(broken []row.Broken) {
+	ctx, cancel := c.Call()
 	defer cancel()
-	if err := t.store.Discard(ctx, broken); err != nil {
-		t.Failed("failing rows that cannot be decoded", err)
-		return
+	if err := c.discardBy(ctx, c.store, broken); err != nil {
+		c.Failed("failing rows that cannot be decoded", err)
+	}
+}
+
+// discardBy fails rows that cannot be decoded, and reports those that it failed. Where another process has met some of
+// them at the same time, both may report a row.
+func (c *deps) discardBy(ctx context.Context, by discarder, broken []row.Broken) error {
+	if len(broken) == 0 {
+		return nil
+	}
+	n, err := by.Discard(ctx, broken)
+	if err != nil || n == 0 {
+		return err
+	}
+	var states map[int64]row.State
+	if n < len(broken) {
+		found, err := by.States(ctx, idsOf(broken, func(b row.Broken) int64 { return b.ID }))
+		if err != nil {
+			return err
+		}
+		states = statesByID(found)
 	}
 	for _, b := range broken {
-		t.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
-			"version", b.Version, "err", b.Reason)
+		if s := states[b.ID]; n == len(broken) || s.Version == b.Version+1 && s.Status == row.Failed {
+			c.discarded(b)
+		}
 	}
+	return nil
+}
+
+// discarded reports a row that was failed because it cannot be decoded.
+func (c *deps) discarded(b row.Broken) {
+	c.Log.Error("a row cannot be decoded and is set to failed; repair it and retry the task", "task", b.ID,
+		"tag", b.Read.Tag, "version", b.Version, "err", b.Reason)
+	c.watch.tell(processor.EventFailed, &b.Read, brokenError(b))
+	c.onFailed(&b.Read, b.Read.Expected, brokenError(b))
 }
 
 // health knows what the database lets this process do. A pop that gets nothing has to tell whether nothing is due, or

@@ -92,6 +92,61 @@ func TestSubscriptionReceivesRescues(t *testing.T) {
 	})
 }
 
+// Both nodes find the row whose lease is over, and one of them fails it.
+func TestRowThatCannotBeReadIsAFailedTaskToSubscribersAndHooks(t *testing.T) {
+	inBubbles(t, map[string]row.Row{
+		"claimed": {Status: row.Pending},
+		"rescued": {Status: row.Executing, Version: 3, Attempt: 1},
+	}, func(w *world, r row.Row) {
+		now := row.At(time.Now())
+		r.ID, r.Tag, r.Body, r.TTR, r.Headers = 1000, "a", []byte("{}"), time.Minute, []byte("{")
+		r.Expected, r.Due = now, now
+		w.store.Plant(r)
+		told := make(chan *processor.Task, 10)
+		var events []*Subscription
+		for range 2 {
+			e := w.idle(w.store, serving{"a": nothing}, func(c *Config) {
+				c.OnFailed = func(_ context.Context, task *processor.Task, err error) {
+					told <- task
+					if !errors.Is(err, processor.ErrBroken) {
+						w.Errorf("failed because of %v", err)
+					}
+				}
+			})
+			events = append(events, w.subscribe(e, processor.SubscribeConfig{Tags: []string{"a"}}))
+			w.must(e.Start(w.Context()))
+		}
+		time.Sleep(time.Minute)
+		if n := len(told); n != 1 {
+			w.Fatalf("OnFailed was called %d times", n)
+		}
+		if task := <-told; task.ID != 1000 || task.Tag != "a" {
+			w.Errorf("OnFailed was called with %+v", task)
+		}
+		got := slices.Concat(kindsOf(events[0], 1000), kindsOf(events[1], 1000))
+		if !slices.Equal(got, []processor.EventKind{processor.EventFailed}) {
+			w.Errorf("the events are %v", got)
+		}
+	})
+}
+
+func TestRowThatAnotherProcessHasMendedIsNoFailedTask(t *testing.T) {
+	inBubble(t, func(w *world) {
+		for id := range int64(2) {
+			w.store.Plant(row.Row{ID: 1000 + id, Tag: "a", Headers: []byte("{")})
+		}
+		_, broken, err := w.store.Get(w.Context(), nil, []int64{1000, 1001})
+		w.must(err)
+		w.store.Plant(row.Row{ID: 1000, Tag: "a", Version: 1})
+		e := w.engine(w.store, nil)
+		s := w.subscribe(e, processor.SubscribeConfig{})
+		e.discard(broken)
+		if n := len(s.Events()); n != 1 || (<-s.Events()).ID != 1001 {
+			w.Errorf("%d events, want one of the row that was failed", n)
+		}
+	})
+}
+
 func TestBulkCancelIsAnEventOfEachTaskItChanged(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var raced sync.Once

@@ -106,7 +106,7 @@ type page struct {
 func (p *page) add(r row.Row) {
 	if err := decodable(r); err != nil {
 		ref := row.Ref{ID: r.ID, Version: r.Version}
-		p.broken = append(p.broken, row.Broken{Ref: ref, Status: r.Status, Reason: err.Error()})
+		p.broken = append(p.broken, row.Broken{Ref: ref, Status: r.Status, Reason: err.Error(), Read: clone(r)})
 		return
 	}
 	r.TTR = max(r.TTR, row.MinTTR)

@@ -98,13 +98,13 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 }
 
 // Discard implements [store.Leaser].
-func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
+func (s *Store) Discard(ctx context.Context, broken []row.Broken) (discarded int, err error) {
 	ids := make([]int64, len(broken))
 	for i, b := range broken {
 		ids[i] = b.ID
 	}
 	if err := s.enterRows(ctx, "discard tasks", ids); err != nil {
-		return err
+		return 0, err
 	}
 	defer s.mu.Unlock()
 	now := s.now()
@@ -116,9 +116,10 @@ func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
 			r.Due, r.Finish, r.Updated = now, now, now
 			s.tasks.put(r)
 			s.notify(r.ID)
+			discarded++
 		}
 	}
-	return nil
+	return discarded, nil
 }
 
 // Update implements [store.Leaser].

@@ -155,7 +155,8 @@ func TestRowOfUnknownStatusIsBrokenUntilItIsDiscarded(t *testing.T) {
 	if err != nil || len(broken) != 1 || broken[0].Status != 77 || broken[0].Version != 5 {
 		t.Fatalf("got %+v, %v, want the row broken", broken, err)
 	}
-	must(t, s.Discard(t.Context(), broken))
+	_, err = s.Discard(t.Context(), broken)
+	must(t, err)
 	rows, _, err := s.Get(t.Context(), nil, []int64{1})
 	if err != nil || len(rows) != 1 || rows[0].Status != row.Failed || rows[0].Version != 6 {
 		t.Fatalf("got %+v, %v, want the row failed", rows, err)

@@ -29,6 +29,7 @@ type Broken struct {
 	Ref
 	Status Status // as stored, whatever it is
 	Reason string
+	Read   Row // what could be read of it, the id at least
 }
 
 // Lease is a claimed row whose lease is to end at now + TTR, and at the earliest at now + [MinTTR]. The version, which

@@ -79,10 +79,10 @@ func TestGarbageInAnyColumnIsThatRowsAlone(t *testing.T) {
 			}
 			broken = claimed.Broken
 		}
-		err = s.Discard(t.Context(), broken)
+		n, err := s.Discard(t.Context(), broken)
 		states, statesErr := s.States(t.Context(), []int64{2})
-		if errors.Join(err, statesErr) != nil || len(states) != 1 || states[0].Status != row.Failed {
-			t.Errorf("the broken row is %+v (%v, %v), want it failed", states, err, statesErr)
+		if errors.Join(err, statesErr) != nil || n != 1 || len(states) != 1 || states[0].Status != row.Failed {
+			t.Errorf("%d discarded, and the broken row is %+v (%v, %v), want it failed", n, states, err, statesErr)
 		}
 	})
 }

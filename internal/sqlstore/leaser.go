@@ -60,7 +60,10 @@ func splitUsedUp(refs []row.Ref) ([]row.Ref, []row.Broken) {
 	var refused []row.Broken
 	refs = slices.DeleteFunc(slices.Clone(refs), func(r row.Ref) bool {
 		if isUsedUp(r) {
-			refused = append(refused, row.Broken{Ref: r, Status: row.Pending, Reason: "column version: it is used up"})
+			refused = append(refused, row.Broken{
+				Ref: r, Status: row.Pending, Reason: "column version: it is used up",
+				Read: row.Row{ID: r.ID, Version: r.Version},
+			})
 		}
 		return isUsedUp(r)
 	})
@@ -316,13 +319,12 @@ func (d dialect) adopt(rows []row.Ref) (string, []any) {
 }
 
 // Discard implements [store.Leaser].
-func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
+func (s *Store) Discard(ctx context.Context, broken []row.Broken) (int, error) {
 	if len(broken) == 0 {
-		return nil
+		return 0, nil
 	}
 	query, args := s.own.discard(broken)
-	_, err := s.keep.execute(ctx, "set aside tasks that cannot be decoded", query, args)
-	return err
+	return s.keep.execute(ctx, "set aside tasks that cannot be decoded", query, args)
 }
 
 // discard replaces a version that is used up. Otherwise the row would stay unreadable.

@@ -115,7 +115,8 @@ func TestWriteThatWaitsForALockHoldsUpNoOther(t *testing.T) {
 			}},
 		{"a look for locked tasks behind the repair of one", 2,
 			func(ctx context.Context, s *sqlstore.Store, _ int64) error {
-				return s.Discard(ctx, []row.Broken{{Ref: row.Ref{ID: held}}})
+				_, err := s.Discard(ctx, []row.Broken{{Ref: row.Ref{ID: held}}})
+				return err
 			},
 			func(ctx context.Context, s *sqlstore.Store) error {
 				_, err := s.Locked(ctx, []int64{held})

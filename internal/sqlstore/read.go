@@ -99,6 +99,7 @@ func (p *page) put(decoded row.Row, err error) error {
 			Ref:    row.Ref{ID: decoded.ID, Version: decoded.Version},
 			Status: decoded.Status,
 			Reason: "the row cannot be decoded: " + err.Error(),
+			Read:   decoded,
 		})
 		return nil
 	}

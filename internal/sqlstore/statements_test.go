@@ -117,7 +117,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 			return one(s.Update(ctx, nil, []row.Change{change(3, row.Pending, row.Completed)}))
 		}},
 		{"Discard", func() error {
-			return s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}})
+			return one(s.Discard(ctx, []row.Broken{{Ref: refs[0], Reason: "a"}, {Ref: refs[1], Reason: "b"}}))
 		}},
 		{"List", func() error { return two(s.List(ctx, row.Filter{Limit: 5}, true)) }},
 		{"List", func() error { return two(s.List(ctx, filter, false)) }},

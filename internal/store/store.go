@@ -97,8 +97,9 @@ type Leaser interface {
 	// otherwise to now. The version does not change.
 	Adopt(ctx context.Context, rows []row.Ref) error
 
-	// Discard sets rows that cannot be decoded to failed with the reason, guarded by version and stored status.
-	Discard(ctx context.Context, broken []row.Broken) error
+	// Discard sets rows that cannot be decoded to failed with the reason, guarded by version and stored status. It
+	// returns how many were. When these are fewer than were sent, States tells which.
+	Discard(ctx context.Context, broken []row.Broken) (discarded int, err error)
 }
 
 // Keeper works on the table as a whole.

@@ -102,8 +102,8 @@ func (s *Store) Adopt(ctx context.Context, rows []row.Ref) error {
 	return s.do(ctx, "Adopt", func(ctx context.Context) error { return s.inner.Adopt(ctx, rows) })
 }
 
-func (s *Store) Discard(ctx context.Context, broken []row.Broken) error {
-	return s.do(ctx, "Discard", func(ctx context.Context) error { return s.inner.Discard(ctx, broken) })
+func (s *Store) Discard(ctx context.Context, broken []row.Broken) (int, error) {
+	return call(ctx, s, "Discard", func(ctx context.Context) (int, error) { return s.inner.Discard(ctx, broken) })
 }
 
 func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, limit int) (int, error) {

@@ -219,20 +219,20 @@ func (r *Recorder) Update(ctx context.Context, tx store.Tx, changes []row.Change
 }
 
 // Discard implements [store.Leaser]. It does not tell which of the rows it has met.
-func (r *Recorder) Discard(ctx context.Context, broken []row.Broken) error {
+func (r *Recorder) Discard(ctx context.Context, broken []row.Broken) (int, error) {
 	c := r.begin(asking(r, broken, func(b row.Broken) journal.Event {
 		return journal.Event{
 			Kind: journal.StoreChange, ID: b.ID, Version: b.Version, Status: b.Status.String(),
 			Detail: row.Failed.String(),
 		}
 	}))
-	err := r.Store.Discard(ctx, broken)
+	n, err := r.Store.Discard(ctx, broken)
 	if err != nil {
 		c.all(failed(err))
 	} else {
 		c.all(journal.WrongStatus)
 	}
-	return err
+	return n, err
 }
 
 // Renew implements [store.Leaser]. A lease that stays where it is changes nothing that is recorded.

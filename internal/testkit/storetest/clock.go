@@ -66,7 +66,7 @@ var contextTests = []test{
 		t.insert()
 		t.apply()
 		t.adopt()
-		t.discard()
+		t.discard(0)
 		t.wins(row.Claim{Executor: executor})
 		t.sees(everything())
 		t.must(t.store.Leave(ctx, nil))

@@ -143,8 +143,9 @@ var discardTests = []test{
 		t.insert(t.keyed(1, "a", "k"))
 		held := t.take(t.keyed(2, "a", "l"))
 		early := t.now()
-		t.discard(row.Broken{Ref: row.Ref{ID: 1}, Status: row.Pending, Reason: "headers: no object"},
-			row.Broken{Ref: ref(held), Status: row.Executing, Reason: "unknown late policy 'x'"})
+		t.discard(2, row.Broken{Ref: row.Ref{ID: 1}, Status: row.Pending, Reason: "headers: no object"},
+			row.Broken{Ref: ref(held), Status: row.Executing, Reason: "unknown late policy 'x'"},
+			row.Broken{Ref: row.Ref{ID: 9}, Status: row.Pending, Reason: "is not there"})
 		late := t.now()
 		for id, reason := range map[int64]string{1: "headers: no object", 2: "unknown late policy 'x'"} {
 			got := t.get(id)
@@ -158,9 +159,14 @@ var discardTests = []test{
 	}},
 }
 
-func (t *tester) discard(broken ...row.Broken) {
+// discard wants so many of the rows discarded.
+func (t *tester) discard(want int, broken ...row.Broken) {
 	t.Helper()
-	t.must(t.store.Discard(t.Context(), broken))
+	n, err := t.store.Discard(t.Context(), broken)
+	t.must(err)
+	if n != want {
+		t.Errorf("%d rows were discarded, want %d", n, want)
+	}
 }
 
 // RunBroken tests how a store treats rows that cannot be decoded. spoil makes a row such one, and leaves its status,
@@ -183,7 +189,7 @@ var brokenTests = []test{
 		t.reported(row.Ref{ID: 2}, row.Pending)(t.store.List(t.Context(), row.Filter{Limit: 10}, true))
 		claimed := t.claim(row.Ref{ID: 1}, row.Ref{ID: 2}, row.Ref{ID: 3})
 		t.reported(row.Ref{ID: 2, Version: 1}, row.Executing)(claimed.Rows, claimed.Broken, nil)
-		t.discard(claimed.Broken...)
+		t.discard(1, claimed.Broken...)
 		states, err := t.store.States(t.Context(), []int64{1, 2, 3})
 		t.must(err)
 		for _, s := range states {
@@ -214,8 +220,9 @@ func (t *tester) reported(ref row.Ref, status row.Status) func([]row.Row, []row.
 		if got := slices.Sorted(slices.Values(idsOf(rows))); !slices.Equal(got, []int64{1, 3}) {
 			t.Errorf("read %v, want 1 and 3", got)
 		}
-		if len(broken) != 1 || broken[0].Ref != ref || broken[0].Status != status || broken[0].Reason == "" {
-			t.Errorf("broken %+v, want %+v as %v with a reason", broken, ref, status)
+		if len(broken) != 1 || broken[0].Ref != ref || broken[0].Status != status || broken[0].Reason == "" ||
+			broken[0].Read.ID != ref.ID || broken[0].Read.Tag == "" {
+			t.Errorf("broken %+v, want %+v as %v with a reason and what could be read", broken, ref, status)
 		}
 	}
 }

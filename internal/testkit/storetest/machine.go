@@ -229,8 +229,12 @@ func (m *machine) discard() {
 	ref := m.someRef()
 	b := row.Broken{Ref: ref, Status: someStatuses().Draw(m.T, "status"), Reason: "because"}
 	now := m.now()
-	m.must(m.store.Discard(m.ctx, []row.Broken{b}))
+	n, err := m.store.Discard(m.ctx, []row.Broken{b})
+	m.must(err)
 	r, ok := m.at(ref, b.Status)
+	if discarded := n == 1; discarded != ok {
+		m.Errorf("%d rows were discarded, while the guard holds: %t", n, ok)
+	}
 	if !ok {
 		return
 	}
