@@ -8,7 +8,9 @@
 //	claimer.go      claims rows that have a slot, many in one guarded statement, shortly before they are due
 //	dispatch.go     starts each claimed task at its exact due time
 //	run.go          runs the processor, and turns what it returns into a result
+//	lateness.go     measures how late a start is, and finds out why
 //	settle.go       writes results, many in one statement, fenced by the version
+//	outcomes.go     does what follows a stored result
 //	attempt.go      has the states of a claimed row
 //
 // These find rows that were not saved here, or that were missed:

@@ -16,14 +16,14 @@ import (
 // ends ends tasks for the holders of their lease tokens, those of many callers in one statement.
 type ends struct {
 	*deps
-	runner  *runner
-	holders *holders
-	arm     *armer
-	queue   *batch.Coalescer[*endCall]
+	runner   *runner
+	holders  *holders
+	outcomes *outcomes
+	queue    *batch.Coalescer[*endCall]
 }
 
-func newEnds(r *runner, holders *holders, arm *armer) *ends {
-	q := &ends{deps: r.deps, runner: r, holders: holders, arm: arm}
+func newEnds(r *runner, holders *holders, outcomes *outcomes) *ends {
+	q := &ends{deps: r.deps, runner: r, holders: holders, outcomes: outcomes}
 	q.queue = q.newQueue()
 	return q
 }

@@ -249,26 +249,13 @@ func (q *ends) attemptOfRow(r *row.Row) *attempt {
 
 // ended does what follows the end of a task that was handed out.
 func (q *ends) ended(e *ending) {
-	r, s := e.row, e.result
+	r := e.row
 	e.err = nil
-	q.Metrics.Run(r.Tag, s.kind)
-	q.watch.settled(r, &s)
 	if a := q.runner.attempts.get(r.ID); a != nil && a.row.Version == e.version {
 		a.answer()
 	}
-	if h := q.holders.get(r.ID, e.version); h != nil { // last, because a hand-over may be moving the task to here
+	if h := q.holders.get(r.ID, e.version); h != nil { // after that, because a hand-over may be moving the task to here
 		q.holders.letGo(h)
 	}
-	switch s.change.To {
-	case row.Pending:
-		if s.change.Attempt == r.Attempt {
-			q.Metrics.Retried(r.Tag)
-			q.attemptFailed(r, s.err, s.change.Due)
-		}
-		d := r.Sighting()
-		d.Version, d.Due = e.version+1, s.change.Due
-		q.arm.written(d)
-	case row.Failed:
-		q.taskFailed(r, r.Expected, s.err)
-	}
+	q.outcomes.stored(r, r.Expected, &e.result)
 }

@@ -116,10 +116,11 @@ func (e *Engine) wire(process cluster.Process) {
 		},
 	})
 	e.turns.of = map[int64]*turn{}
-	e.settler = newSettler(c, e.arm, e.attempts)
+	outcomes := &outcomes{deps: c, arm: e.arm}
+	e.settler = newSettler(c, e.arm, outcomes, e.attempts)
 	e.runner = &runner{deps: c, attempts: e.attempts, settler: e.settler, base: processors}
-	e.holders = newHolders(c, e.arm)
-	e.ends = newEnds(e.runner, e.holders, e.arm)
+	e.holders = newHolders(c, outcomes)
+	e.ends = newEnds(e.runner, e.holders, outcomes)
 	e.pops = newPops(e.runner, e.tags, e.holders)
 	e.renewer = newRenewer(c, e.attempts, e.runner)
 	e.dispatcher = newDispatcher(e.runner, e.renewer, e.pops)

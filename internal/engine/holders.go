@@ -10,7 +10,6 @@ import (
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
-	"github.com/delaytask/delaytask/processor"
 	"github.com/delaytask/delaytask/scanner"
 )
 
@@ -18,7 +17,7 @@ import (
 // over. It ends their leases.
 type holders struct {
 	*deps
-	arm      *armer
+	outcomes *outcomes
 	expiries *batch.Coalescer[int64] // tasks whose leases are over
 
 	// mu guards what follows. The locks of the run queue and of an attempt may be taken while it is held.
@@ -27,8 +26,8 @@ type holders struct {
 	closed bool
 }
 
-func newHolders(c *deps, arm *armer) *holders {
-	o := &holders{deps: c, arm: arm, handed: map[int64]*handed{}}
+func newHolders(c *deps, outcomes *outcomes) *holders {
+	o := &holders{deps: c, outcomes: outcomes, handed: map[int64]*handed{}}
 	o.expiries = o.newExpiries()
 	return o
 }
@@ -170,21 +169,12 @@ func (o *holders) readExpired(ctx context.Context, over []*handed, changes []row
 
 // expired does what follows the end of a lease.
 func (o *holders) expired(h *handed, c row.Change) {
-	r := &h.attempt.row
 	o.letGo(h)
+	s := settlement{change: c, kind: metrics.RunRetried, err: errNotFinished}
 	if c.To == row.Failed {
-		o.Metrics.Run(r.Tag, metrics.RunFailed)
-		o.watch.tell(processor.EventFailed, r, errLeasesLost)
-		o.taskFailed(r, h.attempt.due, errLeasesLost)
-		return
+		s.kind, s.err = metrics.RunFailed, errLeasesLost
 	}
-	o.Metrics.Run(r.Tag, metrics.RunRetried)
-	o.watch.tell(processor.EventRetried, r, errNotFinished)
-	o.Metrics.Retried(r.Tag)
-	o.attemptFailed(r, errNotFinished, c.Due)
-	d := r.Sighting()
-	d.Version, d.Due = d.Version+1, c.Due
-	o.arm.written(d)
+	o.outcomes.stored(&h.attempt.row, h.attempt.due, &s)
 }
 
 func (h *handed) id() int64 { return h.attempt.row.ID }

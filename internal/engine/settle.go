@@ -21,6 +21,7 @@ import (
 type settler struct {
 	*deps
 	arm      *armer
+	outcomes *outcomes
 	attempts *attempts
 	queue    *batch.Coalescer[settlement]
 	locked   lockedResults
@@ -44,8 +45,8 @@ const (
 	settleQueue = 64 << 20
 )
 
-func newSettler(c *deps, arm *armer, attempts *attempts) *settler {
-	s := &settler{deps: c, arm: arm, attempts: attempts}
+func newSettler(c *deps, arm *armer, outcomes *outcomes, attempts *attempts) *settler {
+	s := &settler{deps: c, arm: arm, outcomes: outcomes, attempts: attempts}
 	s.locked.settler = s
 	s.queue = batch.New(batch.Config[settlement]{
 		Flush: s.flush, Panicked: s.panicked,
@@ -201,21 +202,7 @@ func (s *settler) finish(a *attempt, r settlement) {
 		why = runqueue.Proven
 	}
 	s.runqueue.Release(a.item, why)
-	s.Metrics.Run(a.row.Tag, r.kind)
-	s.watch.settled(&a.row, &r)
-	switch r.change.To {
-	case row.Pending:
-		if r.change.Attempt == a.row.Attempt {
-			s.Metrics.Retried(a.row.Tag) // anything else that leads back to pending takes the attempt back
-			s.attemptFailed(&a.row, r.err, r.change.Due)
-		}
-		s.arm.written(row.Due{
-			ID: a.row.ID, Version: a.row.Version + 1, Tag: a.row.Tag, Due: r.change.Due,
-			Priority: a.row.Priority, CrashCount: a.row.CrashCount,
-		})
-	case row.Failed:
-		s.taskFailed(&a.row, a.due, r.err)
-	}
+	s.outcomes.stored(&a.row, a.due, &r)
 }
 
 // fenced is what follows a result that the fence has refused.

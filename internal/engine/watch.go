@@ -45,20 +45,6 @@ func (w *watch) tell(kind processor.EventKind, r *row.Row, err error) {
 	}
 }
 
-// settled reports the result of an attempt. A release and a snooze are none.
-func (w *watch) settled(r *row.Row, s *settlement) {
-	switch to := s.change.To; {
-	case to == row.Completed:
-		w.tell(processor.EventCompleted, r, nil)
-	case to == row.Failed:
-		w.tell(processor.EventFailed, r, s.err)
-	case to == row.Cancelled:
-		w.tell(processor.EventCancelled, r, s.err)
-	case s.change.Attempt == r.Attempt:
-		w.tell(processor.EventRetried, r, s.err)
-	}
-}
-
 // Subscription receives the events of this process.
 type Subscription struct {
 	watch   *watch
