@@ -10,7 +10,8 @@ import (
 
 // Wait returns the task with this id once it is completed, failed or cancelled, whichever process ends it. A task that
 // has ended already is returned at once. What this process ends is answered at once. What others end is found within
-// half a second: one reader asks for up to 1,000 tasks in a statement, twice a second, and for more in turn.
+// half a second: one reader asks for up to 1,000 tasks in a statement, twice a second, and for more in turn. While the
+// database is away, Wait goes on waiting. A row that cannot be read is returned at once, with Broken.
 //
 // It returns [ErrNotFound] when there is no such task, when it is deleted meanwhile, or when the transaction that saves
 // it is not committed. It returns the context's cause when ctx ends first, and [ErrClosed] when the scheduler stops.

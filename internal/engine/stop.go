@@ -57,7 +57,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	)
 	e.waitForHooks(last)
 	e.End()
-	e.watch.waits.readers.Wait()
+	e.watch.waits.close()
 	e.watch.close()
 	return errors.Join(drainErr, err)
 }

@@ -123,6 +123,16 @@ func (s around) Insert(ctx context.Context, tx store.Tx, rows []row.Row) error {
 	return s.hook(ctx, "Insert", func() error { return s.Store.Insert(ctx, tx, rows) })
 }
 
+func (s around) Get(
+	ctx context.Context, tx store.Tx, ids []int64,
+) (rows []row.Row, broken []row.Broken, err error) {
+	err = s.hook(ctx, "Get", func() (err error) {
+		rows, broken, err = s.Store.Get(ctx, tx, ids)
+		return err
+	})
+	return rows, broken, err
+}
+
 func (s around) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return passing(ctx, s, "Due", func() ([]row.Due, error) { return s.Store.Due(ctx, w) })
 }

@@ -11,21 +11,25 @@ import (
 	"github.com/delaytask/delaytask/processor"
 )
 
-// waits answers those who wait for the end of a task. One reader asks for the states of all these tasks, whichever
-// process ends them. What ends in this process is read at once.
+// waits answers those who wait for the end of a task. One reader serves them all: thousands of waits share their
+// statements from the first look on. It asks for the states of all these tasks, whichever process ends them. The rows of
+// tasks that a caller begins to wait for, and of those that end in this process, are read at once.
 type waits struct {
 	mu      sync.Mutex // guards what follows; innermost
 	tasks   map[int64]*awaited
-	turn    []int64 // the tasks in the order in which their states are read
+	turn    []*awaited // in the order in which their states are read
+	look    []*awaited // whose rows are to be read now
 	reading bool
-	kick    chan struct{} // a task has ended here
+	closed  bool
+	kick    chan struct{} // something is to be read now
 	readers sync.WaitGroup
 }
 
 // awaited is a task that callers wait for.
 type awaited struct {
+	id      int64
 	callers []chan found
-	over    bool // it has ended, or is gone
+	looked  bool // it is in look
 }
 
 // found is what a read of one task has found. Both are empty when the task is gone.
@@ -48,22 +52,17 @@ const (
 func (e *Engine) WaitTask(ctx context.Context, id int64) (rows []row.Row, broken []row.Broken, err error) {
 	answer := e.await(id)
 	defer e.leaveWait(id, answer)
-	// Whatever ends from here on is noticed, so a task is not missed that ends during this read.
-	rows, broken, err = e.store.Get(ctx, nil, []int64{id})
-	first := found{rows, broken}
-	for err == nil && !first.ended() {
-		select {
-		case first = <-answer:
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		case <-e.Life.Done():
-			return nil, nil, processor.ErrClosed
+	select {
+	case f := <-answer:
+		if len(f.rows)+len(f.broken) == 0 {
+			return nil, nil, processor.ErrNotFound
 		}
+		return f.rows, f.broken, nil
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	case <-e.Life.Done():
+		return nil, nil, processor.ErrClosed
 	}
-	if err == nil && len(first.rows)+len(first.broken) == 0 {
-		err = processor.ErrNotFound
-	}
-	return first.rows, first.broken, err
 }
 
 func (e *Engine) await(id int64) chan found {
@@ -73,13 +72,16 @@ func (e *Engine) await(id int64) chan found {
 	defer w.mu.Unlock()
 	a := w.tasks[id]
 	if a == nil {
-		a = &awaited{}
+		a = &awaited{id: id}
 		w.tasks[id] = a
-		w.turn = append(w.turn, id)
+		w.turn = append(w.turn, a)
 	}
 	a.callers = append(a.callers, answer)
 	e.watch.watchers.Add(1)
-	if !w.reading {
+	// Whatever ends from here on is noticed, so a task is not missed that ends during this read.
+	w.lookAt(a)
+	signal(w.kick)
+	if !w.reading && !w.closed {
 		w.reading = true
 		w.readers.Go(e.answerWaits)
 	}
@@ -106,9 +108,25 @@ func (w *waits) ended(id int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a := w.tasks[id]; a != nil {
-		a.over = true
+		w.lookAt(a)
 		signal(w.kick)
 	}
+}
+
+// lookAt has the row of a task read after the next kick or tick. The caller holds the lock.
+func (w *waits) lookAt(a *awaited) {
+	if !a.looked {
+		a.looked = true
+		w.look = append(w.look, a)
+	}
+}
+
+// close waits for the reader, which ends with the life.
+func (w *waits) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.readers.Wait()
 }
 
 // answerWaits reads until no caller waits.
@@ -124,7 +142,7 @@ func (e *Engine) answerWaits() {
 		case <-e.Life.Done():
 			return
 		}
-		for ids := range slices.Chunk(w.over(), waitRows) {
+		for ids := range slices.Chunk(w.takeLook(), waitRows) {
 			e.answer(ids)
 		}
 		if w.idle() {
@@ -139,7 +157,7 @@ func (w *waits) idle() bool {
 	defer w.mu.Unlock()
 	w.reading = len(w.tasks) > 0
 	if !w.reading {
-		w.turn = nil
+		w.turn, w.look = nil, nil
 	}
 	return !w.reading
 }
@@ -148,24 +166,31 @@ func (w *waits) idle() bool {
 func (w *waits) page() []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.turn = slices.DeleteFunc(w.turn, func(id int64) bool { return w.tasks[id] == nil })
+	w.turn = w.waited(w.turn)
 	n := min(len(w.turn), waitPage)
 	page := slices.Clone(w.turn[:n])
 	w.turn = append(w.turn[n:], page...)
-	return page
+	return idsOf(page, (*awaited).task)
 }
 
-// over returns the tasks that have ended and whose callers have no answer.
-func (w *waits) over() (ids []int64) {
+// takeLook returns the tasks whose rows are to be read. One that ends during the read is looked at again.
+func (w *waits) takeLook() []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, a := range w.tasks {
-		if a.over {
-			ids = append(ids, id)
-		}
+	look := w.waited(w.look)
+	w.look = nil
+	for _, a := range look {
+		a.looked = false
 	}
-	return ids
+	return idsOf(look, (*awaited).task)
 }
+
+// waited leaves out the tasks that nobody waits for any more. Another wait for one of them began anew.
+func (w *waits) waited(tasks []*awaited) []*awaited {
+	return slices.DeleteFunc(tasks, func(a *awaited) bool { return w.tasks[a.id] != a })
+}
+
+func (a *awaited) task() int64 { return a.id }
 
 // readStates finds out which of the tasks have ended or are gone.
 func (e *Engine) readStates(ids []int64) {
@@ -184,19 +209,18 @@ func (e *Engine) readStates(ids []int64) {
 	for _, id := range ids {
 		s, exists := states[id]
 		if a := w.tasks[id]; a != nil && (!exists || s.Status.Final()) {
-			a.over = true
+			w.lookAt(a)
 		}
 	}
 }
 
-// answer reads the tasks and answers those who wait. A task that runs again by now is waited for again.
+// answer reads the tasks and answers those who wait for one that has ended. The others are waited for further.
 func (e *Engine) answer(ids []int64) {
 	ctx, cancel := e.Call()
 	defer cancel()
 	rows, broken, err := e.store.Get(ctx, nil, ids)
 	if err != nil {
 		e.Failed("reading tasks that are waited for", err)
-		return
 	}
 	read := make(map[int64]found, len(ids))
 	for i := range rows {
@@ -210,17 +234,16 @@ func (e *Engine) answer(ids []int64) {
 	defer w.mu.Unlock()
 	for _, id := range ids {
 		a, f := w.tasks[id], read[id]
-		if a == nil {
-			continue
+		switch {
+		case a == nil:
+		case err != nil:
+			w.lookAt(a)
+		case f.ended():
+			for _, caller := range a.callers {
+				caller <- f.clone()
+			}
+			delete(w.tasks, id)
 		}
-		a.over = false
-		if !f.ended() {
-			continue
-		}
-		for _, caller := range a.callers {
-			caller <- f.clone()
-		}
-		delete(w.tasks, id)
 	}
 }
 

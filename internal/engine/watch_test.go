@@ -241,9 +241,14 @@ func TestWaitIsAnsweredAtOnceForWhatEndsHere(t *testing.T) {
 
 func TestOneReaderServesAllWaitsForWhatEndsElsewhere(t *testing.T) {
 	inBubble(t, func(w *world) {
-		var reads atomic.Int64
+		var reads, looks atomic.Int64
 		store := at(w.store, "States", func(_ context.Context, do func() error) error {
 			reads.Add(1)
+			return do()
+		})
+		store = at(store, "Get", func(_ context.Context, do func() error) error {
+			looks.Add(1)
+			time.Sleep(time.Millisecond)
 			return do()
 		})
 		runs := w.engine(w.store, serving{"a": nothing})
@@ -258,6 +263,9 @@ func TestOneReaderServesAllWaitsForWhatEndsElsewhere(t *testing.T) {
 		before := reads.Load()
 		if before > 11 {
 			w.Errorf("%d reads in 5 s, want 2 a second", before)
+		}
+		if n := looks.Load(); n > 6 {
+			w.Errorf("%d first looks at 201 tasks, want one for each 50", n)
 		}
 		time.Sleep(6 * time.Second)
 		for i, answer := range answers {
@@ -278,6 +286,73 @@ func TestOneReaderServesAllWaitsForWhatEndsElsewhere(t *testing.T) {
 		time.Sleep(time.Minute)
 		if more := reads.Load() - before; more != 0 {
 			w.Errorf("%d reads while nobody waits", more)
+		}
+	})
+}
+
+// The row is read before the end of the task, and arrives after it.
+func TestTaskThatEndsWhileItsRowIsReadIsAnsweredAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var e *Engine
+		var id int64
+		var race atomic.Bool
+		store := at(w.store, "Get", func(_ context.Context, do func() error) error {
+			err := do()
+			if race.Swap(false) {
+				_, err := e.Cancel(w.Context(), nil, Ref{ID: id}, false)
+				w.must(err)
+			}
+			return err
+		})
+		e = w.engine(store, serving{})
+		id = w.save(e, "a", time.Hour)
+		race.Store(true)
+		began := time.Now()
+		if got := <-w.waitFor(e, id); got.err != nil || got.at.Sub(began) > 20*time.Millisecond {
+			w.Errorf("answered after %v: %v", got.at.Sub(began), got.err)
+		}
+	})
+}
+
+func TestWaitsThatComeAndGoLeaveNothing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.engine(w.store, serving{})
+		id, other := w.save(e, "a", time.Hour), w.save(e, "a", time.Hour)
+		waiting := w.waitFor(e, other)
+		for range 2000 {
+			ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
+			_, _, err := e.WaitTask(ctx, id)
+			if cancel(); !errors.Is(err, context.DeadlineExceeded) {
+				w.Fatal(err)
+			}
+		}
+		time.Sleep(2 * waitEvery)
+		if n := len(e.watch.waits.turn); n != 1 {
+			w.Errorf("%d tasks are asked for, want 1", n)
+		}
+		_, err := e.Cancel(w.Context(), nil, Ref{ID: other}, false)
+		w.must(err)
+		w.must((<-waiting).err)
+	})
+}
+
+func TestWaitOutlastsAnOutage(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var away atomic.Bool
+		store := at(w.store, "Get", func(_ context.Context, do func() error) error {
+			if away.Load() {
+				return classError(row.ClassNotApplied, "the database is away")
+			}
+			return do()
+		})
+		e := w.engine(store, serving{"a": nothing})
+		id := w.save(e, "a", time.Second)
+		away.Store(true)
+		answer := w.waitFor(e, id)
+		time.Sleep(10 * time.Second)
+		away.Store(false)
+		if got := <-answer; got.err != nil || got.rows[0].Status != row.Completed {
+			w.Errorf("got %+v", got)
 		}
 	})
 }
