@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/delaytask/delaytask"
 	"github.com/delaytask/delaytask/internal/bridge"
@@ -261,6 +263,27 @@ func TestTokensThatCannotBeCheckedAreRefused(t *testing.T) {
 			t.Errorf("the answer names the database: %s", p.Detail)
 		}
 	}
+}
+
+// revoked is a token that is known to the first request alone, and is revoked while that waits.
+type revoked struct{ seen atomic.Bool }
+
+func (*revoked) Asked(context.Context) (bool, error) { return true, nil }
+
+func (r *revoked) Check(context.Context, string) (access.Caller, error) {
+	if r.seen.Swap(true) {
+		return access.Caller{}, access.ErrUnauthorized
+	}
+	return access.Everyone(), nil
+}
+
+func TestATokenThatIsRevokedDuringAWaitGetsNoTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(c *Config) { c.Tokens = &revoked{} })
+	id, err := s.scheduler.SaveDelayTask(t.Context(), "t", "secret", time.Hour)
+	servertest.OK(t, err)
+	path := "/v1/tasks/" + wire.ID(id).String()
+	s.Want(401, wire.CodeUnauthorized, "GET", path+"?wait=10ms", "", "Authorization", "Bearer x")
 }
 
 func TestWhatATagDemandsIsAsked(t *testing.T) {

@@ -166,14 +166,20 @@ func (a *API) getEnded(ctx context.Context, in *GetInput) (*taskOutput, error) {
 	defer done()
 	defer context.AfterFunc(a.stopping, done)()
 	task, err := a.scheduler.Wait(waiting, int64(now.Body.ID))
-	switch {
-	case err == nil:
-		return &taskOutput{view.Task(&task)}, nil
-	case ctx.Err() == nil && waiting.Err() != nil:
-		return a.getNow(ctx, in)
-	default:
+	if over := ctx.Err() == nil && waiting.Err() != nil; err != nil && !over {
 		return nil, a.problem(err)
 	}
+	again, refused := access.Again(ctx) // the token may have been revoked meanwhile
+	switch {
+	case refused != nil:
+		return nil, a.problem(refused)
+	case err != nil:
+		return a.getNow(again, in)
+	}
+	if err := seen(again, access.Read, delaytask.ID(task.ID), task.Tag); err != nil {
+		return nil, a.problem(err)
+	}
+	return &taskOutput{view.Task(&task)}, nil
 }
 
 // getNow is get within the time of an operation that does not wait.
