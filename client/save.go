@@ -19,7 +19,8 @@ import (
 // delay counts from when the service has accepted the task.
 //
 // The body is encoded as the library does it: a []byte, a string and a json.RawMessage are taken as they are, anything
-// else is marshalled.
+// else is marshalled. A body that is JSON loses the white space between its tokens on the way, and is refused with
+// [processor.ErrInvalidBody] when an object in it has a member twice.
 //
 // It returns an error about the arguments (nothing is sent then, or stored); [processor.ErrDuplicate] together with the
 // id of the unfinished task that carries the key; [processor.ErrOverloaded]; or [processor.ErrOutcomeUnknown] when ctx

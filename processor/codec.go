@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 )
 
-// Codec turns bodies into what is stored, and back. Encode yields UTF-8 text: bodies are stored in a text column.
+// Codec turns bodies into what is stored, and back. Encode yields UTF-8 text: bodies are stored in a text column. A panic
+// of Decode counts as its error. A codec is used concurrently.
 type Codec interface {
 	Encode(body any) ([]byte, error)
 	// Decode stores the body in the value that into points to.
@@ -39,21 +41,7 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // decode is the reverse of what a save does with a body. Without a codec a string, a []byte and a json.RawMessage are
 // what is stored, and everything else is JSON.
 func decode[T any](codec Codec, tag string, data []byte) (body T, err error) {
-	if codec != nil {
-		err = codec.Decode(data, &body)
-	} else {
-		switch raw := any(&body).(type) {
-		case *string:
-			*raw = string(data)
-		case *[]byte:
-			*raw = bytes.Clone(data)
-		case *json.RawMessage:
-			*raw = bytes.Clone(data)
-		default:
-			err = json.Unmarshal(data, &body)
-		}
-	}
-	if err == nil {
+	if err = decodeInto(codec, data, &body); err == nil {
 		return body, nil
 	}
 	failure := &DecodeError{Tag: tag, Type: reflect.TypeFor[T]().String(), Offset: -1, Err: err}
@@ -63,6 +51,29 @@ func decode[T any](codec Codec, tag string, data []byte) (body T, err error) {
 		failure.Offset = mismatch.Offset
 	}
 	return body, failure
+}
+
+// decodeInto turns a panic into an error. It would cost the other tasks of a pop their attempts, each time anew.
+func decodeInto(codec Codec, data []byte, into any) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	if codec != nil {
+		return codec.Decode(data, into)
+	}
+	switch raw := into.(type) {
+	case *string:
+		*raw = string(data)
+	case *[]byte:
+		*raw = bytes.Clone(data)
+	case *json.RawMessage:
+		*raw = bytes.Clone(data)
+	default:
+		return json.Unmarshal(data, into)
+	}
+	return nil
 }
 
 // encodedBody is a body that a save stores as its codec encodes it.

@@ -2,7 +2,9 @@ package processor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,7 +30,7 @@ func NewKind[T any](tag string, defaults ...Option) Kind[T] {
 	if err := checkDefaults(defaults); err != nil {
 		panic(fmt.Sprintf("delaytask: NewKind(%q): %v", tag, err))
 	}
-	return Kind[T]{tag: tag, defaults: defaults}
+	return Kind[T]{tag: tag, defaults: slices.Clone(defaults)}
 }
 
 func checkDefaults(defaults []Option) error {
@@ -44,6 +46,7 @@ func checkDefaults(defaults []Option) error {
 	if s.Key != "" || s.ID != 0 || !s.At.IsZero() {
 		return fmt.Errorf("%w: a key, an id and a time belong to one task: pass them to Save", ErrInvalidOption)
 	}
+	s.Key = "of a save" // which WithOnConflict needs, and which each save brings
 	return s.check()
 }
 
@@ -100,11 +103,17 @@ func (k Kind[T]) Item(body T, delay time.Duration, opts ...Option) Item {
 	return Item{Tag: k.tag, Body: k.bodyOf(body), Delay: delay, Options: k.options(opts)}
 }
 
+// bodyOf depends on T alone, as decode does. The pointer hides what an interface holds: a string in an any is encoded as
+// JSON, too. It also has the methods that decode uses.
 func (k Kind[T]) bodyOf(body T) any {
-	if k.codec == nil {
+	if k.codec != nil {
+		return encodedBody{k.codec, body}
+	}
+	switch any(&body).(type) {
+	case *string, *[]byte, *json.RawMessage:
 		return body
 	}
-	return encodedBody{k.codec, body}
+	return &body
 }
 
 func (k Kind[T]) options(opts []Option) []Option {
@@ -131,9 +140,18 @@ type PoppedOf[T any] struct {
 }
 
 // Pop hands out tasks that are due, as the scheduler's Pop does. It fails tasks whose bodies do not decode for good,
-// and returns the others. While all that it got have failed, it pops again.
+// and returns the others. While all that it got have failed, it pops again, within the same
+// [PopWait]. It returns
+// [ErrInvalidOption] for [PopAlso]: the bodies of another tag may be of another type.
 func (k Kind[T]) Pop(ctx context.Context, s TaskSource, opts ...PopOption) ([]PoppedOf[T], error) {
-	for {
+	pop, err := NewPop(k.tag, opts...)
+	if err == nil && len(pop.Tags) > 1 {
+		err = fmt.Errorf("%w: a kind pops tasks of its own tag alone", ErrInvalidOption)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); ; {
 		popped, err := s.Pop(ctx, k.tag, opts...)
 		var decoded []PoppedOf[T]
 		for _, p := range popped {
@@ -147,6 +165,9 @@ func (k Kind[T]) Pop(ctx context.Context, s TaskSource, opts ...PopOption) ([]Po
 		}
 		if err != nil || len(decoded) > 0 || len(popped) == 0 {
 			return decoded, err
+		}
+		if pop.Waits {
+			opts = append(opts[:len(opts):len(opts)], PopWait(max(pop.Wait-time.Since(began), 0)))
 		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -31,12 +33,16 @@ func TestKindRefusesBadDefaults(t *testing.T) {
 	f("t", "pass them to Save", WithTime(time.Now()))
 	f("t", ErrInvalidMaxAttempts.Error(), WithMaxAttempts(-1))
 	f("t", "contradict", WithMaxAttempts(1), WithNoAttemptLimit())
+	f("t", "a max wait", WithMaxWait(time.Hour))
 	f("t", "<nil>", WithMaxAttempts(5), WithApp("shop"), WithMaxLateness(time.Hour, LateSkip), WithHeader("a", "b"))
+	f("t", "<nil>", WithOnConflict(ReplaceTime), WithMaxWait(time.Hour)) // each save brings its key
 }
 
 func TestOptionsOfASaveFollowTheDefaults(t *testing.T) {
 	t.Parallel()
-	kind := NewKind[int]("t", WithMaxAttempts(5), WithPriority(1))
+	defaults := []Option{WithMaxAttempts(5), WithPriority(1)}
+	kind := NewKind[int]("t", defaults...)
+	defaults[0] = WithMaxAttempts(6)
 	for range 2 { // a save does not change the kind
 		item := kind.Item(7, time.Second, WithPriority(2), WithKey("k"))
 		s, err := NewSave(item.Tag, item.Body, item.Delay, Limits{}, item.Options...)
@@ -48,6 +54,16 @@ func TestOptionsOfASaveFollowTheDefaults(t *testing.T) {
 	if s, err := NewSave(item.Tag, item.Body, item.Delay, Limits{}, item.Options...); err != nil || s.Priority != 1 {
 		t.Errorf("saves %+v, %v", s, err)
 	}
+}
+
+// celsius has the method that encodes it with a pointer, as the one that decodes it.
+type celsius struct{ degrees int }
+
+func (c *celsius) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%d °C"`, c.degrees), nil }
+
+func (c *celsius) UnmarshalJSON(data []byte) error {
+	_, err := fmt.Sscanf(string(data), `"%d °C"`, &c.degrees)
+	return err
 }
 
 type xmlCodec struct{}
@@ -65,7 +81,12 @@ func TestBodiesComeBack(t *testing.T) {
 	comesBack(t, NewKind[json.RawMessage]("t"), json.RawMessage(`{"a": 1}`), `{"a": 1}`)
 	comesBack(t, NewKind[order]("t"), order{42}, `{"Number":42}`)
 	comesBack(t, NewKind[*order]("t"), &order{42}, `{"Number":42}`)
+	comesBack(t, NewKind[*order]("t"), nil, "null")
 	comesBack(t, NewKind[any]("t"), any(1.5), "1.5")
+	comesBack(t, NewKind[any]("t"), nil, "null")
+	comesBack(t, NewKind[any]("t"), any("text"), `"text"`)
+	comesBack(t, NewKind[int64]("t"), 1<<53+1, "9007199254740993")
+	comesBack(t, NewKind[celsius]("t"), celsius{7}, `"7 °C"`)
 	comesBack(t, NewKind[order]("t").WithCodec(xmlCodec{}), order{42}, "<order><Number>42</Number></order>")
 	comesBack(t, NewKind[string]("t").WithCodec(xmlCodec{}), "text", "<string>text</string>")
 }
@@ -96,6 +117,80 @@ func TestBodiesThatDoNotDecodeFailForGood(t *testing.T) {
 	kind := NewKind[int]("t").WithCodec(xmlCodec{})
 	_, err := kind.Decode([]byte("<"))
 	if e, ok := errors.AsType[*DecodeError](err); !ok || e.Offset != -1 || strings.Contains(err.Error(), "at byte") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// popping hands out one task after the other. It notes how long each pop may wait, and which tasks are failed.
+type popping struct {
+	Leases
+	bodies []string
+	takes  time.Duration
+	waits  []time.Duration
+	failed []string
+}
+
+func (s *popping) Pop(_ context.Context, tag string, opts ...PopOption) ([]*Popped, error) {
+	p, err := NewPop(tag, opts...)
+	if err != nil || len(s.waits) == len(s.bodies) {
+		return nil, err
+	}
+	time.Sleep(s.takes)
+	body := s.bodies[len(s.waits)]
+	s.waits = append(s.waits, p.Wait)
+	return []*Popped{NewPopped(Task{ID: 1, Version: 1, Tag: tag, Body: []byte(body)}, s)}, nil
+}
+
+func (s *popping) Fail(_ context.Context, _ Token, failure error) error {
+	if _, permanent := errors.AsType[*PermanentError](failure); permanent {
+		s.failed = append(s.failed, failure.Error())
+	}
+	return nil
+}
+
+func TestPopsThatDecodeNothingShareOneWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &popping{bodies: []string{"bad", "bad", "bad"}, takes: 2 * time.Second}
+		popped, err := NewKind[int]("t").Pop(t.Context(), s, PopWait(3*time.Second))
+		want := []time.Duration{3 * time.Second, time.Second, 0}
+		if err != nil || len(popped) > 0 || len(s.failed) != 3 || !slices.Equal(s.waits, want) {
+			t.Errorf("popped %v, %v; waited %v, want %v", popped, err, s.waits, want)
+		}
+	})
+}
+
+// Another tag's bodies may be of another type, and must not be failed for that.
+func TestKindPopsItsOwnTagAlone(t *testing.T) {
+	t.Parallel()
+	s := &popping{bodies: []string{"1"}}
+	_, err := NewKind[int]("t").Pop(t.Context(), s, PopAlso("other"))
+	if !errors.Is(err, ErrInvalidOption) || len(s.waits) > 0 {
+		t.Errorf("got %v after %d pops", err, len(s.waits))
+	}
+}
+
+type panicking struct{ xmlCodec }
+
+func (panicking) Decode([]byte, any) error { panic("a bug in the codec") }
+
+func TestCodecThatPanicsFailsTheTaskAlone(t *testing.T) {
+	t.Parallel()
+	s := &popping{bodies: []string{"1"}}
+	popped, err := NewKind[int]("t").WithCodec(panicking{}).Pop(t.Context(), s)
+	if err != nil || len(popped) > 0 || len(s.failed) != 1 || !strings.Contains(s.failed[0], "a bug in the codec") {
+		t.Errorf("popped %v, %v, and failed %q", popped, err, s.failed)
+	}
+}
+
+type latin1 struct{ xmlCodec }
+
+func (latin1) Encode(any) ([]byte, error) { return []byte("caf\xe9"), nil }
+
+func TestCodecThatYieldsNoUTF8IsRefused(t *testing.T) {
+	t.Parallel()
+	item := NewKind[int]("t").WithCodec(latin1{}).Item(1, 0)
+	if _, err := NewSave(item.Tag, item.Body, 0, Limits{}); !errors.Is(err, ErrInvalidBody) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -84,10 +84,10 @@ func (s *Save) check() error {
 		return fmt.Errorf("%w: max attempts and no attempt limit contradict each other", ErrInvalidOption)
 	}
 	if s.OnConflict != "" && s.Key == "" {
-		return fmt.Errorf("%w: on conflict %s needs a key; add WithKey", ErrInvalidOption, s.OnConflict)
+		return fmt.Errorf("%w: on conflict %s needs a key: give the task one", ErrInvalidOption, s.OnConflict)
 	}
 	if s.MaxWait != 0 && s.OnConflict == "" {
-		return fmt.Errorf("%w: a max wait is for saves that reschedule the existing task; add WithOnConflict",
+		return fmt.Errorf("%w: a max wait is for saves that reschedule the existing task: say how, on conflict",
 			ErrInvalidOption)
 	}
 	if app, has := s.Headers[AppHeader]; has {
