@@ -113,7 +113,7 @@ func (e *Engine) rescheduleExisting(
 	ctx context.Context, task *processor.Save, existing int64, unsure *row.Change,
 ) (int64, error) {
 	if err := e.turns.take(ctx, existing); err != nil {
-		return 0, save.KeepUnknown(task.ID, err)
+		return 0, e.unchanged(task, err, unsure != nil)
 	}
 	defer e.turns.pass(existing)
 	_, after, err := e.tryChange(ctx, nil, Ref{ID: existing}, func(r *row.Row, _ row.Time) (row.Change, error) {
@@ -130,10 +130,19 @@ func (e *Engine) rescheduleExisting(
 	if answer == nil || errors.Is(answer, errKeyFree) {
 		return id, answer
 	}
-	if unsure, ok := errors.AsType[unsureError](err); ok {
-		return 0, &processor.OutcomeUnknownError{ID: cmp.Or(task.ID, e.ids.Next()), Err: unsure.error}
+	if left, ok := errors.AsType[unsureError](err); ok {
+		return 0, e.unchanged(task, left.error, true)
 	}
-	return id, save.KeepUnknown(task.ID, answer)
+	return id, e.unchanged(task, answer, false)
+}
+
+// unchanged is the error of a save that has not changed the existing task, as far as is known: where it is unsure, an
+// earlier change for it may be applied.
+func (e *Engine) unchanged(task *processor.Save, err error, unsure bool) error {
+	if unsure {
+		return &processor.OutcomeUnknownError{ID: cmp.Or(task.ID, e.ids.Next()), Err: err}
+	}
+	return save.KeepUnknown(task.ID, err)
 }
 
 // conflictChange is what the mode of a save does to the task that carries its key.

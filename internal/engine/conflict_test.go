@@ -333,6 +333,32 @@ func TestRescheduleThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
 	})
 }
 
+func TestBulkRescheduleThatIsCutOffSaysThatItsOutcomeIsUnknown(t *testing.T) {
+	inBubble(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		e := w.idle(updateHook{w.store, func(_ context.Context, changes []row.Change) (int, error) {
+			_, err := w.store.Update(w.Context(), nil, changes)
+			w.must(err)
+			cancel()
+			return 0, classError(row.ClassUnknown, "the caller has left")
+		}}, nil)
+		var tasks []processor.Save
+		for i := range 40 {
+			tasks = append(tasks, w.task("a", time.Hour, processor.WithKey(fmt.Sprint(i)),
+				processor.WithOnConflict(processor.ReplaceTime)))
+		}
+		w.saveAll(w.Context(), e, tasks)
+		time.Sleep(time.Minute)
+		for i, r := range w.saveAll(ctx, e, tasks) {
+			unknown, _ := errors.AsType[*processor.OutcomeUnknownError](r.Err)
+			if unknown == nil || unknown.ID == 0 || !errors.Is(r.Err, context.Canceled) {
+				w.Errorf("item %d, which is rescheduled: %v", i, r.Err)
+			}
+		}
+	})
+}
+
 // The client of a service repeats a save under its id, and another save may have changed its task since.
 func TestRepeatedSaveOfATaskThatWasRescheduledSince(t *testing.T) {
 	inBubble(t, func(w *world) {

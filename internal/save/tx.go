@@ -41,19 +41,19 @@ func (s *Saver) collidedInTx(ctx context.Context, tx processor.Tx, n *newRow, re
 		return nil
 	}
 	taken := len(rows)+len(broken) > 0
-	if taken && !n.drawn {
-		return processor.ErrConflict
-	}
-	if n.row.Key != "" {
+	if n.row.Key != "" && (n.drawn || n.reschedules || !taken) {
 		active, err := s.Store.FindActive(ctx, tx, []row.TagKey{{Tag: n.row.Tag, Key: n.row.Key}})
 		if err != nil {
 			return err
 		}
-		if len(active) == 1 {
+		if len(active) == 1 && (n.drawn || !taken || active[0].ID == n.row.ID) {
 			return &processor.DuplicateError{ID: active[0].ID}
 		}
 	}
-	if !taken && n.row.Key != "" && n.drawn {
+	if taken && !n.drawn {
+		return processor.ErrConflict
+	}
+	if !taken && n.row.Key != "" && (n.drawn || n.reschedules) {
 		return &processor.DuplicateError{} // committed after this transaction's snapshot, which does not show it
 	}
 	if !taken {

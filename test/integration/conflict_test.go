@@ -184,3 +184,37 @@ func TestTransactionsRescheduleOneTaskInTurn(t *testing.T) {
 		}
 	})
 }
+
+// Another save has changed the task since the first one, which a transaction repeats under its id. It began to read
+// before the task was there.
+func TestTransactionRepeatsASaveWhoseTaskWasRescheduledSince(t *testing.T) {
+	each(t, func(t *testing.T, d dbtest.Database) {
+		s, db := open(t, d), pool(t, d)
+		var early *sql.Tx
+		if d.Kind != dbtest.SQLite {
+			early = begin(t, db)
+			var rows int
+			servertest.OK(t, early.QueryRowContext(t.Context(), allRows).Scan(&rows))
+		}
+		key, replace := delaytask.WithKey("k"), delaytask.WithOnConflict(delaytask.ReplaceTimeAndBody)
+		id := delaytask.NewID()
+		_, err := s.SaveDelayTask(t.Context(), "t", "first", time.Hour, key, replace, delaytask.WithID(id))
+		servertest.OK(t, err)
+		_, err = s.SaveDelayTask(t.Context(), "t", "since", 2*time.Hour, key, replace)
+		servertest.OK(t, err)
+		repeat := func(tx *sql.Tx, body string) {
+			t.Helper()
+			got, err := s.SaveDelayTaskTx(t.Context(), tx, "t", body, time.Hour, key, replace, delaytask.WithID(id))
+			if err = errors.Join(err, tx.Commit()); got != id || err != nil {
+				t.Errorf("%s: %d, %v, want %d", body, got, err, id)
+			}
+			if task, err := s.Get(t.Context(), delaytask.ID(id)); err != nil || string(task.Body) != body {
+				t.Errorf("%s: the task is %+v, %v", body, task, err)
+			}
+		}
+		if early != nil {
+			repeat(early, "in the early transaction")
+		}
+		repeat(begin(t, db), "in a late one")
+	})
+}
