@@ -176,7 +176,9 @@ type Request struct {
 	Content   [32]byte // of the request: another one under the same key is refused
 	TaskID    int64    // the task that it saves; when Duplicate, the one that has the key
 	Saved     bool     // the task is stored
-	Duplicate bool     // the key of the task was taken; the task may have been rescheduled
+	Duplicate bool     // the key of the task was taken
+
+	Rescheduled bool // that task got the time of the request; Duplicate is set, too
 }
 
 // AccessToken is one row of delay_task_token. The token itself is stored nowhere.

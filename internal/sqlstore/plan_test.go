@@ -39,7 +39,7 @@ func plannedServiceStatements(d dialect) []planned {
 	}
 	w := row.Receiver{App: "a", Address: "7"}
 	add("PRIMARY", "find a request")(d.findRequest(hash(7)))
-	add("PRIMARY", "save of a request")(d.saveRequest(hash(7), 7, true))
+	add("PRIMARY", "save of a request")(d.saveRequest(row.Request{Hash: hash(7), TaskID: 7, Duplicate: true}))
 	add("PRIMARY", "purge of one request")(d.purgeRequests(many[:1]))
 	add("PRIMARY", "purge of many requests")(d.purgeRequests(many))
 	add(requestsByTime, "old requests")(d.oldRequests(500))

@@ -26,7 +26,7 @@ var errRequestGone = errors.New("the request that was in the way is gone: try ag
 // a caller can repeat one whose reply was lost.
 func (s *Store) ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error) {
 	const op = "remember a request"
-	r.Saved, r.Duplicate = false, false
+	r.Saved, r.Duplicate, r.Rescheduled = false, false, false
 	query, args := s.own.reserve(r)
 	var there row.Request
 	err := repeat(ctx, func() error {
@@ -71,7 +71,8 @@ func (d dialect) readRequest(ctx context.Context, q queryer, hash [32]byte) (row
 		r.Content = d.hash("content", found.Content)
 		r.TaskID = d.int("task_id", found.TaskID, 1, math.MaxInt64)
 		r.Saved = d.int("saved", found.Saved, 0, math.MaxUint8) != 0
-		r.Duplicate = d.int("duplicate", found.Duplicate, 0, math.MaxUint8) != 0
+		met := d.int("duplicate", found.Duplicate, 0, math.MaxUint8)
+		r.Duplicate, r.Rescheduled = met != 0, met == metAndRescheduled
 		err = d.err
 		return nil
 	})
@@ -86,21 +87,32 @@ func (d dialect) findRequest(hash [32]byte) (string, []any) {
 		" AS t WHERE t.hash = UNHEX(?)", []any{hexed(hash)}
 }
 
-// SaveRequest notes that the task of a request is stored, or, with duplicate, that taskID is the task that has its key.
-// It does nothing for a request that was purged meanwhile.
-func (s *Store) SaveRequest(ctx context.Context, hash [32]byte, taskID int64, duplicate bool) error {
+// metAndRescheduled is the value of the column duplicate for a task that has got the time of the request. For one that
+// was left as it was it is 1.
+const metAndRescheduled = 2
+
+// SaveRequest notes that the task of a request is stored, or, with Duplicate, that r.TaskID is the task that has its
+// key. It does nothing for a request that was purged meanwhile.
+func (s *Store) SaveRequest(ctx context.Context, r row.Request) error {
 	const op = "note what became of a request"
-	query, args := s.own.saveRequest(hash, taskID, duplicate)
+	query, args := s.own.saveRequest(r)
 	return repeat(ctx, func() error {
 		_, err := s.saveKeyed.execute(ctx, op, query, args)
 		return err
 	})
 }
 
-func (d dialect) saveRequest(hash [32]byte, taskID int64, duplicate bool) (string, []any) {
+func (d dialect) saveRequest(r row.Request) (string, []any) {
+	met := 0
+	switch {
+	case r.Rescheduled:
+		met = metAndRescheduled
+	case r.Duplicate:
+		met = 1
+	}
 	return "UPDATE " + requestTable + " AS t" + d.byID +
 			" SET task_id = ?, saved = 1, duplicate = ? WHERE t.hash = UNHEX(?)",
-		[]any{taskID, duplicate, hexed(hash)}
+		[]any{r.TaskID, met, hexed(r.Hash)}
 }
 
 // PurgeRequests deletes requests that came over 24 hours ago by the database's clock, the oldest first: at most limit,

@@ -35,15 +35,18 @@ func TestARequestIsReservedOnce(t *testing.T) {
 		f(other, first, false)
 		f(request(2, 8), request(2, 8), true)
 
-		must(t, s.SaveRequest(t.Context(), first.Hash, 7, false))
 		saved := first
 		saved.Saved = true
+		must(t, s.SaveRequest(t.Context(), saved))
 		f(first, saved, false)
-		must(t, s.SaveRequest(t.Context(), first.Hash, 5, true))
 		saved.TaskID, saved.Duplicate = 5, true
+		must(t, s.SaveRequest(t.Context(), saved))
+		f(request(1, 9), saved, false)
+		saved.Rescheduled = true
+		must(t, s.SaveRequest(t.Context(), saved))
 		f(request(1, 9), saved, false)
 		f(request(2, 8), request(2, 8), true) // the other one is as it was
-		if err := s.SaveRequest(t.Context(), request(3, 0).Hash, 5, true); err != nil {
+		if err := s.SaveRequest(t.Context(), request(3, 5)); err != nil {
 			t.Errorf("a request that is forgotten: %v", err)
 		}
 	})

@@ -140,7 +140,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		{"Leave", func() error { return s.Leave(ctx, []string{"t"}) }},
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }},
 		{"ReserveRequest", func() error { return two(s.ReserveRequest(ctx, request)) }}, // finds the first
-		{"SaveRequest", func() error { return s.SaveRequest(ctx, request.Hash, 1, false) }},
+		{"SaveRequest", func() error { return s.SaveRequest(ctx, request) }},
 		{"PurgeRequests", func() error { return one(s.PurgeRequests(old(requestTable, "create_time"), 5)) }},
 		{"CreateToken", func() error { return s.CreateToken(ctx, access) }},
 		{"AccessTokens", func() error { return two(s.AccessTokens(ctx)) }},

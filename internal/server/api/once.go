@@ -19,7 +19,7 @@ type Requests interface {
 	// ReserveRequest stores the request, or returns the one that is stored under its hash, and false.
 	ReserveRequest(ctx context.Context, r row.Request) (row.Request, bool, error)
 	// SaveRequest notes that the task of a request is stored.
-	SaveRequest(ctx context.Context, hash [32]byte, taskID int64, duplicate bool) error
+	SaveRequest(ctx context.Context, r row.Request) error
 }
 
 // saveOnce serves a save under its idempotency key. It stores the id of the task before it saves the task. So a
@@ -53,7 +53,8 @@ func (a *API) saveOnce(ctx context.Context, in *saveInput, item delaytask.Item) 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.requests.SaveRequest(ctx, known.Hash, id, out.Status == http.StatusOK); err != nil {
+	known.TaskID, known.Duplicate, known.Rescheduled = id, out.Status == http.StatusOK, out.Body.Rescheduled
+	if err := a.requests.SaveRequest(ctx, known); err != nil {
 		// A repetition saves under the same id, so the task is stored once.
 		a.log.Warn("an idempotency key could not be marked as served", "task", id, "err", err)
 	}
@@ -97,9 +98,7 @@ func (a *API) isOwn(ctx context.Context, in *saveInput, id int64) (bool, error) 
 // again answers as the first time, whatever has become of the task since. The request is stored for longer than some
 // tasks.
 func (a *API) again(ctx context.Context, in *saveInput, known row.Request) (*savedOutput, error) {
-	mode := delaytask.ConflictMode(in.Body.OnConflict)
-	replaced := known.Duplicate && (mode == delaytask.ReplaceTime || mode == delaytask.ReplaceTimeAndBody)
-	out := savedAs(known.Duplicate && !replaced, replaced)
+	out := savedAs(known.Duplicate && !known.Rescheduled, known.Rescheduled)
 	task, err := a.scheduler.Get(ctx, delaytask.ID(known.TaskID))
 	switch {
 	case errors.Is(err, delaytask.ErrNotFound):

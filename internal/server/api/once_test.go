@@ -83,6 +83,20 @@ func TestAnIdempotencyKeyIsNotTheKeyOfItsTask(t *testing.T) {
 	}
 }
 
+func TestARescheduleIsAnsweredAsOneAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Save(`{"tag":"t","key":"k","delay":"2h"}`)
+	for delay, rescheduled := range map[string]bool{"1h": true, "3h": false} {
+		for range 2 {
+			again := s.once(200, delay, `{"tag":"t","key":"k","delay":"`+delay+`","on_conflict":"only_earlier"}`)
+			if again.Rescheduled != rescheduled || again.Duplicate == rescheduled {
+				t.Errorf("%s: got %+v", delay, again)
+			}
+		}
+	}
+}
+
 func TestARefusedRequestLeavesItsIdempotencyKeyFree(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -162,7 +176,7 @@ func TestACrashIsHealedByTheRepetition(t *testing.T) {
 // forgetful simulates processes that crash between a save and its mark.
 type forgetful struct{ Requests }
 
-func (forgetful) SaveRequest(context.Context, [32]byte, int64, bool) error {
+func (forgetful) SaveRequest(context.Context, row.Request) error {
 	return errors.New("crashed")
 }
 
