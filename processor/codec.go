@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 )
 
-// Codec turns bodies into what is stored, and back. Encode yields UTF-8 text: bodies are stored in a text column. A panic
-// of Decode counts as its error. A codec is used concurrently.
+// Codec turns bodies into what is stored, and back. Encode yields UTF-8 text: bodies are stored in a text column. A
+// panic of Decode counts as its error. A codec is used concurrently.
 type Codec interface {
 	Encode(body any) ([]byte, error)
 	// Decode stores the body in the value that into points to.

@@ -103,8 +103,8 @@ func (k Kind[T]) Item(body T, delay time.Duration, opts ...Option) Item {
 	return Item{Tag: k.tag, Body: k.bodyOf(body), Delay: delay, Options: k.options(opts)}
 }
 
-// bodyOf depends on T alone, as decode does. The pointer hides what an interface holds: a string in an any is encoded as
-// JSON, too. It also has the methods that decode uses.
+// bodyOf depends on T alone, as decode does. The pointer hides what an interface holds: a string in an any is encoded
+// as JSON, too. It also has the methods that decode uses.
 func (k Kind[T]) bodyOf(body T) any {
 	if k.codec != nil {
 		return encodedBody{k.codec, body}

@@ -16,7 +16,7 @@ import (
 
 func (a *app) getCommand() *cobra.Command {
 	var name taskName
-	var wait time.Duration
+	var wait string
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show everything about a task",
@@ -32,8 +32,14 @@ func (a *app) getCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var limit time.Duration
+			if cmd.Flags().Changed("wait") {
+				if limit, err = parseDuration("wait", wait); err != nil {
+					return err
+				}
+			}
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
-				task, err := getEnded(ctx, s, ref, wait)
+				task, err := getEnded(ctx, s, ref, limit)
 				if err != nil {
 					return err
 				}
@@ -45,7 +51,8 @@ func (a *app) getCommand() *cobra.Command {
 		},
 	}
 	name.addFlags(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this long until the task is completed, failed or cancelled")
+	cmd.Flags().StringVar(&wait, "wait", "", "wait this long until the task is completed, failed or cancelled")
+	noFiles(cmd, "wait")
 	return a.withJSON(cmd)
 }
 
@@ -53,9 +60,6 @@ func (a *app) getCommand() *cobra.Command {
 func getEnded(
 	ctx context.Context, s *delaytask.Scheduler, ref delaytask.Ref, wait time.Duration,
 ) (delaytask.TaskRow, error) {
-	if wait < 0 {
-		return delaytask.TaskRow{}, misusedf("--wait must not be negative")
-	}
 	task, err := s.Get(ctx, ref)
 	if err != nil || wait == 0 || task.Broken != "" {
 		return task, err

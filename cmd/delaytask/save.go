@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delaytask/delaytask"
+	"github.com/delaytask/delaytask/internal/bridge"
 	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -90,12 +91,13 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...)
+	_, err = processor.NewSave(args[0], body, delay, processor.Limits{Body: math.MaxInt}, options...)
 	if err != nil {
 		return err // before a database is created or read
 	}
+	item := delaytask.Item{Tag: args[0], Body: body, Delay: delay, Options: options}
 	return a.onScheduler(cmd.Context(), c, creates, func(ctx context.Context, s *delaytask.Scheduler) error {
-		number, err := s.SaveDelayTask(ctx, args[0], body, delay, options...)
+		number, _, rescheduled, err := bridge.Save(ctx, s, item)
 		if duplicate, ok := errors.AsType[*delaytask.DuplicateError](err); ok && a.json {
 			return errors.Join(err, a.printJSON(savedView{duplicate.ID, args[0], f.key, f.app, true, false}))
 		}
@@ -103,7 +105,7 @@ func (a *app) save(cmd *cobra.Command, args []string, f *saveFlags) error {
 			return err
 		}
 		if a.json {
-			return a.printJSON(savedView{number, args[0], f.key, f.app, false, number != wanted.ID})
+			return a.printJSON(savedView{number, args[0], f.key, f.app, false, rescheduled})
 		}
 		return a.printf("%d\n", number)
 	})

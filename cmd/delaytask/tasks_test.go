@@ -79,6 +79,11 @@ func TestSaveReschedulesTheTaskThatCarriesItsKey(t *testing.T) {
 	if s.decode(&v, "get", fmt.Sprint(first.ID)); *v.Body != "2" || v.DelayMS > 300_000 || v.DelayMS < 200_000 {
 		t.Errorf("the task is %+v", v)
 	}
+	var own savedView
+	if s.decode(&own, "save", "t", "4", "--key", "k", "--delay", "1m", "--on-conflict", "replace-time-and-body", "--id",
+		fmt.Sprint(first.ID)); !own.Rescheduled {
+		t.Errorf("saved again under its id: %+v", own)
+	}
 	if r := save("3", "1s", "only-later"); r.code != exitFailed || !strings.Contains(r.stdout, `"duplicate": true`) {
 		t.Errorf("a mode that keeps the task: code %d, %s", r.code, r.stdout)
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // waits answers those who wait for the end of a task. One reader serves them all: thousands of waits share their
-// statements from the first look on. It asks for the states of all these tasks, whichever process ends them. The rows of
-// tasks that a caller begins to wait for, and of those that end in this process, are read at once.
+// statements from the first look on. It asks for the states of all these tasks, whichever process ends them. When a
+// wait begins, and when its task ends in this process, the row is read at once.
 type waits struct {
 	mu      sync.Mutex // guards what follows; innermost
 	tasks   map[int64]*awaited
@@ -185,7 +185,7 @@ func (w *waits) takeLook() []int64 {
 	return idsOf(look, (*awaited).task)
 }
 
-// waited leaves out the tasks that nobody waits for any more. Another wait for one of them began anew.
+// waited leaves out the tasks that no caller waits for any more. A later wait for one of them has begun anew.
 func (w *waits) waited(tasks []*awaited) []*awaited {
 	return slices.DeleteFunc(tasks, func(a *awaited) bool { return w.tasks[a.id] != a })
 }
