@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -82,8 +83,11 @@ type Subject struct {
 	Retention map[row.Status]time.Duration // of final statuses; 0: for ever
 	Receivers []string                     // tags whose tasks are posted to addresses of the settings
 
+	Progress func(done, total int) // is called after each check, also from several goroutines; may be nil
+
 	inspect sqlstore.Inspector
 	account sqlstore.Account // zero on SQLite
+	looked  func()           // is called after each check
 }
 
 const (
@@ -120,7 +124,7 @@ var (
 func Examine(ctx context.Context, s Subject) Report {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := Report{Findings: []Finding{}}
+	var r Report
 	s.inspect = sqlstore.Inspect(s.Store)
 	checks := []check{{"migrations", checkMigrations, "SELECT ON DATABASE.delay_task_goose_version"}}
 	if s.Kind == sqlstore.SQLite {
@@ -129,9 +133,37 @@ func Examine(ctx context.Context, s Subject) Report {
 		s.account, _ = s.inspect.Account(ctx) // without it a GRANT names no account
 		checks = append(checks, ofServer...)
 	}
+	s.looked = s.counter(len(checks))
 	r.add(ctx, &s, append(checks, r.examineStart(ctx, &s)...))
+	r.Findings = merged(r.Findings)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
 	return r
+}
+
+// counter counts these checks and all that a database allows which has its tables.
+func (s *Subject) counter(checks int) (looked func()) {
+	if s.Progress == nil {
+		return func() {}
+	}
+	const plans = 1
+	total := checks + len(s.inspect.StartChecks(s.BodyLimit)) + plans + len(s.inspect.ServiceChecks()) + len(ofTasks) +
+		len(ofService)
+	var done atomic.Int32
+	return func() { s.Progress(int(done.Add(1)), total) }
+}
+
+// merged makes one finding of those that the same command mends.
+func merged(findings []Finding) (all []Finding) {
+	all = []Finding{} // [] in JSON when there is none
+	for _, f := range findings {
+		same := slices.IndexFunc(all, func(a Finding) bool { return a.Code == f.Code && a.Fix == f.Fix })
+		if same < 0 {
+			all = append(all, f)
+			continue
+		}
+		all[same].Title += "; " + f.Title
+	}
+	return all
 }
 
 // add runs the checks, some at a time, and keeps their order.
@@ -161,6 +193,7 @@ func (r *Report) put(check string, found []Finding) {
 func (c check) look(ctx context.Context, s *Subject) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	defer s.looked()
 	found, err := c.run(ctx, s)
 	if err != nil {
 		found = append(found, s.unread(c, err))

@@ -6,21 +6,23 @@ import (
 	"slices"
 )
 
-// checkPlans looks for indexes that are missing, and asks how the database would run the hot statements.
+// checkPlans looks for indexes that statements cannot use, and asks how the database would run the hot statements.
 func checkPlans(ctx context.Context, s *Subject) (found []Finding, err error) {
-	missing, err := s.inspect.MissingIndexes(ctx)
+	unusable, err := s.inspect.UnusableIndexes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, index := range missing {
-		f := Finding{"index_missing", Warning, fmt.Sprintf("the index %s (%s) is missing", index.Name, index.Columns),
-			"reads become slow as the table " + index.Table + " grows", index.Create()}
+	for _, index := range unusable {
+		f := Finding{"index_missing", Warning,
+			fmt.Sprintf("the index %s (%s) %s", index.Name, index.Columns, index.Is),
+			"reads become slow as the table " + index.Table + " grows", index.Mend}
 		if index.Needed() {
-			f.Severity, f.Meaning = Critical, "statements that enter by it fail: no task is found or starts"
+			f.Severity, f.Meaning = Critical,
+				"statements that enter by it fail, or read the whole table: tasks are not found or start late"
 		}
 		found = append(found, f)
 	}
-	plans, err := s.inspect.Plans(ctx, missing)
+	plans, err := s.inspect.Plans(ctx, unusable)
 	if err != nil {
 		return found, err
 	}

@@ -47,7 +47,7 @@ func checkReceivers(ctx context.Context, s *Subject) (found []Finding, err error
 			fmt.Sprintf("calls with %s of tag %s have failed within the last hour: %s", atLeast(len(failed)), tag,
 				strings.TrimPrefix(last, failedCall)),
 			"the tasks are tried again until their attempts are used up; the log of the receiver says why it fails",
-			"delaytask list --tag " + tag})
+			"repair the receiver, then run those that failed for good again: delaytask retry --tag " + tag})
 	}
 	return found, nil
 }

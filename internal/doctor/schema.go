@@ -67,6 +67,7 @@ func (r *Report) start(ctx context.Context, s *Subject, prefix string, checks []
 func (s *Subject) start(ctx context.Context, c sqlstore.StartCheck) (found []Finding, failed bool) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	defer s.looked()
 	warnings, errs := c.Run(ctx)
 	for _, err := range errs {
 		if row.ClassOf(err) != row.ClassOperator {
@@ -107,7 +108,7 @@ func (s *Subject) set(name, value string) string {
 	if s.account.Server == "MySQL" {
 		return "SET PERSIST " + name + " = " + value
 	}
-	return "SET GLOBAL " + name + " = " + value + ", and the same in the server's option file"
+	return "SET GLOBAL " + name + " = " + value + " /* and in the option file of the server */"
 }
 
 // missingPrivileges names the statements for all tables: granting twice changes nothing.

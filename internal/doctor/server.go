@@ -99,12 +99,13 @@ func (s *Subject) judge(told settings) (found []Finding) {
 type adder func(code string, severity Severity, title, meaning, fix string)
 
 func (s *Subject) judgeConnections(told settings, add adder) {
-	most, known := number(told.global["max_connections"])
-	if user, limited := number(told.global["max_user_connections"]); limited && user > 0 {
-		most = min(most, user)
-	}
+	server, known := number(told.global["max_connections"])
 	if !known {
 		return
+	}
+	most, limit := server, "max_connections"
+	if user, limited := number(told.global["max_user_connections"]); limited && user > 0 && user < server {
+		most, limit = user, "max_user_connections"
 	}
 	const others = 10 // for an operator, monitoring and this command
 	need := told.nodes*told.pool + others
@@ -113,13 +114,13 @@ func (s *Subject) judgeConnections(told settings, add adder) {
 	switch {
 	case need > most:
 		add("connections", Warning,
-			fmt.Sprintf("the server takes %d connections, and %d processes may open %d", most, told.nodes, need-others),
+			fmt.Sprintf("%s is %d, and the live processes may open %d connections", limit, most, need-others),
 			"connections are refused when all are busy, and saves and claims wait",
-			s.set("max_connections", strconv.Itoa(2*need)))
-	case refused > 0 || used >= most:
+			s.set(limit, strconv.Itoa(2*need)))
+	case refused > 0 || used >= server:
 		add("connections", Warning,
-			fmt.Sprintf("all %d connections of the server have been in use since its start", most),
-			"connections were refused, and saves and claims waited", s.set("max_connections", strconv.Itoa(2*most)))
+			fmt.Sprintf("all %d connections of the server have been in use since its start", server),
+			"connections were refused, and saves and claims waited", s.set("max_connections", strconv.Itoa(2*server)))
 	}
 }
 

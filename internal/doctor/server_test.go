@@ -32,7 +32,8 @@ func TestSettingsOfAServerAreJudged(t *testing.T) {
 		{"global.wait_timeout=59", "wait_timeout", Warning, "SET PERSIST wait_timeout = 600"},
 		{"global.max_connections=84", "connections", Warning, "SET PERSIST max_connections = 170"}, // 3 × 25 + 10
 		{"global.max_connections=85", "", OK, ""},
-		{"global.max_user_connections=84", "connections", Warning, ""},
+		{"global.max_user_connections=84", "connections", Warning, "SET PERSIST max_user_connections = 170"},
+		{"global.max_user_connections=85 status.max_used_connections=90", "", OK, ""},
 		{"status.max_used_connections=151", "connections", Warning, "SET PERSIST max_connections = 302"},
 		{"status.connection_errors_max_connections=1", "connections", Warning, ""},
 		{"session.wsrep_on=ON status.wsrep_cluster_status=Primary status.wsrep_ready=ON", "", OK, ""},

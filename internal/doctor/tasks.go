@@ -8,6 +8,7 @@ import (
 
 	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/wire"
 )
 
 const (
@@ -118,10 +119,14 @@ func (l *late) add(tag string, by time.Duration) {
 }
 
 func (l *late) String() string {
-	return fmt.Sprintf("%s; the oldest is due for %v", few(l.tags), l.by.Truncate(time.Second))
+	return fmt.Sprintf("%s; the oldest is due for %s", few(l.tags), span(l.by))
 }
 
+func span(d time.Duration) string { return wire.FormatDuration(d.Truncate(time.Second)) }
+
 func isAlive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }
+
+const startOne = "start a process where none is alive, such as delaytask serve; delaytask nodes lists them"
 
 // checkLeases looks for executing tasks whose lease is long over.
 func checkLeases(ctx context.Context, s *Subject) ([]Finding, error) {
@@ -136,10 +141,10 @@ func checkLeases(ctx context.Context, s *Subject) ([]Finding, error) {
 	stuck := slices.DeleteFunc(expired, func(r row.Row) bool { return reading.Time.Sub(r.Due) < leaseOver })
 	if len(stuck) > 0 {
 		return []Finding{{"tasks_stuck", Critical,
-			fmt.Sprintf("%s execute with a lease that is over for %v, such as %d", atLeast(len(stuck)),
-				reading.Time.Sub(stuck[0].Due).Truncate(time.Second), stuck[0].ID),
+			fmt.Sprintf("%s with a lease that is over for %s, such as %d", atLeast(len(stuck)),
+				span(reading.Time.Sub(stuck[0].Due)), stuck[0].ID),
 			"a rescue takes such tasks back within seconds: no process runs, or another transaction locks the rows",
-			"delaytask nodes"}}, nil
+			startOne}}, nil
 	}
 	if len(broken) > 0 {
 		return []Finding{{"tasks_broken", Warning,
@@ -185,10 +190,9 @@ func checkPurge(ctx context.Context, s *Subject) (found []Finding, err error) {
 		}
 		if len(behind.tags) > 0 {
 			found = append(found, Finding{"purge_behind", Warning,
-				fmt.Sprintf("%s tasks are %v past their retention of %v: %s", status,
-					behind.by.Truncate(time.Second), retention, few(behind.tags)),
-				"the table grows: only running processes delete, and each by its own retention",
-				"delaytask nodes"})
+				fmt.Sprintf("%s tasks are %s past their retention of %s: %s", status, span(behind.by), span(retention),
+					few(behind.tags)),
+				"the table grows: only running processes delete, and each by its own retention", startOne})
 		}
 	}
 	return found, nil

@@ -56,8 +56,10 @@ func judgeServer(variables map[string]string, bodyLimit int) ([]Warning, error) 
 	}
 	packet, packetErr := strconv.ParseInt(variables["max_allowed_packet"], 10, 64)
 	if need := int64(bodyLimit) + besideBody; packetErr == nil && packet < need {
-		const hint = "set max_allowed_packet to at least %d, or lower BodyLimit by at least %d"
-		return nil, refuse(fmt.Sprintf(hint, need, need-packet),
+		const hint = "run: SET GLOBAL max_allowed_packet = %d /* and in the option file of the server;" +
+			" or lower BodyLimit by at least %d */"
+		least := max(leastPacket, (need+1023)/1024*1024) // servers round down to a multiple of 1024
+		return nil, refuse(fmt.Sprintf(hint, least, need-packet),
 			"bodies of up to %d bytes are to be saved (BodyLimit), and max_allowed_packet of the server is %d",
 			bodyLimit, packet)
 	}

@@ -58,8 +58,8 @@ func TestServerThatCannotServeIsRefused(t *testing.T) {
 		"super_read_only=ON":      readOnly,
 		"innodb_read_only=ON":     readOnly,
 		"max_allowed_packet=1114111": "bodies of up to 1048576 bytes are to be saved (BodyLimit), and" +
-			" max_allowed_packet of the server is 1114111 (set max_allowed_packet to at least 1114112, or lower" +
-			" BodyLimit by at least 1)",
+			" max_allowed_packet of the server is 1114111 (run: SET GLOBAL max_allowed_packet = 16777216 /*" +
+			" and in the option file of the server; or lower BodyLimit by at least 1 */)",
 	} {
 		_, err := judgeServer(saying(variable), 1<<20)
 		if err == nil || row.ClassOf(err) != row.ClassOperator || !strings.Contains(err.Error(), want) {

@@ -220,7 +220,7 @@ func TestCheckRefusesABodyLimitThatNoPacketHolds(t *testing.T) {
 			s := sqlstore.New(pool, sqlstore.MySQL)
 			defer s.Close(t.Context())
 			refused(t, s, longest+1,
-				fmt.Sprint(longest+1), fmt.Sprint("is ", packet), fmt.Sprint("at least ", packet+1))
+				fmt.Sprint(longest+1), fmt.Sprint("is ", packet), fmt.Sprint("max_allowed_packet = ", packet+1024))
 			must(t, one(s.Check(t.Context(), longest)))
 			if packet > 16<<20 {
 				continue // it would take long

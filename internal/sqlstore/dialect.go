@@ -88,7 +88,8 @@ type dialect struct {
 
 	explain      func(context.Context, queryer, planned) (keys []string, sorted bool, err error)
 	indexes      []Index
-	indexColumns string // selects names of indexes, and their columns between commas
+	indexColumns string // selects the columns of all indexes, in their order
+	replaceIndex string // formats the statement that replaces an index: table, name, "UNIQUE " or "", columns
 
 	hashesKeys bool // active_key is a hash, not the plain bytes
 

@@ -93,6 +93,7 @@ var driverFaults = []struct {
 	fault
 }{
 	{driver.ErrBadConn, fault{row.ClassNotApplied, hintBadConn}},
+	{mysql.ErrInvalidConn, fault{row.ClassUnknown, hintNoAnswer}},
 	{sql.ErrConnDone, fault{row.ClassNotApplied, ""}},
 	{sql.ErrTxDone, fault{row.ClassCaller, "the transaction was committed or rolled back before"}},
 	{mysql.ErrPktTooLarge, fault{row.ClassCaller, hintPacket}},
@@ -106,6 +107,7 @@ var driverFaults = []struct {
 
 const (
 	hintBadConn   = "the connection was closed, or the server is read-only, as after a failover"
+	hintNoAnswer  = "the connection was lost, or no answer came in time: look at the server, and at what is between"
 	hintAccount   = "check the user and the password in the DSN, and how the server lets this user log in"
 	hintPrivilege = "grant the database user the missing privilege"
 	hintMigrate   = "bring the schema up to date with: delaytask migrate up"

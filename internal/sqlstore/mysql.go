@@ -65,9 +65,10 @@ var mysqlDialect = dialect{
 
 	explain: mysqlExplain,
 	indexes: slices.Concat(schemaIndexes, serverIndexes),
-	indexColumns: "SELECT table_name AS on_table, index_name AS name," +
-		" GROUP_CONCAT(column_name ORDER BY seq_in_index) AS columns FROM information_schema.statistics" +
-		" WHERE table_schema = DATABASE() AND table_name IN (" + quoted(Tables()) + ") GROUP BY table_name, index_name",
+	// MySQL and MariaDB name the column differently that says whether statements may use an index.
+	indexColumns: "SELECT * FROM information_schema.statistics WHERE table_schema = DATABASE()" +
+		" AND table_name IN (" + quoted(Tables()) + ") ORDER BY table_name, index_name, seq_in_index",
+	replaceIndex: "ALTER TABLE %[1]s DROP INDEX %[2]s, ADD %[3]sINDEX %[2]s (%[4]s)",
 
 	hashesKeys: true,
 

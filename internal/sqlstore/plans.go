@@ -109,11 +109,11 @@ type Plan struct {
 func (p Plan) Good() bool { return len(p.Entered) == 0 || slices.Equal(p.Entered, []string{p.Want}) }
 
 // Plans asks the database how it would run the engine's statements. It runs none of them. A statement whose index is
-// missing is left out.
-func (i Inspector) Plans(ctx context.Context, missing []Index) ([]Plan, error) {
+// unusable is left out.
+func (i Inspector) Plans(ctx context.Context, unusable []Unusable) ([]Plan, error) {
 	var plans []Plan
 	for _, p := range plannedStatements(i.s.dialect) {
-		if slices.ContainsFunc(missing, func(m Index) bool { return m.Name == p.key }) {
+		if slices.ContainsFunc(unusable, func(u Unusable) bool { return u.Name == p.key }) {
 			continue
 		}
 		entered, _, err := i.s.dialect.explain(ctx, i.s.db, p)
@@ -147,30 +147,58 @@ var (
 	}
 )
 
-// Create is the statement that makes the index.
-func (x Index) Create() string {
-	unique := ""
-	if x.Unique {
-		unique = "UNIQUE "
-	}
-	return "CREATE " + unique + "INDEX " + x.Name + " ON " + x.Table + " (" + x.Columns + x.order + ")"
-}
-
 // Needed reports whether statements fail without the index, and are not just slow.
 func (x Index) Needed() bool { return x.Name == dueKey || x.Name == activeKey }
 
-// MissingIndexes returns the indexes of the schema that are not there, or are on other columns. It leaves out those of
-// missing tables: each table has an index of its keys.
-func (i Inspector) MissingIndexes(ctx context.Context) ([]Index, error) {
+// Unusable is an index of the schema that statements cannot use.
+type Unusable struct {
+	Index
+	Is   string // what is wrong
+	Mend string // the statement that mends it
+}
+
+// UnusableIndexes returns the indexes of the schema that are not there, are others by the same name, or are hidden from
+// statements. It leaves out those of missing tables: each table has an index of its keys.
+func (i Inspector) UnusableIndexes(ctx context.Context) (unusable []Unusable, err error) {
 	rows, err := readTexts(ctx, i.s.db, i.s.dialect.indexColumns)
 	if err != nil {
 		return nil, classify("read the indexes", err)
 	}
-	columns, tables := make(map[string]string, len(rows)), make(map[string]bool)
+	found, tables := map[string][]map[string]string{}, map[string]bool{}
 	for _, r := range rows {
-		columns[r["name"]], tables[r["on_table"]] = r["columns"], true
+		found[r["index_name"]], tables[r["table_name"]] = append(found[r["index_name"]], r), true
 	}
-	return slices.DeleteFunc(slices.Clone(i.s.dialect.indexes), func(x Index) bool {
-		return !tables[x.Table] || columns[x.Name] == strings.ReplaceAll(x.Columns, " ", "")
-	}), nil
+	for _, x := range i.s.dialect.indexes {
+		if !tables[x.Table] {
+			continue
+		}
+		unique := ""
+		if x.Unique {
+			unique = "UNIQUE "
+		}
+		add := func(is, mend string) {
+			mend = fmt.Sprintf(mend, x.Table, x.Name, unique, x.Columns+x.order)
+			unusable = append(unusable, Unusable{x, is, mend})
+		}
+		switch columns := found[x.Name]; {
+		case len(columns) == 0:
+			add("is missing", "CREATE %[3]sINDEX %[2]s ON %[1]s (%[4]s)")
+		case x.isOther(columns):
+			add("is another one by this name", i.s.dialect.replaceIndex)
+		case columns[0]["is_visible"] == "NO":
+			add("is invisible", "ALTER TABLE %[1]s ALTER INDEX %[2]s VISIBLE")
+		case columns[0]["ignored"] == "YES":
+			add("is ignored", "ALTER TABLE %[1]s ALTER INDEX %[2]s NOT IGNORED")
+		}
+	}
+	return unusable, nil
+}
+
+// isOther reports whether the index that was found has other columns, or lets values repeat.
+func (x Index) isOther(columns []map[string]string) bool {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c["column_name"])
+	}
+	return strings.Join(names, ", ") != x.Columns || x.Unique && columns[0]["non_unique"] == "1"
 }

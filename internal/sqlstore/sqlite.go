@@ -49,8 +49,9 @@ var sqliteDialect = dialect{
 
 	explain: sqliteExplain,
 	indexes: schemaIndexes,
-	indexColumns: "SELECT m.tbl_name AS on_table, m.name AS name, GROUP_CONCAT(i.name) AS columns" +
-		" FROM sqlite_master m, pragma_index_info(m.name) i WHERE m.type = 'index' GROUP BY m.name",
+	indexColumns: "SELECT m.tbl_name AS table_name, m.name AS index_name, i.name AS column_name" +
+		" FROM sqlite_master m, pragma_index_info(m.name) i WHERE m.type = 'index' ORDER BY m.name, i.seqno",
+	replaceIndex: "DROP INDEX %[2]s; CREATE %[3]sINDEX %[2]s ON %[1]s (%[4]s)",
 
 	inTransaction: sqliteInTransaction,
 
