@@ -32,7 +32,12 @@ var trees embed.FS
 // Up applies what is missing. Any number of processes may call it at once, and all succeed. It changes nothing when
 // nothing is missing.
 func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
-	p, err := provider(db, kind)
+	return UpEach(ctx, db, kind, func() {})
+}
+
+// UpEach is [Up], and calls applied after each migration.
+func UpEach(ctx context.Context, db *sql.DB, kind sqlstore.Kind, applied func()) error {
+	p, err := provider(db, kind, applied)
 	if err != nil {
 		return err
 	}
@@ -48,7 +53,7 @@ func Up(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 
 // Down reverts the newest applied migration. What is stored in the tables that it drops is lost.
 func Down(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
-	p, err := provider(db, kind)
+	p, err := provider(db, kind, nil)
 	if err != nil {
 		return err
 	}
@@ -58,7 +63,7 @@ func Down(ctx context.Context, db *sql.DB, kind sqlstore.Kind) error {
 	return nil
 }
 
-func provider(db *sql.DB, kind sqlstore.Kind) (*goose.Provider, error) {
+func provider(db *sql.DB, kind sqlstore.Kind, applied func()) (*goose.Provider, error) {
 	tree, err := tree(kind)
 	if err != nil {
 		return nil, err
@@ -67,6 +72,7 @@ func provider(db *sql.DB, kind sqlstore.Kind) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	versions.applied = applied
 	opts := []goose.ProviderOption{
 		goose.WithStore(versions),
 		goose.WithDisableGlobalRegistry(true), // the application may use goose for its own migrations

@@ -48,7 +48,11 @@ func TestUpAndDownGoStepByStepAndStatusSaysWhereTheyAre(t *testing.T) {
 		}
 		up := func() (columnNames []string, notes []note) {
 			t.Helper()
-			must(t, migrations.Up(t.Context(), db.DB, kind))
+			missing, applied := pending(t, db, kind), 0
+			must(t, migrations.UpEach(t.Context(), db.DB, kind, func() { applied++ }))
+			if applied != missing {
+				t.Errorf("%d of %d migrations were told", applied, missing)
+			}
 			if n := pending(t, db, kind); n != 0 {
 				t.Errorf("%d migrations are pending after the way up, want none", n)
 			}

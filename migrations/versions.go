@@ -17,6 +17,7 @@ const versionTable = "delay_task_goose_version"
 type versions struct {
 	database.Store
 	create, exists string
+	applied        func() // is called after each migration
 }
 
 func newVersions(kind sqlstore.Kind) (*versions, error) {
@@ -65,6 +66,9 @@ func (v *versions) Insert(ctx context.Context, db database.DBTxConn, req databas
 		SELECT v, 1 FROM (SELECT ? AS v) n WHERE NOT EXISTS (SELECT 1 FROM ` + versionTable + ` WHERE version_id = ?)`
 	if _, err := db.ExecContext(ctx, insert, req.Version, req.Version); err != nil {
 		return fmt.Errorf("note migration %d: %w", req.Version, err)
+	}
+	if req.Version > 0 {
+		v.applied()
 	}
 	return nil
 }

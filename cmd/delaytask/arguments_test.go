@@ -110,6 +110,6 @@ func TestTheBarWritesAtMostTenTimesASecond(t *testing.T) {
 		if n := strings.Count(out.String(), "\r"); n != 11 {
 			t.Errorf("it was drawn %d times", n)
 		}
-		contains(t, out.String(), "] 500 of 1,000", "#] 1,000 of 1,000\n")
+		contains(t, out.String(), "] 500 of 1,000", "#] 1,000 of 1,000"+eraseRest+"\n")
 	})
 }

@@ -45,7 +45,7 @@ func (a *app) printBench(r *bench.Report) error {
 	if err := a.printf("\n"); err != nil {
 		return err
 	}
-	t := a.newTable("FIGURE", "MEDIAN", "LOWEST", "HIGHEST", "OF")
+	t := a.newTable("FIGURE", "MEDIAN", "LOWEST", "HIGHEST", "OF").mayCut(4)
 	for _, l := range r.Lines {
 		var least, most string
 		if len(l.Turns) > 1 {

@@ -139,7 +139,8 @@ const (
 )
 
 func (t *narrator) runs() {
-	t.chapter("2. The tasks run. Times are UTC; the service read its clock in the first line of each processor.")
+	t.chapter("2. The tasks run. Times are local (%s), read by the service as each processor begins.",
+		time.Now().Format("UTC-07:00"))
 	t.say()
 	t.say(words(bold, clocks+runsAfter, "DUE", "STARTED", "LATE", "TAG", "TASK"))
 }
@@ -161,7 +162,7 @@ func (t *narrator) start(e event, nth int) {
 	case s.plainSQL:
 		note.text = "the row from plain SQL"
 	}
-	due, at := e.Due.UTC(), e.At.Add(t.offset.middle()).UTC()
+	due, at := e.Due.Local(), e.At.Add(t.offset.middle()).Local()
 	t.say(words(dim, clocks, due.Format(clockLayout), at.Format(clockLayout)),
 		words(plain, runsAfter, lateness(t.offset.late(e.At, e.Due)), s.Tag, s.Name), note)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ Exit codes: 0 nothing as bad as --fail-on was found, 1 something was, 2 wrong us
 			if err != nil {
 				return err
 			}
-			if err := a.printReport(report); err != nil {
+			if err := a.printReport(report, cmd.Flags().Changed("dsn")); err != nil {
 				return err
 			}
 			if report.Worst() >= severity {
@@ -79,22 +80,27 @@ func (a *app) examine(cmd *cobra.Command) (report doctor.Report, err error) {
 	case err != nil:
 		return report, unreachable{err}
 	}
+	defer a.working()()
 	const patience = 3 * time.Second
 	reached, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	db, kind, err := sqlstore.Connect(reached, c.DSN)
+	if err != nil && reached.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %v: %w; look at the server, and at what is between", patience, err)
+	}
 	if err != nil {
 		return report, unreachable{err}
 	}
-	defer a.working()()
-	report = examineDatabase(ctx, db, kind, c)
+	report = a.examineDatabase(ctx, db, kind, c)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx) // what was interrupted is no finding
 	}
 	return report, errors.Join(err, db.Close())
 }
 
-func examineDatabase(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, c config.Config) doctor.Report {
+func (a *app) examineDatabase(
+	ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, c config.Config,
+) doctor.Report {
 	store := sqlstore.New(db, kind)
 	defer store.Close(context.WithoutCancel(ctx)) // its connections end with the pool
 	subject := doctor.Subject{
@@ -102,6 +108,7 @@ func examineDatabase(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, c con
 		Retention: map[row.Status]time.Duration{
 			row.Completed: c.Retention.Completed, row.Failed: c.Retention.Failed, row.Cancelled: c.Retention.Cancelled,
 		},
+		Progress: func(done, total int) { a.busy.counts(done, total, "checks") },
 	}
 	for tag := range c.Receivers {
 		subject.Receivers = append(subject.Receivers, tag)
@@ -109,7 +116,8 @@ func examineDatabase(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, c con
 	return doctor.Examine(ctx, subject)
 }
 
-func (a *app) printReport(r doctor.Report) error {
+// printReport says where commands must be given the database too.
+func (a *app) printReport(r doctor.Report, byFlag bool) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -124,5 +132,10 @@ func (a *app) printReport(r doctor.Report) error {
 			return err
 		}
 	}
-	return a.printf("%s in %s.\n", counted(len(r.Findings), "finding"), counted(len(r.Checks), "check"))
+	isCommand := func(f doctor.Finding) bool { return strings.Contains(f.Fix, "delaytask ") }
+	hint := ""
+	if byFlag && slices.ContainsFunc(r.Findings, isCommand) {
+		hint = " Give the same --dsn to the commands of delaytask."
+	}
+	return a.printf("%s in %s.%s\n", counted(len(r.Findings), "finding"), counted(len(r.Checks), "check"), hint)
 }

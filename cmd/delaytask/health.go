@@ -69,6 +69,7 @@ func (a *app) health(cmd *cobra.Command, f *healthFlags) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
+	defer a.working()()
 	warning, err := s.ask(ctx, path, want)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.base, err)

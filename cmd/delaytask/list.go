@@ -75,7 +75,7 @@ first attempt started.`,
 			return a.onTasks(cmd, reads, func(ctx context.Context, s *delaytask.Scheduler) error {
 				filter := filterAt(s.Now())
 				filter.After, filter.Bodies = from, bodies && a.json
-				page, err := pages(ctx, s, filter, limit)
+				page, err := a.pages(ctx, s, filter, limit)
 				if err != nil {
 					return err
 				}
@@ -94,7 +94,7 @@ first attempt started.`,
 }
 
 // pages reads up to limit tasks, in as many pages as that takes.
-func pages(
+func (a *app) pages(
 	ctx context.Context, s *delaytask.Scheduler, filter delaytask.Filter, limit int,
 ) (all delaytask.Page, err error) {
 	for {
@@ -104,6 +104,7 @@ func pages(
 			return all, err
 		}
 		all.Tasks, all.Next = append(all.Tasks, page.Tasks...), page.Next
+		a.busy.counts(len(all.Tasks), limit, "tasks")
 		if page.Next == 0 || len(all.Tasks) >= limit {
 			return all, nil
 		}

@@ -19,6 +19,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		stdin: stdin, stdout: stdout, stderr: stderr, environ: environ,
 		watched: isTerminal(stderr), interactive: isTerminal(stdin) && isTerminal(stderr),
 	}
-	a.screen = a.screenOf(stdout)
+	a.screen, a.columns = a.screenOf(stdout), a.screenOf(stderr).width
 	return a.run(ctx, args)
 }
 
@@ -52,6 +53,7 @@ type app struct {
 	watched     bool // stderr is a terminal
 	interactive bool // stdin is too: questions can be asked
 	screen      screen
+	columns     int // of the terminal of stderr, 0 where that is none
 	busy        busy
 
 	configPath string // --config
@@ -123,13 +125,21 @@ var levels = map[string]slog.Level{
 	"error": slog.LevelError,
 }
 
-// logger writes to stderr. With --json it writes JSON, so that a program can read all output.
+// logger writes to stderr. With --json it writes JSON, so that a program can read all output. JSON has UTC, people read
+// local times.
 func (a *app) logger(c config.Log) *slog.Logger {
-	options := &slog.HandlerOptions{Level: levels[c.Level]}
-	if a.json || c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(a.stderr, options))
+	inZone := func(zone func(time.Time) time.Time) *slog.HandlerOptions {
+		return &slog.HandlerOptions{Level: levels[c.Level], ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+			if attr.Value.Kind() == slog.KindTime {
+				attr.Value = slog.TimeValue(zone(attr.Value.Time()))
+			}
+			return attr
+		}}
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, options))
+	if a.json || c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(a.stderr, inZone(time.Time.UTC)))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, inZone(time.Time.Local)))
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -39,14 +39,29 @@ func (a *app) migrateUpCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := migrations.Up(ctx, db.DB, kind); err != nil {
+				missing := func(s migrations.State) bool { return !s.Applied }
+				if err := migrations.UpEach(ctx, db.DB, kind, a.migrationsOf(before)); err != nil {
 					return err
 				}
-				missing := func(s migrations.State) bool { return !s.Applied }
 				return a.printMigrated(before, missing, "applied", "The tables are up to date.")
 			})
 		},
 	})
+}
+
+// migrationsOf shows how many of the missing migrations are applied, and returns what counts one more.
+func (a *app) migrationsOf(before []migrations.State) (applied func()) {
+	done, missing := 0, 0
+	for _, s := range before {
+		if !s.Applied {
+			missing++
+		}
+	}
+	a.busy.counts(done, missing, "migrations")
+	return func() {
+		done++
+		a.busy.counts(done, missing, "migrations")
+	}
 }
 
 func (a *app) migrateDownCommand() *cobra.Command {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/delaytask/delaytask/internal/server/config"
 	"github.com/delaytask/delaytask/internal/testkit/servertest"
 )
 
@@ -57,6 +60,17 @@ func TestTimesForPeopleAreLocal(t *testing.T) {
 	was := time.Local
 	t.Cleanup(func() { time.Local = was })
 	time.Local = shanghai
+	var out bytes.Buffer
+	for format, want := range map[string]string{
+		"text": "time=2026-03-02T07:59:59.250+08:00", "json": `"next":"2026-03-01T23:59:59.25Z"`,
+	} {
+		out.Reset()
+		at := time.Date(2026, 3, 1, 23, 59, 59, 250e6, time.UTC)
+		r := slog.NewRecord(at.In(shanghai), slog.LevelInfo, "m", 0)
+		r.Add("next", at.In(shanghai))
+		servertest.OK(t, (&app{stderr: &out}).logger(config.Log{Format: format}).Handler().Handle(t.Context(), r))
+		contains(t, out.String(), want)
+	}
 	const want = "It is due at 2026-03-02T07:59:59.250+08:00, says 2026."
 	if got := localTimes("It is due at 2026-03-01T23:59:59.250Z, says 2026."); got != want {
 		t.Errorf("got %s", got)
@@ -66,18 +80,40 @@ func TestTimesForPeopleAreLocal(t *testing.T) {
 	}
 }
 
-func TestFirstOutputTakesThePlaceOfTheBusyLine(t *testing.T) {
+func TestOtherOutputTakesThePlaceOfTheBusyLine(t *testing.T) {
 	t.Parallel()
 	var terminal bytes.Buffer
 	b := &busy{}
-	end := b.begin(&terminal)
-	b.draw(time.Now())
-	b.draw(time.Now().Add(3 * time.Second))
-	_, err := clearing{&terminal, b}.Write([]byte("done\n"))
-	servertest.OK(t, err)
-	b.draw(time.Now().Add(4 * time.Second))
+	end := b.begin(&terminal, 24)
+	after := func(seconds int) { b.draw(time.Now().Add(time.Duration(seconds) * time.Second)) }
+	write := func(text string) { servertest.OK(t, one(clearing{&terminal, b}.Write([]byte(text)))) }
+	after(0)
+	after(3)
+	write("a warning\n")
+	after(4) // the command works on
+	b.counts(2, 8, "checks")
+	after(5)
+	write("done?") // what is written now would stand behind it
+	after(6)
 	end()
-	if got := terminal.String(); got != "\rworking, 3 s \r\x1b[Kdone\n" {
+	const want = "\rworking, 3 s \x1b[K\r\x1b[Ka warning\n\rworking, 4 s \x1b[K\r2 of 8 checks, 5 s\x1b[K\r\x1b[Kdone?"
+	if got := terminal.String(); got != want {
 		t.Errorf("the terminal got %q", got)
 	}
+}
+
+func one[T any](_ T, err error) error { return err }
+
+func TestTheBarFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for columns := 1; columns < 100; columns++ {
+		for _, part := range []float64{0, 0.5, 1, 1.2, math.NaN()} {
+			line := barred(columns, part, "1,000 of 100,000 tasks")
+			if w := runewidth.StringWidth(line); w >= columns && columns > 1 {
+				t.Errorf("it takes %d of %d columns: %s", w, columns, line)
+			}
+		}
+	}
+	contains(t, barred(40, 0.5, "9 of 18"), "[##############...............] 9 of 18")
+	contains(t, barred(0, 0.5, "9 of 18"), "[####################....................] 9 of 18")
 }
