@@ -40,7 +40,7 @@ async function run(task) {
   else await call(path + "finish", { token });
 }
 
-process.on("SIGTERM", () => stop.abort()); // a task that runs is finished first
+for (const name of ["SIGTERM", "SIGINT"]) process.on(name, () => stop.abort()); // a task that runs is finished first
 while (!stop.signal.aborted) {
   try {
     const wait = AbortSignal.any ? AbortSignal.any([stop.signal, AbortSignal.timeout(60_000)]) : stop.signal;

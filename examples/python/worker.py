@@ -47,7 +47,8 @@ def stop(*_):  # a task that runs is finished first
         sys.exit(0)
 
 
-signal.signal(signal.SIGTERM, stop)
+for number in signal.SIGTERM, signal.SIGINT:
+    signal.signal(number, stop)
 while not stopping.is_set():
     try:
         tasks, polling = call(f"/v1/pop?tag={TAG}&wait=30s&ttr={TTR}s", {}).get("tasks", []), False

@@ -126,7 +126,8 @@ func worker(t *testing.T, interpreter, file string) {
 	id = save(t, c, `{"name":"again"}`)
 	p.Says("^hello again$")
 	completed(t, c, id)
-	p.Stops()
+	p.Signal(os.Interrupt) // Ctrl-C
+	p.EndsWell()
 }
 
 // need skips the test where a program is missing that delaytask itself does not need.
