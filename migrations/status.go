@@ -39,6 +39,11 @@ func Status(ctx context.Context, db *sql.DB, kind sqlstore.Kind) ([]State, error
 	return states, nil
 }
 
+// Remake says how to make again what was removed by hand from tables whose migrations are noted as applied.
+func Remake(kind sqlstore.Kind) string {
+	return "run what is missing of the statements that this prints: delaytask migrate sql --for " + kind.String()
+}
+
 func files(kind sqlstore.Kind) ([]string, error) {
 	tree, err := tree(kind)
 	if err != nil {

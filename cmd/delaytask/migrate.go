@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/spf13/cobra"
 
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/sqlstore"
 	"github.com/delaytask/delaytask/migrations"
 )
@@ -43,10 +47,34 @@ func (a *app) migrateUpCommand() *cobra.Command {
 				if err := migrations.UpEach(ctx, db.DB, kind, a.migrationsOf(before)); err != nil {
 					return err
 				}
+				if !slices.ContainsFunc(before, missing) {
+					if err := whole(ctx, db, kind); err != nil {
+						return err
+					}
+				}
 				return a.printMigrated(before, missing, "applied", "The tables are up to date.")
 			})
 		},
 	})
+}
+
+// whole returns an error when a table or a column of an applied migration was removed by hand.
+func whole(ctx context.Context, db *sqlx.DB, kind sqlstore.Kind) error {
+	s := sqlstore.New(db, kind)
+	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // closes idle connections
+	inspect := sqlstore.Inspect(s)
+	for _, c := range slices.Concat(inspect.StartChecks(0), inspect.ServiceChecks()) {
+		if c.Name != sqlstore.CheckSchema {
+			continue
+		}
+		_, errs := c.Run(ctx)
+		for _, err := range errs {
+			if e, ok := errors.AsType[*row.Error](err); ok && e.Hint == sqlstore.Migrate {
+				return fmt.Errorf("all migrations are noted as applied, but %w; %s", e.Err, migrations.Remake(kind))
+			}
+		}
+	}
+	return nil
 }
 
 // migrationsOf shows how many of the missing migrations are applied, and returns what counts one more.

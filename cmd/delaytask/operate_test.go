@@ -26,6 +26,13 @@ func TestMigrateUpStatusAndDown(t *testing.T) {
 	if s.items(&states, "migrate", "up"); states == nil || len(states) != 0 {
 		t.Errorf("a second time it changed %v", states)
 	}
+	s.exec("DROP TABLE delay_task_tag")
+	if r := s.run("migrate", "up"); r.code != exitFailed ||
+		!strings.Contains(r.stderr, "table delay_task_tag is missing; run what is missing of the statements") {
+		t.Errorf("code %d, %s", r.code, r.stderr)
+	}
+	s.exec(s.ok("migrate", "sql"))
+	s.ok("migrate", "up")
 	s.interactive, s.stdin = true, "no\n"
 	if r := s.run("migrate", "down"); r.code != exitFailed || !strings.Contains(r.stderr, "[y/N]") {
 		t.Errorf("code %d, %s", r.code, r.stderr)

@@ -135,6 +135,7 @@ func Examine(ctx context.Context, s Subject) Report {
 	}
 	s.looked = s.counter(len(checks))
 	r.add(ctx, &s, append(checks, r.examineStart(ctx, &s)...))
+	r.remakeTables(s.Kind)
 	r.Findings = merged(r.Findings)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
 	return r

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/delaytask/delaytask/internal/row"
@@ -28,6 +29,19 @@ const refusesToStart = "a process refuses to start"
 var meanings = map[string]string{
 	"collation": "tags and keys that differ in case or accents would share tasks; " + refusesToStart,
 	"engine":    "a crash or a lost connection leaves half of a change; " + refusesToStart,
+}
+
+// remakeTables corrects what mends tables that were changed by hand: migrations that are noted as applied are not run
+// again.
+func (r *Report) remakeTables(kind sqlstore.Kind) {
+	if !slices.Contains(r.Checks, Outcome{"migrations", OK}) {
+		return
+	}
+	for i, f := range r.Findings {
+		if f.Fix == migrateUp {
+			r.Findings[i].Fix = migrations.Remake(kind)
+		}
+	}
 }
 
 // examineStart runs what every process checks when it starts, and returns those of the other checks whose tables are

@@ -88,7 +88,8 @@ func refuse(hint, format string, args ...any) error {
 	return &row.Error{Class: row.ClassOperator, Op: "check the database", Hint: hint, Err: fmt.Errorf(format, args...)}
 }
 
-const migrate = "run: delaytask migrate up"
+// Migrate is the hint of an error about missing tables or columns.
+const Migrate = "run: delaytask migrate up"
 
 // schema names the columns that the statements need. A table may have more, if a row can be inserted without them.
 var schema = map[string][]string{
@@ -152,9 +153,9 @@ func (s *Store) checkColumns(ctx context.Context, table string) error {
 		if IsDenied(err) {
 			return classify("look at the table "+table, err)
 		}
-		return refuse(migrate, "table %s is missing", table)
+		return refuse(Migrate, "table %s is missing", table)
 	case len(missing) > 0:
-		return refuse(migrate, "table %s lacks the columns %s", table, strings.Join(missing, ", "))
+		return refuse(Migrate, "table %s lacks the columns %s", table, strings.Join(missing, ", "))
 	}
 	return nil
 }
