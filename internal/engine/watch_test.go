@@ -327,7 +327,10 @@ func TestWaitsThatComeAndGoLeaveNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * waitEvery)
-		if n := len(e.watch.waits.turn); n != 1 {
+		e.watch.waits.mu.Lock()
+		n := len(e.watch.waits.turn)
+		e.watch.waits.mu.Unlock()
+		if n != 1 {
 			w.Errorf("%d tasks are asked for, want 1", n)
 		}
 		_, err := e.Cancel(w.Context(), nil, Ref{ID: other}, false)
