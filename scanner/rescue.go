@@ -23,6 +23,8 @@ type Leases interface {
 	States(ctx context.Context, ids []int64) ([]row.State, error)
 	// Locked returns those of the rows that another transaction holds a lock on, and waits for none.
 	Locked(ctx context.Context, ids []int64) ([]int64, error)
+	// Discard sets rows that cannot be decoded to failed, and reports them. There may be none.
+	Discard(ctx context.Context, broken []row.Broken) error
 }
 
 // Rescue ends the leases of executors that are gone. See [Verdict] for what becomes of the rows.
@@ -35,9 +37,7 @@ type Rescue struct {
 	// them.
 	Held func() bool
 	// Rescued is called with the rows as they are after the change: pending again, or failed.
-	Rescued func(rows []row.Row)
-	// Discard fails rows that cannot be decoded. There may be none.
-	Discard    func(ctx context.Context, broken []row.Broken) error
+	Rescued    func(rows []row.Row)
 	Quarantine int // a row that lost this many leases is failed
 	Page       int // rows in one read and one statement
 	Log        *slog.Logger
@@ -72,7 +72,7 @@ func (r *Rescue) pages(ctx context.Context) error {
 			return nil
 		}
 		full := len(rows)+len(broken) >= limit
-		discardErr := r.Discard(ctx, broken)
+		discardErr := r.Leases.Discard(ctx, broken)
 		rows, lockedErr := r.withoutLocked(ctx, r.without(rows))
 		rescued, err := r.apply(ctx, rows, now)
 		// the next page lies behind these

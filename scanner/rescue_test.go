@@ -65,7 +65,7 @@ func (l *leases) Locked(_ context.Context, ids []int64) ([]int64, error) {
 	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return !l.locked[id] }), nil
 }
 
-func (l *leases) discard(context.Context, []row.Broken) error {
+func (l *leases) Discard(context.Context, []row.Broken) error {
 	l.broken = nil
 	return nil
 }
@@ -98,7 +98,7 @@ func (l *leases) pass() *Rescue {
 	return &Rescue{
 		Leases: l, Update: l.update, Held: func() bool { return false },
 		Now:     func() (row.Time, bool) { return row.At(time.Now()), true },
-		Rescued: func(rows []row.Row) { l.rescued = append(l.rescued, rows...) }, Discard: l.discard,
+		Rescued: func(rows []row.Row) { l.rescued = append(l.rescued, rows...) },
 
 		Quarantine: 5, Page: 20, Log: slog.New(slog.DiscardHandler),
 	}

@@ -60,12 +60,9 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		Offer: p.offer, Page: scanPage, Log: c.Log,
 	}
 	rescue := &scanner.Rescue{
-		Leases: p.stores[passRescue], Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
+		Leases: leases{p.stores[passRescue], c}, Now: c.clock.AtLeast, Held: p.rescueHeld, Rescued: p.rescued,
 		Update: func(ctx context.Context, changes []row.Change) (int, error) {
 			return p.stores[passRescue].Update(ctx, nil, changes)
-		},
-		Discard: func(ctx context.Context, broken []row.Broken) error {
-			return p.discardBy(ctx, p.stores[passRescue], broken)
 		},
 		Quarantine: c.cfg.Quarantine, Page: rescuePage, Log: c.Log,
 	}
@@ -85,6 +82,17 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 		scanner.Pass{Name: passPurge, Every: c.cfg.ScanEvery, Run: purge.Pass},
 	)
 	return p
+}
+
+// leases is what a rescue sees of the store.
+type leases struct {
+	bounded
+	deps *deps
+}
+
+// Discard implements [scanner.Leases].
+func (l leases) Discard(ctx context.Context, broken []row.Broken) error {
+	return l.deps.discardBy(ctx, l.bounded, broken)
 }
 
 // loop scans at once when the run queue has dropped rows.
