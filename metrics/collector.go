@@ -13,9 +13,9 @@ import (
 )
 
 // Metrics is a [prometheus.Collector] of everything that one scheduler counts and measures: saves, claims, runs by
-// result, retries, rescues, lateness and run duration per tag, what is due and
-// waits, batch sizes, database errors by class, timers in memory, and how well the
-// database's clock is known.
+// result, retries, rescues, lateness and run duration per tag, what is due and waits and how many processes serve it,
+// how far the purge is behind, batch sizes, database errors by class, timers in memory, and how well the database's
+// clock is known.
 type Metrics struct{ collector collector }
 
 // New returns the metrics of one scheduler, which stand at zero. They register themselves nowhere: register them where
@@ -66,11 +66,14 @@ type collector struct {
 
 	dueTasks    *prometheus.GaugeVec
 	oldestDue   *prometheus.GaugeVec
+	tagNodes    *prometheus.GaugeVec
+	purgeLag    *prometheus.GaugeVec
 	backlog     backlog
 	heapEntries prometheus.Gauge
 	running     prometheus.Gauge
 	concurrency prometheus.Gauge
 	nodesAlive  prometheus.Gauge
+	clockHeld   prometheus.Gauge
 	clockWidth  prometheus.Gauge
 	clockSkew   prometheus.Gauge
 }

@@ -102,7 +102,7 @@ func TestBacklogOfATagThatIsLeftOutHasNoValue(t *testing.T) {
 	c.Recorder().SetBacklog([]internalmetrics.Backlog{{Tag: "mail", Due: 3, Oldest: time.Minute}, {Tag: "sms"}})
 	c.Recorder().SetBacklog([]internalmetrics.Backlog{{Tag: "sms", Due: 1000, Oldest: time.Hour}})
 	want := `
-# HELP delaytask_due_tasks Tasks that are due and wait, of the tags that this process serves; at most 1000.
+# HELP delaytask_due_tasks Tasks that are due and wait, of the tags that this process serves or none does; at most 1000.
 # TYPE delaytask_due_tasks gauge
 delaytask_due_tasks{tag="sms"} 1000
 # HELP delaytask_oldest_due_seconds How long ago the oldest task that waits was due; 0 when none waits.
@@ -139,6 +139,8 @@ func everyEvent(c internalmetrics.Recorder) {
 	c.SetConcurrency(64)
 	c.SetNodes(2)
 	c.Clock(time.Millisecond, time.Second)
+	c.SetClockHeld(true)
+	c.SetPurgeLags(map[string]time.Duration{"completed": time.Hour})
 }
 
 func registryOf(t *testing.T, c prometheus.Collector) *prometheus.Registry {

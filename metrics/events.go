@@ -105,6 +105,15 @@ func (c *collector) SetNodes(n int) {
 	c.nodesAlive.Set(float64(n))
 }
 
+// SetClockHeld says whether no task starts, because the database's time is not known.
+func (c *collector) SetClockHeld(held bool) {
+	value := 0.0
+	if held {
+		value = 1
+	}
+	c.clockHeld.Set(value)
+}
+
 // Clock says how far apart the bounds of the database's clock are, and how far this machine's wall clock is ahead of
 // it.
 func (c *collector) Clock(width, skew time.Duration) {

@@ -53,15 +53,28 @@ func (c *collector) addHistograms() {
 
 func (c *collector) addGauges() {
 	c.dueTasks = c.gaugeVec("due_tasks",
-		"Tasks that are due and wait, of the tags that this process serves; at most 1000.", "tag")
+		"Tasks that are due and wait, of the tags that this process serves or none does; at most 1000.", "tag")
 	c.oldestDue = c.gaugeVec("oldest_due_seconds",
 		"How long ago the oldest task that waits was due; 0 when none waits.", "tag")
+	c.tagNodes = c.gaugeVec("tag_nodes",
+		"Live processes that serve the tag; 0 for a tag with due tasks that none serves.", "tag")
+	c.purgeLag = c.gaugeVec("purge_lag_seconds",
+		"For how long the oldest finished task is past its retention; 0 when none is.", "status")
 	c.heapEntries = c.gauge("heap_entries", "Tasks armed in the timer heap.")
 	c.running = c.gauge("running_tasks", "Tasks that this process has claimed and not yet finished.")
 	c.concurrency = c.gauge("concurrency", "How many tasks may run at once in this process.")
 	c.nodesAlive = c.gauge("nodes_alive", "Processes with a fresh heartbeat, those that only save included.")
+	c.clockHeld = c.gauge("clock_held", "1 while no task starts, because the database's time is not known; else 0.")
 	c.clockWidth = c.gauge("clock_width_seconds", "Distance between the two bounds held for the database's clock.")
 	c.clockSkew = c.gauge("clock_skew_seconds", "Wall clock of this machine minus the database's clock.")
+}
+
+// startTag is start for the attempts of a tag that this process serves.
+func (c *collector) startTag(label string) {
+	c.retries.WithLabelValues(label)
+	for _, result := range []string{metrics.RunCompleted, metrics.RunRetried, metrics.RunFailed, metrics.RunPanicked} {
+		c.runs.WithLabelValues(label, result)
+	}
 }
 
 // start makes series visible before their first event: a rate from nothing to one cannot be seen.

@@ -29,7 +29,7 @@ func checkTasks(ctx context.Context, s *Subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	oldest, err := s.inspect.Oldest(ctx, row.Pending)
+	oldest, err := s.Store.Oldest(ctx, row.Pending)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func checkPurge(ctx context.Context, s *Subject) (found []Finding, err error) {
 		if retention <= 0 {
 			continue
 		}
-		oldest, err := s.inspect.Oldest(ctx, status)
+		oldest, err := s.Store.Oldest(ctx, status)
 		if err != nil {
 			return found, err
 		}

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/lifecycle"
@@ -10,52 +12,117 @@ import (
 )
 
 const (
-	backlogEvery = 15 * time.Second
+	backlogFirst = time.Second // programs have registered their processors by then
+	// backlogEvery leaves at least 15 s between two readings, whatever its jitter.
+	backlogEvery = 17 * time.Second
 	// backlogMost bounds how many tasks of a tag are counted. A longer backlog shows in the age of its oldest task.
 	backlogMost = 1000
+	// backlogTags bounds how many tags are counted, those whose tasks have waited longest.
+	backlogTags = 100
 )
 
-// measureBacklog says every 15 s what is due and waits, of the tags that are served here, paused ones included. No
-// scrape reads the table.
-func (e *Engine) measureBacklog(ctx context.Context) {
+// measureTable says what waits in the table. It is the only reader of the process, so no scrape reads. Processes that
+// only save read as well: they may be the last ones alive.
+func (e *Engine) measureTable(ctx context.Context) {
 	if e.Metrics == metrics.None {
 		return
 	}
-	for {
-		all, err := e.backlog(ctx)
+	for wait := backlogFirst; lifecycle.Sleep(ctx, wait); wait = lifecycle.Jitter(backlogEvery, 0.1) {
+		backlog, err := e.backlog(ctx)
+		e.Metrics.SetBacklog(backlog)
+		var lags map[string]time.Duration
+		if err == nil && e.running() {
+			lags, err = e.purgeLags(ctx)
+		}
+		e.Metrics.SetPurgeLags(lags)
 		if err != nil && ctx.Err() == nil {
 			e.Failed("measuring the backlog", err)
 		}
-		e.Metrics.SetBacklog(all)
-		if !lifecycle.Sleep(ctx, lifecycle.Jitter(backlogEvery, 0.1)) {
-			e.Metrics.SetBacklog(nil)
-			return
-		}
 	}
+	e.Metrics.SetBacklog(nil)
+	e.Metrics.SetPurgeLags(nil)
 }
 
-// backlog reads the oldest due tasks of each tag, by the index that the overdue poll uses.
+// backlog reads what is due and waits: of each tag that runs here, and of each tag with due tasks that no live process
+// serves.
 func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
-	var all []metrics.Backlog
-	for _, tag := range e.tags.served() {
-		now, anchored := e.clock.AtLeast()
-		if !anchored {
-			return nil, nil
+	call, cancel := e.CallIn(ctx)
+	defer cancel()
+	oldest, err := e.store.Oldest(call, row.Pending)
+	if err != nil {
+		return nil, err
+	}
+	view, _, now, err := e.lookahead.nodes(call)
+	if err != nil {
+		return nil, err
+	}
+	due := make(map[string]time.Duration, len(oldest))
+	for _, o := range oldest {
+		if !o.Oldest.IsZero() && o.Oldest < now {
+			due[o.Tag] = now.Sub(o.Oldest)
 		}
-		call, cancel := e.CallIn(ctx)
-		due, err := e.store.Due(call, row.Window{Tags: []string{tag}, To: now, Limit: backlogMost})
-		cancel()
-		if err != nil {
+	}
+	var idle, waiting []metrics.Backlog
+	if e.running() {
+		for _, tag := range e.tags.served() {
+			_, nodes := view.Share(tag, 0)
+			b := metrics.Backlog{Tag: tag, Oldest: due[tag], Nodes: max(nodes, 1)}
+			if b.Oldest == 0 {
+				idle = append(idle, b)
+				continue
+			}
+			waiting = append(waiting, b)
+			delete(due, tag)
+		}
+	}
+	for tag, oldest := range due {
+		if !view.Served(tag) {
+			waiting = append(waiting, metrics.Backlog{Tag: tag, Oldest: oldest})
+		}
+	}
+	slices.SortFunc(waiting, func(a, b metrics.Backlog) int { return cmp.Compare(b.Oldest, a.Oldest) })
+	waiting = waiting[:min(len(waiting), backlogTags)]
+	for i := range waiting {
+		if err := e.count(ctx, &waiting[i], now); err != nil {
 			return nil, err
 		}
-		b := metrics.Backlog{Tag: tag, Due: len(due)}
-		for _, d := range due {
-			if !d.Due.IsZero() { // a plain INSERT may leave it out
-				b.Oldest = now.Sub(d.Due)
-				break
+	}
+	return slices.Concat(idle, waiting), nil
+}
+
+// count reads the due tasks of a tag, by the index of the overdue poll. Some may have been claimed meanwhile.
+func (e *Engine) count(ctx context.Context, b *metrics.Backlog, now row.Time) error {
+	call, cancel := e.CallIn(ctx)
+	defer cancel()
+	due, err := e.store.Due(call, row.Window{Tags: []string{b.Tag}, From: row.MinTime, To: now, Limit: backlogMost})
+	if b.Due, b.Oldest = len(due), 0; len(due) > 0 {
+		b.Oldest = now.Sub(due[0].Due)
+	}
+	return err
+}
+
+// purgeLags returns by status for how long the oldest finished task is past its retention. Statuses that are kept for
+// ever are left out.
+func (e *Engine) purgeLags(ctx context.Context) (map[string]time.Duration, error) {
+	lags := map[string]time.Duration{}
+	for status, keep := range e.cfg.Retention.byStatus() {
+		if keep <= 0 {
+			continue
+		}
+		call, cancel := e.CallIn(ctx)
+		oldest, err := e.store.Oldest(call, status)
+		cancel()
+		now, anchored := e.clock.AtLeast()
+		if err != nil || !anchored {
+			return nil, err
+		}
+		lag := time.Duration(0)
+		for _, o := range oldest {
+			if !o.Oldest.IsZero() {
+				lag = max(lag, now.Sub(o.Oldest)-keep)
 			}
 		}
-		all = append(all, b)
+		lags[status.String()] = lag
 	}
-	return all, nil
+	return lags, nil
 }

@@ -59,7 +59,9 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 			e.held.begin(time.Now())
 			behind = true
 		}
-		if err := e.takeReadings(ctx, e.store, readings); err != nil {
+		err := e.takeReadings(ctx, e.store, readings)
+		e.reportClock()
+		if err != nil {
 			e.Failed("reading the database's clock", err)
 			continue
 		}
@@ -67,7 +69,6 @@ func (e *Engine) readClock(ctx context.Context, suspended func() (time.Duration,
 			behind = false
 			e.passes.runner.Kick(passScan)
 		}
-		e.reportClock()
 	}
 }
 
@@ -82,7 +83,11 @@ func (e *Engine) interval() (every time.Duration, readings int) {
 
 // reportClock sets the metrics of the clock, and logs once that this machine's own is wrong.
 func (c *dbClock) reportClock() {
-	width, _ := c.clock.Width()
+	width, anchored := c.clock.Width()
+	c.Metrics.SetClockHeld(!anchored)
+	if !anchored {
+		return
+	}
 	skew := c.clock.Skew()
 	c.Metrics.Clock(width, -skew)
 	if skew.Abs() > skewLimit {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
 	"github.com/delaytask/delaytask/processor"
 )
@@ -53,6 +54,14 @@ type Config struct {
 // Retention says how long rows stay after they reached a final status; 0 keeps them for ever.
 type Retention struct {
 	Completed, Cancelled, Failed time.Duration
+}
+
+func (r Retention) byStatus() map[row.Status]time.Duration {
+	return map[row.Status]time.Duration{
+		row.Completed: r.Completed,
+		row.Cancelled: r.Cancelled,
+		row.Failed:    r.Failed,
+	}
 }
 
 const (

@@ -35,7 +35,7 @@
 //	change.go       tries such a change until it is stored or refused
 //	bulk.go         changes all tasks that match a filter
 //	watch.go        tells subscribers what was stored; waits.go answers those who wait for the end of a task
-//	backlog.go      measures what is due and waits, for the metrics
+//	backlog.go      measures what is due and waits, and the lag of the purge, for the metrics
 //	clocksync.go    keeps the bounds of the database's clock narrow
 //	heartbeat.go    keeps the node's number, and says whether this process is ready
 //

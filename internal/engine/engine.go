@@ -83,6 +83,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	c.Go(func() { e.readClock(life.Life, new(clock.Gap).Tick) })
 	c.Go(func() { e.heartbeat(life.Life) })
 	c.Go(func() { e.commits.loop(life.Life) })
+	e.findersDone.Go(func() { e.measureTable(e.finders) })
 	return e, nil
 }
 
@@ -158,7 +159,6 @@ func (e *Engine) Start(_ context.Context) error {
 	for _, loop := range []func(context.Context){e.poll.loop, e.passes.loop} {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}
-	e.findersDone.Go(func() { e.measureBacklog(e.finders) })
 	e.findersDone.Go(func() {
 		e.announce() // or the first look at the nodes would not find this one
 		e.lookahead.loop(e.finders)

@@ -97,10 +97,11 @@ func (l *lookahead) runOnce(ctx context.Context) error {
 	return l.readWindow(ctx, tags)
 }
 
-func (l *lookahead) readNodes(ctx context.Context) error {
+// nodes reads which nodes live, how they share the tags, and the database's clock.
+func (l *lookahead) nodes(ctx context.Context) (*cluster.View, []row.Node, row.Time, error) {
 	nodes, reading, err := l.store.Nodes(ctx)
 	if err != nil {
-		return err
+		return nil, nil, 0, err
 	}
 	alive := 2 * l.cfg.Heartbeat
 	rule := cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}
@@ -108,6 +109,14 @@ func (l *lookahead) readNodes(ctx context.Context) error {
 	dead := func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) }
 	living := slices.DeleteFunc(nodes, dead)
 	l.Metrics.SetNodes(len(living))
+	return view, living, reading.Time, nil
+}
+
+func (l *lookahead) readNodes(ctx context.Context) error {
+	view, living, _, err := l.nodes(ctx)
+	if err != nil {
+		return err
+	}
 	// After an outage no node could send a heartbeat, this one included. Until its next heartbeat it keeps the shares
 	// as they were. Otherwise no node would have a share, and each would leave all rows to the others first.
 	if slices.ContainsFunc(living, func(n row.Node) bool { return n.Token == l.token }) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -233,8 +234,12 @@ func TestEverySeriesIsFedByWhatHappens(t *testing.T) {
 		if skew := got["clock_skew_seconds"]; skew > -1.99 || skew < -2.01 {
 			w.Errorf("this machine is %v s ahead of the database, want -2", skew)
 		}
-		maps.DeleteFunc(got, func(name string, _ float64) bool {
-			return strings.HasPrefix(name, "clock_") || strings.Contains(name, "run_duration_") ||
+		maps.DeleteFunc(got, func(name string, value float64) bool {
+			// Those of attempts begin at zero.
+			attempts := strings.HasPrefix(name, "runs_total{") || strings.HasPrefix(name, "retries_total{")
+			return attempts && value == 0 ||
+				strings.HasPrefix(name, "tag_nodes{") || strings.HasPrefix(name, "purge_lag_") ||
+				strings.HasPrefix(name, "clock_") || strings.Contains(name, "run_duration_") ||
 				strings.Contains(name, "due_") || // these have tests of their own
 				strings.Contains(name, "lateness_") && !strings.HasPrefix(name, "#") ||
 				strings.HasPrefix(name, "#lateness_") && !strings.HasSuffix(name, ",total}")
@@ -293,6 +298,11 @@ func TestBacklogShowsWhatIsDueAndWaits(t *testing.T) {
 		if oldest := got["oldest_due_seconds{a}"]; oldest < 40 || oldest > 59 {
 			w.Errorf("the oldest was due %v s ago", oldest)
 		}
+		for _, counter := range []string{"runs_total{b,completed}", "runs_total{b,failed}", "retries_total{b}"} {
+			if value, there := got[counter]; !there || value != 0 {
+				w.Errorf("%s is %v before the first attempt, want 0", counter, value)
+			}
+		}
 		w.must(e.Resume(w.Context(), "a"))
 		time.Sleep(20 * time.Second)
 		w.standing(row.Completed, 1, 0, ids...)
@@ -302,6 +312,158 @@ func TestBacklogShowsWhatIsDueAndWaits(t *testing.T) {
 		w.must(e.Stop(w.Context()))
 		if _, there := w.series(e)["due_tasks{a}"]; there {
 			w.Error("there is a backlog after the stop")
+		}
+	})
+}
+
+// A tag has to show when the last process that serves it is gone, also in a process that only saves.
+func TestTagsThatNoProcessServesHaveABacklog(t *testing.T) {
+	inBubble(t, func(w *world) {
+		saves, serves := w.idle(w.store, nil), w.engine(w.store, serving{"a": nothing})
+		other := w.engine(w.store, serving{"a": nothing, "b": nothing})
+		w.save(saves, "c", time.Second)
+		w.save(saves, "later", time.Hour)
+		time.Sleep(30 * time.Second)
+		for e, want := range map[*Engine]map[string]float64{
+			saves:  {"tag_nodes{c}": 0, "due_tasks{c}": 1, "nodes_alive": 3},
+			serves: {"tag_nodes{a}": 2, "tag_nodes{c}": 0, "due_tasks{a}": 0, "due_tasks{c}": 1, "nodes_alive": 3},
+			other: {"tag_nodes{a}": 2, "tag_nodes{b}": 1, "tag_nodes{c}": 0, "due_tasks{a}": 0, "due_tasks{b}": 0,
+				"due_tasks{c}": 1, "nodes_alive": 3},
+		} {
+			got := w.series(e)
+			maps.DeleteFunc(got, func(name string, _ float64) bool {
+				return !strings.HasPrefix(name, "tag_nodes") && !strings.HasPrefix(name, "due_tasks") &&
+					name != "nodes_alive"
+			})
+			if !maps.Equal(got, want) {
+				w.Errorf("got %v, want %v", got, want)
+			}
+		}
+		w.must(other.Stop(w.Context()))
+		w.save(saves, "b", time.Second)
+		time.Sleep(30 * time.Second)
+		if got := w.series(saves); got["tag_nodes{b}"] != 0 || got["due_tasks{b}"] != 1 ||
+			got["oldest_due_seconds{b}"] < 10 {
+			w.Errorf("after the last process of a tag has stopped: %v", got)
+		}
+	})
+}
+
+// The reads are bounded: one look in 15 s, however often the metrics are scraped, 1,000 tasks of a tag, 100 tags.
+func TestBacklogIsReadSeldomAndInBounds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var mu sync.Mutex
+		var looks []time.Time
+		counted := 0
+		store := around{w.store, func(_ context.Context, call string, do func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch call {
+			case "Oldest":
+				looks = append(looks, time.Now())
+			case "Due":
+				counted++
+			}
+			return do()
+		}}
+		e := w.idle(store, nil)
+		for tag := range 2 * backlogTags {
+			w.plain(int64(1+tag), fmt.Sprint("t", tag), row.At(time.Now().Add(-time.Duration(1+tag)*time.Minute)))
+		}
+		w.backlog(2*backlogMost, "long", row.At(time.Now().Add(-24*time.Hour)))
+		for range 600 {
+			time.Sleep(time.Second)
+			w.series(e)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range len(looks) - 1 {
+			if apart := looks[i+1].Sub(looks[i]); apart < 15*time.Second || apart > 20*time.Second {
+				w.Errorf("two looks are %v apart", apart)
+			}
+		}
+		if len(looks) < 30 || counted != len(looks)*backlogTags {
+			w.Errorf("%d looks have counted %d times, want %d each", len(looks), counted, backlogTags)
+		}
+		got := w.series(e)
+		if got["due_tasks{long}"] != backlogMost || got[fmt.Sprintf("due_tasks{t%d}", 2*backlogTags-1)] != 1 {
+			w.Errorf("the tags that have waited longest: %v", got)
+		}
+		if _, there := got["due_tasks{t0}"]; there {
+			w.Error("the tag that has waited least is counted")
+		}
+	})
+}
+
+func TestBacklogThatCannotBeReadHasNoValue(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store := newRemote(w.store, false)
+		e := w.engine(store, serving{"a": nothing}, func(c *Config) { c.Retention.Failed = time.Hour })
+		names := []string{"due_tasks{a}", "oldest_due_seconds{a}", "tag_nodes{a}", "purge_lag_seconds{failed}"}
+		for _, down := range []bool{false, true, false} {
+			store.away.Store(down)
+			time.Sleep(30 * time.Second)
+			got := w.series(e)
+			for _, name := range names {
+				if _, there := got[name]; there == down {
+					w.Errorf("while the database is away (%t), %s is there (%t)", down, name, there)
+				}
+			}
+		}
+	})
+}
+
+func TestPurgeLagIsTimePastTheRetention(t *testing.T) {
+	inBubble(t, func(w *world) {
+		keep := func(c *Config) { c.Retention = Retention{Completed: time.Hour, Failed: 48 * time.Hour} }
+		saves := w.idle(w.store, nil, keep)
+		e := w.engine(w.store, serving{"a": nothing}, keep, func(c *Config) { c.ScanEvery = time.Hour })
+		for id, status := range []row.Status{row.Completed, row.Failed, row.Cancelled} {
+			ended := row.At(time.Now().Add(-24 * time.Hour))
+			w.store.Plant(row.Row{ID: int64(1 + id), Tag: "a", Status: status, Due: ended})
+		}
+		time.Sleep(30 * time.Second)
+		got := w.series(e)
+		if lag := got["purge_lag_seconds{completed}"]; lag < 23*3600 || lag > 23*3600+30 {
+			w.Errorf("a task that ended a day ago and is kept for an hour lags %v s", lag)
+		}
+		if lag, there := got["purge_lag_seconds{failed}"]; !there || lag != 0 {
+			w.Errorf("a task within its retention lags %v s", lag)
+		}
+		if _, there := got["purge_lag_seconds{cancelled}"]; there {
+			w.Error("what is kept for ever lags")
+		}
+		if _, there := w.series(saves)["purge_lag_seconds{completed}"]; there {
+			w.Error("a process that does not purge has a lag")
+		}
+	})
+}
+
+// A database that is away widens the bounds. After a suspend or a failover there are none until it answers.
+func TestClockIsHeldWhileItsTimeIsNotKnown(t *testing.T) {
+	inBubble(t, func(w *world) {
+		store := newRemote(w.store, false)
+		e := w.engine(store, serving{"a": nothing})
+		time.Sleep(3 * time.Second)
+		if got := w.series(e)["clock_held"]; got != 0 {
+			w.Errorf("with a clock, held is %v", got)
+		}
+		before := w.series(e)["clock_width_seconds"]
+		store.away.Store(true)
+		time.Sleep(10 * time.Minute)
+		if got := w.series(e); got["clock_held"] != 0 || got["clock_width_seconds"] < before+0.5 {
+			w.Errorf("without readings the bounds are %v s apart, held is %v", got["clock_width_seconds"],
+				got["clock_held"])
+		}
+		e.clock.Drop()
+		time.Sleep(3 * time.Second)
+		if got := w.series(e)["clock_held"]; got != 1 {
+			w.Errorf("without a clock, held is %v", got)
+		}
+		store.away.Store(false)
+		time.Sleep(3 * time.Second)
+		if got := w.series(e)["clock_held"]; got != 0 {
+			w.Errorf("when the clock is known again, held is %v", got)
 		}
 	})
 }

@@ -68,11 +68,7 @@ func newPasses(c *deps, arm *armer, holders *holders, ids *ids, ahead *claimAhea
 	}
 	purge := &scanner.Purge{
 		Delete: p.purge, Now: c.clock.AtLeast, Busy: ahead.saturated, Batch: purgeBatch, Limit: purgeRounds,
-		Keep: map[row.Status]time.Duration{
-			row.Completed: c.cfg.Retention.Completed,
-			row.Cancelled: c.cfg.Retention.Cancelled,
-			row.Failed:    c.cfg.Retention.Failed,
-		},
+		Keep: c.cfg.Retention.byStatus(),
 	}
 	p.runner = scanner.NewRunner(c.Log,
 		scanner.Pass{Name: passScan, Every: c.cfg.ScanEvery, Run: p.backlog.Pass},

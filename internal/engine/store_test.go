@@ -137,6 +137,10 @@ func (s around) Due(ctx context.Context, w row.Window) ([]row.Due, error) {
 	return passing(ctx, s, "Due", func() ([]row.Due, error) { return s.Store.Due(ctx, w) })
 }
 
+func (s around) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
+	return passing(ctx, s, "Oldest", func() ([]row.TagCount, error) { return s.Store.Oldest(ctx, status) })
+}
+
 func (s around) Expired(ctx context.Context, limit int) (rows []row.Row, broken []row.Broken, err error) {
 	err = s.hook(ctx, "Expired", func() (err error) {
 		rows, broken, err = s.Store.Expired(ctx, limit)

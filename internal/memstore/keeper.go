@@ -83,6 +83,18 @@ func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
 	return counts, nil
 }
 
+// Oldest implements [store.Keeper].
+func (s *Store) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
+	all, err := s.Counts(ctx)
+	var oldest []row.TagCount
+	for _, c := range all {
+		if c.Status == status {
+			oldest = append(oldest, row.TagCount{Tag: c.Tag, Status: status, Oldest: c.Oldest})
+		}
+	}
+	return oldest, err
+}
+
 // Lateness implements [store.Keeper].
 func (s *Store) Lateness(ctx context.Context, tags []string, since row.Time, perTag int) ([]row.Lateness, error) {
 	if err := s.enter(ctx, "read lateness"); err != nil {

@@ -30,7 +30,8 @@ type Recorder interface {
 	Late(tag string, late Lateness)
 	// Ran measures how long a processor took.
 	Ran(tag string, took time.Duration)
-	// SetBacklog says what is due and waits, of all tags that this process serves. None means that it is not known.
+	// SetBacklog says what is due and waits: of the tags that this process serves, and of those that none serves. None
+	// means that it is not known.
 	SetBacklog(all []Backlog)
 	// Batch measures how many rows one statement of the operation carried.
 	Batch(op string, n int)
@@ -42,6 +43,11 @@ type Recorder interface {
 	SetConcurrency(n int)
 	// SetNodes says how many processes have a fresh heartbeat, this one and those that only save included.
 	SetNodes(n int)
+	// SetPurgeLags says by status for how long the oldest finished task is past its retention. None means that it is
+	// not known.
+	SetPurgeLags(byStatus map[string]time.Duration)
+	// SetClockHeld says whether no task starts, because the database's time is not known.
+	SetClockHeld(held bool)
 	// Clock says how far apart the bounds of the database's clock are, and how far this machine's wall clock is ahead.
 	Clock(width, skew time.Duration)
 }
@@ -55,6 +61,7 @@ type Backlog struct {
 	Tag    string
 	Due    int           // tasks, counted up to a bound
 	Oldest time.Duration // since the due time of the oldest one; 0 when there is none
+	Nodes  int           // live processes that serve the tag; 0 says that this one does not either
 }
 
 // What became of a save.
@@ -92,22 +99,24 @@ var None Recorder = none{}
 
 type none struct{}
 
-func (none) Saved(string, int)                  {}
-func (none) Claimed(int, int)                   {}
-func (none) ClaimFailed(int)                    {}
-func (none) Run(string, string)                 {}
-func (none) Retried(string)                     {}
-func (none) Rescued(string, int)                {}
-func (none) Quarantined()                       {}
-func (none) IgnoredContext()                    {}
-func (none) Purged(string, int)                 {}
-func (none) DatabaseError(string)               {}
-func (none) Late(string, Lateness)              {}
-func (none) Ran(string, time.Duration)          {}
-func (none) SetBacklog([]Backlog)               {}
-func (none) Batch(string, int)                  {}
-func (none) SetHeap(int)                        {}
-func (none) SetRunning(int)                     {}
-func (none) SetConcurrency(int)                 {}
-func (none) SetNodes(int)                       {}
-func (none) Clock(time.Duration, time.Duration) {}
+func (none) Saved(string, int)                     {}
+func (none) Claimed(int, int)                      {}
+func (none) ClaimFailed(int)                       {}
+func (none) Run(string, string)                    {}
+func (none) Retried(string)                        {}
+func (none) Rescued(string, int)                   {}
+func (none) Quarantined()                          {}
+func (none) IgnoredContext()                       {}
+func (none) Purged(string, int)                    {}
+func (none) DatabaseError(string)                  {}
+func (none) Late(string, Lateness)                 {}
+func (none) Ran(string, time.Duration)             {}
+func (none) SetBacklog([]Backlog)                  {}
+func (none) Batch(string, int)                     {}
+func (none) SetHeap(int)                           {}
+func (none) SetRunning(int)                        {}
+func (none) SetConcurrency(int)                    {}
+func (none) SetNodes(int)                          {}
+func (none) SetPurgeLags(map[string]time.Duration) {}
+func (none) SetClockHeld(bool)                     {}
+func (none) Clock(time.Duration, time.Duration)    {}

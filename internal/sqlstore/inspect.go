@@ -130,20 +130,6 @@ func (i Inspector) HistoryLength(ctx context.Context) (int64, error) {
 	return decimal(rows[0]["n"]), nil
 }
 
-// Oldest returns for every tag that has rows of the status the smallest due time. Its cost is one per tag.
-func (i Inspector) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
-	return i.s.oldest(ctx, status)
-}
-
-func (s *Store) oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
-	err = scan(ctx, s.db, s.dialect.oldest, []any{int64(status)}, func(r *record) error {
-		due := r.due()
-		oldest = append(oldest, row.TagCount{Tag: due.Tag, Status: status, Oldest: due.Due})
-		return nil
-	})
-	return oldest, classify("read the oldest task of each tag", err)
-}
-
 // LastErrors returns the beginnings of the last errors of tasks of the tag, of those that ended or are due within an
 // hour before or after now, at most limit of each status: failed ones, and pending ones that are tried again.
 func (i Inspector) LastErrors(ctx context.Context, tag string, limit int) (texts []string, err error) {

@@ -80,6 +80,16 @@ func unfinished(status *row.Status) bool {
 	return status != nil && (*status == row.Pending || *status == row.Executing)
 }
 
+// Oldest implements [store.Keeper].
+func (s *Store) Oldest(ctx context.Context, status row.Status) (oldest []row.TagCount, err error) {
+	err = scan(ctx, s.db, s.dialect.oldest, []any{int64(status)}, func(r *record) error {
+		due := r.due()
+		oldest = append(oldest, row.TagCount{Tag: due.Tag, Status: status, Oldest: due.Due})
+		return nil
+	})
+	return oldest, classify("read the oldest task of each tag", err)
+}
+
 // Counts implements [store.Keeper]. Where the index counts tags as one that differ only in spaces at their ends, Counts
 // counts once more, without its order.
 func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
@@ -171,7 +181,7 @@ func (s *Store) Purge(ctx context.Context, status row.Status, before row.Time, l
 }
 
 func (s *Store) purgeable(ctx context.Context, status row.Status, before row.Time, limit int) ([]int64, error) {
-	oldest, err := s.oldest(ctx, status)
+	oldest, err := s.Oldest(ctx, status)
 	if err != nil {
 		return nil, err
 	}

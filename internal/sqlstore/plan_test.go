@@ -184,6 +184,42 @@ func explain(t *testing.T, db *sqlx.DB, p planned) []string {
 	return keys
 }
 
+// rowsRead returns how many entries of indexes the connection has read so far.
+func rowsRead(t *testing.T, conn *sqlx.Conn) (rows int) {
+	t.Helper()
+	var counters []struct {
+		Name  string `db:"Variable_name"`
+		Value int    `db:"Value"`
+	}
+	must(t, conn.SelectContext(t.Context(), &counters, "SHOW SESSION STATUS WHERE Variable_name IN "+
+		"('Handler_read_first', 'Handler_read_key', 'Handler_read_last', 'Handler_read_next', 'Handler_read_prev')"))
+	for _, c := range counters {
+		rows += c.Value
+	}
+	return rows
+}
+
+// Every process asks for it every few seconds, also when a tag has a long backlog.
+func TestOldestOfEachTagIsReadInStepsOfTags(t *testing.T) {
+	const tags = 50
+	dbtest.MySQLs(t, func(t *testing.T, d dbtest.Database) {
+		db := withNumbers(t, d)
+		fill(t, db, table, "tag, message_body, expected_time, due_time", fmt.Sprintf(
+			"SELECT CONCAT('t', n %% %d), '', '2026-11-01', '2026-11-01' + INTERVAL n SECOND FROM numbers", tags))
+		conn, err := db.Connx(t.Context())
+		must(t, err)
+		defer conn.Close()
+		before, found := rowsRead(t, conn), 0
+		must(t, scan(t.Context(), conn, mysqlDialect.oldest, []any{int64(row.Pending)}, func(*record) error {
+			found++
+			return nil
+		}))
+		if n := rowsRead(t, conn) - before; found != tags || n > 10*tags {
+			t.Errorf("found %d tags of 29,000 rows and read %d, want %d and a few each", found, n, tags)
+		}
+	})
+}
+
 // The index alone would read all that a tag ever completed. The window has to bound what is read.
 func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 	const completed, within = 1000, 10
@@ -196,22 +232,10 @@ func TestLatenessOfAWindowReadsNothingBeforeIt(t *testing.T) {
 		conn, err := db.Connx(t.Context())
 		must(t, err)
 		defer conn.Close()
-		read := func() (rows int) {
-			var counters []struct {
-				Name  string `db:"Variable_name"`
-				Value int    `db:"Value"`
-			}
-			must(t, conn.SelectContext(t.Context(), &counters,
-				"SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_next', 'Handler_read_prev')"))
-			for _, c := range counters {
-				rows += c.Value
-			}
-			return rows
-		}
-		before, found := read(), 0
+		before, found := rowsRead(t, conn), 0
 		query, args := mysqlDialect.lateness([]string{"a"}, since, 10_000)
 		must(t, scan(t.Context(), conn, query, args, func(*record) error { found++; return nil }))
-		if n := read() - before; found != within || n > 2*within {
+		if n := rowsRead(t, conn) - before; found != within || n > 2*within {
 			t.Errorf("found %d rows and read %d, want %d and hardly more", found, n, within)
 		}
 	})

@@ -87,6 +87,9 @@ func plannedStatements(d dialect) []planned {
 	add(dueKey, "expired")(d.expired(10), nil)
 	add(dueKey, "orphans")(d.orphans("host:1:", 10))
 	add(dueKey, "oldest per tag")(d.oldest, []any{int64(row.Completed)})
+	add(dueKey, "oldest pending per tag")(d.oldest, []any{int64(row.Pending)})
+	add(dueKey, "backlog of a tag")(d.due(row.Window{
+		Tags: []string{"big"}, From: row.MinTime, To: now.Add(time.Hour), Limit: 1000}))
 	add(dueKey, "purgeable")(d.purgeable(row.Completed, "big", now, 10))
 	add(dueKey, "counts")(d.counts(table+".tag"), nil)
 	add(dueKey, "lateness")(d.lateness([]string{"a", "big"}, 0, 10))

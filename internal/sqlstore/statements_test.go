@@ -121,6 +121,7 @@ func callEverything(t *testing.T, s *Store, plain *sqlx.DB) {
 		}},
 		{"List", func() error { return two(s.List(ctx, row.Filter{Limit: 5}, true)) }},
 		{"List", func() error { return two(s.List(ctx, filter, false)) }},
+		{"Oldest", func() error { return one(s.Oldest(ctx, row.Pending)) }},
 		{"Counts", func() error { return one(s.Counts(ctx)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, 0, 5)) }},
 		{"Lateness", func() error { return one(s.Lateness(ctx, []string{"a"}, now, 5)) }},

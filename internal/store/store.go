@@ -114,6 +114,11 @@ type Keeper interface {
 	// List returns rows that match, ordered by id, without bodies when bodies is false.
 	List(ctx context.Context, f row.Filter, bodies bool) (rows []row.Row, broken []row.Broken, err error)
 
+	// Oldest returns the tags that have rows of the status, each with its smallest due time and without a count. It
+	// takes one step of the index for each tag, however many rows there are. Tags that differ only in spaces at their
+	// ends may come as one.
+	Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error)
+
 	// Counts returns the number of rows and the oldest due time per tag and status.
 	Counts(ctx context.Context) ([]row.TagCount, error)
 

@@ -40,6 +40,9 @@ var (
 func TestNamesOfTheMetrics(t *testing.T) {
 	url := serve(t)
 	workOnce(t, url)
+	servertest.Eventually(t, "the table has been read", func() bool {
+		return strings.Contains(get(t, url, "/metrics"), "delaytask_purge_lag_seconds{")
+	})
 	var all []string
 	for series := range strings.Lines(get(t, url, "/metrics")) {
 		if !strings.Contains(series, "delaytask_") {
@@ -60,7 +63,7 @@ func TestNamesOfTheMetrics(t *testing.T) {
 	golden.Check(t, "testdata/metrics.txt", strings.Join(slices.Compact(all), "\n")+"\n")
 }
 
-// workOnce saves a task that is done and one that fails, so that their series are there.
+// workOnce saves a task that is done, one that fails and one that a processor runs, so that their series are there.
 func workOnce(t *testing.T, url string) {
 	t.Helper()
 	tasks, err := client.New(url)
@@ -81,6 +84,14 @@ func workOnce(t *testing.T, url string) {
 		if err := end(popped[0]); err != nil {
 			t.Fatal(err)
 		}
+	}
+	call := map[string]string{"url": url + "/healthz", "method": "get"}
+	id, err := tasks.SaveDelayTask(t.Context(), "http", call, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tasks.Wait(t.Context(), id); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -123,6 +123,12 @@ func (s *Store) List(ctx context.Context, f row.Filter, bodies bool) ([]row.Row,
 	})
 }
 
+func (s *Store) Oldest(ctx context.Context, status row.Status) ([]row.TagCount, error) {
+	return call(ctx, s, "Oldest", func(ctx context.Context) ([]row.TagCount, error) {
+		return s.inner.Oldest(ctx, status)
+	})
+}
+
 func (s *Store) Counts(ctx context.Context) ([]row.TagCount, error) {
 	return call(ctx, s, "Counts", s.inner.Counts)
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -34,6 +35,24 @@ var statsTests = []test{
 		}
 		if !maps.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
+		}
+	}},
+	{"Oldest is the smallest due time of each tag that has rows of the status", func(t *tester) {
+		t.insert(t.keyed(1, "a", ""), t.keyed(2, "A", ""))
+		t.insertAs(t.keyed(3, "a", ""), row.Pending, t.start.Add(-time.Hour))
+		t.insertAs(t.keyed(4, "a", ""), row.Failed, t.start.Add(-time.Minute))
+		t.insertTasks(func(r *row.Row) { r.Tag, r.Due = "none", 0 }, 5)
+		t.insertTasks(func(r *row.Row) { r.Tag, r.Due = "a", 0 }, 6)
+		oldest, err := t.store.Oldest(t.Context(), row.Pending)
+		t.must(err)
+		slices.SortFunc(oldest, func(a, b row.TagCount) int { return cmp.Compare(a.Tag, b.Tag) })
+		want := []row.TagCount{{Tag: "A", Oldest: t.task(0).Due}, {Tag: "a", Oldest: t.start.Add(-time.Hour)},
+			{Tag: "none"}}
+		if !slices.Equal(oldest, want) {
+			t.Errorf("got %v, want %v", oldest, want)
+		}
+		if executing, err := t.store.Oldest(t.Context(), row.Executing); err != nil || len(executing) != 0 {
+			t.Errorf("of executing rows %v, %v", executing, err)
 		}
 	}},
 	{"Lateness is that of the newest completed rows of each tag", func(t *tester) {

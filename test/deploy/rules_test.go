@@ -1,0 +1,52 @@
+package deploy
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+const rulesFile = root + "/deploy/prometheus/delaytask.rules.yml"
+
+type rule struct{ Alert, Expr string }
+
+func loadRules(t *testing.T) (all []rule) {
+	t.Helper()
+	var file struct {
+		Groups []struct{ Rules []rule }
+	}
+	text, err := os.ReadFile(rulesFile)
+	check(t, err)
+	check(t, yaml.Unmarshal(text, &file))
+	for _, group := range file.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all
+}
+
+// An alert without a test in which it fires may never fire. In the test of a healthy service none does.
+func TestEachAlertIsTestedAndDescribed(t *testing.T) {
+	var want []string
+	for _, r := range loadRules(t) {
+		want = append(want, r.Alert)
+	}
+	slices.Sort(want)
+	for path, named := range map[string]string{
+		root + "/deploy/prometheus/delaytask.rules.test.yml": `\{alertname="(\w+)"\}`,
+		root + "/docs/operations.md":                         "(?m)^\\| `(Delaytask\\w+)` \\|",
+	} {
+		text, err := os.ReadFile(path)
+		check(t, err)
+		var got []string
+		for _, found := range regexp.MustCompile(named).FindAllStringSubmatch(string(text), -1) {
+			got = append(got, found[1])
+		}
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, want) {
+			t.Errorf("%s names %q, the rules are %q", path, got, want)
+		}
+	}
+}
