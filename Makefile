@@ -92,6 +92,10 @@ rules: ## check and test the alert rules; promtool is in Debian's package promet
 	promtool check rules deploy/prometheus/delaytask.rules.yml
 	promtool test rules deploy/prometheus/*.test.yml
 
+.PHONY: dashboard
+dashboard: ## run all queries of dashboard and alerts on a Prometheus that scrapes a service; wants Debian's prometheus
+	DELAYTASK_REQUIRE_PROMETHEUS=1 go -C test/deploy test -count=1 -run OnAPrometheus ./...
+
 .PHONY: fmt
 fmt: ## format all Go files
 	gofmt -w .
@@ -182,7 +186,7 @@ down: ## stop it and remove its data
 	docker compose down --volumes
 
 .PHONY: full
-full: ## verify, with the race detector everywhere, MariaDB 11.8, clusters, all controls, mutations and fuzzing: hours
+full: ## verify, with the race detector everywhere, MariaDB 11.8, clusters, controls, mutations, fuzzing …: hours
 	.ci/run full
 
 .PHONY: verify

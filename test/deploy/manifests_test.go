@@ -1,5 +1,6 @@
-// Package deploy checks the manifests of deploy/kubernetes, by the types of the Kubernetes API and by the program that
-// they start. It is a module of its own, so that a program that uses delaytask has no Kubernetes in its go.sum.
+// Package deploy checks what is in deploy/: the manifests, by the types of the Kubernetes API and by the program that
+// they start; the dashboard, by Grafana's schema and by a Prometheus that scrapes the program; and the alerts. It is a
+// module of its own, so that a program that uses delaytask has no Kubernetes in its go.sum.
 package deploy
 
 import (
@@ -8,8 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -242,42 +241,10 @@ func TestTheProgramRunsAsThePodStartsIt(t *testing.T) {
 		t.Errorf("pods are killed after %v, want %v", given, want)
 	}
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	address := listener.Addr().String()
-	check(t, listener.Close())
-	serve := run(t.Context(), append(c.Args, "--server-listen", address)...)
-	var log bytes.Buffer
-	serve.Stdout, serve.Stderr = &log, &log
-	check(t, serve.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- serve.Wait() }()
+	address := freeAddress(t)
+	serve := launch(t, run(t.Context(), append(c.Args, "--server-listen", address)...))
 	for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-		await(t, "http://"+address+probe.HTTPGet.Path, ended, &log)
+		serve.await(t, "http://"+address+probe.HTTPGet.Path)
 	}
-	check(t, serve.Process.Signal(os.Interrupt))
-	if err := <-ended; err != nil {
-		t.Errorf("the stop: %v\n%s", err, &log)
-	}
-}
-
-// await asks until the answer is 200, or the program has ended.
-func await(t *testing.T, url string, ended <-chan error, log *bytes.Buffer) {
-	t.Helper()
-	every := time.NewTicker(20 * time.Millisecond)
-	defer every.Stop()
-	for {
-		res, err := http.Get(url)
-		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		select {
-		case err := <-ended:
-			t.Fatalf("%s did not answer: %v\n%s", url, err, log)
-		case <-every.C:
-		}
-	}
+	serve.stop(t)
 }
