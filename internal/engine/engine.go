@@ -134,9 +134,10 @@ func (e *Engine) wire(process cluster.Process) {
 	e.passes = newPasses(c, e.arm, e.holders, e.ids, ahead, executor)
 }
 
-// Start begins to run tasks. It does not block, and does nothing when called again. It returns [processor.ErrClosed]
-// after Stop.
-func (e *Engine) Start(_ context.Context) error {
+// Start begins to run tasks. It reads which tags are paused, and then does not block. It does nothing when called
+// again, and returns [processor.ErrClosed] after Stop.
+func (e *Engine) Start(ctx context.Context) error {
+	e.readPaused(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped != nil {
@@ -168,6 +169,15 @@ func (e *Engine) Start(_ context.Context) error {
 		e.passes.runner.Kick(pass)
 	}
 	return nil
+}
+
+// readPaused reads which tags are paused. When that fails, no tag opens until the look-ahead has read it.
+func (e *Engine) readPaused(ctx context.Context) {
+	ctx, cancel := e.CallIn(ctx)
+	defer cancel()
+	if err := e.tags.read(ctx); err != nil {
+		e.Failed("reading which tags are paused", err)
+	}
 }
 
 // running reports whether the engine was started and not stopped.

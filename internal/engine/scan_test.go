@@ -69,6 +69,7 @@ func TestOverduePollLeavesRowsToOtherNodesForAMoment(t *testing.T) {
 		"All":                   {250 * time.Millisecond, rows, rows},
 	}, func(w *world, c look) {
 		e := w.idle(w.store, serving{"a": nothing})
+		e.readPaused(w.Context())
 		e.tags.run(true)
 		e.arm.look(viewOf("a", "this", "other"))
 		w.backlog(rows, "a", e.now().Add(-c.overdue))
@@ -82,6 +83,7 @@ func TestOverduePollLeavesRowsToOtherNodesForAMoment(t *testing.T) {
 func TestLookAheadReadsAllOfItsWindow(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing})
+		e.readPaused(w.Context())
 		e.tags.run(true)
 		const rows = 2*lookAheadRows + 1
 		due := e.now().Add(1900 * time.Millisecond)

@@ -84,6 +84,7 @@ func TestWhatWaitsForRoomIsRedistributedAsWell(t *testing.T) {
 	inBubble(t, func(w *world) {
 		e := w.idle(w.store, serving{"a": nothing})
 		const page = backlogPerTag / 3
+		e.readPaused(w.Context())
 		e.tags.run(true)
 		both := viewOf("a", "this", "other")
 		e.arm.look(viewOf("a", "this"))

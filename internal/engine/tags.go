@@ -29,9 +29,9 @@ type tags struct {
 	limits  map[string]int       // slots of the tags that are open
 	names   []string             // the same, sorted
 	popped  map[string]time.Time // tags that were popped here, and when
-	paused  map[string]bool
-	opened  map[string]opening // of the tags that are open
-	shut    map[string]bool    // the tags that were paused when the others opened
+	paused  map[string]bool      // nil until it was read: no tag opens before
+	opened  map[string]opening   // of the tags that are open
+	shut    map[string]bool      // the tags that were paused when the others opened
 }
 
 // opening is when a tag opened here, and what kept its tasks from starting before.
@@ -54,7 +54,7 @@ var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v
 func newTags(c *deps, onOpen func(), awaited func() []string) *tags {
 	return &tags{
 		deps: c, onOpen: onOpen, awaited: awaited,
-		limits: map[string]int{}, popped: map[string]time.Time{}, paused: map[string]bool{},
+		limits: map[string]int{}, popped: map[string]time.Time{},
 		opened: map[string]opening{},
 	}
 }
@@ -173,7 +173,7 @@ func (t *tags) reopen() (opened bool) {
 	}
 	t.limits, t.names = map[string]int{}, nil
 	maps.DeleteFunc(t.popped, func(_ string, last time.Time) bool { return time.Since(last) > popServes })
-	if t.running {
+	if t.running && t.paused != nil {
 		for _, tag := range t.cfg.Registry.Tags() {
 			reg, _ := t.cfg.Registry.Lookup(tag)
 			t.limits[tag] = min(cmp.Or(reg.Concurrency, t.cfg.Concurrency), t.cfg.Concurrency)

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -62,4 +64,25 @@ func TestNodeServesOnlySoManyTagsThatAreJustPopped(t *testing.T) {
 			w.Errorf("after a while: %v", err)
 		}
 	})
+}
+
+func TestProcessThatStartsRunsNothingOfAPausedTag(t *testing.T) {
+	inBubbles(t, map[string]time.Duration{"at once": 0, "when the database is there": 10 * time.Second},
+		func(w *world, away time.Duration) {
+			began := time.Now()
+			reads := at(w.store, "Tags", func(_ context.Context, do func() error) error {
+				if time.Since(began) < away {
+					return classError(row.ClassNotApplied, "the database is away")
+				}
+				return do()
+			})
+			e := w.idle(reads, serving{"a": nothing, "b": nothing})
+			w.must(w.store.SetTag(w.Context(), row.TagState{Tag: "a", Paused: true}))
+			paused, open := w.save(e, "a", 0), w.save(e, "b", 0)
+			time.Sleep(2 * time.Second)
+			w.must(e.Start(w.Context()))
+			time.Sleep(away + 5*time.Second)
+			w.standing(row.Pending, 0, 0, paused)
+			w.standing(row.Completed, 1, 0, open)
+		})
 }
