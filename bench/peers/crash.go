@@ -31,15 +31,17 @@ func crash(ctx context.Context, r *run) (figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := worker.Start(); err != nil {
-		return nil, err
-	}
-	defer func() { _ = worker.Process.Kill(); _ = worker.Wait() }()
+	// The tasks are saved first: a worker of backlite does not see what another process saves.
 	for i := range crashTasks {
 		if err := q.save(ctx, newTask(i, time.Time{})); err != nil {
 			return nil, err
 		}
 	}
+	if err := worker.Start(); err != nil {
+		return nil, err
+	}
+	silent := time.AfterFunc(r.patience, func() { _ = worker.Process.Kill() })
+	defer func() { silent.Stop(); _ = worker.Process.Kill(); _ = worker.Wait() }()
 	lines := bufio.NewScanner(out)
 	for i := range crashTasks {
 		if !lines.Scan() {
