@@ -125,8 +125,8 @@ func (s *Scheduler) Retry(ctx context.Context, ref Ref) error {
 // It returns [ErrInvalidBody], [ErrBodyTooLarge], [ErrNotFound], [ErrBroken], [ErrFinished], [ErrNotPending] for a task
 // that is executing, or [ErrContended] when the task changed each time it was about to be changed.
 //
-// When another process runs the task and less than a second is left until it is due, the task may start up to half a
-// second late: that process sees the change at its next read of the table.
+// When another process runs the task and less than two seconds are left until it is due, that process is told of the
+// change. If that fails, the task may start up to 0.6 s late.
 func (s *Scheduler) SetBody(ctx context.Context, ref Ref, body any) (Status, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err

@@ -14,6 +14,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -106,6 +107,12 @@ type Config struct {
 	// Address is where an operator reaches this process. Nodes shows it. Default: none.
 	Address string
 
+	// Wake is the UDP address on which a started scheduler is told of tasks that other processes save, so that they
+	// start within milliseconds. ":7342" is that port at the address by which the process reaches the database; "off"
+	// is none. A scheduler tells others in any case. docs/operations.md says what is sent, and what protects it. SQLite
+	// needs none. Default: "127.0.0.1:0", for processes of this host.
+	Wake string
+
 	// Heartbeat is how often this process says that it is alive. It must be the same in all processes. 100 ms to 1.5 s.
 	// Default: 1 s.
 	Heartbeat time.Duration
@@ -167,6 +174,7 @@ func (c Config) withDefaults() Config {
 	c.BodyLimit = cmp.Or(c.BodyLimit, processor.DefaultBodyLimit)
 	c.ErrorLimit = cmp.Or(c.ErrorLimit, 8<<10)
 	c.StopGrace = cmp.Or(c.StopGrace, 30*time.Second)
+	c.Wake = cmp.Or(c.Wake, wake.Loopback)
 	c.Heartbeat = cmp.Or(c.Heartbeat, time.Second)
 	c.Quarantine = cmp.Or(c.Quarantine, 5)
 	c.Retention.Completed = cmp.Or(c.Retention.Completed, 7*day)
@@ -177,6 +185,9 @@ func (c Config) withDefaults() Config {
 
 // check names the first field that is out of range. It expects the defaults in place.
 func (c *Config) check() error {
+	if err := wake.CheckListen(c.Wake); err != nil {
+		return fmt.Errorf("%w: Wake: %w", ErrInvalidConfig, err)
+	}
 	return cmp.Or(
 		between("Concurrency", c.Concurrency, 1, 100_000),
 		between("TTR", c.TTR, time.Second, day),

@@ -1,6 +1,7 @@
 package delaytask
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,9 +9,11 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/metrics"
 	"github.com/delaytask/delaytask/internal/sqlstore"
-	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/migrations"
 )
 
@@ -34,7 +37,11 @@ func Open(ctx context.Context, dsn string, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("delaytask: %w", err)
 	}
 	cfg.Migrate = cfg.Migrate || kind.Embedded()
-	s, err := onDatabase(ctx, db, kind, cfg, db.Close)
+	target, err := sqlstore.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("delaytask: %w", err), db.Close())
+	}
+	s, err := onDatabase(ctx, db, kind, cfg, target.Host(), db.Close)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -56,7 +63,7 @@ func New(ctx context.Context, db *sql.DB, cfg Config) (*Scheduler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delaytask: %w", err)
 	}
-	return onDatabase(ctx, sqlx.NewDb(db, kind.String()), kind, cfg, func() error { return nil })
+	return onDatabase(ctx, sqlx.NewDb(db, kind.String()), kind, cfg, "", func() error { return nil })
 }
 
 // prepare checks what can be checked before anything is opened.
@@ -69,7 +76,7 @@ func prepare(ctx context.Context, cfg Config) (Config, error) {
 }
 
 func onDatabase(
-	ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, cfg Config, closeDB func() error,
+	ctx context.Context, db *sqlx.DB, kind sqlstore.Kind, cfg Config, host string, closeDB func() error,
 ) (*Scheduler, error) {
 	if cfg.Migrate {
 		if err := migrations.Up(ctx, db.DB, kind); err != nil {
@@ -81,11 +88,18 @@ func onDatabase(
 	if err := check(ctx, st, cfg); err != nil {
 		return nil, errors.Join(err, st.Close(ctx))
 	}
-	s, err := onStore(ctx, st, cfg, release)
-	if err != nil {
-		return nil, errors.Join(err, st.Close(ctx))
+	built := cfg.engineConfig(st)
+	if st.HasFileVersion() {
+		built.FileVersion = st.FileVersion
 	}
-	return s, nil
+	if !kind.Embedded() {
+		built.Waker = cfg.waker(host)
+	}
+	e, err := engine.New(ctx, built)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("delaytask: %w", err), st.Close(ctx))
+	}
+	return newScheduler(e, built, &cfg, release), nil
 }
 
 // check refuses an unusable database and logs dangerous settings of a usable one.
@@ -100,12 +114,15 @@ func check(ctx context.Context, st *sqlstore.Store, cfg Config) error {
 	return nil
 }
 
-// onStore returns a scheduler on a store. The config is complete.
-func onStore(ctx context.Context, st store.Store, cfg Config, release func(context.Context) error) (*Scheduler, error) {
-	built := cfg.engineConfig(st)
-	e, err := engine.New(ctx, built)
-	if err != nil {
-		return nil, fmt.Errorf("delaytask: %w", err)
+// waker carries the wake-ups of a process that reaches its database at the host, "" where that is not known.
+func (c *Config) waker(host string) *wake.Endpoint {
+	process := cluster.NewProcess()
+	recorder := metrics.None
+	if c.Metrics != nil {
+		recorder = c.Metrics.Recorder()
 	}
-	return newScheduler(e, built, &cfg, release), nil
+	return wake.New(wake.Config{
+		Listen: c.Wake, Database: host, Host: process.Host, Name: cmp.Or(c.NodeName, process.Name),
+		Log: c.Logger, Metrics: recorder,
+	})
 }

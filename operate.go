@@ -57,6 +57,23 @@ func (s *Scheduler) setPause(ctx context.Context, tag, op string, set func(conte
 	return nil
 }
 
+// Wake tells all processes that rows of the tags may be due now or soon that they do not know of. A program that
+// inserts rows by SQL of its own calls it after the commit. Otherwise they start up to 0.6 s late. It does not wait.
+//
+// It returns [ErrInvalidTag].
+func (s *Scheduler) Wake(ctx context.Context, tags ...string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		if !processor.ValidTag(tag) {
+			return fmt.Errorf("%w: got %.140q", ErrInvalidTag, tag)
+		}
+	}
+	s.engine.Wake(tags)
+	return nil
+}
+
 // Node is a process that shares the database.
 type Node = processor.Node
 
@@ -79,7 +96,8 @@ func (s *Scheduler) Nodes(ctx context.Context) ([]Node, error) {
 	for i, n := range found {
 		nodes[i] = Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
-			Shares: shares(view, n), Leaving: n.Leaving, Alive: alive(n, reading.Time), Heartbeat: n.Heartbeat.Std(),
+			Shares: shares(view, n), Wake: n.Wake.Address, UnreachableFrom: unreachableFrom(n, found, reading.Time),
+			Leaving: n.Leaving, Alive: alive(n, reading.Time), Heartbeat: n.Heartbeat.Std(),
 		}
 	}
 	return nodes, nil
@@ -92,6 +110,16 @@ func shares(view *cluster.View, n row.Node) []Share {
 		shares[i].Position, shares[i].Total = view.Share(tag, n.Number)
 	}
 	return shares
+}
+
+// unreachableFrom lists the live nodes whose wake-ups a node does not acknowledge.
+func unreachableFrom(n row.Node, all []row.Node, now row.Time) (from []int) {
+	for _, other := range all {
+		if alive(other, now) && slices.Contains(other.Wake.Unreachable, n.Token) {
+			from = append(from, other.Number)
+		}
+	}
+	return from
 }
 
 func alive(n row.Node, now row.Time) bool { return now.Sub(n.Heartbeat) <= cluster.LeaseTime }

@@ -72,6 +72,11 @@ func (s *Scheduler) SaveDelayTaskTx(
 	return s.engine.SaveTx(ctx, tx, save)
 }
 
+// Committed says that the transactions have ended in which the tasks were saved or changed. Those that are due start at
+// once. Without it they are looked for, after 2 ms at first, and then ever less often. It does not wait. Ids of other
+// tasks do no harm.
+func (s *Scheduler) Committed(ids ...int64) { s.engine.Committed(ids) }
+
 // Item is one task of a bulk save, with the arguments of SaveDelayTask.
 type Item = processor.Item
 

@@ -16,6 +16,19 @@ func (c *Client) Pause(ctx context.Context, tag string) error { return c.operate
 // Resume ends a pause on all nodes, within 2 s. Tasks that fell due meanwhile start at once.
 func (c *Client) Resume(ctx context.Context, tag string) error { return c.operate(ctx, tag, "resume") }
 
+// Wake tells all processes that rows of the tags may be due now or soon that they do not know of: after a program has
+// inserted them by SQL of its own. Up to 100 tags.
+func (c *Client) Wake(ctx context.Context, tags ...string) error {
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	r := &request{method: http.MethodPost, path: "/v1/wake", body: wire.Wake{Tags: tags}, again: true}
+	if _, err := c.call(ctx, r); err != nil {
+		return fmt.Errorf("wake: %w", err)
+	}
+	return nil
+}
+
 func (c *Client) operate(ctx context.Context, tag, op string) error {
 	if err := c.enter(ctx); err != nil {
 		return err
@@ -40,7 +53,8 @@ func (c *Client) Nodes(ctx context.Context) ([]processor.Node, error) {
 	for i, n := range list.Nodes {
 		nodes[i] = processor.Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, Tags: n.Tags,
-			Shares:  make([]processor.Share, len(n.Shares)),
+			Shares: make([]processor.Share, len(n.Shares)),
+			Wake:   n.Wake, UnreachableFrom: n.UnreachableFrom,
 			Leaving: n.State == "leaving", Alive: n.State != "silent", Heartbeat: n.Heartbeat.Std(),
 		}
 		for k, share := range n.Shares {

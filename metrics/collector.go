@@ -59,6 +59,7 @@ type collector struct {
 	ignoredContext prometheus.Counter
 	purged         *prometheus.CounterVec
 	databaseErrors *prometheus.CounterVec
+	wakeups        *prometheus.CounterVec
 
 	lateness  *prometheus.HistogramVec
 	duration  *prometheus.HistogramVec
@@ -73,6 +74,7 @@ type collector struct {
 	running     prometheus.Gauge
 	concurrency prometheus.Gauge
 	nodesAlive  prometheus.Gauge
+	unreachable prometheus.Gauge
 	clockHeld   prometheus.Gauge
 	clockWidth  prometheus.Gauge
 	clockSkew   prometheus.Gauge

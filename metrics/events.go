@@ -105,6 +105,16 @@ func (c *collector) SetNodes(n int) {
 	c.nodesAlive.Set(float64(n))
 }
 
+// Woke counts a wake-up between processes.
+func (c *collector) Woke(event string) {
+	c.wakeups.WithLabelValues(event).Inc()
+}
+
+// SetUnreachable says how many processes do not acknowledge the wake-ups of this one.
+func (c *collector) SetUnreachable(n int) {
+	c.unreachable.Set(float64(n))
+}
+
 // SetClockHeld says whether no task starts, because the database's time is not known.
 func (c *collector) SetClockHeld(held bool) {
 	value := 0.0

@@ -34,12 +34,15 @@ func (c *collector) addCounters() {
 		"Processors that went on working after their context had ended.")
 	c.purged = c.counterVec("purged_total", "Finished rows deleted after their retention, by status.", "status")
 	c.databaseErrors = c.counterVec("database_errors_total", "Errors of the database by class.", "class")
+	c.wakeups = c.counterVec("wakeups_total", "Datagrams by which processes tell each other of tasks, by event.",
+		"event")
 
 	start(c.saves, metrics.SaveStored, metrics.SaveDuplicate, metrics.SaveConflict, metrics.SaveRefused,
 		metrics.SaveUnknown, metrics.SaveFailed)
 	start(c.claims, claimWon, claimLost, claimError)
 	start(c.rescues, metrics.RescueReturned, metrics.RescueQuarantined)
 	start(c.purged, "completed", "cancelled", "failed")
+	start(c.wakeups, metrics.WakeSent, metrics.WakeReceived, metrics.WakeRefused, metrics.WakeLost)
 	start(c.databaseErrors, "unknown", "not_applied", "locked", "duplicate", "caller", "operator")
 }
 
@@ -64,6 +67,7 @@ func (c *collector) addGauges() {
 	c.running = c.gauge("running_tasks", "Tasks that this process has claimed and not yet finished.")
 	c.concurrency = c.gauge("concurrency", "How many tasks may run at once in this process.")
 	c.nodesAlive = c.gauge("nodes_alive", "Processes with a fresh heartbeat, those that only save included.")
+	c.unreachable = c.gauge("unreachable_nodes", "Processes that do not acknowledge the wake-ups of this one.")
 	c.clockHeld = c.gauge("clock_held", "1 while no task starts, because the database's time is not known; else 0.")
 	c.clockWidth = c.gauge("clock_width_seconds", "Distance between the two bounds held for the database's clock.")
 	c.clockSkew = c.gauge("clock_skew_seconds", "Wall clock of this machine minus the database's clock.")

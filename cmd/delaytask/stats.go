@@ -111,12 +111,20 @@ func (a *app) printNodes(nodes []delaytask.Node) error {
 	if len(nodes) == 0 {
 		return a.printf("No process shares this database.\n")
 	}
-	t := a.newTable("NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "SHARES").mayCut(1, 7)
+	t := a.newTable("NUMBER", "NAME", "PID", "ADDRESS", "VERSION", "STATE", "HEARTBEAT", "WAKE", "SHARES").mayCut(1, 8)
 	for _, n := range view.Nodes(nodes) {
 		t.row(strconv.Itoa(n.Number), n.Name, strconv.Itoa(n.PID), n.Address, n.Version, n.State,
-			moment(n.Heartbeat.Std()), shares(n))
+			moment(n.Heartbeat.Std()), wakeUps(n), shares(n))
 	}
 	return t.flush()
+}
+
+// wakeUps formats where a node is told of tasks, and from where it cannot be.
+func wakeUps(n wire.Node) string {
+	if len(n.UnreachableFrom) == 0 {
+		return n.Wake
+	}
+	return fmt.Sprintf("%s, unreachable from %s", n.Wake, strings.Trim(fmt.Sprint(n.UnreachableFrom), "[]"))
 }
 
 // shares formats each tag with the node's share of it.

@@ -24,6 +24,7 @@ type order struct {
 	Rest    time.Duration `json:"rest"`    // before that
 	Serving bool          `json:"serving"` // tasks are run here
 	Saving  bool          `json:"saving"`  // tasks are saved here
+	Way     shortWay      `json:"way"`
 	Began   time.Time     `json:"began"`   // when the process was started
 	Profile string        `json:"profile"` // file for a CPU profile
 }
@@ -32,6 +33,7 @@ type order struct {
 var roles = map[string]func(context.Context, order, *child.Narrator) error{
 	"lateness": latenessChild,
 	"now":      nowChild,
+	"short":    shortChild,
 	"idle":     idleChild,
 	"restart":  restartChild,
 	"serve":    serveChild,

@@ -118,6 +118,7 @@ type workload struct {
 	rows  int           // of the large tables
 	late  time.Duration // over which tasks of a rate are due
 	now   time.Duration // in which tasks are saved that are due at once
+	short time.Duration // in which tasks with short delays are saved
 	idle  time.Duration // in which nothing happens
 	quick bool
 	scale float64
@@ -125,14 +126,15 @@ type workload struct {
 
 func (o Options) workload() workload {
 	w := workload{warm: 500 * time.Millisecond, span: 2 * time.Second, batch: 50_000, drain: 50_000,
-		late: 20 * time.Second, now: 8 * time.Second, idle: time.Minute}
+		late: 20 * time.Second, now: 8 * time.Second, short: time.Minute, idle: time.Minute}
 	if o.Quick {
 		w = workload{warm: 150 * time.Millisecond, span: 600 * time.Millisecond, batch: 20_000, drain: 20_000,
-			late: 8 * time.Second, now: 2 * time.Second, idle: 2 * time.Second}
+			late: 8 * time.Second, now: 2 * time.Second, short: 5 * time.Second,
+			idle: 2 * time.Second}
 	}
 	w.quick, w.scale, w.rows = o.Quick, o.Scale, o.Rows
 	w.warm, w.span = w.lasting(w.warm), w.lasting(w.span)
-	w.late, w.now, w.idle = w.lasting(w.late), w.lasting(w.now), w.lasting(w.idle)
+	w.late, w.now, w.short, w.idle = w.lasting(w.late), w.lasting(w.now), w.lasting(w.short), w.lasting(w.idle)
 	w.batch, w.drain = w.count(w.batch), w.count(w.drain)
 	return w
 }

@@ -55,7 +55,7 @@ func TestKeysAreDeclaredOnce(t *testing.T) {
 
 func TestAMeasurementIsCalledByItsNameItsGroupAndItsFigures(t *testing.T) {
 	for name, want := range map[string]int{
-		"cpu": 1, "memory": 2, "latency_now": 2, "latency_now.other_process": 1, "lateness": 4, "late": 0,
+		"cpu": 1, "memory": 2, "latency_now": 2, "latency_now.other_process": 1, "lateness": 9, "late": 0,
 		"nodes.drain": 2, "raw": 4, "drain": 1,
 	} {
 		if got := (Options{Only: []string{name}}).chosen(); len(got) != want {

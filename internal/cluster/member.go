@@ -105,6 +105,13 @@ func (m *Member) SetTags(tags []string) {
 	m.node.Tags = slices.Sorted(slices.Values(tags))
 }
 
+// SetWake says how the node is told of rows, from the next Beat on.
+func (m *Member) SetWake(w row.Wake) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.node.Wake = w
+}
+
 // SetLeaving says that the node takes no new tasks, from the next Beat on.
 func (m *Member) SetLeaving() {
 	m.mu.Lock()

@@ -102,18 +102,45 @@ func (v *View) Peers() int {
 // the node whose number its id carries, because no other node can have seen it in time. Any other is assigned among the
 // nodes that serve its tag. It is false on every node for a tag without a live node.
 func (v *View) Mine(id int64, due row.Time, tag string) bool {
+	owner, found := v.Owner(id, due, tag)
+	s := v.tags[tag]
+	return found && s.self >= 0 && s.numbers[s.self] == owner.Number
+}
+
+// Owner is the node that arms a row.
+type Owner struct {
+	Number int
+	// Share and Of say which rows of the tag are the node's: those whose [Mix] modulo Of is Share. Of is 0 for a row
+	// that is its own because its process has saved it.
+	Share, Of int
+}
+
+// Owner returns the node that arms a new task, by the rule of [View.Mine]. It returns false for a tag without a live
+// node.
+func (v *View) Owner(id int64, due row.Time, tag string) (Owner, bool) {
 	s := v.tags[tag]
 	if len(s.numbers) == 0 {
-		return false
+		return Owner{}, false
 	}
 	saved, number, _ := Split(id)
 	if due.Sub(row.At(saved)) < v.near {
-		if saver, serves := slices.BinarySearch(s.numbers, number); serves {
-			return saver == s.self
+		if _, serves := slices.BinarySearch(s.numbers, number); serves {
+			return Owner{Number: number}, true
 		}
 	}
-	return s.assigned(id)
+	share := s.share(id)
+	return Owner{Number: s.numbers[share], Share: share, Of: len(s.numbers)}, true
 }
+
+// SaverServes reports whether the node that saved the row serves its tag. Only a leased number tells.
+func (v *View) SaverServes(id int64, tag string) bool {
+	_, number, _ := Split(id)
+	_, serves := slices.BinarySearch(v.tags[tag].numbers, number)
+	return Valid(id) && serves
+}
+
+// Servers returns the numbers of the nodes that take new tasks of the tag, in order. The caller must not change them.
+func (v *View) Servers(tag string) []int { return v.tags[tag].numbers }
 
 // Assigned reports whether a row belongs to this node's share, whichever node saved it and whenever it is due.
 func (v *View) Assigned(id int64, tag string) bool {
@@ -121,7 +148,9 @@ func (v *View) Assigned(id int64, tag string) bool {
 	return len(s.numbers) > 0 && s.assigned(id)
 }
 
-func (s servers) assigned(id int64) bool { return int(Mix(id)%uint64(len(s.numbers))) == s.self }
+func (s servers) assigned(id int64) bool { return s.share(id) == s.self }
+
+func (s servers) share(id int64) int { return int(Mix(id) % uint64(len(s.numbers))) }
 
 // Mix spreads an id over all 64 bits, so that Mix(id) mod total is even for every total. The plain id is not: its low
 // bits are a sequence, and its high bits a time, that callers may use in steps.

@@ -247,6 +247,35 @@ func TestTasksThatDoNotMoveAreFound(t *testing.T) {
 	})
 }
 
+func TestProcessesThatCannotBeToldAreFound(t *testing.T) {
+	now := row.At(time.Now())
+	node := func(number int, host, address string, unreachable ...string) row.Node {
+		token := fmt.Sprintf("t%d", number)
+		return row.Node{Number: number, Token: token, Host: host, Name: host, Tags: []string{"a"}, Heartbeat: now,
+			Wake: row.Wake{Token: token, Address: address, Unreachable: unreachable}}
+	}
+	silent := node(9, "z", "10.0.0.9:7342", "t1")
+	silent.Heartbeat = now.Add(-time.Minute)
+	for _, c := range []struct {
+		nodes []row.Node
+		codes []string
+	}{
+		{[]row.Node{node(1, "x", "10.0.0.1:7342"), node(2, "y", "10.0.0.2:7342"), silent}, nil},
+		{[]row.Node{node(1, "x", "127.0.0.1:5000"), node(2, "x", "127.0.0.1:5001"), silent}, nil},
+		{[]row.Node{node(1, "x", "127.0.0.1:5000"), node(2, "y", "10.0.0.2:7342")}, []string{"wake_local"}},
+		{[]row.Node{node(1, "x", "10.0.0.1:7342"), node(2, "y", "")}, []string{"wake_local"}},
+		{[]row.Node{node(1, "x", "10.0.0.1:7342"), node(2, "y", "10.0.0.2:7342", "t1")}, []string{"wake_unreachable"}},
+	} {
+		var codes []string
+		for _, f := range checkWakeUps(c.nodes, now) {
+			codes = append(codes, f.Code)
+		}
+		if !slices.Equal(codes, c.codes) {
+			t.Errorf("%+v: found %q, want %q", c.nodes, codes, c.codes)
+		}
+	}
+}
+
 func TestReceiversThatFailAreFound(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d dbtest.Database) {
 		p := admit(t, d)

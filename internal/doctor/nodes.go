@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -33,6 +34,7 @@ func checkNodes(ctx context.Context, s *Subject) (found []Finding, err error) {
 			versions = append(versions, n.Version)
 		}
 	}
+	found = append(found, checkWakeUps(nodes, reading.Time)...)
 	if len(silent) > 0 {
 		found = append(found, Finding{"nodes_silent", Info, "processes have ended without a word: " + few(silent),
 			"they were killed or cannot reach the database; their leases are rescued", "delaytask nodes"})
@@ -49,6 +51,41 @@ func checkNodes(ctx context.Context, s *Subject) (found []Finding, err error) {
 			"chronyc tracking, here and on the machine of the database"})
 	}
 	return found, err
+}
+
+// checkWakeUps looks whether the processes can tell each other of tasks.
+func checkWakeUps(nodes []row.Node, now row.Time) (found []Finding) {
+	var unreachable, local []string
+	hosts := map[string]bool{}
+	for _, n := range nodes {
+		if !isAlive(n, now) {
+			continue
+		}
+		hosts[n.Host+" "+n.Name] = true
+		name := fmt.Sprintf("%d (%s, %s)", n.Number, n.Name, n.Wake.Address)
+		ap, err := netip.ParseAddrPort(n.Wake.Address)
+		if len(n.Tags) > 0 && (err != nil || ap.Addr().IsLoopback()) {
+			local = append(local, name)
+		}
+		for _, other := range nodes {
+			if isAlive(other, now) && slices.Contains(other.Wake.Unreachable, n.Token) {
+				unreachable = append(unreachable, fmt.Sprintf("%s from %d", name, other.Number))
+			}
+		}
+	}
+	if len(unreachable) > 0 {
+		found = append(found, Finding{"wake_unreachable", Warning,
+			"wake-ups are not acknowledged: " + few(unreachable),
+			"a firewall drops UDP between them, so tasks that others save start up to 0.1 s late",
+			"allow UDP to these addresses, or set wake.listen to one that can be reached"})
+	}
+	if len(hosts) > 1 && len(local) > 0 {
+		found = append(found, Finding{"wake_local", Info,
+			"processes are not told of tasks by other hosts: " + few(local),
+			"tasks that other hosts save with short delays start up to 0.1 s late",
+			"set wake.listen, or Wake of the Config, such as :7342"})
+	}
+	return found
 }
 
 // clockOffset returns by how much this machine's clock is certainly ahead: the reading was made between two of its own.

@@ -15,6 +15,7 @@ import (
 type armer struct {
 	*deps
 	tags   *tags
+	notify *notifier
 	shares atomic.Pointer[shares] // nil until the first look at the nodes
 }
 
@@ -46,20 +47,42 @@ func (a *armer) look(view *cluster.View) {
 
 // written arms rows that this process has just saved or put back to pending, if they are due within the horizon. It
 // arms what is due soon whatever the shares say. The look-ahead of another node might come too late, and no other node
-// knows of a tag that has just got its first processor here.
+// knows of a tag that has just got its first processor here. Rows that are due soon and of a tag without a processor
+// here are told to other nodes.
 func (a *armer) written(rows ...row.Due) {
 	now := a.now()
 	soon, limit := now.Add(a.cfg.shortTerm()), now.Add(a.cfg.Horizon)
 	for _, d := range rows {
 		switch {
 		case d.Due <= soon:
-			if a.tags.open(d.Tag) {
-				a.runqueue.Arm(d, true)
-			}
+			a.writtenSoon(d)
 		case d.Due <= limit && a.mine(d.ID, d.Due, d.Tag):
 			a.runqueue.Arm(d, false)
 		}
 	}
+}
+
+// writtenSoon is written for a row that is due soon. A row that can only be popped here is told all the same: the next
+// pop may come to another node.
+func (a *armer) writtenSoon(d row.Due) {
+	open, runs := a.tags.takes(d.Tag)
+	if open {
+		a.runqueue.Arm(d, true)
+	}
+	if !runs {
+		a.notify.row(d)
+	}
+}
+
+// savedAndServed reports whether the row is due soon after its save and its saver serves the tag, so that only that
+// node arms it.
+func (a *armer) savedAndServed(d row.Due) bool {
+	s := a.shares.Load()
+	if s == nil {
+		return false
+	}
+	owner, found := s.view.Owner(d.ID, d.Due, d.Tag)
+	return found && owner.Of == 0
 }
 
 // mine reports whether this process arms the row. A process that serves a tag before it is announced arms its rows.

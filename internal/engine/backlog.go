@@ -52,10 +52,11 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 	if err != nil {
 		return nil, err
 	}
-	view, _, now, err := e.lookahead.nodes(call)
+	count, err := e.census.read(call)
 	if err != nil {
 		return nil, err
 	}
+	now := count.time
 	due := make(map[string]time.Duration, len(oldest))
 	for _, o := range oldest {
 		if !o.Oldest.IsZero() && o.Oldest < now {
@@ -65,7 +66,7 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 	var idle, waiting []metrics.Backlog
 	if e.running() {
 		for _, tag := range e.tags.served() {
-			_, nodes := view.Share(tag, 0)
+			_, nodes := count.view.Share(tag, 0)
 			b := metrics.Backlog{Tag: tag, Oldest: due[tag], Nodes: max(nodes, 1)}
 			if b.Oldest == 0 {
 				idle = append(idle, b)
@@ -76,7 +77,7 @@ func (e *Engine) backlog(ctx context.Context) ([]metrics.Backlog, error) {
 		}
 	}
 	for tag, oldest := range due {
-		if !view.Served(tag) {
+		if !count.view.Served(tag) {
 			waiting = append(waiting, metrics.Backlog{Tag: tag, Oldest: oldest})
 		}
 	}

@@ -2,10 +2,10 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 )
 
@@ -19,6 +19,8 @@ type commits struct {
 	mu   sync.Mutex // taken before the locks of the run queue
 	open []uncommitted
 	wake chan struct{}
+	// ended says that a transaction has ended.
+	ended chan struct{}
 }
 
 type uncommitted struct {
@@ -36,10 +38,10 @@ const (
 )
 
 func newCommits(c *deps, arm *armer) *commits {
-	return &commits{deps: c, arm: arm, wake: make(chan struct{}, 1)}
+	return &commits{deps: c, arm: arm, wake: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 }
 
-// add watches rows that this process would arm and that the look-ahead might see too late.
+// add watches rows that the look-ahead might see too late.
 func (c *commits) add(rows ...row.Due) {
 	now := time.Now()
 	soon := c.now().Add(c.cfg.Window + c.cfg.LookAhead)
@@ -57,9 +59,23 @@ func (c *commits) add(rows ...row.Due) {
 	}
 }
 
-// mineToWatch reports whether this node arms the row: a new one by its share, a rescheduled one because it wrote it.
+// mineToWatch reports whether this node arms the row, or tells others of it. It arms a new row by its share, and a
+// rescheduled one because it wrote it.
 func (c *commits) mineToWatch(d row.Due) bool {
-	return c.arm.mine(d.ID, d.Due, d.Tag) || d.Version > 0 && c.arm.tags.open(d.Tag)
+	open, runs := c.arm.tags.takes(d.Tag)
+	return c.cfg.Waker != nil && !runs || c.arm.mine(d.ID, d.Due, d.Tag) || d.Version > 0 && open
+}
+
+// committed looks at once for the rows, whose transaction has ended.
+func (c *commits) committed(ids []int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.open {
+		if slices.Contains(ids, c.open[i].due.ID) {
+			c.open[i].next, c.open[i].wait = time.Time{}, firstCommitLook
+		}
+	}
+	signal(c.ended)
 }
 
 func (c *commits) loop(ctx context.Context) {
@@ -70,7 +86,10 @@ func (c *commits) loop(ctx context.Context) {
 			return
 		}
 		for c.look() {
-			if !lifecycle.Sleep(ctx, firstCommitLook) {
+			select {
+			case <-time.After(firstCommitLook):
+			case <-c.ended:
+			case <-ctx.Done():
 				return
 			}
 		}
@@ -96,7 +115,7 @@ func (c *commits) look() bool {
 			// After a rollback another process may have brought the row to the same version, or saved another under the
 			// id.
 			if s.Status == row.Pending && s.Version == u.due.Version && s.Due == u.due.Due {
-				c.runqueue.Arm(u.due, true)
+				c.arm.writtenSoon(u.due)
 			}
 		case now.Before(u.until):
 			u.wait = min(2*u.wait, longestCommitWait)

@@ -21,6 +21,13 @@ type Config struct {
 
 	CallTimeout time.Duration // longest wait for one answer of the store
 
+	// Waker carries wake-ups between processes. Nil where none are sent.
+	Waker Waker
+
+	// FileVersion returns a number that differs when another connection has changed an embedded database. Nil for a
+	// server.
+	FileVersion func(context.Context) (int64, error)
+
 	// Nap sleeps for the last moment before a start, more exactly than a timer: [clock.Nap]. Nil where the time is
 	// simulated.
 	Nap func(time.Duration)

@@ -17,7 +17,10 @@
 //
 //	lookahead.go    rows that other processes have saved, every second
 //	commits.go      rows that were saved in a caller's transaction
-//	overduepoll.go  rows that have just become overdue
+//	notify.go       tells other nodes of rows that they cannot have seen; wakeups.go reads what others tell of
+//	census.go       which nodes live
+//	overduepoll.go  rows that have just become overdue; quickpoll.go reads often where wake-ups fail
+//	filewatch.go    changes of the file of an embedded database
 //	poplook.go      rows of a tag for which a pop begins to wait
 //	passes.go       what the scanner finds every few seconds; also rescue, purge and orphaned claims
 //	bounded.go      the store as passes see it, with a timeout for each call
@@ -70,7 +73,7 @@
 //
 //	Engine.mu
 //	tags.refreshing
-//	pops.mu, dispatcher.mu, commits.mu: one of them at a time
+//	pops.mu, dispatcher.mu, commits.mu, wakeups.mu: one of them at a time
 //	holders.mu
 //	the lock of runqueue.Queue, which calls back into tags and attempts
 //	tags.mu, and below it the registry's

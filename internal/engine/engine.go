@@ -12,6 +12,7 @@ import (
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
 	"github.com/delaytask/delaytask/internal/save"
+	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -33,12 +34,19 @@ type Engine struct {
 	claimer    *claimer
 	renewer    *renewer
 	timers     *timers
+	census     *census
+	notifier   *notifier
+	wakeups    *wakeups
 	lookahead  *lookahead
 	poll       *overduePoll
+	quick      *quickPoll
+	file       *fileWatch
 	passes     *passes
 	pops       *pops
 	holders    *holders
 	ends       *ends
+
+	beatSoon chan struct{} // the heartbeat has something new to announce
 
 	endProcessors context.CancelCauseFunc // ends the contexts of running processors
 	finders       context.Context         // of the loops that read due rows
@@ -83,6 +91,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	c.Go(func() { e.readClock(life.Life, new(clock.Gap).Tick) })
 	c.Go(func() { e.heartbeat(life.Life) })
 	c.Go(func() { e.commits.loop(life.Life) })
+	c.Go(func() { e.notifier.loop(life.Life) })
 	e.findersDone.Go(func() { e.measureTable(e.finders) })
 	return e, nil
 }
@@ -102,8 +111,12 @@ func (e *Engine) wire(process cluster.Process) {
 	e.sources, e.endSources = context.WithCancel(c.Life)
 
 	e.ids = newIDs(e.member, c.clock)
+	e.beatSoon = make(chan struct{}, 1)
+	e.census = &census{deps: c, token: process.Token, gone: process.Gone}
+	e.notifier = newNotifier(c, e.census, process.Token)
 	e.tags = newTags(c, func() { e.passes.runner.Kick(passScan) }, func() []string { return e.pops.awaited() })
-	e.arm = &armer{deps: c, tags: e.tags}
+	e.tags.notify = e.notifier
+	e.arm = &armer{deps: c, tags: e.tags, notify: e.notifier}
 	ahead := &claimAhead{}
 	e.commits = newCommits(c, e.arm)
 	e.saver = save.New(c.Lifecycle, save.Config{
@@ -128,9 +141,12 @@ func (e *Engine) wire(process cluster.Process) {
 	e.claimer = newClaimer(c, e.arm, ahead, e.dispatcher.add, executor, process.IP)
 	e.runner.handover = newHandover(c, e.attempts, e.holders, e.renewer.await)
 	e.timers = &timers{deps: c, arm: e.arm, ahead: ahead}
-	e.lookahead = newLookahead(c, e.arm, e.attempts, process)
+	e.wakeups = newWakeups(c, e.arm, e.pops.awaited)
+	e.lookahead = &lookahead{deps: c, arm: e.arm, attempts: e.attempts, census: e.census}
 	e.pops.finders, e.pops.ahead = e.finders, e.lookahead.readWindow
-	e.poll = &overduePoll{deps: c, arm: e.arm, attempts: e.attempts}
+	e.quick = newQuickPoll(c, e.arm, e.pops.awaited)
+	e.file = &fileWatch{deps: c, arm: e.arm, census: e.census, quick: e.quick, attempts: e.attempts}
+	e.poll = &overduePoll{deps: c, arm: e.arm, quick: e.quick, attempts: e.attempts}
 	e.passes = newPasses(c, e.arm, e.holders, e.ids, ahead, executor)
 }
 
@@ -147,7 +163,10 @@ func (e *Engine) Start(ctx context.Context) error {
 		return nil
 	}
 	e.started = true
-	e.member.SetTags(e.tags.served())
+	if e.cfg.Waker != nil {
+		e.cfg.Waker.Listen(e.census.token, e.wakeups.hear)
+	}
+	e.describe(true)
 	e.tags.run(true)
 	e.Go(func() { e.dispatcher.loop(e.Life) })
 	e.Go(func() { e.renewer.loop(e.Life, &e.renewer.short) })
@@ -157,7 +176,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	for _, loop := range []func(context.Context){e.claimer.loop, e.timers.loop} {
 		e.sourcesDone.Go(func() { loop(e.sources) })
 	}
-	for _, loop := range []func(context.Context){e.poll.loop, e.passes.loop} {
+	for _, loop := range []func(context.Context){
+		e.poll.loop, e.quick.loop, e.file.loop, e.passes.loop, e.wakeups.loop,
+	} {
 		e.findersDone.Go(func() { loop(e.finders) })
 	}
 	e.findersDone.Go(func() {
@@ -199,7 +220,7 @@ func (e *Engine) Registered() {
 func (e *Engine) Unregistered() {
 	if e.running() {
 		e.tags.refresh()
-		e.member.SetTags(e.tags.served())
+		e.announceAtBeat()
 	}
 }
 
@@ -208,6 +229,19 @@ func (e *Engine) Pause(ctx context.Context, tag string) error { return e.tags.se
 
 // Resume ends a pause. Every node that sees it scans at once.
 func (e *Engine) Resume(ctx context.Context, tag string) error { return e.tags.set(ctx, tag, false) }
+
+// Committed says that the caller's transactions that have saved or changed the tasks have ended. Their rows are looked
+// for at once.
+func (e *Engine) Committed(ids []int64) { e.commits.committed(ids) }
+
+// Wake tells all nodes that rows of the tags may be due now or soon that they do not know of.
+func (e *Engine) Wake(tags []string) {
+	now := e.now()
+	for _, tag := range tags {
+		e.notifier.tag(tag, false)
+		e.wakeups.hear([]wake.Notice{{Tag: tag, From: now.Add(-runqueue.Overdue), To: now.Add(e.cfg.shortTerm())}})
+	}
+}
 
 // Now returns the database's time as far as it is certain, zero while there is no anchor.
 func (e *Engine) Now() row.Time { return e.now() }

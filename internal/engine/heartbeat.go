@@ -11,10 +11,8 @@ import (
 
 // heartbeat keeps the node's lease of its number.
 func (e *Engine) heartbeat(ctx context.Context) {
-	for lifecycle.Sleep(ctx, lifecycle.Jitter(e.cfg.Heartbeat, 0.05)) {
-		if e.running() {
-			e.member.SetTags(e.tags.served())
-		}
+	for e.restBetweenBeats(ctx) {
+		e.announceAtBeat()
 		call, cancel := e.CallIn(ctx)
 		if err := e.member.Beat(call); err != nil {
 			e.Failed("sending the heartbeat", err)
@@ -22,6 +20,38 @@ func (e *Engine) heartbeat(ctx context.Context) {
 			e.answered(time.Now())
 		}
 		cancel()
+	}
+}
+
+// beatPause is between two heartbeats that have something new to announce.
+const beatPause = 100 * time.Millisecond
+
+// restBetweenBeats waits for the next heartbeat, which comes soon when there is something new to announce.
+func (e *Engine) restBetweenBeats(ctx context.Context) bool {
+	next := time.NewTimer(lifecycle.Jitter(e.cfg.Heartbeat, 0.05))
+	defer next.Stop()
+	select {
+	case <-next.C:
+		return true
+	case <-e.beatSoon:
+		return lifecycle.Sleep(ctx, beatPause)
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// announceAtBeat lets the next heartbeat say which tags are served here, and how this process is told of rows.
+func (e *Engine) announceAtBeat() { e.describe(e.running()) }
+
+func (e *Engine) describe(running bool) {
+	if e.cfg.Waker != nil {
+		w := e.cfg.Waker.Row(e.census.token)
+		e.Metrics.SetUnreachable(len(w.Unreachable))
+		w.Pops = e.tags.poppedLately()
+		e.member.SetWake(w)
+	}
+	if running {
+		e.member.SetTags(e.tags.served())
 	}
 }
 

@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/delaytask/delaytask/internal/cluster"
 	"github.com/delaytask/delaytask/internal/lifecycle"
 	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/runqueue"
@@ -18,14 +16,9 @@ type lookahead struct {
 	*deps
 	arm      *armer
 	attempts *attempts
-	token    string // of this node
-	gone     func(row.Node) bool
+	census   *census
 
 	adopting atomic.Bool
-}
-
-func newLookahead(c *deps, arm *armer, attempts *attempts, process cluster.Process) *lookahead {
-	return &lookahead{deps: c, arm: arm, attempts: attempts, token: process.Token, gone: process.Gone}
 }
 
 func (l *lookahead) loop(ctx context.Context) {
@@ -97,30 +90,15 @@ func (l *lookahead) runOnce(ctx context.Context) error {
 	return l.readWindow(ctx, tags)
 }
 
-// nodes reads which nodes live, how they share the tags, and the database's clock.
-func (l *lookahead) nodes(ctx context.Context) (*cluster.View, []row.Node, row.Time, error) {
-	nodes, reading, err := l.store.Nodes(ctx)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	alive := 2 * l.cfg.Heartbeat
-	rule := cluster.Rule{Alive: alive, Near: l.cfg.shortTerm(), Gone: l.gone}
-	view := cluster.NewView(l.token, nodes, reading.Time, rule)
-	dead := func(n row.Node) bool { return reading.Time.Sub(n.Heartbeat) > alive || l.gone(n) }
-	living := slices.DeleteFunc(nodes, dead)
-	l.Metrics.SetNodes(len(living))
-	return view, living, reading.Time, nil
-}
-
 func (l *lookahead) readNodes(ctx context.Context) error {
-	view, living, _, err := l.nodes(ctx)
+	count, err := l.census.read(ctx)
 	if err != nil {
 		return err
 	}
 	// After an outage no node could send a heartbeat, this one included. Until its next heartbeat it keeps the shares
 	// as they were. Otherwise no node would have a share, and each would leave all rows to the others first.
-	if slices.ContainsFunc(living, func(n row.Node) bool { return n.Token == l.token }) {
-		l.arm.look(view)
+	if count.self {
+		l.arm.look(count.view)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 type overduePoll struct {
 	*deps
 	arm      *armer
+	quick    *quickPoll
 	busy     time.Time // when it last found something, or something ran
 	attempts *attempts
 	seen     row.Time // it has read in time what became due until then
@@ -67,6 +68,7 @@ func (p *overduePoll) runOnce(ctx context.Context) error {
 	// Several nodes find these rows. In a random order each of them wins some.
 	rand.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
 	p.runqueue.AddDue(page, false, now)
+	p.quick.note(page)
 	return nil
 }
 

@@ -77,7 +77,8 @@ func (e *Engine) Pop(ctx context.Context, r PopRequest) ([]*processor.Task, erro
 		return nil, err
 	}
 	if fresh {
-		e.member.SetTags(e.tags.served())
+		e.announceAtBeat()
+		signal(e.beatSoon)
 	}
 	got, err := e.pops.pop(ctx, r, fresh)
 	switch {

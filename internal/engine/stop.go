@@ -53,8 +53,13 @@ func (e *Engine) stop(ctx context.Context) error {
 	defer cancel()
 	err := errors.Join(
 		findersErr, e.settler.close(last), e.runner.handover.queue.Close(last), e.ends.queue.Close(last),
-		e.pops.looks.Close(last), e.holders.expiries.Close(last), e.saver.Close(last), e.member.Leave(last),
+		e.pops.looks.Close(last), e.holders.expiries.Close(last), e.saver.Close(last),
 	)
+	if e.cfg.Waker != nil {
+		e.notifier.notifyAll(last) // of what was released
+		e.cfg.Waker.Close()
+	}
+	err = errors.Join(err, e.member.Leave(last))
 	e.waitForHooks(last)
 	e.End()
 	e.watch.waits.close()

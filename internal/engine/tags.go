@@ -21,6 +21,7 @@ type tags struct {
 	*deps
 	onOpen  func()          // called when a tag opens or gets another limit, but not by a pop
 	awaited func() []string // the tags that pops wait for
+	notify  *notifier
 
 	refreshing sync.Mutex // keeps in order what refreshes tell the run queue, which is told while it is held
 
@@ -46,6 +47,8 @@ const (
 	// mostPopped bounds the tags that are served because of pops. Every heartbeat and every look-ahead names all of
 	// them, and a caller may make up names.
 	mostPopped = 10_000
+	// mostAnnounced is how many of them the node's row lists as popped.
+	mostAnnounced = 100
 )
 
 var errTooManyTags = fmt.Errorf("%w: %d tags were popped here within the last %v, and this process takes no others "+
@@ -65,6 +68,24 @@ func (t *tags) open(tag string) bool {
 	defer t.mu.RUnlock()
 	_, ok := t.limits[tag]
 	return ok
+}
+
+// takes reports whether tasks of the tag may be claimed here, and whether a processor of this process runs them.
+func (t *tags) takes(tag string) (open, runs bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	slots, open := t.limits[tag]
+	return open, slots > 0
+}
+
+// poppedLately returns the tags that were popped here lately, [row.AllTags] when they are many.
+func (t *tags) poppedLately() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if len(t.popped) > mostAnnounced {
+		return []string{row.AllTags}
+	}
+	return slices.Sorted(maps.Keys(t.popped))
 }
 
 // opening returns when the tag opened here.
@@ -108,11 +129,12 @@ func (t *tags) read(ctx context.Context) error {
 	return nil
 }
 
-// set pauses or resumes a tag for all nodes. The others see it at their next look-ahead.
+// set pauses or resumes a tag for all nodes, and notifies them. Who hears nothing sees it at the next look-ahead.
 func (t *tags) set(ctx context.Context, tag string, paused bool) error {
 	if err := t.store.SetTag(ctx, row.TagState{Tag: tag, Paused: paused}); err != nil {
 		return err
 	}
+	t.notify.tag(tag, true)
 	return t.read(ctx)
 }
 

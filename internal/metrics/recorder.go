@@ -43,6 +43,10 @@ type Recorder interface {
 	SetConcurrency(n int)
 	// SetNodes says how many processes have a fresh heartbeat, this one and those that only save included.
 	SetNodes(n int)
+	// Woke counts a wake-up between processes, by one of the Wake constants.
+	Woke(event string)
+	// SetUnreachable says how many processes do not acknowledge the wake-ups of this one.
+	SetUnreachable(n int)
 	// SetPurgeLags says by status for how long the oldest finished task is past its retention. None means that it is
 	// not known.
 	SetPurgeLags(byStatus map[string]time.Duration)
@@ -88,6 +92,14 @@ const (
 	RunFailedLate  = "failed_late"
 )
 
+// What became of a wake-up between processes.
+const (
+	WakeSent     = "sent"
+	WakeReceived = "received" // and acknowledged
+	WakeRefused  = "refused"  // received, and not authentic
+	WakeLost     = "lost"     // not acknowledged: the process counts as unreachable
+)
+
 // What a rescue did with a lease that was over.
 const (
 	RescueReturned    = "returned" // pending again
@@ -117,6 +129,8 @@ func (none) SetHeap(int)                           {}
 func (none) SetRunning(int)                        {}
 func (none) SetConcurrency(int)                    {}
 func (none) SetNodes(int)                          {}
+func (none) Woke(string)                           {}
+func (none) SetUnreachable(int)                    {}
 func (none) SetPurgeLags(map[string]time.Duration) {}
 func (none) SetClockHeld(bool)                     {}
 func (none) Clock(time.Duration, time.Duration)    {}

@@ -129,6 +129,7 @@ type Node struct {
 	Version   string
 	Tags      []string // served, sorted; a node that was not started serves none
 	Leaving   bool
+	Wake      Wake
 	Heartbeat Time
 }
 

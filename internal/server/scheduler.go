@@ -30,6 +30,7 @@ func schedulerConfig(c config.Config, log *slog.Logger, metrics delaytask.Metric
 		StopGrace:       orNone(c.StopGrace),
 		NodeName:        c.Node.Name,
 		Address:         address,
+		Wake:            c.Wake.Listen,
 		Heartbeat:       c.Node.Heartbeat,
 		Quarantine:      c.Quarantine,
 		Retention: delaytask.Retention{

@@ -61,6 +61,18 @@ func ParseDSN(dsn string) (Target, error) {
 // Kind returns which SQL dialect the database speaks.
 func (t Target) Kind() Kind { return t.kind }
 
+// Host returns the host that the database is reached at, "" for an embedded one. A socket's is loopback.
+func (t Target) Host() string {
+	if t.kind == SQLite {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(t.cfg.Addr)
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return host
+}
+
 // Redacted names the database without password and parameters, for logs and errors.
 func (t Target) Redacted() string {
 	switch {
@@ -183,8 +195,8 @@ var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // Limits of a pool that Connect opens. A caller that wants other numbers sets them on that pool.
 const (
 	maxConns = 25 // the reserved ones, and six for reads
-	// One for writes, and others for reads beside it, each with up to 2 MB of pages.
-	maxSQLiteConns = 4
+	// One for writes, one for the file's version, and others for reads, each with up to 2 MB of pages.
+	maxSQLiteConns = 5
 	// A connection is renewed long before a server's wait_timeout or a balancer's idle limit closes it. The pool
 	// follows a failover within that time.
 	maxLifetime = 3 * time.Minute

@@ -29,6 +29,7 @@ type nodeRecord struct {
 	Version   sql.RawBytes `db:"version"`
 	Tags      sql.RawBytes `db:"tags"`
 	Leaving   sql.RawBytes `db:"leaving"`
+	Wake      sql.RawBytes `db:"wake"`
 	Heartbeat sql.RawBytes `db:"heartbeat"`
 }
 
@@ -47,6 +48,7 @@ func (r *nodeRecord) node() row.Node {
 		Version:   string(r.Version),
 		Tags:      readList(r.Tags),
 		Leaving:   d.int("leaving", r.Leaving, 0, math.MaxUint8) != 0,
+		Wake:      row.ReadWake(r.Wake, string(r.Token)),
 		Heartbeat: d.time("heartbeat", r.Heartbeat),
 	}
 }
@@ -74,7 +76,7 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 	d := s.dialect
 	columns := []string{
 		"c.*", "number", d.text("token"), d.text("name"), d.text("host"), "pid", "started_at", d.text("address"),
-		d.text("version"), d.text("tags"), "leaving", d.time("heartbeat"),
+		d.text("version"), d.text("tags"), "leaving", d.text("wake"), d.time("heartbeat"),
 	}
 	query := "SELECT " + strings.Join(columns, ", ") +
 		" FROM (SELECT " + d.reading() + ") c LEFT JOIN " + nodeTable + " ON 1 = 1 ORDER BY number"
@@ -92,7 +94,8 @@ func (s *Store) Nodes(ctx context.Context) ([]row.Node, row.Reading, error) {
 
 // nodeColumns lists all columns of a node but its number, in the order in which their values are bound.
 var nodeColumns = []string{
-	"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "heartbeat",
+	"token", "name", "host", "pid", "started_at", "address", "version", "tags", "leaving", "wake",
+	"heartbeat",
 }
 
 func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) {
@@ -100,9 +103,13 @@ func (d dialect) nodeValues(n row.Node) (binds []string, args []any, err error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("tags of node %d: %w", n.Number, err)
 	}
+	wake, err := n.Wake.Column()
+	if err != nil {
+		return nil, nil, fmt.Errorf("address for wake-ups of node %d: %w", n.Number, err)
+	}
 	text := d.bindText
-	return []string{text, text, text, "?", "?", text, text, text, "?", d.now},
-		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving}, nil
+	return []string{text, text, text, "?", "?", text, text, text, "?", text, d.now},
+		[]any{n.Token, n.Name, n.Host, n.PID, n.StartedAt, n.Address, n.Version, tags, n.Leaving, textOrNull(wake)}, nil
 }
 
 // Join implements [store.Nodes]. Of two nodes that want a free number or a stale row, the second finds the first one's

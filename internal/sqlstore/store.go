@@ -30,6 +30,8 @@ type Store struct {
 
 	save, saveKeyed, claim, settle, renew, beat, lockCheck, keep *lane
 
+	fileVersion fileVersion
+
 	version atomic.Pointer[version] // the server's last answer; nil after a lock check has failed
 }
 
@@ -67,7 +69,7 @@ func (s *Store) Close(ctx context.Context) error {
 	for _, l := range []*lane{s.save, s.saveKeyed, s.claim, s.settle, s.renew, s.beat, s.lockCheck, s.keep} {
 		errs = append(errs, l.close(ctx))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.fileVersion.close())...)
 }
 
 // use is a kind of write. Each has connections of its own, so that none waits behind another.

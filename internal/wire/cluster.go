@@ -2,15 +2,19 @@ package wire
 
 // Node is a process that shares the database.
 type Node struct {
-	Number    int      `json:"number"`
-	Name      string   `json:"name"`
-	PID       int      `json:"pid"`
-	Address   string   `json:"address,omitempty"`
-	Version   string   `json:"version"`
-	State     string   `json:"state" enum:"alive,leaving,silent"`
-	Heartbeat Time     `json:"heartbeat"`
-	Tags      []string `json:"tags" doc:"That it serves"`
-	Shares    []Share  `json:"shares" doc:"Of each of these tags"`
+	Number    int    `json:"number"`
+	Name      string `json:"name"`
+	PID       int    `json:"pid"`
+	Address   string `json:"address,omitempty"`
+	Version   string `json:"version"`
+	State     string `json:"state" enum:"alive,leaving,silent"`
+	Heartbeat Time   `json:"heartbeat"`
+	Wake      string `json:"wake,omitempty" doc:"UDP address where it is told of tasks that others save"`
+
+	UnreachableFrom []int `json:"unreachable_from,omitempty" doc:"The nodes whose wake-ups it does not acknowledge"`
+
+	Tags   []string `json:"tags" doc:"That it serves"`
+	Shares []Share  `json:"shares" doc:"Of each of these tags"`
 }
 
 // Share is the part of a tag's new tasks that a node has timers for.
@@ -30,6 +34,11 @@ type Tag struct {
 	Tag    string `json:"tag"`
 	Served bool   `json:"served" doc:"A live node runs its tasks"`
 	Paused bool   `json:"paused"`
+}
+
+// Wake names the tags that other processes may have saved tasks of.
+type Wake struct {
+	Tags []string `json:"tags" minItems:"1" maxItems:"100" doc:"That rows were inserted of"`
 }
 
 // TagList lists them.

@@ -183,18 +183,20 @@ CREATE TABLE IF NOT EXISTS delay_task_worker (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='delaytask: addresses that are called back with tasks';
 DEALLOCATE PREPARE add_late_reason;
+DEALLOCATE PREPARE add_wake;
 DELETE FROM delay_task_goose_version WHERE version_id=?;
 DO RELEASE_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)));
 DROP TABLE IF EXISTS delay_task_request;
-DROP TABLE IF EXISTS delay_task_tag;
 DROP TABLE IF EXISTS delay_task_token;
 DROP TABLE IF EXISTS delay_task_worker;
 DROP VIEW IF EXISTS delay_task_lateness;
 EXECUTE add_late_reason;
+EXECUTE add_wake;
 INSERT IGNORE INTO delay_task_goose_lock VALUES (1, '', '2000-01-01');
 INSERT INTO delay_task_goose_version (version_id, is_applied)
 		SELECT v, 1 FROM (SELECT ? AS v) n WHERE NOT EXISTS (SELECT 1 FROM delay_task_goose_version WHERE version_id = ?);
 PREPARE add_late_reason FROM @add_late_reason;
+PREPARE add_wake FROM @add_wake;
 SELECT 1;
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?;
 SELECT GET_LOCK(CONCAT('delay.', SHA2(DATABASE(), 224)), 1);
@@ -206,6 +208,12 @@ SET @add_late_reason = IF(
   'DO 0',
   'ALTER TABLE delay_task_message ADD COLUMN late_reason TINYINT UNSIGNED NOT NULL DEFAULT 0
     COMMENT ''why the first start was over 100 ms late; the view delay_task_lateness has the names''');
+SET @add_wake = IF(
+  EXISTS (SELECT 1 FROM information_schema.columns
+    WHERE table_schema = DATABASE() AND table_name = 'delay_task_node' AND column_name = 'wake'),
+  'DO 0',
+  'ALTER TABLE delay_task_node ADD COLUMN wake LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL
+    COMMENT ''JSON object: where the process is told of new tasks, and by which key''');
 SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'group_replication_single_primary_mode');
 UPDATE delay_task_goose_lock SET ends = '2000-01-01' WHERE id = 1 AND holder = ?;
 UPDATE delay_task_goose_lock SET holder = ?, ends = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE WHERE id = 1 AND ends < UTC_TIMESTAMP(6);

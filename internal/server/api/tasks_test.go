@@ -86,6 +86,18 @@ func TestAnswersNameWhatWasMet(t *testing.T) {
 	s.Want(404, wire.CodeNotFound, "DELETE", byKey, "")
 }
 
+func TestAWakeNamesTags(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Want(204, "", "POST", "/v1/wake", `{"tags":["a/b","c"]}`)
+	s.Want(400, wire.CodeInvalidTag, "POST", "/v1/wake", `{"tags":["a b"]}`)
+	for _, wrong := range []string{`{}`, `{"tags":[]}`, `{"tags":"a"}`, `["a"]`, `{"tags":["a"],"id":1}`} {
+		if got := s.Call("POST", "/v1/wake", wrong); got.StatusCode/100 != 4 {
+			t.Errorf("%s is answered with %d", wrong, got.StatusCode)
+		}
+	}
+}
+
 func TestATagsPauseAndItsNumbersAreShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -32,6 +32,7 @@ type Config struct {
 	ErrorLimit  int // bytes
 	StopGrace   time.Duration
 	Node        Node
+	Wake        Wake
 	Quarantine  int
 	Retention   Retention
 	Tags        map[string]Tag      // nil when no tag has settings of its own
@@ -97,6 +98,11 @@ type Node struct {
 	Heartbeat time.Duration
 }
 
+// Wake says where this process is told of tasks that others save.
+type Wake struct {
+	Listen string // UDP address; "off": nowhere
+}
+
 // Retention is how long finished tasks are kept; 0 keeps them for ever.
 type Retention struct {
 	Completed time.Duration
@@ -143,6 +149,7 @@ func Default() Config {
 		ErrorLimit:  8 << 10,
 		StopGrace:   30 * time.Second,
 		Node:        Node{Heartbeat: time.Second},
+		Wake:        Wake{Listen: ":7342"},
 		Quarantine:  5,
 		Retention:   Retention{Completed: 7 * day, Cancelled: 7 * day, Failed: 30 * day},
 	}

@@ -110,7 +110,7 @@ func TestEveryKeyIsAVariableAndAFlag(t *testing.T) {
 		Horizon:   2 * time.Hour, HeapCap: 2000, BodyLimit: 2,
 		ErrorLimit: 300, StopGrace: 2 * time.Second, Node: Node{Name: "n", Heartbeat: 1200 * time.Millisecond},
 		Quarantine: 7, Retention: Retention{Completed: day, Cancelled: 2 * day, Failed: 3 * day},
-		Secret: "0123456789abcdef",
+		Secret: "0123456789abcdef", Wake: Wake{Listen: "off"},
 		Server: Server{
 			Listen: ":9", Hosts: []string{"a", "b"}, Auth: "token", Insecure: true, GetTopics: []string{"a", "b.*"},
 			Metrics:        "open",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/delaytask/delaytask/internal/server/access"
+	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/internal/wire"
 )
 
@@ -69,6 +70,15 @@ func hostPort(value any) (string, error) {
 		return "", fmt.Errorf("want an address with a port such as 127.0.0.1:8080 or :8080, got %q", fmt.Sprint(value))
 	}
 	return s, nil
+}
+
+// wakeAddress is where wake-ups are received, or that they are not.
+func wakeAddress(value any) (string, error) {
+	s, ok := value.(string)
+	if !ok {
+		return "", fmt.Errorf("want an address with a port such as :7342, or off; got %q", fmt.Sprint(value))
+	}
+	return s, wake.CheckListen(s)
 }
 
 func choice(allowed ...string) func(any) (string, error) {

@@ -55,6 +55,7 @@ var settings = []setting{
 	of("node.name", text(0), func(c *Config) *string { return &c.Node.Name }),
 	of("node.heartbeat", duration(100*time.Millisecond, 1500*time.Millisecond),
 		func(c *Config) *time.Duration { return &c.Node.Heartbeat }),
+	of("wake.listen", wakeAddress, func(c *Config) *string { return &c.Wake.Listen }),
 	of("quarantine", integer(3, 1_000_000), func(c *Config) *int { return &c.Quarantine }),
 	of("retention.completed", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Completed }),
 	of("retention.cancelled", duration(0, 100*year), func(c *Config) *time.Duration { return &c.Retention.Cancelled }),

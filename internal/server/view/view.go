@@ -109,7 +109,7 @@ func Nodes(nodes []delaytask.Node) []wire.Node {
 		views[i] = wire.Node{
 			Number: n.Number, Name: n.Name, PID: n.PID, Address: n.Address, Version: n.Version, State: nodeState(n),
 			Heartbeat: wire.Time(n.Heartbeat), Tags: append([]string{}, n.Tags...),
-			Shares: make([]wire.Share, len(n.Shares)),
+			Shares: make([]wire.Share, len(n.Shares)), Wake: n.Wake, UnreachableFrom: n.UnreachableFrom,
 		}
 		for k, share := range n.Shares {
 			views[i].Shares[k] = wire.Share(share)

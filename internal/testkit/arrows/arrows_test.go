@@ -29,8 +29,8 @@ var floors = [][]string{
 		"internal/timer", "internal/server/traces", "internal/bench/usage", "internal/store", "internal/wire",
 		"processor/webhook", "scanner",
 	},
-	{"internal/lifecycle", "internal/runqueue", "internal/sqlitedriver", "metrics"},
-	{"internal/save"},
+	{"internal/lifecycle", "internal/runqueue", "internal/wake", "internal/sqlitedriver", "metrics"},
+	{"internal/save", "internal/testkit/air"},
 	{"internal/engine", "client"},
 	{"internal/sqlstore", "internal/memstore", "internal/testkit/faultstore", "internal/testkit/history",
 		"internal/testkit/storetest", "internal/bridge"},
@@ -69,6 +69,7 @@ var own = map[string][]string{
 	"internal/server/traces":    {},
 	"processor/webhook":         {"processor"},
 	"scanner":                   {"internal/row", "processor"},
+	"internal/wake":             {"internal/metrics", "internal/row", "processor"},
 	// Of cluster: the ids that saves draw. Of row: how errors are told. Of webhook: how a call is signed.
 	"client": {"internal/wire", "internal/cluster", "internal/batch", "internal/row", "processor", "processor/webhook"},
 	// Of cluster: the last id.
@@ -130,7 +131,7 @@ var only = map[string]struct {
 var noDatabase = []string{
 	"internal/timer", "internal/runqueue", "internal/batch", "internal/clock", "internal/cluster",
 	"internal/server/access", "internal/server/encrypted", "internal/wire",
-	"client",
+	"internal/wake", "client",
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {

@@ -8,13 +8,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/delaytask/delaytask/internal/engine"
+	"github.com/delaytask/delaytask/internal/row"
 	"github.com/delaytask/delaytask/internal/store"
+	"github.com/delaytask/delaytask/internal/testkit/air"
 	"github.com/delaytask/delaytask/internal/testkit/faultstore"
 	"github.com/delaytask/delaytask/internal/testkit/history"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
+	"github.com/delaytask/delaytask/internal/wake"
 	"github.com/delaytask/delaytask/processor"
 )
 
@@ -105,7 +109,9 @@ func (w *world) start(slot, n int, d draw) *life {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	e, err := engine.New(ctx, w.config(history.New(l.listener, l.name, 1, w.book.Append), registry))
+	cfg := w.config(history.New(l.listener, l.name, 1, w.book.Append), registry)
+	cfg.Waker = w.air.Endpoint(l.wakes())
+	e, err := engine.New(ctx, cfg)
 	if err == nil {
 		err = e.Start(context.Background())
 	}
@@ -124,6 +130,30 @@ func (w *world) start(slot, n int, d draw) *life {
 	}
 	w.work.Go(func() { (&popClient{life: l}).work() })
 	return l
+}
+
+// wakes decides what becomes of the wake-ups that a life sends.
+func (l *life) wakes() air.Fate {
+	var sent atomic.Int64
+	return func(notices []wake.Notice) []time.Duration {
+		d := l.world.draw("wake", l.slot, l.number, int(sent.Add(1)))
+		arrives := []time.Duration{d.between(0, l.world.latency)}
+		switch {
+		case d.chance(l.world.lostWakes):
+			return nil
+		case !d.chance(l.world.badWakes):
+		case d.chance(.3):
+			arrives = append(arrives, d.between(0, 5*time.Second))
+		case d.chance(.5):
+			arrives[0] = d.between(0, 5*time.Second)
+		default:
+			for i := range notices {
+				notices[i].From, notices[i].To = row.MinTime, row.MaxTime
+				notices[i].Share, notices[i].Of, notices[i].State = d.IntN(9), d.IntN(9), d.chance(.5)
+			}
+		}
+		return arrives
+	}
 }
 
 func (w *world) config(store store.Store, registry *processor.Registry) engine.Config {

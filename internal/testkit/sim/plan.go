@@ -26,6 +26,9 @@ type plan struct {
 	latency    time.Duration // of a call, each way, at most
 	slow       float64       // share of calls that take seconds
 
+	lostWakes float64 // share of the wake-ups that do not arrive
+	badWakes  float64 // share of those that are doubled, late or forged
+
 	concurrency int
 	ttr         time.Duration
 	clients     int           // in each process
@@ -86,6 +89,9 @@ func newPlan(seed uint64) plan {
 		p.poison = 1 + d.IntN(2)
 	}
 	p.misbehaving = oneOf(d, 0, .1, .3, .6)
+
+	wakes := p.draw("wakes")
+	p.lostWakes, p.badWakes = oneOf(wakes, 0, .2, 1), oneOf(wakes, 0, .3)
 
 	last := p.draw("last crash")
 	p.lastCrash = oneOf(last, -1, last.IntN(p.slots))

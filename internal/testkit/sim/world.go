@@ -11,6 +11,7 @@ import (
 	"github.com/delaytask/delaytask/internal/engine"
 	"github.com/delaytask/delaytask/internal/memstore"
 	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/air"
 	"github.com/delaytask/delaytask/internal/testkit/journal"
 	"github.com/delaytask/delaytask/internal/testkit/judge"
 )
@@ -28,6 +29,7 @@ type world struct {
 	db     *memstore.Store
 	book   journal.Memory
 	clocks clocks
+	air    air.Network
 
 	calm    chan struct{}  // closed when the faults end
 	over    chan struct{}  // closed when all has been seen

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/testkit/air"
+	"github.com/delaytask/delaytask/internal/wake"
+)
+
+// on connects an engine to the network.
+func on(n *air.Network) func(*Config) { return by(n, nil) }
+
+func by(n *air.Network, fate air.Fate) func(*Config) {
+	return func(c *Config) { c.Waker = n.Endpoint(fate) }
+}
+
+var shortDelays = []time.Duration{
+	0, 50 * time.Millisecond, 200 * time.Millisecond, time.Second, 1900 * time.Millisecond,
+}
+
+// Web processes save, worker processes run.
+func TestTasksOfAProducerStartOnTimeOnEveryNode(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		producer := w.idle(w.store, nil, on(&net))
+		for range 3 {
+			w.engine(w.store, serving{"a": nothing}, on(&net))
+		}
+		time.Sleep(5 * time.Second)
+		var ids []int64
+		for i := range 60 {
+			ids = append(ids, w.save(producer, "a", shortDelays[i%len(shortDelays)]))
+			time.Sleep(37 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		w.allCompleted(ids, 10*time.Millisecond)
+	})
+}
+
+func TestABulkSaveOfAProducerStartsOnTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		producer := w.idle(w.store, nil, on(&net))
+		for range 2 {
+			w.engine(w.store, serving{"a": nothing}, on(&net), func(c *Config) { c.Concurrency = 1000 })
+		}
+		time.Sleep(5 * time.Second)
+		ids := w.many(producer, 500, "a", time.Second)
+		time.Sleep(10 * time.Second)
+		w.allCompleted(ids, 10*time.Millisecond)
+	})
+}
+
+// What is lost, doubled, late or forged changes when a task starts, within the bounds of the overdue poll.
+func TestBadWakeUpsDoNoHarm(t *testing.T) {
+	fates := map[string]air.Fate{
+		"lost":    func([]wake.Notice) []time.Duration { return nil },
+		"doubled": func([]wake.Notice) []time.Duration { return []time.Duration{0, 0, 5 * time.Millisecond} },
+		"late":    func([]wake.Notice) []time.Duration { return []time.Duration{3 * time.Second} },
+		"forged": func(notices []wake.Notice) []time.Duration {
+			for i := range notices {
+				notices[i] = wake.Notice{Tag: "a", From: row.MinTime, To: row.MaxTime, Share: 7, Of: 8, State: i%2 == 0}
+			}
+			return []time.Duration{0}
+		},
+	}
+	inBubbles(t, fates, func(w *world, fate air.Fate) {
+		var net air.Network
+		producer := w.idle(w.store, nil, by(&net, fate))
+		for range 2 {
+			w.engine(w.store, serving{"a": nothing}, on(&net))
+		}
+		time.Sleep(5 * time.Second)
+		var ids []int64
+		for i := range 40 {
+			ids = append(ids, w.save(producer, "a", shortDelays[i%len(shortDelays)]))
+			time.Sleep(111 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		w.allCompleted(ids, 600*time.Millisecond)
+	})
+}
+
+func TestARetryAfterAStopIsTold(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		hurt := w.engine(w.store, serving{"a": untilEnd(time.Minute, nil)}, on(&net),
+			func(c *Config) { c.StopGrace = time.Second })
+		time.Sleep(3 * time.Second)
+		id := w.save(hurt, "a", 0)
+		time.Sleep(time.Second)
+		w.engine(w.store, serving{"a": nothing}, on(&net))
+		time.Sleep(3 * time.Second)
+		w.lossy[hurt] = true
+		_ = hurt.Stop(w.Context())
+		released := w.row(id)
+		time.Sleep(20 * time.Millisecond)
+		if after := w.row(id); after.Status != row.Completed {
+			t.Errorf("the task was %+v when the process had stopped, and is %+v", released, after)
+		}
+	})
+}
+
+func TestTheCommitOfATransactionIsTold(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		s := txStore{w.store}
+		producer := w.idle(s, nil, on(&net))
+		w.engine(s, serving{"a": nothing}, on(&net))
+		time.Sleep(5 * time.Second)
+		for _, told := range []bool{false, true} {
+			tx := &memTx{}
+			id, err := producer.SaveTx(w.Context(), tx, w.task("a", 0))
+			w.must(err)
+			time.Sleep(50 * time.Millisecond)
+			w.must(tx.end(true))
+			if told {
+				producer.Committed([]int64{id})
+			}
+			began := time.Now()
+			time.Sleep(time.Second)
+			most := 70 * time.Millisecond // it is looked for ever less often
+			if told {
+				most = 5 * time.Millisecond
+			}
+			if started := w.ran(id, 1)[0].at; started.Sub(began) > most {
+				t.Errorf("told %v: committed at %v, started at %v", told, began, started)
+			}
+		}
+	})
+}
+
+func TestAResumeReachesAllNodesAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		remote := w.idle(w.store, nil, on(&net))
+		w.engine(w.store, serving{"a": nothing}, on(&net))
+		time.Sleep(3 * time.Second)
+		w.must(remote.Pause(w.Context(), "a"))
+		time.Sleep(50 * time.Millisecond)
+		id := w.save(remote, "a", 0)
+		time.Sleep(3 * time.Second)
+		w.notStarted(id)
+		resumed := time.Now()
+		w.must(remote.Resume(w.Context(), "a"))
+		time.Sleep(5 * time.Second)
+		if late := w.ran(id, 1)[0].at.Sub(resumed); late > 100*time.Millisecond {
+			t.Errorf("it started %v after the resume", late)
+		}
+	})
+}
+
+// A poll at one node gets what another one saves, also where its callers pop too.
+func TestAPopGetsWhatAnotherNodeSaves(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		a, b := w.engine(w.store, nil, on(&net)), w.engine(w.store, nil, on(&net))
+		saver := w.idle(w.store, nil, on(&net))
+		time.Sleep(3 * time.Second)
+		if _, err := a.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1, Waits: true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, by := range []*Engine{a, saver} {
+			for _, delay := range shortDelays {
+				got := make(chan time.Time, 1)
+				go func() {
+					tasks, err := b.Pop(w.Context(), PopRequest{Tags: []string{"a"}, Max: 1})
+					if err != nil || len(tasks) != 1 {
+						t.Error(len(tasks), err)
+					}
+					got <- time.Now()
+				}()
+				time.Sleep(2 * time.Second)
+				saved := time.Now()
+				w.save(by, "a", delay)
+				if late := (<-got).Sub(saved) - delay; late > 10*time.Millisecond {
+					t.Errorf("delay %v: popped %v late", delay, late)
+				}
+			}
+		}
+	})
+}
+
+// The program that inserts rows by plain SQL tells of them.
+func TestAWakeFindsRowsOfOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var net air.Network
+		service := w.idle(w.store, nil, on(&net))
+		for range 2 {
+			w.engine(w.store, serving{"a": nothing}, on(&net))
+		}
+		time.Sleep(3 * time.Second)
+		var ids []int64
+		for i := range 10 {
+			ids = append(ids, w.plain(int64(100+i), "a", service.Now()))
+		}
+		service.Wake([]string{"a"})
+		time.Sleep(time.Second)
+		w.allCompleted(ids, 10*time.Millisecond)
+	})
+}
+
+func TestWithoutWakeUpsABusyTagIsReadOften(t *testing.T) {
+	inBubble(t, func(w *world) {
+		producer := w.idle(w.store, nil)
+		w.engine(w.store, serving{"a": nothing})
+		w.engine(w.store, serving{"a": nothing})
+		time.Sleep(5 * time.Second)
+		for range 50 { // the poll begins to find them
+			w.save(producer, "a", 0)
+			time.Sleep(20 * time.Millisecond)
+		}
+		var ids []int64
+		for i := range 100 {
+			ids = append(ids, w.save(producer, "a", shortDelays[i%len(shortDelays)]))
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		w.allCompleted(ids, 40*time.Millisecond)
+	})
+}

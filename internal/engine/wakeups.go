@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/delaytask/delaytask/internal/cluster"
+	"github.com/delaytask/delaytask/internal/lifecycle"
+	"github.com/delaytask/delaytask/internal/row"
+	"github.com/delaytask/delaytask/internal/runqueue"
+	"github.com/delaytask/delaytask/internal/wake"
+)
+
+const (
+	// wakePause is between two reads of what was announced.
+	wakePause = 2 * time.Millisecond
+	// wakeLater is how long rows wait for a read that are due much later.
+	wakeLater = 25 * time.Millisecond
+	wakeRows  = 200
+	wakePages = 10
+)
+
+// wakeups reads the rows that other processes tell of, and arms them. It reads at most once every wakePause, whatever
+// arrives.
+type wakeups struct {
+	*deps
+	arm  *armer
+	pops func() []string // the tags that callers wait for
+	wake chan struct{}
+
+	mu     sync.Mutex
+	soon   spans
+	later  spans
+	since  time.Time // when the first of later was told
+	states []wake.Notice
+}
+
+// spans are notices that are to be read, merged.
+type spans map[wake.Notice]wake.Notice
+
+func newWakeups(c *deps, arm *armer, pops func() []string) *wakeups {
+	return &wakeups{deps: c, arm: arm, pops: pops, wake: make(chan struct{}, 1), soon: spans{}, later: spans{}}
+}
+
+// hear notes what another process tells. Notice of tags that are not open here are dropped.
+func (t *wakeups) hear(notices []wake.Notice) {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range notices {
+		switch {
+		case n.State:
+			if len(t.states) < unsentTags {
+				t.states = append(t.states, n)
+			}
+		case t.arm.tags.open(n.Tag):
+			t.add(n, now)
+		}
+	}
+	signal(t.wake)
+}
+
+// add sorts notices by whether their rows are due soon. The caller locks.
+func (t *wakeups) add(n wake.Notice, now row.Time) {
+	n.From = max(n.From, now.Add(-runqueue.Overdue))
+	n.To = min(n.To, now.Add(t.cfg.Window))
+	if n.From > n.To {
+		return
+	}
+	into := t.soon
+	if n.From > now.Add(2*wakeLater) {
+		into = t.later
+		if len(into) == 0 {
+			t.since = time.Now()
+		}
+	}
+	into.add(n)
+}
+
+func (s spans) add(n wake.Notice) {
+	of := n
+	of.From, of.To = 0, 0
+	if old, known := s[of]; known {
+		n = old.Merge(n)
+	}
+	s[of] = n
+}
+
+func (t *wakeups) loop(ctx context.Context) {
+	later := time.NewTimer(0)
+	defer later.Stop()
+	for {
+		select {
+		case <-t.wake:
+		case <-later.C:
+		case <-ctx.Done():
+			return
+		}
+		t.readStates(ctx)
+		turn, wait := t.turn()
+		if len(turn) > 0 {
+			if err := t.read(ctx, turn); err != nil && ctx.Err() == nil {
+				t.Failed("reading what another process has told of", err)
+			}
+		}
+		if wait > 0 {
+			later.Reset(wait)
+		}
+		select {
+		case <-time.After(wakePause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readStates reads which tags are paused, when another process has changed that.
+func (t *wakeups) readStates(ctx context.Context) {
+	t.mu.Lock()
+	states := t.states
+	t.states = nil
+	t.mu.Unlock()
+	if len(states) == 0 {
+		return
+	}
+	ctx, cancel := t.CallIn(ctx)
+	defer cancel()
+	if err := t.arm.tags.read(ctx); err != nil {
+		t.Failed("reading which tags are paused", err)
+		return
+	}
+	for i := range states {
+		states[i].State = false
+	}
+	t.hear(states)
+}
+
+// turn takes out what is to be read now, and returns when the rest is.
+func (t *wakeups) turn() (turn spans, wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	turn, t.soon = t.soon, spans{}
+	if len(t.later) == 0 {
+		return turn, 0
+	}
+	if wait = wakeLater - time.Since(t.since); wait > 0 {
+		return turn, wait
+	}
+	if len(turn) > 0 { // these must not wait for a long read
+		return turn, wakePause
+	}
+	turn, t.later = t.later, spans{}
+	return turn, 0
+}
+
+// read arms the rows that this process was told of. What does not fit into so many pages is found later.
+func (t *wakeups) read(ctx context.Context, turn spans) error {
+	w := row.Window{From: row.MaxTime, Limit: wakeRows}
+	byTag := map[string][]wake.Notice{}
+	for _, n := range turn {
+		if byTag[n.Tag] == nil {
+			w.Tags = append(w.Tags, n.Tag)
+		}
+		byTag[n.Tag] = append(byTag[n.Tag], n)
+		w.From, w.To = min(w.From, n.From), max(w.To, n.To+1)
+	}
+	slices.Sort(w.Tags)
+	ctx, cancel := t.CallIn(ctx)
+	defer cancel()
+	awaited := t.pops()
+	for range wakePages {
+		page, err := t.due(ctx, w)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if slices.Contains(awaited, d.Tag) || t.mine(d, byTag[d.Tag]) {
+				t.runqueue.Arm(d, true)
+			}
+		}
+		if len(page) < w.Limit || !lifecycle.Sleep(ctx, wakePause) {
+			break
+		}
+		last := page[len(page)-1]
+		w.From, w.AfterID = last.Due, last.ID
+	}
+	return nil
+}
+
+// mine reports whether this node arms the row: by its own view of the nodes, or by that of the process that has told of
+// it. The views may differ for a moment.
+func (t *wakeups) mine(d row.Due, notices []wake.Notice) bool {
+	if t.arm.mine(d.ID, d.Due, d.Tag) {
+		return true
+	}
+	if t.arm.savedAndServed(d) || !t.arm.tags.open(d.Tag) {
+		return false
+	}
+	share := func(n wake.Notice) bool { return n.Of > 0 && int(cluster.Mix(d.ID)%uint64(n.Of)) == n.Share }
+	return slices.ContainsFunc(notices, share)
+}

@@ -1,0 +1,54 @@
+package sqlstore
+
+import (
+	"context"
+	"sync"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// fileVersion reads the version of an embedded database on a connection of its own: SQLite counts what all other
+// connections have changed, those of this process included.
+type fileVersion struct {
+	mu   sync.Mutex
+	conn *sqlx.Conn // nil until the first read, and after an error
+}
+
+// roomForFileVersion is the smallest pool of which a connection is spared.
+const roomForFileVersion = 4
+
+// HasFileVersion reports whether FileVersion may be called: the database is embedded, and its pool spares a connection.
+func (s *Store) HasFileVersion() bool {
+	most := s.db.Stats().MaxOpenConnections
+	return !s.dialect.reserves && (most == 0 || most >= roomForFileVersion)
+}
+
+// FileVersion returns a number that differs from that of the call before if another connection has committed a change
+// meanwhile. It takes no lock, and reads no page of the database. Servers have no such number.
+func (s *Store) FileVersion(ctx context.Context) (version int64, err error) {
+	v := &s.fileVersion
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.conn == nil {
+		if v.conn, err = s.db.Connx(ctx); err != nil {
+			return 0, classify("open a connection that watches the file", err)
+		}
+	}
+	if err := v.conn.GetContext(ctx, &version, "PRAGMA data_version"); err != nil {
+		_ = v.conn.Close() // the first error says more
+		v.conn = nil
+		return 0, classify("read the version of the file", err)
+	}
+	return version, nil
+}
+
+func (v *fileVersion) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.conn == nil {
+		return nil
+	}
+	conn := v.conn
+	v.conn = nil
+	return conn.Close()
+}

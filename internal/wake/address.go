@@ -1,0 +1,79 @@
+package wake
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// Off is the setting of a process that does not listen.
+const Off = "off"
+
+// Loopback is the setting of a process that hears processes of its host alone. The system chooses the port.
+const Loopback = "127.0.0.1:0"
+
+// CheckListen returns an error that says what is wrong with a setting.
+func CheckListen(listen string) error {
+	if listen == "" || listen == Off {
+		return nil
+	}
+	_, err := net.ResolveUDPAddr("udp", listen)
+	if err != nil {
+		return fmt.Errorf(`%q is neither "off" nor an address and port such as ":7342" or "10.0.0.5:7342": %w`,
+			listen, err)
+	}
+	return nil
+}
+
+// bindTo returns the address that a process listens on. When the setting names a port alone, it is at the interface by
+// which the process reaches the database: those who share the database reach it there. With a database at loopback that
+// is loopback.
+func bindTo(listen, database string) (*net.UDPAddr, error) {
+	at, err := net.ResolveUDPAddr("udp", listen)
+	if err != nil {
+		return nil, err
+	}
+	if at.IP == nil || at.IP.IsUnspecified() {
+		at.IP = localAddress(database)
+	}
+	return at, nil
+}
+
+// localAddress returns the address of this host that packets to the database come from, or one that other hosts could
+// know when the database's is not known. Nothing is sent: to connect a UDP socket only chooses the route.
+func localAddress(database string) net.IP {
+	if database == "" {
+		return anyAddress()
+	}
+	conn, err := net.Dial("udp", net.JoinHostPort(database, "9"))
+	if err != nil {
+		return anyAddress()
+	}
+	defer conn.Close()
+	return conn.LocalAddr().(*net.UDPAddr).IP
+}
+
+func anyAddress() net.IP {
+	addresses, _ := net.InterfaceAddrs() // none leave loopback
+	for _, a := range addresses {
+		if ipNet, ok := a.(*net.IPNet); ok && ipNet.IP.IsGlobalUnicast() {
+			return ipNet.IP
+		}
+	}
+	return net.IPv4(127, 0, 0, 1)
+}
+
+// target returns the address that a node's row names, if something may be sent there. Whatever can write the table may
+// have put it there.
+func target(address string, sameHost bool) (netip.AddrPort, bool) {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || ap.Port() == 0 {
+		return ap, false
+	}
+	ip := ap.Addr().Unmap()
+	broadcast := ip == netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	if ip.Zone() != "" || broadcast || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() {
+		return ap, false
+	}
+	return netip.AddrPortFrom(ip, ap.Port()), !ip.IsLoopback() || sameHost
+}

@@ -1,0 +1,130 @@
+package wake
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/delaytask/delaytask/internal/metrics"
+	"github.com/delaytask/delaytask/internal/row"
+)
+
+// Config says how a process is told of notices.
+type Config struct {
+	Listen   string // an address and port, or a port alone as ":7342", or [Loopback] or [Off]
+	Database string // the host of the database; "" when it is not known
+	Host     string // which host this process is on, as nodes name it
+	Name     string // of the host, for systems that name none
+	Metrics  metrics.Recorder
+	Log      *slog.Logger
+}
+
+// Endpoint sends and receives the wake-ups of one process. It is safe for concurrent use.
+type Endpoint struct {
+	cfg      Config
+	listener *listener // nil for a process that does not listen
+	done     sync.WaitGroup
+
+	mu      sync.Mutex
+	senders map[string]*sender // by token
+	closed  bool
+}
+
+// New returns an endpoint that only sends.
+func New(cfg Config) *Endpoint { return &Endpoint{cfg: cfg, senders: map[string]*sender{}} }
+
+// Listen begins to receive, for the process with the token. hear is called with what others send; it must not wait.
+// When the address cannot be had, it listens for processes of this host alone, and logs why.
+func (e *Endpoint) Listen(token string, hear func([]Notice)) {
+	own, ok := parseToken(token)
+	if !ok || e.cfg.Listen == Off {
+		return
+	}
+	l, err := e.listen(e.cfg.Listen, own, hear)
+	if err != nil {
+		e.cfg.Log.Warn("wake-ups of other hosts are not received; choose another address (wake.listen, Config.Wake)",
+			"address", e.cfg.Listen, "err", err)
+		l, err = e.listen(Loopback, own, hear)
+	}
+	if err != nil {
+		e.cfg.Log.Warn("wake-ups are not received; tasks that other processes save may start late", "err", err)
+		return
+	}
+	e.listener = l
+	e.done.Go(l.loop)
+}
+
+func (e *Endpoint) listen(listen string, token [tokenSize]byte, hear func([]Notice)) (*listener, error) {
+	at, err := bindTo(listen, e.cfg.Database)
+	if err != nil {
+		return nil, err
+	}
+	return newListener(at, token, hear, e.cfg.Metrics)
+}
+
+// Row returns what the row of the process says of its address, its key, and which processes do not acknowledge.
+func (e *Endpoint) Row(token string) row.Wake {
+	w := row.Wake{Token: token}
+	if e.listener != nil {
+		w.Address, w.Key = e.listener.conn.LocalAddr().String(), e.listener.current()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for token, s := range e.senders {
+		s.mu.Lock()
+		if s.unreachable {
+			w.Unreachable = append(w.Unreachable, token)
+		}
+		s.mu.Unlock()
+	}
+	slices.Sort(w.Unreachable)
+	return w
+}
+
+// Tell tells a process of notices, until it acknowledges. It does not wait. It does nothing for a process that does not
+// listen, or whose address is none to send to.
+func (e *Endpoint) Notify(n row.Node, notices ...Notice) {
+	sameHost := n.Host == e.cfg.Host && (n.Host != "" || n.Name == e.cfg.Name)
+	address, ok := target(n.Wake.Address, sameHost)
+	token, valid := parseToken(n.Token)
+	if !ok || !valid || len(n.Wake.Key) == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	s := e.senders[n.Token]
+	if s == nil {
+		s = newSender(token, e.cfg.Metrics)
+		e.senders[n.Token] = s
+		e.done.Go(func() {
+			s.loop()
+			e.forget(n.Token, s)
+		})
+	}
+	s.tell(address, n.Wake.Key, notices)
+}
+
+func (e *Endpoint) forget(token string, s *sender) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.senders[token] == s {
+		delete(e.senders, token)
+	}
+}
+
+// Close ends all sending and receiving.
+func (e *Endpoint) Close() {
+	e.mu.Lock()
+	e.closed = true
+	for _, s := range e.senders {
+		close(s.done)
+	}
+	e.mu.Unlock()
+	if e.listener != nil {
+		_ = e.listener.conn.Close()
+	}
+	e.done.Wait()
+}
