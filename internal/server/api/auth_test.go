@@ -176,7 +176,7 @@ func TestATokenDoesItsVerbsOnly(t *testing.T) {
 	s := newSite(t, guarded)
 	all := s.token("all", "*", access.All)
 	calls := map[access.Verb][][3]string{
-		access.Save:     {{"POST", "/v1/tasks", `{"tag":"t"}`}, {"POST", batchPath, `[{"tag":"t"}]`},
+		access.Save: {{"POST", "/v1/tasks", `{"tag":"t"}`}, {"POST", batchPath, `[{"tag":"t"}]`},
 			{"POST", "/v1/wake", `{"tags":["t"]}`}},
 		access.SaveHTTP: {{"POST", "/v1/tasks", `{"tag":"http"}`}, {"POST", batchPath, `[{"tag":"http"}]`}},
 		access.Read: {{"GET", "/v1/tasks"}, {"GET", "/v1/tasks/ID"}, {"GET", "/v1/tasks/ID/explain"},
