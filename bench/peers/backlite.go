@@ -11,7 +11,7 @@ import (
 )
 
 var backliteSystem = system{
-	name: "backlite on SQLite", durable: "power loss",
+	name: "backlite on SQLite", durable: "power loss", alone: true,
 	settings: "`NumWorkers` 200, `ReleaseAfter` 10 min as its README has it; WAL, `synchronous=FULL`, one connection;" +
 		" modernc.org/sqlite",
 	start: func(_ context.Context, dir string) (*server, error) {

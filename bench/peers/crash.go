@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"time"
 )
 
@@ -21,23 +19,14 @@ func crash(ctx context.Context, r *run) (figures, error) {
 		return nil, err
 	}
 	defer q.close()
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	worker := exec.CommandContext(ctx, self, "-worker", r.system.name, "-dsn", r.dsn)
-	worker.Stderr = os.Stderr
-	out, err := worker.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
 	// The tasks are saved first: a worker of backlite does not see what another process saves.
 	for i := range crashTasks {
 		if err := q.save(ctx, newTask(i, time.Time{})); err != nil {
 			return nil, err
 		}
 	}
-	if err := worker.Start(); err != nil {
+	worker, out, err := r.startWorker(ctx, "-hold")
+	if err != nil {
 		return nil, err
 	}
 	silent := time.AfterFunc(r.patience, func() { _ = worker.Process.Kill() })
@@ -60,28 +49,4 @@ func crash(ctx context.Context, r *run) (figures, error) {
 		return nil, err
 	}
 	return figures{"crash": time.Since(killed).Seconds()}, nil
-}
-
-// workUntilKilled is the worker that crashes. It prints a line for each task that it starts, and ends none.
-func workUntilKilled(ctx context.Context, name, dsn string) error {
-	for _, s := range systems {
-		if s.name != name {
-			continue
-		}
-		q, err := s.open(ctx, dsn)
-		if err != nil {
-			return err
-		}
-		err = q.work(ctx, func(ctx context.Context, t task) error {
-			fmt.Println(t.N)
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
-		<-ctx.Done()
-		return nil
-	}
-	return fmt.Errorf("no system is called %q", name)
 }

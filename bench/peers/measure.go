@@ -26,7 +26,7 @@ type measurement struct {
 var measurements = []measurement{
 	{"save", saves}, {"bulk", bulk}, {"drain", drain},
 	{"late.500", latenessAt(500)}, {"late.2000", latenessAt(2000)},
-	{"short", shortDelays}, {"now", startsNow}, {"crash", crash},
+	{"short", shortDelays}, {"now", startsNow}, {"other", fromElsewhere}, {"crash", crash},
 }
 
 // run is one measurement of one system.
@@ -204,10 +204,14 @@ func newStarts(n int) *starts {
 }
 
 func (s *starts) ran(_ context.Context, t task) error {
-	if s.at[t.N].CompareAndSwap(0, time.Now().UnixNano()) && s.left.Add(-1) == 0 {
+	s.note(t.N, time.Now().UnixNano())
+	return nil
+}
+
+func (s *starts) note(n int, at int64) {
+	if s.at[n].CompareAndSwap(0, at) && s.left.Add(-1) == 0 {
 		close(s.all)
 	}
-	return nil
 }
 
 func (s *starts) wait(ctx context.Context, limit time.Duration) error {
@@ -277,8 +281,10 @@ func latenessAt(rate int) func(context.Context, *run) (figures, error) {
 	}
 }
 
-// paced saves a task every 5 ms: 200 a second. It returns when the tasks were due.
-func (r *run) paced(ctx context.Context, delay func() time.Duration) (late []time.Duration, early int, err error) {
+// paced saves a task every 5 ms: 200 a second. It returns how late they started, in this process or elsewhere.
+func (r *run) paced(
+	ctx context.Context, elsewhere bool, delay func() time.Duration,
+) (late []time.Duration, early int, err error) {
 	q, err := r.open(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -286,7 +292,13 @@ func (r *run) paced(ctx context.Context, delay func() time.Duration) (late []tim
 	defer q.close()
 	n := 200 * int(2*r.length.Seconds())
 	s, due, errs := newStarts(n), make([]time.Time, n), make([]error, n)
-	if err := q.work(ctx, s.ran); err != nil {
+	if elsewhere {
+		end, err := r.workElsewhere(ctx, s)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer end()
+	} else if err := q.work(ctx, s.ran); err != nil {
 		return nil, 0, err
 	}
 	time.Sleep(3 * time.Second) // until the workers have settled down
@@ -316,7 +328,7 @@ func (r *run) paced(ctx context.Context, delay func() time.Duration) (late []tim
 
 // shortDelays saves tasks that are due in less than 5 s.
 func shortDelays(ctx context.Context, r *run) (figures, error) {
-	late, early, err := r.paced(ctx, func() time.Duration { return time.Millisecond + rand.N(5*time.Second) })
+	late, early, err := r.paced(ctx, false, func() time.Duration { return time.Millisecond + rand.N(5*time.Second) })
 	if err != nil {
 		return nil, err
 	}
@@ -325,8 +337,27 @@ func shortDelays(ctx context.Context, r *run) (figures, error) {
 
 // startsNow saves tasks without a delay. What counts is from the call of save to the start.
 func startsNow(ctx context.Context, r *run) (figures, error) {
-	took, _, err := r.paced(ctx, func() time.Duration { return 0 })
+	took, _, err := r.paced(ctx, false, func() time.Duration { return 0 })
 	return figures{
 		"now.p50": millis(lateness.Percentile(took, 50)), "now.p99": millis(lateness.Percentile(took, 99)),
 	}, err
+}
+
+// fromElsewhere is startsNow and shortDelays for tasks that another process runs.
+func fromElsewhere(ctx context.Context, r *run) (figures, error) {
+	if r.system.alone {
+		return nil, nil
+	}
+	took, _, err := r.paced(ctx, true, func() time.Duration { return 0 })
+	if err != nil {
+		return nil, err
+	}
+	late, early, err := r.paced(ctx, true, func() time.Duration { return time.Millisecond + rand.N(2*time.Second) })
+	if err != nil {
+		return nil, err
+	}
+	found := lateFigures("other.short", late, early)
+	found["other.now.p50"] = millis(lateness.Percentile(took, 50))
+	found["other.now.p99"] = millis(lateness.Percentile(took, 99))
+	return found, nil
 }

@@ -48,6 +48,9 @@ var lines = []struct{ key, means string }{
 	{"short.p50", "late, delays under 5 s, p50 ms"}, {"short.p99", "p99 ms"}, {"short.max", "max ms"},
 	{"short.early", "too early, %"},
 	{"now.p50", "delay 0: save to start, p50 ms"}, {"now.p99", "p99 ms"},
+	{"other.now.p50", "the same, another process runs it, p50 ms"}, {"other.now.p99", "p99 ms"},
+	{"other.short.p50", "late, delays under 2 s, another process runs it, p50 ms"},
+	{"other.short.p99", "p99 ms"}, {"other.short.early", "too early, %"},
 	{"crash", "a killed worker's tasks run again after, s"},
 }
 

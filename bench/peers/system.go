@@ -8,6 +8,7 @@ import (
 // system is a task system with the server that it stands on.
 type system struct {
 	name     string
+	alone    bool   // a worker does not see what another process saves
 	durable  string // what an acknowledged save survives
 	settings string // how it is configured here, and where its documentation says so
 	start    func(ctx context.Context, dir string) (*server, error)
